@@ -1,0 +1,65 @@
+"""From strided copies to kernels."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+from isoviz.backends.cuda.kernels.field_parts import group_of, shared_cells
+from isoviz.backends.cuda.kernels.straight_kernels import LONG_RUN, straight
+from isoviz.backends.cuda.kernels.tile_kernels import tile_kernel
+from isoviz.backends.cuda.kernels.tile_shape import tile_shape
+from isoviz.errors import LayoutError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from isoviz.backends.cuda.kernels.kernel_source import KernelSource
+    from isoviz.layouts import StridedCopy
+
+
+def kernels_of(copies: Sequence[StridedCopy], source_alignment: int, destination_alignment: int) -> list[KernelSource]:
+    """The kernels that carry out strided copies between two stores of a device. Their order does not matter.
+
+    The alignments are those of the first bytes of the two stores, in bytes. Long runs, and copies whose fastest loop is the same
+    at both ends, go straight. Copies that transpose go through tiles in shared memory. Fields that share the cells of an array of
+    structs go through such tiles together.
+
+    Raises:
+        LayoutError: an alignment is below 1, or a copy has an empty run, an empty loop or a negative offset.
+    """
+    if source_alignment < 1 or destination_alignment < 1:
+        raise LayoutError(f"kernels: alignments {source_alignment} and {destination_alignment}; expected at least 1 byte")
+    return list(_kernels(tuple(copies), source_alignment, destination_alignment))
+
+
+@functools.lru_cache(maxsize=512)
+def _kernels(copies: tuple[StridedCopy, ...], source_alignment: int, destination_alignment: int) -> tuple[KernelSource, ...]:
+    for copy in copies:
+        if copy.run < 1 or min(copy.source_offset, copy.destination_offset) < 0 or any(loop[0] < 1 for loop in copy.loops):
+            raise LayoutError(f"kernels: copy {copy}: expected offsets of at least 0, and a run and extents of at least 1")
+    groups, single = shared_cells([copy._replace(loops=tuple(loop for loop in copy.loops if loop[0] > 1)) for copy in copies])
+    found: list[KernelSource] = []
+    for group in groups:
+        shape = tile_shape(group, source_alignment, destination_alignment)
+        if shape is None:
+            ends = ((part.source_offset, part.destination_offset, part.run, part.far) for part in group.parts)
+            raise LayoutError(f"kernels: cells of {group.cell} bytes fit in no tile: {list(ends)}")
+        found.append(tile_kernel(group, shape))
+    for copy in single:
+        shape = None
+        if transposes(copy):
+            group = group_of([copy], near_is_source=True)
+            shape = tile_shape(group, source_alignment, destination_alignment)
+        found.append(straight(copy, source_alignment, destination_alignment) if shape is None else tile_kernel(group, shape))
+    return tuple(found)
+
+
+def transposes(copy: StridedCopy) -> bool:
+    """Whether neighbours at the source are not neighbours at the destination, in runs too short to make up for that."""
+    if len(copy.loops) < 2 or copy.run >= LONG_RUN or any(min(loop[1:]) <= 0 for loop in copy.loops):
+        return False
+    here = min(copy.loops, key=lambda loop: loop[1])
+    there = min(copy.loops, key=lambda loop: loop[2])
+    distinct = all(len({loop[end] for loop in copy.loops}) == len(copy.loops) for end in (1, 2))
+    return here != there and distinct

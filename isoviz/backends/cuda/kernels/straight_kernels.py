@@ -1,0 +1,145 @@
+"""Kernels that go straight from source to destination, without shared memory.
+
+`units`: every thread moves units of one size, which divides every offset, stride and run. `slots`: every thread moves one
+aligned slot of 16 destination bytes. The ends of a run, which fill a slot only in part, are moved in small units.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from isoviz.backends.cuda.kernels.kernel_source import THREADS, KernelSource, kernel_source
+
+if TYPE_CHECKING:
+    from isoviz.layouts import StridedCopy
+
+WIDEST = 16
+"""Bytes of the widest access of one thread."""
+LONG_RUN = 64
+"""Runs of at least this number of bytes are moved in slots, where units of 16 bytes do not divide everything."""
+_IN_FLIGHT = 4
+"""Loads that a thread issues before its first store."""
+_FEW = 1 << 29
+"""With fewer steps than this, no counter of a kernel exceeds 32 bits: a counter stays below five times the steps."""
+
+
+def power_of_two(*numbers: int) -> int:
+    """The largest power of two, at most 16, that divides all numbers."""
+    together = math.gcd(WIDEST, *numbers)
+    return together & -together
+
+
+def unit_of(copy: StridedCopy, source_alignment: int, destination_alignment: int) -> int:
+    """Bytes of the widest unit in which every access of a copy is aligned at both ends."""
+    strides = [stride for loop in copy.loops for stride in loop[1:]]
+    return power_of_two(source_alignment, destination_alignment, copy.source_offset, copy.destination_offset, copy.run, *strides)
+
+
+def straight(copy: StridedCopy, source_alignment: int, destination_alignment: int) -> KernelSource:
+    """The kernel of one copy of any geometry, at full speed where runs are long or neighbours stay neighbours."""
+    unit = unit_of(copy, source_alignment, destination_alignment)
+    if unit < WIDEST and copy.run >= LONG_RUN:
+        return _slots(copy, unit, source_alignment, destination_alignment)
+    return _units(copy, unit)
+
+
+def counter_of(steps: int) -> str:
+    """The C type that counts steps, also a few grids beyond the last one."""
+    return "b4" if steps < _FEW else "unsigned long long"
+
+
+def _units(copy: StridedCopy, unit: int) -> KernelSource:
+    count = copy.nbytes // unit
+    per_run = copy.run // unit
+    body = f"""\
+  typedef {counter_of(count)} counter;
+  const counter total = {count}u{"ll" if count >= _FEW else ""}, step = (counter)gridDim.x * {THREADS};
+  source += s0;
+  destination += d0;
+  for (counter first = (counter)blockIdx.x * {THREADS} + threadIdx.x; first < total; first += {_IN_FLIGHT} * step) {{
+    Slot held[{_IN_FLIGHT}];
+    b1* to[{_IN_FLIGHT}];
+#pragma unroll
+    for (int u = 0; u < {_IN_FLIGHT}; ++u) {{
+      const counter at = first + u * step;
+      if (at < total) {{
+        counter rest = at;
+        long long from_offset = 0, to_offset = 0;
+{_digits(copy, per_run, unit)}\
+        held[u].w[0] = 0;
+        load_part<{unit}>(held[u], 0, source + from_offset);
+        to[u] = destination + to_offset;
+      }}
+    }}
+#pragma unroll
+    for (int u = 0; u < {_IN_FLIGHT}; ++u)
+      if (first + u * step < total) store_part<{unit}>(held[u], 0, to[u]);
+  }}
+"""
+    blocks = -(-count // (THREADS * _IN_FLIGHT))
+    return kernel_source("units", body, blocks, [(copy.source_offset, copy.destination_offset)], copy.nbytes)
+
+
+def _digits(copy: StridedCopy, per_run: int, unit: int) -> str:
+    """Statements that take the digits of `rest`, fastest first, and add them up to both offsets."""
+    loops = [loop for loop in ((per_run, unit, unit), *copy.loops[::-1]) if loop[0] > 1]
+    lines = []
+    for number, (extent, here, there) in enumerate(loops):
+        if number < len(loops) - 1:
+            lines.append(f"{{ const long long digit = rest % {extent}u; rest /= {extent}u;")
+        else:
+            lines.append("{ const long long digit = rest;")
+        lines.append(f"  from_offset += digit * {here}ll; to_offset += digit * {there}ll; }}")
+    return "".join(f"        {line}\n" for line in lines)
+
+
+def _slots(copy: StridedCopy, unit: int, source_alignment: int, destination_alignment: int) -> KernelSource:
+    """Slots are aligned at the destination. Their loads are as wide as both ends have the same remainder."""
+    apart = power_of_two(
+        source_alignment,
+        destination_alignment,
+        copy.source_offset - copy.destination_offset,
+        *(here - there for _, here, there in copy.loops),
+    )
+    per_run = -(-(copy.run + WIDEST - unit) // WIDEST)
+    count = per_run * (copy.nbytes // copy.run)
+    place = "long long" if copy.run >= 1 << 30 else "int"
+    body = f"""\
+  typedef {counter_of(count)} counter;
+  const counter total = {count}u{"ll" if count >= _FEW else ""}, step = (counter)gridDim.x * {THREADS};
+  const {place} run = {copy.run};
+  source += s0;
+  destination += d0;
+  for (counter first = (counter)blockIdx.x * {THREADS} + threadIdx.x; first < total; first += {_IN_FLIGHT} * step) {{
+    Slot held[{_IN_FLIGHT}];
+    b1* to[{_IN_FLIGHT}];
+#pragma unroll
+    for (int u = 0; u < {_IN_FLIGHT}; ++u) {{
+      const counter at = first + u * step;
+      to[u] = 0;
+      if (at < total) {{
+        counter rest = at / {per_run}u;
+        long long from_offset = 0, to_offset = 0;
+        const {place} slot = ({place})(at % {per_run}u);
+{_digits(copy, 1, unit)}\
+        const b1* const from_run = source + from_offset;
+        b1* const to_run = destination + to_offset;
+        const {place} low = slot * 16 - (int)((size_t)to_run & 15);
+        if (low >= 0 && low + 16 <= run) {{
+          load<{apart}>(held[u], from_run + low);
+          to[u] = to_run + low;
+        }} else {{
+          const {place} end = low + 16 < run ? low + 16 : run;
+#pragma unroll 1
+          for ({place} q = low < 0 ? 0 : low; q < end; q += {unit}) move<{unit}>(to_run + q, from_run + q);
+        }}
+      }}
+    }}
+#pragma unroll
+    for (int u = 0; u < {_IN_FLIGHT}; ++u)
+      if (to[u]) store_part<16>(held[u], 0, to[u]);
+  }}
+"""
+    blocks = -(-count // (THREADS * _IN_FLIGHT))
+    return kernel_source("slots", body, blocks, [(copy.source_offset, copy.destination_offset)], copy.nbytes)

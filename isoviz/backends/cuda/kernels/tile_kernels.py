@@ -1,0 +1,238 @@
+"""The CUDA C++ text of a tile kernel: source → image in shared memory → destination, both in whole slots of 16 bytes."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from isoviz.backends.cuda.kernels.bank_conflicts import Walk, best_walk
+from isoviz.backends.cuda.kernels.kernel_source import THREADS, KernelSource, kernel_source
+from isoviz.backends.cuda.kernels.straight_kernels import counter_of
+from isoviz.backends.cuda.kernels.tile_shape import SLOT, Side, TileShape
+
+if TYPE_CHECKING:
+    from isoviz.backends.cuda.kernels.field_parts import Group
+
+_MOST_IN_FLIGHT = 4
+"""Slots that a thread loads before it stores the first one."""
+
+
+def tile_kernel(group: Group, shape: TileShape) -> KernelSource:
+    """The kernel that moves all parts of a group, tile by tile."""
+    return _Text(group, shape, best_walk(shape)).kernel()
+
+
+class _Text:
+    def __init__(self, group: Group, shape: TileShape, walk: Walk) -> None:
+        self.group, self.shape, self.walk = group, shape, walk
+        self.loops = range(len(group.extents))
+        self.tiles = [-(-extent // tile) for extent, tile in zip(group.extents, shape.tile, strict=True)]
+        # The extents of the last tile along these loops are smaller.
+        self.ragged = {loop for loop in self.loops if shape.tile[loop] > 1 and group.extents[loop] % shape.tile[loop]}
+
+    def kernel(self) -> KernelSource:
+        count = math.prod(self.tiles)
+        inside = self._tile_numbers() + self._bases()
+        near, far = self._near(), "".join(self._far(part) for part in range(len(self.group.parts)))
+        first, second = (near, far) if self.group.near_is_source else (far, near)
+        room = self._skewed_size(self.shape.image)
+        body = f"""\
+  __shared__ __align__(16) b1 image[{room}];
+  typedef {counter_of(count)} counter;
+  for (counter tile = blockIdx.x; tile < {count}u{"" if counter_of(count) == "b4" else "ll"}; tile += gridDim.x) {{
+{inside}{first}    __syncthreads();
+{second}    __syncthreads();
+  }}
+"""
+        pairs = [(part.source_offset, part.destination_offset) for part in self.group.parts]
+        return kernel_source("tiles", body, count, pairs, self.group.nbytes)
+
+    # ---- where a tile is
+
+    def _tile_numbers(self) -> str:
+        """The number of the tile along every loop, and the extents of the tile where they vary. Loops that are fast at the far
+        side change fastest, so that blocks that run together have neighbouring far rows."""
+        far = self.group.parts[0].far
+        several = [loop for loop in sorted(self.loops, key=far.__getitem__) if self.tiles[loop] > 1]
+        lines = ["counter rest = tile;"] if several else []
+        lines += [f"const long long k{loop} = rest % {self.tiles[loop]}u; rest /= {self.tiles[loop]}u;" for loop in several[:-1]]
+        lines += [f"const long long k{loop} = rest;" for loop in several[-1:]]
+        for loop in sorted(self.ragged):
+            tile, last = self.shape.tile[loop], self.group.extents[loop] % self.shape.tile[loop]
+            lines.append(f"const b4 e{loop} = k{loop} == {self.tiles[loop] - 1} ? {last} : {tile};")
+        return "".join(f"    {line}\n" for line in lines)
+
+    def _bases(self) -> str:
+        """Pointers to the first byte of the tile at every side."""
+        lines = [self._base("near", 0, self.group.near_is_source, self.group.near)]
+        for number, part in enumerate(self.group.parts):
+            lines.append(self._base(f"far{number}", number, not self.group.near_is_source, part.far))
+        if not self.shape.near.aligned:
+            lines.append("const b4 remainder = (b4)(size_t)near & 15;")
+        return "".join(f"    {line}\n" for line in lines)
+
+    def _base(self, name: str, part: int, is_source: bool, strides: tuple[int, ...]) -> str:
+        steps = "".join(f" + k{loop} * {strides[loop] * self.shape.tile[loop]}ll" for loop in self.loops if self.tiles[loop] > 1)
+        return (
+            f"const b1* const {name} = source + s{part}{steps};"
+            if is_source
+            else f"b1* const {name} = destination + d{part}{steps};"
+        )
+
+    # ---- walking
+
+    def _near(self) -> str:
+        side, word = self.shape.near, self.shape.word
+        unit = min(side.unit, word)  # the skew keeps no more than a word together
+        row = f"r * {self.shape.pitch} + " if side.across else ""
+        at = f"image + {self._skew(f'{row}slot * 16')}"
+        if self.group.near_is_source:
+            whole = f"store<{word}>(held[u], {at});"
+            partly = f"b1* const to = {at}; {_edges(unit)} move<{unit}>(to + (q - low), row + q);"
+            return self._loads(side, self.walk.near_lanes, "near", whole, partly)
+        whole = f"Slot s; load<{word}>(s, {at}); store<16>(s, row + low);"
+        partly = f"const b1* const from = {at}; {_edges(unit)} move<{unit}>(row + q, from + (q - low));"
+        return self._stores(side, self.walk.near_lanes, "near", "", whole, partly)
+
+    def _far(self, part: int) -> str:
+        side, unit = self.shape.far[part], self.shape.far[part].unit
+        place = self._place(part)
+        if self.group.near_is_source:
+            zero = "s.w[0] = s.w[1] = s.w[2] = s.w[3] = 0; " if unit < 4 else ""
+            whole = (
+                f"Slot s; {zero}\n#pragma unroll\n        for (int j = 0; j < {SLOT // unit}; ++j)"
+                f" load_part<{unit}>(s, j, image + place(low + j * {unit}));\n        store<16>(s, row + low);"
+            )
+            partly = f"{_edges(unit)} move<{unit}>(row + q, image + place(q));"
+            return self._stores(side, self.walk.far_lanes[part], f"far{part}", place, whole, partly)
+        whole = (
+            f"\n#pragma unroll\n        for (int j = 0; j < {SLOT // unit}; ++j)"
+            f" store_part<{unit}>(held[u], j, image + place(low + j * {unit}));\n       "
+        )
+        partly = f"{_edges(unit)} move<{unit}>(image + place(q), row + q);"
+        return self._loads(side, self.walk.far_lanes[part], f"far{part}", f"{place}{whole}", f"{place}{partly}")
+
+    def _loads(self, side: Side, lanes: int, base: str, whole: str, partly: str) -> str:
+        """Memory → image: several loads first, then the stores into shared memory."""
+        count, which = self._numbers(side, lanes)
+        flight = min(_MOST_IN_FLIGHT, -(-count // THREADS))
+        where = self._where(side, base)
+        return f"""\
+    for (b4 first = threadIdx.x; first < {count}; first += {flight * THREADS}) {{
+      Slot held[{flight}];
+#pragma unroll
+      for (int u = 0; u < {flight}; ++u) {{
+        const b4 n = first + u * {THREADS};
+        {which}
+        if ({self._there(side, lanes, count)}) {{
+          {where}
+          if (low >= 0 && low + 16 <= length) load<16>(held[u], row + low);
+        }}
+      }}
+#pragma unroll
+      for (int u = 0; u < {flight}; ++u) {{
+        const b4 n = first + u * {THREADS};
+        {which}
+        if ({self._there(side, lanes, count)}) {{
+          {where}
+          if (low >= 0 && low + 16 <= length) {{ {whole} }}
+          else {{ {partly} }}
+        }}
+      }}
+    }}
+"""
+
+    def _stores(self, side: Side, lanes: int, base: str, place: str, whole: str, partly: str) -> str:
+        """Image → memory."""
+        count, which = self._numbers(side, lanes)
+        return f"""\
+    for (b4 n = threadIdx.x; n < {count}; n += {THREADS}) {{
+      {which}
+      if ({self._there(side, lanes, count)}) {{
+        {self._where(side, base)}
+        {place}
+        if (low >= 0 && low + 16 <= length) {{ {whole} }}
+        else {{ {partly} }}
+      }}
+    }}
+"""
+
+    def _numbers(self, side: Side, lanes: int) -> tuple[int, str]:
+        """Steps of all threads through a tile, and the statements that turn a step into its slot, row and digits."""
+        across, high = 32 // lanes, -(-side.slots // lanes)
+        count = 32 * high * -(-side.rows // across)
+        slot = " + ".join(([f"n / 32 % {high} * {lanes}"] if high > 1 else []) + ([f"n % {lanes}"] if lanes > 1 else []))
+        text = f"const b4 slot = {slot or '0'};"
+        if side.across:
+            text += f" const b4 r = n / {32 * high} * {across}{f' + n / {lanes} % {across}' if across > 1 else ''};"
+        elif across > 1:
+            text += f" const b4 r = n / {32 * high} * {across} + n / {lanes} % {across};"
+        rest = "r"
+        for number, loop in enumerate(side.across):
+            last = number == len(side.across) - 1
+            text += f" const b4 c{loop} = {rest if last else f'{rest} % {self.shape.tile[loop]}'};"
+            rest = f"{rest} / {self.shape.tile[loop]}"
+        return count, text
+
+    def _there(self, side: Side, lanes: int, count: int) -> str:
+        """The condition that a step is inside the tile."""
+        across = 32 // lanes
+        conditions = [f"n < {count}"] if count % THREADS else []
+        if side.slots % lanes:
+            conditions.append(f"slot < {side.slots}")
+        if side.rows % across:
+            conditions.append(f"r < {side.rows}")
+        conditions += [f"c{loop} < e{loop}" for loop in side.across if loop in self.ragged]
+        return " && ".join(conditions) or "true"
+
+    def _where(self, side: Side, base: str) -> str:
+        """The row's first byte, its length, and the first byte of the slot, counted from there."""
+        is_source = (base == "near") == self.group.near_is_source
+        steps = "".join(f" + c{loop} * {side.strides[loop]}ll" for loop in side.across)
+        period = side.cell + side.hole
+        full = math.prod(self.shape.tile[loop] for loop in side.row if loop not in self.ragged)
+        varying = "".join(f" * e{loop}" for loop in side.row if loop in self.ragged)
+        length = f"{period * full}{varying}{f' - {side.hole}' if side.hole else ''}"
+        low = "(int)(slot * 16)" if side.aligned else "(int)(slot * 16) - (int)((size_t)row & 15)"
+        return (
+            f"{'const b1*' if is_source else 'b1*'} const row = {base}{steps}; const int length = (int)({length}), low = {low};"
+        )
+
+    # ---- the image
+
+    def _place(self, part: int) -> str:
+        """A function from the byte of a far row to its place in the image."""
+        side, shape = self.shape.far[part], self.shape
+        lines = []
+        if side.row:
+            lines.append(f"b4 m = q / {side.cell};")
+            inside = f" + q % {side.cell}" if side.cell > side.unit else ""
+            for number, loop in enumerate(side.row):
+                last = number == len(side.row) - 1
+                lines.append(f"const b4 t{loop} = m{'' if last else f' % {shape.tile[loop]}; m /= {shape.tile[loop]}'};")
+        else:
+            inside = " + q"
+        digits = {loop: f"t{loop}" for loop in side.row} | {loop: f"c{loop}" for loop in side.across}
+        sums = "".join(f" + {digit} * {shape.weights[loop]}" for loop, digit in digits.items() if shape.weights[loop])
+        if not shape.near.aligned:
+            moved = "".join(
+                f" + {digits[loop]} * {step}" for loop in shape.near.across if (step := shape.near.strides[loop] % SLOT)
+            )
+            sums += f" + (remainder{moved} & 15)"
+        lines.append(f"const b4 at = {self.group.places[part]}{inside}{sums};")
+        return f"auto place = [&](b4 q) -> b4 {{ {' '.join(lines)} return {self._skew('at')}; }};\n        "
+
+    def _skew(self, place: str) -> str:
+        if not self.walk.skew:
+            return place
+        return f"({place} + (({place}) >> {self.walk.skew}) * {self.shape.word})"
+
+    def _skewed_size(self, size: int) -> int:
+        last = size - 1
+        skewed = last + (last >> self.walk.skew) * self.shape.word if self.walk.skew else last
+        return -(-(skewed + 1) // SLOT) * SLOT
+
+
+def _edges(unit: int) -> str:
+    """The loop over the units of a slot that is full only in part."""
+    return f'_Pragma("unroll 1") for (int q = low < 0 ? 0 : low; q < (low + 16 < length ? low + 16 : length); q += {unit})'

@@ -1,0 +1,119 @@
+"""Executes the PTX that NVRTC emitted on this processor: an interpreter in C++, compiled once, for all kernels.
+
+A program is a table of instructions; an instruction that the table of operations lacks is an error. Each thread of a block has
+its own registers. Threads run in random order, either as far as the next barrier or for random numbers of instructions.
+
+Every access is checked to the byte: loads of global memory lie in the source, stores in the destination, and both are aligned;
+no byte of the destination is stored twice. Shared memory is poisoned for every block. With `races`, an access of shared memory
+that another thread touched since the last barrier (one of both writing), and a load of bytes that nobody stored, are errors.
+Without it, only the result shows such a mistake.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from ptx_operations import OPERATIONS, SHARED_AT
+from ptx_program import COLUMNS, PARAMETERS, Program
+
+
+class FaultError(Exception):
+    """The kernel did something wrong. The message says what, and the line of the PTX."""
+
+
+@dataclass
+class Executor:
+    """The compiled interpreter."""
+
+    library: ctypes.CDLL
+
+    def launch(
+        self,
+        program: Program,
+        source: np.ndarray,
+        destination: np.ndarray,
+        arguments: tuple[int, ...],
+        grid: int,
+        *,
+        block: int = 256,
+        blocks: np.ndarray | None = None,
+        seed: int = 0,
+        races: bool = True,
+        once: bool = True,
+        stored: np.ndarray | None = None,
+        count_turns: bool = False,
+    ) -> float:
+        """Run a kernel on arrays of bytes; returns the mean turns of a shared access with `count_turns`.
+
+        `blocks` are the numbers of the blocks to run (default: all). With `once`, no byte may be stored twice; `stored` counts
+        the stores of each byte, over several launches.
+
+        Raises:
+            FaultError: the kernel did something wrong.
+        """
+        values = [source.ctypes.data, destination.ctypes.data, *(n & 0xFFFFFFFFFFFFFFFF for n in arguments)]
+        if len(values) != len(program.parameters):
+            raise FaultError(f"{len(values)} arguments for {len(program.parameters)} parameters")
+        code = program.code.copy()
+        place = code[:, 7]
+        is_parameter = place < -PARAMETERS
+        place[is_parameter] = place[is_parameter] + PARAMETERS - len(program.constants)
+        constants = np.array([*program.constants, *values], np.uint64)
+        if stored is None and once:
+            stored = np.zeros(destination.size, np.uint8)
+        numbers = np.arange(grid, dtype=np.uint32) if blocks is None else blocks.astype(np.uint32)
+        text = ctypes.create_string_buffer(500)
+        turns = (ctypes.c_uint64 * 2)(0, 0)
+        failed = self.library.ptx_launch(
+            _pointer(code),
+            _pointer(constants),
+            ctypes.c_int64(program.registers),
+            ctypes.c_int64(program.shared),
+            (ctypes.c_uint32 * 3)(grid, 1, 1),
+            (ctypes.c_uint32 * 3)(block, 1, 1),
+            _pointer(numbers),
+            ctypes.c_int64(len(numbers)),
+            ctypes.c_uint64(seed),
+            ctypes.c_int(races + 2 * count_turns + 4 * (seed % 3 == 0)),
+            ctypes.c_uint64(source.ctypes.data),
+            ctypes.c_uint64(source.size),
+            ctypes.c_uint64(destination.ctypes.data),
+            ctypes.c_uint64(destination.size),
+            None if stored is None else _pointer(stored),
+            text,
+            turns,
+        )
+        if failed:
+            raise FaultError(text.value.decode())
+        return turns[0] / turns[1] if turns[1] else 1.0
+
+
+def _pointer(array: np.ndarray) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+def build(folder: Path) -> Executor:
+    """Compile the interpreter with g++."""
+    text = (Path(__file__).parent / "executor.cpp").read_text(encoding="utf-8")
+    named = {
+        "OPERATIONS": "\n".join(f"OPERATION({number}) {{ {text} return NEXT; }}" for number, text in OPERATIONS.values()),
+        "TABLE": ", ".join(f"op{number}" for number, _ in OPERATIONS.values()),
+        "SHARED_AT": str(SHARED_AT),
+        "COLUMNS": str(COLUMNS),
+    }
+    for name, value in named.items():
+        text = re.sub(rf"\b{name}\b", lambda _, value=value: value, text)
+    (folder / "executor.cpp").write_text(text, encoding="utf-8")
+    flags = ["-std=c++17", "-O1", "-fPIC", "-shared", "-w"]
+    subprocess.run(["g++", *flags, "-o", str(folder / "executor.so"), str(folder / "executor.cpp")], check=True)
+    return Executor(ctypes.CDLL(str(folder / "executor.so")))
+
+
+def has_compiler() -> bool:
+    return shutil.which("g++") is not None

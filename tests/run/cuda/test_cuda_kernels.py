@@ -1,0 +1,217 @@
+"""Kernels for GPUs, proven without one: the PTX that NVRTC emits, executed on this processor, against NumPy.
+
+This shows which bytes are moved, and that barriers are where they are needed. It cannot show the weak memory order of a device,
+what happens inside a warp, or speed.
+"""
+
+from __future__ import annotations
+
+import mmap
+import random
+import re
+import time
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pytest
+from kernel_geometries import Geometry, geometries
+from ptx_executor import Executor, FaultError
+from ptx_program import Program, programs
+
+from isoviz.backends.cuda.kernels import KernelSource, kernels_of, nvrtc
+from isoviz.backends.cuda.kernels.compile_kernels import resources
+from isoviz.layouts import Box, FieldSpace, IndexSpace, Layout, StridedCopy, View, apply, strided_copies
+
+SEED = 20261125
+BATCH = 50
+"""Kernels that are compiled together: NVRTC needs a third of the time."""
+
+
+def planned(cases: Iterable[Geometry]) -> list[tuple[Geometry, list[KernelSource]]]:
+    return [(case, kernels_of(case.copies, *case.alignments)) for case in cases]
+
+
+def in_batches(kernels: Iterable[KernelSource]) -> list[str]:
+    distinct = list({kernel.name: kernel.code for kernel in kernels}.values())
+    return ["\n".join(distinct[first : first + BATCH]) for first in range(0, len(distinct), BATCH)]
+
+
+def decoded(kernels: Iterable[KernelSource], architecture: str = "compute_80") -> dict[str, Program]:
+    found: dict[str, Program] = {}
+    for text in in_batches(kernels):
+        found |= programs(nvrtc.compiled(text, architecture)[0].decode())
+    return found
+
+
+def problem(
+    executor: Executor, case: Geometry, kernels: list[KernelSource], found: dict[str, Program], seed: int, *, races: bool = True
+) -> str:
+    """What is wrong with the kernels of a geometry; empty if nothing is."""
+    rng = np.random.default_rng(seed)
+    source, destination = case.arrays(rng)
+    expected = destination.copy()
+    apply(case.copies, source, expected)
+    before = source.copy()
+    stored = np.zeros(destination.size, np.uint8)
+    for kernel in random.Random(seed).sample(kernels, len(kernels)):
+        grid = kernel.grid[0] if seed % 2 else int(rng.integers(1, kernel.grid[0] + 1))
+        try:
+            executor.launch(
+                found[kernel.name], source, destination, kernel.arguments, grid, seed=seed, races=races, stored=stored
+            )
+        except FaultError as fault:
+            return str(fault)
+    if not np.array_equal(source, before):
+        return "the source changed"
+    wrong = np.flatnonzero(destination != expected)
+    return f"{wrong.size} bytes are wrong, the first at {wrong[0]}" if wrong.size else ""
+
+
+@pytest.fixture(scope="module")
+def cases(full: bool) -> list[tuple[Geometry, list[KernelSource]]]:
+    return planned(geometries(1002 if full else 102, SEED))
+
+
+def test_random_geometries(executor: Executor, cases, report: Callable[[str, object], None]) -> None:
+    """At most 60 seconds of this process for 1,000 geometries on a computer that does nothing else; not asserted."""
+    begin = time.process_time()
+    kernels = [kernel for _, several in cases for kernel in several]
+    found = decoded(kernels)
+    for number, (case, several) in enumerate(cases):
+        assert sum(kernel.nbytes for kernel in several) == sum(copy.nbytes for copy in case.copies)
+        wrong = problem(executor, case, several, found, number)
+        assert not wrong, f"geometry {number}: {wrong}: {case}"
+    kinds = [name.split("_")[1] for name in found]
+    report("geometries moved by GPU kernels, executed on the processor", len(cases))
+    report("different kernels", f"{len(found)} ({', '.join(f'{kinds.count(k)} {k}' for k in sorted(set(kinds)))})")
+    report("seconds of processor time for them", f"{time.process_time() - begin:.1f}")
+    assert set(kinds) == {"units", "slots", "tiles"}
+
+
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
+def test_every_kernel_compiles_without_spills(needs_nvrtc: None, cases, architecture: str, full: bool, report) -> None:
+    kernels = [kernel for _, several in cases for kernel in several]
+    texts = in_batches(kernels)
+    found = {}
+    for text in texts if full else texts[:1]:
+        found |= resources(nvrtc.compiled(text, architecture, ("--ptxas-options=-v",))[1])
+    assert len(found) == (len({kernel.name for kernel in kernels}) if full else min(BATCH, len({k.name for k in kernels})))
+    assert {name: each for name, each in found.items() if each.spills or each.stack} == {}
+    report(
+        f"kernels compiled for {architecture} without spills (most registers)", f"{len(found)} ({max(found.values()).registers})"
+    )
+
+
+# ---- mistakes that the proof has to notice
+
+
+def copies_between(source: str, destination: str, fields: dict[str, str], **sizes: int) -> Geometry:
+    space, kept = IndexSpace.of(sizes), FieldSpace.of(fields)
+    a, b = (Layout(text).on(space, kept) for text in (source, destination))
+    copies = strided_copies(View(a), View(b), Box((0,) * len(space), tuple(space.sizes)))
+    return Geometry(tuple(copies), (a.nbytes, b.nbytes), (16, 16))
+
+
+TRANSPOSED = ("<F, x, y>", "<F, y, x>", {"f": "<f4"})
+PLANTED = {
+    "a missing barrier": (TRANSPOSED, {"x": 64, "y": 64}, r"__syncthreads\(\);", ""),
+    "a barrier for a part of the threads": (
+        TRANSPOSED,
+        {"x": 64, "y": 64},
+        r"__syncthreads\(\);",
+        "if (threadIdx.x < 200) __syncthreads();",
+    ),
+    "swapped indices": (TRANSPOSED, {"x": 64, "y": 64}, r"(t1) \* (\d+) \+ ([tc]0) \* (\d+)", r"\1 * \4 + \3 * \2"),
+    "one unit too many": (
+        ("<F, x_in=3, x_out>", "<F, x_in=3, x_out>", {"f": "<f4"}),
+        {"x": 999},
+        r"total = (\d+)u",
+        r"total = 1 + \1u",
+    ),
+    "one row too many": (TRANSPOSED, {"x": 70, "y": 100}, r"(e0 = k0 == \d+ \? \d+)", r"\1 + 1"),
+}
+
+
+@pytest.mark.parametrize("mistake", PLANTED)
+@pytest.mark.parametrize("races", [False, True], ids=["by the bytes", "by the accesses"])
+def test_planted_mistakes_are_caught(executor: Executor, mistake: str, races: bool) -> None:
+    """Also without looking at accesses of shared memory, where wrong bytes alone tell."""
+    geometry, sizes, pattern, replacement = PLANTED[mistake]
+    case = copies_between(*geometry, **sizes)
+    (kernel,) = kernels_of(case.copies, *case.alignments)
+    wrong, count = re.subn(pattern, replacement, kernel.code, count=1)
+    assert count == 1 and wrong != kernel.code
+    for code, is_right in ((kernel.code, True), (wrong, False)):
+        found = decoded([kernel._replace(code=code)])
+        for seed in range(6):
+            said = problem(executor, case, [kernel], found, seed, races=races)
+            assert (said == "") is is_right, f"seed {seed}: {said or 'not noticed'}"
+
+
+# ---- banks, large arrays
+
+
+@pytest.mark.parametrize(
+    ("source", "destination", "fields", "sizes"),
+    [
+        ("<F, x, y>", "<F, y, x>", {"f": "u1"}, {"x": 128, "y": 128}),
+        ("<F, x, y>", "<F, y, x>", {"f": "<i2"}, {"x": 64, "y": 64}),
+        ("<F, x, y>", "<F, y, x>", {"f": "<f4"}, {"x": 64, "y": 64}),
+        ("<F, x, y>", "<F, y, x>", {"f": "<f8"}, {"x": 64, "y": 64}),
+        ("<F, x, y>", "<F, y, x>", {"f": "<c16"}, {"x": 64, "y": 64}),
+        ("<F, x>", "<x, F>", {"a": "<f4", "b": "<f4", "c": "<f4", "d": "<f4"}, {"x": 1024}),
+        ("<x, F>", "<F, x>", {"a": "<f4", "b": "<f4", "c": "<f4", "d": "<f4"}, {"x": 1024}),
+        ("<F, x>", "<x, F>", {"a": "<f4", "b": "<f8", "c": "<f4"}, {"x": 1024}),
+        ("<x, F>", "<F, x>", {"a": "<f4", "b": "<f8", "c": "<f4"}, {"x": 1024}),
+    ],
+)
+def test_no_bank_conflicts(executor: Executor, source: str, destination: str, fields, sizes, report) -> None:
+    """Counted from the accesses of the executed kernel: a warp's access takes one turn."""
+    case = copies_between(source, destination, fields, **sizes)
+    (kernel,) = kernels_of(case.copies, *case.alignments)
+    here, there = case.arrays(np.random.default_rng(0))
+    turns = executor.launch(decoded([kernel])[kernel.name], here, there, kernel.arguments, kernel.grid[0], count_turns=True)
+    assert turns <= 1.05
+
+
+def sparse(nbytes: int) -> tuple[mmap.mmap, np.ndarray]:
+    """An array whose pages exist once they are written to."""
+    held = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE)
+    return held, np.frombuffer(held, np.uint8)
+
+
+NO_RESERVE = 0x4000
+"""The flag of Linux with which memory counts once it is touched; Python 3.11 does not name it."""
+LARGE = 2**31 + 70_001
+LARGE_COPIES = {  # with the number of iterations of each loop, the last ones, that are looked at
+    "units": (StridedCopy(0, 0, 1, ((LARGE, 2, 1),)), 3),
+    "slots": (StridedCopy(3, 5, LARGE, ((2, LARGE + 1, LARGE + 2),)), 1),
+    "tiles": (StridedCopy(0, 0, 1, ((50_003, 1, 50_021), (50_021, 50_003, 1))), 3),
+}
+
+
+@pytest.mark.parametrize("kind", LARGE_COPIES)
+def test_more_elements_than_32_bits_count(executor: Executor, kind: str) -> None:
+    """The block that moves the last element, and some others: what they wrote is right at the very end of the arrays."""
+    copy, last_ones = LARGE_COPIES[kind]
+    (kernel,) = kernels_of([copy], 16, 16)
+    assert kernel.name.split("_")[1] == kind and copy.nbytes > 2**31
+    sizes = [copy[end] + copy.run + sum((loop[0] - 1) * loop[1 + end] for loop in copy.loops) for end in (0, 1)]
+    corner = copy._replace(run=min(copy.run, 200), loops=tuple((last_ones, *loop[1:]) for loop in copy.loops))
+    starts = [sizes[end] - corner.run - sum((loop[0] - 1) * loop[1 + end] for loop in corner.loops) for end in (0, 1)]
+    corner = corner._replace(source_offset=0, destination_offset=0)
+    (held, source), (other, destination) = map(sparse, sizes)
+    rng = np.random.default_rng(1)
+    source[starts[0] :] = rng.integers(1, 256, source[starts[0] :].size)
+    steps = int(re.search(r"(?:total =|tile <) (\d+)u", kernel.code)[1])  # type: ignore[index]
+    last = (steps - 1) // (1 if kind == "tiles" else 256) % kernel.grid[0]
+    blocks = np.unique([0, last, (last - 1) % kernel.grid[0], 12_345])
+    program = decoded([kernel])[kernel.name]
+    executor.launch(program, source, destination, kernel.arguments, kernel.grid[0], blocks=blocks, once=False, races=False)
+    expected, got = (np.zeros(sizes[1] - starts[1], np.uint8) for _ in range(2))
+    apply([corner], source[starts[0] :], expected)
+    apply([corner._replace(loops=tuple((n, there, there) for n, _, there in corner.loops))], destination[starts[1] :], got)
+    assert np.array_equal(got, expected) and expected.any()
+    del source, destination
+    held.close()
+    other.close()
