@@ -14,7 +14,7 @@ struct Byte { uint32_t writer, written, reader, read; };  // threads + 1 and the
 struct Access { uint32_t at, width; };
 bool races, counting; const char* what;
 uint64_t source, source_end, destination, destination_end; uint8_t* stored;
-uint8_t* room; uint32_t room_size, epoch; std::vector<Byte> bytes;
+uint64_t executed; uint8_t* room; uint32_t room_size, epoch; std::vector<Byte> bytes;
 std::map<std::pair<int64_t, int64_t>, std::vector<std::pair<uint32_t, Access>>> accesses;
 std::vector<std::map<int64_t, int64_t>> seen;
 int fail(const char* text) { what = text; return false; }
@@ -73,7 +73,7 @@ int run(Thread& t, const int64_t* code, const uint64_t* constants, uint32_t me, 
   while (state == NEXT) {
     const int64_t* const I = code + pc * COLUMNS; t.pc = pc;
     if (!steps--) return SLICE;
-    ++pc;
+    ++pc; ++executed;
     if (I[1] >= 0 && (R[I[1]] != 0) != (I[2] != 0)) continue;
     state = operations[I[0]](I, R, constants, me, pc);
   }
@@ -87,6 +87,7 @@ extern "C" int ptx_launch(const int64_t* code, const uint64_t* constants, int64_
   std::mt19937_64 random(seed);
   races = flags & 1; counting = flags & 2; const bool sliced = flags & 4;
   source = s; source_end = s + s_size; destination = d; destination_end = d + d_size; stored = stored_map;
+  executed = 0;
   const uint32_t n = block[0] * block[1] * block[2];
   std::vector<uint8_t> memory(shared + 16); room = (uint8_t*)(((uintptr_t)memory.data() + 15) & ~(uintptr_t)15); room_size = shared;
   std::vector<Thread> threads(n); std::vector<uint32_t> order(n);
@@ -140,5 +141,6 @@ extern "C" int ptx_launch(const int64_t* code, const uint64_t* constants, int64_
       }
     }
   }
+  turns[2] = executed;
   return 0;
 }

@@ -71,7 +71,7 @@ def geometries(count: int, seed: int, places: int = 3) -> list[Geometry]:
     rng = random.Random(seed)
     found: list[Geometry] = []
     while len(found) < count:
-        copies = _of_layouts(rng) if rng.random() < 0.7 else _of_strides(rng)
+        copies = rng.choices((_of_layouts, _of_strides, pitched), (6, 3, 2))[0](rng)
         if not copies:
             continue
         alignments = rng.choice(ALIGNMENTS), rng.choice(ALIGNMENTS)
@@ -153,3 +153,14 @@ def _of_strides(rng: random.Random) -> list[StridedCopy]:
     loops = sorted(zip(extents, *ends, strict=True), key=lambda loop: -loop[2])
     start = rng.choice((0, 0, 1, 2, 4, 8, 12)), rng.choice((0, 0, 1, 2, 4, 8, 12))
     return [StridedCopy(start[0], start[1], run, tuple(loops))]
+
+
+def pitched(rng: random.Random) -> list[StridedCopy]:
+    """A transposition of small elements whose rows begin at multiples of 16 and end anywhere."""
+    run = rng.choice((1, 1, 2, 2, 4))
+    extents = [rng.choice((3, 17, 33, 66, 100, 130, 150, 180, 200)) for _ in range(2)]
+    pitches = [-(-extent * run // 16) * 16 + rng.choice((0, 16)) for extent in extents]
+    loops = [(extents[0], run, pitches[1]), (extents[1], pitches[0], run)]
+    if rng.random() < 0.5:
+        loops.append((2, pitches[0] * extents[1] + 16, pitches[1] * extents[0] + 32))
+    return [StridedCopy(0, 0, run, tuple(sorted(loops, key=lambda loop: -loop[2])))]

@@ -17,6 +17,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from ptx_operations import OPERATIONS, SHARED_AT
@@ -25,6 +26,13 @@ from ptx_program import COLUMNS, PARAMETERS, Program
 
 class FaultError(Exception):
     """The kernel did something wrong. The message says what, and the line of the PTX."""
+
+
+class Counts(NamedTuple):
+    """Mean turns of an access of shared memory (1: no bank conflicts), and instructions of all threads."""
+
+    turns: float
+    instructions: int
 
 
 @dataclass
@@ -48,11 +56,11 @@ class Executor:
         once: bool = True,
         stored: np.ndarray | None = None,
         count_turns: bool = False,
-    ) -> float:
-        """Run a kernel on arrays of bytes; returns the mean turns of a shared access with `count_turns`.
+    ) -> Counts:
+        """Run a kernel on arrays of bytes.
 
         `blocks` are the numbers of the blocks to run (default: all). With `once`, no byte may be stored twice; `stored` counts
-        the stores of each byte, over several launches.
+        the stores of each byte, over several launches. `count_turns` counts bank conflicts.
 
         Raises:
             FaultError: the kernel did something wrong.
@@ -69,7 +77,7 @@ class Executor:
             stored = np.zeros(destination.size, np.uint8)
         numbers = np.arange(grid, dtype=np.uint32) if blocks is None else blocks.astype(np.uint32)
         text = ctypes.create_string_buffer(500)
-        turns = (ctypes.c_uint64 * 2)(0, 0)
+        turns = (ctypes.c_uint64 * 3)(0, 0, 0)
         failed = self.library.ptx_launch(
             _pointer(code),
             _pointer(constants),
@@ -91,7 +99,7 @@ class Executor:
         )
         if failed:
             raise FaultError(text.value.decode())
-        return turns[0] / turns[1] if turns[1] else 1.0
+        return Counts(turns[0] / turns[1] if turns[1] else 1.0, turns[2])
 
 
 def _pointer(array: np.ndarray) -> ctypes.c_void_p:

@@ -92,8 +92,8 @@ class _Decoder:
 
     def _decode(self, name: str, operands: list[str], row: list[int | str]) -> None:
         parts = name.split(".")
-        if name in ("ld.param.u64", "ld.param.b64"):
-            row[0], row[3] = OPERATIONS["mov.b64"][0], self._register(operands[0])
+        if parts[:2] == ["ld", "param"] and len(parts) == 3:
+            row[0], row[3] = OPERATIONS[f"mov.b{WIDTH[parts[2]]}"][0], self._register(operands[0])
             row[7] = -1 - PARAMETERS - self.parameters.index(operands[1][1:-1])
         elif parts[0] in ("ld", "st"):
             self._access(parts, operands, row)

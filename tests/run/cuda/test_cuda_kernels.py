@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 import pytest
-from kernel_geometries import Geometry, geometries
+from kernel_geometries import Geometry, geometries, pitched
 from ptx_executor import Executor, FaultError
 from ptx_program import Program, programs
 
@@ -86,6 +86,24 @@ def test_random_geometries(executor: Executor, cases, report: Callable[[str, obj
     report("different kernels", f"{len(found)} ({', '.join(f'{kinds.count(k)} {k}' for k in sorted(set(kinds)))})")
     report("seconds of processor time for them", f"{time.process_time() - begin:.1f}")
     assert set(kinds) == {"units", "slots", "tiles"}
+
+
+def test_small_elements_are_sorted_in_registers(executor: Executor, full: bool, report) -> None:
+    """Transpositions of bytes and pairs of bytes whose rows begin at multiples of 16, and end anywhere."""
+    rng = random.Random(SEED)
+    cases = []
+    while len(cases) < (100 if full else 10):
+        (copy,) = pitched(rng)
+        sizes = [copy[end] + copy.run + sum((loop[0] - 1) * loop[1 + end] for loop in copy.loops) for end in (0, 1)]
+        case = Geometry((copy,), (sizes[0], sizes[1]), (16, 16))
+        kernels = kernels_of(case.copies, *case.alignments)
+        if "sorted<1>(words" in kernels[0].code or (len(cases) % 3 == 0 and "sorted<2>(words" in kernels[0].code):
+            cases.append((case, kernels))
+    found = decoded(kernel for _, several in cases for kernel in several)
+    for number, (case, several) in enumerate(cases):
+        wrong = problem(executor, case, several, found, number)
+        assert not wrong, f"{wrong}: {case}"
+    report("geometries moved by GPU kernels, executed on the processor", len(cases))
 
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
@@ -170,8 +188,8 @@ def test_no_bank_conflicts(executor: Executor, source: str, destination: str, fi
     case = copies_between(source, destination, fields, **sizes)
     (kernel,) = kernels_of(case.copies, *case.alignments)
     here, there = case.arrays(np.random.default_rng(0))
-    turns = executor.launch(decoded([kernel])[kernel.name], here, there, kernel.arguments, kernel.grid[0], count_turns=True)
-    assert turns <= 1.05
+    program = decoded([kernel])[kernel.name]
+    assert executor.launch(program, here, there, kernel.arguments, kernel.grid[0], count_turns=True).turns <= 1.05
 
 
 def sparse(nbytes: int) -> tuple[mmap.mmap, np.ndarray]:

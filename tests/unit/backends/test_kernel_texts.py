@@ -88,12 +88,29 @@ def test_small_kernels_have_small_grids() -> None:
     assert kernel.grid == (1, 1, 1) and kernel.block == (256, 1, 1)
 
 
-@pytest.mark.parametrize(
-    "copy", [StridedCopy(0, 0, 0), StridedCopy(-1, 0, 4), StridedCopy(0, 0, 4, ((0, 4, 4),)), StridedCopy(0, -4, 4)]
-)
-def test_wrong_copies(copy: StridedCopy) -> None:
-    with pytest.raises(LayoutError, match=r"kernels: copy .*expected offsets of at least 0"):
+@pytest.mark.parametrize("copy", [StridedCopy(0, 0, 0), StridedCopy(0, 0, 4, ((0, 4, 4),))])
+def test_empty_copies(copy: StridedCopy) -> None:
+    with pytest.raises(LayoutError, match=r"kernels: copy .*expected a run and extents of at least 1"):
         kernels_of([copy], 16, 16)
+
+
+@pytest.mark.parametrize("copy", [StridedCopy(-1, 0, 4), StridedCopy(0, -4, 4)])
+def test_negative_offsets(copy: StridedCopy) -> None:
+    with pytest.raises(LayoutError, match=r"kernels: offsets -?\d+ and -?\d+; expected at least 0"):
+        kernels_of([copy], 16, 16)
+
+
+def test_some_fields_of_an_array_of_structs_are_read_with_the_others() -> None:
+    """Three floats of four: whole lines are read, and each field is written for itself."""
+    (kernel,) = kernels_of([StridedCopy(0, 0, 4, ((3, 4, 40000), (10000, 16, 4)))], 256, 256)
+    assert kind(kernel) == "tiles" and len(kernel.arguments) == 6
+
+
+def test_pieces_of_two_loops_that_are_transposed() -> None:
+    """The fastest loop is the same at both ends, and its three neighbours are too few to make up for the others."""
+    loops = ((100, 1600, 12), (100, 16, 1200), (3, 4, 4))
+    assert kind(kernels_of([StridedCopy(0, 0, 2, loops)], 256, 256)[0]) == "tiles"
+    assert kind(kernels_of([StridedCopy(0, 0, 2, (*loops[:2], (64, 4, 4)))], 256, 256)[0]) == "units"
 
 
 def test_wrong_alignments() -> None:

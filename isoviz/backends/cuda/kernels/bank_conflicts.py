@@ -84,8 +84,8 @@ def _turns(shape: TileShape, part: int | None, skew: int, lanes: int) -> float:
             width = shape.word
             places = [row * shape.pitch + slot * 16 + j for j in range(0, 16, width)]
         else:
-            width = side.unit
-            places = [_far_place(shape, side, row, slot * 16 + j) for j in range(0, 16, width)][:4]
+            width = side.unit * side.columns
+            places = [_far_place(shape, side, row, slot * 16 + j) for j in range(0, 16, side.unit)][:4]
         found += [_turns_of(_skewed(place, skew, shape.word), width) for place in places]
     return sum(found) / len(found)
 
@@ -99,8 +99,9 @@ def _far_place(shape: TileShape, side: Side, row: Ints, at: Ints) -> Ints:
         number = number // shape.tile[loop]
         place = place + digit * shape.weights[loop]
     for loop in side.across:
-        place = place + row % shape.tile[loop] * shape.weights[loop]
-        row = row // shape.tile[loop]
+        steps = side.steps(shape.tile, loop)
+        place = place + row % steps * (shape.tile[loop] // steps) * shape.weights[loop]
+        row = row // steps
     return place
 
 

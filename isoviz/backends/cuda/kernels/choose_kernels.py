@@ -6,16 +6,16 @@ import functools
 from typing import TYPE_CHECKING
 
 from isoviz.backends.cuda.kernels.field_parts import group_of, shared_cells
-from isoviz.backends.cuda.kernels.straight_kernels import LONG_RUN, straight
+from isoviz.backends.cuda.kernels.straight_kernels import LONG_RUN, WIDEST, straight
 from isoviz.backends.cuda.kernels.tile_kernels import tile_kernel
 from isoviz.backends.cuda.kernels.tile_shape import tile_shape
 from isoviz.errors import LayoutError
+from isoviz.layouts import StridedCopy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isoviz.backends.cuda.kernels.kernel_source import KernelSource
-    from isoviz.layouts import StridedCopy
 
 
 def kernels_of(copies: Sequence[StridedCopy], source_alignment: int, destination_alignment: int) -> list[KernelSource]:
@@ -30,14 +30,27 @@ def kernels_of(copies: Sequence[StridedCopy], source_alignment: int, destination
     """
     if source_alignment < 1 or destination_alignment < 1:
         raise LayoutError(f"kernels: alignments {source_alignment} and {destination_alignment}; expected at least 1 byte")
-    return list(_kernels(tuple(copies), source_alignment, destination_alignment))
+    if not copies:
+        return []
+    # Chunks of one transfer differ by where they lie: their kernels come from the cache, with other arguments.
+    here = min(copy.source_offset for copy in copies) // WIDEST * WIDEST
+    there = min(copy.destination_offset for copy in copies) // WIDEST * WIDEST
+    moved = tuple(
+        StridedCopy(copy.source_offset - here, copy.destination_offset - there, copy.run, copy.loops) for copy in copies
+    )
+    if min(here, there) < 0:
+        raise LayoutError(f"kernels: offsets {here} and {there}; expected at least 0")
+    return [
+        kernel._replace(arguments=tuple(at + (there if k % 2 else here) for k, at in enumerate(kernel.arguments)))
+        for kernel in _kernels(moved, source_alignment, destination_alignment)
+    ]
 
 
 @functools.lru_cache(maxsize=512)
 def _kernels(copies: tuple[StridedCopy, ...], source_alignment: int, destination_alignment: int) -> tuple[KernelSource, ...]:
     for copy in copies:
-        if copy.run < 1 or min(copy.source_offset, copy.destination_offset) < 0 or any(loop[0] < 1 for loop in copy.loops):
-            raise LayoutError(f"kernels: copy {copy}: expected offsets of at least 0, and a run and extents of at least 1")
+        if copy.run < 1 or any(loop[0] < 1 for loop in copy.loops):
+            raise LayoutError(f"kernels: copy {copy}: expected a run and extents of at least 1")
     groups, single = shared_cells([copy._replace(loops=tuple(loop for loop in copy.loops if loop[0] > 1)) for copy in copies])
     found: list[KernelSource] = []
     for group in groups:
@@ -56,10 +69,18 @@ def _kernels(copies: tuple[StridedCopy, ...], source_alignment: int, destination
 
 
 def transposes(copy: StridedCopy) -> bool:
-    """Whether neighbours at the source are not neighbours at the destination, in runs too short to make up for that."""
-    if len(copy.loops) < 2 or copy.run >= LONG_RUN or any(min(loop[1:]) <= 0 for loop in copy.loops):
+    """Whether neighbours at the source are not neighbours at the destination, in pieces too short to make up for that.
+
+    A piece is a run with its neighbours along the loops that come first at both ends.
+    """
+    if copy.run >= LONG_RUN or any(min(loop[1:]) <= 0 for loop in copy.loops):
         return False
-    here = min(copy.loops, key=lambda loop: loop[1])
-    there = min(copy.loops, key=lambda loop: loop[2])
-    distinct = all(len({loop[end] for loop in copy.loops}) == len(copy.loops) for end in (1, 2))
-    return here != there and distinct
+    here, there = (sorted(copy.loops, key=lambda loop: loop[end]) for end in (1, 2))
+    if any(len({loop[end] for loop in copy.loops}) < len(copy.loops) for end in (1, 2)):
+        return False
+    for first, other in zip(here, there, strict=True):
+        if first != other:
+            return True
+        if first[0] * copy.run >= LONG_RUN:
+            return False
+    return False

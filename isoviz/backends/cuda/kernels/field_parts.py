@@ -96,7 +96,7 @@ def shared_cells(copies: Sequence[StridedCopy]) -> tuple[list[Group], list[Strid
     groups: list[Group] = []
     rest = list(copies)
     for near_is_source in (True, False):
-        while len(rest) > 1:
+        while rest:
             taken = _largest(rest, near_is_source)
             if taken is None:
                 break
@@ -117,9 +117,11 @@ def _largest(copies: list[StridedCopy], near_is_source: bool) -> tuple[Group, li
         members = sorted((copy for copy, keys in keyed if key in keys), key=lambda copy: _offset(copy, end))
         for chosen in _cells(members, key, end):
             parts = [part for copy in chosen for part in _unrolled(copy, key, end)]
-            if not 2 <= len(parts) <= MOST_PARTS or len(chosen) < 2:
+            if not 2 <= len(parts) <= MOST_PARTS:
                 continue
             group = group_of(parts, near_is_source)
+            if len(chosen) == 1 and group.cell == group.near[0]:
+                continue  # its loop over fields makes one row together with the next loop
             if _pays(group):
                 return group, chosen
     return None

@@ -97,5 +97,19 @@ template <int N> __device__ __forceinline__ void move(b1* to, const b1* from) {
   else if constexpr (N == 2) *(b2*)to = *(const b2*)from;
   else *to = *from;
 }
+// The units with number i (of 4 / N) of all words, in their order.
+template <int N> __device__ __forceinline__ Slot sorted(const b4* words, int i) {
+  Slot s;
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    if constexpr (N == 2) s.w[k] = __byte_perm(words[2 * k], words[2 * k + 1], i ? 0x7632 : 0x5410);
+    else {
+      const b4 low = __byte_perm(words[4 * k], words[4 * k + 1], 0x40 + 0x11 * i);
+      const b4 high = __byte_perm(words[4 * k + 2], words[4 * k + 3], 0x40 + 0x11 * i);
+      s.w[k] = __byte_perm(low, high, 0x5410);
+    }
+  }
+  return s;
+}
 #endif
 """

@@ -97,6 +97,8 @@ class _Text:
     def _far(self, part: int) -> str:
         side, unit = self.shape.far[part], self.shape.far[part].unit
         place = self._place(part)
+        if self.group.near_is_source and side.columns > 1:
+            return self._stores(side, self.walk.far_lanes[part], f"far{part}", place, *self._together(side))
         if self.group.near_is_source:
             zero = "s.w[0] = s.w[1] = s.w[2] = s.w[3] = 0; " if unit < 4 else ""
             whole = (
@@ -112,11 +114,28 @@ class _Text:
         partly = f"{_edges(unit)} move<{unit}>(image + place(q), row + q);"
         return self._loads(side, self.walk.far_lanes[part], f"far{part}", f"{place}{whole}", f"{place}{partly}")
 
+    def _together(self, side: Side) -> tuple[str, str]:
+        """Several rows at once: a word holds one unit of each of them."""
+        unit, columns, step = side.unit, side.columns, side.strides[side.wide]
+        words = SLOT // unit
+        there = f"if (c{side.wide} + i < e{side.wide}) " if side.wide in self.ragged else ""
+        whole = (
+            f"b4 words[{words}];\n#pragma unroll\n        for (int j = 0; j < {words}; ++j)"
+            f" words[j] = *(const b4*)(image + place(low + j * {unit}));\n#pragma unroll\n"
+            f"        for (int i = 0; i < {columns}; ++i) store<16>(sorted<{unit}>(words, i), row + i * {step}ll + low);"
+        )
+        partly = (
+            f'_Pragma("unroll 1") for (int i = 0; i < {columns}; ++i) {there}\n        {_edges(unit)}'
+            f" move<{unit}>(row + i * {step}ll + q, image + place(q) + i * {unit});"
+        )
+        return whole, partly
+
     def _loads(self, side: Side, lanes: int, base: str, whole: str, partly: str) -> str:
         """Memory → image: several loads first, then the stores into shared memory."""
         count, which = self._numbers(side, lanes)
         flight = min(_MOST_IN_FLIGHT, -(-count // THREADS))
         where = self._where(side, base)
+        there = self._there(side, lanes, count, flight)
         return f"""\
     for (b4 first = threadIdx.x; first < {count}; first += {flight * THREADS}) {{
       Slot held[{flight}];
@@ -124,7 +143,7 @@ class _Text:
       for (int u = 0; u < {flight}; ++u) {{
         const b4 n = first + u * {THREADS};
         {which}
-        if ({self._there(side, lanes, count)}) {{
+        if ({there}) {{
           {where}
           if (low >= 0 && low + 16 <= length) load<16>(held[u], row + low);
         }}
@@ -133,7 +152,7 @@ class _Text:
       for (int u = 0; u < {flight}; ++u) {{
         const b4 n = first + u * {THREADS};
         {which}
-        if ({self._there(side, lanes, count)}) {{
+        if ({there}) {{
           {where}
           if (low >= 0 && low + 16 <= length) {{ {whole} }}
           else {{ {partly} }}
@@ -145,13 +164,14 @@ class _Text:
     def _stores(self, side: Side, lanes: int, base: str, place: str, whole: str, partly: str) -> str:
         """Image → memory."""
         count, which = self._numbers(side, lanes)
+        every = f" && c{side.wide} + {side.columns} <= e{side.wide}" if side.wide in self.ragged else ""
         return f"""\
     for (b4 n = threadIdx.x; n < {count}; n += {THREADS}) {{
       {which}
       if ({self._there(side, lanes, count)}) {{
         {self._where(side, base)}
         {place}
-        if (low >= 0 && low + 16 <= length) {{ {whole} }}
+        if (low >= 0 && low + 16 <= length{every}) {{ {whole} }}
         else {{ {partly} }}
       }}
     }}
@@ -170,14 +190,16 @@ class _Text:
         rest = "r"
         for number, loop in enumerate(side.across):
             last = number == len(side.across) - 1
-            text += f" const b4 c{loop} = {rest if last else f'{rest} % {self.shape.tile[loop]}'};"
-            rest = f"{rest} / {self.shape.tile[loop]}"
+            steps = side.steps(self.shape.tile, loop)
+            times = f" * {side.columns}" if loop == side.wide else ""
+            text += f" const b4 c{loop} = ({rest if last else f'{rest} % {steps}'}){times};"
+            rest = f"{rest} / {steps}"
         return count, text
 
-    def _there(self, side: Side, lanes: int, count: int) -> str:
+    def _there(self, side: Side, lanes: int, count: int, flight: int = 1) -> str:
         """The condition that a step is inside the tile."""
         across = 32 // lanes
-        conditions = [f"n < {count}"] if count % THREADS else []
+        conditions = [f"n < {count}"] if count % (flight * THREADS) else []
         if side.slots % lanes:
             conditions.append(f"slot < {side.slots}")
         if side.rows % across:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 SLOT = 16
 """Bytes of one access at either side."""
+WORD = 4
+"""Bytes of a bank of shared memory."""
 _MOST_IMAGE = 24 << 10
 """Bytes of an image at most, without its skew: several blocks fit into a multiprocessor."""
 _LEAST_IMAGE = 6 << 10
@@ -46,6 +48,8 @@ class Side(NamedTuple):
     - `slots`: slots of a row at most; `rows`: rows of a full tile.
     - `unit`: bytes of an access where a slot is not full.
     - `aligned`: whether every row begins at a multiple of 16.
+    - `columns`: rows that a thread moves together, because their units are neighbours in a word of the image; they follow each
+      other along the loop `wide`. `rows` counts them once.
     """
 
     row: tuple[int, ...]
@@ -57,6 +61,12 @@ class Side(NamedTuple):
     rows: int
     unit: int
     aligned: bool
+    columns: int = 1
+    wide: int = -1
+
+    def steps(self, tile: tuple[int, ...], loop: int) -> int:
+        """Steps of the threads along one of the loops `across`."""
+        return tile[loop] // self.columns if loop == self.wide else tile[loop]
 
 
 class TileShape(NamedTuple):
@@ -153,7 +163,24 @@ def _shape(group: Group, tile: tuple[int, ...], source_alignment: int, destinati
     for loop in near.across:
         weights[loop] = below
         below *= tile[loop]
-    return TileShape(tile, near, tuple(far), pitch, max(4, *units), tuple(weights))
+    if group.near_is_source and near.aligned:
+        far = [_widened(side, tile, weights, place) for side, place in zip(far, group.places, strict=True)]
+    return TileShape(tile, near, tuple(far), pitch, max(WORD, *units), tuple(weights))
+
+
+def _widened(side: Side, tile: tuple[int, ...], weights: list[int], place: int) -> Side:
+    """The side with rows of small units taken together, where every word of the image holds units of as many rows.
+
+    A thread then loads words, and sorts their bytes in registers: a quarter of the accesses for single bytes.
+    """
+    columns = WORD // side.unit
+    if columns < 2 or not side.aligned or side.cell != side.unit or place % WORD:
+        return side
+    for loop in side.across:
+        others = [weights[other] for other in (*side.row, *side.across) if other != loop]
+        if weights[loop] == side.unit and tile[loop] % columns == 0 and all(weight % WORD == 0 for weight in others):
+            return side._replace(columns=columns, wide=loop, rows=side.rows // columns)
+    return side
 
 
 def _near_row(group: Group, tile: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
