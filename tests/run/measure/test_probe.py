@@ -195,7 +195,7 @@ def test_on_the_command_line(tmp_path: Path, tiny: Path, capsys: pytest.CaptureF
     machine = load(out)
     assert machine.measurement is not None
     svg = figure.read_text()
-    assert svg.startswith("<svg") and "DiskWrite" in svg and machine.measurement.computer.host in svg
+    assert svg.startswith("<svg") and "file write" in svg and machine.measurement.computer.host in svg
     assert main(["machine", str(out)]) == 0
     assert "where" in capsys.readouterr().out.splitlines()[-1], "checks are shown"
     assert threading.active_count() < 20
