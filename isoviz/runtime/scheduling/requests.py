@@ -45,8 +45,6 @@ class RequestRule(NamedTuple):
 PLAIN = RequestRule()
 IN_MEMORY = RequestRule(longer=4, at_least=4)
 ON_DISK = RequestRule(longer=4, at_least=4, by_runs=True)
-BY_MESSAGES = RequestRule(longer=8)
-"""Both ranks have to wake up for a request."""
 
 
 def rule_of(name: str) -> RequestRule:
@@ -58,8 +56,6 @@ def rule_of(name: str) -> RequestRule:
     kind = ChannelKind(name)
     if kind.is_host_copy:
         return IN_MEMORY
-    if kind in (ChannelKind.TWO_SIDED, ChannelKind.DERIVED, ChannelKind.PUT):
-        return BY_MESSAGES
     if any(end.is_file_system for end in (*kind.sources, *kind.destinations)):
         return ON_DISK
     return PLAIN
