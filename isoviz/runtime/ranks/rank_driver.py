@@ -360,6 +360,8 @@ class RankDriver(AgreeingDriver):
     # ---- the end of transfers
 
     def _finish(self, execution: Execution, finish: Finish) -> None:
+        if finish.outcome == "done" and not self.is_durable(execution.plan):
+            execution.stopped = False  # a cancel here came too late: the other ranks have ended, too
         own = None if isinstance(execution.error, Cancelled) else execution.error
         if finish.outcome == "failed" and own is None:
             gone = [rank for rank in (*execution.work.ranks(self.rank), 0) if rank in self.gone]

@@ -32,6 +32,9 @@ class Queues:
         self.group, self.rank, self.size = group, rank, len(group)
         self.queue: SimpleQueue[tuple[int, bytes] | None] = SimpleQueue()
         self.cut = False
+        self.gate = threading.Event()
+        """Messages are delivered while it is set."""
+        self.gate.set()
         self.seen: list[object] = []
 
     def start(self, receive: Receive, lost: Lost) -> None:
@@ -40,6 +43,7 @@ class Queues:
         def work() -> None:
             while (found := self.queue.get()) is not None:
                 message = pickle.loads(found[1])
+                assert self.gate.wait(60)
                 self.seen.append(message)
                 receive(found[0], message)
 

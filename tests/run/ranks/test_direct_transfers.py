@@ -132,6 +132,19 @@ def test_a_cancel_while_it_moves(three: Group, machine: Machine, rank: int) -> N
             event.wait(60)
 
 
+def test_a_cancel_that_comes_too_late(three: Group, machine: Machine) -> None:
+    """The sender has ended the transfer, and the receiver has not heard of it when it cancels."""
+    found = direct(machine)
+    event = three.engines[1].submit(found)
+    three.transports[1].gate.clear()
+    three.engines[0].submit(found).wait(60)
+    event.cancel()
+    assert not event.done
+    three.transports[1].gate.set()
+    event.wait(60)
+    assert event.error(0) is None
+
+
 @pytest.mark.parametrize("wrong", [0, 1])
 def test_ends_that_do_not_fit(three: Group, machine: Machine, wrong: int) -> None:
     bad = np.zeros(3, np.uint8)
