@@ -199,6 +199,14 @@ class RunError(IsovizError, RuntimeError):
         super().__init__(f"{message} ({', '.join(where)})" if where else message)
 
 
+class DeviceError(RunError):
+    """A device, such as a GPU, refused a request or failed while it carried one out."""
+
+
+class DeviceMemoryError(DeviceError):
+    """A device, or the host memory that is pinned for devices, has no room."""
+
+
 class LaunchError(RunError):
     """The ranks of a job did not start."""
 

@@ -28,6 +28,10 @@ class BaseDevices(ABC):
     @abstractmethod
     def channel(self, channel: Channel, source: Bound, destination: Bound) -> RealChannel | None: ...
 
+    def absence(self, memory: Memory) -> str:  # noqa: ARG002  # a default
+        """Why `memory` gave None, as the end of a sentence; empty if there is nothing to add."""
+        return ""
+
     def verify(self, plan: Plan, source: Endpoint, destination: Endpoint, check: Check) -> None:
         """Read both ends with `Store.read` and compare them."""
         verify(plan.transfer, source, destination, self.verify_budget, check)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from isoviz.backends.base_devices import BaseDevices
+from isoviz.backends.cuda.gpus import Gpus
 from isoviz.backends.disk.disk_memory import DiskMemory, DiskRead, DiskWrite
 from isoviz.backends.disk.shared_pages import SHARED
 from isoviz.backends.host.host_memory import HostMemory, Memcpy
@@ -34,7 +35,7 @@ ChannelFactory = Callable[["Channel", Bound, Bound], RealChannel | None]
 
 
 class ThisComputer(BaseDevices):
-    """Host memory and files of this process, as node 0 of any machine, and devices of further kinds.
+    """Host memory, files and GPUs of this process, as node 0 of any machine, and devices of further kinds.
 
     `directory` holds the files without a path and overrides the machine description. None selects the directory that each disk is
     bound to, else the working directory. `verify_budget` limits the memory of a comparison, in bytes. `shared_pages` limits the
@@ -42,6 +43,8 @@ class ThisComputer(BaseDevices):
 
     `memories` and `channels` are factories for further kinds, or replace the factories of this computer. They are called for
     every node of the machine.
+
+    `gpus` replaces the GPUs of this computer, for tests. Memories of a GPU exist where CuPy finds one.
 
     Emulated memories of every kind but disks lie in host memory; emulated disks are files. A channel between an emulated memory
     in host memory and host memory is a memory copy. Reports state the emulation.
@@ -55,16 +58,24 @@ class ThisComputer(BaseDevices):
         *,
         memories: Mapping[MemoryKind, MemoryFactory] | None = None,
         channels: Mapping[ChannelKind, ChannelFactory] | None = None,
+        gpus: Gpus | None = None,
     ) -> None:
         super().__init__(verify_budget)
+        self._gpus = gpus or Gpus()
         self.directory = directory
         self.shared_pages = shared_pages
         self._memories: dict[MemoryKind, MemoryFactory] = {
             MemoryKind.SYS: self._host,
             MemoryKind.DSK: self._disk,
+            MemoryKind.FBM: self._gpus.device_memory,
+            MemoryKind.ZCM: self._gpus.pinned_memory,
             **(memories or {}),
         }
-        self._channels: dict[ChannelKind, ChannelFactory] = {**_CHANNELS, **(channels or {})}
+        self._channels: dict[ChannelKind, ChannelFactory] = {
+            **_CHANNELS,
+            **dict.fromkeys((ChannelKind.GPU_READ, ChannelKind.GPU_WRITE, ChannelKind.GPU_COPY), self._gpus.channel),
+            **(channels or {}),
+        }
 
     def memory(self, memory: Memory) -> RealMemory | None:
         if memory.emulated and memory.holds_buffers:
@@ -77,6 +88,9 @@ class ThisComputer(BaseDevices):
             return Memcpy()
         factory = self._channels.get(channel.kind)
         return None if factory is None else factory(channel, source, destination)
+
+    def absence(self, memory: Memory) -> str:
+        return "" if memory.emulated else self._gpus.absence(memory)
 
     def folder(self, memory: Memory) -> str | Path | None:
         """The directory of a disk for files without a path; None for the working directory."""

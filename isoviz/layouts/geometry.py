@@ -196,7 +196,7 @@ def _copies_of(source: View, destination: View, box: Box, group: _Group) -> list
     to = destination.base + destination.linearization.field_base(group.first)
     over_fields = ((group.repeat, group.source_step, group.destination_step),) if group.repeat > 1 else ()
     return [
-        _merged(
+        merged(
             at + sum(piece[0] for piece in pieces),
             to + sum(piece[1] for piece in pieces),
             group.width,
@@ -254,7 +254,7 @@ def _cut(lo: int, hi: int, step: int, phase: int, rest: list[tuple[int, int]]) -
     return found
 
 
-def _merged(source_offset: int, destination_offset: int, run: int, loops: Iterable[Loop]) -> StridedCopy:
+def merged(source_offset: int, destination_offset: int, run: int, loops: Iterable[Loop]) -> StridedCopy:
     """The copy with the fewest loops, slowest first by destination. Contiguous loops extend the run; chained loops are merged."""
     ordered = sorted((loop for loop in loops if loop[0] > 1), key=lambda loop: (loop[2], loop[1]))
     found: list[Loop] = []

@@ -124,6 +124,9 @@ class BaseChannel(ABC):
         else:
             done(count)
 
+    def release(self) -> None:  # noqa: B027  # a default, not a gap
+        """Release nothing."""
+
 
 class AsynchronousChannel(BaseChannel):
     """An asynchronous `RealChannel`: `start` begins a request, and a request in flight needs no thread."""

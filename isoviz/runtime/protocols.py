@@ -220,6 +220,9 @@ class RealChannel(Protocol):
         the request as `done(error)` does.
         """
 
+    def release(self) -> None:
+        """Release what the channel keeps while it is idle, such as threads. A closed engine calls it. Never raises."""
+
 
 class Bound(NamedTuple):
     """One end of a channel: a described memory and its real memory."""

@@ -22,7 +22,7 @@ def array_instance(memory: str, given: np.ndarray[Any, Any], layout: Layout | st
         TransferError: the array is not contiguous.
         FileError: the layout does not fit it.
     """
-    return _array(memory, given.dtype, given.shape, _is_fortran(given), layout, like)
+    return shaped_instance(memory, given.dtype, given.shape, _is_fortran(given), layout, like)
 
 
 def file_instance(memory: str, path: Path, layout: Layout | str, like: Instance | None) -> Instance:
@@ -46,7 +46,7 @@ def _is_fortran(array: np.ndarray[Any, Any]) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _array(
+def shaped_instance(
     memory: str,
     dtype: np.dtype[Any],
     shape: tuple[int, ...],
@@ -54,6 +54,7 @@ def _array(
     layout: Layout | str,
     like: Instance | None,
 ) -> Instance:
+    """The instance of a contiguous array that is known by its dtype and shape, in any memory; otherwise as `array_instance`."""
     chosen = Layout(layout)
     if like is not None and dtype == np.uint8 and len(shape) == 1:  # Plain bytes: the other end defines their meaning.
         instance = Instance(memory, like.space, like.fields, chosen)

@@ -12,7 +12,7 @@ from isoviz.runtime.protocols import Bound, Holds
 
 if TYPE_CHECKING:
     from isoviz.layouts import Layout
-    from isoviz.machines import Machine
+    from isoviz.machines import Machine, Memory
     from isoviz.planner import Instance, Plan
     from isoviz.runtime.protocols import Devices, RealChannel, RealMemory
 
@@ -99,7 +99,11 @@ class OpenedDevices:
             return [dispatcher for _, dispatcher in self._channels.values()]
 
     def forget(self) -> None:
-        """Drop all memories, and with them the slots that they keep."""
+        """Drop all memories, and with them the slots that they keep. Channels release what they keep while they are idle."""
+        with self._lock:
+            channels = [channel for channel, _ in self._channels.values()]
+        for channel in channels:
+            channel.release()
         self._memories.clear()
         self._all = ()
 
@@ -113,10 +117,16 @@ class OpenedDevices:
                 device = "" if described.device is None else f", device {described.device}"
                 raise TransferError(
                     f"memory {name}: this computer has no such device ({described.kind}{device});"
-                    f" of machine {self.machine.name!r} it can run {here}"
+                    f" of machine {self.machine.name!r} it can run {here}{self._why(described)}"
                 )
             self._memories[name] = found
         return found
+
+    def _why(self, memory: Memory) -> str:
+        """What the devices say about a memory that is absent (`isoviz.backends.base_devices.BaseDevices.absence`)."""
+        asked = getattr(self.devices, "absence", None)
+        reason = "" if asked is None else asked(memory)
+        return f"; {reason}" if reason else ""
 
     def _all_here(self) -> tuple[RealMemory, ...]:
         """The memories of the machine that this computer has."""

@@ -1,0 +1,294 @@
+"""The GPU driver of this computer, through CuPy. CuPy is imported when the first memory of a GPU is asked for.
+
+Device memory comes from the allocator that CuPy uses (its pool, or what the caller has set), and pinned memory from CuPy's pool
+of pinned memory. So limits that a program sets for its pools hold for isoviz, too, and closed blocks are there for others.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import mmap
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from isoviz.backends.cuda.driver import DeviceBlock, PinnedBlock, Place
+from isoviz.errors import DeviceError, DeviceMemoryError
+
+if TYPE_CHECKING:
+    from isoviz.backends.cuda.driver import CudaDriver
+    from isoviz.backends.cuda.rows import Rows
+
+_NOT_READY = 600
+_OUT_OF_MEMORY = 2
+_PEER_ENABLED = 704
+_HOST, _DEVICE, _MANAGED = 1, 2, 3
+_ANY = 4
+"""cudaMemcpyDefault: the driver tells from the addresses where they lie."""
+_NO_TIMING, _BLOCKING = 2, 1
+_NON_BLOCKING = 1
+_PAGE = mmap.PAGESIZE
+
+
+class Loaded(NamedTuple):
+    """The driver, or the reason why there is none, as the end of a sentence."""
+
+    driver: CudaDriver | None
+    reason: str
+
+
+@cache
+def loaded() -> Loaded:
+    """The driver of this computer. The first call may import CuPy."""
+    if importlib.util.find_spec("cupy") is None:
+        return Loaded(None, "CuPy is not installed here (pip install 'isoviz[gpu-cuda13]')")
+    try:
+        ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError:
+        return Loaded(None, "CuPy finds no GPU: this computer has no NVIDIA driver")
+    try:
+        driver = CupyDriver()
+        count = driver.device_count()
+    except Exception as error:  # noqa: BLE001  # whatever CuPy or its libraries lack on this computer
+        return Loaded(None, f"CuPy cannot use a GPU here: {type(error).__name__}: {error}")
+    return Loaded(driver, "") if count else Loaded(None, "CuPy finds no GPU here")
+
+
+class _Pitched(ctypes.Structure):
+    """cudaPitchedPtr."""
+
+    _fields_ = (
+        ("pointer", ctypes.c_void_p),
+        ("pitch", ctypes.c_size_t),
+        ("width", ctypes.c_size_t),
+        ("rows", ctypes.c_size_t),
+    )
+
+
+class _Position(ctypes.Structure):
+    """cudaPos and cudaExtent."""
+
+    _fields_ = (("x", ctypes.c_size_t), ("y", ctypes.c_size_t), ("z", ctypes.c_size_t))
+
+
+class Memcpy3D(ctypes.Structure):
+    """cudaMemcpy3DParms."""
+
+    _fields_ = (
+        ("source_array", ctypes.c_void_p),
+        ("source_position", _Position),
+        ("source", _Pitched),
+        ("destination_array", ctypes.c_void_p),
+        ("destination_position", _Position),
+        ("destination", _Pitched),
+        ("extent", _Position),
+        ("kind", ctypes.c_int),
+    )
+
+
+def planes(destination: int, source: int, rows: Rows) -> Memcpy3D:
+    """The arguments of cudaMemcpy3D for planes of rows."""
+    return Memcpy3D(
+        source=_Pitched(source + rows.source_offset, rows.source_pitch, rows.width, rows.source_rows),
+        destination=_Pitched(destination + rows.destination_offset, rows.destination_pitch, rows.width, rows.destination_rows),
+        extent=_Position(rows.width, rows.height, rows.depth),
+        kind=_ANY,
+    )
+
+
+class CupyDriver:
+    """A `CudaDriver` by CuPy.
+
+    Raises:
+        ImportError: CuPy cannot be imported.
+    """
+
+    def __init__(self) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # It warns of parts that isoviz does not use, such as a missing toolkit.
+            import cupy
+            from cupy.cuda import driver, runtime
+
+        self._cupy, self._runtime, self._driver = cupy, runtime, driver
+        self._failed = (runtime.CUDARuntimeError, driver.CUDADriverError)
+
+    # ---- devices
+
+    def device_count(self) -> int:
+        with self._call("cudaGetDeviceCount"):
+            return int(self._runtime.getDeviceCount())
+
+    def device_name(self, device: int) -> str:
+        with self._call("cudaGetDeviceProperties"):
+            return bytes(self._runtime.getDeviceProperties(device)["name"]).decode()
+
+    def architecture(self, device: int) -> str:
+        with self._call("cudaDeviceGetAttribute"):
+            return f"sm_{self._cupy.cuda.Device(device).compute_capability}"
+
+    def free_bytes(self) -> tuple[int, int]:
+        with self._call("cudaMemGetInfo"):
+            free, total = self._runtime.memGetInfo()
+            return int(free), int(total)
+
+    def used_device(self) -> int:
+        with self._call("cudaGetDevice"):
+            return int(self._runtime.getDevice())
+
+    def use(self, device: int) -> None:
+        with self._call("cudaSetDevice"):
+            self._runtime.setDevice(device)
+
+    def reaches(self, device: int, peer: int) -> bool:
+        with self._call("cudaDeviceCanAccessPeer"):
+            return bool(self._runtime.deviceCanAccessPeer(device, peer))
+
+    def enable_peer(self, peer: int) -> None:
+        with self._call("cudaDeviceEnablePeerAccess"):
+            try:
+                self._runtime.deviceEnablePeerAccess(peer)
+            except self._runtime.CUDARuntimeError as error:
+                if error.status != _PEER_ENABLED:
+                    raise
+
+    # ---- memory
+
+    def allocate(self, nbytes: int, stream: int) -> DeviceBlock:
+        with self._call("allocation"), self._cupy.cuda.ExternalStream(stream):
+            memory = self._cupy.cuda.alloc(max(1, nbytes))
+            return DeviceBlock(int(memory.ptr), nbytes, self.used_device(), memory)
+
+    def free(self, block: DeviceBlock) -> None:
+        block.owner = None
+
+    def allocate_pinned(self, nbytes: int) -> PinnedBlock:
+        with self._call("cudaHostAlloc"):
+            memory = self._cupy.cuda.alloc_pinned_memory(nbytes + _PAGE)
+        room = np.frombuffer(memory, np.uint8, nbytes + _PAGE)
+        array = room[-room.ctypes.data % _PAGE :][:nbytes]
+        return PinnedBlock(array.ctypes.data, array)
+
+    def free_pinned(self, block: PinnedBlock) -> None:
+        block.array = None
+
+    def place_of(self, pointer: int) -> Place:
+        with self._call("cudaPointerGetAttributes"):
+            found = self._runtime.pointerGetAttributes(pointer)
+        if found.type in (_DEVICE, _MANAGED):
+            return Place(int(found.device), False)
+        return Place(None, found.type == _HOST)
+
+    def from_dlpack(self, given: Any) -> Any:
+        with self._call("DLPack"):
+            return self._cupy.from_dlpack(given)
+
+    # ---- streams and events
+
+    def new_stream(self) -> int:
+        with self._call("cudaStreamCreate"):
+            return int(self._runtime.streamCreateWithFlags(_NON_BLOCKING))
+
+    def destroy_stream(self, stream: int) -> None:
+        with self._call("cudaStreamDestroy"):
+            self._runtime.streamDestroy(stream)
+
+    def wait_stream(self, stream: int) -> None:
+        with self._call("cudaStreamSynchronize"):
+            self._runtime.streamSynchronize(stream)
+
+    def new_event(self) -> int:
+        with self._call("cudaEventCreate"):
+            return int(self._runtime.eventCreateWithFlags(_NO_TIMING | _BLOCKING))
+
+    def destroy_event(self, event: int) -> None:
+        with self._call("cudaEventDestroy"):
+            self._runtime.eventDestroy(event)
+
+    def record(self, event: int, stream: int) -> None:
+        with self._call("cudaEventRecord"):
+            self._runtime.eventRecord(event, stream)
+
+    def is_over(self, event: int) -> bool:
+        with self._call("cudaEventQuery"):
+            status = self._runtime.eventQuery(event)
+            if status not in (0, _NOT_READY):
+                raise self._runtime.CUDARuntimeError(status)
+            return bool(status == 0)
+
+    def wait_event(self, event: int) -> None:
+        with self._call("cudaEventSynchronize"):
+            self._runtime.eventSynchronize(event)
+
+    # ---- copies
+
+    def copy(self, destination: int, source: int, nbytes: int, stream: int) -> None:
+        with self._call("cudaMemcpyAsync"):
+            self._runtime.memcpyAsync(destination, source, nbytes, _ANY, stream)
+
+    def copy_rows(self, destination: int, source: int, rows: Rows, stream: int) -> None:
+        if rows.depth > 1:
+            parameters = planes(destination, source, rows)
+            with self._call("cudaMemcpy3DAsync"):
+                self._runtime.memcpy3DAsync(ctypes.addressof(parameters), stream)
+            return
+        there, here = destination + rows.destination_offset, source + rows.source_offset
+        with self._call("cudaMemcpy2DAsync"):
+            self._runtime.memcpy2DAsync(
+                there, rows.destination_pitch, here, rows.source_pitch, rows.width, rows.height, _ANY, stream
+            )
+
+    def copy_peer(self, destination: int, there: int, source: int, here: int, nbytes: int, stream: int) -> None:
+        with self._call("cudaMemcpyPeerAsync"):
+            self._runtime.memcpyPeerAsync(destination, there, source, here, nbytes, stream)
+
+    def fill(self, pointer: int, value: int, nbytes: int, stream: int) -> None:
+        with self._call("cudaMemsetAsync"):
+            self._runtime.memsetAsync(pointer, value, nbytes, stream)
+
+    # ---- kernels
+
+    def load(self, image: bytes) -> int:
+        with self._call("cuModuleLoadData"):
+            return int(self._driver.moduleLoadData(image))
+
+    def unload(self, module: int) -> None:
+        with self._call("cuModuleUnload"):
+            self._driver.moduleUnload(module)
+
+    def function(self, module: int, name: str) -> int:
+        with self._call("cuModuleGetFunction"):
+            return int(self._driver.moduleGetFunction(module, name))
+
+    def launch(
+        self,
+        function: int,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        shared: int,
+        arguments: Sequence[int],
+        stream: int,
+    ) -> None:
+        values = (ctypes.c_int64 * len(arguments))(*arguments)
+        first, size = ctypes.addressof(values), ctypes.sizeof(ctypes.c_int64)
+        places = (ctypes.c_void_p * len(arguments))(*(first + k * size for k in range(len(arguments))))
+        with self._call("cuLaunchKernel"):
+            self._driver.launchKernel(function, *grid, *block, shared, stream, ctypes.addressof(places), 0)
+
+    # ---- errors
+
+    @contextmanager
+    def _call(self, what: str) -> Iterator[None]:
+        """Turn CuPy's errors into those of isoviz. `what` names the call."""
+        try:
+            yield
+        except self._cupy.cuda.memory.OutOfMemoryError as error:
+            raise DeviceMemoryError(f"{what}: no room: {error}") from error
+        except self._failed as error:
+            kind: Callable[[str], Exception] = DeviceMemoryError if error.status == _OUT_OF_MEMORY else DeviceError
+            raise kind(f"{what} failed: {error}") from error

@@ -1,0 +1,152 @@
+"""FBM: memory of a GPU. Its ends are arrays of the caller on that GPU, or memory from CuPy's pool."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from isoviz.backends.cuda.cuda_arrays import CudaArray, cuda_array, is_on_device
+from isoviz.backends.formats.describing import shaped_instance
+from isoviz.backends.generate import fill
+from isoviz.errors import TransferError
+from isoviz.runtime.device_bases import BaseEndpoint, BaseMemory, BaseSlot
+from isoviz.runtime.protocols import Holds
+
+if TYPE_CHECKING:
+    from isoviz.backends.cuda.driver import DeviceBlock
+    from isoviz.backends.cuda.gpu import Gpu
+    from isoviz.backends.pages import Bytes
+    from isoviz.layouts import Layout
+    from isoviz.planner import Instance
+
+_PIECE = 16 << 20
+"""Bytes of generated data that are in host memory at a time."""
+
+
+class DeviceRange:
+    """The addresses of some bytes of a GPU. Overlapping ranges compare equal."""
+
+    __slots__ = ("_end", "_start")
+
+    def __init__(self, start: int, nbytes: int) -> None:
+        self._start, self._end = start, start + nbytes
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DeviceRange) and self._start < other._end and other._start < self._end
+
+    __hash__ = None  # type: ignore[assignment]  # Overlap is not transitive.
+
+
+class DeviceStore(BaseEndpoint, BaseSlot):
+    """Bytes of a GPU: one end of a transfer, or a slot.
+
+    `close` frees `block`. `given` is the object of the caller that holds the bytes otherwise; it is kept until then.
+    """
+
+    def __init__(self, gpu: Gpu, pointer: int, nbytes: int, block: DeviceBlock | None = None, given: Any = None) -> None:
+        self.gpu = gpu
+        self.nbytes = nbytes
+        self.notes: tuple[str, ...] = ()
+        self._pointer: int | None = pointer
+        self._block, self._given = block, given
+
+    @property
+    def pointer(self) -> int:
+        """The address of the first byte."""
+        assert self._pointer is not None, "the store is closed"
+        return self._pointer
+
+    @property
+    def identity(self) -> object:
+        """The address range; overlapping ranges compare equal."""
+        return DeviceRange(self.pointer, self.nbytes)
+
+    def read(self, offset: int, nbytes: int) -> Bytes:
+        """A copy of the bytes in host memory."""
+        return self.gpu.read(self.pointer + offset, nbytes)
+
+    def clear(self) -> None:
+        """Fill with zeros."""
+        self.gpu.clear(self.pointer, self.nbytes)
+
+    def close(self) -> None:
+        block, self._block, self._given, self._pointer = self._block, None, None, None
+        if block is not None:
+            self.gpu.driver.free(block)
+
+
+class DeviceMemory(BaseMemory):
+    """The memory of one GPU."""
+
+    takes = "an array on a GPU (CuPy, __cuda_array_interface__ or DLPack)"
+
+    def __init__(self, name: str, gpu: Gpu) -> None:
+        super().__init__(name)
+        self.gpu = gpu
+
+    def slot(self, nbytes: int) -> DeviceStore:
+        block = self.gpu.allocate(nbytes, f"memory {self.name}")
+        return DeviceStore(self.gpu, block.pointer, nbytes, block)
+
+    def source(self, instance: Instance, given: Any | None) -> DeviceStore:
+        if given is not None:
+            return self._given(given, instance, "source")
+        store = self.slot(instance.linearization.nbytes)
+        try:
+            room = np.empty(min(_PIECE, store.nbytes), np.uint8)
+            for at in range(0, store.nbytes, _PIECE):
+                piece = room[: min(_PIECE, store.nbytes - at)]
+                fill(piece, at)
+                self.gpu.write(store.pointer + at, piece)
+        except BaseException:
+            store.close()
+            raise
+        store.notes = ("the source holds generated data",)
+        return store
+
+    def destination(self, instance: Instance, given: Any | None, partial: bool) -> DeviceStore:  # noqa: ARG002  # the protocol's
+        if given is not None:
+            return self._given(given, instance, "destination")
+        return self.slot(instance.linearization.nbytes)
+
+    def _given(self, given: Any, instance: Instance, end: str) -> DeviceStore:
+        """The bytes of an array of the caller, when the work that writes them has ended."""
+        what = f"{end} array for {self.name}"
+        if not is_on_device(given):
+            raise TransferError(f"{what}: expected {self.takes}, not {type(given).__name__}")
+        with self.gpu.current():
+            array = cuda_array(given, self.gpu.driver, what)
+            need = instance.linearization.nbytes
+            if array.nbytes != need:
+                raise TransferError(
+                    f"{what}: has {array.nbytes} bytes; layout {instance.layout} on ({instance.space}) needs {need}"
+                )
+            if end == "destination" and array.is_read_only:
+                raise TransferError(f"{what}: is read-only")
+            self._require_here(array, what)
+            if array.stream is not None:
+                self.gpu.driver.wait_stream(array.stream)
+        return DeviceStore(self.gpu, array.pointer, array.nbytes, given=(given, array.owner))
+
+    def _require_here(self, array: CudaArray, what: str) -> None:
+        if not array.nbytes:
+            return
+        device = self.gpu.driver.place_of(array.pointer).device
+        if device != self.gpu.number:
+            where = "in host memory" if device is None else f"on GPU {device}"
+            raise TransferError(f"{what}: lies {where}; expected GPU {self.gpu.number}")
+
+    def holds(self, given: Any) -> Holds:
+        if not is_on_device(given):
+            return Holds.NO
+        with self.gpu.current():
+            array = cuda_array(given, self.gpu.driver, "copy: the array")
+            if not array.nbytes:
+                return Holds.PERHAPS
+            return Holds.YES if self.gpu.driver.place_of(array.pointer).device == self.gpu.number else Holds.NO
+
+    def describe(self, given: Any, layout: Layout | str, like: Instance | None) -> Instance:
+        with self.gpu.current():
+            array = cuda_array(given, self.gpu.driver, "copy: the array")
+        return shaped_instance(self.name, array.dtype, array.shape, array.is_fortran, layout, like)

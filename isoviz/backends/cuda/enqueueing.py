@@ -1,0 +1,124 @@
+"""A stream of one channel, and the ways in which copies are queued on it."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from isoviz.backends.cuda.rows import Rows, all_rows, rows_of
+from isoviz.errors import DeviceError
+
+if TYPE_CHECKING:
+    from isoviz.backends.cuda.gpu import Gpu
+    from isoviz.layouts import StridedCopy
+
+SHORT = 256
+"""Bytes. Rows shorter than this go by kernels. It is assumed, and not yet measured on a GPU."""
+
+
+class Lane:
+    """The stream of a channel and its events, made when they are needed. Any thread may use it.
+
+    `peer` is another GPU whose memory is one end of the copies.
+    """
+
+    def __init__(self, gpu: Gpu, peer: Gpu | None = None) -> None:
+        self.gpu, self.peer = gpu, peer
+        self._stream: int | None = None
+        self._events: list[int] = []
+        self._reaches: bool | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def stream(self) -> int:
+        """The stream. The thread uses the GPU."""
+        with self._lock:
+            if self._stream is None:
+                self._stream = self.gpu.driver.new_stream()
+                self.gpu.join()
+            return self._stream
+
+    def event(self) -> int:
+        """An event for one use; `drop` gives it back. The thread uses the GPU."""
+        with self._lock:
+            if self._events:
+                return self._events.pop()
+        return self.gpu.driver.new_event()
+
+    def drop(self, event: int) -> None:
+        """Give an event back."""
+        with self._lock:
+            self._events.append(event)
+
+    def close(self) -> None:
+        """End the stream and the events, which have no work left. Later work makes others."""
+        with self._lock:
+            stream, self._stream = self._stream, None
+            events, self._events = self._events, []
+        driver = self.gpu.driver
+        for event in events:
+            with suppress(DeviceError):
+                driver.destroy_event(event)
+        if stream is not None:
+            with suppress(DeviceError):
+                driver.destroy_stream(stream)
+            self.gpu.leave()
+
+    def __del__(self) -> None:
+        if not sys.is_finalizing():
+            self.close()
+
+    def queue(self, copies: Sequence[StridedCopy], source: int, destination: int) -> int:
+        """Queue copies between two addresses that the GPU reaches. The thread uses the GPU. Returns the number of requests.
+
+        Contiguous bytes and long rows go to the copy engines, everything else to layout kernels. Without kernels, it goes to the
+        copy engines in many requests.
+
+        Raises:
+            DeviceError: the driver refuses. Some of the copies may be queued.
+        """
+        count = 0
+        kernels_reach = self._kernels_reach()
+        others: list[StridedCopy] = []
+        for copy in copies:
+            rows = rows_of(copy)
+            if rows is None or (not rows.is_contiguous and rows.width < SHORT):
+                others.append(copy)
+            else:
+                self._rows(rows, source, destination)
+                count += 1
+        if not others:
+            return count
+        launch = self.gpu.kernels.launcher(others, source, destination) if kernels_reach else None
+        if launch is not None:
+            return count + launch(self.stream)
+        for copy in others:
+            for rows in all_rows(copy):
+                self._rows(rows, source, destination)
+                count += 1
+        return count
+
+    def _rows(self, rows: Rows, source: int, destination: int) -> None:
+        driver = self.gpu.driver
+        if not rows.is_contiguous:
+            driver.copy_rows(destination, source, rows, self.stream)
+            return
+        there, here = destination + rows.destination_offset, source + rows.source_offset
+        if self.peer is None:
+            driver.copy(there, here, rows.width, self.stream)
+        else:
+            driver.copy_peer(there, self.peer.number, here, self.gpu.number, rows.width, self.stream)
+
+    def _kernels_reach(self) -> bool:
+        """Whether a kernel of the GPU reaches both ends."""
+        if self.peer is None:
+            return True
+        if self._reaches is None:
+            reaches = self.gpu.driver.reaches(self.gpu.number, self.peer.number)
+            if reaches:
+                self.gpu.driver.enable_peer(self.peer.number)
+            self._reaches = reaches
+        return self._reaches

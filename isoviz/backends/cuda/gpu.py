@@ -1,0 +1,179 @@
+"""One GPU of this computer: its driver, the ends of its work, and its kernels."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isoviz.backends.cuda.completions import Completions
+from isoviz.backends.cuda.driver import CudaDriver, DeviceBlock
+from isoviz.backends.cuda.layout_kernels import LayoutKernels
+from isoviz.errors import DeviceError, DeviceMemoryError
+from isoviz.units import format_bytes
+
+if TYPE_CHECKING:
+    from isoviz.backends.cuda.layout_kernels import KernelMaker
+    from isoviz.backends.pages import Bytes
+
+
+class Gpu:
+    """One GPU, by its number. Any thread may use it; each thread uses the device inside `current` only.
+
+    Raises:
+        DeviceError: the driver does not answer.
+    """
+
+    def __init__(self, driver: CudaDriver, number: int, maker: KernelMaker | None) -> None:
+        self.driver, self.number = driver, number
+        self.name = f"GPU {number} ({driver.device_name(number)})"
+        """The number and the name of the GPU, for people."""
+        self.completions = Completions(self._is_over, f"isoviz GPU {number}")
+        self._maker = maker
+        self._lock = threading.Lock()
+        self._stream: int | None = None
+        self._kernels: LayoutKernels | None = None
+        self._users = 0
+
+    @property
+    def kernels(self) -> LayoutKernels:
+        """The layout kernels on this GPU. The caller has joined."""
+        with self._lock:
+            if self._kernels is None:
+                self._kernels = LayoutKernels(self.driver, self.driver.architecture(self.number), self._maker)
+            return self._kernels
+
+    @property
+    def without_kernels(self) -> str:
+        """Why layouts are converted without kernels, as far as it is known; empty otherwise."""
+        kernels = self._kernels
+        return "" if kernels is None else kernels.missing
+
+    def join(self) -> None:
+        """Keep the stream and the kernels of this object until `leave`."""
+        with self._lock:
+            self._users += 1
+
+    def leave(self) -> None:
+        """End what `join` began. The last one to leave ends the stream and the kernels."""
+        with self._lock:
+            self._users -= 1
+            if self._users:
+                return
+            stream, self._stream = self._stream, None
+            kernels, self._kernels = self._kernels, None
+        if kernels is not None:
+            with suppress(DeviceError), self.current():
+                kernels.unload()
+        if stream is not None:
+            with suppress(DeviceError):
+                self.driver.destroy_stream(stream)
+
+    def current(self) -> AbstractContextManager[None]:
+        """Use this GPU in the calling thread, and afterwards the one that it used before."""
+        return using(self.driver, self.number)
+
+    # ---- memory
+
+    def allocate(self, nbytes: int, who: str) -> DeviceBlock:
+        """Device memory filled with zeros. `who` names the memory that asks.
+
+        The memory comes from the pool for the stream of this object, whose blocks no other work uses.
+
+        Raises:
+            DeviceMemoryError: no room.
+            DeviceError: the driver fails.
+        """
+        with self._at_home() as stream:
+            try:
+                block = self.driver.allocate(nbytes, stream)
+            except DeviceMemoryError as error:
+                raise DeviceMemoryError(
+                    f"{who}: no room for {format_bytes(nbytes)} on {self.name}{self._free()} ({error})"
+                ) from error
+            try:
+                if nbytes:
+                    self.driver.fill(block.pointer, 0, nbytes, stream)
+                self._wait(stream)
+            except BaseException:
+                self.driver.free(block)
+                raise
+            return block
+
+    def _free(self) -> str:
+        try:
+            free, total = self.driver.free_bytes()
+        except DeviceError:
+            return ""
+        return f", where {format_bytes(free)} of {format_bytes(total)} are free"
+
+    def clear(self, pointer: int, nbytes: int) -> None:
+        """Fill with zeros, and wait for it."""
+        if nbytes:
+            with self._at_home() as stream:
+                self.driver.fill(pointer, 0, nbytes, stream)
+                self._wait(stream)
+
+    def read(self, pointer: int, nbytes: int) -> Bytes:
+        """A copy of device memory in host memory."""
+        array = np.empty(nbytes, np.uint8)
+        self._copied(array.ctypes.data, pointer, nbytes)
+        return array
+
+    def write(self, pointer: int, array: Bytes) -> None:
+        """Copy host memory to device memory, and wait for it."""
+        self._copied(pointer, array.ctypes.data, len(array))
+
+    def _copied(self, destination: int, source: int, nbytes: int) -> None:
+        if not nbytes:
+            return
+        with self._at_home() as stream:
+            try:
+                self.driver.copy(destination, source, nbytes, stream)
+            finally:
+                self._wait(stream)  # The host memory may be gone afterwards.
+
+    def _wait(self, stream: int) -> None:
+        """Wait for a stream. An error may be that of earlier work, so that a second call has to wait."""
+        try:
+            self.driver.wait_stream(stream)
+        except DeviceError:
+            with suppress(DeviceError):
+                self.driver.wait_stream(stream)
+            raise
+
+    @contextmanager
+    def _at_home(self) -> Iterator[int]:
+        """Use this GPU, with the stream of this object."""
+        self.join()
+        try:
+            with self.current():
+                with self._lock:
+                    if self._stream is None:
+                        self._stream = self.driver.new_stream()
+                    stream = self._stream
+                yield stream
+        finally:
+            self.leave()
+
+    def _is_over(self, event: int) -> bool:
+        with self.current():
+            return self.driver.is_over(event)
+
+
+@contextmanager
+def using(driver: CudaDriver, number: int) -> Iterator[None]:
+    """Use a device in the calling thread, and afterwards the one that it used before."""
+    before = driver.used_device()
+    if before == number:
+        yield
+        return
+    driver.use(number)
+    try:
+        yield
+    finally:
+        with suppress(DeviceError):  # What was done inside is done, and the next call of a dead device fails anyway.
+            driver.use(before)

@@ -1,0 +1,117 @@
+"""Channels of a GPU: between it and host memory, within it, and to another GPU.
+
+A request is queued on the stream of its channel and needs no thread until it ends. Pageable host memory is staged
+(`isoviz.backends.cuda.staging`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+from isoviz.backends.cuda.device_memory import DeviceStore
+from isoviz.backends.cuda.enqueueing import Lane
+from isoviz.backends.cuda.pinned_memory import PinnedStore
+from isoviz.backends.cuda.staging import Staging
+from isoviz.backends.host.host_memory import HostStore, Memcpy
+from isoviz.errors import DeviceError, InternalError
+from isoviz.runtime.device_bases import AsynchronousChannel
+from isoviz.runtime.scheduling.requests import RequestRule
+
+if TYPE_CHECKING:
+    from isoviz.backends.cuda.gpu import Gpu
+    from isoviz.layouts import StridedCopy
+    from isoviz.planner.path_plan import Hop, PathPlan
+    from isoviz.runtime.protocols import Check, Done, Store
+
+RULE = RequestRule(longer=16)
+"""Requests of 8 to 16 MiB, if the engine asks for 1 MiB: shorter ones do not reach the rate of a link. The simulator has no
+real channels and uses the rule of the described kind: its requests are shorter."""
+
+
+class GpuChannel(AsynchronousChannel):
+    """A channel whose work one GPU does. `peer` is another GPU that is its destination; `name` is that of its thread, if any."""
+
+    def __init__(self, gpu: Gpu, name: str, peer: Gpu | None = None) -> None:
+        self._gpu = gpu
+        self._lane = Lane(gpu, peer)
+        self._up = Staging(self._lane, to_device=True, name=f"isoviz {name} staging")
+        self._down = Staging(self._lane, to_device=False, name=f"isoviz {name} staging")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Why layouts were converted without kernels, if they were."""
+        missing = self._gpu.without_kernels
+        return (f"{self._gpu.name}: layouts are converted without GPU kernels: {missing}",) if missing else ()
+
+    def prepare(self, nbytes: int) -> None:
+        """Load the kernels of the processor, which serve pageable memory, and make the stream."""
+        Memcpy().prepare(nbytes)
+        with self._gpu.current():
+            self._lane.stream  # noqa: B018  # makes it
+
+    def requests_of_chunk(self, path: PathPlan, hop: Hop, request_bytes: int) -> int:
+        return RULE.requests(path.chunk_payload, hop.request_bytes, request_bytes)
+
+    def start(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check, done: Done) -> None:
+        check()
+        if isinstance(source, DeviceStore):
+            if isinstance(destination, HostStore) and not isinstance(destination, PinnedStore):
+                self._down.put(copies, destination, source, check, done)
+                return
+        elif isinstance(source, HostStore) and not isinstance(source, PinnedStore):
+            if not isinstance(destination, DeviceStore):
+                raise InternalError(f"a GPU channel got a {type(destination).__name__}")
+            self._up.put(copies, source, destination, check, done)
+            return
+        self._queue(copies, _address(source), _address(destination), check, done)
+
+    def release(self) -> None:
+        """End the threads, the stream and the events. No request is under way."""
+        self._up.rest()
+        self._down.rest()
+        self._gpu.completions.rest()
+        self._lane.close()
+
+    def _queue(self, copies: Sequence[StridedCopy], source: int, destination: int, check: Check, done: Done) -> None:
+        count = 0
+        event = None
+        with self._gpu.current():
+            try:
+                event = self._lane.event()
+                for part in _parts(copies):
+                    check()
+                    count += self._lane.queue(part, source, destination)
+                self._gpu.driver.record(event, self._lane.stream)
+                ended = partial(self._ended, event, count, done)
+                self._gpu.completions.watch(event, ended)  # Nothing may fail after this.
+            except BaseException:
+                # What is queued ends first: the stores are closed afterwards.
+                with suppress(DeviceError):
+                    self._gpu.driver.wait_stream(self._lane.stream)
+                if event is not None:
+                    self._lane.drop(event)
+                raise
+
+    def _ended(self, event: int, count: int, done: Done, error: BaseException | None) -> None:
+        if error is not None:
+            with suppress(DeviceError), self._gpu.current():  # Its other work may still use the stores.
+                self._gpu.driver.wait_stream(self._lane.stream)
+        self._lane.drop(event)
+        done(count if error is None else error)
+
+
+def _parts(copies: Sequence[StridedCopy]) -> list[Sequence[StridedCopy]]:
+    """Copies in groups that are queued between two looks at a cancel. Copies of one kernel stay together."""
+    return [copies[at : at + _TOGETHER] for at in range(0, len(copies), _TOGETHER)]
+
+
+_TOGETHER = 256
+
+
+def _address(store: Store) -> int:
+    if not isinstance(store, DeviceStore | PinnedStore):
+        raise InternalError(f"a GPU channel got a {type(store).__name__}")
+    return store.pointer

@@ -1,0 +1,82 @@
+"""Arrays of a caller and layout kernels for the driver of the tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from fake_driver import FakeDriver
+
+from isoviz.layouts import StridedCopy
+
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+
+class FakeArray:
+    """An array of the caller on a device, with `__cuda_array_interface__`."""
+
+    def __init__(self, driver: FakeDriver, data: Bytes, device: int = 0, **more: Any) -> None:
+        self._driver, self._pointer = driver, driver.held(data, device)
+        self.__cuda_array_interface__ = {
+            "shape": data.shape,
+            "typestr": "|u1",
+            "data": (self._pointer, False),
+            "version": 3,
+            "stream": None,
+            **more,
+        }
+
+    def drop(self) -> None:
+        """Free it."""
+        del self._driver.blocks[self._pointer]
+
+    @property
+    def data(self) -> Bytes:
+        """The bytes on the device."""
+        return self._driver.blocks[self._pointer][1]
+
+
+class FakeDlpack:
+    """An array of the caller on a device, with DLPack only."""
+
+    def __init__(self, array: FakeArray, device: int = 0) -> None:
+        self.array, self.device = array, device
+
+    def __dlpack__(self, **_: Any) -> Any:
+        raise AssertionError("the driver imports it")
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, self.device
+
+
+class FakeKernel(NamedTuple):
+    name: str
+    code: str
+    arguments: tuple[int, ...]
+    block: tuple[int, int, int] = (256, 1, 1)
+    grid: tuple[int, int, int] = (1, 1, 1)
+    shared: int = 0
+
+
+class FakeKernels:
+    """Makes kernels for the fake driver: their text is their shape. `missing` is raised instead of compiling."""
+
+    def __init__(self, missing: Exception | None = None) -> None:
+        self.missing = missing
+        self.compiled: list[str] = []
+
+    def kernels_of(self, copies: Sequence[StridedCopy], source_alignment: int, destination_alignment: int) -> list[FakeKernel]:
+        assert min(source_alignment, destination_alignment) >= 1
+        return [
+            FakeKernel("fake", json.dumps({"run": c.run, "loops": c.loops}), (c.source_offset, c.destination_offset))
+            for c in copies
+        ]
+
+    def compile(self, source: FakeKernel, architecture: str) -> bytes:
+        if self.missing is not None:
+            raise self.missing
+        assert architecture == "sm_90"
+        self.compiled.append(source.code)
+        return source.code.encode()
