@@ -27,7 +27,7 @@ class Gpu:
         DeviceError: the driver does not answer.
     """
 
-    def __init__(self, driver: CudaDriver, number: int, maker: KernelMaker | None) -> None:
+    def __init__(self, driver: CudaDriver, number: int, maker: KernelMaker) -> None:
         self.driver, self.number = driver, number
         self.name = f"GPU {number} ({driver.device_name(number)})"
         """The number and the name of the GPU, for people."""

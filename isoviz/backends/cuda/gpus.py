@@ -10,7 +10,7 @@ from isoviz.backends.cuda.cupy_driver import loaded
 from isoviz.backends.cuda.device_memory import DeviceMemory
 from isoviz.backends.cuda.gpu import Gpu
 from isoviz.backends.cuda.gpu_channels import GpuChannel
-from isoviz.backends.cuda.layout_kernels import default_maker
+from isoviz.backends.cuda.layout_kernels import DefaultMaker
 from isoviz.backends.cuda.pinned_memory import PinnedMemory
 from isoviz.backends.host.host_memory import HostMemory
 from isoviz.errors import DeviceError, TransferError
@@ -83,7 +83,7 @@ class Gpus:
                     if number >= count:
                         have = "GPU 0" if count == 1 else f"GPUs 0 to {count - 1}"
                         raise TransferError(f"memory {memory.name}: is bound to GPU {number}; this computer has {have}")
-                    gpu = self._gpus[number] = Gpu(driver, number, self._maker or default_maker())
+                    gpu = self._gpus[number] = Gpu(driver, number, self._maker or DefaultMaker())
                 except DeviceError as error:
                     raise TransferError(f"memory {memory.name}: the GPUs of this computer cannot be used: {error}") from error
             return gpu

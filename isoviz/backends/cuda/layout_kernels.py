@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 from isoviz.backends.cuda.driver import CudaDriver
-from isoviz.errors import DeviceError, IsovizError, MissingPartError
+from isoviz.backends.cuda.kernels import (
+    KernelSource,
+    compile,  # noqa: A004  the name of the interface
+    kernels_of,
+)
+from isoviz.errors import DeviceError, InputError, IsovizError
 
 if TYPE_CHECKING:
     from isoviz.layouts import StridedCopy
@@ -47,28 +50,31 @@ class KernelMaker(Protocol):
 
         Raises:
             MissingPartError: there is no compiler.
+            InputError: it does not know the architecture.
         """
 
 
-@cache
-def default_maker() -> KernelMaker | None:
-    """The kernels of isoviz; None if this version has none."""
-    try:
-        found = importlib.import_module("isoviz.backends.cuda.kernels")
-    except ModuleNotFoundError:
-        return None
-    return cast("KernelMaker", found) if hasattr(found, "compile") else None
+class DefaultMaker:
+    """The kernels of isoviz, compiled by NVRTC."""
+
+    def kernels_of(
+        self, copies: Sequence[StridedCopy], source_alignment: int, destination_alignment: int
+    ) -> Sequence[KernelSource]:
+        return kernels_of(copies, source_alignment, destination_alignment)
+
+    def compile(self, source: KernelSource, architecture: str) -> bytes:
+        return compile(source, architecture)
 
 
 class LayoutKernels:
     """The loaded kernels of one GPU. The methods are called while the thread uses that GPU."""
 
-    def __init__(self, driver: CudaDriver, architecture: str, maker: KernelMaker | None) -> None:
+    def __init__(self, driver: CudaDriver, architecture: str, maker: KernelMaker) -> None:
         self._driver, self._architecture, self._maker = driver, architecture, maker
         self._functions: dict[str, int] = {}
         self._modules: list[int] = []
         self._lock = threading.Lock()
-        self.missing = "" if maker is not None else "isoviz has no layout kernels here"
+        self.missing = ""
         """Why there are no kernels, as a sentence; empty while they are to be had."""
 
     def launcher(self, copies: Sequence[StridedCopy], source: int, destination: int) -> Callable[[int], int] | None:
@@ -80,12 +86,12 @@ class LayoutKernels:
             DeviceError: the kernels cannot be loaded, or do not compile.
         """
         maker = self._maker
-        if maker is None or self.missing:
+        if self.missing:
             return None
         try:
             kernels = maker.kernels_of(copies, _alignment(source), _alignment(destination))
             functions = [self._function(maker, kernel) for kernel in kernels]
-        except MissingPartError as error:
+        except _NoCompilerError as error:
             self.missing = str(error)
             return None
 
@@ -112,6 +118,8 @@ class LayoutKernels:
             if found is None:
                 try:
                     image = maker.compile(kernel, self._architecture)
+                except InputError as error:
+                    raise _NoCompilerError(str(error)) from error
                 except IsovizError:
                     raise
                 except Exception as error:
@@ -120,6 +128,10 @@ class LayoutKernels:
                 self._modules.append(module)
                 found = self._functions[kernel.code] = self._driver.function(module, kernel.name)
             return found
+
+
+class _NoCompilerError(Exception):
+    """There is no compiler, or none for this GPU."""
 
 
 def _alignment(pointer: int) -> int:
