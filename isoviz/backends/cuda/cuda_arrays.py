@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from isoviz.backends.cuda.driver import LEGACY_STREAM
+from isoviz.backends.cuda.cuda_driver import LEGACY_STREAM
 from isoviz.errors import TransferError
 
 if TYPE_CHECKING:
-    from isoviz.backends.cuda.driver import CudaDriver
+    from isoviz.backends.cuda.cuda_driver import CudaDriver
 
 _DLPACK_ON_DEVICE = (2, 13)
 """kDLCUDA and kDLCUDAManaged."""

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from isoviz.backends.cuda.driver import DeviceBlock, PinnedBlock, Place
+from isoviz.backends.cuda.cuda_driver import DeviceBlock, PinnedBlock, Place
 from isoviz.errors import DeviceError, DeviceMemoryError
 
 if TYPE_CHECKING:
-    from isoviz.backends.cuda.driver import CudaDriver
-    from isoviz.backends.cuda.rows import Rows
+    from isoviz.backends.cuda.cuda_driver import CudaDriver
+    from isoviz.backends.cuda.row_copies import Rows
 
 _NOT_READY = 600
 _OUT_OF_MEMORY = 2

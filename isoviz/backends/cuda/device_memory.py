@@ -14,7 +14,7 @@ from isoviz.runtime.device_bases import BaseEndpoint, BaseMemory, BaseSlot
 from isoviz.runtime.protocols import Holds
 
 if TYPE_CHECKING:
-    from isoviz.backends.cuda.driver import DeviceBlock
+    from isoviz.backends.cuda.cuda_driver import DeviceBlock
     from isoviz.backends.cuda.gpu import Gpu
     from isoviz.backends.pages import Bytes
     from isoviz.layouts import Layout

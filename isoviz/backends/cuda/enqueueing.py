@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from isoviz.backends.cuda.rows import Rows, all_rows, rows_of
+from isoviz.backends.cuda.row_copies import Rows, all_rows, rows_of
 from isoviz.errors import DeviceError
 
 if TYPE_CHECKING:

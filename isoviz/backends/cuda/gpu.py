@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isoviz.backends.cuda.completions import Completions
-from isoviz.backends.cuda.driver import CudaDriver, DeviceBlock
+from isoviz.backends.cuda.cuda_driver import CudaDriver, DeviceBlock
 from isoviz.backends.cuda.layout_kernels import LayoutKernels
 from isoviz.errors import DeviceError, DeviceMemoryError
 from isoviz.units import format_bytes

@@ -17,7 +17,7 @@ from isoviz.errors import DeviceError, TransferError
 from isoviz.machines import MemoryKind
 
 if TYPE_CHECKING:
-    from isoviz.backends.cuda.driver import CudaDriver
+    from isoviz.backends.cuda.cuda_driver import CudaDriver
     from isoviz.backends.cuda.layout_kernels import KernelMaker
     from isoviz.machines import Channel, Memory
     from isoviz.runtime.protocols import Bound, RealChannel, RealMemory

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
-from isoviz.backends.cuda.driver import CudaDriver
+from isoviz.backends.cuda.cuda_driver import CudaDriver
 from isoviz.backends.cuda.kernels import (
     KernelSource,
     compile,  # noqa: A004  the name of the interface

@@ -15,13 +15,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from isoviz.backends.cuda.rows import packed, pieces
+from isoviz.backends.cuda.row_copies import packed, pieces
 from isoviz.backends.host.copying import copy_all
 from isoviz.errors import DeviceError, DeviceMemoryError
 
 if TYPE_CHECKING:
+    from isoviz.backends.cuda.cuda_driver import PinnedBlock
     from isoviz.backends.cuda.device_memory import DeviceStore
-    from isoviz.backends.cuda.driver import PinnedBlock
     from isoviz.backends.cuda.enqueueing import Lane
     from isoviz.backends.host.host_memory import HostStore
     from isoviz.layouts import StridedCopy

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from isoviz.backends.cuda.driver import LEGACY_STREAM, DeviceBlock, PinnedBlock, Place
-from isoviz.backends.cuda.rows import Rows
+from isoviz.backends.cuda.cuda_driver import LEGACY_STREAM, DeviceBlock, PinnedBlock, Place
+from isoviz.backends.cuda.row_copies import Rows
 from isoviz.backends.pages import page_aligned
 from isoviz.errors import DeviceError, DeviceMemoryError
 from isoviz.layouts import StridedCopy

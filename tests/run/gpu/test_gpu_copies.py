@@ -14,7 +14,7 @@ from run_cases import random_bytes, random_layout, random_spaces
 
 from isoviz.backends.cuda.enqueueing import SHORT, Lane
 from isoviz.backends.cuda.gpu import Gpu
-from isoviz.backends.cuda.rows import Rows, all_rows, packed, pieces, rows_of
+from isoviz.backends.cuda.row_copies import Rows, all_rows, packed, pieces, rows_of
 from isoviz.errors import MissingPartError
 from isoviz.layouts import Box, StridedCopy, View, apply, strided_copies
 

@@ -12,7 +12,7 @@ import pytest
 from isoviz import Engine, FieldSpace, IndexSpace, Machine, Transfer, plan
 from isoviz.backends.cuda import cupy_driver
 from isoviz.backends.cuda.cupy_driver import Loaded, Memcpy3D, planes
-from isoviz.backends.cuda.rows import Rows
+from isoviz.backends.cuda.row_copies import Rows
 from isoviz.backends.devices import ThisComputer
 from isoviz.errors import TransferError
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Memory, MemoryKind

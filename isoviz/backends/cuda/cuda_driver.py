@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from isoviz.backends.cuda.rows import Rows
+    from isoviz.backends.cuda.row_copies import Rows
     from isoviz.backends.pages import Bytes
 
 LEGACY_STREAM = 1
