@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from isoviz.backends.cuda.kernels.field_parts import group_of, shared_cells
-from isoviz.backends.cuda.kernels.straight_kernels import LONG_RUN, WIDEST, straight
+from isoviz.backends.cuda.kernels.straight_kernels import LONG_RUN, WIDEST, of_any_shape, power_of_two, straight
 from isoviz.backends.cuda.kernels.tile_kernels import tile_kernel
 from isoviz.backends.cuda.kernels.tile_shape import tile_shape
 from isoviz.errors import LayoutError
@@ -18,12 +18,19 @@ if TYPE_CHECKING:
     from isoviz.backends.cuda.kernels.kernel_source import KernelSource
 
 
-def kernels_of(copies: Sequence[StridedCopy], source_alignment: int, destination_alignment: int) -> list[KernelSource]:
+SMALL = 1 << 18
+"""Bytes below which a copy gets no kernel of its own: moving them takes microseconds, compiling some 0.2 seconds. Ragged ends of
+blocks are such copies, and can be hundreds of different shapes."""
+
+
+def kernels_of(
+    copies: Sequence[StridedCopy], source_alignment: int, destination_alignment: int, small: int = SMALL
+) -> list[KernelSource]:
     """The kernels that carry out strided copies between two stores of a device. Their order does not matter.
 
     The alignments are those of the first bytes of the two stores, in bytes. Long runs, and copies whose fastest loop is the same
     at both ends, go straight. Copies that transpose go through tiles in shared memory. Fields that share the cells of an array of
-    structs go through such tiles together.
+    structs go through such tiles together. Copies of less than `small` bytes (at most 2^28) share kernels of any shape.
 
     Raises:
         LayoutError: an alignment is below 1, or a copy has an empty run, an empty loop or a negative offset.
@@ -40,20 +47,23 @@ def kernels_of(copies: Sequence[StridedCopy], source_alignment: int, destination
     )
     if min(here, there) < 0:
         raise LayoutError(f"kernels: offsets {here} and {there}; expected at least 0")
-    return [
-        kernel._replace(arguments=tuple(at + (there if k % 2 else here) for k, at in enumerate(kernel.arguments)))
-        for kernel in _kernels(moved, source_alignment, destination_alignment)
-    ]
+    alignments = power_of_two(source_alignment), power_of_two(destination_alignment)
+    return [kernel.moved(here, there) for kernel in _kernels(moved, *alignments, min(small, 1 << 28))]
 
 
 @functools.lru_cache(maxsize=512)
-def _kernels(copies: tuple[StridedCopy, ...], source_alignment: int, destination_alignment: int) -> tuple[KernelSource, ...]:
+def _kernels(
+    copies: tuple[StridedCopy, ...], source_alignment: int, destination_alignment: int, small: int
+) -> tuple[KernelSource, ...]:
     for copy in copies:
         if copy.run < 1 or any(loop[0] < 1 for loop in copy.loops):
             raise LayoutError(f"kernels: copy {copy}: expected a run and extents of at least 1")
     groups, single = shared_cells([copy._replace(loops=tuple(loop for loop in copy.loops if loop[0] > 1)) for copy in copies])
     found: list[KernelSource] = []
     for group in groups:
+        if group.nbytes < small:
+            single += group.copies
+            continue
         shape = tile_shape(group, source_alignment, destination_alignment)
         if shape is None:
             ends = ((part.source_offset, part.destination_offset, part.run, part.far) for part in group.parts)
@@ -61,6 +71,9 @@ def _kernels(copies: tuple[StridedCopy, ...], source_alignment: int, destination
         found.append(tile_kernel(group, shape))
     for copy in single:
         shape = None
+        if copy.nbytes < small:
+            found.append(of_any_shape(copy, source_alignment, destination_alignment))
+            continue
         if transposes(copy):
             group = group_of([copy], near_is_source=True)
             shape = tile_shape(group, source_alignment, destination_alignment)

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.backends.cuda.kernels.straight_kernels import LONG_RUN
+from isoviz.layouts import StridedCopy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from isoviz.layouts import StridedCopy
     from isoviz.layouts.geometry import Loop
 
 MOST_PARTS = 12
@@ -69,6 +69,16 @@ class Group:
     def cell(self) -> int:
         """Bytes from the first to the last byte of a cell."""
         return max(place + part.run for place, part in zip(self.places, self.parts, strict=True))
+
+    @property
+    def copies(self) -> list[StridedCopy]:
+        """The parts as copies."""
+        found = []
+        for part in self.parts:
+            here, there = (self.near, part.far) if self.near_is_source else (part.far, self.near)
+            loops = sorted(zip(self.extents, here, there, strict=True), key=lambda loop: -loop[2])
+            found.append(StridedCopy(part.source_offset, part.destination_offset, part.run, tuple(loops)))
+        return found
 
     @property
     def nbytes(self) -> int:

@@ -19,12 +19,13 @@ class KernelSource(NamedTuple):
     """One kernel: a self-contained CUDA C++ text, and its launch.
 
     The signature of each kernel is `(const unsigned char* source, unsigned char* destination, long long source_offset_0, long
-    long destination_offset_0, long long source_offset_1, …)`, with one pair of offsets for each copy that the kernel carries
-    out. `arguments` are these offsets in bytes.
+    long destination_offset_0, long long source_offset_1, …)`, with one pair of offsets in bytes for each of the `copies` that the
+    kernel carries out, and further numbers (long long) for some kernels. `arguments` are the values of all of these numbers.
 
     - `name`: the `extern "C"` name in `code`. Copies of equal shape have equal texts and names.
     - `block`, `grid`: threads of a block and blocks of the grid. Any smaller grid of one dimension is right as well.
     - `shared`: bytes of dynamic shared memory.
+    - `copies`: the number of copies, each with its pair of offsets.
     - `nbytes`: bytes that the kernel moves.
     """
 
@@ -34,15 +35,26 @@ class KernelSource(NamedTuple):
     grid: tuple[int, int, int]
     shared: int
     arguments: tuple[int, ...]
+    copies: int
     nbytes: int
 
+    def moved(self, source: int, destination: int) -> KernelSource:
+        """The kernel with all offsets increased by so many bytes."""
+        pairs = 2 * self.copies
+        moved = (at + (destination if k % 2 else source) for k, at in enumerate(self.arguments[:pairs]))
+        return self._replace(arguments=(*moved, *self.arguments[pairs:]))
 
-def kernel_source(what: str, body: str, blocks: int, pairs: list[tuple[int, int]], nbytes: int) -> KernelSource:
+
+def kernel_source(
+    what: str, body: str, blocks: int, pairs: list[tuple[int, int]], nbytes: int, numbers: dict[str, int] | None = None
+) -> KernelSource:
     """The kernel with the statements `body`. `pairs` are the offsets (source, destination) of its copies.
 
-    `what` begins the name, which ends in a digest of the text.
+    `what` begins the name, which ends in a digest of the text. `numbers` are further arguments, by the names of their parameters.
     """
+    numbers = numbers or {}
     parameters = "".join(f", long long s{p}, long long d{p}" for p in range(len(pairs)))
+    parameters += "".join(f", long long {name}" for name in numbers)
     text = (
         f'{PRELUDE}\nextern "C" __global__ void __launch_bounds__({THREADS}, {_RESIDENT})\n{_NAME}(const b1* __restrict__ source,'
         f" b1* __restrict__ destination{parameters}) {{\n{body}}}\n"
@@ -54,7 +66,8 @@ def kernel_source(what: str, body: str, blocks: int, pairs: list[tuple[int, int]
         (THREADS, 1, 1),
         (max(1, min(blocks, MOST_BLOCKS)), 1, 1),
         0,
-        tuple(offset for pair in pairs for offset in pair),
+        (*(offset for pair in pairs for offset in pair), *numbers.values()),
+        len(pairs),
         nbytes,
     )
 

@@ -1,7 +1,9 @@
 """Kernels that go straight from source to destination, without shared memory.
 
 `units`: every thread moves units of one size, which divides every offset, stride and run. `slots`: every thread moves one
-aligned slot of 16 destination bytes. The ends of a run, which fill a slot only in part, are moved in small units.
+aligned slot of 16 destination bytes. The ends of a run, which fill a slot only in part, are moved in small units. `any`: as
+units, for copies so small that compiling would take far longer than moving them; extents and strides are arguments, so that a
+few dozen kernels serve all shapes.
 """
 
 from __future__ import annotations
@@ -42,6 +44,30 @@ def straight(copy: StridedCopy, source_alignment: int, destination_alignment: in
     if unit < WIDEST and copy.run >= LONG_RUN:
         return _slots(copy, unit, source_alignment, destination_alignment)
     return _units(copy, unit)
+
+
+def of_any_shape(copy: StridedCopy, source_alignment: int, destination_alignment: int) -> KernelSource:
+    """The kernel of a copy of less than 2^29 bytes, shared by all copies with the same unit and number of loops."""
+    unit = unit_of(copy, source_alignment, destination_alignment)
+    loops = [(copy.run // unit, unit, unit), *copy.loops[::-1]]
+    numbers = {"total": copy.nbytes // unit}
+    body = f"""\
+  source += s0;
+  destination += d0;
+  const b4 step = gridDim.x * {THREADS};
+  for (b4 at = blockIdx.x * {THREADS} + threadIdx.x; at < (b4)total; at += step) {{
+    b4 rest = at;
+    long long from_offset = 0, to_offset = 0;
+"""
+    for number, (extent, here, there) in enumerate(loops):
+        numbers |= {f"n{number}": extent, f"f{number}": here, f"t{number}": there}
+        body += f"""\
+    {{ const b4 digit = rest % (b4)n{number}; rest /= (b4)n{number};
+      from_offset += digit * f{number}; to_offset += digit * t{number}; }}
+"""
+    body += f"    move<{unit}>(destination + to_offset, source + from_offset);\n  }}\n"
+    pairs = [(copy.source_offset, copy.destination_offset)]
+    return kernel_source("any", body, -(-numbers["total"] // THREADS), pairs, copy.nbytes, numbers)
 
 
 def counter_of(steps: int) -> str:
