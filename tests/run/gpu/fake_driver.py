@@ -51,7 +51,9 @@ class FakeDriver:
     - `violations`: what no correct program does; a test asserts that there are none.
     - `fail`: called with the name of each call and how often it was made; an error that it returns is raised.
     - `dead`: the device has failed, as after a kernel with a wrong access: queued work is lost and calls are refused.
-    - `lazy`: never run queued work before somebody waits for it.
+    - `lazy`: never run queued work before somebody waits for it. Asking is not waiting, so a request that is only asked for never
+      ends.
+    - `slow`: run queued work seldom.
     """
 
     def __init__(self, seed: int = 0, devices: int = 2, capacity: int = 1 << 30, pinned: int = 1 << 30) -> None:
@@ -60,7 +62,7 @@ class FakeDriver:
         self.calls: Counter[str] = Counter()
         self.violations: list[str] = []
         self.fail: Callable[[str, int], Exception | None] = lambda name, number: None
-        self.dead = self.lazy = False
+        self.dead = self.lazy = self.slow = False
         self.hold: Callable[[], bool] = lambda: False
         self.peers: set[tuple[int, int]] = set()
         self.can_reach = True
@@ -353,7 +355,7 @@ class FakeDriver:
 
     def _some(self) -> None:
         """Run some of the work that is queued."""
-        for _ in range(self.rng.randrange(4)):
+        for _ in range(int(self.rng.random() < 0.05) if self.slow else self.rng.randrange(4)):
             busy = [stream for stream, (_, queue) in self.streams.items() if queue]
             if not busy:
                 return

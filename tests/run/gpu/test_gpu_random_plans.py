@@ -55,7 +55,7 @@ def test_random_plans_move_every_element(tmp_path: Path, full: bool, report: Rep
     while done < (300 if full else 25):
         monkeypatch.setattr(staging, "PIECE", rng.choice((4096, 16384, 1 << 20)))
         driver = FakeDriver(rng.randrange(1 << 30))
-        driver.lazy = rng.random() < 0.1
+        driver.slow = rng.random() < 0.1
         driver.can_reach = rng.random() < 0.5
         kernels = FakeKernels(MissingPartError("NVRTC", "gpu-cuda13") if rng.random() < 0.3 else None)
         made = machine(rng)
