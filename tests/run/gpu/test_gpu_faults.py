@@ -83,7 +83,7 @@ def test_every_call_may_fail(tmp_path: Path, full: bool, report: Callable[[str, 
                 most = quiet.calls[call]
                 if not most:
                     continue
-                numbers = range(1, min(most, 60) + 1) if full else (1,) if most < 3 else (most // 3,)
+                numbers = range(1, min(most, 20) + 1) if full else (1,) if most < 3 else (most // 3,)
                 for number in numbers:
                     driver = FakeDriver(number)
 
