@@ -55,7 +55,7 @@ def loaded() -> Loaded:
     try:
         driver = CupyDriver()
         count = driver.device_count()
-    except Exception as error:  # noqa: BLE001  # whatever CuPy or its libraries lack on this computer
+    except Exception as error:  # noqa: BLE001  # CuPy or its libraries may lack anything
         return Loaded(None, f"CuPy cannot use a GPU here: {type(error).__name__}: {error}")
     return Loaded(driver, "") if count else Loaded(None, "CuPy finds no GPU here")
 

@@ -69,7 +69,7 @@ def test_random_copies_in_every_form(full: bool, report: Callable[[str, object],
 
 
 def test_packing_follows_the_host() -> None:
-    """The processor's step is one stretch where the host side is dense, whatever the other side is like."""
+    """The processor's step is one stretch where the host side is dense, for any other side."""
     turned = StridedCopy(0, 0, 4, ((64, 4, 256), (64, 256, 4)))
     assert packed(turned, 32, "source").into == StridedCopy(0, 32, 64 * 64 * 4)
     assert packed(turned, 32, "destination").out == StridedCopy(32, 0, 64 * 64 * 4)

@@ -2,7 +2,7 @@
 
 A tile has an extent for every loop. At each side it is a number of rows of contiguous bytes. Shared memory holds the *image* of
 the tile: its near rows, one behind the other, each with the remainder (address mod 16) that it has in memory. So the near side
-moves whole aligned slots of 16 bytes, whatever the size of a cell is; the far side reads or writes the same slots of its own rows
+moves whole aligned slots of 16 bytes for cells of any size; the far side reads or writes the same slots of its own rows
 and finds each unit by its place in the image.
 
 Two numbers keep threads out of each other's banks. A *skew* moves every stretch of 2^n bytes of the image by one word more than
