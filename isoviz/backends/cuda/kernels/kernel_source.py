@@ -39,7 +39,7 @@ class KernelSource(NamedTuple):
     nbytes: int
 
     def moved(self, source: int, destination: int) -> KernelSource:
-        """The kernel with `nbytes` added to all offsets."""
+        """The kernel with `source` and `destination` added to its offsets, in bytes."""
         pairs = 2 * self.copies
         moved = (at + (destination if k % 2 else source) for k, at in enumerate(self.arguments[:pairs]))
         return self._replace(arguments=(*moved, *self.arguments[pairs:]))

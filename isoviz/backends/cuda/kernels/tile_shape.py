@@ -108,7 +108,7 @@ def tile_shape(group: Group, source_alignment: int, destination_alignment: int) 
 
 
 def _tile(group: Group, reach: int) -> tuple[int, ...]:
-    """Extents with which a tile reaches so many bytes along both sides.
+    """Extents with which a tile reaches the wanted bytes along both sides.
 
     Small elements reach half of it: a square of bytes holds far more elements than a square of larger ones.
     """
