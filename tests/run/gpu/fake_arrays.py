@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from fake_driver import FakeDriver
 
+from isoviz.backends.cuda.kernels import KernelSource, kernels_of
+from isoviz.backends.cuda.layout_kernels import DefaultMaker
 from isoviz.layouts import StridedCopy
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
@@ -80,3 +82,15 @@ class FakeKernels:
         assert architecture == "sm_90"
         self.compiled.append(source.code)
         return source.code.encode()
+
+
+class RealKernels(DefaultMaker):
+    """The kernels of isoviz; copies of `small` bytes and more get kernels of their own."""
+
+    def __init__(self, small: int) -> None:
+        self.small = small
+
+    def kernels_of(
+        self, copies: Sequence[StridedCopy], source_alignment: int, destination_alignment: int
+    ) -> Sequence[KernelSource]:
+        return kernels_of(copies, source_alignment, destination_alignment, self.small)

@@ -4,6 +4,9 @@ Queued work runs late, inside later calls, in a random order that respects strea
 event are wrong. The driver checks what a real one may not notice: memory freed while queued work uses it, use after free, bytes
 beyond an allocation, and streams used by a thread with another device. It records every call, and fails on demand.
 
+Kernels are stand-ins (`fake_arrays.FakeKernels`), or, with an executor of PTX, the kernels of isoviz: what NVRTC makes of their
+text is executed on the processor, with the arguments and the grid of the launch.
+
 Nothing that runs on it says anything about a real GPU's speed.
 """
 
@@ -18,6 +21,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from ptx_executor import Executor, FaultError
+from ptx_program import Program, programs
 
 from isoviz.backends.cuda.cuda_driver import LEGACY_STREAM, DeviceBlock, PinnedBlock, Place
 from isoviz.backends.cuda.row_copies import Rows
@@ -54,9 +59,13 @@ class FakeDriver:
     - `lazy`: never run queued work before somebody waits for it. Asking is not waiting, so a request that is only asked for never
       ends.
     - `slow`: run queued work seldom.
+    - `executor`: executes PTX. The devices then say that they take PTX, and kernels are what was loaded.
     """
 
-    def __init__(self, seed: int = 0, devices: int = 2, capacity: int = 1 << 30, pinned: int = 1 << 30) -> None:
+    def __init__(
+        self, seed: int = 0, devices: int = 2, capacity: int = 1 << 30, pinned: int = 1 << 30, executor: Executor | None = None
+    ) -> None:
+        self.executor = executor
         self.rng = random.Random(seed)
         self.devices, self.capacity, self.pinned_capacity = devices, capacity, pinned
         self.calls: Counter[str] = Counter()
@@ -69,6 +78,8 @@ class FakeDriver:
         self.streams: dict[int, tuple[int, deque[Work]]] = {}
         self.events: dict[int, Work | None] = {}
         self.modules: dict[int, bytes] = {}
+        self.functions: dict[int, Program] = {}
+        self.loaded: Counter[str] = Counter()  # names of kernels
         self.blocks: dict[int, tuple[int, Bytes]] = {}  # first address → device, bytes
         self.pinned: dict[int, Bytes] = {}
         self.pageable: set[int] = set()  # streams that moved pageable memory
@@ -89,10 +100,12 @@ class FakeDriver:
         return sum(len(queue) for _, queue in self.streams.values())
 
     def held(self, data: Bytes, device: int = 0) -> int:
-        """Memory of the caller on a device that holds some bytes: its address."""
+        """Memory of the caller on a device that holds some bytes: its address, which is a multiple of 16 or not."""
         with self._lock:
-            start = self._place(len(data))
-            self.blocks[start] = device, data.copy()
+            shift = self.rng.choice((0, 0, 0, 256, 16, 4, 1))
+            start = self._place(len(data) + shift) + shift
+            self.blocks[start] = device, _room(len(data), shift)
+            self.blocks[start][1][:] = data
             return start
 
     # ---- calls
@@ -107,7 +120,7 @@ class FakeDriver:
 
     def architecture(self, device: int) -> str:
         self._called("architecture")
-        return "sm_90"
+        return "compute_90" if self.executor else "sm_90"
 
     def free_bytes(self) -> tuple[int, int]:
         self._called("free_bytes")
@@ -129,7 +142,7 @@ class FakeDriver:
             if self.used[0] + nbytes > self.capacity:
                 raise DeviceMemoryError("fake: out of memory")
             start = self._place(nbytes)
-            self.blocks[start] = device, np.full(nbytes, 0xCD, np.uint8)
+            self.blocks[start] = device, _room(nbytes)
             return DeviceBlock(start, nbytes, device, self)
 
     def free(self, block: DeviceBlock) -> None:
@@ -265,11 +278,16 @@ class FakeDriver:
     def unload(self, module: int) -> None:
         self._called("unload")
         del self.modules[module]
+        self.functions.pop(module, None)
 
     def function(self, module: int, name: str) -> int:
-        self._called("function")
-        self._require(module in self.modules, "a kernel of no module")
-        return module
+        with self._lock:
+            self._called("function")
+            self._require(module in self.modules, "a kernel of no module")
+            self.loaded[name] += 1
+            if self.executor is not None:
+                self.functions[module] = programs(self.modules[module].decode())[name]
+            return module
 
     def launch(
         self,
@@ -282,16 +300,26 @@ class FakeDriver:
     ) -> None:
         with self._lock:
             self._called("launch")
-            source, destination, at, to = arguments
-            shape = json.loads(self.modules[function])
-            copy = StridedCopy(at, to, shape["run"], tuple(tuple(loop) for loop in shape["loops"]))
+            source, destination, *numbers = arguments
+            at, to = numbers[:2]
             device = self.streams[stream][0]
             for pointer in (source + at, destination + to):
                 owner = self._block(pointer, 1)[2]
                 reached = owner is None or owner == device or (device, owner) in self.peers
                 self._require(reached, f"a kernel of device {device} cannot reach device {owner}")
-            spans = _spans(copy, source, destination)
-            self._put(Work("kernel", lambda: self._strided(copy, source, destination), spans), stream, "launch")
+            if self.executor is not None:
+                assert block[1:] == grid[1:] == (1, 1) and not shared, "the executor takes one dimension"
+                program = self.functions[function]
+                work = Work(
+                    "kernel",
+                    lambda: self._execute(program, source, destination, tuple(numbers), grid[0], block[0]),
+                    (self._rest(source + at), self._rest(destination + to)),
+                )
+            else:
+                shape = json.loads(self.modules[function])
+                copy = StridedCopy(at, to, shape["run"], tuple(tuple(loop) for loop in shape["loops"]))
+                work = Work("kernel", lambda: self._strided(copy, source, destination), _spans(copy, source, destination))
+            self._put(work, stream, "launch")
 
     # ---- inside
 
@@ -381,6 +409,22 @@ class FakeDriver:
                 return data, pointer - start, None
         return None, 0, None
 
+    def _rest(self, pointer: int) -> Span:
+        """An allocation from an address on."""
+        data, at, _ = self._block(pointer, 1)
+        self._require(data is not None, "a kernel uses pageable memory")
+        assert data is not None
+        return Span(pointer, len(data) - at)
+
+    def _execute(self, program: Program, source: int, destination: int, numbers: tuple[int, ...], grid: int, block: int) -> None:
+        """Execute a kernel on the allocations that hold its two ends."""
+        assert self.executor is not None
+        here, there = (self._bytes(*self._rest(pointer)) for pointer in (source, destination))
+        try:
+            self.executor.launch(program, here, there, numbers, grid, block=block, seed=self.rng.randrange(1 << 30))
+        except FaultError as fault:
+            self._require(False, str(fault))
+
     def _bytes(self, pointer: int, nbytes: int) -> Bytes:
         data, at, _ = self._block(pointer, nbytes)
         if data is None:
@@ -419,3 +463,10 @@ def _spans(copy: StridedCopy, source: int, destination: int) -> tuple[Span, Span
     here = copy.run + sum((extent - 1) * stride for extent, stride, _ in copy.loops)
     there = copy.run + sum((extent - 1) * stride for extent, _, stride in copy.loops)
     return Span(source + copy.source_offset, here), Span(destination + copy.destination_offset, there)
+
+
+def _room(nbytes: int, shift: int = 0) -> Bytes:
+    """Bytes that hold nothing useful, `shift` bytes after an address that a device aligns to."""
+    room = page_aligned(nbytes + shift)[shift:]
+    room[:] = 0xCD
+    return room

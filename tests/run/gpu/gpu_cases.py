@@ -9,12 +9,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fake_arrays import FakeKernels
+import numpy as np
+from fake_arrays import FakeArray, FakeDlpack, FakeKernels
 from fake_driver import FakeDriver
+from run_cases import elements, random_bytes, random_layout, random_spaces
 
-from isoviz import Engine, Machine
+from isoviz import Engine, Machine, Options, Transfer, plan
 from isoviz.backends.cuda.gpus import Gpus
+from isoviz.backends.cuda.layout_kernels import KernelMaker
 from isoviz.backends.devices import ThisComputer
+from isoviz.errors import TransferError
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Memory, MemoryKind
 
 FBM, ZCM, SYS, DSK = MemoryKind.FBM, MemoryKind.ZCM, MemoryKind.SYS, MemoryKind.DSK
@@ -49,7 +53,7 @@ def machine(rng: random.Random | None = None, **emulated: bool) -> Machine:
 
 @contextmanager
 def engine(
-    driver: FakeDriver, made: Machine, folder: Path, kernels: FakeKernels | None = None, tolerant: bool = False, **options: Any
+    driver: FakeDriver, made: Machine, folder: Path, kernels: KernelMaker | None = None, tolerant: bool = False, **options: Any
 ) -> Iterator[Engine]:
     """An engine on a driver. Afterwards nothing of the driver is left. With `tolerant`, streams, events and modules may be left
     if the device is dead, as they end with it."""
@@ -64,3 +68,57 @@ def engine(
     if not (tolerant and driver.dead):
         assert not driver.streams and not driver.events and not driver.modules, "streams, events or modules are left"
     assert driver.used == before, "memory is left in use"
+
+
+def held(rng: random.Random, driver: FakeDriver, memory: Memory, data: np.ndarray[Any, Any], path: Path) -> Any:
+    """Some bytes as a caller passes them, in a memory."""
+    if memory.kind is FBM:
+        device = int(memory.name[-1])
+        array = FakeArray(driver, data, device, stream=rng.choice((None, 1)))
+        return FakeDlpack(array, device) if rng.random() < 0.3 else array
+    if memory.kind is DSK:
+        data.tofile(path)
+        return path
+    return data.copy()
+
+
+def taken(given: Any) -> np.ndarray[Any, Any]:
+    """The bytes of what `held` returned, which is gone then."""
+    if isinstance(given, FakeDlpack):
+        given = given.array
+    if isinstance(given, FakeArray):
+        data = given.data.copy()
+        given.drop()
+        return data
+    return np.fromfile(given, np.uint8) if isinstance(given, Path) else given
+
+
+def random_plan_moves_every_element(
+    rng: random.Random, driver: FakeDriver, kernels: KernelMaker, folder: Path, number: int, largest: int
+) -> None:
+    """Run a random plan between random memories. `largest` is that of its space; `number` names its files."""
+    while True:
+        made = machine(rng)
+        space, fields = random_spaces(rng, largest=largest)
+        here, there = random_layout(rng, space), random_layout(rng, space)
+        near, far = rng.choice(made.memories), rng.choice(made.memories)
+        a, b = here.on(space, fields), there.on(space, fields)
+        transfer = Transfer.whole(space, fields, near.name, here, far.name, there)
+        options = Options(slot_limit=max(64, a.nbytes // rng.choice((1, 2, 6))), planner=rng.choice(("full", "simple", "direct")))
+        try:
+            chosen = plan(transfer, made, options=options)
+        except TransferError:  # no path, or no slots as small as that
+            continue
+        break
+    data = random_bytes(rng, a.nbytes)
+    source, destination = folder / f"{number}.in", folder / f"{number}.out"
+    given: list[Any] = [None, None]
+    if rng.random() < 0.8:
+        given[0] = held(rng, driver, near, data, source)
+        given[1] = destination if far.kind is DSK else held(rng, driver, far, np.zeros(b.nbytes, "u1"), destination)
+    with engine(driver, made, folder, kernels, request_bytes=rng.choice((64, 4096, 1 << 20))) as running:
+        found = running.run(chosen, *given)
+    assert found.verified
+    if given[0] is not None:
+        taken(given[0])
+        assert elements(a, data) == elements(b, taken(given[1])[: b.nbytes]), chosen

@@ -2,50 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from fake_arrays import FakeArray, FakeDlpack, FakeKernels
+from fake_arrays import FakeKernels, RealKernels
 from fake_driver import FakeDriver
-from gpu_cases import DSK, FBM, SYS, engine, machine
+from gpu_cases import FBM, SYS, engine, held, machine, random_plan_moves_every_element, taken
+from ptx_executor import Executor
 from run_cases import elements, no_leaked_files, random_bytes, random_layout, random_spaces
 
-from isoviz import Options, Transfer, plan
+from isoviz import FieldSpace, IndexSpace, Transfer, plan
 from isoviz.backends.cuda import staging
-from isoviz.errors import MissingPartError, TransferError
-from isoviz.machines import Memory
+from isoviz.backends.cuda.kernels.choose_kernels import SMALL
+from isoviz.errors import MissingPartError, RunError
 
 pytestmark = pytest.mark.usefixtures("no_leaked_files")
 __all__ = ["no_leaked_files"]
 
 Report = Callable[[str, object], None]
-
-
-def held(rng: random.Random, driver: FakeDriver, memory: Memory, data: np.ndarray[Any, Any], path: Path) -> Any:
-    """Some bytes as a caller passes them, in a memory."""
-    if memory.kind is FBM:
-        device = int(memory.name[-1])
-        array = FakeArray(driver, data, device, stream=rng.choice((None, 1)))
-        return FakeDlpack(array, device) if rng.random() < 0.3 else array
-    if memory.kind is DSK:
-        data.tofile(path)
-        return path
-    return data.copy()
-
-
-def taken(given: Any) -> np.ndarray[Any, Any]:
-    if isinstance(given, FakeDlpack):
-        given = given.array
-    if isinstance(given, FakeArray):
-        data = given.data.copy()
-        given.drop()
-        return data
-    return np.fromfile(given, np.uint8) if isinstance(given, Path) else given
 
 
 def test_random_plans_move_every_element(tmp_path: Path, full: bool, report: Report, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,34 +37,52 @@ def test_random_plans_move_every_element(tmp_path: Path, full: bool, report: Rep
         driver.slow = rng.random() < 0.1
         driver.can_reach = rng.random() < 0.5
         kernels = FakeKernels(MissingPartError("NVRTC", "gpu-cuda13") if rng.random() < 0.3 else None)
-        made = machine(rng)
-        space, fields = random_spaces(rng, largest=rng.choice((5, 12, 24)))
-        here, there = random_layout(rng, space), random_layout(rng, space)
-        near, far = rng.choice(made.memories), rng.choice(made.memories)
-        a, b = here.on(space, fields), there.on(space, fields)
-        transfer = Transfer.whole(space, fields, near.name, here, far.name, there)
-        options = Options(slot_limit=max(64, a.nbytes // rng.choice((1, 2, 6))), planner=rng.choice(("full", "simple", "direct")))
-        try:
-            chosen = plan(transfer, made, options=options)
-        except TransferError:  # no path, or no slots as small as that
-            continue
-        data = random_bytes(rng, a.nbytes)
-        source, destination = tmp_path / f"{done}.in", tmp_path / f"{done}.out"
-        given: list[Any] = [None, None]
-        if rng.random() < 0.8:
-            given[0] = held(rng, driver, near, data, source)
-            given[1] = destination if far.kind is DSK else held(rng, driver, far, np.zeros(b.nbytes, "u1"), destination)
-        with engine(driver, made, tmp_path, kernels, request_bytes=rng.choice((64, 4096, 1 << 20))) as running:
-            found = running.run(chosen, *given)
-        assert found.verified
-        if given[0] is not None:
-            taken(given[0])
-            assert elements(a, data) == elements(b, taken(given[1])[: b.nbytes]), chosen
+        random_plan_moves_every_element(rng, driver, kernels, tmp_path, done, largest=rng.choice((5, 12, 24)))
         calls += driver.calls
         done += 1
     for call in ("copy", "copy_2d", "copy_peer", "launch", "wait_event", "is_over", "from_dlpack", "allocate_pinned"):
         assert calls[call], f"no {call} in {done} plans"
     report("random plans over a driver that plays GPUs, equal element by element", done)
+
+
+def test_random_plans_through_real_kernels(
+    executor: Executor, tmp_path: Path, full: bool, report: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kernels, their launches and the runtime together: NVRTC compiles what a plan needs, and the processor executes its PTX."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    rng = random.Random(31)
+    loaded: Counter[str] = Counter()
+    launched = done = 0
+    while launched < (200 if full else 40):
+        monkeypatch.setattr(staging, "PIECE", rng.choice((4096, 16384, 1 << 20)))
+        driver = FakeDriver(rng.randrange(1 << 30), executor=executor)
+        kernels = RealKernels(small=rng.choice((0, 2000, SMALL)))
+        random_plan_moves_every_element(rng, driver, kernels, tmp_path, done, largest=rng.choice((12, 24)))
+        loaded += driver.loaded
+        launched += driver.calls["launch"] > 0
+        done += 1
+    assert {name.split("_")[1] for name in loaded} == {"any", "units", "slots", "tiles"}, loaded
+    report("random plans through real GPU kernels, executed on the processor", launched)
+    report("different kernels of these plans", len(loaded))
+
+
+def test_a_kernel_that_is_launched_wrongly_is_found(executor: Executor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too few blocks do the same work; an offset that is 4 bytes too large does not."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    space, fields = IndexSpace(x=40, y=30), FieldSpace(f="f4")
+    chosen = plan(Transfer.whole(space, fields, "node0.fbm0", "<F, x, y>", "node0.fbm0", "<F, y, x>"), machine())
+    launch = FakeDriver.launch
+    for grid, shift in ((1, 0), (None, 4)):
+        driver = FakeDriver(executor=executor)
+
+        def other(self, function, blocks, block, shared, arguments, stream, grid=grid, shift=shift) -> None:
+            source, *rest = arguments
+            launch(self, function, (grid or blocks[0], 1, 1), block, shared, (source + shift, *rest), stream)
+
+        monkeypatch.setattr(FakeDriver, "launch", other)
+        wrong = pytest.raises((RunError, AssertionError)) if shift else contextlib.nullcontext()
+        with wrong, engine(driver, machine(), tmp_path, RealKernels(0)) as running:
+            assert running.run(chosen).verified
 
 
 def test_many_at_once(tmp_path: Path, full: bool, report: Report, monkeypatch: pytest.MonkeyPatch) -> None:
