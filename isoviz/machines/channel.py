@@ -61,7 +61,7 @@ class Channel:
       that bypasses the page cache, and 1 for no alignment.
     - `resources`: pairs (resource, weight), weight ≥ 0. The weight is the number of resource bytes per payload byte; for a held
       resource it is the amount that the channel holds.
-    - `max_in_flight`: the largest number of requests in flight.
+    - `max_in_flight`: the largest number of requests in flight; None becomes that of the kind (`ChannelKind.in_flight`).
     - `provenance`: the origin of its figures: "from the paper", "assumed", "measured <date> on <computer>".
 
     Raises:
@@ -76,7 +76,7 @@ class Channel:
     setup: float = 0.0
     alignment: int = 1
     resources: tuple[tuple[str, float], ...] = ()
-    max_in_flight: int = 1
+    max_in_flight: int = None  # type: ignore[assignment]  # `__post_init__` replaces it
     provenance: str = "assumed"
     conversion_setup: float = 0.0
     costs: tuple[OneTimeCost, ...] = ()
@@ -101,7 +101,9 @@ class Channel:
             raise checks.FieldError(owner, "alignment", f"expected a power of two, got {alignment}")
         object.__setattr__(self, "alignment", alignment)
         object.__setattr__(self, "resources", _checked_uses(owner, self.resources))
-        object.__setattr__(self, "max_in_flight", checks.whole(owner, "max_in_flight", self.max_in_flight, low=1, high=2**20))
+        asked: object = self.max_in_flight
+        most = checks.whole(owner, "max_in_flight", self.kind.in_flight if asked is None else asked, low=1, high=2**20)
+        object.__setattr__(self, "max_in_flight", most)
         checks.text(owner, "provenance", self.provenance, empty=True)
         object.__setattr__(self, "costs", checked_costs(owner, self.costs))
         if self.descriptors is not None:

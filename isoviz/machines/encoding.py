@@ -80,7 +80,7 @@ def channel_to_json(channel: Channel) -> dict[str, Any]:
         result["alignment"] = channel.alignment
     if channel.resources:
         result["resources"] = [list(use) for use in channel.resources]
-    if channel.max_in_flight != 1:
+    if channel.max_in_flight != channel.kind.in_flight:
         result["max_in_flight"] = channel.max_in_flight
     result["provenance"] = channel.provenance
     return result

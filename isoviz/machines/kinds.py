@@ -147,18 +147,20 @@ class ChannelKind(_Kind):
     - `crosses_nodes`: whether its ends are on different nodes. The ends of all other channels are on one node.
     - `is_host_copy`: whether a processor copies within the memory of its node. The planners of Isometry's section 5 that convert
       in one place only do so in such a hop.
+    - `in_flight`: the largest number of requests in flight on a channel that does not say so itself (`Channel.max_in_flight`).
     - `description`: what people call the kind, in one to three words.
 
     Raises:
         MachineError: no kind of this name is registered.
     """
 
-    __slots__ = ("crosses_nodes", "destinations", "is_host_copy", "sources")
+    __slots__ = ("crosses_nodes", "destinations", "in_flight", "is_host_copy", "sources")
 
     sources: tuple[MemoryKind, ...]
     destinations: tuple[MemoryKind, ...]
     crosses_nodes: bool
     is_host_copy: bool
+    in_flight: int
     _noun = "channel kind"
     _registered: ClassVar[dict[str, Any]] = {}
 
@@ -231,6 +233,7 @@ def register_channel_kind(
     destinations: Iterable[MemoryKind | str],
     crosses_nodes: bool = False,
     is_host_copy: bool = False,
+    in_flight: int = 1,
     description: str = "",
 ) -> ChannelKind:
     """Register a kind of channel for machines and machine files. `ChannelKind` explains the properties.
@@ -249,6 +252,7 @@ def register_channel_kind(
         "destinations": _ends(owner, "destinations", destinations),
         "crosses_nodes": crosses_nodes,
         "is_host_copy": is_host_copy,
+        "in_flight": checks.whole(owner, "in_flight", in_flight, low=1, high=2**20),
         "description": description,
     }
     return ChannelKind._register(name, found)  # noqa: SLF001  # this module's
@@ -276,9 +280,10 @@ _DISK = (MemoryKind.DSK,)
 ChannelKind.MEMCPY = register_channel_kind(
     "Memcpy", sources=_HOST, destinations=_HOST, is_host_copy=True, description="memory copy"
 )
-ChannelKind.GPU_READ = register_channel_kind("GPURead", sources=_GPU, destinations=_HOST, description="GPU read")
-ChannelKind.GPU_WRITE = register_channel_kind("GPUWrite", sources=_HOST, destinations=_GPU, description="GPU write")
-ChannelKind.GPU_COPY = register_channel_kind("GPUCopy", sources=_GPU, destinations=_GPU, description="GPU copy")
+# While a GPU carries out one request, the next one is queued: its engines never wait for the host.
+ChannelKind.GPU_READ = register_channel_kind("GPURead", sources=_GPU, destinations=_HOST, in_flight=2, description="GPU read")
+ChannelKind.GPU_WRITE = register_channel_kind("GPUWrite", sources=_HOST, destinations=_GPU, in_flight=2, description="GPU write")
+ChannelKind.GPU_COPY = register_channel_kind("GPUCopy", sources=_GPU, destinations=_GPU, in_flight=2, description="GPU copy")
 ChannelKind.DISK_READ = register_channel_kind("DiskRead", sources=_DISK, destinations=_HOST, description="file read")
 ChannelKind.DISK_WRITE = register_channel_kind("DiskWrite", sources=_HOST, destinations=_DISK, description="file write")
 ChannelKind.REMOTE_MEMCPY = register_channel_kind(

@@ -18,17 +18,11 @@ from isoviz.backends.cuda.staging import Staging
 from isoviz.backends.host.host_memory import HostStore, Memcpy
 from isoviz.errors import DeviceError, InternalError
 from isoviz.runtime.device_bases import AsynchronousChannel
-from isoviz.runtime.scheduling.requests import RequestRule
 
 if TYPE_CHECKING:
     from isoviz.backends.cuda.gpu import Gpu
     from isoviz.layouts import StridedCopy
-    from isoviz.planner.path_plan import Hop, PathPlan
     from isoviz.runtime.protocols import Check, Done, Store
-
-RULE = RequestRule(longer=16)
-"""Requests of 8 to 16 MiB, if the engine asks for 1 MiB: shorter ones do not reach the rate of a link. The simulator has no
-real channels and uses the rule of the described kind: its requests are shorter."""
 
 
 class GpuChannel(AsynchronousChannel):
@@ -51,9 +45,6 @@ class GpuChannel(AsynchronousChannel):
         Memcpy().prepare(nbytes)
         with self._gpu.current():
             self._lane.stream  # noqa: B018  # makes it
-
-    def requests_of_chunk(self, path: PathPlan, hop: Hop, request_bytes: int) -> int:
-        return RULE.requests(path.chunk_payload, hop.request_bytes, request_bytes)
 
     def start(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check, done: Done) -> None:
         check()

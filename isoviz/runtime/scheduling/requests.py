@@ -45,6 +45,11 @@ class RequestRule(NamedTuple):
 PLAIN = RequestRule()
 IN_MEMORY = RequestRule(longer=4, at_least=4)
 ON_DISK = RequestRule(longer=4, at_least=4, by_runs=True)
+ON_GPU = RequestRule(longer=16)
+"""Requests of 8 to 16 MiB where 1 MiB is asked for: shorter ones do not reach the rate of a link."""
+
+
+_OF_GPUS = (ChannelKind.GPU_READ, ChannelKind.GPU_WRITE, ChannelKind.GPU_COPY)
 
 
 def rule_of(name: str) -> RequestRule:
@@ -58,7 +63,7 @@ def rule_of(name: str) -> RequestRule:
         return IN_MEMORY
     if any(end.is_file_system for end in (*kind.sources, *kind.destinations)):
         return ON_DISK
-    return PLAIN
+    return ON_GPU if kind in _OF_GPUS else PLAIN
 
 
 def requests_of_chunk(path: PathPlan, hop: Hop, request_bytes: int) -> int:

@@ -35,6 +35,7 @@ from isoviz.machines import (
     register_memory_kind,
     save,
 )
+from isoviz.machines.encoding import channel_to_json
 from isoviz.planner import Options, Transfer, plan
 from isoviz.planner.check_ends import check_ends
 from isoviz.planner.problem import Problem
@@ -88,7 +89,22 @@ def test_properties_of_the_kinds_of_isometry() -> None:
         "RemoteMemcpy", "Window", "TwoSided", "Packed", "Derived", "Put"
     ]  # fmt: skip
     assert [str(kind) for kind in channel_kinds() if kind.is_host_copy] == ["Memcpy", "Stream"]
+    assert [str(kind) for kind in channel_kinds() if kind.in_flight > 1] == ["GPURead", "GPUWrite", "GPUCopy"]
     assert all(kind.description for kind in memory_kinds())
+
+
+def test_channels_have_the_requests_in_flight_of_their_kind_unless_they_say_otherwise() -> None:
+    found = [
+        Channel("", ChannelKind.GPU_WRITE, "node0.sys", "node0.fbm0", Constant(1e9), max_in_flight=count)  # type: ignore[arg-type]
+        for count in (None, 1, 2, 5)
+    ]
+    assert [channel.max_in_flight for channel in found] == [2, 1, 2, 5]
+    assert [channel_to_json(channel).get("max_in_flight") for channel in found] == [None, 1, None, 5]
+    memories = Memory("node0.sys", MemoryKind.SYS), Memory("node0.fbm0", MemoryKind.FBM)
+    for channel in found:
+        machine = Machine("m", memories, (channel,))
+        assert machine_from_json(machine_to_json(machine)) == machine
+    assert Channel("", ChannelKind.MEMCPY, "node0.sys", "node0.sys", Constant(1e9)).max_in_flight == 1
 
 
 def test_kinds_do_not_change() -> None:
@@ -106,6 +122,7 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: register_memory_kind("a b"), "expected one printable word"),
     (lambda: register_memory_kind(""), "expected a name"),
     (lambda: register_memory_kind(3), "expected text, got 3"),  # type: ignore[arg-type]
+    (lambda: register_channel_kind("X", sources=["SYS"], destinations=["SYS"], in_flight=0), "in_flight"),
     (lambda: register_memory_kind("X", is_host=1), "is_host: expected true or false"),  # type: ignore[arg-type]
     (lambda: register_memory_kind("X", device="gpu"), "expected one of number, directory, text"),  # type: ignore[arg-type]
     (lambda: register_channel_kind("X", sources=["SYS"], destinations=["NVM"]), r"destinations\[0\]: expected one of SYS, REG"),

@@ -352,3 +352,10 @@ def test_pictures_stack_memories_that_are_alike(name: str, stacks: int) -> None:
         assert [key for key, box in apart.boxes.items() if box == apart.boxes[memory]] == [memory]
     for text in ("fbm0–7", "8 × 74.5 GiB", "0.45–1.68 TB/s", "8 channels each way") if name == "dgx-h100-pair" else ():
         assert f">{text}</text>" in path_svg(machine)
+
+
+@pytest.mark.parametrize("name", ["sapling", "two-node", "xstream", "moonlight", "dgx-h100-pair", "laptop"])
+def test_gpus_always_have_a_request_waiting(name: str) -> None:
+    """While a GPU carries out one request, the next one is queued."""
+    channels = [channel for channel in preset(name).channels if str(channel.kind).startswith("GPU")]
+    assert channels and all(channel.max_in_flight >= 2 for channel in channels)

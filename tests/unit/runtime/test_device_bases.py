@@ -18,7 +18,7 @@ from isoviz.machines import ChannelKind, preset
 from isoviz.runtime.device_bases import AsynchronousChannel, BaseChannel, BaseEndpoint, BaseMemory, BaseSlot
 from isoviz.runtime.protocols import Holds
 from isoviz.runtime.scheduling.pipeline import work_of
-from isoviz.runtime.scheduling.requests import IN_MEMORY, ON_DISK, PLAIN, requests_of_chunk, rule_of
+from isoviz.runtime.scheduling.requests import IN_MEMORY, ON_DISK, ON_GPU, PLAIN, requests_of_chunk, rule_of
 
 PAIR = FieldSpace(re="f4", im="f4")
 
@@ -105,18 +105,29 @@ def test_rules_of_the_described_kinds() -> None:
     mib = 1 << 20
     assert rule_of(ChannelKind.MEMCPY) is IN_MEMORY and rule_of("Memcpy") is IN_MEMORY
     assert rule_of(ChannelKind.DISK_READ) is rule_of(ChannelKind.DISK_WRITE) is ON_DISK
-    assert rule_of(ChannelKind.GPU_COPY) is rule_of(ChannelKind.REMOTE_MEMCPY) is PLAIN
-    for nbytes, run, plain, in_memory, on_disk in (
-        (1, 1, 1, 1, 1),
-        (mib, mib, 1, 1, 1),
-        (2 * mib, 2 * mib, 2, 2, 2),
-        (8 * mib, 8 * mib, 8, 4, 4),
-        (32 * mib, 32 * mib, 32, 8, 8),
-        (8 * mib, 4096, 8, 4, 11),
-        (8 * mib, 512 << 10, 8, 4, 8),
+    assert rule_of(ChannelKind.REMOTE_MEMCPY) is PLAIN
+    assert {rule_of(kind) for kind in (ChannelKind.GPU_COPY, ChannelKind.GPU_READ, ChannelKind.GPU_WRITE)} == {ON_GPU}
+    for nbytes, run, plain, in_memory, on_disk, on_gpu in (
+        (1, 1, 1, 1, 1, 1),
+        (mib, mib, 1, 1, 1, 1),
+        (2 * mib, 2 * mib, 2, 2, 2, 1),
+        (8 * mib, 8 * mib, 8, 4, 4, 1),
+        (32 * mib, 32 * mib, 32, 8, 8, 2),
+        (33 * mib, 33 * mib, 33, 9, 9, 3),
+        (8 * mib, 4096, 8, 4, 11, 1),
+        (8 * mib, 512 << 10, 8, 4, 8, 1),
     ):
-        found = [rule.requests(nbytes, run, mib) for rule in (PLAIN, IN_MEMORY, ON_DISK)]
-        assert found == [plain, in_memory, on_disk], (nbytes, run)
+        found = [rule.requests(nbytes, run, mib) for rule in (PLAIN, IN_MEMORY, ON_DISK, ON_GPU)]
+        assert found == [plain, in_memory, on_disk, on_gpu], (nbytes, run)
+
+
+def test_requests_of_gpus_have_8_to_16_mib_in_a_simulation() -> None:
+    machine = preset("laptop")
+    for nbytes in (40 << 20, 64 << 20, 100 << 20):
+        made = plan(Transfer.whole(IndexSpace(x=nbytes // 8), PAIR, "node0.zcm", "<F, x>", "node0.fbm0", "<F, x>"), machine)
+        spans = simulate(made).requests
+        each = made.chunk_bytes / (len(spans) / made.chunk_count)
+        assert made.chunk_bytes < 16 << 20 or 8 << 20 <= each <= 16 << 20, (nbytes, each)
 
 
 class InPieces(ThisComputer):
