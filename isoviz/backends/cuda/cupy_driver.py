@@ -10,6 +10,7 @@ import ctypes
 import importlib.util
 import mmap
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -102,6 +103,21 @@ def planes(destination: int, source: int, rows: Rows) -> Memcpy3D:
     )
 
 
+def _lent_stream(stream_class: type) -> type:
+    """A class of CuPy streams for streams of others, which it does not destroy.
+
+    CuPy's own one (`ExternalStream`) is deprecated from version 14 on, and its successor (`Stream.from_external`) is not in 13.
+    """
+
+    def begin(self: Any, pointer: int) -> None:
+        self.ptr, self.device_id = pointer, -1
+
+    def leave(_: Any) -> None:
+        """Do not destroy the stream."""
+
+    return type("LentStream", (stream_class,), {"__init__": begin, "__del__": leave})
+
+
 class CupyDriver:
     """A `CudaDriver` by CuPy.
 
@@ -117,6 +133,8 @@ class CupyDriver:
 
         self._cupy, self._runtime, self._driver = cupy, runtime, driver
         self._failed = (runtime.CUDARuntimeError, driver.CUDADriverError)
+        self._lent_stream = _lent_stream(cupy.cuda.Stream)
+        self._thread = threading.local()
 
     # ---- devices
 
@@ -160,7 +178,7 @@ class CupyDriver:
     # ---- memory
 
     def allocate(self, nbytes: int, stream: int) -> DeviceBlock:
-        with self._call("allocation"), self._cupy.cuda.ExternalStream(stream):
+        with self._call("allocation"), self._lent_stream(stream):
             memory = self._cupy.cuda.alloc(max(1, nbytes))
             return DeviceBlock(int(memory.ptr), nbytes, self.used_device(), memory)
 
@@ -255,14 +273,17 @@ class CupyDriver:
 
     def load(self, image: bytes) -> int:
         with self._call("cuModuleLoadData"):
+            self._require_context()
             return int(self._driver.moduleLoadData(image))
 
     def unload(self, module: int) -> None:
         with self._call("cuModuleUnload"):
+            self._require_context()
             self._driver.moduleUnload(module)
 
     def function(self, module: int, name: str) -> int:
         with self._call("cuModuleGetFunction"):
+            self._require_context()
             return int(self._driver.moduleGetFunction(module, name))
 
     def launch(
@@ -278,7 +299,15 @@ class CupyDriver:
         first, size = ctypes.addressof(values), ctypes.sizeof(ctypes.c_int64)
         places = (ctypes.c_void_p * len(arguments))(*(first + k * size for k in range(len(arguments))))
         with self._call("cuLaunchKernel"):
+            self._require_context()
             self._driver.launchKernel(function, *grid, *block, shared, stream, ctypes.addressof(places), 0)
+
+    def _require_context(self) -> None:
+        """Have a context in this thread. Functions of the runtime make it, and those of the driver, which end here, do not."""
+        if not getattr(self._thread, "has_context", False):
+            self._runtime.setDevice(self._runtime.getDevice())
+            self._runtime.memGetInfo()
+            self._thread.has_context = True
 
     # ---- errors
 

@@ -15,6 +15,7 @@ from fake_driver import FakeDriver
 from run_cases import elements, random_bytes, random_layout, random_spaces
 
 from isoviz import Engine, Machine, Options, Transfer, plan
+from isoviz.backends.cuda.cuda_driver import CudaDriver
 from isoviz.backends.cuda.gpus import Gpus
 from isoviz.backends.cuda.layout_kernels import KernelMaker
 from isoviz.backends.devices import ThisComputer
@@ -53,12 +54,18 @@ def machine(rng: random.Random | None = None, **emulated: bool) -> Machine:
 
 @contextmanager
 def engine(
-    driver: FakeDriver, made: Machine, folder: Path, kernels: KernelMaker | None = None, tolerant: bool = False, **options: Any
+    driver: FakeDriver,
+    made: Machine,
+    folder: Path,
+    kernels: KernelMaker | None = None,
+    tolerant: bool = False,
+    through: CudaDriver | None = None,
+    **options: Any,
 ) -> Iterator[Engine]:
-    """An engine on a driver. Afterwards nothing of the driver is left. With `tolerant`, streams, events and modules may be left
-    if the device is dead, as they end with it."""
+    """An engine on a driver, or on another one that ends there (`through`). Afterwards nothing of the driver is left. With
+    `tolerant`, streams, events and modules may be left if the device is dead, as they end with it."""
     before = driver.used
-    devices = ThisComputer(folder, gpus=Gpus(driver, kernels or FakeKernels()))
+    devices = ThisComputer(folder, gpus=Gpus(through or driver, kernels or FakeKernels()))
     with Engine(made, devices, **options) as found:
         yield found
     del devices, found
@@ -94,9 +101,15 @@ def taken(given: Any) -> np.ndarray[Any, Any]:
 
 
 def random_plan_moves_every_element(
-    rng: random.Random, driver: FakeDriver, kernels: KernelMaker, folder: Path, number: int, largest: int
+    rng: random.Random,
+    driver: FakeDriver,
+    kernels: KernelMaker,
+    folder: Path,
+    number: int,
+    largest: int,
+    through: CudaDriver | None = None,
 ) -> None:
-    """Run a random plan between random memories. `largest` is that of its space; `number` names its files."""
+    """Run a random plan between random memories. `largest` is that of its space; `number` names its files; see `engine`."""
     while True:
         made = machine(rng)
         space, fields = random_spaces(rng, largest=largest)
@@ -116,7 +129,7 @@ def random_plan_moves_every_element(
     if rng.random() < 0.8:
         given[0] = held(rng, driver, near, data, source)
         given[1] = destination if far.kind is DSK else held(rng, driver, far, np.zeros(b.nbytes, "u1"), destination)
-    with engine(driver, made, folder, kernels, request_bytes=rng.choice((64, 4096, 1 << 20))) as running:
+    with engine(driver, made, folder, kernels, through=through, request_bytes=rng.choice((64, 4096, 1 << 20))) as running:
         found = running.run(chosen, *given)
     assert found.verified
     if given[0] is not None:
