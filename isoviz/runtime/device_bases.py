@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from isoviz.layouts import Layout, StridedCopy
     from isoviz.planner import Instance
     from isoviz.planner.path_plan import Hop, PathPlan
-    from isoviz.runtime.protocols import Check, Done, Endpoint, Slot, Store
+    from isoviz.runtime.protocols import Check, Done, Endpoint, Expected, Slot, Store
 
 
 class BaseStore(ABC):
@@ -105,6 +105,9 @@ class BaseChannel(ABC):
 
     def prepare(self, nbytes: int) -> None:  # noqa: B027  # a default, not a gap
         """Load nothing."""
+
+    def expect(self, requests: Iterable[Expected]) -> None:  # noqa: B027  # a default, not a gap
+        """Compile nothing."""
 
     def requests_of_chunk(self, path: PathPlan, hop: Hop, request_bytes: int) -> int:
         return requests_of_chunk(path, hop, request_bytes)

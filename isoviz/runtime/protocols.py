@@ -10,7 +10,7 @@ for simple devices. Devices outside isoviz derive from these classes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 Check = Callable[[], None]
 """Called between requests. It raises `isoviz.errors.Cancelled` if the transfer has to stop."""
+
+Expected = tuple["Sequence[StridedCopy]", "Store", "Store"]
+"""The copies of a request that will come, its source and its destination."""
 
 Done = Callable[[int | BaseException], None]
 """Called when a started request has ended, with the number of device requests that it took, or with the error."""
@@ -187,7 +190,15 @@ class RealChannel(Protocol):
         """Notes for the report of a run that used this channel."""
 
     def prepare(self, nbytes: int) -> None:
-        """Prepare for a transfer of `nbytes` bytes, before its time is measured: load what the moves need."""
+        """Prepare for a transfer of `nbytes` bytes, before its stores are opened: load what the moves need."""
+
+    def expect(self, requests: Iterable[Expected]) -> None:
+        """Prepare for requests of a transfer, before its time is measured: compile what their copies need.
+
+        The stores are open, and nothing was moved yet. `requests` are those of the first chunks and of the last one. Their copies
+        are computed while the channel iterates, so a channel that has nothing to prepare does not. Other requests may follow.
+        `isoviz.runtime.opening.check_opening` raises if the transfer has to stop.
+        """
 
     def requests_of_chunk(self, path: PathPlan, hop: Hop, request_bytes: int) -> int:
         """The number of requests for a chunk of a path on a hop over this channel, at least 1.

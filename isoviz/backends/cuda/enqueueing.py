@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from isoviz.backends.cuda.layout_kernels import Job
 from isoviz.backends.cuda.row_copies import Rows, all_rows, rows_of
 from isoviz.errors import DeviceError
 
@@ -80,26 +81,30 @@ class Lane:
         Raises:
             DeviceError: the driver refuses. Some of the copies may be queued.
         """
-        count = 0
-        kernels_reach = self._kernels_reach()
+        rows, job = self._divided(copies, source, destination)
+        launch = self.gpu.kernels.launcher(job) if job.copies and self._kernels_reach() else None
+        if launch is None:
+            rows += [each for copy in job.copies for each in all_rows(copy)]
+        for each in rows:
+            self._rows(each, source, destination)
+        return len(rows) + (0 if launch is None else launch(self.stream))
+
+    def expected(self, copies: Sequence[StridedCopy], source: int, destination: int) -> list[Job]:
+        """The jobs of kernels if `queue` is called with these arguments. The thread uses the GPU."""
+        _, job = self._divided(copies, source, destination)
+        return [job] if job.copies and self._kernels_reach() else []
+
+    def _divided(self, copies: Sequence[StridedCopy], source: int, destination: int) -> tuple[list[Rows], Job]:
+        """What copy engines do, and what kernels do."""
+        engines: list[Rows] = []
         others: list[StridedCopy] = []
         for copy in copies:
             rows = rows_of(copy)
             if rows is None or (not rows.is_contiguous and rows.width < SHORT):
                 others.append(copy)
             else:
-                self._rows(rows, source, destination)
-                count += 1
-        if not others:
-            return count
-        launch = self.gpu.kernels.launcher(others, source, destination) if kernels_reach else None
-        if launch is not None:
-            return count + launch(self.stream)
-        for copy in others:
-            for rows in all_rows(copy):
-                self._rows(rows, source, destination)
-                count += 1
-        return count
+                engines.append(rows)
+        return engines, Job(others, source, destination)
 
     def _rows(self, rows: Rows, source: int, destination: int) -> None:
         driver = self.gpu.driver

@@ -6,10 +6,10 @@ A request is queued on the stream of its channel and needs no thread until it en
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from isoviz.backends.cuda.device_memory import DeviceStore
 from isoviz.backends.cuda.enqueueing import Lane
@@ -21,8 +21,12 @@ from isoviz.runtime.device_bases import AsynchronousChannel
 
 if TYPE_CHECKING:
     from isoviz.backends.cuda.gpu import Gpu
+    from isoviz.backends.cuda.layout_kernels import Job
     from isoviz.layouts import StridedCopy
-    from isoviz.runtime.protocols import Check, Done, Store
+    from isoviz.runtime.protocols import Check, Done, Expected, Store
+
+_LONG = 1.0
+"""Seconds for kernels from which a report says so."""
 
 
 class GpuChannel(AsynchronousChannel):
@@ -30,15 +34,17 @@ class GpuChannel(AsynchronousChannel):
 
     def __init__(self, gpu: Gpu, name: str, peer: Gpu | None = None) -> None:
         self._gpu = gpu
+        self._slow = ""
         self._lane = Lane(gpu, peer)
         self._up = Staging(self._lane, to_device=True, name=f"isoviz {name} staging")
         self._down = Staging(self._lane, to_device=False, name=f"isoviz {name} staging")
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Why layouts were converted without kernels, if they were."""
+        """Why layouts were converted without kernels, if they were, and whether compiling kernels took long."""
         missing = self._gpu.without_kernels
-        return (f"{self._gpu.name}: layouts are converted without GPU kernels: {missing}",) if missing else ()
+        found = (f"{self._gpu.name}: layouts are converted without GPU kernels: {missing}",) if missing else ()
+        return (*found, self._slow) if self._slow else found
 
     def prepare(self, nbytes: int) -> None:
         """Load the kernels of the processor, which serve pageable memory, and make the stream."""
@@ -46,18 +52,32 @@ class GpuChannel(AsynchronousChannel):
         with self._gpu.current():
             self._lane.stream  # noqa: B018  # makes it
 
+    def expect(self, requests: Iterable[Expected]) -> None:
+        """Compile and load the kernels of the requests, so that no request waits for the compiler."""
+        with self._gpu.current():
+            kernels = self._gpu.kernels
+            found = kernels.prepare(job for request in requests for job in self._jobs(*request))
+        slow = found.seconds >= _LONG
+        took = f"{found.kernels} kernels took {found.seconds:.1f} s to load or compile, which is not in the measured time"
+        self._slow = f"{self._gpu.name}: {took}" if slow else ""
+
+    def _jobs(self, copies: Sequence[StridedCopy], source: Store, destination: Store) -> Iterator[Job]:
+        if isinstance(source, DeviceStore) and _is_pageable(destination):
+            yield from self._down.expected(copies, source)
+        elif isinstance(destination, DeviceStore) and _is_pageable(source):
+            yield from self._up.expected(copies, destination)
+        else:
+            for part in _parts(copies):
+                yield from self._lane.expected(part, _address(source), _address(destination))
+
     def start(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check, done: Done) -> None:
         check()
-        if isinstance(source, DeviceStore):
-            if isinstance(destination, HostStore) and not isinstance(destination, PinnedStore):
-                self._down.put(copies, destination, source, check, done)
-                return
-        elif isinstance(source, HostStore) and not isinstance(source, PinnedStore):
-            if not isinstance(destination, DeviceStore):
-                raise InternalError(f"a GPU channel got a {type(destination).__name__}")
+        if isinstance(source, DeviceStore) and _is_pageable(destination):
+            self._down.put(copies, destination, source, check, done)
+        elif isinstance(destination, DeviceStore) and _is_pageable(source):
             self._up.put(copies, source, destination, check, done)
-            return
-        self._queue(copies, _address(source), _address(destination), check, done)
+        else:
+            self._queue(copies, _address(source), _address(destination), check, done)
 
     def release(self) -> None:
         """End the threads, the stream and the events. No request is under way."""
@@ -100,6 +120,10 @@ def _parts(copies: Sequence[StridedCopy]) -> list[Sequence[StridedCopy]]:
 
 
 _TOGETHER = 256
+
+
+def _is_pageable(store: Store) -> TypeGuard[HostStore]:
+    return isinstance(store, HostStore) and not isinstance(store, PinnedStore)
 
 
 def _address(store: Store) -> int:

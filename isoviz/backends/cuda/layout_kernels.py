@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from isoviz.backends.cuda.cuda_driver import CudaDriver
 from isoviz.backends.cuda.kernels import (
@@ -14,10 +18,16 @@ from isoviz.backends.cuda.kernels import (
     kernels_of,
 )
 from isoviz.errors import DeviceError, InputError, IsovizError
+from isoviz.runtime.opening import check_opening
 
 if TYPE_CHECKING:
     from isoviz.layouts import StridedCopy
 
+_LOG = logging.getLogger("isoviz")
+_AT_ONCE = min(8, os.cpu_count() or 1)
+"""Kernels that are compiled at a time; each takes a few tenths of a second of one processor."""
+_TICK = 0.02
+"""Seconds between two looks at a cancel."""
 _MOST_ALIGNED = 256
 """Bytes: the alignment of allocated device memory. A larger one is no use to a kernel."""
 
@@ -39,8 +49,23 @@ class Kernel(Protocol):
     def arguments(self) -> tuple[int, ...]: ...
 
 
+class Job(NamedTuple):
+    """Copies that kernels will carry out between two addresses, those of offset 0."""
+
+    copies: Sequence[StridedCopy]
+    source: int
+    destination: int
+
+
+class Prepared(NamedTuple):
+    """What a preparation took: the kernels that were not loaded yet, and the seconds for all of them."""
+
+    kernels: int
+    seconds: float
+
+
 class KernelMaker(Protocol):
-    """Makes kernels for copies, and machine code of kernels."""
+    """Makes kernels for copies, and machine code of kernels. Several threads may use it at once."""
 
     def kernels_of(self, copies: Sequence[StridedCopy], source_alignment: int, destination_alignment: int) -> Sequence[Kernel]:
         """The kernels that carry out some copies, in any order."""
@@ -77,27 +102,54 @@ class LayoutKernels:
         self.missing = ""
         """Why there are no kernels, as a sentence; empty while they are to be had."""
 
-    def launcher(self, copies: Sequence[StridedCopy], source: int, destination: int) -> Callable[[int], int] | None:
-        """A function that queues some copies on a stream and returns the number of kernels; None where no kernels are to be had.
+    def prepare(self, jobs: Iterable[Job]) -> Prepared:
+        """Compile and load the kernels of some jobs, several at a time. Nothing is done where no kernels are to be had.
 
-        Kernels are compiled before this returns. `source` and `destination` are the addresses of offset 0.
+        Raises:
+            DeviceError: they cannot be loaded, or do not compile.
+            Cancelled: the transfer that waits for them has to stop (`isoviz.runtime.opening`).
+        """
+        begin = time.perf_counter()
+        if self.missing:
+            return Prepared(0, 0.0)
+        wanted = {kernel.code: kernel for job in jobs for kernel in self._kernels(job) if kernel.code not in self._functions}
+        if not wanted:
+            return Prepared(0, 0.0)
+        if len(wanted) > _AT_ONCE:
+            _LOG.info("isoviz: %d GPU kernels are loaded, or compiled for %s", len(wanted), self._architecture)
+        pool = ThreadPoolExecutor(min(_AT_ONCE, len(wanted)), "isoviz GPU compiler")
+        try:
+            images = {code: pool.submit(self._image, kernel) for code, kernel in wanted.items()}
+            while wait(images.values(), _TICK).not_done:
+                check_opening()
+            for code, kernel in wanted.items():
+                self._load(kernel, images[code].result())
+        except _NoCompilerError as error:
+            self.missing = str(error)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+        return Prepared(len(wanted), time.perf_counter() - begin)
+
+    def launcher(self, job: Job) -> Callable[[int], int] | None:
+        """A function that queues the kernels of a job on a stream and returns their number; None where none are to be had.
+
+        Kernels that were not prepared are compiled before this returns.
 
         Raises:
             DeviceError: the kernels cannot be loaded, or do not compile.
         """
-        maker = self._maker
         if self.missing:
             return None
+        kernels = self._kernels(job)
         try:
-            kernels = maker.kernels_of(copies, _alignment(source), _alignment(destination))
-            functions = [self._function(maker, kernel) for kernel in kernels]
+            functions = [self._function(kernel) for kernel in kernels]
         except _NoCompilerError as error:
             self.missing = str(error)
             return None
 
         def launch(stream: int) -> int:
             for kernel, function in zip(kernels, functions, strict=True):
-                arguments = (source, destination, *kernel.arguments)
+                arguments = (job.source, job.destination, *kernel.arguments)
                 self._driver.launch(function, kernel.grid, kernel.block, kernel.shared, arguments, stream)
             return len(kernels)
 
@@ -112,18 +164,29 @@ class LayoutKernels:
                     self._driver.unload(module)
             self._modules.clear()
 
-    def _function(self, maker: KernelMaker, kernel: Kernel) -> int:
+    def _kernels(self, job: Job) -> Sequence[Kernel]:
+        return self._maker.kernels_of(job.copies, _alignment(job.source), _alignment(job.destination))
+
+    def _function(self, kernel: Kernel) -> int:
+        found = self._functions.get(kernel.code)
+        return self._load(kernel, self._image(kernel)) if found is None else found
+
+    def _image(self, kernel: Kernel) -> bytes:
+        """The machine code of a kernel."""
+        try:
+            return self._maker.compile(kernel, self._architecture)
+        except InputError as error:
+            raise _NoCompilerError(str(error)) from error
+        except IsovizError:
+            raise
+        except Exception as error:
+            raise DeviceError(f"kernel {kernel.name} does not compile for {self._architecture}: {error}") from error
+
+    def _load(self, kernel: Kernel, image: bytes) -> int:
+        """The kernel on the GPU, loaded unless another thread has loaded it meanwhile."""
         with self._lock:
             found = self._functions.get(kernel.code)
             if found is None:
-                try:
-                    image = maker.compile(kernel, self._architecture)
-                except InputError as error:
-                    raise _NoCompilerError(str(error)) from error
-                except IsovizError:
-                    raise
-                except Exception as error:
-                    raise DeviceError(f"kernel {kernel.name} does not compile for {self._architecture}: {error}") from error
                 module = self._driver.load(image)
                 self._modules.append(module)
                 found = self._functions[kernel.code] = self._driver.function(module, kernel.name)

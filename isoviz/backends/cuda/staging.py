@@ -11,18 +11,20 @@ import logging
 import os
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from isoviz.backends.cuda.row_copies import packed, pieces
+from isoviz.backends.cuda.row_copies import Packing, packed, pieces
 from isoviz.backends.host.copying import copy_all
+from isoviz.backends.pages import PAGE
 from isoviz.errors import DeviceError, DeviceMemoryError
 
 if TYPE_CHECKING:
     from isoviz.backends.cuda.cuda_driver import PinnedBlock
     from isoviz.backends.cuda.device_memory import DeviceStore
     from isoviz.backends.cuda.enqueueing import Lane
+    from isoviz.backends.cuda.layout_kernels import Job
     from isoviz.backends.host.host_memory import HostStore
     from isoviz.layouts import StridedCopy
     from isoviz.runtime.protocols import Check, Done
@@ -97,6 +99,20 @@ class Staging:
                 self._thread = thread
             self._waiting.append(request)
             self._changed.notify_all()
+
+    def expected(self, copies: Sequence[StridedCopy], device: DeviceStore) -> Iterator[Job]:
+        """The jobs of kernels for a request. Each buffer begins at a page."""
+        for piece in pieces(copies, PIECE):
+            steps = self._steps(piece)
+            if self._to_device:
+                yield from self._lane.expected([step.out for step in steps], PAGE, device.pointer)
+            else:
+                yield from self._lane.expected([step.into for step in steps], device.pointer, PAGE)
+
+    def _steps(self, piece: list[tuple[StridedCopy, int]]) -> list[Packing]:
+        """The copies of a piece through its buffer, in the order of the host: the GPU converts, if it has kernels."""
+        in_order_of_source = self._to_device != bool(self._lane.gpu.kernels.missing)
+        return [packed(copy, offset, "source" if in_order_of_source else "destination") for copy, offset in piece]
 
     def rest(self) -> None:
         """End the thread as soon as there is no request, and wait for it. A later `put` starts another one."""
@@ -188,14 +204,11 @@ class Staging:
 
     def _begin(self, request: StagedRequest, buffer: PinnedBlock) -> None:
         assert buffer.array is not None
-        by_host = "source" if self._to_device else "destination"
-        by_device = "destination" if self._to_device else "source"
         gpu, at = self._lane.gpu, buffer.pointer
         event = None
         try:
             with gpu.current():
-                order = by_device if gpu.kernels.missing else by_host
-                steps = [packed(copy, offset, order) for copy, offset in request.take()]
+                steps = self._steps(request.take())
                 into, out = [step.into for step in steps], [step.out for step in steps]
                 event = self._lane.event()
                 if self._to_device:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from isoviz.runtime.engine.dispatcher import Dispatcher
     from isoviz.runtime.engine.event import Event
     from isoviz.runtime.engine.path_hops import HopOfPath
-    from isoviz.runtime.protocols import CancelToken, Done, Endpoint, RealChannel, RealMemory, Slot, Store
+    from isoviz.runtime.protocols import CancelToken, Done, Endpoint, Expected, RealChannel, RealMemory, Slot, Store
     from isoviz.runtime.scheduling.work import Issue, Work
 
+EXPECTED = 8
+"""The first chunks of a path whose copies are expected. Most chunks after them have the same shapes."""
 UNIT = 4096
 """Bytes. Runs are cut into requests at multiples of this unit, which suits disks."""
 
@@ -128,12 +130,31 @@ class Execution:
             raise TransferError(f"transfer: source and destination are the same ({transfer.source}); nothing was changed")
         self._allocate()
         if self.work.chunks:
-            self._first_parts()
+            self._anticipate()
 
-    def _first_parts(self) -> None:
-        """Compute the copies of the first chunk before its first request: it takes as long as moving a small transfer."""
-        for hop in range(len(self.channels)):
+    def _anticipate(self) -> None:
+        """Compute the copies of the first chunk before its first request: it takes as long as moving a small transfer.
+
+        Then tell the channels what to expect.
+        """
+        hops = self.known_hops
+        for hop in hops:
             self.parts_of(hop, 0)
+        for hop in hops:
+            self.located(partial(self.channels[hop].expect, self._expected(hop)), hop)
+
+    @property
+    def known_hops(self) -> Sequence[int]:
+        """The hops whose stores are open when `open` ends."""
+        return range(len(self.channels))
+
+    def _expected(self, hop: int) -> Iterator[Expected]:
+        """The requests of the first chunks and of the last one. This places no slots."""
+        count = self._hops[hop].path.chunk_count
+        for chunk in dict.fromkeys((*range(min(count, EXPECTED)), count - 1)):
+            for copies in self.parts_of(hop, 0) if not chunk else self._split(hop, self._copies(hop, chunk)):
+                if copies:
+                    yield copies, self._source(hop, chunk), self._destination(hop, chunk)
 
     def _allocate(self) -> None:
         """Allocate the ring buffers of all paths by the names of the memories: the global order (Isometry, section 3.6)."""
@@ -249,19 +270,19 @@ class Execution:
             self.chunks_done += 1
         self.event.moved(payload)
 
-    def located(self, action: Callable[[], None]) -> None:
-        """Call `action` as part of the last hop: an error that it raises names that hop."""
-        last = len(self.channels) - 1
+    def located(self, action: Callable[[], None], hop: int | None = None) -> None:
+        """Call `action` as part of a hop (None: the last one): an error that it raises names that hop."""
+        at = len(self.channels) - 1 if hop is None else hop
         try:
             action()
         except Cancelled:
             raise
         except RunError as error:
-            raise self._located(type(error), str(error), last) from error
+            raise self._located(type(error), str(error), at) from error
         except IsovizError:
             raise
         except Exception as error:
-            raise self._located(RunError, f"{type(error).__name__}: {error}", last) from error
+            raise self._located(RunError, f"{type(error).__name__}: {error}", at) from error
 
     def close(self) -> Exception | None:
         """Close the ends. Returns the error of a store that cannot be closed: the transfer has to end in any case."""

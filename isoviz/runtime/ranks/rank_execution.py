@@ -106,11 +106,10 @@ class RankExecution(Execution):
             slot: Slot = far[number % len(far)]  # type: ignore[assignment]  # a ring holds slots
             slot.clear()
 
-    def _first_parts(self) -> None:
-        """Compute the copies of the first chunk, for the hops here. A hop into a ring of another rank waits for its slots."""
-        for hop in self.own_hops:
-            if self._hops[hop].is_last or hop + 1 in self.own_hops:
-                self.parts_of(hop, 0)
+    @property
+    def known_hops(self) -> Sequence[int]:
+        """The hops of this rank. A hop into a ring of another rank waits for its slots."""
+        return [hop for hop in self.own_hops if self._hops[hop].is_last or hop + 1 in self.own_hops]
 
     # ---- end
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
+from run_cases import environment
 
 from isoviz.backends.cuda.kernels import KernelSource, compile, compiled_kernel, kernels_of, nvrtc  # noqa: A004
+from isoviz.backends.cuda.kernels.compile_kernels import PART, kept
 from isoviz.errors import InputError, InternalError, MissingPartError
 from isoviz.layouts import StridedCopy
 
@@ -102,3 +108,43 @@ def test_without_nvrtc(kernel: KernelSource, monkeypatch: pytest.MonkeyPatch) ->
             compile(kernel, "sm_90")
     finally:
         nvrtc._library.cache_clear()
+
+
+_MANY = """
+import sys
+from isoviz.backends.cuda.kernels import compile, kernels_of
+from isoviz.layouts import StridedCopy
+
+sys.stdin.readline()
+for run in (4, 8, 16):
+    (kernel,) = kernels_of([StridedCopy(0, 0, run, ((10, 64, run),))], 16, 16)
+    print(hashlib.sha256(compile(kernel, "compute_90")).hexdigest())
+"""
+
+
+def test_several_processes_at_once(folder: Path, full: bool) -> None:
+    """Processes that find an empty cache and compile the same kernels at the same time, as ranks do."""
+    started = [
+        subprocess.Popen([sys.executable, "-c", "import hashlib" + _MANY], stdin=PIPE, stdout=PIPE, text=True, env=environment())
+        for _ in range(8 if full else 3)
+    ]
+    for each in started:
+        assert each.stdin is not None
+        each.stdin.write("go\n")
+        each.stdin.flush()
+    said = {each.communicate(timeout=250)[0] for each in started}
+    assert len(said) == 1 and len(said.pop().split()) == 3 and not any(each.returncode for each in started)
+    assert len(list(folder.iterdir())) == 3, "only whole files are left"
+    for path in folder.iterdir():
+        assert kept(path) is not None
+
+
+def test_the_rest_of_a_killed_process_goes(folder: Path, calls: list[str], kernel: KernelSource) -> None:
+    """A file that was being written is never taken for a kernel; an old one is removed."""
+    folder.mkdir(parents=True)
+    old, new = folder / f"{PART}old", folder / f"{PART}new"
+    for path in (old, new):
+        path.write_bytes(b"isoviz kernel 1\nhalf of it")
+    os.utime(old, (0, 0))
+    assert compile(kernel, "sm_90") and calls == ["sm_90"]
+    assert not old.exists() and new.exists(), "another process may be writing the new one"

@@ -12,6 +12,7 @@ import json
 import os
 import re
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 _OPTIONS = ("--ptxas-options=-v",)
 _FORMAT = b"isoviz kernel 1\n"
+PART = "part-"
+"""The names of files that are being written begin with this."""
+_OLD = 3600
+"""Seconds after which the process that was writing a file is certainly gone."""
 
 
 class Resources(NamedTuple):
@@ -64,7 +69,7 @@ def compiled_kernel(source: KernelSource, architecture: str) -> CompiledKernel:
         InputError: NVRTC does not know the architecture.
     """
     path = _path(source, architecture)
-    found = _kept(path) if path is not None else None
+    found = kept(path) if path is not None else None
     if found is None:
         code, log = nvrtc.compiled(source.code, architecture, _OPTIONS)
         found = CompiledKernel(code, resources(log).get(source.name))
@@ -95,7 +100,8 @@ def _path(source: KernelSource, architecture: str) -> Path | None:
     return folder / "cuda" / f"{source.name}-{architecture}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
 
 
-def _kept(path: Path) -> CompiledKernel | None:
+def kept(path: Path) -> CompiledKernel | None:
+    """The kernel in a file; None if there is none, or if the file is damaged."""
     try:
         content = path.read_bytes()
     except OSError:
@@ -113,7 +119,8 @@ def _keep(path: Path, kernel: CompiledKernel) -> None:
     rest = json.dumps(kernel.resources).encode() + b"\n" + kernel.code
     with contextlib.suppress(OSError):
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        number, name = tempfile.mkstemp(dir=path.parent)
+        _sweep(path.parent)
+        number, name = tempfile.mkstemp(dir=path.parent, prefix=PART)
         try:
             with os.fdopen(number, "wb") as file:
                 file.write(_FORMAT + hashlib.sha256(rest).digest() + rest)
@@ -121,3 +128,11 @@ def _keep(path: Path, kernel: CompiledKernel) -> None:
         except OSError:
             Path(name).unlink(missing_ok=True)
             raise
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what killed processes were writing."""
+    for path in folder.glob(f"{PART}*"):
+        with contextlib.suppress(OSError):  # another process may have removed it
+            if path.stat().st_mtime < time.time() - _OLD:
+                path.unlink()

@@ -10,7 +10,6 @@ import ctypes.util
 import functools
 import importlib.util
 import os
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _LIBRARIES = ("libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so")
-_one_at_a_time = threading.Lock()
 
 
 def version() -> tuple[int, int]:
@@ -60,6 +58,8 @@ def architectures() -> tuple[int, ...]:
 def compiled(text: str, architecture: str, options: tuple[str, ...] = ()) -> tuple[bytes, str]:
     """Machine code (`architecture` "sm_90") or PTX ("compute_90") of a CUDA C++ text, and what the compiler says about it.
 
+    Several threads may compile at once (NVRTC user guide, thread safety): each has a program of its own.
+
     Raises:
         MissingPartError: there is no NVRTC.
         InputError: it does not know the architecture.
@@ -72,19 +72,18 @@ def compiled(text: str, architecture: str, options: tuple[str, ...] = ()) -> tup
         raise InputError(f"GPU architecture {architecture!r}: NVRTC {'.'.join(map(str, version()))} knows {known}, or compute_…")
     arguments = [f"--gpu-architecture={architecture}", "--std=c++17", *options]
     program = ctypes.c_void_p()
-    with _one_at_a_time:
-        _check(library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"isoviz.cu", 0, None, None))
-        try:
-            status = library.nvrtcCompileProgram(
-                program, len(arguments), (ctypes.c_char_p * len(arguments))(*(each.encode() for each in arguments))
-            )
-            log = _fetched("ProgramLog", program).decode(errors="replace").rstrip("\0\n")
-            if status:
-                wrong = next((line for line in log.splitlines() if "error" in line), log)
-                raise InternalError(f"a kernel does not compile for {architecture}: {_error(status)}: {wrong}")
-            return _fetched("CUBIN" if kind == "sm" else "PTX", program), log
-        finally:
-            library.nvrtcDestroyProgram(ctypes.byref(program))
+    _check(library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"isoviz.cu", 0, None, None))
+    try:
+        status = library.nvrtcCompileProgram(
+            program, len(arguments), (ctypes.c_char_p * len(arguments))(*(each.encode() for each in arguments))
+        )
+        log = _fetched("ProgramLog", program).decode(errors="replace").rstrip("\0\n")
+        if status:
+            wrong = next((line for line in log.splitlines() if "error" in line), log)
+            raise InternalError(f"a kernel does not compile for {architecture}: {_error(status)}: {wrong}")
+        return _fetched("CUBIN" if kind == "sm" else "PTX", program), log
+    finally:
+        library.nvrtcDestroyProgram(ctypes.byref(program))
 
 
 def _fetched(what: str, program: ctypes.c_void_p) -> bytes:

@@ -1,0 +1,121 @@
+"""Kernels are compiled before the time of a transfer is measured: several at once, until a cancel, and never in a request."""
+
+from __future__ import annotations
+
+import random
+import threading
+from pathlib import Path
+
+import pytest
+from fake_arrays import FakeKernel, FakeKernels
+from fake_driver import FakeDriver
+from gpu_cases import engine, machine
+from run_cases import no_leaked_files, random_layout, random_spaces
+
+from isoviz import FieldSpace, IndexSpace, Options, Transfer, plan
+from isoviz.backends.cuda import gpu_channels, layout_kernels, staging
+from isoviz.errors import Cancelled, DeviceError, TransferError
+from isoviz.planner import Plan
+
+pytestmark = pytest.mark.usefixtures("no_leaked_files")
+__all__ = ["no_leaked_files"]
+
+PAIR = FieldSpace(a="f4", b="f8", c="i2")
+
+
+def to_arrays() -> Plan:
+    """A plan with three kernels."""
+    return plan(Transfer.whole(IndexSpace(x=3000), PAIR, "node0.fbm0", "<F, x>", "node0.fbm0", "<x, F>"), machine())
+
+
+@pytest.mark.parametrize("piece", [1024, 1 << 20])
+def test_no_request_waits_for_a_kernel(tmp_path: Path, full: bool, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where pageable memory is staged, where chunks are cut into requests, and where the last chunk is short."""
+    monkeypatch.setattr(staging, "PIECE", piece)
+    rng = random.Random(piece)
+    late = loads = 0
+    for _ in range(200 if full else 25):
+        driver, made = FakeDriver(rng.randrange(1 << 30)), machine(rng)
+        space, fields = random_spaces(rng, largest=20)
+        here, there = random_layout(rng, space), random_layout(rng, space)
+        near, far = rng.choices([memory.name for memory in made.memories if memory.kind.name != "DSK"], k=2)
+        try:
+            nbytes = here.on(space, fields).nbytes
+            options = Options(slot_limit=max(64, nbytes // rng.choice((1, 3, 6))))
+            chosen = plan(Transfer.whole(space, fields, near, here, far, there), made, options=options)
+        except TransferError:
+            continue
+        few = all(path.chunk_count <= 9 for path in chosen.paths)
+        before: list[int] = []
+        record = driver.record
+
+        def recorded(event: int, stream: int, driver=driver, before=before, record=record) -> None:
+            before.append(driver.calls["load"])  # a request ends with its event
+            record(event, stream)
+
+        driver.record = recorded  # type: ignore[method-assign]
+        with engine(driver, made, tmp_path, request_bytes=rng.choice((512, 1 << 20))) as running:
+            assert running.run(chosen).verified
+        loads += driver.calls["load"]
+        if few and before:
+            late += before[0] != driver.calls["load"]
+    assert loads and not late
+
+
+def test_several_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout_kernels, "_AT_ONCE", 3)
+    together = threading.Barrier(3, timeout=60)
+
+    class Waiting(FakeKernels):
+        def compile(self, source: FakeKernel, architecture: str) -> bytes:
+            together.wait()
+            return super().compile(source, architecture)
+
+    kernels, driver = Waiting(), FakeDriver()
+    with engine(driver, machine(), tmp_path, kernels) as running:
+        assert running.run(to_arrays()).verified
+    assert len(kernels.compiled) == 3 == driver.calls["load"]
+
+
+def test_a_cancel_ends_the_wait_for_kernels(tmp_path: Path) -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    class Slow(FakeKernels):
+        def compile(self, source: FakeKernel, architecture: str) -> bytes:
+            begun.set()
+            assert go.wait(60)
+            return super().compile(source, architecture)
+
+    stop = threading.Event()
+    errors: list[BaseException | None] = []
+    with engine(FakeDriver(), machine(), tmp_path, Slow()) as running:
+        # The thread that submits a transfer opens its stores.
+        thread = threading.Thread(target=lambda: errors.append(running.submit(to_arrays(), cancel=stop).error(timeout=60)))
+        thread.start()
+        assert begun.wait(60)
+        stop.set()
+        thread.join(60)  # although the compiler is still at work
+        go.set()
+        assert isinstance(errors[0], Cancelled) and running.held_bytes == 0
+        assert running.run(to_arrays()).verified
+
+
+def test_a_kernel_that_cannot_be_loaded_ends_the_transfer_before_it_moves(tmp_path: Path) -> None:
+    driver = FakeDriver()
+    driver.fail = lambda name, number: DeviceError("fake: no such image") if name == "load" else None
+    with engine(driver, machine(), tmp_path) as running:
+        with pytest.raises(DeviceError, match=r"fake: no such image \(hop 0, channel node0\.fbm0"):
+            running.run(to_arrays())
+        assert not driver.calls["launch"] and running.held_bytes == 0
+        driver.fail = lambda name, number: None
+        assert running.run(to_arrays()).verified
+
+
+def test_a_report_says_when_kernels_took_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_channels, "_LONG", 0.0)
+    with engine(FakeDriver(), machine(), tmp_path) as running:
+        first = running.run(to_arrays())
+        assert any("GPU 0 (fake): 3 kernels took 0.0 s to load or compile" in note for note in first.notes), first.notes
+    monkeypatch.setattr(gpu_channels, "_LONG", 1e9)
+    with engine(FakeDriver(), machine(), tmp_path) as running:
+        assert not any("kernels took" in note for note in running.run(to_arrays()).notes)
