@@ -35,7 +35,8 @@ def variables(home: Path, *dropped: str) -> dict[str, str]:
     kept = {key: value for key, value in os.environ.items() if not key.startswith(names)}
     folders = {name: str(home / folder) for name, folder in FOLDERS.items()}
     users = {f"XDG_{name}_HOME": str(home / folder) for name, folder in USER_FOLDERS.items()}
-    return {**kept, **folders, **users, "NO_COLOR": "1"}
+    # A kernel that crashes says where, in the output of its server.
+    return {**kept, **folders, **users, "NO_COLOR": "1", "PYTHONFAULTHANDLER": "1"}
 
 
 def home_with_kernels(home: Path) -> dict[str, str]:

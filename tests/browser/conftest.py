@@ -30,7 +30,7 @@ def pytest_runtest_makereport(
     notebook = arguments.get("notebook") or arguments.get("desk")
     if call.when == "call" and outcome.failed and notebook is not None:
         outcome.sections.append(("page errors", "\n".join(notebook.errors) or "none"))
-        outcome.sections.append(("make lab", "".join(notebook.lab.output[-30:])))
+        outcome.sections.append(("make lab", "".join(notebook.lab.output[-100:])))
         with contextlib.suppress(Exception):
             outcome.sections.append(("screenshot", str(notebook.picture(f"failed-{item.name}"))))
     return outcome
