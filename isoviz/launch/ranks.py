@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from isoviz.errors import InputError, MachineError, RunError, show
+from isoviz.errors import Cancelled, InputError, MachineError, RunError, show
 from isoviz.launch.client import Watching
 from isoviz.launch.hello import Hello
 from isoviz.launch.pending import first_failure
@@ -216,14 +216,16 @@ class Ranks:
           run, and back from it afterwards; its times are not those of the run. Paths are files of the rank's host. If they are
           not given, the paths in the plan are used. If it names none, data is generated on the rank and discarded there.
         - `machine`: the machine of the plan; the default is `machine` of these ranks.
-        - `progress` is called in this thread, with the sums over all ranks. `cancel` is looked at 20 times a second. Ctrl-C
-          cancels the plan on all ranks, and the ranks stay.
+        - `progress` is called in this thread, with the sums over all ranks. `cancel` is looked at before the plan is sent to the
+          ranks, and then 20 times a second. Ctrl-C cancels the plan on all ranks, and the ranks stay.
 
         Raises:
             TransferError: the plan is for another machine, or has a memory on a node without a rank.
             RankLost: a rank ended. RanksClosed: the ranks were closed.
             Exception: what `isoviz.Engine.run` raises; the message names the rank.
         """
+        if cancel is not None and cancel.is_set():  # A short plan could end before the ranks hear of it.
+            raise Cancelled("cancelled before the ranks began")
         options = {"verify": verify, "pipelined": pipelined}
         submitted = self._submitted([(plan, source, destination)], machine, options, progress is not None)
         return submitted.reports(progress=progress, cancel=cancel)[0]

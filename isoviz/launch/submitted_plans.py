@@ -117,13 +117,15 @@ class SubmittedPlans:
         left = float("inf") if timeout is None else timeout
         asked = False
         try:
-            while not self._pending.wait(min(tick, max(0.0, left))):
-                left -= tick
-                if left <= 0:
-                    raise TimeoutError(f"the plans have not ended after {timeout:g} s")
+            while True:
                 if cancel is not None and not asked and cancel.is_set():
                     asked = True
                     self.cancel()
+                if self._pending.wait(min(tick, max(0.0, left))):
+                    break
+                left -= tick
+                if left <= 0:
+                    raise TimeoutError(f"the plans have not ended after {timeout:g} s")
                 self._tell(progress)
             self._tell(progress)
         except TimeoutError:
