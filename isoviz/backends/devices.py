@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from isoviz.backends.base_devices import BaseDevices
-from isoviz.backends.cuda.gpus import Gpus
+from isoviz.backends.cuda.gpus import CHANNELS, Gpus
 from isoviz.backends.disk.disk_memory import DiskMemory, DiskRead, DiskWrite
 from isoviz.backends.disk.shared_pages import SHARED
 from isoviz.backends.host.host_memory import HostMemory, Memcpy
@@ -73,7 +73,7 @@ class ThisComputer(BaseDevices):
         }
         self._channels: dict[ChannelKind, ChannelFactory] = {
             **_CHANNELS,
-            **dict.fromkeys((ChannelKind.GPU_READ, ChannelKind.GPU_WRITE, ChannelKind.GPU_COPY), self._gpus.channel),
+            **dict.fromkeys(CHANNELS, self._gpus.channel),
             **(channels or {}),
         }
 

@@ -168,6 +168,10 @@ class ChannelKind(_Kind):
     GPU_READ: ClassVar[ChannelKind]
     GPU_WRITE: ClassVar[ChannelKind]
     GPU_COPY: ClassVar[ChannelKind]
+    ZERO_COPY_READ: ClassVar[ChannelKind]
+    """Kernels of a GPU write its data into pinned memory, which they map. It converts, beside the copy engines of GPURead."""
+    ZERO_COPY_WRITE: ClassVar[ChannelKind]
+    """Kernels of a GPU read pinned memory, which they map. It converts, beside the copy engines of GPUWrite."""
     DISK_READ: ClassVar[ChannelKind]
     DISK_WRITE: ClassVar[ChannelKind]
     REMOTE_MEMCPY: ClassVar[ChannelKind]
@@ -284,6 +288,13 @@ ChannelKind.MEMCPY = register_channel_kind(
 ChannelKind.GPU_READ = register_channel_kind("GPURead", sources=_GPU, destinations=_HOST, in_flight=2, description="GPU read")
 ChannelKind.GPU_WRITE = register_channel_kind("GPUWrite", sources=_HOST, destinations=_GPU, in_flight=2, description="GPU write")
 ChannelKind.GPU_COPY = register_channel_kind("GPUCopy", sources=_GPU, destinations=_GPU, in_flight=2, description="GPU copy")
+_PINNED = (MemoryKind.ZCM,)
+ChannelKind.ZERO_COPY_READ = register_channel_kind(
+    "ZeroCopyRead", sources=_GPU, destinations=_PINNED, in_flight=2, description="zero-copy read"
+)
+ChannelKind.ZERO_COPY_WRITE = register_channel_kind(
+    "ZeroCopyWrite", sources=_PINNED, destinations=_GPU, in_flight=2, description="zero-copy write"
+)
 ChannelKind.DISK_READ = register_channel_kind("DiskRead", sources=_DISK, destinations=_HOST, description="file read")
 ChannelKind.DISK_WRITE = register_channel_kind("DiskWrite", sources=_HOST, destinations=_DISK, description="file write")
 ChannelKind.REMOTE_MEMCPY = register_channel_kind(

@@ -23,11 +23,15 @@ SHORT = 256
 class Lane:
     """The stream of a channel and its events, made when they are needed. Any thread may use it.
 
-    `peer` is another GPU whose memory is one end of the copies.
+    `peer` is another GPU whose memory is one end of the copies. With `zero_copy`, kernels carry out all copies, as far as there
+    are kernels.
+
+    Kernels read and write pinned memory where it is. So a short row crosses the link once, as part of a longer access, and takes
+    no room and no second pass in device memory. A plan that converts in device memory instead has a hop for that (GPUCopy).
     """
 
-    def __init__(self, gpu: Gpu, peer: Gpu | None = None) -> None:
-        self.gpu, self.peer = gpu, peer
+    def __init__(self, gpu: Gpu, peer: Gpu | None = None, *, zero_copy: bool = False) -> None:
+        self.gpu, self.peer, self.zero_copy = gpu, peer, zero_copy
         self._stream: int | None = None
         self._events: list[int] = []
         self._reaches: bool | None = None
@@ -75,8 +79,8 @@ class Lane:
     def queue(self, copies: Sequence[StridedCopy], source: int, destination: int) -> int:
         """Queue copies between two addresses that the GPU reaches. The thread uses the GPU. Returns the number of requests.
 
-        Contiguous bytes and long rows go to the copy engines, everything else to layout kernels. Without kernels, it goes to the
-        copy engines in many requests.
+        Contiguous bytes and long rows go to the copy engines unless copies are `zero_copy`, everything else to layout kernels.
+        Without kernels, it goes to the copy engines in many requests.
 
         Raises:
             DeviceError: the driver refuses. Some of the copies may be queued.
@@ -99,7 +103,7 @@ class Lane:
         engines: list[Rows] = []
         others: list[StridedCopy] = []
         for copy in copies:
-            rows = rows_of(copy)
+            rows = None if self.zero_copy else rows_of(copy)
             if rows is None or (not rows.is_contiguous and rows.width < SHORT):
                 others.append(copy)
             else:

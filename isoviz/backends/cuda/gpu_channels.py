@@ -30,12 +30,16 @@ _LONG = 1.0
 
 
 class GpuChannel(AsynchronousChannel):
-    """A channel whose work one GPU does. `peer` is another GPU that is its destination; `name` is that of its thread, if any."""
+    """A channel whose work one GPU does.
 
-    def __init__(self, gpu: Gpu, name: str, peer: Gpu | None = None) -> None:
+    `name` is that of its thread, if any. `peer` is another GPU that is its destination. With `zero_copy`, kernels carry out all
+    copies; otherwise contiguous bytes and long rows go to the copy engines (`Lane.queue`).
+    """
+
+    def __init__(self, gpu: Gpu, name: str, peer: Gpu | None = None, *, zero_copy: bool = False) -> None:
         self._gpu = gpu
         self._slow = ""
-        self._lane = Lane(gpu, peer)
+        self._lane = Lane(gpu, peer, zero_copy=zero_copy)
         self._up = Staging(self._lane, to_device=True, name=f"isoviz {name} staging")
         self._down = Staging(self._lane, to_device=False, name=f"isoviz {name} staging")
 
@@ -43,7 +47,8 @@ class GpuChannel(AsynchronousChannel):
     def notes(self) -> tuple[str, ...]:
         """Why layouts were converted without kernels, if they were, and whether compiling kernels took long."""
         missing = self._gpu.without_kernels
-        found = (f"{self._gpu.name}: layouts are converted without GPU kernels: {missing}",) if missing else ()
+        what = "zero-copy channels use the copy engines" if self._lane.zero_copy else "layouts are converted without GPU kernels"
+        found = (f"{self._gpu.name}: {what}: {missing}",) if missing else ()
         return (*found, self._slow) if self._slow else found
 
     def prepare(self, nbytes: int) -> None:

@@ -1,4 +1,4 @@
-"""The GPUs of this computer: the memories and channels of kinds FBM, ZCM, GPURead, GPUWrite and GPUCopy."""
+"""The GPUs of this computer: the memories of kinds FBM and ZCM, and the channels between them and host memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from isoviz.backends.cuda.layout_kernels import DefaultMaker
 from isoviz.backends.cuda.pinned_memory import PinnedMemory
 from isoviz.backends.host.host_memory import HostMemory
 from isoviz.errors import DeviceError, TransferError
-from isoviz.machines import MemoryKind
+from isoviz.machines import ChannelKind, MemoryKind
 
 if TYPE_CHECKING:
     from isoviz.backends.cuda.cuda_driver import CudaDriver
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from isoviz.runtime.protocols import Bound, RealChannel, RealMemory
 
 _KINDS = (MemoryKind.FBM, MemoryKind.ZCM)
+_ZERO_COPY = (ChannelKind.ZERO_COPY_READ, ChannelKind.ZERO_COPY_WRITE)
+CHANNELS = (ChannelKind.GPU_READ, ChannelKind.GPU_WRITE, ChannelKind.GPU_COPY, *_ZERO_COPY)
+"""The kinds of channels that `Gpus.channel` makes."""
 
 
 class Gpus:
@@ -55,12 +58,13 @@ class Gpus:
     def channel(self, channel: Channel, source: Bound, destination: Bound) -> RealChannel | None:
         """A channel of a GPU. See `isoviz.backends.devices.ChannelFactory`."""
         here, there = source.real, destination.real
+        zero_copy = channel.kind in _ZERO_COPY
         if isinstance(here, DeviceMemory) and isinstance(there, DeviceMemory):
             return GpuChannel(here.gpu, channel.name, None if here.gpu is there.gpu else there.gpu)
         if isinstance(here, DeviceMemory) and isinstance(there, HostMemory):
-            return GpuChannel(here.gpu, channel.name)
+            return GpuChannel(here.gpu, channel.name, zero_copy=zero_copy)
         if isinstance(here, HostMemory) and isinstance(there, DeviceMemory):
-            return GpuChannel(there.gpu, channel.name)
+            return GpuChannel(there.gpu, channel.name, zero_copy=zero_copy)
         return None
 
     def _gpu_of(self, memory: Memory) -> Gpu | None:

@@ -49,7 +49,10 @@ ON_GPU = RequestRule(longer=16)
 """Requests of 8 to 16 MiB where 1 MiB is asked for: shorter ones do not reach the rate of a link."""
 
 
-_OF_GPUS = (ChannelKind.GPU_READ, ChannelKind.GPU_WRITE, ChannelKind.GPU_COPY)
+_OF_GPUS = (
+    *(ChannelKind.GPU_READ, ChannelKind.GPU_WRITE, ChannelKind.GPU_COPY),
+    *(ChannelKind.ZERO_COPY_READ, ChannelKind.ZERO_COPY_WRITE),
+)
 
 
 def rule_of(name: str) -> RequestRule:

@@ -21,6 +21,7 @@ from isoviz.backends.cuda.layout_kernels import KernelMaker
 from isoviz.backends.devices import ThisComputer
 from isoviz.errors import TransferError
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Memory, MemoryKind
+from isoviz.planner import Plan
 
 FBM, ZCM, SYS, DSK = MemoryKind.FBM, MemoryKind.ZCM, MemoryKind.SYS, MemoryKind.DSK
 MEMORIES = {"fbm0": FBM, "fbm1": FBM, "zcm": ZCM, "sys": SYS, "dsk": DSK}
@@ -38,8 +39,14 @@ KINDS = {
 }
 
 
+ZERO_COPY = {(FBM, ZCM): ChannelKind.ZERO_COPY_READ, (ZCM, FBM): ChannelKind.ZERO_COPY_WRITE}
+
+
 def machine(rng: random.Random | None = None, **emulated: bool) -> Machine:
-    """One node with two GPUs, pinned and pageable memory and a disk. With `rng`: random rates, some channels missing."""
+    """One node with two GPUs, pinned and pageable memory and a disk.
+
+    With `rng`: random rates, some channels missing, and further channels of other kinds between some memories.
+    """
     memories = tuple(Memory(f"node0.{name}", kind, emulated=emulated.get(name, False)) for name, kind in MEMORIES.items())
     channels = []
     for here in memories:
@@ -49,6 +56,10 @@ def machine(rng: random.Random | None = None, **emulated: bool) -> Machine:
                 continue
             rate = LatencyBandwidth(latency=1e-7, bandwidth=rng.choice((1e9, 1e10, 1e11)) if rng else 1e10)
             channels.append(Channel("", kind, here.name, there.name, rate, max_in_flight=2))
+            more = ZERO_COPY.get((here.kind, there.kind))
+            if rng and more and rng.random() < 0.7:
+                rate = LatencyBandwidth(latency=1e-10, bandwidth=rng.choice((1e9, 1e10)))
+                channels.append(Channel(f"{here.name} {more} {there.name}", more, here.name, there.name, rate))
     return Machine("two GPUs", memories, tuple(channels))
 
 
@@ -108,8 +119,9 @@ def random_plan_moves_every_element(
     number: int,
     largest: int,
     through: CudaDriver | None = None,
-) -> None:
-    """Run a random plan between random memories. `largest` is that of its space; `number` names its files; see `engine`."""
+) -> Plan:
+    """Run a random plan between random memories, and return it. `largest` is that of its space; `number` names its files; see
+    `engine`."""
     while True:
         made = machine(rng)
         space, fields = random_spaces(rng, largest=largest)
@@ -135,3 +147,4 @@ def random_plan_moves_every_element(
     if given[0] is not None:
         taken(given[0])
         assert elements(a, data) == elements(b, taken(given[1])[: b.nbytes]), chosen
+    return chosen

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from fake_arrays import FakeArray, FakeKernels
 from fake_driver import FakeDriver
+from gpu_cases import engine
 from run_cases import random_bytes, random_layout, random_spaces
 
+from isoviz import FieldSpace, IndexSpace, Machine, Transfer, plan
 from isoviz.backends.cuda.enqueueing import SHORT, Lane
 from isoviz.backends.cuda.gpu import Gpu
 from isoviz.backends.cuda.row_copies import Rows, all_rows, packed, pieces, rows_of
 from isoviz.errors import MissingPartError
 from isoviz.layouts import Box, StridedCopy, View, apply, strided_copies
+from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Memory, MemoryKind
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
@@ -75,13 +79,14 @@ def test_packing_follows_the_host() -> None:
     assert packed(turned, 32, "destination").out == StridedCopy(32, 0, 64 * 64 * 4)
 
 
+@pytest.mark.parametrize("zero_copy", [False, True])
 @pytest.mark.parametrize("kernels", [True, False])
-def test_what_is_queued_for_which_copy(kernels: bool) -> None:
+def test_what_is_queued_for_which_copy(kernels: bool, zero_copy: bool) -> None:
     rng = random.Random(2)
     maker = FakeKernels(None if kernels else MissingPartError("NVRTC", "gpu-cuda13"))
     driver = FakeDriver()
     gpu = Gpu(driver, 0, maker)
-    lane = Lane(gpu)
+    lane = Lane(gpu, zero_copy=zero_copy)
     data = random_bytes(rng, 1 << 17)
     wide = SHORT
     cases: list[tuple[StridedCopy, dict[str, int]]] = [
@@ -98,6 +103,8 @@ def test_what_is_queued_for_which_copy(kernels: bool) -> None:
         lane.queue((copy,), source._pointer, destination._pointer)
         driver.wait_stream(lane.stream)
         queued = driver.calls - before
+        if zero_copy and kernels:
+            expected = {"launch": 1}
         assert {name: queued[name] for name in ("copy", "copy_2d", "copy_3d", "launch") if queued[name]} == expected, copy
         wanted = np.zeros_like(data)
         apply((copy,), data, wanted)
@@ -106,3 +113,28 @@ def test_what_is_queued_for_which_copy(kernels: bool) -> None:
     lane.close()
     assert not driver.streams and not driver.modules and not driver.violations
     assert len(maker.compiled) == len(set(maker.compiled)), "a kernel is compiled once"
+
+
+def test_the_planner_chooses_between_copy_engines_and_kernels_on_pinned_memory(tmp_path: Path) -> None:
+    """Two channels lead from pinned memory to a GPU: the copy engines are faster for long runs, the kernels for short ones."""
+    zcm, fbm = Memory("node0.zcm", MemoryKind.ZCM), Memory("node0.fbm0", MemoryKind.FBM)
+    made = Machine(
+        "two ways",
+        (zcm, fbm),
+        (
+            Channel("engines", ChannelKind.GPU_WRITE, zcm.name, fbm.name, LatencyBandwidth(1e-7, 2e10)),
+            Channel("kernels", ChannelKind.ZERO_COPY_WRITE, zcm.name, fbm.name, LatencyBandwidth(1e-10, 1e10)),
+        ),
+    )
+    space, fields = IndexSpace(x=300, y=20), FieldSpace(a="f4", b="f4")
+    for destination, kind, calls in (
+        ("<F, x, y>", "GPUWrite", {"copy": 1}),
+        ("<x, F, y>", "ZeroCopyWrite", {"launch": 1}),
+    ):
+        driver = FakeDriver()
+        chosen = plan(Transfer.whole(space, fields, zcm.name, "<F, x, y>", fbm.name, destination), made)
+        assert [hop.kind for hop in chosen.hops] == [kind]
+        with engine(driver, made, tmp_path) as running:
+            running.run(chosen, verify=False)
+            assert {name: driver.calls[name] for name in ("copy", "copy_2d", "launch") if driver.calls[name]} == calls
+            assert running.run(chosen).verified

@@ -89,7 +89,9 @@ def test_properties_of_the_kinds_of_isometry() -> None:
         "RemoteMemcpy", "Window", "TwoSided", "Packed", "Derived", "Put"
     ]  # fmt: skip
     assert [str(kind) for kind in channel_kinds() if kind.is_host_copy] == ["Memcpy", "Stream"]
-    assert [str(kind) for kind in channel_kinds() if kind.in_flight > 1] == ["GPURead", "GPUWrite", "GPUCopy"]
+    assert [str(kind) for kind in channel_kinds() if kind.in_flight > 1] == [
+        "GPURead", "GPUWrite", "GPUCopy", "ZeroCopyRead", "ZeroCopyWrite"
+    ]  # fmt: skip
     assert all(kind.description for kind in memory_kinds())
 
 

@@ -39,13 +39,15 @@ def channel(kind: str, source: str, destination: str, **changes: Any) -> Channel
     return Channel(**{"name": "", "kind": kind, "source": source, "destination": destination, "throughput": TP, **changes})
 
 
-def test_kinds_follow_table_2_of_isometry_and_those_of_ranks() -> None:
+def test_kinds_follow_table_2_of_isometry_and_those_of_gpus_and_ranks() -> None:
     host = {"SYS", "ZCM", "REG"}
     expected = {
         "Memcpy": (host, host),
         "GPURead": ({"FBM"}, host),
         "GPUWrite": (host, {"FBM"}),
         "GPUCopy": ({"FBM"}, {"FBM"}),
+        "ZeroCopyRead": ({"FBM"}, {"ZCM"}),
+        "ZeroCopyWrite": ({"ZCM"}, {"FBM"}),
         "DiskRead": ({"DSK"}, host),
         "DiskWrite": (host, {"DSK"}),
         "RemoteMemcpy": (host, host),
