@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Suite:
-    """A benchmark: one line for people, the module whose `measure(**options)` returns its table, whether it has a page, and
-    whether it tells what it does (the option `progress`)."""
+    """A benchmark: one line for people, the module whose `measure(**options)` returns its table, the ending of its page's name
+    (empty: it has none), and whether it tells what it does (the option `progress`)."""
 
     description: str
     module: str
     options: tuple[str, ...]
-    page: bool = False
+    page: Literal["", "html", "md"] = ""
     tells: bool = False
 
     @property
@@ -50,6 +50,13 @@ SUITES: Mapping[str, Suite] = MappingProxyType(
             "isoviz.bench.explorer.explorer_speed",
             ("repeat", "minutes"),
         ),
+        "gpu": Suite(
+            "transfers from, to and inside a GPU, beside CUDA itself, CuPy and PyTorch",
+            "isoviz.bench.gpu.gpu_suite",
+            ("repeat", "directory", "quick", "minutes"),
+            page="md",
+            tells=True,
+        ),
         "import": Suite("starting Python with isoviz, beside NumPy", "isoviz.bench.running.import_time", ("repeat",)),
         "layouts": Suite(
             "layout conversions in memory, beside memcpy, NumPy, PyTorch and OpenCV",
@@ -70,13 +77,13 @@ SUITES: Mapping[str, Suite] = MappingProxyType(
             "planning, beside Isometry's figures, a graph search and one PuLP solve; its growth with the machine",
             "isoviz.bench.planning.planning_time",
             ("repeat",),
-            page=True,
+            page="html",
         ),
         "predictions": Suite(
             "random transfers: errors of predictions, and the chosen plans beside their rivals",
             "isoviz.bench.predictions.accuracy",
             ("size", "repeat", "directory", "seed", "thorough"),
-            page=True,
+            page="html",
             tells=True,
         ),
         "priority": Suite(

@@ -59,13 +59,20 @@ class Table:
             "notes": list(self.notes),
         }
 
-    def to_html(self) -> str:
-        """The page of a benchmark that has one (`Suite.page`)."""
+    def to_page(self) -> str:
+        """The page of a benchmark that has one (`Suite.page`), as HTML or Markdown."""
         raise NotImplementedError
 
+    def check_place(self, path: str) -> None:
+        """Refuse a file that must not hold this table (InputError). Most tables may be anywhere."""
+
+    def cells(self) -> list[list[str]]:
+        """The headings, and the rows as text."""
+        first = [heading for heading, _ in self.columns.values()]
+        return [first, *([write(row[key]) for key, (_, write) in self.columns.items()] for row in self.rows)]
+
     def __str__(self) -> str:
-        cells = [[heading for heading, _ in self.columns.values()]]
-        cells += [[write(row[key]) for key, (_, write) in self.columns.items()] for row in self.rows]
+        cells = self.cells()
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = [self.title, ", ".join(f"{value}" if key != "cores" else f"{value} cores" for key, value in self.machine.items())]
         for row in cells:

@@ -33,10 +33,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--seed", metavar="N", type=whole_number, help="draws other random transfers (predictions)")
     parser.add_argument("--thorough", action="store_true", default=None, help="measure more, for an hour (predictions)")
     parser.add_argument(
-        "--minutes", metavar="N", type=float, help="minutes of random clicks at the end (explorer; default: none)"
+        "--minutes",
+        metavar="N",
+        type=float,
+        help="minutes of random clicks at the end (explorer; default: none); about how long it may take (gpu; default: 5)",
     )
-    parser.add_argument("-o", "--output", metavar="OUT.html", help="write a page as well (planner, predictions)")
-    parser.add_argument("--quick", action="store_true", default=None, help="small transfers: only shows that it runs (ranks)")
+    parser.add_argument("-o", "--output", metavar="OUT", help="write a page as well: HTML (planner, predictions), Markdown (gpu)")
+    parser.add_argument(
+        "--quick", action="store_true", default=None, help="small transfers: only shows that it runs (ranks, gpu)"
+    )
     parser.add_argument(
         "--json",
         metavar="FILE",
@@ -77,8 +82,11 @@ def run(args: argparse.Namespace) -> int:
             table = suite.measure(**options)
     finally:
         line.clear()
+    for name in (args.output, file):
+        if name is not None:
+            table.check_place(name)
     if args.output is not None:
-        write_file(args.output, table.to_html().encode())
+        write_file(args.output, table.to_page().encode())
     if file is not None:
         write_file(file, f"{json.dumps(table.to_json(), indent=2, allow_nan=False)}\n".encode())
     if args.json == "-":

@@ -10,7 +10,7 @@ import pytest
 from mpi_jobs import needs_mpi
 
 from isoviz.bench import SUITES
-from isoviz.bench.ranks.result_rows import KEYS, compared, quickest, row
+from isoviz.bench.result_rows import KEYS, compared, quickest, row
 from isoviz.cli import main
 
 PARTS = {

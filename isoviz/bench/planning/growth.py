@@ -42,7 +42,7 @@ class PlannerTable(Table):
     def to_json(self) -> dict[str, Any]:
         return super().to_json() | ({} if self.growth is None else {"growth": self.growth.to_json()})
 
-    def to_html(self) -> str:
+    def to_page(self) -> str:
         """A page: planning time over channels as a figure, and both tables."""
         from isoviz.figures.charts.html_parts import heading, items, paragraph, table
         from isoviz.figures.charts.svg import escape

@@ -62,7 +62,7 @@ class PredictionTable(Table):
         lines = str(self.regret).splitlines()
         return "\n".join([first, "", lines[0], *lines[2:]])  # the machine has been named
 
-    def to_html(self) -> str:
+    def to_page(self) -> str:
         """A page: predicted against measured as scatters, errors as histograms, tables of both."""
         from isoviz.figures.charts.html_parts import heading, items, paragraph, table
         from isoviz.figures.pages.prediction_page import prediction_page

@@ -14,7 +14,7 @@ import numpy as np
 
 from isoviz.bench.ranks.here import Here, Order, here
 from isoviz.bench.ranks.raw_mpi import put, sent
-from isoviz.bench.ranks.result_rows import compared, quickest, row
+from isoviz.bench.result_rows import compared, quickest, row
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.planner import Plan, Transfer, plan
 from isoviz.units import format_bytes

@@ -14,7 +14,7 @@ import numpy as np
 
 from isoviz.bench.ranks.here import Here, Order, here
 from isoviz.bench.ranks.raw_mpi import datatype, packed, sent
-from isoviz.bench.ranks.result_rows import compared
+from isoviz.bench.result_rows import compared
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import ChannelKind
 from isoviz.planner import Instance, Transfer, cost, plan

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isoviz.bench.ranks.here import Here, Order, Span, here
-from isoviz.bench.ranks.result_rows import compared, quickest, row
+from isoviz.bench.result_rows import compared, quickest, row
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.planner import Plan, Transfer, cost, plan
 from isoviz.units import format_bytes

@@ -11,7 +11,7 @@ import statistics
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz.bench.ranks.here import Here, Order, here
-from isoviz.bench.ranks.result_rows import row
+from isoviz.bench.result_rows import row
 from isoviz.errors import IsovizError
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.planner import Plan, Transfer, cost, plan

@@ -16,15 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from isoviz.backends.host import kernels
+from isoviz.bench.aims_table import COLUMNS, AimsTable
 from isoviz.bench.ranks.contiguous import contiguous_on_rank, small_on_rank
 from isoviz.bench.ranks.here import Order
 from isoviz.bench.ranks.layout_changes import layout_changes_on_rank
 from isoviz.bench.ranks.pipelines import pipelines_on_rank
 from isoviz.bench.ranks.planned_choices import choices_on_rank
-from isoviz.bench.ranks.result_rows import row
 from isoviz.bench.ranks.transposition import transposition_on_rank
 from isoviz.bench.ranks.waiting import waiting_on_rank
-from isoviz.bench.table import Table, scratch_folder, two_digits, where_known
+from isoviz.bench.result_rows import row
+from isoviz.bench.table import Table, scratch_folder
 from isoviz.errors import InputError
 from isoviz.launch.ranks import Ranks, ranks
 from isoviz.layouts import FieldSpace, IndexSpace
@@ -32,7 +33,6 @@ from isoviz.machines import Machine, preset
 from isoviz.measure.probe import ProbeProgress, probe
 from isoviz.measure.ranks.mpi_here import mpi_here
 from isoviz.planner import Transfer, plan
-from isoviz.units import format_seconds
 
 PART_SIZES = {
     "contiguous": 64 << 20,
@@ -97,7 +97,7 @@ def measure(
             tell("four ranks: a plan again and again")
             rows += [started, _again(four, machine, repeat)]
     found = [*rows, _predicted(rows)]
-    table = RanksTable("ranks", f"transfers between MPI ranks, {mpi}: medians of {repeat}", COLUMNS, found, NOTES)
+    table = AimsTable("ranks", f"transfers between MPI ranks, {mpi}: medians of {repeat}", COLUMNS, found, NOTES)
     more = {
         "mpi": mpi,
         "load": f"load {load:.1f} to {os.getloadavg()[0]:.1f}",
@@ -156,28 +156,6 @@ def _predicted(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return row("predictions", what, error, "10 %", 0.1, 1.0, unit="share")
 
 
-class RanksTable(Table):
-    """A table whose figures are seconds or shares, as each row says."""
-
-    def __str__(self) -> str:
-        written = []
-        for each in self.rows:
-            write = format_seconds if each["unit"] == "s" else two_digits
-            written.append({**each, **{key: "-" if each[key] is None else write(each[key]) for key in ("figure", "limit")}})
-        return str(Table(self.name, self.title, self.columns, written, self.notes, self.machine))
-
-
-COLUMNS: dict[str, tuple[str, Callable[[Any], str]]] = {
-    "part": ("part", str),
-    "what": ("what", str),
-    "figure": ("isoviz", str),
-    "beside": ("beside", str),
-    "limit": ("its figure", str),
-    "ratio": ("ratio", where_known(two_digits)),
-    "aim": ("aim", where_known(lambda aim: f"≥ {aim:g}")),
-    "met": ("met", where_known(lambda met: "yes" if met else "NO")),
-    "predicted": ("predicted", where_known(format_seconds)),
-}
 NOTES = (
     "ratio: figure of the peer ÷ figure of isoviz, the median of all rounds; above 1, isoviz is faster",
     "a transfer takes from `submit` (or MPI's call) at the sender until both ranks know of its end; receives are posted before",

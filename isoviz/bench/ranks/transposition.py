@@ -10,7 +10,7 @@ import numpy as np
 
 from isoviz.bench.ranks.here import Here, Order, Span, here
 from isoviz.bench.ranks.raw_mpi import datatype
-from isoviz.bench.ranks.result_rows import compared
+from isoviz.bench.result_rows import compared
 from isoviz.errors import VerificationError
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.redistribution import DistributedInstance, Distribution, plan_redistribution

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from isoviz.backends.mpi.world import World
-from isoviz.bench.ranks.result_rows import row
+from isoviz.bench.result_rows import row
 
 if TYPE_CHECKING:
     from isoviz.bench.ranks.here import Order

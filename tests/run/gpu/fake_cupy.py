@@ -16,13 +16,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-import numpy as np
 import pytest
+from fake_cupy_arrays import add_arrays
 from fake_driver import FakeDriver
 
 from isoviz.backends.cuda.cuda_driver import DeviceBlock
 from isoviz.backends.cuda.cupy_driver import CupyDriver, loaded
 from isoviz.backends.cuda.row_copies import Rows
+from isoviz.backends.pages import page_aligned
 from isoviz.errors import DeviceError, DeviceMemoryError
 
 NOT_READY, OUT_OF_MEMORY, FAILED, NO_CONTEXT = 600, 2, 719, 201
@@ -355,7 +356,9 @@ def make(plays: FakeDriver) -> types.ModuleType:
     def alloc(size: int) -> FakeMemory:
         stream = (cuda.Stream.current.get(threading.get_ident()) or [None])[-1]
         if stream is None:
-            start = plays.held(np.zeros(size, np.uint8), runtime.getDevice())
+            with plays._lock:  # `held` is not as well aligned as CuPy's memory
+                start = plays._place(size)
+                plays.blocks[start] = runtime.getDevice(), page_aligned(size)
             return FakeMemory(plays, start, size, DeviceBlock(start, size, 0, plays))
         try:
             block = plays.allocate(size, stream.ptr)
@@ -383,6 +386,7 @@ def make(plays: FakeDriver) -> types.ModuleType:
     pool, pinned = FakePool(plays), FakePinnedPool(plays)
     found.get_default_memory_pool, found.get_default_pinned_memory_pool = lambda: pool, lambda: pinned
     found.from_dlpack = plays.from_dlpack
+    add_arrays(found)
     return found  # type: ignore[no-any-return]
 
 

@@ -1,4 +1,4 @@
-"""The rows of the benchmark of ranks: a figure, what it stands beside, the ratio, and the aim."""
+"""Rows of benchmarks that have aims: a figure, what it stands beside, the ratio, and the aim."""
 
 from __future__ import annotations
 

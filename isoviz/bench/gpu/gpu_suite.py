@@ -1,0 +1,174 @@
+"""`isoviz bench gpu`: transfers from, to and inside a GPU, beside CUDA itself, CuPy and PyTorch in the same run.
+
+A part that fails becomes a row with its error, and the other parts go on. Each part has a share of the time.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from isoviz.backends.cuda.kernels import nvrtc
+from isoviz.backends.host import kernels
+from isoviz.bench.gpu import gpu_here
+from isoviz.bench.gpu.files_to_gpu import files_to_gpu
+from isoviz.bench.gpu.gpu_conversions import engine_conversions, gpu_conversions
+from isoviz.bench.gpu.gpu_here import FAKE, BenchedGpu, GpuHere, Sizes
+from isoviz.bench.gpu.gpu_predictions import gpu_predictions
+from isoviz.bench.gpu.gpu_report import GPU_COLUMNS, NOTES, GpuTable, completed, failed
+from isoviz.bench.gpu.host_links import host_links, small_transfers
+from isoviz.bench.gpu.structs_to_gpu import structs_to_gpu
+from isoviz.bench.gpu.urgent_on_gpu import urgent_on_gpu
+from isoviz.bench.table import Row, scratch_folder
+from isoviz.errors import InputError, MissingPartError
+
+_LOG = logging.getLogger("isoviz")
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+FULL_SIZES = Sizes(
+    links=(64 * KIB, MIB, 16 * MIB, 64 * MIB, 256 * MIB, GIB),
+    conversions=GIB,
+    engine_conversions=GIB,
+    structs=256 * MIB,
+    file=GIB,
+    bulk=256 * MIB,
+    urgent=16 * MIB,
+    small=(8, 4 * KIB),
+    predictions=(16 * MIB, 128 * MIB),
+    ranks=256 * MIB,
+)
+QUICK_SIZES = Sizes(
+    links=(4 * KIB,),
+    conversions=16 * KIB,
+    engine_conversions=16 * KIB,
+    structs=4 * KIB,
+    file=16 * KIB,
+    bulk=8 * KIB,
+    urgent=KIB,
+    small=(8,),
+    predictions=(4 * KIB,),
+    ranks=4 * KIB,
+)
+"""They only show that everything runs."""
+MINUTES = 5.0
+
+
+class Part(NamedTuple):
+    """A part of the benchmark: its name, what it measures, and its share of the time."""
+
+    name: str
+    measure: Callable[[GpuHere], Iterator[dict[str, Any]]]
+    share: float
+
+
+PARTS = (
+    Part("links", host_links, 0.15),
+    Part("small", small_transfers, 0.02),
+    Part("conversions", gpu_conversions, 0.3),
+    Part("structs", structs_to_gpu, 0.08),
+    Part("files", files_to_gpu, 0.1),
+    Part("urgent", urgent_on_gpu, 0.05),
+    Part("engine", engine_conversions, 0.1),
+    Part("predictions", gpu_predictions, 0.2),
+)
+
+
+def measure(
+    repeat: int = 5,
+    directory: str | Path | None = None,
+    quick: bool = False,
+    minutes: float = MINUTES,
+    progress: Callable[[str], None] | None = None,
+) -> GpuTable:
+    """Medians of `repeat` rounds in turn; files are written below `directory`. `progress` gets a text about each part.
+
+    No part begins a further case when its share of `minutes` is over. With `quick` all transfers are small: it takes seconds, and
+    its figures say nothing. An interrupt ends the measurement, and the table has what is there.
+
+    Raises:
+        InputError: there is no GPU, or `repeat` or `minutes` is too small.
+    """
+    if repeat < 1 or not minutes > 0:
+        raise InputError(f"bench gpu: repeat={repeat}, minutes={minutes:g}; expected at least 1 round, and some time")
+    gpu = gpu_here.gpu_of_this_computer()
+    tell = progress or _nobody
+    began = time.monotonic()
+    rows: list[Row] = []
+    with scratch_folder(directory) as folder:
+        tell("making the copy kernels ready")
+        kernels.prepare(wait=True)
+        with closing(GpuHere(gpu, folder, QUICK_SIZES if quick else FULL_SIZES, repeat)) as here:
+            facts = _facts(gpu, here)
+            for part in PARTS:
+                if not _measured(part, here, minutes, rows, tell):
+                    break
+    title = f"transfers of {facts['gpu']}: medians of {repeat}" + (" (quick: the figures say nothing)" if quick else "")
+    table = GpuTable("gpu", title if gpu.is_real else f"{title}; {FAKE}", GPU_COLUMNS, rows, NOTES, is_real=gpu.is_real)
+    facts["seconds"] = round(time.monotonic() - began)
+    return replace(table, machine={**table.machine, **facts})
+
+
+def _measured(part: Part, here: GpuHere, minutes: float, rows: list[Row], tell: Callable[[str], None]) -> bool:
+    """Append the rows of a part. Returns false after an interrupt."""
+    tell(part.name)
+    used = here.used()
+    here.allow(60 * minutes * part.share)
+    begin = time.monotonic()
+    try:
+        for found in part.measure(here):
+            rows.append(completed(found))
+            tell(f"{part.name}: {found['what']}")
+    except KeyboardInterrupt as error:
+        rows.append(failed(part.name, error))
+        return False
+    except Exception as error:  # noqa: BLE001  # the row says it, and the other parts go on
+        _LOG.debug("bench gpu: %s", part.name, exc_info=True)
+        rows.append(failed(part.name, error))
+    here.tidy()
+    if (left := here.used()) > used:
+        rows.append(failed(part.name, RuntimeError(f"{left - used} bytes of the pool of the GPU are still in use")))
+    tell(f"{part.name}: {time.monotonic() - begin:.0f} s")
+    return True
+
+
+def _nobody(_what: str) -> None:
+    """Progress that nobody follows."""
+
+
+def _facts(gpu: BenchedGpu, here: GpuHere) -> dict[str, Any]:
+    """The GPU and the versions of everything that its speed depends on."""
+    runtime = here.runtime
+    compiler = "none"
+    with suppress(MissingPartError):
+        compiler = ".".join(map(str, nvrtc.version()))
+    return {
+        "gpu": gpu.driver.device_name(0) if gpu.is_real else FAKE,
+        "gpus": gpu.driver.device_count(),
+        "architecture": gpu.driver.architecture(0),
+        "driver supports CUDA": _version(runtime.driverGetVersion()),
+        "driver": _kernel_driver(),
+        "CUDA runtime": _version(runtime.runtimeGetVersion()),
+        "NVRTC": compiler,
+        "CuPy": here.cupy.__version__,
+        "PyTorch": "not there" if here.torch is None else here.torch.version,
+        "kernels of the processor": kernels.state(),
+    }
+
+
+def _version(number: int) -> str:
+    """A version of CUDA: 13020 is 13.2."""
+    return f"{number // 1000}.{number % 1000 // 10}"
+
+
+def _kernel_driver() -> str:
+    """The version of the NVIDIA driver, if the system tells it."""
+    try:
+        words = Path("/proc/driver/nvidia/version").read_text(encoding="utf-8").split()
+    except OSError:
+        return "unknown"
+    return next((word for word in words if word[:1].isdigit() and "." in word), "unknown")

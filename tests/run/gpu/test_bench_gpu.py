@@ -1,0 +1,113 @@
+"""`isoviz bench gpu` on the driver of the tests: every part runs, and what it reports is no report of a GPU."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fake_torch
+import pytest
+from fake_arrays import FakeKernels
+from fake_cupy import install
+from fake_driver import FakeDriver
+
+from isoviz.backends.cuda.cupy_driver import loaded
+from isoviz.bench.gpu import gpu_conversions, gpu_here, gpu_predictions, gpu_suite
+from isoviz.bench.gpu.gpu_here import FAKE, BenchedGpu
+from isoviz.bench.gpu.gpu_report import GpuTable
+from isoviz.bench.host.layout_copies import Case, cases
+from isoviz.cli import main
+
+
+def is_short(case: Case) -> bool:
+    """Images have the sizes of VGG-16, however small the others are."""
+    return math.prod(case.space.sizes) * case.fields.nbytes < 1 << 18
+
+
+@pytest.fixture
+def plays(monkeypatch: pytest.MonkeyPatch, full: bool) -> Iterator[FakeDriver]:
+    """The driver of the tests as the GPU of this computer, with CuPy and PyTorch."""
+    driver = FakeDriver(7)
+    gpu = BenchedGpu(install(monkeypatch, driver), FakeKernels(), is_real=False)
+    monkeypatch.setitem(sys.modules, "torch", fake_torch.make())
+    monkeypatch.setattr(gpu_here, "gpu_of_this_computer", lambda: gpu)
+    monkeypatch.setattr(gpu_predictions, "measured_machine", lambda here: here.machine)
+    monkeypatch.setattr(gpu_conversions, "cases", lambda nbytes: list(filter(is_short, cases(nbytes)))[:: 1 if full else 3])
+    yield driver
+    assert not driver.violations, driver.violations
+
+
+def test_every_part_runs_on_the_fake_driver(plays: FakeDriver, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written, page = tmp_path / "gpu.json", tmp_path / "gpu.md"
+    words = ["bench", "gpu", "--quick", "--repeat", "1", "--directory", str(tmp_path)]
+    assert main([*words, "--json", str(written), "-o", str(page)]) == 0
+    found: dict[str, Any] = json.loads(written.read_text())
+    assert not found["missing"], found["missing"]
+    assert found["measured_on"] == FAKE and FAKE in page.read_text() and FAKE in capsys.readouterr().out
+    assert {row["part"] for row in found["rows"]} >= {part.name for part in gpu_suite.PARTS}
+    beside = {row["beside"] for row in found["rows"]}
+    assert {"cudaMemcpyAsync", "cudaMemcpy, pageable", "contiguous bytes by isoviz", "CuPy", "PyTorch", "10 %"} <= beside
+    ways = {way for row in found["rows"] for way in row.get("ways", ())}
+    assert {"CuPy", "PyTorch", "device-to-device copy", "disk", "link"} <= ways
+    assert "conversions: geometric mean of the shares" in page.read_text()
+    assert {path.name for path in tmp_path.iterdir()} == {written.name, page.name}
+    assert plays.used == (0, 0) and not plays.streams and not plays.events
+
+
+def test_a_fake_report_is_never_that_of_a_gpu(
+    plays: FakeDriver, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu_suite, "PARTS", gpu_suite.PARTS[1:2])
+    folder = tmp_path / "benchmarks"
+    folder.mkdir()
+    for option in ("--json", "-o"):
+        assert main(["bench", "gpu", "--quick", "--repeat", "1", option, str(folder / "gpu")]) == 2
+        assert f"{FAKE}; expected a file outside benchmarks" in capsys.readouterr().err
+    assert not list(folder.iterdir())
+
+
+def test_a_part_that_fails_is_a_row(plays: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(here: Any) -> Iterator[dict[str, Any]]:
+        raise RuntimeError("no such luck")
+        yield {}
+
+    def stops(here: Any) -> Iterator[dict[str, Any]]:
+        raise KeyboardInterrupt
+        yield {}
+
+    kept: list[Any] = []
+
+    def keeps(here: Any) -> Iterator[dict[str, Any]]:
+        kept.append(here.device(64))
+        yield from ()
+
+    small = gpu_suite.PARTS[1]
+    parts = [gpu_suite.Part(name, part, 0.1) for name, part in (("a", fails), ("k", keeps), ("c", stops), ("d", fails))]
+    monkeypatch.setattr(gpu_suite, "PARTS", [parts[0], small, *parts[1:]])
+    table = gpu_suite.measure(repeat=1, quick=True)
+    assert isinstance(table, GpuTable)
+    said = {row["part"]: row["error"] for row in table.rows}
+    assert said["a"] == "RuntimeError: no such luck" and said["small"] is None and "KeyboardInterrupt" in said["c"]
+    assert "64 bytes of the pool of the GPU are still in use" in said["k"]
+    assert "d" not in said and len(table.to_json()["missing"]) == 3 and "Missing:" in table.to_page()
+    assert not any(row["met"] for row in table.rows if row["error"])
+
+
+def test_what_has_no_time_is_named(plays: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {part.name: part for part in gpu_suite.PARTS}
+    monkeypatch.setattr(gpu_suite, "PARTS", [names["conversions"], names["engine"]])
+    table = gpu_suite.measure(repeat=1, quick=True, minutes=1e-9)
+    assert [row["error"] for row in table.rows] == ["left out: no time"] * 2
+    assert all(" conversions" in row["what"] for row in table.rows)
+
+
+def test_without_a_gpu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    if loaded().driver is not None:
+        pytest.skip("there is a GPU")
+    assert main(["bench", "gpu"]) == 2
+    assert "bench gpu: needs a GPU: CuPy" in capsys.readouterr().err
+    assert main(["bench", "gpu", "--repeat", "0"]) == 2
