@@ -13,6 +13,7 @@ from typing import Any
 
 from isoviz import checks
 from isoviz.json_cursor import Node
+from isoviz.units import format_bytes
 
 _SYSTEM = Path("/sys/devices/system")
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -86,6 +87,54 @@ class ComputerFacts:
         )
 
 
+@dataclass(frozen=True)
+class GpuFacts:
+    """A GPU: its number for CUDA, its name, its compute capability ("9.0"), its memory in bytes, and its link to the host.
+
+    `link` is empty if the system does not tell it.
+    """
+
+    number: int
+    name: str
+    capability: str
+    memory: int
+    link: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON object from which `from_json` makes equal facts."""
+        return {
+            "number": self.number,
+            "name": self.name,
+            "capability": self.capability,
+            "memory": self.memory,
+            "link": self.link,
+        }
+
+    @classmethod
+    def from_json(cls, node: Node) -> GpuFacts:
+        """The facts in an object from `to_json`.
+
+        Raises:
+            MachineError: the object is another one.
+        """
+        parts = node.members(("number", "name", "capability", "memory"), ("link",))
+        owner = "gpu"
+        return node.build(
+            lambda: cls(
+                checks.whole(owner, "number", parts["number"].value),
+                checks.text(owner, "name", parts["name"].value),
+                checks.text(owner, "capability", parts["capability"].value, empty=True),
+                checks.whole(owner, "memory", parts["memory"].value, low=1),
+                checks.text(owner, "link", parts["link"].value, empty=True) if "link" in parts else "",
+            )
+        )
+
+    def __str__(self) -> str:
+        said = [self.name, format_bytes(self.memory)]
+        said += [f"compute capability {self.capability}"] if self.capability else []
+        return f"GPU {self.number}: {', '.join(said + [self.link] * bool(self.link))}"
+
+
 def _read_node(node: Node) -> NumaNode:
     parts = node.members(("number", "capacity", "cpus"))
     owner = "NUMA node"
@@ -122,6 +171,36 @@ def versions() -> tuple[tuple[str, str], ...]:
         if module is not None:
             found.append((name, _printable(str(getattr(module, "__version__", "")))))
     return tuple(found)
+
+
+def nvidia_gpus(proc: Path = Path("/proc")) -> tuple[str, ...]:
+    """The models of the NVIDIA GPUs as their kernel driver lists them, without CUDA; empty if it lists none, or is absent."""
+    found = []
+    for place in sorted(proc.glob("driver/nvidia/gpus/*/information")):
+        with contextlib.suppress(OSError):
+            lines = place.read_text(encoding="utf-8", errors="replace").splitlines()
+            found += [_printable(line.partition(":")[2]) for line in lines if line.startswith("Model:")]
+    return tuple(found)
+
+
+def nvidia_driver(system: Path = Path("/sys")) -> str:
+    """The version of the kernel driver for NVIDIA GPUs; empty if it is absent."""
+    with contextlib.suppress(OSError):
+        return _printable((system / "module/nvidia/version").read_text(encoding="ascii", errors="replace"))
+    return ""
+
+
+def pci_link(address: str, system: Path = Path("/sys")) -> str:
+    """The link of a device on the PCI bus, in words such as "PCIe 32.0 GT/s ×16"; empty if the system does not tell it.
+
+    It is the fastest link that the device supports: idle GPUs slow their link down.
+    """
+    place = system / "bus/pci/devices" / address
+    with contextlib.suppress(OSError, ValueError):
+        speed, width = ((place / f"max_link_{name}").read_text(encoding="ascii").split() for name in ("speed", "width"))
+        if address and float(speed[0]) > 0 and int(width[0]) > 0:
+            return f"PCIe {speed[0]} GT/s ×{width[0]}"
+    return ""
 
 
 def host_name() -> str:

@@ -19,7 +19,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "machine",
         help="print, measure or write a machine",
         description="Print a machine: this computer, a preset, or a machine file. With --measure, measure this computer: its"
-        " memory and its disks, how fast each is and what they share; less than a minute. With --ranks, a machine of MPI ranks.",
+        " memory, its disks and its NVIDIA GPUs, how fast each is and what they share; less than a minute, or two with GPUs."
+        " With --ranks, a machine of MPI ranks.",
     )
     parser.add_argument("file", metavar="FILE", nargs="?", help="a machine file (default: a preset)")
     parser.add_argument("--preset", metavar="NAME", help="the preset (default: local, this computer)")
@@ -34,6 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--disk", metavar="DIR", action="append", help="with --measure: a directory on a disk to measure (default: this one)"
     )
+    parser.add_argument("--no-gpus", action="store_true", help="with --measure: leave the GPUs out")
     parser.add_argument("--list", action="store_true", help="list the presets and their options")
     parser.add_argument("-o", "--output", metavar="OUT.json", help="write the machine to a file")
     parser.add_argument("--figure", metavar="OUT.svg", help="draw the throughput functions, measured ones with their spread")
@@ -49,8 +51,8 @@ def run(args: argparse.Namespace) -> int:
 
     if args.list:
         return _list(args)
-    if not args.measure and (args.thorough or args.disk):
-        raise InputError("machine: --thorough and --disk belong to --measure")
+    if not args.measure and (args.thorough or args.disk or args.no_gpus):
+        raise InputError("machine: --thorough, --disk and --no-gpus belong to --measure")
     check_outputs(args.file, (args.output, args.figure))
     machine = _machine(args)
     if args.output is not None:
@@ -103,15 +105,20 @@ def _machine(args: argparse.Namespace) -> Machine:
 
 def _measured(args: argparse.Namespace) -> Machine:
     """This computer, measured; progress on a terminal, and a signal ends it without a trace."""
-    from isoviz.cli.output import watched
+    from isoviz.cli.output import tell, watched
+    from isoviz.measure.gpus.gpus_here import why_not_measured
     from isoviz.measure.probe import probe
 
     line = _StepLine()
+    gpus = False if args.no_gpus else None
     with watched():
         try:
-            return probe(args.disk, ranks=args.ranks, thorough=args.thorough, progress=line.tell)
+            found = probe(args.disk, ranks=args.ranks, gpus=gpus, thorough=args.thorough, progress=line.tell)
         finally:
             line.clear()
+    if args.ranks is None and not args.no_gpus and (reason := why_not_measured(found)):
+        tell(f"no GPU was measured: {reason}")
+    return found
 
 
 class _StepLine(ProgressLine):

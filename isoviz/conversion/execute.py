@@ -75,13 +75,14 @@ def disk_machine(directory: Path, limit: int) -> Machine:
         FileError: the directory does not exist.
     """
     from isoviz.machines import preset
+    from isoviz.measure.gpus.gpu_parts import without_gpus
     from isoviz.measure.kept_measurements import cached, kept_probe
 
     if not directory.is_dir():
         raise FileError(f"{directory}: no such directory")
     least = 1
     if kept_probe(directory) is not None:
-        machine = preset("local", directory=directory)
+        machine = without_gpus(preset("local", directory=directory))
     else:
         machine = preset("local", directory=directory, measure="assumed" if cached(directory) is None else "cached")
         least = in_flight(limit)

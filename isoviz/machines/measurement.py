@@ -13,7 +13,7 @@ from typing import Any
 from isoviz import checks
 from isoviz.errors import line
 from isoviz.json_cursor import Node
-from isoviz.this_computer import ComputerFacts, this_computer
+from isoviz.this_computer import ComputerFacts, GpuFacts, this_computer
 from isoviz.units import format_rate, format_seconds
 
 _OWNER = "measurement"
@@ -79,6 +79,7 @@ class Measurement:
     - `directories`: the disks measured, as pairs (memory, path).
     - `pairs`: pairs of channels measured at the same time.
     - `checks`: checks of predictions at the end of the measurement.
+    - `gpus`: the GPUs that were measured.
     """
 
     computer: ComputerFacts
@@ -88,11 +89,13 @@ class Measurement:
     directories: tuple[tuple[str, str], ...] = ()
     pairs: tuple[Pair, ...] = ()
     checks: tuple[Check, ...] = ()
+    gpus: tuple[GpuFacts, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The measurement as a JSON object. `from_json` returns an equal measurement."""
         return {
             "computer": self.computer.to_json(),
+            **({"gpus": [gpu.to_json() for gpu in self.gpus]} if self.gpus else {}),
             "date": self.date,
             "seconds": self.seconds,
             "versions": dict(self.versions),
@@ -110,10 +113,11 @@ class Measurement:
         Raises:
             MachineError: the object is invalid. The message names the place.
         """
-        parts = node.members(("computer", "date", "seconds", "versions"), ("directories", "pairs", "checks"))
+        parts = node.members(("computer", "date", "seconds", "versions"), ("directories", "pairs", "checks", "gpus"))
         pairs = tuple(_read_pair(part) for part in parts["pairs"].items()) if "pairs" in parts else ()
         found = tuple(_read_check(part) for part in parts["checks"].items()) if "checks" in parts else ()
         computer = ComputerFacts.from_json(parts["computer"])
+        gpus = tuple(GpuFacts.from_json(part) for part in parts["gpus"].items()) if "gpus" in parts else ()
         return node.build(
             lambda: cls(
                 computer,
@@ -123,6 +127,7 @@ class Measurement:
                 _texts("directories", parts["directories"].value) if "directories" in parts else (),
                 pairs,
                 found,
+                gpus,
             )
         )
 
@@ -133,6 +138,7 @@ class Measurement:
                 f" {format_seconds(self.seconds)}, with {', '.join(' '.join(version) for version in self.versions)}"
             )
         ]
+        lines += [f"  {gpu}" for gpu in self.gpus]
         lines += [f"  {memory}: {path}" for memory, path in self.directories]
         lines += [f"  {pair}" for pair in self.pairs]
         lines += [f"  {check}" for check in self.checks]

@@ -30,6 +30,7 @@ from isoviz.runtime import Engine
 
 if TYPE_CHECKING:
     from isoviz.machines import Channel, Memory
+    from isoviz.measure.gpus.gpu_rooms import GpuRooms
     from isoviz.planner import Plan
     from isoviz.runtime import Trace
     from isoviz.runtime.protocols import RealMemory
@@ -68,20 +69,28 @@ class Job(NamedTuple):
     nbytes: int
 
 
+class NeverTogether(RunError):  # noqa: N818  what happened, not a mistake
+    """Channels that were to work at the same time never did, however much they had to do."""
+
+
 class ChannelTimer:
     """Time jobs on real memory and files of this computer: `with ChannelTimer(directories, room) as timer`.
 
     `directories` are those of the disks, by memory. `room` is the size in bytes of the arrays and files that jobs read. Jobs use
     successive parts of them, so that no data of an earlier run are in a cache. All files are removed at the end.
 
+    `gpus` holds the same room in the memories of GPUs, if some of their channels are timed (`isoviz.measure.gpus`).
+
     Raises:
         FileError: a directory cannot be written to.
         RunError: not enough space.
     """
 
-    def __init__(self, directories: Mapping[str, Path], room: int) -> None:
+    def __init__(self, directories: Mapping[str, Path], room: int, gpus: GpuRooms | None = None) -> None:
         self.directories = dict(directories)
         self.room = room
+        self.gpus = gpus
+        self._warm: set[Job] = set()
         self._stack = ExitStack()
         self._at = 0
         self._source = self._destination = page_aligned(0)
@@ -111,18 +120,25 @@ class ChannelTimer:
         return self._files[memory].is_direct
 
     def seconds(self, machine: Machine, job: Job) -> float:
-        """The seconds of a job alone, as in a report: until the disk has all data."""
-        return self._plan_seconds(machine, job_plan(machine, job), 2 if job.nbytes <= tuning.TIMED_TWICE else 1)
+        """The seconds of a job alone, as in a report: until the disk has all data.
+
+        Short jobs run once before they are timed. So does the first one of each job of a GPU, for which kernels are compiled.
+        """
+        plan = job_plan(machine, job)
+        is_cold = self.gpus is not None and job not in self._warm and any(map(self.gpus.has, plan.memories))
+        self._warm.add(job)
+        return self._plan_seconds(machine, plan, 2 if is_cold or job.nbytes <= tuning.TIMED_TWICE else 1)
 
     def transfer_seconds(self, machine: Machine, transfer: Transfer) -> float:
         """The seconds of a transfer with its plan on a machine."""
-        return self._plan_seconds(machine, make_plan(transfer, machine))
+        plan = make_plan(transfer, machine)
+        return self._plan_seconds(machine, plan, 2 if self.gpus is not None and any(map(self.gpus.has, plan.memories)) else 1)
 
     def together(self, machine: Machine, jobs: Sequence[Job]) -> dict[str, float]:
         """Bytes per second of every channel while all of them work on these jobs.
 
         Raises:
-            RunError: the channels never worked at the same time.
+            NeverTogether: the channels never worked at the same time.
         """
         plans = [job_plan(machine, job) for job in jobs]
         for times in tuning.LONGER_JOBS:  # Short jobs may end before the last one begins.
@@ -132,7 +148,7 @@ class ChannelTimer:
                 rates = rates_together(engine.trace())
             if rates is not None:
                 return rates
-        raise RunError(f"{' and '.join(dict.fromkeys(job.channel for job in jobs))}: never worked at the same time")
+        raise NeverTogether(f"{' and '.join(dict.fromkeys(job.channel for job in jobs))}: never worked at the same time")
 
     def _plan_seconds(self, machine: Machine, plan: Plan, runs: int = 1) -> float:
         """The seconds of the last of `runs` runs."""
@@ -143,16 +159,20 @@ class ChannelTimer:
         """The ends of a plan: the next parts of the arrays and files."""
         transfer = plan.transfer
         nbytes = max(transfer.source.linearization.nbytes, transfer.destination.linearization.nbytes)
-        if nbytes > self.room:
-            raise RunError(f"a job of {nbytes} bytes; expected at most {self.room}")
-        if self._at + nbytes > self.room:
+        is_on_gpu = self.gpus is not None and any(self.gpus.has(end.memory) for end in transfer.ends)
+        room = min(self.room, self.gpus.room) if self.gpus is not None and is_on_gpu else self.room
+        if nbytes > room:
+            raise RunError(f"a job of {nbytes} bytes; expected at most {room}")
+        if self._at + nbytes > room:
             self._at = 0
         at = self._at
         self._at += -(-nbytes // tuning.MIB) * tuning.MIB
         found: list[Any] = []
-        for instance, array in ((transfer.source, self._source), (transfer.destination, self._destination)):
+        for end, (instance, array) in enumerate(((transfer.source, self._source), (transfer.destination, self._destination))):
             file = self._files.get(instance.memory)
-            if file is None:
+            if self.gpus is not None and self.gpus.has(instance.memory):
+                found.append(self.gpus.part(instance.memory, end, at, instance.linearization.nbytes))
+            elif file is None:
                 found.append(array[at : at + instance.linearization.nbytes])
             elif instance is transfer.source:
                 self._forget_cached(file)
@@ -178,15 +198,17 @@ class _Part(FileStore):
 
 
 class _TimerDevices(ThisComputer):
-    """The devices of this computer, with the files of a timer on its disks."""
+    """The devices of this computer, with the files of a timer on its disks and its blocks on GPUs."""
 
     def __init__(self, timer: ChannelTimer) -> None:
-        super().__init__()
+        super().__init__(gpus=None if timer.gpus is None else timer.gpus.gpus)
         self._timer = timer
 
     def memory(self, memory: Memory) -> RealMemory | None:
         if memory.kind is MemoryKind.DSK:
             return _TimerDisk(memory.name, self._timer.directories[memory.name])
+        if self._timer.gpus is not None and self._timer.gpus.has(memory.name):
+            return self._timer.gpus.memory(memory)
         return super().memory(memory)
 
 
@@ -243,16 +265,22 @@ def _on_channel(plan: Plan, channel: Channel) -> Plan:
     return plan.changed(hops=(plan.hops[0]._replace(channel=channel.name),))
 
 
+CONVERTING = (ChannelKind.MEMCPY, ChannelKind.GPU_READ, ChannelKind.GPU_WRITE, ChannelKind.GPU_COPY)
+"""Kinds of channels between two memories that convert as well as within one."""
+
+
 def shapes(channel: Channel, run: int) -> tuple[str, ...]:
     """The shapes of jobs that measure a channel with runs of `run` bytes; plans with such runs look like them.
 
     Short runs are parts of a chunk that is converted; in a file that is read they have gaps. Longer runs are whole chunks; those
-    of a disk are measured in a pipeline and alone.
+    of a disk are measured in a pipeline and alone. GPUs convert short runs by kernels, between memories as well.
     """
     if channel.is_self_loop:
         if run >= tuning.WHOLE_CHUNKS_COPY:
             return ("stream",)
         return ("split", "join", "transpose") if 4 <= run <= tuning.LONG_FIELD else ("gather", "scatter", "transpose")
+    if channel.kind in CONVERTING:
+        return ("gather", "scatter", "transpose") if run < tuning.WHOLE_CHUNKS_LINK else ("stream",)
     if channel.kind is ChannelKind.DISK_READ:
         if run < tuning.WHOLE_CHUNKS_DISK:
             return ("sparse",) if run < tuning.MIB // 16 else ("sparse", "piped")

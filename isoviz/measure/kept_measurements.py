@@ -22,7 +22,7 @@ from isoviz.machines.kinds import MemoryKind
 from isoviz.machines.machine_file import machine_from_json, machine_to_json, read_text
 from isoviz.machines.throughput import Sampled, from_json
 from isoviz.regular_files import write_text
-from isoviz.this_computer import host_name, processor
+from isoviz.this_computer import host_name, nvidia_gpus, processor
 from isoviz.user_cache import cache_folder
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def keep_probe(machine: Machine, disk: str, directory: Path) -> bool:
     False if the cache directory is not writable.
     """
     kept = machine_to_json(_with_disk(machine, disk))
-    content = {"format": PROBE_FORMAT, "version": VERSION, "key": _key(directory), "machine": kept}
+    content = {"format": PROBE_FORMAT, "version": VERSION, "key": _probe_key(directory), "machine": kept}
     try:
         write_text(_place(directory, "probe"), format_json(content) + "\n")
     except FileError:
@@ -162,12 +162,13 @@ def keep_probe(machine: Machine, disk: str, directory: Path) -> bool:
 def kept_probe(directory: Path) -> Machine | None:
     """The kept probe of this computer and the device of a directory, with its disk as `node0.dsk`.
 
-    None if it is missing or damaged, or was measured by another version of isoviz, whose rates may differ.
+    None if it is missing or damaged, or was measured by another version of isoviz, whose rates may differ, or with other GPUs.
     """
+    key = _probe_key(directory)
     try:
         root = Node(parse(read_text(_place(directory, "probe"))))
         parts = root.members(("format", "version", "key", "machine"))
-        if parts["format"].value != PROBE_FORMAT or parts["version"].value != VERSION or parts["key"].value != _key(directory):
+        if parts["format"].value != PROBE_FORMAT or parts["version"].value != VERSION or parts["key"].value != key:
             return None
         machine = machine_from_json(parts["machine"].value)
     except (FileError, MachineError):
@@ -242,12 +243,12 @@ def _renamed(channel: Channel, disk: str) -> Channel:
 
 
 def _place(directory: Path, what: str = "local") -> Path:
-    """The file of a measurement.
+    """The file of a quick measurement, or of a probe.
 
     Raises:
         FileError: nothing can be kept.
     """
-    return _file(what, _key(directory))
+    return _file(what, _probe_key(directory) if what == "probe" else _key(directory))
 
 
 def _file(what: str, key: dict[str, Any]) -> Path:
@@ -261,3 +262,10 @@ def _file(what: str, key: dict[str, Any]) -> Path:
 def _key(directory: Path) -> dict[str, Any]:
     """The conditions of a measurement: computer, processor and device."""
     return {"host": host_name(), "processor": processor(), "cpus": os.cpu_count(), "device": directory.stat().st_dev}
+
+
+def _probe_key(directory: Path) -> dict[str, Any]:
+    """The conditions of a probe: also the GPUs that this process may use, as far as their kernel driver tells without CUDA."""
+    gpus = nvidia_gpus()
+    found = {"gpus": list(gpus), "visible": os.environ.get("CUDA_VISIBLE_DEVICES")} if gpus else {}
+    return _key(directory) | found

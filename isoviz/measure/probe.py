@@ -8,27 +8,38 @@ where the function bends (`isoviz.measure.sampling`). Then it measures pairs of 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from isoviz.backends.cuda.gpus import Gpus
 from isoviz.backends.host import kernels
 from isoviz.errors import FileError, InputError, show
 from isoviz.machines import Machine
 from isoviz.machines.measurement import Measurement
 from isoviz.measure import kept_measurements as measurements
 from isoviz.measure import tuning
+from isoviz.measure.channel_steps import Effort
 from isoviz.measure.channel_timer import ChannelTimer
-from isoviz.measure.probe_steps import Effort, Steps
+from isoviz.measure.gpus.gpu_parts import memories_of, with_remark
+from isoviz.measure.gpus.gpu_rooms import GpuRooms
+from isoviz.measure.gpus.gpu_steps import GpuSteps
+from isoviz.measure.gpus.gpus_here import free_bytes, gpus_here
+from isoviz.measure.probe_steps import Steps
 from isoviz.measure.quick_memory import working_set
 from isoviz.measure.ranks.rank_probe import RunningRanks, probe_ranks
-from isoviz.this_computer import ComputerFacts, this_computer, versions
+from isoviz.this_computer import GpuFacts, nvidia_driver, this_computer, versions
 
 __all__ = ["ProbeProgress", "probe"]
 
 QUICK = Effort(repeats=7, samples=11, seconds=0.02, limit=45.0)
 THOROUGH = Effort(repeats=11, samples=19, seconds=0.06, limit=300.0)
+
+
+Tell = Callable[[int, int, str], None]
+"""Called with (steps done, all steps, text about the current measurement)."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +55,12 @@ def probe(
     disks: str | Path | Iterable[str | Path] | None = None,
     *,
     ranks: int | RunningRanks | None = None,
+    gpus: bool | Iterable[int] | None = None,
     thorough: bool = False,
     progress: Callable[[ProbeProgress], None] | None = None,
     keep: bool = True,
 ) -> Machine:
-    """Measure this computer: its host memory and the file systems of some directories, as a machine to plan with.
+    """Measure this computer: its host memory, its GPUs and the file systems of some directories, as a machine to plan with.
 
     With `ranks` it measures MPI ranks instead: a number of ranks that it starts, or what `isoviz.ranks` has returned. The result
     is a machine as the preset `ranks` describes it, and that preset uses it for as many ranks on such hosts. The channels between
@@ -57,49 +69,102 @@ def probe(
 
     `disks` are directories, one per file system (None: the working directory). They become `node0.dsk`, `node0.dsk1` and so on. A
     nameless file of at least 128 MiB is written to each, so that no file is left behind in any case. A probe takes less than a
-    minute. `thorough` takes several minutes, with more repetitions and samples. `progress` is called at every step. With `keep`
-    the preset `local` uses the result for directories on these file systems.
+    minute, and about another one with GPUs. `thorough` takes several minutes, with more repetitions and samples. `progress` is
+    called at every step. With `keep` the preset `local` uses the result for directories on these file systems.
 
-    The rates of the machine's channels are those that the engine reaches, with their spread. Its `measurement` has computer, date
-    and versions. An interrupted probe keeps nothing.
+    `gpus` selects NVIDIA GPUs: None those that CuPy finds, False none, True all (an error if there is none), or numbers. They
+    become `node0.fbm0`, `node0.fbm1` and so on, with pinned memory `node0.zcm`.
+
+    The rates of the machine's channels are those that the engine reaches, with their spread. Its `measurement` has computer,
+    GPUs, date and versions. An interrupted probe keeps nothing.
 
     If repeated measurements differ much (`measurement.checks` far from 1, wide ranges), the computer was busy: measure again.
 
     Raises:
         FileError: a directory is missing, not writable or has too little space.
         RunError: a disk failed, or there is not enough memory.
-        InputError: `disks` is neither a directory nor a collection of directories, or `ranks` is neither a number nor ranks.
+        InputError: `disks` is neither a directory nor a collection of directories, or `ranks` is neither a number nor ranks, or
+            `gpus` selects nothing that can be, or goes with `ranks`.
+        DeviceError: a GPU that `gpus` names is absent, or a GPU failed.
         MissingPartError, LaunchError, RankError: the ranks could not be started, or failed.
     """
     if ranks is not None:
+        if gpus is not None and gpus is not False:
+            raise InputError("probe, gpus: ranks are measured without GPUs")
         (place,) = _places(disks, 1)
         return probe_ranks(ranks, place, thorough=thorough, tell=_teller(progress), keep=keep)
     directories = {f"node0.dsk{k or ''}": place for k, place in enumerate(_places(disks))}
-    effort = THOROUGH if thorough else QUICK
-    room = max(tuning.PROBE_ROOM, working_set())
     tell = _teller(progress)
+    tell(0, 1, "looking for GPUs")
+    devices = Gpus()
+    found = gpus_here(gpus, devices)
     tell(0, 1, "making the copy kernels ready")
     kernels.prepare(wait=True)  # Otherwise only the later copies would use them.
-    facts, date, began = this_computer(), datetime.now(UTC).isoformat(timespec="seconds"), time.perf_counter()
-    with ChannelTimer(directories, room) as timer:
-        buffered = [memory for memory in directories if not timer.is_unbuffered(memory)]
-        steps = Steps(timer, facts, directories, buffered, room, effort, date, tell)
-        machine = steps.measure()
-    machine = with_measurement(machine, facts, date, time.perf_counter() - began, directories, steps)
+    order = _Order(directories, found, THOROUGH if thorough else QUICK, datetime.now(UTC).isoformat(timespec="seconds"))
+    machine = _measured(order, devices, tell)
     if keep:
         for memory, place in directories.items():
             measurements.keep_probe(machine, memory, place)
     return machine
 
 
-def with_measurement(
-    machine: Machine, facts: ComputerFacts, date: str, seconds: float, directories: dict[str, Path], steps: Steps
-) -> Machine:
+@dataclass(frozen=True)
+class _Order:
+    """What to measure: disks by memory, GPUs, how thoroughly, and the date of the measurement."""
+
+    directories: Mapping[str, Path]
+    gpus: tuple[GpuFacts, ...]
+    effort: Effort
+    date: str
+
+
+def _measured(order: _Order, devices: Gpus, tell: Tell) -> Machine:
     """The machine with the record of its measurement."""
-    places = tuple((memory, _printable(place)) for memory, place in directories.items())
-    made = (*versions(), ("copies", _line(kernels.state())))
-    found = Measurement(facts, date, round(seconds, 1), made, places, tuple(steps.pairs), tuple(steps.checks))
-    return replace(machine, measurement=found)
+    facts, began = this_computer(), time.perf_counter()
+    room = max(tuning.PROBE_ROOM, working_set())
+    with ExitStack() as stack:
+        rooms = stack.enter_context(_rooms(order.gpus, devices, room)) if order.gpus else None
+        timer = stack.enter_context(ChannelTimer(order.directories, room, rooms))
+        buffered = [memory for memory in order.directories if not timer.is_unbuffered(memory)]
+        later = 0
+
+        def first(done: int, steps: int, what: str) -> None:
+            tell(done, steps + later, what)
+
+        def then(done: int, steps: int, what: str) -> None:
+            tell(host.steps + done, host.steps + steps, what)
+
+        host = Steps(timer, facts, order.directories, buffered, room, order.effort, order.date, first)
+        pairs, checks = host.pairs, host.checks
+        if rooms is None:
+            machine = host.measure()
+        else:
+            with_gpus = GpuSteps(timer, order.gpus, tuple(order.directories), rooms.room, order.effort, order.date, then)
+            later = with_gpus.steps
+            machine = host.measure()
+            machine = with_gpus.measure(machine, host.pairs[0])
+            pairs, checks = pairs + with_gpus.pairs, checks + with_gpus.checks
+            machine = with_remark(machine, rooms.without_kernels)
+        made = (*versions(), ("copies", _line(kernels.state())), *_gpu_versions(order.gpus, devices))
+    places = tuple((memory, _printable(place)) for memory, place in order.directories.items())
+    seconds = round(time.perf_counter() - began, 1)
+    measured = Measurement(facts, order.date, seconds, made, places, tuple(pairs), tuple(checks), order.gpus)
+    return replace(machine, measurement=measured)
+
+
+def _rooms(gpus: Sequence[GpuFacts], devices: Gpus, room: int) -> GpuRooms:
+    """Blocks in pinned memory and on every GPU, as large as the GPUs can spare."""
+    free = [free_bytes(devices, gpu.number) for gpu in gpus]
+    most = min(room, min(free) // tuning.SPARED // tuning.MIB * tuning.MIB)
+    return GpuRooms(devices, memories_of(gpus), max(most, tuning.LEAST_GPU_ROOM))
+
+
+def _gpu_versions(gpus: Sequence[GpuFacts], devices: Gpus) -> Sequence[tuple[str, str]]:
+    driver = devices.driver() if gpus else None
+    if driver is None:
+        return ()
+    kernel_driver = nvidia_driver()
+    return (*driver.versions(), *((("NVIDIA driver", kernel_driver),) if kernel_driver else ()))
 
 
 def _places(disks: object, most: int | None = None) -> Sequence[Path]:
@@ -136,7 +201,7 @@ def _line(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text).strip()[:200].strip()
 
 
-def _teller(progress: Callable[[ProbeProgress], None] | None) -> Callable[[int, int, str], None]:
+def _teller(progress: Callable[[ProbeProgress], None] | None) -> Tell:
     def tell(done: int, steps: int, what: str) -> None:
         if progress is not None:
             progress(ProbeProgress(done, steps, what))

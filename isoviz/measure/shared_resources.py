@@ -23,6 +23,8 @@ So **a channel beside a copy** is a resource, too. The channel holds it with wei
 at once use all of it. Here x′ and y′ are the shares that a conversion and the channel keep, because most copies on the way to a
 disk convert.
 
+**A link** (`link_resource`) carries a number of bytes per second, whatever the channels are.
+
 Pairs that keep almost all of their rate share no resource.
 """
 
@@ -75,12 +77,8 @@ def memory_resource(
     `copies` is the pair of two copies on one channel. `others` are pairs of that channel (first) with others (second).
     `conversions` are the same pairs with something slow instead of the copy, in the same order (none: used by the byte).
     """
-    own = 1 / min(max(copies.gain, 1.0), 2.0)
-    parts = {copies.first: own}
-    for pair in others:
-        x, y = pair.shares
-        part = (1 - own * min(x, 1.0)) / min(y, 1.0) if pair.gain < tuning.SHARES_NOTHING else 0.0
-        parts[pair.second] = min(max(part, 0.0), 1.0)
+    own = _own(copies)
+    parts = {copies.first: own, **{pair.second: part_beside_copies(copies, pair) for pair in others}}
     if copies.gain >= tuning.SHARES_NOTHING and not any(
         part >= tuning.LEAST_PART for channel, part in parts.items() if channel != copies.first
     ):
@@ -92,6 +90,33 @@ def memory_resource(
     capacity = 2 * copy / own
     uses = {channel: part * capacity / peaks[channel] for channel, part in parts.items() if part >= tuning.LEAST_PART}
     return Resource(name, _rounded(capacity), provenance), {channel: _rounded(weight) for channel, weight in uses.items()}
+
+
+def _own(copies: Pair) -> float:
+    """The part of a memory that one of two copies takes."""
+    return 1 / min(max(copies.gain, 1.0), 2.0)
+
+
+def part_beside_copies(copies: Pair, pair: Pair) -> float:
+    """The part of a memory that a channel takes, from 0 to 1. It is the second of `pair`, beside one of the two `copies`."""
+    if pair.gain >= tuning.SHARES_NOTHING:
+        return 0.0
+    x, y = pair.shares
+    return min(max((1 - _own(copies) * min(x, 1.0)) / min(y, 1.0), 0.0), 1.0)
+
+
+def weight_of_part(resource: Resource, part: float, peak: float) -> float:
+    """The weight of a channel that alone, at its peak rate, takes a part of a resource."""
+    return _rounded(part if resource.held else part * resource.capacity / peak)
+
+
+def link_resource(name: str, pairs: Sequence[Pair], provenance: str) -> Found | None:
+    """The link behind channels, used by the byte. Pairs that share nothing are left out; None if none is left."""
+    sharing = [pair for pair in pairs if pair.gain < tuning.SHARES_NOTHING]
+    if not sharing:
+        return None
+    capacity = max(rate for pair in sharing for rate in (*pair.alone, sum(pair.together)))
+    return Resource(name, _rounded(capacity), provenance), {end: 1.0 for pair in sharing for end in (pair.first, pair.second)}
 
 
 def is_held(own: float, parts: Mapping[str, float], others: Sequence[Pair], conversions: Sequence[Pair]) -> bool:

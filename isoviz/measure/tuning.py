@@ -95,8 +95,23 @@ LONG_FIELD = 4096
 """Longer fields of structs are measured with equal sizes only."""
 WHOLE_CHUNKS_DISK, WHOLE_CHUNKS_COPY = 128 * KIB, 4 * MIB
 """Run lengths from which plans use only whole chunks, for disks and for copies."""
+WHOLE_CHUNKS_LINK = 1 * MIB
+"""The run length from which chunks move as they are between two host memories and to or from a GPU. It is assumed."""
 SHORT_DISK_RUNS = (8 * KIB, 32 * KIB, 128 * KIB)
 """Run lengths at which more requests in flight make a disk faster (8 KiB: 0.17 GB/s with one, 0.52 with sixteen)."""
+
+# ---- the probe of GPUs (assumed: not yet measured on a GPU)
+
+SPARED = 4
+"""The part of the free memory of a GPU that one of its two blocks may take: one in this number."""
+LEAST_GPU_ROOM = 16 * MIB
+"""The least size in bytes of the blocks on a GPU."""
+ALIKE, COMPARED = 1.1, 3
+"""The largest ratio between the rates of two channels that count as alike, and the repeats of their comparison."""
+SHORT_COMPARED = ("gather", 64)
+"""Shape and run of the conversions that are compared, besides whole chunks."""
+ANOTHER_LINK = 1.5
+"""Copies between two GPUs that are faster than their links to the host by this factor do not use these links."""
 
 # ---- throughput functions
 

@@ -14,8 +14,8 @@ import isoviz
 from isoviz.errors import InputError
 from isoviz.machines import Machine, machine_from_json, machine_to_json, preset
 from isoviz.measure import kept_measurements
+from isoviz.measure.channel_steps import Effort
 from isoviz.measure.probe import ProbeProgress
-from isoviz.measure.probe_steps import Effort
 from isoviz.measure.ranks import rank_probe
 
 SHORT = Effort(repeats=1, samples=6, seconds=0.002, limit=0.0)

@@ -66,6 +66,12 @@ class CudaDriver(Protocol):
     def architecture(self, device: int) -> str:
         """The architecture of a device as compilers name it, such as sm_90."""
 
+    def pci_address(self, device: int) -> str:
+        """The address of a device on the PCI bus, such as 0000:17:00.0; empty if it has none."""
+
+    def versions(self) -> tuple[tuple[str, str], ...]:
+        """The versions of the software between isoviz and the devices: pairs (name, version)."""
+
     def free_bytes(self) -> tuple[int, int]:
         """The free bytes and all bytes of the device."""
 

@@ -150,6 +150,16 @@ class CupyDriver:
         with self._call("cudaDeviceGetAttribute"):
             return f"sm_{self._cupy.cuda.Device(device).compute_capability}"
 
+    def pci_address(self, device: int) -> str:
+        with self._call("cudaDeviceGetPCIBusId"):
+            return str(self._runtime.deviceGetPCIBusId(device)).lower()
+
+    def versions(self) -> tuple[tuple[str, str], ...]:
+        with self._call("cudaDriverGetVersion"):
+            found = self._runtime.runtimeGetVersion(), self._runtime.driverGetVersion()
+        runtime, driver = (f"{version // 1000}.{version % 1000 // 10}" for version in found)
+        return ("cupy", str(self._cupy.__version__)), ("CUDA runtime", runtime), ("CUDA driver", driver)
+
     def free_bytes(self) -> tuple[int, int]:
         with self._call("cudaMemGetInfo"):
             free, total = self._runtime.memGetInfo()

@@ -41,9 +41,15 @@ class Gpus:
 
     def absence(self, memory: Memory) -> str:
         """Why this computer has no GPU for a memory, as the end of a sentence; empty for memories of other kinds."""
-        if memory.kind not in _KINDS or memory.node != 0 or self._given is not None:
-            return ""
-        return loaded().reason
+        return self.reason() if memory.kind in _KINDS and memory.node == 0 else ""
+
+    def driver(self) -> CudaDriver | None:
+        """The driver; None if this computer has no GPU that can be used. The first call may import CuPy."""
+        return self._given or loaded().driver
+
+    def reason(self) -> str:
+        """Why there is no driver, as the end of a sentence; empty if there is one."""
+        return "" if self._given is not None else loaded().reason
 
     def device_memory(self, memory: Memory) -> RealMemory | None:
         """FBM. See `isoviz.backends.devices.MemoryFactory`."""
@@ -75,7 +81,7 @@ class Gpus:
         """
         if memory.node != 0:
             return None
-        driver = self._given or loaded().driver
+        driver = self.driver()
         if driver is None:
             return None
         number = number_of(memory)

@@ -17,7 +17,8 @@ from isoviz.errors import InputError, RunError, show
 from isoviz.machines import Machine
 from isoviz.measure import kept_measurements as measurements
 from isoviz.measure import local_machine, tuning
-from isoviz.measure.probe_steps import Effort
+from isoviz.measure.channel_steps import Effort
+from isoviz.measure.gpus.gpu_parts import without_gpus
 from isoviz.measure.quick_memory import working_set
 from isoviz.measure.ranks.mpi_here import mpi_here
 from isoviz.measure.ranks.rank_hosts import RankHosts
@@ -78,7 +79,7 @@ def _local(place: Path, tell: Tell) -> Machine:
     """One rank alone, as far as it is known: what is kept of this computer, else a quick measurement, which is kept."""
     kept = local_machine.kept_machine(place)
     if kept is not None:
-        return kept
+        return without_gpus(kept)
     found = measurements.measure(place, lambda what, _: tell(0, 1, f"a quick measurement of this computer: {what}"))
     measurements.keep(found, place)
     return local_machine.described(place, found)

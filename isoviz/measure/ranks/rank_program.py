@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from isoviz.backends.host import kernels
 from isoviz.errors import Cancelled, IsovizError, line
 from isoviz.machines.measurement import Measurement
-from isoviz.measure.probe_steps import Effort
+from isoviz.measure.channel_steps import Effort
 from isoviz.measure.ranks.rank_hosts import rank_hosts
 from isoviz.measure.ranks.rank_jobs import trial_machine
 from isoviz.measure.ranks.rank_steps import RankSteps

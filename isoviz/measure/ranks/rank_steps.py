@@ -19,8 +19,8 @@ from isoviz.machines import Channel, ChannelKind, Machine, Sampled
 from isoviz.machines.measurement import Check, Pair
 from isoviz.measure import sampling as adaptive
 from isoviz.measure import tuning
+from isoviz.measure.channel_steps import Effort, fewest_that_pay
 from isoviz.measure.channel_timer import Job
-from isoviz.measure.probe_steps import Effort, fewest_that_pay
 from isoviz.measure.ranks import rank_jobs as jobs
 from isoviz.measure.ranks.assumed_rates import KindFigures
 from isoviz.measure.ranks.rank_hosts import KINDS_BY_DISTANCE, Distance, RankHosts

@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from ptx_executor import Executor, FaultError
 from ptx_program import Program, programs
 
@@ -121,6 +122,14 @@ class FakeDriver:
     def architecture(self, device: int) -> str:
         self._called("architecture")
         return "compute_90" if self.executor else "sm_90"
+
+    def pci_address(self, device: int) -> str:
+        self._called("pci_address")
+        return ""
+
+    def versions(self) -> tuple[tuple[str, str], ...]:
+        self._called("versions")
+        return (("cupy", "none: a fake driver"),)
 
     def free_bytes(self) -> tuple[int, int]:
         self._called("free_bytes")
@@ -451,12 +460,10 @@ class FakeDriver:
 
     def _strided(self, copy: StridedCopy, source: int, destination: int) -> None:
         here, there = _spans(copy, source, destination)
-        a, b = self._bytes(*here), self._bytes(*there)
-        extents = [loop[0] for loop in copy.loops]
-        for turn in np.ndindex(*extents):
-            at = sum(k * loop[1] for k, loop in zip(turn, copy.loops, strict=True))
-            to = sum(k * loop[2] for k, loop in zip(turn, copy.loops, strict=True))
-            b[to : to + copy.run] = a[at : at + copy.run]
+        shape = (*(loop[0] for loop in copy.loops), copy.run)
+        a = as_strided(self._bytes(*here), shape, (*(loop[1] for loop in copy.loops), 1))
+        b = as_strided(self._bytes(*there), shape, (*(loop[2] for loop in copy.loops), 1))
+        b[...] = a
 
 
 def _spans(copy: StridedCopy, source: int, destination: int) -> tuple[Span, Span]:

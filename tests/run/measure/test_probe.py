@@ -17,9 +17,9 @@ from isoviz.errors import FileError, InputError, RunError
 from isoviz.machines import Machine, Sampled, load, machine_from_json, machine_to_json, preset
 from isoviz.measure import probe as probing
 from isoviz.measure import tuning
+from isoviz.measure.channel_steps import Effort
 from isoviz.measure.channel_timer import ChannelTimer, Job
 from isoviz.measure.probe import ProbeProgress, probe
-from isoviz.measure.probe_steps import Effort
 
 TINY = Effort(repeats=1, samples=7, seconds=0.002, limit=-1.0)
 
@@ -91,7 +91,7 @@ def test_ctrl_c_on_the_command_line(tmp_path: Path) -> None:
     code = f"""
 import os, signal, sys, threading
 from isoviz.measure import channel_timer as workbench, probe as probing, tuning
-from isoviz.measure.probe_steps import Effort
+from isoviz.measure.channel_steps import Effort
 from isoviz.cli import main
 probing.QUICK, tuning.PROBE_ROOM = {TINY!r}, 32 * tuning.MIB
 probing.working_set = lambda: 0

@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from measured_in_virtual_time import VirtualTimer
 
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, Resource, Sampled
+from isoviz.measure.channel_steps import Effort, fewest_that_pay
 from isoviz.measure.channel_timer import Job, job_plan, rates_together, shapes
-from isoviz.measure.probe_steps import TWIN, Effort, Steps, fewest_that_pay
+from isoviz.measure.probe_steps import Steps
 from isoviz.measure.sampling import halfway
 from isoviz.measure.tuning import APART, MIB
-from isoviz.planner import Transfer
-from isoviz.planner import plan as make_plan
 from isoviz.runtime import Simulator
 from isoviz.this_computer import ComputerFacts
 
@@ -44,40 +44,6 @@ def truth(
         ),
         tuple(resources),
     )
-
-
-class VirtualTimer:
-    """A bench on which the simulator runs the jobs; `machine_with` gives the true machine for how many requests are in flight."""
-
-    def __init__(self, machine_with: Callable[[Machine], Machine]) -> None:
-        self.machine_with = machine_with
-        self.jobs: list[Job] = []
-
-    def seconds(self, machine: Machine, job: Job) -> float:
-        self.jobs.append(job)
-        true = self.machine_with(machine)
-        return self._end(true, job_plan(true, job))
-
-    def transfer_seconds(self, machine: Machine, transfer: Transfer) -> float:
-        true = self.machine_with(machine)
-        return self._end(true, make_plan(transfer, true))
-
-    def together(self, machine: Machine, jobs: Sequence[Job]) -> dict[str, float]:
-        true = self.machine_with(machine)
-        if any(channel.name == TWIN for channel in machine.channels):
-            true = replace(true, channels=(*true.channels, replace(true.channel(COPY), name=TWIN)))
-        simulator = Simulator(true)
-        for job in jobs:
-            simulator.submit(job_plan(true, job))
-        rates = rates_together(simulator.run())
-        assert rates is not None
-        return rates
-
-    @staticmethod
-    def _end(true: Machine, plan) -> float:
-        simulator = Simulator(true)
-        simulator.submit(plan)
-        return max(span.end for span in simulator.run().requests)
 
 
 def probed(machine_with: Callable[[Machine], Machine] | Machine, effort: Effort = EFFORT) -> tuple[Machine, Steps, VirtualTimer]:

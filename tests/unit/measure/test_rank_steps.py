@@ -9,7 +9,7 @@ import pytest
 
 from isoviz.errors import Cancelled
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Resource, machine_from_json, machine_to_json, preset
-from isoviz.measure.probe_steps import Effort
+from isoviz.measure.channel_steps import Effort
 from isoviz.measure.ranks.assumed_rates import KindFigures
 from isoviz.measure.ranks.rank_hosts import RankHosts, rank_hosts
 from isoviz.measure.ranks.rank_jobs import IN_FLIGHT, channel_name, is_tried_in_flight, variant

@@ -1,0 +1,133 @@
+"""The GPUs of this computer as parts of a machine: memories and channels, before they are measured."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from isoviz.errors import line
+from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, ThroughputFunction
+from isoviz.this_computer import GpuFacts
+from isoviz.units import format_bytes
+
+SYS, ZCM = "node0.sys", "node0.zcm"
+_GUESSES = {
+    ChannelKind.MEMCPY: LatencyBandwidth(1e-9, 1e10),
+    ChannelKind.GPU_COPY: LatencyBandwidth(1e-9, 1e11),
+}
+_GUESS = LatencyBandwidth(1e-6, 1e10)
+"""Placeholders until the measurement."""
+
+Role = tuple[ChannelKind, tuple[str, ...], bool]
+"""Channels of one role are likely to be alike: their kind, the models of the GPUs or the disks at their ends, and whether
+they stay inside."""
+
+
+def memory_of(gpu: GpuFacts) -> str:
+    """The name of the memory of a GPU."""
+    return f"node0.fbm{gpu.number}"
+
+
+def memories_of(gpus: Sequence[GpuFacts]) -> tuple[Memory, ...]:
+    """Pinned memory, and the memory of every GPU."""
+    pinned = Memory(ZCM, MemoryKind.ZCM, label="pinned, mapped by the GPUs", device=gpus[0].number)
+    return (
+        pinned,
+        *(Memory(memory_of(gpu), MemoryKind.FBM, capacity=gpu.memory, label=_label(gpu), device=gpu.number) for gpu in gpus),
+    )
+
+
+def gpu_memories(machine: Machine) -> tuple[str, ...]:
+    """The names of the memories of GPUs."""
+    return tuple(memory.name for memory in machine.memories if memory.kind is MemoryKind.FBM)
+
+
+def with_gpus(host: Machine, gpus: Sequence[GpuFacts], origin: str) -> Machine:
+    """The machine of a computer with its GPUs: pinned memory and the memory of every GPU, with channels of guessed rates.
+
+    `host` has the host memory and the disks. The channels of pinned memory follow those of main memory; every other new channel
+    has GPU memory at one end or both.
+    """
+    pinned, *memories = memories_of(gpus)
+    memories.insert(0, replace(pinned, capacity=host.memory(SYS).capacity))
+    channels = [*_of_pinned(host), *_of_gpus([memory_of(gpu) for gpu in gpus])]
+    made = (replace(channel, provenance=origin) for channel in channels)
+    return replace(host, memories=(*host.memories, *memories), channels=(*host.channels, *made))
+
+
+def without_gpus(machine: Machine) -> Machine:
+    """The machine without GPU memory, pinned memory, their channels, and the resources that only these use."""
+    gone = {memory.name for memory in machine.memories if memory.kind in (MemoryKind.FBM, MemoryKind.ZCM)}
+    if not gone:
+        return machine
+    channels = tuple(channel for channel in machine.channels if not {channel.source, channel.destination} & gone)
+    used = {name for channel in channels for name, _ in channel.resources}
+    measured = machine.measurement
+    if measured is not None:
+        kept = {channel.name for channel in channels}
+        pairs = tuple(pair for pair in measured.pairs if {pair.first, pair.second} <= kept)
+        measured = replace(measured, gpus=(), pairs=pairs)
+    return replace(
+        machine,
+        memories=tuple(memory for memory in machine.memories if memory.name not in gone),
+        channels=channels,
+        resources=tuple(resource for resource in machine.resources if resource.name in used),
+        measurement=measured,
+    )
+
+
+def with_remark(machine: Machine, missing: str) -> Machine:
+    """The machine whose GPU channels say that they were measured without layout kernels, and why (`missing`, empty otherwise)."""
+    if not missing:
+        return machine
+    said = line(f"without layout kernels: {missing}")
+    return replace(
+        machine,
+        channels=tuple(
+            replace(channel, provenance=f"{channel.provenance}, {said}") if channel.kind in _GPU_KINDS else channel
+            for channel in machine.channels
+        ),
+    )
+
+
+def role_of(machine: Machine, channel: Channel) -> Role:
+    """The role of a channel."""
+    ends = [machine.memory(end) for end in (channel.source, channel.destination)]
+    if channel.kind not in _GPU_KINDS:
+        return channel.kind, tuple(end.name for end in ends if end.is_file_system), False
+    # Pinned and pageable memory differ; GPUs differ by their models, which are their labels.
+    said = tuple(end.label if end.kind is MemoryKind.FBM else str(end.kind) for end in ends)
+    return channel.kind, said, channel.is_self_loop
+
+
+_GPU_KINDS = (ChannelKind.GPU_READ, ChannelKind.GPU_WRITE, ChannelKind.GPU_COPY)
+
+
+def _label(gpu: GpuFacts) -> str:
+    link = f", {gpu.link}" if gpu.link else ""
+    return f"{gpu.name}, {format_bytes(gpu.memory)}{link}"
+
+
+def _of_pinned(host: Machine) -> Iterator[Channel]:
+    """The channels of main memory, with pinned memory at one end or both."""
+    for channel in host.channels:
+        ends = channel.source, channel.destination
+        for replaced in itertools.product(*((end, ZCM) if end == SYS else (end,) for end in ends)):
+            if replaced != ends:
+                yield replace(channel, name="", source=replaced[0], destination=replaced[1], resources=())
+
+
+def _of_gpus(gpus: Sequence[str]) -> Iterator[Channel]:
+    for gpu in gpus:
+        for host in (ZCM, SYS):
+            yield _channel(ChannelKind.GPU_WRITE, host, gpu)
+            yield _channel(ChannelKind.GPU_READ, gpu, host)
+    for here in gpus:
+        for there in gpus:
+            yield _channel(ChannelKind.GPU_COPY, here, there)
+
+
+def _channel(kind: ChannelKind, source: str, destination: str) -> Channel:
+    guess: ThroughputFunction = _GUESSES.get(kind, _GUESS)
+    return Channel("", kind, source, destination, guess)

@@ -1,0 +1,199 @@
+"""The steps of a probe of GPUs, on a machine whose host memory and disks were measured before.
+
+One channel of every role (`isoviz.measure.gpus.gpu_parts.role_of`) is measured in full. The others of its role are compared with
+it, and take its figures if they are alike: the channels of equal GPUs, or those of pinned memory and of main memory.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from statistics import median
+from typing import NamedTuple
+
+from isoviz.layouts import FieldSpace, IndexSpace
+from isoviz.machines import Channel, ChannelKind, Machine, Sampled
+from isoviz.machines.measurement import Pair
+from isoviz.measure import tuning
+from isoviz.measure.channel_steps import ChannelSteps, Effort, JobTimer
+from isoviz.measure.channel_timer import CONVERTING
+from isoviz.measure.gpus.gpu_parts import SYS, ZCM, Role, memory_of, role_of, with_gpus
+from isoviz.measure.gpus.gpu_sharing import GpuPairs, with_shared
+from isoviz.planner import Transfer
+from isoviz.this_computer import GpuFacts
+
+FIRST_RUNS = 1, 16, 256, 4096, tuning.MIB // 16, tuning.MIB, 16 * tuning.MIB
+"""The runs in bytes at which functions are always measured."""
+IN_FLIGHT = 2, 3, 4
+"""Requests in flight that are tried. With two, one is queued while the other one is under way."""
+
+
+class _Likeness(NamedTuple):
+    """A channel takes the figures of `other`, with rates multiplied by `factor`; `how` says why, for people."""
+
+    other: str
+    factor: float
+    how: str
+
+
+class GpuSteps(ChannelSteps):
+    """A probe of `gpus`. `tell` is called as for `ChannelSteps`."""
+
+    def __init__(
+        self,
+        timer: JobTimer,
+        gpus: Sequence[GpuFacts],
+        disks: Sequence[str],
+        room: int,
+        effort: Effort,
+        date: str,
+        tell: Callable[[int, int, str], None],
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        super().__init__(timer, room, effort, date, tell, clock)
+        self.gpus, self.disks = tuple(gpus), tuple(disks)
+        count, models = len(self.gpus), len({gpu.name for gpu in gpus})
+        likely = 5 * models + (count > 1)  # of each model: two channels with pinned memory, two with main memory, the copy
+        pairs = 8 * count + 3 * count * (count - 1)
+        self.steps = likely * self.steps_of_channel + 3 + 2 * len(disks) + 4 * count + count**2 + pairs + len(self._transfers())
+        self._like: dict[str, _Likeness] = {}
+
+    def measure(self, host: Machine, copies: Pair) -> Machine:
+        """The machine with its GPUs. `host` is the machine without them; `copies` are two copies in its main memory at once."""
+        self._end = self._clock() + self.effort.limit
+        machine = with_gpus(host, self.gpus, host.provenance)
+        known = {channel.name for channel in host.channels}
+        measured: dict[Role, list[str]] = {}
+        for channel in host.channels:
+            measured.setdefault(role_of(machine, channel), []).append(channel.name)
+        for channel in machine.channels:
+            if channel.name not in known:
+                machine = self._one(machine, channel, measured.setdefault(role_of(machine, channel), []))
+        own = [name for names in measured.values() for name in names if name not in known]
+        for _ in range(self._later):
+            if self._clock() > self._end:
+                break
+            machine = self._once_more(machine, [machine.channel(name) for name in own])
+        for name in own:
+            channel = machine.channel(name)
+            assert isinstance(channel.throughput, Sampled)
+            ways = (("transpose", 4), ("split", 16))
+            setup, more = self._left(machine, channel, channel.throughput, ways)
+            machine = self._with(machine, replace(channel, setup=setup, conversion_setup=more))
+        for name, like in self._like.items():
+            machine = self._with(machine, _as(machine.channel(like.other), machine.channel(name), like))
+        pairs = GpuPairs(self._pair, lambda: self._clock() > self._end)
+        machine = with_shared(machine, copies, pairs)
+        self.pairs += pairs.found
+        self._check(machine, self._transfers())
+        return machine
+
+    # ---- one channel
+
+    def _one(self, machine: Machine, channel: Channel, alike: list[str]) -> Machine:
+        """The machine after a channel was measured, or compared with those in `alike`, which have its role."""
+        if alike:
+            like = self._compared(machine, channel, alike)
+            if like is not None:
+                self._like[channel.name] = like
+                return self._with(machine, _as(machine.channel(like.other), channel, like))
+        alike.append(channel.name)
+        self._step(f"{channel.kind} {channel.name}: requests in flight")
+        candidates = IN_FLIGHT if channel.kind is not ChannelKind.MEMCPY else (channel.max_in_flight,)
+        ways = (("stream", tuning.MIB), ("stream", 8 * tuning.MIB), ("gather", 4))
+        jobs = [self._job(machine, channel, *way) for way in ways] if len(candidates) > 1 else []
+        count = self._pays(machine, channel, candidates, jobs, tuning.REQUESTS_PAY)
+        channel = replace(channel, max_in_flight=count)
+        machine = self._with(machine, channel)
+        channel = replace(channel, setup=self._setup(machine, channel, "stream", tuning.MIB))
+        return self._with(machine, replace(channel, throughput=self._function(machine, channel, FIRST_RUNS)))
+
+    def _compared(self, machine: Machine, channel: Channel, others: Sequence[str]) -> _Likeness | None:
+        """The channel of `others` that is as fast; None if there is none. For a disk, the first one with a factor instead."""
+        self._step(f"{channel.kind} {channel.name}: compared with {others[0]}")
+        if self._clock() > self._end:
+            return _Likeness(others[0], 1.0, f"as {others[0]}, not compared: the time was over")
+        converts = channel.kind in CONVERTING
+        ways = (tuning.COPY_BESIDE, tuning.SHORT_COMPARED) if converts else (tuning.COPY_BESIDE,)
+        first = 1.0
+        for k, name in enumerate(others):
+            ratios = [self._ratio(machine, channel, machine.channel(name), way) for way in ways]
+            if all(1 / tuning.ALIKE <= ratio <= tuning.ALIKE for ratio in ratios):
+                return _Likeness(name, 1.0, f"as {name}, compared")
+            first = ratios[0] if k == 0 else first
+        return None if converts else _Likeness(others[0], first, f"{first:.2f} times as fast as {others[0]}, compared")
+
+    def _ratio(self, machine: Machine, channel: Channel, other: Channel, way: tuple[str, int]) -> float:
+        """The speed of a channel as a multiple of that of another one, for jobs of a shape and run."""
+        job = self._job(machine, other, *way)
+        times: tuple[list[float], list[float]] = ([], [])
+        for _ in range(min(self.effort.repeats, tuning.COMPARED)):
+            for found, name in zip(times, (channel.name, other.name), strict=True):  # They alternate: slow moments affect both.
+                found.append(max(self.timer.seconds(machine, job._replace(channel=name)), tuning.CLOCK_TICK))
+        mine, theirs = map(median, times)
+        return theirs / mine
+
+    # ---- channels together
+
+    def _pair(self, machine: Machine, first: Channel, second: Channel | None) -> Pair:
+        """Two channels at once (None: two of the first), the faster one first for the timer."""
+        other = first if second is None else second
+        self._step(f"{first.kind} {first.name} beside {'another one' if second is None else other.name}")
+        if second is not None and other.peak > first.peak:
+            pair = self._beside(machine, other, first, second_jobs=4)
+            return Pair(pair.second, pair.first, pair.alone[::-1], pair.together[::-1])
+        return self._beside(machine, first, second, second_jobs=4)
+
+    # ---- whether predictions hold
+
+    def _transfers(self) -> list[tuple[str, Transfer]]:
+        pixels, points = FieldSpace(value="float32"), FieldSpace(re="float32", im="float32")
+        gpu = memory_of(self.gpus[0])
+        side = 1 << (self.room // 16).bit_length() // 2
+        turned, line = IndexSpace(x=side, y=side), IndexSpace(x=self.room // 32)
+        found = [
+            (f"memory to {gpu}, structs to arrays", Transfer.whole(line, points, SYS, "<F, x>", gpu, "<x, F>")),
+            (f"{gpu} to memory, arrays to structs", Transfer.whole(line, points, gpu, "<x, F>", SYS, "<F, x>")),
+            (f"pinned memory to {gpu}", Transfer.whole(line, points, ZCM, "<F, x>", gpu, "<F, x>")),
+            (f"a matrix transposed in {gpu}", Transfer.whole(turned, pixels, gpu, "<F, x, y>", gpu, "<F, y, x>")),
+        ]
+        return found + [
+            (f"{disk} to {gpu}, structs to arrays", Transfer.whole(line, points, disk, "<F, x>", gpu, "<x, F>"))
+            for disk in self.disks
+        ]
+
+
+def _as(other: Channel, channel: Channel, like: _Likeness) -> Channel:
+    """The channel with the figures of another one."""
+    function = other.throughput
+    if like.factor != 1.0:
+        assert isinstance(function, Sampled)
+        function = _times(function, like.factor)
+    return replace(
+        other,
+        name=channel.name,
+        source=channel.source,
+        destination=channel.destination,
+        throughput=function,
+        provenance=f"{other.provenance}, {like.how}",
+    )
+
+
+def _times(function: Sampled, factor: float) -> Sampled:
+    """A measured function with all rates multiplied by a factor."""
+
+    def scaled(pairs: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+        return tuple((run, _rounded(rate * factor)) for run, rate in pairs)
+
+    return replace(
+        function,
+        samples=scaled(function.samples),
+        measured=None if function.measured is None else scaled(function.measured),
+        ranges=tuple((_rounded(low * factor), _rounded(high * factor)) for low, high in function.ranges or ()) or None,
+    )
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.4g}") if math.isfinite(value) else value

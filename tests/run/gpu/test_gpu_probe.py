@@ -1,0 +1,241 @@
+"""The probe of GPUs on a driver that plays them: it runs to its end, and its machine is kept, planned and run.
+
+The rates say nothing: they are those of a host that copies in place of a GPU. So nothing here looks at them.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fake_arrays import FakeKernels
+from fake_driver import FakeDriver
+
+import isoviz
+from isoviz.backends.cuda import gpus
+from isoviz.backends.cuda.cupy_driver import Loaded
+from isoviz.errors import DeviceError, InputError, MissingPartError
+from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, Sampled, load, preset, save
+from isoviz.machines.measurement import Pair
+from isoviz.measure import kept_measurements, tuning
+from isoviz.measure import probe as probing
+from isoviz.measure.channel_steps import Effort
+from isoviz.measure.gpus.gpus_here import gpus_here
+from isoviz.measure.probe_steps import Steps
+from isoviz.this_computer import GpuFacts
+
+TINY = Effort(repeats=1, samples=7, seconds=0.001, limit=-1.0)
+SPACE, PAIR = isoviz.IndexSpace(x=300), isoviz.FieldSpace(re="f4", im="f8")
+SYS, DSK, GPU = "node0.sys", "node0.dsk", "node0.fbm0"
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDriver]:
+    """A computer with two GPUs that a driver plays. Afterwards nothing is left in use."""
+    found = FakeDriver(devices=2)
+    monkeypatch.setattr(gpus, "loaded", lambda: Loaded(found, ""))
+    monkeypatch.setattr(gpus, "DefaultMaker", FakeKernels)
+    yield found
+    gc.collect()
+    assert not found.violations, found.violations
+    assert found.used == (0, 0), "memory is left in use"
+    assert not found.streams and not found.events and not found.modules, "streams, events or modules are left"
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A probe that takes seconds; the user's cache is a folder of the test's."""
+    monkeypatch.setattr(probing, "QUICK", TINY)
+    monkeypatch.setattr(tuning, "PROBE_ROOM", 16 * tuning.MIB)
+    monkeypatch.setattr(probing, "working_set", lambda: 0)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("ISOVIZ_KERNELS", "numpy")  # Compiling the kernels for a new cache would take a minute.
+    place = tmp_path / "disk"
+    place.mkdir()
+    return place
+
+
+@pytest.fixture
+def known_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Host memory and disk are known, so that a probe measures the GPUs only."""
+
+    def measured(steps: Steps) -> Machine:
+        function = Sampled(((64.0, 1e8), (1e6, 1e9)))
+        channels = (
+            Channel("", ChannelKind.MEMCPY, SYS, SYS, LatencyBandwidth(1e-9, 5e9)),
+            Channel("", ChannelKind.DISK_READ, DSK, SYS, function, alignment=4096),
+            Channel("", ChannelKind.DISK_WRITE, SYS, DSK, function, alignment=4096),
+        )
+        steps.pairs.append(Pair(channels[0].name, channels[0].name, (5e9, 5e9), (3e9, 3e9)))
+        place = str(steps.directories[DSK])
+        memories = Memory(SYS, MemoryKind.SYS), Memory(DSK, MemoryKind.DSK, device=place)
+        return Machine("local", memories, channels, provenance="measured 2026-01-01 on here")
+
+    monkeypatch.setattr(Steps, "measure", measured)
+
+
+def test_a_probe_with_two_gpus(driver: FakeDriver, disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "PROBE_ROOM", 32 * tuning.MIB)
+    told: list[tuple[float, str]] = []
+    machine = isoviz.probe(disk, progress=lambda p: told.append((p.done / p.steps, p.what)))
+    assert [memory.name for memory in machine.memories] == [SYS, DSK, "node0.zcm", GPU, "node0.fbm1"]
+    assert len(machine.channels) == 3 + 3 + 2 + 2 * 4 + 4
+    for channel in machine.channels:
+        function = channel.throughput
+        assert isinstance(function, Sampled) and function.ranges is not None and function.date is not None
+        assert channel.provenance.startswith("measured 20")
+        assert not channel.kind.startswith("GPU") or channel.max_in_flight in (2, 3, 4)
+    found = machine.measurement
+    assert found is not None
+    assert found.gpus == (GpuFacts(0, "fake", "9.0", 1 << 30), GpuFacts(1, "fake", "9.0", 1 << 30))
+    assert ("cupy", "none: a fake driver") in found.versions
+    assert "GPU 0: fake, 1 GiB, compute capability 9.0" in str(found)
+    assert {pair.first for pair in found.pairs} | {pair.second for pair in found.pairs} <= {c.name for c in machine.channels}
+    assert (f"node0.zcm->{GPU}", f"{GPU}->node0.zcm") in {(pair.first, pair.second) for pair in found.pairs}
+    assert [check.transfer for check in found.checks if "fbm0" in check.transfer] == [
+        "memory to node0.fbm0, structs to arrays",
+        "node0.fbm0 to memory, arrays to structs",
+        "pinned memory to node0.fbm0",
+        "a matrix transposed in node0.fbm0",
+        "node0.dsk to node0.fbm0, structs to arrays",
+    ]
+    shares = [share for share, _ in told if share]
+    assert shares == sorted(shares) and shares[-1] <= 1, "progress never goes back"
+    assert list(disk.iterdir()) == [], "nothing is left on the disk"
+    assert not [thread.name for thread in threading.enumerate() if "GPU" in thread.name or "staging" in thread.name]
+
+    save(machine, tmp_path / "local.json")
+    assert load(tmp_path / "local.json") == machine
+    used = preset("local", directory=disk)
+    assert used.channels == machine.channels and used.measurement == found
+
+    for source, destination in ((SYS, GPU), (GPU, "node0.fbm1"), ("node0.fbm1", DSK), (DSK, GPU), (GPU, "node0.zcm")):
+        made = isoviz.plan(isoviz.Transfer.whole(SPACE, PAIR, source, "<F, x>", destination, "<x, F>"), used)
+        with isoviz.Engine(used) as engine:
+            report = engine.run(made)
+        assert report.verified and not any("emulated" in note for note in report.notes)
+
+
+def test_gpus_can_be_left_out_and_chosen(driver: FakeDriver, disk: Path, known_host: None) -> None:
+    machine = isoviz.probe(disk, gpus=False, keep=False)
+    assert [memory.name for memory in machine.memories] == [SYS, DSK]
+    assert not driver.calls
+    machine = isoviz.probe(disk, gpus=[1], keep=False)
+    assert [memory.name for memory in machine.memories] == [SYS, DSK, "node0.zcm", "node0.fbm1"]
+    assert machine.memory("node0.fbm1").device == 1
+    assert kept_measurements.kept_probe(disk) is None
+
+
+def test_a_failing_gpu_ends_the_probe_and_nothing_is_kept(driver: FakeDriver, disk: Path, known_host: None) -> None:
+    driver.fail = lambda name, count: DeviceError("planted") if (name, count) == ("copy", 30) else None
+    with pytest.raises(DeviceError, match="planted"):
+        isoviz.probe(disk)
+    assert list(disk.iterdir()) == []
+    assert kept_measurements.kept_probe(disk) is None
+
+
+def test_an_interrupted_probe_leaves_nothing(driver: FakeDriver, disk: Path, known_host: None) -> None:
+    def interrupt(progress: isoviz.measure.probe.ProbeProgress) -> None:  # type: ignore[name-defined]
+        if "GPURead" in progress.what:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        isoviz.probe(disk, progress=interrupt)
+    assert kept_measurements.kept_probe(disk) is None
+
+
+def test_a_gpu_with_little_room(driver: FakeDriver, disk: Path, known_host: None) -> None:
+    driver.capacity = 20 << 20
+    with pytest.raises(DeviceError, match=r"memory node0\.fbm0: no room for 16 MiB on GPU 0"):
+        isoviz.probe(disk)
+
+
+def test_without_kernels_the_channels_say_so(
+    driver: FakeDriver, disk: Path, known_host: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpus, "DefaultMaker", lambda: FakeKernels(MissingPartError("NVRTC", "gpu-cuda13")))
+    monkeypatch.setattr(tuning, "SMALL_TRANSFERS", (70_000,))
+    monkeypatch.setattr("isoviz.measure.gpus.gpu_steps.FIRST_RUNS", (4096, 1 << 20))
+    machine = isoviz.probe(disk, gpus=[0], keep=False)
+    said = [channel.provenance for channel in machine.channels if channel.kind.startswith("GPU")]
+    assert said and all(", without layout kernels: " in each and "NVRTC" in each for each in said)
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "words"),
+    [
+        ([2], DeviceError, "there is no GPU 2; this computer has GPUs 0 to 1"),
+        ("0", InputError, "expected true, false or numbers of GPUs, got '0'"),
+        (3, InputError, "expected true, false or numbers of GPUs, got 3"),
+        ([True], InputError, "expected numbers of GPUs from 0, got True"),
+        ([-1], InputError, "expected numbers of GPUs from 0, got -1"),
+    ],
+)
+def test_what_is_no_choice_of_gpus(driver: FakeDriver, disk: Path, asked: object, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        isoviz.probe(disk, gpus=asked)  # type: ignore[arg-type]
+
+
+def test_ranks_are_measured_without_gpus(disk: Path) -> None:
+    with pytest.raises(InputError, match="ranks are measured without GPUs"):
+        isoviz.probe(disk, ranks=2, gpus=True)
+
+
+def test_a_choice_where_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpus, "loaded", lambda: Loaded(None, "CuPy finds no GPU here"))
+    assert gpus_here(None, gpus.Gpus()) == gpus_here(False, gpus.Gpus()) == gpus_here([], gpus.Gpus()) == ()
+    for asked in (True, [0]):
+        with pytest.raises(DeviceError, match="probe, gpus: CuPy finds no GPU here"):
+            gpus_here(asked, gpus.Gpus())
+
+
+def test_what_is_kept_belongs_to_the_gpus_of_the_computer(
+    driver: FakeDriver, disk: Path, known_host: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_measurements, "nvidia_gpus", lambda: ("Maker M1",))
+    kept = isoviz.probe(disk, gpus=[0])
+    assert json.dumps(isoviz.machines.machine_to_json(kept)).count('"fake"') == 1  # type: ignore[attr-defined]
+    assert preset("local", directory=disk).memory(GPU).kind is MemoryKind.FBM
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    assert kept_measurements.kept_probe(disk) is None
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    monkeypatch.setattr(kept_measurements, "nvidia_gpus", lambda: ("Maker M2",))
+    assert kept_measurements.kept_probe(disk) is None
+
+
+def test_ranks_and_conversions_use_the_host_only(driver: FakeDriver, disk: Path, known_host: None) -> None:
+    from isoviz.conversion.execute import disk_machine
+
+    isoviz.probe(disk, gpus=[0])
+    ranks = preset("ranks", ranks=2, directory=disk)
+    assert {memory.kind.name for memory in ranks.memories} == {"SYS", "REG", "DSK"}
+    machine = disk_machine(disk, 1 << 26)
+    assert {memory.kind.name for memory in machine.memories} == {"SYS", "DSK"}
+    assert machine.provenance.startswith("measured 2026-01-01 on here")
+
+
+def test_on_the_command_line(
+    driver: FakeDriver,
+    disk: Path,
+    known_host: None,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from isoviz.cli import main
+    from isoviz.measure.gpus import gpus_here as looking
+
+    out = tmp_path / "local.json"
+    assert main(["machine", "--measure", "--no-gpus", "--disk", str(disk), "-o", str(out)]) == 0
+    assert [memory.name for memory in load(out).memories] == [SYS, DSK] and not driver.calls
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(gpus, "loaded", lambda: Loaded(None, "CuPy is not installed here"))
+    monkeypatch.setattr(looking, "nvidia_gpus", lambda: ("Maker M1",))
+    assert main(["machine", "--measure", "--disk", str(disk), "-o", str(out)]) == 0
+    assert capsys.readouterr().err == "no GPU was measured: CuPy is not installed here\n"
+    assert main(["machine", "--no-gpus"]) == 2
+    assert "--thorough, --disk and --no-gpus belong to --measure" in capsys.readouterr().err
