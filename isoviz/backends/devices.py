@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from isoviz.backends.base_devices import BaseDevices
+from isoviz.backends.cuda.device_memory import DeviceMemory
 from isoviz.backends.cuda.gpus import CHANNELS, Gpus
+from isoviz.backends.direct_storage import DirectStorage
 from isoviz.backends.disk.disk_memory import DiskMemory, DiskRead, DiskWrite
 from isoviz.backends.disk.shared_pages import SHARED
 from isoviz.backends.host.host_memory import HostMemory, Memcpy
@@ -119,6 +121,18 @@ def _disk_write(channel: Channel, source: Bound, destination: Bound) -> RealChan
     return DiskWrite() if _are(HostMemory, source, DiskMemory, destination) else None
 
 
+def _direct_read(channel: Channel, source: Bound, destination: Bound) -> RealChannel | None:
+    if _are(DiskMemory, source, DeviceMemory, destination):
+        return DirectStorage(channel.name, to_device=True)
+    return _disk_read(channel, source, destination)  # into an emulated GPU
+
+
+def _direct_write(channel: Channel, source: Bound, destination: Bound) -> RealChannel | None:
+    if _are(DeviceMemory, source, DiskMemory, destination):
+        return DirectStorage(channel.name, to_device=False)
+    return _disk_write(channel, source, destination)  # from an emulated GPU
+
+
 def _memcpy(channel: Channel, source: Bound, destination: Bound) -> RealChannel | None:  # noqa: ARG001  # a factory
     return Memcpy() if _are(HostMemory, source, HostMemory, destination) else None
 
@@ -126,5 +140,7 @@ def _memcpy(channel: Channel, source: Bound, destination: Bound) -> RealChannel 
 _CHANNELS: Mapping[ChannelKind, ChannelFactory] = {
     ChannelKind.DISK_READ: _disk_read,
     ChannelKind.DISK_WRITE: _disk_write,
+    ChannelKind.DIRECT_READ: _direct_read,
+    ChannelKind.DIRECT_WRITE: _direct_write,
     ChannelKind.MEMCPY: _memcpy,
 }

@@ -174,6 +174,10 @@ class ChannelKind(_Kind):
     """Kernels of a GPU read pinned memory, which they map. It converts, beside the copy engines of GPUWrite."""
     DISK_READ: ClassVar[ChannelKind]
     DISK_WRITE: ClassVar[ChannelKind]
+    DIRECT_READ: ClassVar[ChannelKind]
+    """A file is read straight into the memory of a GPU (GPUDirect Storage)."""
+    DIRECT_WRITE: ClassVar[ChannelKind]
+    """A file is written straight from the memory of a GPU (GPUDirect Storage)."""
     REMOTE_MEMCPY: ClassVar[ChannelKind]
     WINDOW: ClassVar[ChannelKind]
     """The copy of the sending rank straight into memory of its peer that both map. It converts."""
@@ -297,6 +301,10 @@ ChannelKind.ZERO_COPY_WRITE = register_channel_kind(
 )
 ChannelKind.DISK_READ = register_channel_kind("DiskRead", sources=_DISK, destinations=_HOST, description="file read")
 ChannelKind.DISK_WRITE = register_channel_kind("DiskWrite", sources=_HOST, destinations=_DISK, description="file write")
+ChannelKind.DIRECT_READ = register_channel_kind("GPUDirectRead", sources=_DISK, destinations=_GPU, description="direct file read")
+ChannelKind.DIRECT_WRITE = register_channel_kind(
+    "GPUDirectWrite", sources=_GPU, destinations=_DISK, description="direct file write"
+)
 ChannelKind.REMOTE_MEMCPY = register_channel_kind(
     "RemoteMemcpy", sources=_HOST, destinations=_HOST, crosses_nodes=True, description="network"
 )

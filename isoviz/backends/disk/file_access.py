@@ -13,7 +13,7 @@ import errno
 import os
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from isoviz.backends.disk.file_system import free_bytes
 from isoviz.backends.disk.reserve import reserve
@@ -26,11 +26,14 @@ from isoviz.regular_files import final_path, open_for_reading, reason
 from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from isoviz.runtime.protocols import Check
 
 REQUEST = 8 << 20  # The largest single request: long enough for the full rate, short enough to cancel between two requests.
 _DIRECT = getattr(os, "O_DIRECT", 0)
-_REFUSED = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
+_REFUSED = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EFAULT)
+"""Errors after which a request is made again through the page cache. EFAULT: the system cannot pin memory of a driver."""
 
 
 def always() -> None:
@@ -68,6 +71,12 @@ def _read_around(direct: int, into: Bytes, offset: int, lead: int) -> int:
     return got
 
 
+class Handle(Protocol):
+    """What another library opened."""
+
+    def close(self) -> None: ...
+
+
 class _OpenFile:
     """A file with a buffered descriptor and, where supported, one for direct I/O. Several threads may read or write it."""
 
@@ -77,6 +86,7 @@ class _OpenFile:
         self._unbuffered = _direct(descriptor, flags)
         self._descriptors = [fd for fd in (descriptor, self._unbuffered) if fd is not None]
         self._lock = threading.Lock()
+        self._handle: Handle | None = None
         self.moved_bytes = 0
         self.cached_bytes = 0  # The part of `moved_bytes` that went through the page cache.
 
@@ -99,6 +109,13 @@ class _OpenFile:
         """Device and inode: the same for every name of the file."""
         status = os.fstat(self.descriptor)
         return status.st_dev, status.st_ino
+
+    def handle(self, opened: Callable[[], Handle]) -> Handle:
+        """A handle of another library for this file: made by `opened` at the first call, and closed with the file."""
+        with self._lock:
+            if self._handle is None:
+                self._handle = opened()
+            return self._handle
 
     def _leave_direct(self) -> None:
         """Stop direct I/O: some file systems accept `O_DIRECT` on opening and then refuse the request."""
@@ -193,6 +210,9 @@ class _OpenFile:
         return got
 
     def close(self) -> None:
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            handle.close()
         descriptors, self._descriptors = self._descriptors, []
         for descriptor in descriptors:
             os.close(descriptor)

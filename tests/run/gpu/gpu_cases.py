@@ -42,16 +42,20 @@ KINDS = {
 ZERO_COPY = {(FBM, ZCM): ChannelKind.ZERO_COPY_READ, (ZCM, FBM): ChannelKind.ZERO_COPY_WRITE}
 
 
-def machine(rng: random.Random | None = None, **emulated: bool) -> Machine:
+DIRECT = {(DSK, FBM): ChannelKind.DIRECT_READ, (FBM, DSK): ChannelKind.DIRECT_WRITE}
+
+
+def machine(rng: random.Random | None = None, direct: bool = False, **emulated: bool) -> Machine:
     """One node with two GPUs, pinned and pageable memory and a disk.
 
-    With `rng`: random rates, some channels missing, and further channels of other kinds between some memories.
+    With `rng`: random rates, some channels missing, and further channels of other kinds between some memories. With `direct`:
+    channels straight between files and GPUs.
     """
     memories = tuple(Memory(f"node0.{name}", kind, emulated=emulated.get(name, False)) for name, kind in MEMORIES.items())
     channels = []
     for here in memories:
         for there in memories:
-            kind = KINDS.get((here.kind, there.kind))
+            kind = (KINDS | DIRECT if direct else KINDS).get((here.kind, there.kind))
             if kind is None or (rng and rng.random() < 0.2 and here is not there):
                 continue
             rate = LatencyBandwidth(latency=1e-7, bandwidth=rng.choice((1e9, 1e10, 1e11)) if rng else 1e10)
@@ -119,11 +123,12 @@ def random_plan_moves_every_element(
     number: int,
     largest: int,
     through: CudaDriver | None = None,
+    direct: bool = False,
 ) -> Plan:
     """Run a random plan between random memories, and return it. `largest` is that of its space; `number` names its files; see
-    `engine`."""
+    `machine` and `engine`."""
     while True:
-        made = machine(rng)
+        made = machine(rng, direct)
         space, fields = random_spaces(rng, largest=largest)
         here, there = random_layout(rng, space), random_layout(rng, space)
         near, far = rng.choice(made.memories), rng.choice(made.memories)

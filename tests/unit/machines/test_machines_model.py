@@ -50,6 +50,8 @@ def test_kinds_follow_table_2_of_isometry_and_those_of_gpus_and_ranks() -> None:
         "ZeroCopyWrite": ({"ZCM"}, {"FBM"}),
         "DiskRead": ({"DSK"}, host),
         "DiskWrite": (host, {"DSK"}),
+        "GPUDirectRead": ({"DSK"}, {"FBM"}),
+        "GPUDirectWrite": ({"FBM"}, {"DSK"}),
         "RemoteMemcpy": (host, host),
         "Window": ({"SYS", "REG"}, {"REG"}),
         "TwoSided": ({"SYS", "REG"}, {"SYS", "REG"}),

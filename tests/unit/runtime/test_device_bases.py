@@ -104,7 +104,7 @@ def test_verification_refuses_a_store_that_reads_too_little() -> None:
 def test_rules_of_the_described_kinds() -> None:
     mib = 1 << 20
     assert rule_of(ChannelKind.MEMCPY) is IN_MEMORY and rule_of("Memcpy") is IN_MEMORY
-    assert rule_of(ChannelKind.DISK_READ) is rule_of(ChannelKind.DISK_WRITE) is ON_DISK
+    assert rule_of(ChannelKind.DISK_READ) is rule_of(ChannelKind.DISK_WRITE) is rule_of("GPUDirectRead") is ON_DISK
     assert rule_of(ChannelKind.REMOTE_MEMCPY) is PLAIN
     for kind in ("GPUCopy", "GPURead", "GPUWrite", "ZeroCopyRead", "ZeroCopyWrite"):
         assert rule_of(kind) is ON_GPU
