@@ -182,7 +182,7 @@ class ChannelKind(_Kind):
     WINDOW: ClassVar[ChannelKind]
     """The copy of the sending rank straight into memory of its peer that both map. It converts."""
     TWO_SIDED: ClassVar[ChannelKind]
-    """MPI send and receive straight between two memories."""
+    """MPI send and receive straight between two memories. Memory of GPUs needs an MPI library that takes its addresses."""
     PACKED: ClassVar[ChannelKind]
     """Pieces are packed, sent with MPI, and placed by the receiving rank. It converts."""
     DERIVED: ClassVar[ChannelKind]
@@ -309,19 +309,18 @@ ChannelKind.REMOTE_MEMCPY = register_channel_kind(
     "RemoteMemcpy", sources=_HOST, destinations=_HOST, crosses_nodes=True, description="network"
 )
 
-_RANK = (MemoryKind.SYS, MemoryKind.REG)
 _WINDOWS = (MemoryKind.REG,)
 
 ChannelKind.WINDOW = register_channel_kind(
-    "Window", sources=_RANK, destinations=_WINDOWS, crosses_nodes=True, description="copy into a peer"
+    "Window", sources=_HOST, destinations=_WINDOWS, crosses_nodes=True, description="copy into a peer"
 )
 ChannelKind.TWO_SIDED = register_channel_kind(
-    "TwoSided", sources=_RANK, destinations=_RANK, crosses_nodes=True, description="send and receive"
+    "TwoSided", sources=(*_HOST, *_GPU), destinations=(*_HOST, *_GPU), crosses_nodes=True, description="send and receive"
 )
 ChannelKind.PACKED = register_channel_kind(
-    "Packed", sources=_RANK, destinations=_RANK, crosses_nodes=True, description="packed send"
+    "Packed", sources=_HOST, destinations=_HOST, crosses_nodes=True, description="packed send"
 )
 ChannelKind.DERIVED = register_channel_kind(
-    "Derived", sources=_RANK, destinations=_RANK, crosses_nodes=True, description="MPI datatype"
+    "Derived", sources=_HOST, destinations=_HOST, crosses_nodes=True, description="MPI datatype"
 )
-ChannelKind.PUT = register_channel_kind("Put", sources=_RANK, destinations=_WINDOWS, crosses_nodes=True, description="MPI put")
+ChannelKind.PUT = register_channel_kind("Put", sources=_HOST, destinations=_WINDOWS, crosses_nodes=True, description="MPI put")

@@ -93,6 +93,12 @@ class CudaDriver(Protocol):
     def free_pinned(self, block: PinnedBlock) -> None:
         """Give pinned memory back. No work uses it any more. Never raises."""
 
+    def page_lock(self, pointer: int, nbytes: int) -> None:
+        """Lock whole pages of host memory in place and map them for all devices, until `page_unlock`. They are not yet locked."""
+
+    def page_unlock(self, pointer: int) -> None:
+        """End what `page_lock` began at this address. No work uses the pages any more, and they are still there."""
+
     def place_of(self, pointer: int) -> Place:
         """Where an address lies."""
 

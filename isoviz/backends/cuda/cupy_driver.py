@@ -34,6 +34,7 @@ _ANY = 4
 """cudaMemcpyDefault: the driver tells from the addresses where they lie."""
 _NO_TIMING, _BLOCKING = 2, 1
 _NON_BLOCKING = 1
+_PORTABLE, _MAPPED = 1, 2
 _PAGE = mmap.PAGESIZE
 
 
@@ -204,6 +205,23 @@ class CupyDriver:
 
     def free_pinned(self, block: PinnedBlock) -> None:
         block.array = None
+
+    def page_lock(self, pointer: int, nbytes: int) -> None:
+        with self._call("cudaHostRegister"):
+            self._runtime.hostRegister(pointer, nbytes, _PORTABLE | _MAPPED)
+        there = None
+        try:
+            with self._call("cudaPointerGetAttributes"):
+                there = int(self._runtime.pointerGetAttributes(pointer).devicePointer)
+        finally:
+            if there != pointer:
+                self.page_unlock(pointer)
+        if there != pointer:
+            raise DeviceError("cudaHostRegister: the devices reach the pages at another address only")
+
+    def page_unlock(self, pointer: int) -> None:
+        with self._call("cudaHostUnregister"):
+            self._runtime.hostUnregister(pointer)
 
     def place_of(self, pointer: int) -> Place:
         with self._call("cudaPointerGetAttributes"):

@@ -1,15 +1,15 @@
 """Channels of a GPU: between it and host memory, within it, and to another GPU.
 
 A request is queued on the stream of its channel and needs no thread until it ends. Pageable host memory is staged
-(`isoviz.backends.cuda.staging`).
+(`isoviz.backends.cuda.staging`). Host memory that its owner can lock in place is not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
 from isoviz.backends.cuda.device_memory import DeviceStore
 from isoviz.backends.cuda.enqueueing import Lane
@@ -29,27 +29,43 @@ _LONG = 1.0
 """Seconds for kernels from which a report says so."""
 
 
+Locked = Callable[["Gpu", HostStore], int | None]
+"""The address at which a GPU reaches the bytes of host memory, which are locked in place if need be; None if they stay pageable.
+
+Raises DeviceError if they could be locked, and the driver refuses.
+"""
+
+
+def never_locked(_gpu: Gpu, _store: HostStore) -> None:
+    """Leave host memory pageable (`Locked`)."""
+
+
 class GpuChannel(AsynchronousChannel):
     """A channel whose work one GPU does.
 
     `name` is that of its thread, if any. `peer` is another GPU that is its destination. With `zero_copy`, kernels carry out all
-    copies; otherwise contiguous bytes and long rows go to the copy engines (`Lane.queue`).
+    copies; otherwise contiguous bytes and long rows go to the copy engines (`Lane.queue`). `locked` locks host memory in place.
     """
 
-    def __init__(self, gpu: Gpu, name: str, peer: Gpu | None = None, *, zero_copy: bool = False) -> None:
+    def __init__(
+        self, gpu: Gpu, name: str, peer: Gpu | None = None, *, zero_copy: bool = False, locked: Locked = never_locked
+    ) -> None:
         self._gpu = gpu
-        self._slow = ""
+        self._slow = self._refusal = ""
+        self._locked = locked
         self._lane = Lane(gpu, peer, zero_copy=zero_copy)
         self._up = Staging(self._lane, to_device=True, name=f"isoviz {name} staging")
         self._down = Staging(self._lane, to_device=False, name=f"isoviz {name} staging")
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Why layouts were converted without kernels, if they were, and whether compiling kernels took long."""
-        missing = self._gpu.without_kernels
+        """Why layouts were converted without kernels, whether compiling kernels took long, and why registered memory was staged."""
+        missing, refusal = self._gpu.without_kernels, self._refusal
         what = "zero-copy channels use the copy engines" if self._lane.zero_copy else "layouts are converted without GPU kernels"
-        found = (f"{self._gpu.name}: {what}: {missing}",) if missing else ()
-        return (*found, self._slow) if self._slow else found
+        found = [f"{self._gpu.name}: {what}: {missing}"] if missing else []
+        if refusal:
+            found.append(f"{self._gpu.name}: registered memory was staged through pinned buffers: {refusal}")
+        return (*found, self._slow) if self._slow else tuple(found)
 
     def prepare(self, nbytes: int) -> None:
         """Load the kernels of the processor, which serve pageable memory, and make the stream."""
@@ -67,22 +83,26 @@ class GpuChannel(AsynchronousChannel):
         self._slow = f"{self._gpu.name}: {took}" if slow else ""
 
     def _jobs(self, copies: Sequence[StridedCopy], source: Store, destination: Store) -> Iterator[Job]:
-        if isinstance(source, DeviceStore) and _is_pageable(destination):
-            yield from self._down.expected(copies, source)
-        elif isinstance(destination, DeviceStore) and _is_pageable(source):
-            yield from self._up.expected(copies, destination)
-        else:
+        here, there = self._address(source), self._address(destination)
+        if here is not None and there is not None:
             for part in _parts(copies):
-                yield from self._lane.expected(part, _address(source), _address(destination))
+                yield from self._lane.expected(part, here, there)
+        elif isinstance(source, DeviceStore):
+            yield from self._down.expected(copies, source)
+        elif isinstance(destination, DeviceStore):
+            yield from self._up.expected(copies, destination)
 
     def start(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check, done: Done) -> None:
         check()
-        if isinstance(source, DeviceStore) and _is_pageable(destination):
-            self._down.put(copies, destination, source, check, done)
-        elif isinstance(destination, DeviceStore) and _is_pageable(source):
+        here, there = self._address(source), self._address(destination)
+        if here is not None and there is not None:
+            self._queue(copies, here, there, check, done)
+        elif isinstance(source, HostStore) and isinstance(destination, DeviceStore):
             self._up.put(copies, source, destination, check, done)
+        elif isinstance(source, DeviceStore) and isinstance(destination, HostStore):
+            self._down.put(copies, destination, source, check, done)
         else:
-            self._queue(copies, _address(source), _address(destination), check, done)
+            raise InternalError(f"a GPU channel got a {type(source).__name__} and a {type(destination).__name__}")
 
     def release(self) -> None:
         """End the threads, the stream and the events. No request is under way."""
@@ -90,6 +110,18 @@ class GpuChannel(AsynchronousChannel):
         self._down.rest()
         self._gpu.completions.rest()
         self._lane.close()
+
+    def _address(self, store: Store) -> int | None:
+        """Where the GPU reaches a store; None if its bytes have to be staged."""
+        if isinstance(store, DeviceStore | PinnedStore):
+            return store.pointer
+        if not isinstance(store, HostStore):
+            raise InternalError(f"a GPU channel got a {type(store).__name__}")
+        try:
+            return self._locked(self._gpu, store)
+        except DeviceError as error:
+            self._refusal = str(error)
+            return None
 
     def _queue(self, copies: Sequence[StridedCopy], source: int, destination: int, check: Check, done: Done) -> None:
         count = 0
@@ -125,13 +157,3 @@ def _parts(copies: Sequence[StridedCopy]) -> list[Sequence[StridedCopy]]:
 
 
 _TOGETHER = 256
-
-
-def _is_pageable(store: Store) -> TypeGuard[HostStore]:
-    return isinstance(store, HostStore) and not isinstance(store, PinnedStore)
-
-
-def _address(store: Store) -> int:
-    if not isinstance(store, DeviceStore | PinnedStore):
-        raise InternalError(f"a GPU channel got a {type(store).__name__}")
-    return store.pointer

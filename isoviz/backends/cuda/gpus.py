@@ -1,15 +1,15 @@
-"""The GPUs of this computer: the memories of kinds FBM and ZCM, and the channels between them and host memory."""
+"""The GPUs of a process: the memories of kinds FBM and ZCM, and the channels between them and host memory."""
 
 from __future__ import annotations
 
 import re
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.backends.cuda.cupy_driver import loaded
 from isoviz.backends.cuda.device_memory import DeviceMemory
 from isoviz.backends.cuda.gpu import Gpu
-from isoviz.backends.cuda.gpu_channels import GpuChannel
+from isoviz.backends.cuda.gpu_channels import GpuChannel, Locked, never_locked
 from isoviz.backends.cuda.layout_kernels import DefaultMaker
 from isoviz.backends.cuda.pinned_memory import PinnedMemory
 from isoviz.backends.host.host_memory import HostMemory
@@ -28,20 +28,49 @@ CHANNELS = (ChannelKind.GPU_READ, ChannelKind.GPU_WRITE, ChannelKind.GPU_COPY, *
 """The kinds of channels that `Gpus.channel` makes."""
 
 
-class Gpus:
-    """The GPUs of one `ThisComputer`. Nothing is imported and no driver is asked before a memory of a GPU is wanted.
+class ProcessOnHost(NamedTuple):
+    """The process whose GPUs are meant, and its place among the processes of its host.
 
-    `driver` and `maker` replace the driver and the kernels of this computer, for tests.
+    - `node`: the node of the machine that it is.
+    - `name`: what errors call it.
+    - `turn`, `of`: it is number `turn`, from 0, of `of` processes on its host. They divide the GPUs of the host among them in
+      this order. If there are fewer GPUs than processes, some share one.
     """
 
-    def __init__(self, driver: CudaDriver | None = None, maker: KernelMaker | None = None) -> None:
+    node: int = 0
+    name: str = "this computer"
+    turn: int = 0
+    of: int = 1
+
+    def gpu(self, position: int, count: int) -> int:
+        """The number of the GPU at a position, from 0, among those of this process. The host has `count` GPUs."""
+        return (self.turn * max(1, count // self.of) + position) % count
+
+
+class Gpus:
+    """The GPUs of one process. Nothing is imported and no driver is asked before a memory of a GPU is wanted.
+
+    `driver` and `maker` replace the driver and the kernels of this computer, for tests. `locked` locks host memory in place for
+    the channels.
+    """
+
+    def __init__(
+        self,
+        driver: CudaDriver | None = None,
+        maker: KernelMaker | None = None,
+        *,
+        process: ProcessOnHost = ProcessOnHost(),  # noqa: B008  # a value that does not change
+        locked: Locked = never_locked,
+    ) -> None:
         self._given, self._maker = driver, maker
+        self._process, self._locked = process, locked
         self._gpus: dict[int, Gpu] = {}
+        self._count: int | None = None
         self._lock = threading.Lock()
 
     def absence(self, memory: Memory) -> str:
         """Why this computer has no GPU for a memory, as the end of a sentence; empty for memories of other kinds."""
-        return self.reason() if memory.kind in _KINDS and memory.node == 0 else ""
+        return self.reason() if memory.kind in _KINDS and memory.node == self._process.node else ""
 
     def driver(self) -> CudaDriver | None:
         """The driver; None if this computer has no GPU that can be used. The first call may import CuPy."""
@@ -68,9 +97,9 @@ class Gpus:
         if isinstance(here, DeviceMemory) and isinstance(there, DeviceMemory):
             return GpuChannel(here.gpu, channel.name, None if here.gpu is there.gpu else there.gpu)
         if isinstance(here, DeviceMemory) and isinstance(there, HostMemory):
-            return GpuChannel(here.gpu, channel.name, zero_copy=zero_copy)
+            return GpuChannel(here.gpu, channel.name, zero_copy=zero_copy, locked=self._locked)
         if isinstance(here, HostMemory) and isinstance(there, DeviceMemory):
-            return GpuChannel(there.gpu, channel.name, zero_copy=zero_copy)
+            return GpuChannel(there.gpu, channel.name, zero_copy=zero_copy, locked=self._locked)
         return None
 
     def _gpu_of(self, memory: Memory) -> Gpu | None:
@@ -79,29 +108,39 @@ class Gpus:
         Raises:
             TransferError: it has GPUs, but not this one.
         """
-        if memory.node != 0:
+        if memory.node != self._process.node:
             return None
         driver = self.driver()
         if driver is None:
             return None
-        number = number_of(memory)
         with self._lock:
-            gpu = self._gpus.get(number)
-            if gpu is None:
-                try:
-                    count = driver.device_count()
-                    if number >= count:
-                        have = "GPU 0" if count == 1 else f"GPUs 0 to {count - 1}"
-                        raise TransferError(f"memory {memory.name}: is bound to GPU {number}; this computer has {have}")
+            try:
+                number = self._number(memory, driver)
+                gpu = self._gpus.get(number)
+                if gpu is None:
                     gpu = self._gpus[number] = Gpu(driver, number, self._maker or DefaultMaker())
-                except DeviceError as error:
-                    raise TransferError(f"memory {memory.name}: the GPUs of this computer cannot be used: {error}") from error
+            except DeviceError as error:
+                raise TransferError(f"memory {memory.name}: the GPUs of {self._process.name} cannot be used: {error}") from error
             return gpu
 
+    def _number(self, memory: Memory, driver: CudaDriver) -> int:
+        """The number of the GPU of a memory: its device, else the GPU of this process that its name counts.
 
-def number_of(memory: Memory) -> int:
-    """The number of the GPU of a memory: that of its device, else (FBM) the number at the end of its name, else 0."""
-    if isinstance(memory.device, int):
-        return memory.device
+        Raises:
+            TransferError: there is no such GPU.
+        """
+        if self._count is None:
+            self._count = driver.device_count()
+        count = self._count
+        bound = memory.device if isinstance(memory.device, int) else None
+        position = position_of(memory) if bound is None else bound
+        if position >= count:
+            have = "no GPU" if not count else "GPU 0" if count == 1 else f"GPUs 0 to {count - 1}"
+            raise TransferError(f"memory {memory.name}: is bound to GPU {position}; {self._process.name} has {have}")
+        return self._process.gpu(position, count) if bound is None else bound
+
+
+def position_of(memory: Memory) -> int:
+    """The position of a memory's GPU among those of its process, by its name: 1 for `node0.fbm1`, 0 for a ZCM."""
     found = re.search(r"\d+$", memory.short_name) if memory.kind is MemoryKind.FBM else None
     return int(found.group()) if found else 0

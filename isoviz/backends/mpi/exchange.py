@@ -43,13 +43,13 @@ class Exchange:
         """The next tag for the bytes that belong to a request or an answer of this rank."""
         return next(self._tags)
 
-    def request(self, rank: int, name: str, *arguments: Any, answer: Answer) -> None:
-        """Send a request and return at once. `answer` is called exactly once."""
+    def request(self, rank: int, name: str, *arguments: Any, answer: Answer, ahead: bool = False) -> None:
+        """Send a request and return at once. `answer` is called exactly once. `ahead` as in `MpiThread.message`."""
         number = next(self._numbers)
         data = pickle.dumps((name, number, arguments), pickle.HIGHEST_PROTOCOL)
         self._pending[number] = rank, answer
         try:
-            self.thread.message(rank, STORES, data)
+            self.thread.message(rank, STORES, data, ahead=ahead)
         except EngineClosed as error:
             self._settle(number, error)
         if self._closed or rank in self.transport.lost:  # perhaps after the pending requests were ended

@@ -15,10 +15,13 @@ from isoviz.backends.mpi.channels.two_sided import Derived, TwoSided
 from isoviz.backends.mpi.channels.window_copy import RemoteMemcpy, WindowCopy
 from isoviz.backends.mpi.reg_memory import PageableMemory, RegMemory
 from isoviz.backends.verify import BUDGET
+from isoviz.errors import TransferError
 from isoviz.machines import ChannelKind, MemoryKind
 
 if TYPE_CHECKING:
+    from isoviz.backends.cuda.gpus import Gpus
     from isoviz.backends.mpi.exchange import Exchange
+    from isoviz.backends.mpi.gpu.message_buffers import MessageBuffers
     from isoviz.backends.mpi.piece_pool import PiecePool
     from isoviz.backends.mpi.stores import Stores
     from isoviz.backends.mpi.windows import Windows
@@ -31,8 +34,9 @@ class MpiRankDevices(ThisComputer):
     """The devices of the rank `exchange.thread.rank`, which owns the memories of the node with its number.
 
     `memory` gives None for memories of other nodes. `channel` gives the channels of this node, and the channels to other nodes:
-    their destination is a store that `reach` gave, so that the real memory of the destination is not needed. `directory` holds
-    the files of this rank without a path; None selects the directory that its disk is bound to, else the working directory.
+    their destination is a store that `reach` gave, so that the real memory of the destination is not needed. `gpus` are those of
+    this rank. `directory` holds the files of this rank without a path; None selects the directory that its disk is bound to, else
+    the working directory.
     """
 
     def __init__(
@@ -42,21 +46,24 @@ class MpiRankDevices(ThisComputer):
         windows: Windows,
         pool: PiecePool,
         put: PutWindow | None,
+        buffers: MessageBuffers,
+        gpus: Gpus,
         *,
         directory: str | Path | None = None,
         verify_budget: int = BUDGET,
     ) -> None:
-        super().__init__(directory, verify_budget, memories={MemoryKind.SYS: self._pageable, MemoryKind.REG: self._registered,
-                                                             MemoryKind.DSK: self._files})  # fmt: skip
+        memories = {MemoryKind.SYS: self._pageable, MemoryKind.REG: self._registered, MemoryKind.DSK: self._files}
+        super().__init__(directory, verify_budget, memories=memories, gpus=gpus)
         self.rank = exchange.thread.rank
         self._stores, self._windows = stores, windows
+        self._exchange, self._buffers = exchange, buffers
         self._crossing: dict[ChannelKind, Callable[[int], RealChannel | None]] = {
             ChannelKind.WINDOW: lambda rank: WindowCopy() if stores.shares_host(rank) else None,
-            ChannelKind.TWO_SIDED: lambda _: TwoSided(exchange),
+            ChannelKind.TWO_SIDED: lambda _: TwoSided(exchange, buffers),
             ChannelKind.PACKED: lambda _: Packed(exchange, pool),
             ChannelKind.DERIVED: lambda _: Derived(exchange),
             ChannelKind.PUT: lambda _: None if put is None else Put(put),
-            ChannelKind.REMOTE_MEMCPY: lambda _: RemoteMemcpy(exchange, pool),
+            ChannelKind.REMOTE_MEMCPY: lambda _: RemoteMemcpy(exchange, pool, buffers),
         }
 
     def memory(self, memory: Memory) -> RealMemory | None:
@@ -67,8 +74,14 @@ class MpiRankDevices(ThisComputer):
             return None
         if destination.memory.node == self.rank:
             return super().channel(channel, source, destination)
+        if any(memory.kind is MemoryKind.FBM and not memory.emulated for memory in (source.memory, destination.memory)):
+            return self._messages_of_gpus(channel)
         make = self._crossing.get(channel.kind)
         return None if make is None else make(destination.memory.node)
+
+    def absence(self, memory: Memory) -> str:
+        reason = super().absence(memory)
+        return f"rank {self.rank}: {reason}" if reason else ""
 
     def export(self, store: Store) -> StoreHandle:
         """Make a store of this rank reachable for other ranks. A slot has to be placed before."""
@@ -85,6 +98,20 @@ class MpiRankDevices(ThisComputer):
             RunError: it cannot be mapped although it lies in a window of this host.
         """
         return self._stores.reach(handle)
+
+    def _messages_of_gpus(self, channel: Channel) -> RealChannel | None:
+        """Messages between memories of ranks, of which one or both belong to a GPU.
+
+        Raises:
+            TransferError: the MPI library does not reach such memory.
+        """
+        if channel.kind is not ChannelKind.TWO_SIDED:
+            return None
+        if self._buffers.refusal:
+            raise TransferError(
+                f"channel {channel.name}: {self._buffers.refusal}; expected a path through registered memory (REG) of both ranks"
+            )
+        return TwoSided(self._exchange, self._buffers, of_gpu=True)
 
     def _pageable(self, memory: Memory) -> RealMemory:
         return PageableMemory(memory.name, self._windows, node_of(memory.name, cast("int | None", memory.device)))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from isoviz.backends.cuda.device_memory import DeviceStore
 from isoviz.backends.host.copying import copy_all
 from isoviz.backends.host.host_memory import HostStore
 from isoviz.backends.mpi.channels.cutting import copies_of, reach
@@ -22,6 +23,7 @@ from isoviz.errors import RunError
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.exchange import Exchange, Serve
+    from isoviz.backends.mpi.gpu.message_buffers import MessageBuffers
     from isoviz.backends.mpi.piece_pool import PiecePool
     from isoviz.backends.pages import Bytes
     from isoviz.layouts import StridedCopy
@@ -35,10 +37,14 @@ WORKERS = 2
 
 
 class Server:
-    """Carries out the requests of other ranks to the stores in `exported`. `pool` gives pieces for what has to be scattered."""
+    """Carries out the requests of other ranks to the stores in `exported`.
 
-    def __init__(self, exchange: Exchange, exported: dict[int, Store], pool: PiecePool) -> None:
+    `pool` gives pieces for what has to be scattered. `buffers` gives what the runs of a message are received into.
+    """
+
+    def __init__(self, exchange: Exchange, exported: dict[int, Store], pool: PiecePool, buffers: MessageBuffers) -> None:
         self._exchange = exchange
+        self._buffers = buffers
         self._thread = exchange.thread
         self._exported = exported
         self._pool = pool
@@ -76,9 +82,14 @@ class Server:
 
     def _target(self, key: int, copies: list[StridedCopy]) -> HostStore:
         """The host store of a key. It holds all bytes that the copies write."""
-        store = self._store(key)
+        store = self._written(key, copies)
         if not isinstance(store, HostStore):
             raise RunError(f"store {key} is no host memory: other ranks cannot write to it")
+        return store
+
+    def _written(self, key: int, copies: list[StridedCopy]) -> Store:
+        """The store of a key. It holds all bytes that the copies write."""
+        store = self._store(key)
         low, high = reach(copies)
         if low < 0 or high > store.nbytes:
             raise RunError(f"a write reaches from byte {low} to byte {high} of store {key}, which has {store.nbytes} bytes")
@@ -146,7 +157,7 @@ class Server:
         copies = copies_of(parts)
         refused: RunError | None = None
         try:
-            array = self._target(key, copies).array
+            array = self._buffers.of(self._written(key, copies))
         except RunError as error:
             refused = RunError(str(error))  # without the traceback, which refers to this frame
             array = np.empty(reach(copies)[1], np.uint8)  # The runs arrive all the same.
@@ -207,7 +218,7 @@ class Server:
         """Clear a store. This has no answer; requests that come later wait."""
         key = arguments[0]
         store = self._exported.get(key)
-        if not isinstance(store, HostStore):  # later requests to it fail
+        if not isinstance(store, HostStore | DeviceStore):  # later requests to it fail
             return
         self._clearing[key] = deque()
 

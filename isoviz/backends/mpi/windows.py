@@ -38,17 +38,35 @@ class Segment(NamedTuple):
     nbytes: int
 
 
+class _Room:
+    """The mapped bytes of a segment, which NumPy takes as an array.
+
+    A map of its own class is unmapped before its finalizers run. This object ends first, so that its finalizer finds the bytes
+    still mapped: a GPU has to let go of pages before they are unmapped.
+    """
+
+    def __init__(self, memory: mmap.mmap) -> None:
+        self._memory = memory
+        self.__array_interface__ = np.frombuffer(memory, np.uint8).__array_interface__
+
+    @property
+    def address(self) -> int:
+        """The address of the first byte."""
+        return int(self.__array_interface__["data"][0])
+
+
 class _Mine(NamedTuple):
     address: int
     segment: Segment
-    memory: weakref.ref[mmap.mmap]
+    room: weakref.ref[_Room]
 
 
 class Windows:
     """The segments of this rank. A segment lives as long as an array in it.
 
-    `limit` bounds the bytes of all segments together; None leaves it to the system. `ended` is called with the segment when one
-    has gone. It must take no locks, because the end of an array may come at any time.
+    `limit` bounds the bytes of all segments together; None leaves it to the system. `ended` is called with the segment when the
+    last array in it has gone, or the windows are closed; its bytes are still mapped. It must take no locks, because the end of
+    an array may come at any time.
     """
 
     def __init__(self, limit: int | None = None, ended: Callable[[Segment], None] | None = None) -> None:
@@ -99,8 +117,8 @@ class Windows:
     def whole(self, inode: int) -> Bytes | None:
         """All bytes of a segment; None if there is no such segment."""
         mine = self._mine.get(inode)
-        memory = None if mine is None else mine.memory()
-        return None if memory is None else np.frombuffer(memory, np.uint8)
+        room = None if mine is None else mine.room()
+        return None if room is None else np.asarray(room)
 
     def close(self) -> None:
         """Close the descriptors. Arrays that are in use keep their memory, but cannot be mapped any more."""
@@ -135,12 +153,12 @@ class Windows:
             raise
         _advise(memory)
         inode = os.fstat(descriptor).st_ino
-        array = np.frombuffer(memory, np.uint8)
+        room = _Room(memory)
         segment = Segment(os.getpid(), descriptor, inode, size)
-        self._mine[inode] = _Mine(array.__array_interface__["data"][0], segment, weakref.ref(memory))
+        self._mine[inode] = _Mine(room.address, segment, weakref.ref(room))
         self._order = None
-        weakref.finalize(memory, self._forget, inode).atexit = False
-        return array
+        weakref.finalize(room, self._forget, inode).atexit = False
+        return np.asarray(room)
 
     def _forget(self, inode: int) -> None:
         """Close the descriptor of a segment."""

@@ -14,12 +14,16 @@ import time
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from isoviz.backends.cuda.gpus import Gpus, ProcessOnHost
 from isoviz.backends.mpi.channels.put import PutWindow
 from isoviz.backends.mpi.exchange import Exchange
+from isoviz.backends.mpi.gpu.cuda_aware import CudaAware
+from isoviz.backends.mpi.gpu.locked_windows import LockedWindows
+from isoviz.backends.mpi.gpu.message_buffers import MessageBuffers
 from isoviz.backends.mpi.hosts import meet, remove_files_of_mpi
 from isoviz.backends.mpi.mpi_thread import MpiThread
 from isoviz.backends.mpi.mpi_transport import LIMIT, PERIOD, MpiTransport
@@ -31,6 +35,10 @@ from isoviz.backends.mpi.tags import STORES
 from isoviz.backends.mpi.windows import PeerWindows, Segment, Windows
 from isoviz.backends.verify import BUDGET
 from isoviz.errors import line
+
+if TYPE_CHECKING:
+    from isoviz.backends.cuda.cuda_driver import CudaDriver
+    from isoviz.backends.cuda.layout_kernels import KernelMaker
 
 _LOG = logging.getLogger("isoviz")
 Array = np.ndarray[Any, Any]
@@ -45,8 +53,10 @@ class World:
     - `period`, `limit`: seconds between two signs of life, and seconds of silence after which a rank counts as lost.
     - `mapped`: whether ranks of one host map each other's memory. Without it all bytes go through MPI, as between hosts.
     - `put`: whether channels of kind Put work, which need an MPI window.
+    - `takes_gpu_memory`: whether MPI takes addresses of GPU memory; None for what its library says (`cuda_aware`).
     - `registered`: the most bytes of registered memory (REG) of this rank; None leaves it to the system.
     - `directory`, `verify_budget`: as in `isoviz.backends.mpi.rank_devices.MpiRankDevices`.
+    - `driver`, `kernels`: as in `isoviz.backends.cuda.gpus.Gpus`, for tests.
 
     In a `with`, an error makes the other ranks count this one as lost, with the error as reason.
 
@@ -62,15 +72,19 @@ class World:
         limit: float = LIMIT,
         mapped: bool = True,
         put: bool = True,
+        takes_gpu_memory: bool | None = None,
         registered: int | None = None,
         directory: str | Path | None = None,
         verify_budget: int = BUDGET,
+        driver: CudaDriver | None = None,
+        kernels: KernelMaker | None = None,
     ) -> None:
         self._early: list[tuple[int, int, bytes]] = []
         self._is_ready = self._closed = False
         self.thread = MpiThread(self._take)
         self.rank, self.size = self.thread.rank, self.thread.size
         self.windows = Windows(registered, self._ended)
+        self._locked = LockedWindows(self.windows)
         self._peers = PeerWindows()
         self._pools = [PiecePool(self.windows.array) for _ in range(2)]
         """One to pack into, one to receive into: ranks that send to each other do not wait for each other's pieces."""
@@ -79,15 +93,20 @@ class World:
         self.transport.hosts = found
         self.exchange = Exchange(self.thread, self.transport)
         self.stores = Stores(self.exchange, self.windows, self._peers, mapped=mapped)
-        self._server = Server(self.exchange, self.stores.exported, self._pools[1])
+        self._buffers = MessageBuffers(self.thread, takes_gpu_memory)
+        self._server = Server(self.exchange, self.stores.exported, self._pools[1], self._buffers)
         self.exchange.serve["forget"] = self._forget
         self._put = PutWindow(self.exchange, self.windows, self.stores.exported_segments) if put else None
+        here = found[self.rank]
+        process = ProcessOnHost(self.rank, f"rank {self.rank}", found[: self.rank].count(here), found.count(here))
         self.devices = MpiRankDevices(
             self.exchange,
             self.stores,
             self.windows,
             self._pools[0],
             self._put,
+            self._buffers,
+            Gpus(driver, kernels, process=process, locked=self._locked.address),
             directory=directory,
             verify_budget=verify_budget,
         )
@@ -97,6 +116,11 @@ class World:
     def hosts(self) -> tuple[str, ...]:
         """The name of the host of each rank. Ranks of one host can map each other's memory."""
         return self.transport.hosts
+
+    @property
+    def cuda_aware(self) -> CudaAware:
+        """What the MPI library says of memory of GPUs: whether messages are sent from it and received into it."""
+        return self._buffers.aware
 
     def array(self, shape: int | tuple[int, ...], dtype: Any = np.uint8) -> Array:
         """An array of zeros in the windows of this rank, for REG memories.
@@ -133,7 +157,8 @@ class World:
         self._early.clear()
 
     def _ended(self, segment: Segment) -> None:
-        """Tell the ranks of this host that a segment has gone. This takes no lock."""
+        """Let the GPUs and the ranks of this host forget a segment. This takes no lock."""
+        self._locked.forget(segment)
         if not self._closed:
             self.thread.post_quietly(partial(self._announce_end, segment))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -122,6 +123,11 @@ class OpenedDevices:
             self._memories[name] = found
         return found
 
+    @property
+    def _described_here(self) -> Iterable[Memory]:
+        """The described memories that this computer may have."""
+        return self.machine.memories
+
     def _why(self, memory: Memory) -> str:
         """What the devices say about a memory that is absent (`isoviz.backends.base_devices.BaseDevices.absence`)."""
         asked = getattr(self.devices, "absence", None)
@@ -131,7 +137,7 @@ class OpenedDevices:
     def _all_here(self) -> tuple[RealMemory, ...]:
         """The memories of the machine that this computer has."""
         found = []
-        for memory in self.machine.memories:
+        for memory in self._described_here:
             real = self._memories.get(memory.name)
             if real is None:
                 with suppress(TransferError):  # it is bound to a device that this computer lacks

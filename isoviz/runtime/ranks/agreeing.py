@@ -148,18 +148,21 @@ class AgreeingDriver(EagerDriver):
         if execution.work.direct is None and other in ranks:  # it will never ask the arbiter for this transfer
             self.transport.send(0, Decline(execution.number, other, ranks, wrong))
 
-    def _refuse_stranger(self, sender: int, message: object) -> None:
-        """Tell a rank that this one has no such transfer, or no longer: it need not wait."""
-        said = f"rank {self.rank} has no part in transfer"
+    def _refuse_stranger(self, sender: int, message: object, reason: str = "") -> None:
+        """Tell a rank that this one has no such transfer, or no longer: it need not wait. `reason` tells why, if it is known."""
+
+        def said(number: int) -> str:
+            return reason or f"rank {self.rank} has no part in transfer {number}"
+
         if isinstance(message, Compare) and message.is_direct:
-            self.transport.send(sender, _last(Stop(message.transfer, "failed", f"{said} {message.transfer}")))
+            self.transport.send(sender, _last(Stop(message.transfer, "failed", said(message.transfer))))
         elif isinstance(message, Compare):
-            self.transport.send(0, Decline(message.transfer, self.rank, (), f"{said} {message.transfer}"))
+            self.transport.send(0, Decline(message.transfer, self.rank, (), said(message.transfer)))
         elif isinstance(message, Riding):
-            self.transport.send(sender, Landed(message.transfer, f"{said} {message.transfer}"))
+            self.transport.send(sender, Landed(message.transfer, said(message.transfer)))
         elif isinstance(message, Tell) and type(message.stimulus) is Credit and message.digest is not None:
             number = message.stimulus.transfer
-            self.transport.send(sender, _last(End(number, "failed", f"{said} {number}")))
+            self.transport.send(sender, _last(End(number, "failed", said(number))))
 
     def _rode(self, sender: int, message: Riding) -> None:
         """The bytes of a small transfer have come."""
@@ -182,15 +185,15 @@ class AgreeingDriver(EagerDriver):
 
     def _refused(self, plan: Plan, number: int, ranks: tuple[int, ...], error: Exception, *, rides: bool) -> None:
         """Tell the other ranks of a transfer that this one cannot take part in it, so that they do not wait."""
+        said = f"rank {self.rank}: {error}"
         with self._lock:
             early = self._early.reach(number)
         for sender, message in early:
             if not (rides and isinstance(message, Riding)):
-                self._refuse_stranger(sender, message)
+                self._refuse_stranger(sender, message, said)
         if rides:
             self.refuse_ride(plan, number, error)
             return
-        said = f"rank {self.rank}: {error}"
         here, there = (self.machine.memory(end.memory).node for end in (plan.transfer.source, plan.transfer.destination))
         if len(ranks) == 2 and here != there and all(len(path.hops) == 1 for path in plan.paths):
             if here == self.rank:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from isoviz.errors import InternalError
@@ -10,7 +11,7 @@ from isoviz.runtime.engine.dispatcher import Dispatcher
 from isoviz.runtime.engine.open_devices import OpenedDevices
 
 if TYPE_CHECKING:
-    from isoviz.machines import Machine
+    from isoviz.machines import Machine, Memory
     from isoviz.runtime.protocols import Devices, RealChannel, RealMemory
 
 
@@ -61,6 +62,10 @@ class RankOpenedDevices(OpenedDevices):
     def is_here(self, memory: str) -> bool:
         """Whether this rank has a memory."""
         return self.machine.memory(memory).node == self.rank
+
+    @property
+    def _described_here(self) -> Iterable[Memory]:
+        return (memory for memory in self.machine.memories if memory.node == self.rank)
 
     def _memory(self, name: str) -> RealMemory:
         if self.is_here(name):

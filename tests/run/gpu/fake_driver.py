@@ -2,7 +2,8 @@
 
 Queued work runs late, inside later calls, in a random order that respects streams and events. So data that are used before their
 event are wrong. The driver checks what a real one may not notice: memory freed while queued work uses it, use after free, bytes
-beyond an allocation, and streams used by a thread with another device. It records every call, and fails on demand.
+beyond an allocation, streams used by a thread with another device, and pages that are unlocked after they were unmapped. It
+records every call, and fails on demand.
 
 Kernels are stand-ins (`fake_arrays.FakeKernels`), or, with an executor of PTX, the kernels of isoviz: what NVRTC makes of their
 text is executed on the processor, with the arguments and the grid of the launch.
@@ -18,6 +19,7 @@ import random
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +29,7 @@ from ptx_program import Program, programs
 
 from isoviz.backends.cuda.cuda_driver import LEGACY_STREAM, DeviceBlock, PinnedBlock, Place
 from isoviz.backends.cuda.row_copies import Rows
-from isoviz.backends.pages import page_aligned
+from isoviz.backends.pages import PAGE, page_aligned
 from isoviz.errors import DeviceError, DeviceMemoryError
 from isoviz.layouts import StridedCopy
 
@@ -61,12 +63,19 @@ class FakeDriver:
       ends.
     - `slow`: run queued work seldom.
     - `executor`: executes PTX. The devices then say that they take PTX, and kernels are what was loaded.
+    - `reachable`: device memory has addresses of the host, which an MPI library reaches as one that takes GPU memory would.
     """
 
     def __init__(
-        self, seed: int = 0, devices: int = 2, capacity: int = 1 << 30, pinned: int = 1 << 30, executor: Executor | None = None
+        self,
+        seed: int = 0,
+        devices: int = 2,
+        capacity: int = 1 << 30,
+        pinned: int = 1 << 30,
+        executor: Executor | None = None,
+        reachable: bool = False,
     ) -> None:
-        self.executor = executor
+        self.executor, self.reachable = executor, reachable
         self.rng = random.Random(seed)
         self.devices, self.capacity, self.pinned_capacity = devices, capacity, pinned
         self.calls: Counter[str] = Counter()
@@ -83,6 +92,7 @@ class FakeDriver:
         self.loaded: Counter[str] = Counter()  # names of kernels
         self.blocks: dict[int, tuple[int, Bytes]] = {}  # first address → device, bytes
         self.pinned: dict[int, Bytes] = {}
+        self.locked: dict[int, Bytes] = {}
         self.pageable: set[int] = set()  # streams that moved pageable memory
         self._next = FIRST
         self._number = 100
@@ -104,10 +114,9 @@ class FakeDriver:
         """Memory of the caller on a device that holds some bytes: its address, which is a multiple of 16 or not."""
         with self._lock:
             shift = self.rng.choice((0, 0, 0, 256, 16, 4, 1))
-            start = self._place(len(data) + shift) + shift
-            self.blocks[start] = device, _room(len(data), shift)
-            self.blocks[start][1][:] = data
-            return start
+            room = _room(len(data), shift)
+            room[:] = data
+            return self._keep(room, device, shift)
 
     # ---- calls
 
@@ -150,9 +159,7 @@ class FakeDriver:
             device = self._device_of(stream, "allocate")
             if self.used[0] + nbytes > self.capacity:
                 raise DeviceMemoryError("fake: out of memory")
-            start = self._place(nbytes)
-            self.blocks[start] = device, _room(nbytes)
-            return DeviceBlock(start, nbytes, device, self)
+            return DeviceBlock(self._keep(_room(nbytes), device), nbytes, device, self)
 
     def free(self, block: DeviceBlock) -> None:
         with self._lock:
@@ -160,7 +167,7 @@ class FakeDriver:
             self._note(block.owner is self, "freed twice")
             block.owner = None
             self._require_idle(Span(block.pointer, block.nbytes), "device memory")
-            del self.blocks[block.pointer]
+            self.blocks.pop(block.pointer)[1][:] = FREED
 
     def allocate_pinned(self, nbytes: int) -> PinnedBlock:
         with self._lock:
@@ -180,12 +187,31 @@ class FakeDriver:
             self._require_idle(Span(block.pointer, block.nbytes), "pinned memory")
             self.pinned.pop(block.pointer)[:] = FREED
 
+    def page_lock(self, pointer: int, nbytes: int) -> None:
+        with self._lock:
+            self._called("page_lock")
+            self._require(pointer % PAGE == nbytes % PAGE == 0 and nbytes > 0, "no whole pages were locked")
+            for start, data in self.locked.items():
+                self._require(pointer >= start + len(data) or start >= pointer + nbytes, "pages were locked twice")
+            self.locked[pointer] = _host(pointer, nbytes)
+
+    def page_unlock(self, pointer: int) -> None:
+        with self._lock:
+            self.calls["page_unlock"] += 1
+            data = self.locked.pop(pointer, None)
+            self._note(data is not None, "pages were unlocked that were not locked")
+            if data is not None:
+                self._require_idle(Span(pointer, len(data)), "locked memory")
+                self._note(_is_mapped(pointer), "pages were unlocked after they were unmapped")
+            self._refuse()
+
     def place_of(self, pointer: int) -> Place:
         self._called("place_of")
         for start, (device, data) in self.blocks.items():
             if start <= pointer < start + len(data):
                 return Place(device, False)
-        return Place(None, any(start <= pointer < start + len(data) for start, data in self.pinned.items()))
+        held = (*self.pinned.items(), *self.locked.items())
+        return Place(None, any(start <= pointer < start + len(data) for start, data in held))
 
     def from_dlpack(self, given: Any) -> Any:
         self._called("from_dlpack")
@@ -368,9 +394,13 @@ class FakeDriver:
         self._number += 1
         return self._number
 
-    def _place(self, nbytes: int) -> int:
-        start = self._next
-        self._next += -(-(nbytes + GAP) // GAP) * GAP
+    def _keep(self, data: Bytes, device: int, shift: int = 0) -> int:
+        """Make bytes memory of a device. Returns their address there, `shift` bytes beyond a multiple of a power of two."""
+        start = self._next + shift
+        self._next += -(-(len(data) + shift + GAP) // GAP) * GAP
+        if self.reachable:
+            start = data.ctypes.data
+        self.blocks[start] = device, data
         return start
 
     def _device(self) -> int:
@@ -412,7 +442,7 @@ class FakeDriver:
                 self._require(pointer + nbytes <= start + len(data), "access beyond device memory")
                 return data, pointer - start, device
         self._require(pointer < FIRST, "use of device memory that is not allocated")
-        for start, data in self.pinned.items():
+        for start, data in (*self.pinned.items(), *self.locked.items()):
             if start <= pointer < start + len(data):
                 self._require(pointer + nbytes <= start + len(data), "access beyond pinned memory")
                 return data, pointer - start, None
@@ -437,7 +467,7 @@ class FakeDriver:
     def _bytes(self, pointer: int, nbytes: int) -> Bytes:
         data, at, _ = self._block(pointer, nbytes)
         if data is None:
-            return np.frombuffer((ctypes.c_uint8 * nbytes).from_address(pointer), np.uint8)
+            return _host(pointer, nbytes)
         return data[at : at + nbytes]
 
     def _copy(self, what: str, destination: int, source: int, rows: Rows, stream: int) -> None:
@@ -464,6 +494,19 @@ class FakeDriver:
         a = as_strided(self._bytes(*here), shape, (*(loop[1] for loop in copy.loops), 1))
         b = as_strided(self._bytes(*there), shape, (*(loop[2] for loop in copy.loops), 1))
         b[...] = a
+
+
+def _host(pointer: int, nbytes: int) -> Bytes:
+    """Host memory by its address."""
+    return np.frombuffer((ctypes.c_uint8 * nbytes).from_address(pointer), np.uint8)
+
+
+def _is_mapped(pointer: int) -> bool:
+    for line in Path("/proc/self/maps").read_text(errors="replace").splitlines():
+        first, _, last = line.split()[0].partition("-")
+        if int(first, 16) <= pointer < int(last, 16):
+            return True
+    return False
 
 
 def _spans(copy: StridedCopy, source: int, destination: int) -> tuple[Span, Span]:

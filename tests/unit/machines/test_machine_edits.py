@@ -79,12 +79,14 @@ def test_kinds_of_channel_are_those_of_table_2() -> None:
     for (source, destination), kind in table.items():
         found = fitting_kinds(machine.memory(f"node0.{source}"), machine.memory(f"node0.{destination}"))
         assert found[0].name == kind  # other tests register kinds of their own
-    assert [each.name for each in fitting_kinds(machine.memory("node0.reg"), machine.memory("node1.zcm"))] == ["RemoteMemcpy"]
+    across = fitting_kinds(machine.memory("node0.reg"), machine.memory("node1.zcm"))
+    assert [each.name for each in across] == ["RemoteMemcpy", "TwoSided", "Packed", "Derived"]
+    assert [each.name for each in fitting_kinds(machine.memory("node0.fbm0"), machine.memory("node1.fbm0"))] == ["TwoSided"]
     assert fitting_kinds(machine.memory("node0.dsk"), machine.memory("node0.fbm0")) == ()
     with pytest.raises(MachineError, match=r"No kind of channel leads from files \(node0.dsk\) to GPU memory .*main memory"):
         connected(machine, "node0.dsk", "node0.fbm0")
     with pytest.raises(MachineError, match="across nodes"):
-        connected(machine, "node0.fbm0", "node1.fbm0")
+        connected(machine, "node0.dsk", "node1.dsk")
     with pytest.raises(MachineError, match="file read does not lead"):
         connected(machine, "node0.sys", "node0.zcm", "DiskRead")
 

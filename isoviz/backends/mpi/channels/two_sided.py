@@ -10,41 +10,63 @@ from isoviz.backends.mpi.channels.cutting import pieces, plain
 from isoviz.backends.mpi.channels.datatypes import datatype
 from isoviz.backends.mpi.channels.runs import LONGEST, RunSender
 from isoviz.backends.mpi.channels.writing import Outstanding, bytes_of, handle_of, is_small, require_inside, write_inline
-from isoviz.errors import EngineClosed
+from isoviz.errors import EngineClosed, RunError
 from isoviz.runtime.device_bases import AsynchronousChannel
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.channels.cutting import Piece
     from isoviz.backends.mpi.exchange import Exchange
+    from isoviz.backends.mpi.gpu.message_buffers import MessageBuffers
     from isoviz.backends.pages import Bytes
     from isoviz.layouts import StridedCopy
     from isoviz.runtime.protocols import Check, Done, Store
+    from isoviz.runtime.ranks.handles import StoreHandle
 
 
 class TwoSided(AsynchronousChannel):
-    """Every contiguous run is a message (Isend, Irecv) straight between the two memories. A few KiB ride with one message."""
+    """Every contiguous run is a message (Isend, Irecv) straight between the two memories.
 
-    def __init__(self, exchange: Exchange) -> None:
+    A few KiB ride with one message, unless `of_gpu`: then one of the memories belongs to a GPU, and MPI gets its addresses.
+    """
+
+    def __init__(self, exchange: Exchange, buffers: MessageBuffers, *, of_gpu: bool = False) -> None:
         self._exchange = exchange
+        self._buffers = buffers
+        self._of_gpu = of_gpu
 
     def start(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check, done: Done) -> None:
         check()
-        array, handle = bytes_of(source), handle_of(destination)
+        handle = handle_of(destination)
         require_inside(copies, handle)
-        if is_small(copies):
-            write_inline(self._exchange, copies, array, handle, check, done)
+        if not copies:  # a chunk may hold nothing but padding
+            done(0)
             return
-        exchange, thread = self._exchange, self._exchange.thread
+        if not self._of_gpu and is_small(copies):
+            write_inline(self._exchange, copies, bytes_of(source), handle, check, done)
+            return
         outstanding = Outstanding(done)
-        tag = exchange.tag()
         outstanding.begin()
-        exchange.request(handle.rank, "runs", handle.key, tag, plain(copies), answer=outstanding.ended)
         outstanding.begin(counts=False)
+        send = partial(self._send, copies, source, handle, outstanding)
         try:
-            thread.post(lambda: RunSender(thread, copies, array, handle.rank, tag, outstanding.ended).fill())
+            self._exchange.thread.post(send)
         except EngineClosed as error:
             outstanding.ended(error)
+            outstanding.ended(error)
         outstanding.all_begun()
+
+    def _send(self, copies: Sequence[StridedCopy], source: Store, handle: StoreHandle, outstanding: Outstanding) -> None:
+        """Announce and send the runs, in the MPI thread. Nothing is announced if they cannot be sent."""
+        exchange, thread = self._exchange, self._exchange.thread
+        try:
+            array = self._buffers.of(source)
+        except RunError as error:
+            outstanding.ended(error)
+            outstanding.ended(error)
+            return
+        tag = exchange.tag()
+        exchange.request(handle.rank, "runs", handle.key, tag, plain(copies), answer=outstanding.ended, ahead=True)
+        RunSender(thread, copies, array, handle.rank, tag, outstanding.ended).fill()
 
 
 class Derived(AsynchronousChannel):

@@ -12,6 +12,7 @@ from isoviz.errors import RunError
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.exchange import Exchange
+    from isoviz.backends.mpi.gpu.message_buffers import MessageBuffers
     from isoviz.backends.mpi.piece_pool import PiecePool
     from isoviz.layouts import StridedCopy
     from isoviz.runtime.protocols import Check, Store
@@ -34,8 +35,8 @@ class RemoteMemcpy(Memcpy):
 
     at_once = False
 
-    def __init__(self, exchange: Exchange, pool: PiecePool) -> None:
-        self._long = TwoSided(exchange)
+    def __init__(self, exchange: Exchange, pool: PiecePool, buffers: MessageBuffers) -> None:
+        self._long = TwoSided(exchange, buffers)
         self._short = Packed(exchange, pool)
 
     def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:

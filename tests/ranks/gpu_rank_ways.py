@@ -1,0 +1,188 @@
+"""Run under mpiexec: registered memory that GPUs reach or not, and messages to and from memory of GPUs.
+
+`gpu_rank_ways.py locked|refused|unaware|aware|absent`
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import json
+import random
+import sys
+from typing import Any, cast
+
+import numpy as np
+from rank_gpu_cases import PlayedGpus, engine_of, machine_of, only
+from run_cases import elements, random_bytes
+
+from isoviz import FieldSpace, IndexSpace, Machine, Options, Plan, Report, Transfer, plan
+from isoviz.backends.mpi.world import World
+from isoviz.errors import DeviceError
+from isoviz.machines import ChannelKind
+from isoviz.runtime.ranks.rank_engine import Item
+
+SPACE, PAIR = IndexSpace(x=60, y=50), FieldSpace(re="f4", im="f2")
+NEAR, FAR = "node0.fbm0", "node1.fbm0"
+
+
+def plan_on(machine: Machine, near: str = NEAR, far: str = FAR, layout: str = "<y, x, F>") -> Plan:
+    return plan(Transfer.whole(SPACE, PAIR, near, "<F, x, y>", far, layout), machine, options=Options(slot_limit=4096))
+
+
+def straight(world: World) -> Machine:
+    """From GPU to GPU through registered memory, where no processor converts."""
+    machine = only(machine_of(None, world.hosts, 1), NEAR, "node0.reg", "node1.reg", FAR, kinds=("Window",))
+    channels = tuple(channel for channel in machine.channels if channel.kind is not ChannelKind.MEMCPY)
+    return Machine(machine.name, machine.memories, channels)
+
+
+def ends(world: World, gpus: PlayedGpus, found: Plan) -> tuple[Any, Any]:
+    """The source on rank 0 and the destination on rank 1, on their GPUs."""
+    a, b = found.transfer.source.linearization, found.transfer.destination.linearization
+    data = random_bytes(random.Random(7), a.nbytes)
+    if world.rank == 0:
+        return gpus.held(data, 0), None
+    return None, gpus.held(np.zeros(b.nbytes, np.uint8), 0)
+
+
+def arrived(world: World, gpus: PlayedGpus, found: Plan, source: Any, destination: Any) -> bool:
+    """Whether every element is in the destination."""
+    a, b = found.transfer.source.linearization, found.transfer.destination.linearization
+    data = gpus.taken(source if world.rank == 0 else destination)
+    return world.rank == 0 or elements(a, random_bytes(random.Random(7), a.nbytes)) == elements(b, data)
+
+
+def run(gpus: PlayedGpus, world: World, machine: Machine, found: Plan) -> Report:
+    with engine_of(gpus, world, machine, request_bytes=4096) as engine:
+        source, destination = ends(world, gpus, found)
+        report = engine.run(found, source, destination)
+        assert report.verified and arrived(world, gpus, found, source, destination)
+        assert engine.run(found).verified
+        engine.barrier()
+    return report
+
+
+def locked(gpus: PlayedGpus, world: World) -> dict[str, object]:
+    """Requests of the GPUs go straight to registered memory, which is locked once for each segment, and as long as it lives."""
+    machine = straight(world)
+    found, driver = plan_on(machine), gpus.driver
+    assert [hop.kind for hop in found.every_hop] == ["GPURead", "Window", "GPUWrite"], found
+    report = run(gpus, world, machine, found)
+    assert not any("staged" in note for note in report.notes), report.notes
+    assert not driver.calls["allocate_pinned"], "registered memory was staged"
+    first = driver.calls["page_lock"]
+    assert first >= 1 and len(driver.locked) == first
+    run(gpus, world, machine, found)
+    assert driver.calls["page_lock"] == first, "it was locked again"
+    # An array of the caller has a segment of its own, which is unlocked with its end.
+    here = only(machine, f"node{world.rank}.fbm0", f"node{world.rank}.reg")
+    up, down = (f"node{world.rank}.{name}" for name in ("reg", "fbm0"))
+    inside = plan(Transfer.whole(SPACE, PAIR, up, "<F, x, y>", down, "<x, y, F>"), here)
+    large = world.array(8 << 20)
+    array = large[4096 : 4096 + inside.transfer.source.linearization.nbytes]
+    with engine_of(gpus, world, here) as engine:
+        assert engine.run_parts([Item(inside, array)])[0].error is None
+        assert driver.calls["page_lock"] == first + 1 and len(driver.locked) == first + 1
+        engine.barrier()
+    del array, large, engine
+    gc.collect()
+    assert len(driver.locked) == first
+    return {"locked": first}
+
+
+def refused(gpus: PlayedGpus, world: World) -> dict[str, object]:
+    """A driver that locks no pages: registered memory is staged, and the report says so. It is asked once for each segment."""
+    driver = gpus.driver
+    driver.fail = lambda name, number: DeviceError("cudaHostRegister failed: planted") if name == "page_lock" else None
+    machine = straight(world)
+    report = run(gpus, world, machine, plan_on(machine))
+    notes = [note for note in report.notes if "staged" in note]
+    said = "registered memory was staged through pinned buffers: cudaHostRegister failed: planted"
+    assert len(notes) >= 1 and all(said in note for note in notes), report.notes
+    asked = driver.calls["page_lock"]
+    run(gpus, world, machine, plan_on(machine))
+    assert driver.calls["page_lock"] == asked >= 1 and driver.calls["allocate_pinned"]
+    return {"notes": notes}
+
+
+def unaware(gpus: PlayedGpus, world: World) -> dict[str, object]:
+    """The MPI library of the tests takes no memory of GPUs: such messages are refused on all ranks, and nothing is sent."""
+    assert not world.cuda_aware.takes, world.cuda_aware
+    machine = only(machine_of(None, world.hosts, 1, aware=True), NEAR, FAR, kinds=("TwoSided",))
+    found = plan_on(machine)
+    with engine_of(gpus, world, machine) as engine:
+        error = engine.run_parts([Item(found)])[0].error
+        errors = [str(each) for each in engine.gather(str(error))]
+        types = engine.gather(type(error).__name__)
+    assert types[0] == "TransferError" and "of rank 0 takes no addresses of GPU memory" in errors[0], errors
+    assert "of rank 0 takes no addresses of GPU memory" in errors[1], (types, errors)
+    return {"said": world.cuda_aware.said, "errors": errors}
+
+
+def aware(gpus: PlayedGpus, world: World) -> dict[str, object]:
+    """An MPI library that takes memory of GPUs, here because it lies in the host: messages go from GPU to GPU."""
+    whole = machine_of(None, world.hosts, 1, aware=True)
+    names = (NEAR, FAR, "node0.sys", "node1.reg")
+    roads = [
+        ("fbm0", "fbm0", "<y, x, F>"),
+        ("fbm0", "fbm0", "<F, x, y>"),
+        ("sys", "fbm0", "<x, F, y>"),
+        ("fbm0", "reg", "<F, x, y>"),
+    ]
+    kinds: list[list[str]] = []
+    for near, far, layout in roads:
+        machine = only(whole, f"node0.{near}", f"node1.{far}", kinds=("TwoSided",))
+        found = plan_on(machine, f"node0.{near}", f"node1.{far}", layout)
+        with engine_of(gpus, world, machine, request_bytes=4096) as engine:
+            assert engine.run(found).verified
+            if near == far == "fbm0":
+                source, destination = ends(world, gpus, found)
+                assert engine.run(found, source, destination).verified
+                assert arrived(world, gpus, found, source, destination)
+            engine.barrier()
+        kinds.append([str(hop.kind) for hop in found.every_hop])
+    # As a buffer between two hops: on the GPU of rank 1, between a message and a copy within that GPU.
+    machine = only(whole, *names, "node1.sys", kinds=("TwoSided",))
+    through = [channel for channel in machine.channels if channel.destination == FAR or channel.source == FAR]
+    machine = Machine(machine.name, machine.memories, tuple(each for each in through if "fbm0->node0" not in each.name))
+    found = plan_on(machine, NEAR, "node1.sys", "<F, x, y>")
+    with engine_of(gpus, world, machine, request_bytes=4096) as engine:
+        assert engine.run(found).verified
+        engine.barrier()
+    kinds.append([str(hop.kind) for hop in found.every_hop])
+    return {"kinds": kinds}
+
+
+def absent(world: World) -> dict[str, object]:
+    """No GPU on any rank: the plan is refused on all ranks with one sentence, which names the rank."""
+    machine = only(machine_of(None, world.hosts, 1), NEAR, "node0.reg", "node1.reg", FAR, kinds=("Window",))
+    from isoviz.runtime.ranks.rank_engine import RankEngine
+
+    with RankEngine(machine, world.devices, world.transport) as engine:
+        error = engine.run_parts([Item(plan_on(machine))])[0].error
+        errors = cast("list[str]", engine.gather(str(error)))
+    return {"errors": errors}
+
+
+def main() -> None:
+    faulthandler.dump_traceback_later(100, exit=True)
+    what = sys.argv[1]
+    if what == "absent":
+        with World(limit=30) as world:
+            found, rank = absent(world), world.rank
+    else:
+        gpus = PlayedGpus(5, reachable=what == "aware")
+        with gpus.world(limit=30, takes_gpu_memory=True if what == "aware" else None) as world:
+            found, rank = (
+                {"locked": locked, "refused": refused, "unaware": unaware, "aware": aware}[what](gpus, world),
+                world.rank,
+            )
+        gpus.driver.fail = lambda name, number: None
+        gpus.calls_at_end()
+    if rank == 0:
+        print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

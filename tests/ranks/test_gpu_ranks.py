@@ -1,0 +1,71 @@
+"""Ranks with GPUs, which a driver of the tests plays in each rank. `tests/gpu` runs the same plans on real GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from mpi_jobs import is_open_mpi, needs_mpi, run_json
+
+pytestmark = needs_mpi
+HERE = Path(__file__).parent
+Report = Callable[[str, object], None]
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_random_plans_between_gpus_of_ranks(devices: int, full: bool, report: Report, tmp_path: Path) -> None:
+    """With one device, both ranks share it."""
+    cases = "200" if full else "12"
+    found = run_json(
+        2, str(HERE / "gpu_rank_runs.py"), f"gpus {devices}", cases, str(tmp_path), "played", str(devices), seconds=290
+    )
+    assert found["done"] == int(cases) and found["between"] >= found["done"] // 3
+    assert found["hops"] >= 3 * found["between"], "from a GPU to that of another rank is three hops or more"
+    assert {"GPURead", "GPUWrite"} < set(found["kinds"])
+    for call in ("page_lock", "page_unlock", "copy", "allocate_pinned", *(("copy_2d", "launch") if full else ())):
+        assert found["calls"].get(call), f"no {call}"
+    report("random plans of ranks with played GPUs, equal element by element", found["done"])
+    report("random plans from a played GPU to that of another rank", found["between"])
+
+
+def test_what_fails_on_one_gpu_ends_on_all_ranks(full: bool, report: Report) -> None:
+    found = run_json(2, str(HERE / "gpu_rank_faults.py"), "faults", "200" if full else "16", seconds=290)
+    outcomes = found["outcomes"]
+    for kind in ("no device memory: DeviceMemoryError", "call: DeviceError", "dead: DeviceError", "cancel: Cancelled"):
+        assert outcomes.get(kind), outcomes
+    for outcome, count in outcomes.items():
+        report(f"faults of played GPUs of ranks: {outcome}", count)
+    report("seconds until a fault on a played GPU has ended the transfer on both ranks, at most", round(found["longest"], 2))
+
+
+def test_registered_memory_is_locked_once_and_unlocked_while_it_is_mapped() -> None:
+    assert run_json(2, str(HERE / "gpu_rank_ways.py"), "locked")["locked"] >= 1
+
+
+def test_registered_memory_is_staged_where_it_cannot_be_locked() -> None:
+    assert run_json(2, str(HERE / "gpu_rank_ways.py"), "refused")["notes"]
+
+
+def test_messages_reach_no_gpu_memory_with_the_wheels() -> None:
+    found = run_json(2, str(HERE / "gpu_rank_ways.py"), "unaware")
+    name = "Open MPI v" if is_open_mpi() else "MPICH Version: "
+    assert found["said"].startswith(name) and found["said"].endswith("MPIX_Query_cuda_support() gave 0"), found
+
+
+def test_messages_between_gpus_where_the_library_takes_them() -> None:
+    assert run_json(2, str(HERE / "gpu_rank_ways.py"), "aware")["kinds"] == [
+        ["TwoSided"],
+        ["TwoSided"],
+        ["Memcpy", "TwoSided"],
+        ["TwoSided"],
+        ["TwoSided", "GPURead"],
+    ]
+
+
+def test_without_a_gpu_every_rank_says_so() -> None:
+    errors = run_json(2, str(HERE / "gpu_rank_ways.py"), "absent")["errors"]
+    for rank, error in enumerate(errors):
+        assert f"memory node{rank}.fbm0: this computer has no such device (FBM)" in error and f"; rank {rank}: CuPy" in error, (
+            errors
+        )
