@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 sys.path.append(str(Path(__file__).parents[1]))
+sys.path.append(str(Path(__file__).parents[1] / "run" / "cuda"))
 sys.path.append(str(Path(__file__).parents[1] / "run" / "gpu"))
 from fake_arrays import FakeArray, FakeKernels
 from fake_driver import FakeDriver

@@ -59,7 +59,7 @@ class GpuChannel(AsynchronousChannel):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Why layouts were converted without kernels, whether compiling kernels took long, and why registered memory was staged."""
+        """What was unusual: no kernels, kernels that took long to compile, registered memory that was staged."""
         missing, refusal = self._gpu.without_kernels, self._refusal
         what = "zero-copy channels use the copy engines" if self._lane.zero_copy else "layouts are converted without GPU kernels"
         found = [f"{self._gpu.name}: {what}: {missing}"] if missing else []

@@ -357,8 +357,7 @@ def make(plays: FakeDriver) -> types.ModuleType:
         stream = (cuda.Stream.current.get(threading.get_ident()) or [None])[-1]
         if stream is None:
             with plays._lock:  # `held` is not as well aligned as CuPy's memory
-                start = plays._place(size)
-                plays.blocks[start] = runtime.getDevice(), page_aligned(size)
+                start = plays._keep(page_aligned(size), runtime.getDevice())
             return FakeMemory(plays, start, size, DeviceBlock(start, size, 0, plays))
         try:
             block = plays.allocate(size, stream.ptr)
