@@ -6,6 +6,7 @@
 #   make test       BROWSER=0                         without the tests that need Chromium
 #   make test-full                                    every count, and every environment
 #   make bench                                        measured ratios against peers; ARGS="convert --size 1GiB" for one
+#   make gpu        WHEELS=folder OUT=folder          everything that needs a GPU (.ci/gpu_run.py says more)
 #   make lint       make format                       ruff, mypy and the floors alone; ruff's formatter
 #   make bundle                                       build the browser half again
 #   make constraints                                  resolve all dependencies again (needs the network)
@@ -14,7 +15,7 @@
 PYTHON ?= python3
 ARGS ?=
 
-COMMANDS = lab test test-full bench lint format bundle constraints clean
+COMMANDS = lab test test-full bench gpu lint format bundle constraints clean
 
 .PHONY: help $(COMMANDS)
 

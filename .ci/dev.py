@@ -21,6 +21,7 @@ import time
 from pathlib import Path
 
 from environment import CONSTRAINTS, MADE_BY, NEWEST, OLDEST, ROOT, Environment, SetupError, clean_environment, say
+from gpu_run import gpu, gpu_wheels
 from lanes import Counts, beside
 
 WIDGETS = ROOT / "widgets"
@@ -317,6 +318,8 @@ COMMANDS = {
     "browser-tests": browser_tests,
     "other-environments": other_environments,
     "bench": bench,
+    "gpu": gpu,
+    "gpu-wheels": gpu_wheels,
     "lint": lint,
     "format": format_code,
     "bundle": bundle,
