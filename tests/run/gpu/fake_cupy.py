@@ -17,11 +17,13 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import pytest
+from fake_arrays import FakeDlpack
 from fake_cupy_arrays import add_arrays
 from fake_driver import FakeDriver
 
+from isoviz.backends.cuda import cupy_driver, gpus
 from isoviz.backends.cuda.cuda_driver import DeviceBlock
-from isoviz.backends.cuda.cupy_driver import CupyDriver, loaded
+from isoviz.backends.cuda.cupy_driver import CupyDriver, Loaded
 from isoviz.backends.cuda.row_copies import Rows
 from isoviz.backends.pages import page_aligned
 from isoviz.errors import DeviceError, DeviceMemoryError
@@ -114,6 +116,19 @@ class FakeRuntime(types.ModuleType):
             raise CUDARuntimeError(704)
         with failing():
             self.plays.enable_peer(peerDevice)
+
+    def deviceGetPCIBusId(self, device: int) -> str:
+        with failing():
+            return self.plays.pci_address(device).upper()
+
+    def hostRegister(self, ptr: int, size: int, flags: int) -> None:
+        assert flags == 3, "for all devices, and mapped"
+        with failing():
+            self.plays.page_lock(ptr, size)
+
+    def hostUnregister(self, ptr: int) -> None:
+        with failing():
+            self.plays.page_unlock(ptr)
 
     def deviceSynchronize(self) -> None:
         with failing():
@@ -251,7 +266,8 @@ class FakeCudaDriver(types.ModuleType):
     ) -> None:
         self.require_context()
         assert extra == 0
-        places = (ctypes.c_void_p * 4).from_address(kernel_params)
+        count = len(self.plays.functions[f].program.parameters) if self.plays.executor else 4
+        places = (ctypes.c_void_p * count).from_address(kernel_params)
         values = [ctypes.c_int64.from_address(place or 0).value for place in places]
         grid, block = (grid_dim_x, grid_dim_y, grid_dim_z), (block_dim_x, block_dim_y, block_dim_z)
         with failing():
@@ -330,6 +346,9 @@ class FakePool:
     def free_all_blocks(self, stream: Any = None) -> None:
         pass
 
+    def set_limit(self, size: int) -> None:
+        self.plays.capacity = size or 1 << 30
+
 
 class FakePinnedPool(FakePool):
     """`cupy.cuda.PinnedMemoryPool`."""
@@ -350,8 +369,19 @@ def make(plays: FakeDriver) -> types.ModuleType:
     def get_elapsed_time(start_event: Any, end_event: Any) -> float:
         return runtime.eventElapsedTime(start_event.ptr, end_event.ptr)
 
-    def device(device: int) -> Any:
-        return types.SimpleNamespace(compute_capability=plays.architecture(device).removeprefix("sm_"))
+    class Device:
+        """`cupy.cuda.Device`."""
+
+        def __init__(self, device: int) -> None:
+            self.id = device
+            self.compute_capability = plays.architecture(device).removeprefix("sm_")
+
+        def __enter__(self) -> None:
+            self.before = runtime.getDevice()
+            runtime.setDevice(self.id)
+
+        def __exit__(self, *_: object) -> None:
+            runtime.setDevice(self.before)
 
     def alloc(size: int) -> FakeMemory:
         stream = (cuda.Stream.current.get(threading.get_ident()) or [None])[-1]
@@ -374,19 +404,25 @@ def make(plays: FakeDriver) -> types.ModuleType:
         weakref.finalize(room, plays.free_pinned, block).atexit = False
         return room
 
-    cuda.get_elapsed_time, cuda.Device, cuda.alloc, cuda.alloc_pinned_memory = (
-        get_elapsed_time,
-        device,
-        alloc,
-        alloc_pinned_memory,
-    )
+    cuda.get_elapsed_time, cuda.Device = get_elapsed_time, Device
+    cuda.alloc, cuda.alloc_pinned_memory = alloc, alloc_pinned_memory
     found: Any = types.ModuleType("cupy")
     found.__version__, found.cuda = "0 (fake)", cuda
     pool, pinned = FakePool(plays), FakePinnedPool(plays)
     found.get_default_memory_pool, found.get_default_pinned_memory_pool = lambda: pool, lambda: pinned
-    found.from_dlpack = plays.from_dlpack
+    found.from_dlpack = lambda given: plays.from_dlpack(given) if isinstance(given, FakeDlpack) else given.__dlpack__()
     add_arrays(found)
     return found  # type: ignore[no-any-return]
+
+
+def play(plays: FakeDriver, patch: pytest.MonkeyPatch) -> CupyDriver:
+    """Let this process find this CuPy, its GPUs, and the driver of isoviz over it."""
+    driver = install(patch, plays)
+    if plays.executor is not None:
+        patch.setattr(CupyDriver, "architecture", lambda self, device: plays.architecture(device))
+    patch.setattr(cupy_driver, "loaded", lambda: Loaded(driver, ""))
+    patch.setattr(gpus, "loaded", cupy_driver.loaded)
+    return driver
 
 
 def install(monkeypatch: pytest.MonkeyPatch, plays: FakeDriver) -> CupyDriver:
@@ -394,5 +430,4 @@ def install(monkeypatch: pytest.MonkeyPatch, plays: FakeDriver) -> CupyDriver:
     made: Any = make(plays)
     for name, module in (("cupy", made), ("cupy.cuda", made.cuda)):
         monkeypatch.setitem(sys.modules, name, module)
-    loaded.cache_clear()
     return CupyDriver()

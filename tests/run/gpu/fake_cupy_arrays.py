@@ -51,10 +51,15 @@ class FakeNdarray:
     def __len__(self) -> int:
         return len(self.numpy)
 
-    def __getitem__(self, part: slice) -> FakeNdarray:
-        assert isinstance(part, slice) and part.step is None and self.numpy.ndim == 1
-        begin, _, _ = part.indices(len(self))
-        return self._like(self.numpy[part], begin * self.dtype.itemsize)
+    def __getitem__(self, part: Any) -> FakeNdarray:
+        found = self.numpy[part]
+        return self._like(found, found.ctypes.data - self.numpy.ctypes.data)
+
+    def __dlpack__(self, **_: Any) -> FakeNdarray:
+        return self
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, self.data.plays.blocks[self.data.start][0]
 
     def _like(self, numpy: np.ndarray[Any, Any], offset: int = 0) -> FakeNdarray:
         return type(self)(numpy.shape, numpy.dtype, self.data + offset, numpy.strides)
@@ -91,6 +96,11 @@ def add_arrays(cupy: Any) -> None:
     def empty(shape: Any, dtype: Any = float) -> Ndarray:
         return Ndarray(shape, dtype)
 
+    def zeros(shape: Any, dtype: Any = float) -> Ndarray:
+        found = Ndarray(shape, dtype)
+        found.fill(0)
+        return found
+
     def asarray(a: Any) -> Ndarray:
         found = Ndarray(a.shape, a.dtype)
         found.set(a)
@@ -107,5 +117,5 @@ def add_arrays(cupy: Any) -> None:
     def array_equal(a1: Ndarray, a2: Ndarray) -> Any:
         return np.array(np.array_equal(a1.numpy, a2.numpy))
 
-    cupy.ndarray, cupy.empty, cupy.asarray = Ndarray, empty, asarray
+    cupy.ndarray, cupy.empty, cupy.zeros, cupy.asarray = Ndarray, empty, zeros, asarray
     cupy.ascontiguousarray, cupy.copyto, cupy.array_equal = ascontiguousarray, copyto, array_equal

@@ -53,6 +53,13 @@ class Work:
         self.is_over = False
 
 
+class Function(NamedTuple):
+    """A kernel of PTX, and its module."""
+
+    module: int
+    program: Program
+
+
 class FakeDriver:
     """`CudaDriver` for tests.
 
@@ -88,7 +95,7 @@ class FakeDriver:
         self.streams: dict[int, tuple[int, deque[Work]]] = {}
         self.events: dict[int, Work | None] = {}
         self.modules: dict[int, bytes] = {}
-        self.functions: dict[int, Program] = {}
+        self.functions: dict[int, Function] = {}
         self.loaded: Counter[str] = Counter()  # names of kernels
         self.blocks: dict[int, tuple[int, Bytes]] = {}  # first address → device, bytes
         self.pinned: dict[int, Bytes] = {}
@@ -313,16 +320,18 @@ class FakeDriver:
     def unload(self, module: int) -> None:
         self._called("unload")
         del self.modules[module]
-        self.functions.pop(module, None)
+        self.functions = {number: each for number, each in self.functions.items() if each.module != module}
 
     def function(self, module: int, name: str) -> int:
         with self._lock:
             self._called("function")
             self._require(module in self.modules, "a kernel of no module")
             self.loaded[name] += 1
-            if self.executor is not None:
-                self.functions[module] = programs(self.modules[module].decode())[name]
-            return module
+            if self.executor is None:
+                return module
+            number = self._new()
+            self.functions[number] = Function(module, programs(self.modules[module].decode())[name])
+            return number
 
     def launch(
         self,
@@ -344,7 +353,7 @@ class FakeDriver:
                 self._require(reached, f"a kernel of device {device} cannot reach device {owner}")
             if self.executor is not None:
                 assert block[1:] == grid[1:] == (1, 1) and not shared, "the executor takes one dimension"
-                program = self.functions[function]
+                program = self.functions[function].program
                 work = Work(
                     "kernel",
                     lambda: self._execute(program, source, destination, tuple(numbers), grid[0], block[0]),

@@ -24,8 +24,10 @@ def gpu_run(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_a_step_that_takes_too_long_is_ended_with_all_that_it_started(gpu_run: Any, tmp_path: Path) -> None:
-    program = "import subprocess, sys, threading; p = subprocess.Popen([sys.executable, '-c', 'input()'], stdin=subprocess.PIPE)"
-    program += "; print(p.pid, flush=True); threading.Event().wait()"
+    waits = "import threading; threading.Event().wait()"
+    program = (
+        f"import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', {waits!r}]); print(p.pid, flush=True); {waits}"
+    )
     step = gpu_run.Step("a step", [sys.executable, "-c", program], dict(os.environ), tmp_path, 1.5)
     found = step.wait()
     assert found["result"] == "took too long"

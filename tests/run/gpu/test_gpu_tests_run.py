@@ -1,0 +1,52 @@
+"""The tests of `tests/gpu` themselves, on GPUs that are played: none of their lines runs for the first time on a real device."""
+
+from __future__ import annotations
+
+import os
+import re
+import runpy
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fake_cupy import play
+from fake_driver import FakeDriver
+from ptx_executor import Executor
+
+TESTS = Path(__file__).parents[2]
+
+
+def test_they_pass_on_played_gpus(executor: Executor, full: bool, report: Callable[[str, object], None], tmp_path: Path) -> None:
+    """What needs a real device says so. The reduced run leaves out what takes long."""
+    variables = {**os.environ, "PYTHONPATH": str(Path(__file__).parent), "XDG_CACHE_HOME": str(tmp_path), "ISOVIZ_FULL": "0"}
+    chosen = [] if full else ["-k", "not threads and not in_flight and not random_transfers"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "play_gpu", "-p", "no:cacheprovider", "tests/gpu", *chosen],
+        cwd=TESTS.parent,
+        env=variables,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    reasons = re.findall(r"SKIPPED \[\d+\] [^ ]+ (.*)", done.stdout)
+    assert all("played by the driver of the tests" in reason or "PyTorch" in reason for reason in reasons), reasons
+    passed = int(re.findall(r"(\d+) passed", done.stdout)[-1])
+    assert passed >= 8
+    report("tests of real GPUs that pass on played ones", passed)
+
+
+@pytest.mark.full
+def test_what_compute_sanitizer_watches(
+    executor: Executor, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    plays = FakeDriver(4, executor=executor)
+    play(plays, monkeypatch)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    runpy.run_path(str(TESTS / "gpu" / "some_transfers.py"), run_name="__main__")
+    assert "48 transfers, every byte verified" in capsys.readouterr().out
+    assert not plays.violations, plays.violations
