@@ -69,3 +69,10 @@ def test_without_a_gpu_every_rank_says_so() -> None:
         assert f"memory node{rank}.fbm0: this computer has no such device (FBM)" in error and f"; rank {rank}: CuPy" in error, (
             errors
         )
+
+
+def test_the_benchmark_of_gpus_of_ranks(tmp_path: Path) -> None:
+    (row,) = run_json(2, str(HERE / "bench_gpu_ranks.py"), str(tmp_path))
+    assert row["beside"].endswith(" alone") and row["aim"] == 0.85 and row["figure"] > 0
+    assert row["what"] == "64 KiB, FBM → REG → REG* → FBM*, every byte verified"
+    assert set(row["ways"]) == {"whole", "FBM → REG alone", "REG → REG* alone", "REG* → FBM* alone"}

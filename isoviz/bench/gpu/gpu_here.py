@@ -113,7 +113,7 @@ class GpuHere:
         self.stream = cupy.cuda.Stream(non_blocking=True)
         self._marks = [self.runtime.eventCreateWithFlags(0) for _ in range(2)]
         self._busy: tuple[Any, Any] | None = None
-        self._until = math.inf
+        self._allowed = self._until = math.inf
 
     def devices(self) -> ThisComputer:
         """The devices of an engine that uses this GPU."""
@@ -151,7 +151,11 @@ class GpuHere:
 
     def allow(self, seconds: float) -> None:
         """Set the time that the next part may take."""
-        self._until = time.monotonic() + seconds
+        self._allowed, self._until = seconds, time.monotonic() + seconds
+
+    def allow_again(self) -> None:
+        """Begin the time of this part anew: what it did so far has a limit of its own."""
+        self.allow(self._allowed)
 
     @property
     def has_time(self) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+from isoviz.bench.gpu.gpu_report import left_out
 from isoviz.bench.result_rows import row
 from isoviz.errors import RunError
 from isoviz.layouts import FieldSpace, IndexSpace
@@ -39,7 +40,7 @@ def measured_machine(here: GpuHere) -> Machine:
     Raises:
         RunError: the probe found no GPU.
     """
-    machine = probe(here.folder, keep=False)
+    machine = probe(here.folder, gpus=[0], keep=False)
     if not any(memory.kind is MemoryKind.FBM and not memory.emulated for memory in machine.memories):
         raise RunError("the probe measured no channel of a GPU")
     return machine
@@ -48,6 +49,8 @@ def measured_machine(here: GpuHere) -> Machine:
 def gpu_predictions(here: GpuHere) -> Iterator[dict[str, Any]]:
     """One row for each transfer, then the median errors of the model and of trials just before the runs."""
     machine = measured_machine(here)
+    here.allow_again()
+    left = 0
     errors: dict[str, list[float]] = {"model": [], "trial": []}
     engine = Engine(machine, here.devices())
     with closing(engine):
@@ -55,6 +58,7 @@ def gpu_predictions(here: GpuHere) -> Iterator[dict[str, Any]]:
             for layout in ("<F, x>", "<x, F>"):
                 for nbytes in here.sizes.predictions:
                     if not here.has_time:
+                        left += 1
                         continue
                     space = IndexSpace(x=nbytes // PAIR.nbytes)
                     made = plan(Transfer.whole(space, PAIR, near.name, "<F, x>", far.name, layout), machine)
@@ -68,6 +72,8 @@ def gpu_predictions(here: GpuHere) -> Iterator[dict[str, Any]]:
                     found = row("predictions", what, seconds, "predicted after a trial", tried, predicted=made.seconds)
                     yield {**found, "path": [hop.channel for hop in made.hops]}
             here.tidy()
+    if left:
+        yield left_out("predictions", f"{left} transfers")
     for way, words in (("model", "by the model alone"), ("trial", "after a trial")):
         if errors[way]:
             error = statistics.median(errors[way])

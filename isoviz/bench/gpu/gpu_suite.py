@@ -21,6 +21,7 @@ from isoviz.bench.gpu.gpu_conversions import engine_conversions, gpu_conversions
 from isoviz.bench.gpu.gpu_here import FAKE, BenchedGpu, GpuHere, Sizes
 from isoviz.bench.gpu.gpu_predictions import gpu_predictions
 from isoviz.bench.gpu.gpu_report import GPU_COLUMNS, NOTES, GpuTable, completed, failed
+from isoviz.bench.gpu.gpus_of_ranks import gpus_of_ranks
 from isoviz.bench.gpu.host_links import host_links, small_transfers
 from isoviz.bench.gpu.structs_to_gpu import structs_to_gpu
 from isoviz.bench.gpu.urgent_on_gpu import urgent_on_gpu
@@ -67,14 +68,15 @@ class Part(NamedTuple):
 
 
 PARTS = (
-    Part("links", host_links, 0.15),
+    Part("links", host_links, 0.12),
     Part("small", small_transfers, 0.02),
-    Part("conversions", gpu_conversions, 0.3),
+    Part("conversions", gpu_conversions, 0.26),
     Part("structs", structs_to_gpu, 0.08),
     Part("files", files_to_gpu, 0.1),
     Part("urgent", urgent_on_gpu, 0.05),
     Part("engine", engine_conversions, 0.1),
-    Part("predictions", gpu_predictions, 0.2),
+    Part("predictions", gpu_predictions, 0.17),
+    Part("ranks", gpus_of_ranks, 0.1),
 )
 
 

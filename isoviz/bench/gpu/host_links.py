@@ -12,6 +12,7 @@ import numpy as np
 
 from isoviz.backends.host.copying import copy_all
 from isoviz.bench.gpu.gpu_here import ANY, FBM, SYS, ZCM, medians
+from isoviz.bench.gpu.gpu_report import left_out
 from isoviz.bench.result_rows import compared, row
 from isoviz.bench.table import seconds_of
 from isoviz.layouts import StridedCopy
@@ -35,7 +36,10 @@ def host_links(here: GpuHere) -> Iterator[dict[str, Any]]:
     for nbytes in here.sizes.links:
         for memory in (ZCM, SYS):
             for up in (True, False):
-                yield from _link(here, nbytes, memory, up)
+                if here.has_time:
+                    yield from _link(here, nbytes, memory, up)
+                else:
+                    yield left_out("links", f"{format_bytes(nbytes)}, {SHORT[memory]} {'→' if up else '←'} GPU")
         here.tidy()
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isoviz.bench.gpu.gpu_here import FBM, SYS, ZCM, medians
+from isoviz.bench.gpu.gpu_report import left_out
 from isoviz.bench.gpu.host_links import SHORT
 from isoviz.bench.result_rows import compared
 from isoviz.bench.table import seconds_of
@@ -31,6 +32,8 @@ def structs_to_gpu(here: GpuHere) -> Iterator[dict[str, Any]]:
             for up in (True, False):
                 if here.has_time:
                     yield from _structs(here, memory, fields, up)
+                else:
+                    yield left_out("structs", f"{fields} fields, {SHORT[memory]} {'→' if up else '←'} GPU")
         here.tidy()
 
 

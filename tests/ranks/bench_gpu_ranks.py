@@ -1,0 +1,35 @@
+"""Run under mpiexec: the part of `isoviz bench gpu` that two ranks carry out, on GPUs that are played. Rank 0 prints its rows.
+
+`bench_gpu_ranks.py FOLDER`
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import sys
+
+from rank_gpu_cases import PlayedGpus
+
+from isoviz.bench.gpu.gpus_of_ranks import between_gpus, machine_of_two
+from isoviz.bench.ranks.here import Here, Order
+from isoviz.runtime.ranks.rank_engine import RankEngine
+
+
+def main() -> None:
+    faulthandler.dump_traceback_later(100, exit=True)
+    gpus = PlayedGpus(5)
+    order = Order(1, 1 << 16, sys.argv[1], quick=True)
+    with gpus.world(limit=60, directory=sys.argv[1]) as world:
+        with RankEngine(machine_of_two(world.hosts), world.devices, world.transport, request_bytes=4096) as engine:
+            rank = Here(world, engine)
+            rows = between_gpus(rank, order)
+            engine.barrier()
+            world.thread.call(rank.comm.Free)
+        is_first = world.rank == 0
+    if is_first:
+        print(json.dumps(rows))
+
+
+if __name__ == "__main__":
+    main()
