@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from isoviz.backends.cuda.gpus import CHANNELS as GPU_CHANNELS
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.disk.disk_memory import DiskMemory, FileStore
 from isoviz.backends.disk.file_access import NewFile
@@ -241,31 +242,32 @@ def job_plan(machine: Machine, job: Job) -> Plan:
         space = IndexSpace(x=max(1, job.nbytes // fields.nbytes))
         source, destination = _LAYOUTS[job.shape]
         transfer = Transfer.whole(space, fields, ends[0], source, ends[1], destination)
-        return _on_channel(make_plan(transfer, machine, None, Options("direct")), channel)
+        return _on_channel(transfer, machine, channel)
     if job.shape == "sparse":
         fields = FieldSpace(a=f"V{job.run}", b=f"V{tuning.APART}")
         space = IndexSpace(x=max(1, job.nbytes // job.run))
         here = Instance(ends[0], space, fields, Layout("<F, x>"))
         there = Instance(ends[1], space, fields.subset(("a",)), Layout("<F, x>"))
         transfer = Transfer(here, there, field_names=("a",))
-        return _on_channel(make_plan(transfer, machine, None, Options("direct")), channel)
+        return _on_channel(transfer, machine, channel)
     elements = max(1, job.nbytes // job.run)
     rows = _FIELDS if job.shape != "transpose" else max(2, math.isqrt(elements))
     space = IndexSpace(x=job.run, y=rows, z=max(1, elements // rows))
     transfer = _transfer(space, *ends, *_LAYOUTS[job.shape])
-    return _on_channel(make_plan(transfer, machine, None, Options("direct")), channel)
+    return _on_channel(transfer, machine, channel)
 
 
 def _transfer(space: IndexSpace, source: str, destination: str, here: str, there: str) -> Transfer:
     return Transfer.whole(space, _BYTE, source, here, destination, there)
 
 
-def _on_channel(plan: Plan, channel: Channel) -> Plan:
-    """The plan of one hop, with another channel between the same ends."""
-    return plan.changed(hops=(plan.hops[0]._replace(channel=channel.name),))
+def _on_channel(transfer: Transfer, machine: Machine, channel: Channel) -> Plan:
+    """The plan of one hop over a channel, which may have others beside it."""
+    found = make_plan(transfer, machine, None, Options("direct"))
+    return found if found.hops[0].channel == channel.name else cost(transfer, machine, [channel.name])
 
 
-CONVERTING = (ChannelKind.MEMCPY, ChannelKind.GPU_READ, ChannelKind.GPU_WRITE, ChannelKind.GPU_COPY)
+CONVERTING = (ChannelKind.MEMCPY, *GPU_CHANNELS)
 """Kinds of channels between two memories that convert as well as within one."""
 
 

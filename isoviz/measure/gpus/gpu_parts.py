@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from isoviz.backends.cuda.gpus import CHANNELS
 from isoviz.errors import line
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, ThroughputFunction
 from isoviz.this_computer import GpuFacts
@@ -85,7 +86,7 @@ def with_remark(machine: Machine, missing: str) -> Machine:
     return replace(
         machine,
         channels=tuple(
-            replace(channel, provenance=f"{channel.provenance}, {said}") if channel.kind in _GPU_KINDS else channel
+            replace(channel, provenance=f"{channel.provenance}, {said}") if channel.kind in CHANNELS else channel
             for channel in machine.channels
         ),
     )
@@ -94,14 +95,11 @@ def with_remark(machine: Machine, missing: str) -> Machine:
 def role_of(machine: Machine, channel: Channel) -> Role:
     """The role of a channel."""
     ends = [machine.memory(end) for end in (channel.source, channel.destination)]
-    if channel.kind not in _GPU_KINDS:
+    if channel.kind not in CHANNELS:
         return channel.kind, tuple(end.name for end in ends if end.is_file_system), False
     # Pinned and pageable memory differ; GPUs differ by their models, which are their labels.
     said = tuple(end.label if end.kind is MemoryKind.FBM else str(end.kind) for end in ends)
     return channel.kind, said, channel.is_self_loop
-
-
-_GPU_KINDS = (ChannelKind.GPU_READ, ChannelKind.GPU_WRITE, ChannelKind.GPU_COPY)
 
 
 def _label(gpu: GpuFacts) -> str:
@@ -123,11 +121,17 @@ def _of_gpus(gpus: Sequence[str]) -> Iterator[Channel]:
         for host in (ZCM, SYS):
             yield _channel(ChannelKind.GPU_WRITE, host, gpu)
             yield _channel(ChannelKind.GPU_READ, gpu, host)
+        yield _channel(ChannelKind.ZERO_COPY_WRITE, ZCM, gpu)
+        yield _channel(ChannelKind.ZERO_COPY_READ, gpu, ZCM)
     for here in gpus:
         for there in gpus:
             yield _channel(ChannelKind.GPU_COPY, here, there)
 
 
+_BESIDE = (ChannelKind.ZERO_COPY_READ, ChannelKind.ZERO_COPY_WRITE)
+
+
 def _channel(kind: ChannelKind, source: str, destination: str) -> Channel:
     guess: ThroughputFunction = _GUESSES.get(kind, _GUESS)
-    return Channel("", kind, source, destination, guess)
+    name = f"{source}->{destination} {kind}" if kind in _BESIDE else ""  # the copy engines have the plain name
+    return Channel(name, kind, source, destination, guess)

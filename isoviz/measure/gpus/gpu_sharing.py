@@ -9,13 +9,13 @@
   that is much faster than those uses another link (NVLink), and is not compared.
 - *The memory of the host*: a copy of the processor beside the channels of a GPU.
 
-The channels of main memory use the same links as those of pinned memory.
+The channels of main memory, and the zero-copy ones of pinned memory, use the same resources as the copy engines of pinned memory.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from isoviz.machines import Channel, Machine
@@ -84,7 +84,8 @@ def _within(machine: Machine, gpu: str, pairs: GpuPairs) -> Iterator[shared.Foun
         peaks = {channel.name: channel.peak for channel in (copy, down, up)}
         memory = shared.memory_resource(f"{gpu}.memory", at_once, beside, peaks, copy.provenance)
         if memory is not None:
-            yield memory
+            resource, weights = memory
+            yield resource, _beside(machine, weights)
     both = pairs(machine, down, up, is_first)
     if both is not None:
         yield from _with_main_memory(machine, shared.link_resource(f"{gpu}.link", [both], down.provenance))
@@ -142,7 +143,8 @@ def _of_host(machine: Machine, gpus: Sequence[str], copies: Pair, pairs: GpuPair
                         continue
                     models[key] = shared.part_beside_copies(copies, pair)
                 if models[key] >= tuning.LEAST_PART:
-                    yield memory, {channel.name: shared.weight_of_part(memory, models[key], channel.peak)}
+                    weights = {channel.name: shared.weight_of_part(memory, models[key], channel.peak)}
+                    yield memory, _beside(machine, weights)
 
 
 def _between(machine: Machine, source: str, destination: str) -> Channel:
@@ -154,10 +156,16 @@ def _with_main_memory(machine: Machine, found: shared.Found | None) -> Iterator[
     if found is None:
         return
     resource, weights = found
+    yield resource, _beside(machine, weights, (ZCM, SYS))
+
+
+def _beside(machine: Machine, weights: Mapping[str, float], hosts: Sequence[str] = (ZCM,)) -> dict[str, float]:
+    """Weights of channels, also for those channels of a GPU beside them that have one of `hosts` in place of pinned memory."""
     more = dict(weights)
     for name, weight in weights.items():
         channel = machine.channel(name)
-        ends = [SYS if end == ZCM else end for end in (channel.source, channel.destination)]
-        for other in machine.between(*ends):
-            more.setdefault(other.name, weight)
-    yield resource, more
+        if ZCM in (channel.source, channel.destination):
+            for host in hosts:
+                ends = [host if end == ZCM else end for end in (channel.source, channel.destination)]
+                more.update({other.name: weight for other in machine.between(*ends) if other.name not in more})
+    return more

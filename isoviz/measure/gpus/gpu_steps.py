@@ -55,9 +55,9 @@ class GpuSteps(ChannelSteps):
         super().__init__(timer, room, effort, date, tell, clock)
         self.gpus, self.disks = tuple(gpus), tuple(disks)
         count, models = len(self.gpus), len({gpu.name for gpu in gpus})
-        likely = 5 * models + (count > 1)  # of each model: two channels with pinned memory, two with main memory, the copy
+        likely = 7 * models + (count > 1)  # of each model: four channels with pinned memory, two with main memory, the copy
         pairs = 8 * count + 3 * count * (count - 1)
-        self.steps = likely * self.steps_of_channel + 3 + 2 * len(disks) + 4 * count + count**2 + pairs + len(self._transfers())
+        self.steps = likely * self.steps_of_channel + 3 + 2 * len(disks) + 6 * count + count**2 + pairs + len(self._transfers())
         self._like: dict[str, _Likeness] = {}
 
     def measure(self, host: Machine, copies: Pair) -> Machine:

@@ -83,7 +83,7 @@ def test_a_probe_with_two_gpus(driver: FakeDriver, disk: Path, tmp_path: Path, m
     told: list[tuple[float, str]] = []
     machine = isoviz.probe(disk, progress=lambda p: told.append((p.done / p.steps, p.what)))
     assert [memory.name for memory in machine.memories] == [SYS, DSK, "node0.zcm", GPU, "node0.fbm1"]
-    assert len(machine.channels) == 3 + 3 + 2 + 2 * 4 + 4
+    assert len(machine.channels) == 3 + 3 + 2 + 2 * 6 + 4
     for channel in machine.channels:
         function = channel.throughput
         assert isinstance(function, Sampled) and function.ranges is not None and function.date is not None

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from measured_in_virtual_time import VirtualTimer
 
+from isoviz.backends.cuda.gpus import CHANNELS
 from isoviz.machines import Channel, ChannelKind, Constant, LatencyBandwidth, Machine, Memory, MemoryKind, Resource, Sampled
 from isoviz.machines.measurement import Pair
 from isoviz.measure.channel_steps import Effort
@@ -23,6 +24,7 @@ GPUS = tuple(GpuFacts(k, "Maker M1", "9.0", 1 << 34) for k in range(2))
 SYS, ZCM, DSK, A, B = "node0.sys", "node0.zcm", "node0.dsk", "node0.fbm0", "node0.fbm1"
 DOWN, UP = LatencyBandwidth(2e-8, 24e9), LatencyBandwidth(3e-8, 25e9)
 """Between pinned memory and a GPU."""
+ZERO_COPY = LatencyBandwidth(1e-9, 20e9)
 STAGED = LatencyBandwidth(4e-8, 8e9)
 """Between main memory and a GPU."""
 WITHIN, PEER = LatencyBandwidth(1e-9, 300e9), LatencyBandwidth(1e-9, 100e9)
@@ -88,6 +90,9 @@ def truth(
             uses += [("link", 1.0)] if link and kind is ChannelKind.GPU_WRITE else []
             uses += [(f"{gpu}.both", 1.0)] if both_ways else []
             uses += [(f"{gpu}.memory", 1.0)] if memory else []
+        elif kind in (ChannelKind.ZERO_COPY_WRITE, ChannelKind.ZERO_COPY_READ):
+            function = ZERO_COPY
+            uses += [("link", 1.0)] if link and kind is ChannelKind.ZERO_COPY_WRITE else []
         elif kind is ChannelKind.GPU_COPY:
             function = WITHIN if channel.is_self_loop else PEER
             uses += [(f"{channel.source}.memory", 2.0)] if memory and channel.is_self_loop else []
@@ -117,7 +122,8 @@ def test_the_memories_and_channels_of_gpus(found) -> None:
     assert machine.memory(A).label == "Maker M1, 16 GiB" and machine.memory(A).capacity == 1 << 34
     kinds = [str(channel.kind) for channel in machine.channels]
     assert {kind: kinds.count(kind) for kind in kinds} == {
-        "Memcpy": 4, "DiskRead": 2, "DiskWrite": 2, "GPUWrite": 4, "GPURead": 4, "GPUCopy": 4
+        "Memcpy": 4, "DiskRead": 2, "DiskWrite": 2, "GPUWrite": 4, "GPURead": 4, "ZeroCopyWrite": 2, "ZeroCopyRead": 2,
+        "GPUCopy": 4,
     }  # fmt: skip
 
 
@@ -125,8 +131,8 @@ def test_the_memories_and_channels_of_gpus(found) -> None:
 @pytest.mark.parametrize("ends", [(ZCM, A), (A, ZCM), (SYS, A), (B, SYS), (A, A), (A, B), (SYS, ZCM)])
 def test_finds_the_throughput_functions(found, ends: tuple[str, str], run: int) -> None:
     machine, _, _ = found
-    (mine,), (true,) = machine.between(*ends), truth().between(*ends)
-    assert mine.rate(run) == pytest.approx(true.rate(run), rel=0.12)
+    for mine, true in zip(machine.between(*ends), truth().between(*ends), strict=True):
+        assert mine.kind is true.kind and mine.rate(run) == pytest.approx(true.rate(run), rel=0.12)
 
 
 def test_equal_gpus_are_compared_and_others_are_measured(found) -> None:
@@ -135,7 +141,7 @@ def test_equal_gpus_are_compared_and_others_are_measured(found) -> None:
     assert machine.channel(f"{ZCM}->{A}").provenance == "measured 2026-01-01 on here"
     slower, steps, _ = probed(truth(slow_second=0.5))
     for ends in ((ZCM, B), (B, ZCM), (SYS, B)):
-        (channel,) = slower.between(*ends)
+        channel = slower.between(*ends)[0]
         assert channel.provenance == "measured 2026-01-01 on here" and channel.name in steps.samples
         assert channel.rate(2**24) == pytest.approx(truth(slow_second=0.5).channel(channel.name).rate(2**24), rel=0.1)
 
@@ -188,7 +194,8 @@ def test_finds_a_link_of_both_gpus() -> None:
     link = machine.resource(f"{A}.down")
     assert link.capacity == pytest.approx(30e9, rel=0.05)
     users = {channel.name for channel in machine.channels if f"{A}.down" in dict(channel.resources)}
-    assert users == {f"{host}->{gpu}" for host in (ZCM, SYS) for gpu in (A, B)}
+    zero_copy = {f"{ZCM}->{gpu} ZeroCopyWrite" for gpu in (A, B)}
+    assert users == {f"{host}->{gpu}" for host in (ZCM, SYS) for gpu in (A, B)} | zero_copy
     assert f"{A}.up" not in [resource.name for resource in machine.resources]
 
 
@@ -223,8 +230,7 @@ def test_once_time_is_over_the_first_gpu_is_measured_and_the_rest_says_so() -> N
 
 def test_ways_of_moving() -> None:
     machine = truth()
-    for ends in ((ZCM, A), (A, SYS), (A, B), (SYS, ZCM)):
-        (channel,) = machine.between(*ends)
+    for channel in (each for ends in ((ZCM, A), (A, SYS), (A, B), (SYS, ZCM)) for each in machine.between(*ends)):
         assert shapes(channel, 1) == shapes(channel, 4096) == ("gather", "scatter", "transpose")
         assert shapes(channel, MIB) == shapes(channel, 16 * MIB) == ("stream",)
     (copy,) = machine.between(A, A)
@@ -281,5 +287,5 @@ def test_pairs_that_never_worked_at_once_say_nothing() -> None:
 def test_a_constant_channel_of_a_file_can_be_a_role() -> None:
     machine = with_gpus(replace(host(), channels=(Channel("", ChannelKind.MEMCPY, SYS, SYS, Constant(1e9)),)), GPUS, "")
     assert {role_of(machine, channel)[0] for channel in machine.channels} == {
-        ChannelKind.MEMCPY, ChannelKind.GPU_READ, ChannelKind.GPU_WRITE, ChannelKind.GPU_COPY
+        ChannelKind.MEMCPY, *CHANNELS
     }  # fmt: skip
