@@ -39,6 +39,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--list", action="store_true", help="list the presets and their options")
     parser.add_argument("-o", "--output", metavar="OUT.json", help="write the machine to a file")
     parser.add_argument("--figure", metavar="OUT.svg", help="draw the throughput functions, measured ones with their spread")
+    parser.add_argument(
+        "--beside",
+        metavar="MACHINE",
+        help="compare its rates with those of another machine, a file or a preset: --preset laptop --beside local",
+    )
     parser.add_argument("--json", action="store_true", help="print the machine as one JSON object")
     parser.set_defaults(func=run)
 
@@ -51,10 +56,19 @@ def run(args: argparse.Namespace) -> int:
 
     if args.list:
         return _list(args)
+    if args.beside is not None and (args.output is not None or args.figure is not None):
+        raise InputError("machine: --beside prints a comparison; -o and --figure do not go with it")
     if not args.measure and (args.thorough or args.disk or args.no_gpus):
         raise InputError("machine: --thorough, --disk and --no-gpus belong to --measure")
     check_outputs(args.file, (args.output, args.figure))
     machine = _machine(args)
+    if args.beside is not None:
+        comparison = machines.rates_beside(machine, _named(args.beside))
+        if args.json:
+            print_json(comparison.to_json())
+        else:
+            print_text(comparison)
+        return 0
     if args.output is not None:
         machines.save(machine, args.output)
     if args.figure is not None:
@@ -101,6 +115,13 @@ def _machine(args: argparse.Namespace) -> Machine:
     if args.preset not in (None, "ranks" if "ranks" in options else "local") or set(options) - {"ranks"}:
         raise InputError("machine: --measure measures this computer, or --ranks on it; no other preset or option goes with it")
     return _measured(args)
+
+
+def _named(name: str) -> Machine:
+    """The preset of this name, else the machine of this file."""
+    from isoviz.machines import load, preset, presets
+
+    return preset(name) if name in presets() else load(name)
 
 
 def _measured(args: argparse.Namespace) -> Machine:

@@ -117,6 +117,7 @@ def _print_steps(simulator: Simulator, most: int) -> None:
 
 def _text(plan: Plan, trace: Trace, stored: Trace | None, args: argparse.Namespace) -> str:
     from isoviz.figures.traces.critical_path_table import critical_said
+    from isoviz.machines.memory import emulated_text
     from isoviz.units import format_rate, format_seconds
 
     several = f"{args.repeat:,} transfers at once, each " if args.repeat > 1 else ""
@@ -132,6 +133,7 @@ def _text(plan: Plan, trace: Trace, stored: Trace | None, args: argparse.Namespa
         lines.append(f"  {name.ljust(width)}  {format_seconds(seconds):>8}  {format_rate(rate):>10}{factor}")
     if stored is None:
         lines.append("  stored and forwarded: no room; its buffers hold everything")
+    lines += [f"  {said}"] if (said := emulated_text(plan.emulated)) else []
     lines.append("")
     width = max(len(use.channel) for use in trace.uses)
     lines += [
@@ -151,6 +153,7 @@ def _summary(plan: Plan, trace: Trace, stored: Trace | None, args: argparse.Name
         "machine": plan.machine_name,
         "transfers": args.repeat,
         "store_and_forward": bool(args.store_and_forward),
+        **({"emulated": list(plan.emulated)} if plan.emulated else {}),
         "bytes": plan.bytes,
         "chunk_bytes": plan.chunk_bytes,
         "chunks": plan.chunk_count,

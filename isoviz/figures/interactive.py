@@ -125,12 +125,13 @@ def throughput_figure(
     channels: Sequence[Channel],
     points: Sequence[OperatingPoint] = (),
     *,
+    remark: str = "",
     theme: Literal["light", "dark"] = "light",
     height: int = 340,
 ) -> figure:
     """Throughput functions as a Bokeh figure, log-log; hover reads them off, and discs mark the operating points of a plan.
 
-    Channels of one kind with the same function share a line.
+    Channels of one kind with the same function share a line. `remark` is added to the title.
     """
     models, make = _bokeh()
     found = curves(channels)
@@ -144,7 +145,7 @@ def throughput_figure(
         y_range=models.Range1d(box.low_rate, box.high_rate),
         tools="pan,wheel_zoom,box_zoom,reset,save",
         active_scroll=None,
-        title="Bytes per second over the length of contiguous runs",
+        title="Bytes per second over the length of contiguous runs" + (f" ({remark})" if remark else ""),
     )
     seen: dict[str, int] = {}
     lines, items = [], []

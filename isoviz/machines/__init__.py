@@ -21,6 +21,7 @@ from isoviz.machines.machine import Machine
 from isoviz.machines.machine_file import load, machine_from_json, machine_to_json, save
 from isoviz.machines.memory import Memory
 from isoviz.machines.presets import PresetInfo, PresetOption, preset, presets
+from isoviz.machines.rate_comparison import RateComparison, rates_beside
 from isoviz.machines.shortest_paths import shortest_path
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled, ShapedThroughput, ThroughputFunction, monotone
 from isoviz.machines.throughput import from_json as throughput_from_json
@@ -38,6 +39,7 @@ __all__ = [
     "OneTimeCost",
     "PresetInfo",
     "PresetOption",
+    "RateComparison",
     "Resource",
     "Sampled",
     "ShapedThroughput",
@@ -51,6 +53,7 @@ __all__ = [
     "monotone",
     "preset",
     "presets",
+    "rates_beside",
     "register_channel_kind",
     "register_memory_kind",
     "save",

@@ -148,6 +148,14 @@ class Machine:
         fingerprint.update(ascii(tuple(texts)).encode())
         return fingerprint.hexdigest()
 
+    def emulated(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The emulated memories among some, each once.
+
+        Raises:
+            MachineError: the machine has no such memory.
+        """
+        return tuple(name for name in dict.fromkeys(names) if self.memory(name).emulated)
+
     @property
     def nodes(self) -> tuple[int, ...]:
         """The numbers of the nodes, in ascending order."""

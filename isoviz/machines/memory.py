@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from isoviz import checks
@@ -13,6 +13,13 @@ _DEVICES: Mapping[DeviceForm, Callable[[str, str, object], str | int]] = {
     "directory": checks.directory,
     "text": checks.text,
 }
+
+
+def emulated_text(names: Sequence[str]) -> str:
+    """What plans, traces, reports and figures say about emulated memories; empty if there are none."""
+    if not names:
+        return ""
+    return f"emulated: {', '.join(names)} (main memory stands in; the figures are not measured on the hardware)"
 
 
 @dataclass(frozen=True)

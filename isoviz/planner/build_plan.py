@@ -40,9 +40,9 @@ def make_plan(problem: Problem, choice: Choice, clock: Clock, planner: str, note
         shares=words.shares,
         resources=words.resources,
     )
-    return Plan(
-        problem.transfer, problem.machine.name, problem.machine.digest, planner, (path,), (*notes, *unproved(problem, planner))
-    )
+    machine, found = problem.machine, (*notes, *unproved(problem, planner))
+    emulated = machine.emulated(path.memories)
+    return Plan(problem.transfer, machine.name, machine.digest, planner, (path,), found, emulated=emulated)
 
 
 def unproved(problem: Problem, planner: str) -> tuple[str, ...]:

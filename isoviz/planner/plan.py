@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import TransferError
 from isoviz.layouts import Layout
+from isoviz.machines.memory import emulated_text
 from isoviz.planner.shares import Share, check_shares, share_of, share_text
 from isoviz.planner.time.together import rates_together, seconds_together
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from isoviz.layouts import ChunkSequence, Linearization, StridedCopy, View
     from isoviz.planner.path_plan import Buffer, Hop, PathPlan
     from isoviz.planner.transfer import Transfer
@@ -24,7 +27,7 @@ class Plan:
 
     `paths` holds one or several paths. Each path moves its share of the data (`share`), and together they move every byte once.
     `gap` is the largest share by which T can lie above the optimum, apart from the thousandth that `chunk_size` accepts for
-    larger chunks; None if nothing is proved.
+    larger chunks; None if nothing is proved. `emulated` names the memories of its paths that are emulated.
 
     A plan with one path has the properties of that path: `plan.hops`, `plan.chunks`, `plan.order`. With several paths these raise
     TransferError; use `plan.paths` then.
@@ -40,6 +43,7 @@ class Plan:
     paths: tuple[PathPlan, ...]
     notes: tuple[str, ...] = ()
     gap: float | None = None
+    emulated: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         first = self.paths[0] if self.paths else None
@@ -253,26 +257,29 @@ class Plan:
             if many:
                 share = f"{share_text(self.transfer.space, self.share(number))}, {format_bytes(path.bytes)}"
                 lines.append(f"  path {number}: {share}; alone {format_seconds(path.seconds)}, {format_rate(path.throughput)}")
-            lines += _path_lines(path)
+            lines += _path_lines(path, self.emulated)
+        lines += [f"  {said}"] if (said := emulated_text(self.emulated)) else []
         lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)
 
 
-def _path_lines(path: PathPlan) -> list[str]:
+def _path_lines(path: PathPlan, emulated: Sequence[str]) -> list[str]:
     buffers = f"; buffers: {format_bytes(path.buffer_bytes)}, {path.slots} slot{'s'[: path.slots > 1]} each"
     lines = [f"  chunks: {path.chunk_count} of {format_bytes(path.chunk_bytes)}" + (buffers if path.buffers else "")]
-    rows = [("", "memory", "layout", "channel", "run", "shuffle", "rate"), *map(_row, path.hops, path.shuffles)]
+    marks = {name: f"{name} (emulated)" for name in emulated}
+    rows: list[tuple[str, ...]] = [("", "memory", "layout", "channel", "run", "shuffle", "rate")]
+    rows += [_row(hop, shuffle, marks) for hop, shuffle in zip(path.hops, path.shuffles, strict=True)]
     last = path.hops[-1]
-    rows.append(("", last.destination, Layout(last.destination_layout).pretty, "", "", "", ""))
+    rows.append(("", marks.get(last.destination, last.destination), Layout(last.destination_layout).pretty, "", "", "", ""))
     widths = [max(len(row[column]) for row in rows) for column in range(7)]
     lines += ["  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     return lines
 
 
-def _row(hop: Hop, shuffle: int) -> tuple[str, ...]:
+def _row(hop: Hop, shuffle: int, marks: Mapping[str, str]) -> tuple[str, ...]:
     return (
         f"{hop.index}",
-        hop.source,
+        marks.get(hop.source, hop.source),
         Layout(hop.source_layout).pretty,
         hop.kind,
         format_bytes(hop.request_bytes),

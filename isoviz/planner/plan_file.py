@@ -110,6 +110,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "paths": paths,
         "notes": list(plan.notes),
         "gap": plan.gap,
+        **({"emulated": list(plan.emulated)} if plan.emulated else {}),
         "transfer": transfer_to_json(plan.transfer),
     }
 
@@ -155,7 +156,7 @@ def plan_from_json(data: Mapping[str, Any]) -> Plan:
 
 def _plan(root: Node) -> Plan:
     version = root.choice("format", (FORMAT, *OLD_FORMATS))
-    parts = root.members((*_PLAN, *(("paths",) if version == FORMAT else _DECIDED)), ("notes", "gap"), others=True)
+    parts = root.members((*_PLAN, *(("paths",) if version == FORMAT else _DECIDED)), ("notes", "gap", "emulated"), others=True)
     machine = parts["machine"].members(("name", "digest"))
     planner = parts["planner"].text()
     if planner != BY_HAND:
@@ -177,6 +178,7 @@ def _plan(root: Node) -> Plan:
         tuple(paths),
         tuple(str(note) for note in _list(parts, "notes")),
         parts["gap"].number() if "gap" in parts and parts["gap"].value is not None else None,
+        tuple(name.text() for name in parts["emulated"].items()) if "emulated" in parts else (),
     )
 
 

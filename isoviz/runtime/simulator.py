@@ -77,6 +77,7 @@ class _Job:
     ended: float | None = None
     outcome: str = "done"
     reason: str = ""
+    emulated: tuple[str, ...] = ()
 
 
 class _Server:
@@ -170,7 +171,9 @@ class Simulator:
         moved = tuple([each for path in plan.paths for each in path.moved])
         full = max([path.chunk_payload for path in plan.paths])
         shares = [(path.bytes, path.chunk_payload) for path in plan.paths] if len(plan.paths) > 1 else ()
-        return self.submit_work(work, times, plan.bytes, full, at=at, setup=plan.setup, label=label, moved=moved, shares=shares)
+        found = self.submit_work(work, times, plan.bytes, full, at=at, setup=plan.setup, label=label, moved=moved, shares=shares)
+        self._jobs[found].emulated = plan.emulated
+        return found
 
     def submit_work(
         self,
@@ -288,6 +291,7 @@ class Simulator:
                 job.outcome if job.ended is not None else "running",
                 job.reason,
                 job.shares,
+                job.emulated,
             )
             for job in self._jobs
             if job.submitted <= self.now

@@ -27,14 +27,14 @@ class Measured:
         return self.measured / self.predicted if self.measured is not None and self.predicted > 0 else None
 
 
-def bars_svg(rows: Sequence[Measured], *, title: str, width: float = 760, theme: ThemeName = "auto") -> str:
-    """Horizontal bars from zero on one linear scale; values stand at their ends, the ratio at the right."""
+def bars_svg(rows: Sequence[Measured], *, title: str, width: float = 760, remark: str = "", theme: ThemeName = "auto") -> str:
+    """Horizontal bars from zero on one linear scale; values stand at their ends, the ratio at the right. `remark` is below."""
     said = "; ".join(
         f"{row.label}: predicted {format_rate(row.predicted)}, "
         + (f"measured {format_rate(row.measured)}" if row.measured is not None else "not measured")
         for row in rows
     )
-    drawing = Drawing(title, said, theme)
+    drawing = Drawing(title, said, theme, remark=remark)
     top = max([row.predicted for row in rows] + [row.measured or 0.0 for row in rows], default=0.0)
     left = MARGIN + _LABEL
     room = width - left - MARGIN - 150

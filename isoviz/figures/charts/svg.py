@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from isoviz.figures.charts import theme as themes
-from isoviz.figures.charts.theme import MONO, SANS, ThemeName
+from isoviz.figures.charts.theme import MARGIN, MONO, SANS, ThemeName
 from isoviz.forks import Lock
 
 # Stands for the id of the picture until the picture is complete. `escape` removes it from all text that comes from outside.
@@ -79,11 +79,15 @@ def wrap(text: str, width: float, size: float, *, mono: bool = False) -> list[st
 
 
 class Drawing:
-    """An SVG under construction. Coordinates are CSS pixels at natural size; colours are tokens of the theme or `#rrggbb`."""
+    """An SVG under construction. Coordinates are CSS pixels at natural size; colours are tokens of the theme or `#rrggbb`.
 
-    def __init__(self, title: str, description: str, theme: ThemeName = "auto") -> None:
+    `remark` is a sentence below the picture, such as which memories are emulated.
+    """
+
+    def __init__(self, title: str, description: str, theme: ThemeName = "auto", *, remark: str = "") -> None:
         self.title = title
-        self.description = description
+        self.description = f"{description} {remark}".strip()
+        self._remark = remark
         self.theme: ThemeName = theme
         self._parts: list[str] = []
         self._defs: list[str] = []
@@ -200,6 +204,10 @@ class Drawing:
     def render(self, width: float, height: float) -> str:
         """The complete SVG on its own background, `width` × `height` pixels; it shrinks with its container as long as it is
         legible."""
+        for line in wrap(self._remark, width - 2 * MARGIN, 12):
+            height += 18
+            self.text(MARGIN, height - 6, line, size=12, fill="muted")
+        height += 6 if self._remark else 0
         background = f"<rect{self.attributes(width=width, height=height, rx=6, fill='paper')}/>"
         sheet = ""
         if self._paint:

@@ -11,6 +11,7 @@ from isoviz.figures.machines.measured_throughput import measured_throughput_svg
 from isoviz.figures.machines.path_picture import path_svg
 from isoviz.figures.machines.throughput_plot import throughput_svg
 from isoviz.machines import Channel, Machine
+from isoviz.machines.memory import emulated_text
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 _OPEN = 16
@@ -34,7 +35,8 @@ def _throughput(machine: Machine, theme: ThemeName) -> str:
     """The throughput functions, with their samples if they were measured."""
     if machine.measurement is not None:
         return measured_throughput_svg(machine, theme=theme)
-    return throughput_svg(machine.channels, theme=theme)
+    remark = emulated_text(machine.emulated(memory.name for memory in machine.memories))
+    return throughput_svg(machine.channels, remark=remark, theme=theme)
 
 
 def _measurement(machine: Machine) -> list[str]:

@@ -10,6 +10,7 @@ from isoviz.figures.charts.theme import MARGIN, ThemeName
 from isoviz.figures.machines.curves import Bounds, Curve, bounds, curves, kind_token
 from isoviz.figures.machines.throughput_plot import Frame, clipped, grid, place
 from isoviz.machines import Channel, Machine, Sampled
+from isoviz.machines.memory import emulated_text
 from isoviz.units import format_bytes, format_rate, format_seconds, format_share
 
 _LEFT, _BOTTOM, _LEGEND = 74.0, 44.0, 312.0
@@ -51,7 +52,8 @@ def measured_throughput_svg(machine: Machine, *, width: float = 860, height: flo
     uses. Channels without a measurement are lines only.
     """
     found = curves(machine.channels)
-    drawing = Drawing("Measured throughput functions", _description(machine, found), theme)
+    remark = emulated_text(machine.emulated(memory.name for memory in machine.memories))
+    drawing = Drawing("Measured throughput functions", _description(machine, found), theme, remark=remark)
     if not found:
         drawing.text(MARGIN, 34, "No channels: nothing was measured.", size=13, fill="muted")
         return drawing.render(width, 54)

@@ -22,15 +22,16 @@ def throughput_svg(
     *,
     width: float = 760,
     height: float = 320,
+    remark: str = "",
     theme: ThemeName = "auto",
 ) -> str:
     """The throughput of each channel over the length of runs: bytes per second over bytes, both logarithmic.
 
     Channels of one kind with the same function share a line; lines of one kind differ in their dashes. `points` mark the
-    operating points of the hops of a plan.
+    operating points of the hops of a plan. `remark` is a sentence below.
     """
     found = curves(channels)
-    drawing = Drawing("Throughput functions", _description(found, points), theme)
+    drawing = Drawing("Throughput functions", _description(found, points), theme, remark=remark)
     if not found:
         drawing.text(MARGIN, 34, "No channels: nothing to draw.", size=13, fill="muted")
         return drawing.render(width, 54)

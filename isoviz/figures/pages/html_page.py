@@ -46,7 +46,7 @@ def plan_sections(
         MachineError: the plan was made for a machine with other memories or channels.
     """
     title = plan_title(plan)
-    source_plot, destination_plot, both = ends(plan.transfer)
+    source_plot, destination_plot, both = ends(plan.transfer, emulated=plan.emulated)
     sections = [
         f"<header><h1>{escape(title)}</h1>{plan_facts(plan)}</header>",
     ]

@@ -52,6 +52,7 @@ def block_region_svg(
     marks: Sequence[Mark] = (),
     width: float = 860,
     height: float = 440,
+    remark: str = "",
     theme: ThemeName = "auto",
 ) -> str:
     """The region of block sizes that sustain the throughput of a plan, with the plan's own sizes, both axes logarithmic.
@@ -60,7 +61,7 @@ def block_region_svg(
     `marks` are further points.
     """
     title = f"Block sizes that sustain {format_rate(region.throughput)}"
-    drawing = Drawing(title, _description(region, marks), theme)
+    drawing = Drawing(title, _description(region, marks), theme, remark=remark)
     axes = _axes(region, program, marks, width, height)
     edges = _edges(region, program) if program is not None else []
     _grid(drawing, axes, region, program)

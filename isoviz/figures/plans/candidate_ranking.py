@@ -21,7 +21,7 @@ APART = 10.0
 
 
 def candidate_ranking_svg(
-    candidates: Sequence[Rejected], *, most: int = 12, width: float = 1000, theme: ThemeName = "auto"
+    candidates: Sequence[Rejected], *, most: int = 12, width: float = 1000, remark: str = "", theme: ThemeName = "auto"
 ) -> str:
     """A bar for each candidate, at most `most` of them. The chosen one has the colour of paths.
 
@@ -29,7 +29,7 @@ def candidate_ranking_svg(
     candidate with only a bound has a dashed outline.
     """
     shown = candidates[: max(1, most)]
-    drawing = Drawing("Candidate paths by predicted time", _description(shown, len(candidates)), theme)
+    drawing = Drawing("Candidate paths by predicted time", _description(shown, len(candidates)), theme, remark=remark)
     if not shown:
         drawing.text(MARGIN, 34, "No candidates.", size=13, fill="muted")
         return drawing.render(width, 54)

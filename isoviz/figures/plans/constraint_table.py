@@ -27,6 +27,7 @@ _CAPTION = (
 def constraint_table_html(explanation: Explanation) -> str:
     """A row for each memory of the path and for each limit of the whole path. Rows with a binding constraint are highlighted."""
     stages, states = explanation.stages, explanation.solution.rows
+    marks = {name: f"{name} (emulated)" for name in explanation.plan.emulated}
     rows: list[Sequence[object]] = []
     marked = []
     for k, stage in enumerate(hop_stages(explanation)):
@@ -36,7 +37,7 @@ def constraint_table_html(explanation: Explanation) -> str:
             marked.append(len(rows))
         rows.append(
             (
-                Markup(f"m<sub>{k}</sub>&#160;{cell(stage.memory)}"),
+                Markup(f"m<sub>{k}</sub>&#160;{cell(marks.get(stage.memory, stage.memory))}"),
                 _layout(stage.layout),
                 Markup(f"{_light(symbols(stage, stages[k + 1]))}<br>{_quiet(format_bytes(stage.run_bytes))}"),
                 Markup(_light(format_bytes(stage.shuffle_bytes)) if inside else _quiet("an end")),
@@ -46,7 +47,8 @@ def constraint_table_html(explanation: Explanation) -> str:
             )
         )
     last = len(stages) - 1
-    rows.append((Markup(f"m<sub>{last}</sub>&#160;{cell(stages[-1].memory)}"), _layout(stages[-1].layout), *[""] * 5))
+    memory = marks.get(stages[-1].memory, stages[-1].memory)
+    rows.append((Markup(f"m<sub>{last}</sub>&#160;{cell(memory)}"), _layout(stages[-1].layout), *[""] * 5))
     for state in states:
         if state.hop is None:
             if state.binding:

@@ -11,6 +11,7 @@ from isoviz.figures.plans.constraint_table import constraint_table_html
 from isoviz.figures.plans.plan_html import plan_facts, plan_throughput_svg, plan_title
 from isoviz.figures.plans.sweep_figure import NAMES, sweep_svg, ways
 from isoviz.machines import ChannelKind
+from isoviz.machines.memory import emulated_text
 from isoviz.planner.explanation.explanation_text import explanation_text
 from isoviz.planner.explanation.explanation_words import (
     agreement,
@@ -78,7 +79,8 @@ def _blocks(explanation: Explanation, theme: ThemeName, marks: Sequence[Mark]) -
     said = items(sizes_said(explanation))
     if explanation.region is None:
         return said
-    return block_region_svg(explanation.region, explanation.program, marks=marks, theme=theme) + said
+    remark = emulated_text(explanation.plan.emulated)
+    return block_region_svg(explanation.region, explanation.program, marks=marks, remark=remark, theme=theme) + said
 
 
 def _time(explanation: Explanation) -> str:
@@ -136,9 +138,14 @@ def _candidates(explanation: Explanation, theme: ThemeName) -> str:
     )
     return (
         paragraph(ranking_said(explanation))
-        + candidate_ranking_svg(candidates, most=MOST, theme=theme)
+        + candidate_ranking_svg(candidates, most=MOST, remark=_emulated(explanation), theme=theme)
         + folded(f"All {len(rows):,} as a table" if len(rows) > 1 else "As a table", every)
     )
+
+
+def _emulated(explanation: Explanation) -> str:
+    """The emulated memories of all candidates, in words."""
+    return emulated_text(explanation.machine.emulated(name for each in explanation.candidates for name in each.memories))
 
 
 def sweep_html(sweep: Sweep, *, theme: ThemeName = "auto") -> str:
@@ -160,6 +167,7 @@ def sweep_html(sweep: Sweep, *, theme: ThemeName = "auto") -> str:
     return representation(
         "sweep",
         heading(f"Predicted time over {name}"),
+        paragraph(emulated_text(sweep.emulated)) if sweep.emulated else "",
         sweep_svg(sweep, theme=theme),
         folded("As a table", points),
     )

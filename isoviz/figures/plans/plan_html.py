@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Sequence
 from itertools import pairwise
 
 from isoviz.errors import InputError
@@ -30,6 +30,7 @@ from isoviz.figures.machines.path_picture import path_svg
 from isoviz.figures.machines.throughput_plot import throughput_svg
 from isoviz.layouts import Layout, compare
 from isoviz.machines import ChannelKind, Machine
+from isoviz.machines.memory import emulated_text
 from isoviz.planner import Instance, PathPlan, Plan, Transfer
 from isoviz.planner.shares import share_text
 from isoviz.planner.time.spread import range_text
@@ -42,20 +43,22 @@ def transfer_html(transfer: Transfer, *, theme: ThemeName = "auto") -> str:
     return representation("transfer", heading("Transfer"), _transfer_facts(transfer), *ends(transfer, theme=theme))
 
 
-def ends(transfer: Transfer, *, theme: ThemeName = "auto") -> tuple[str, str, str]:
-    """The linearization plots of source and destination, and a table of both."""
+def ends(transfer: Transfer, *, emulated: Collection[str] = (), theme: ThemeName = "auto") -> tuple[str, str, str]:
+    """The linearization plots of source and destination, and a table of both. `emulated` memories are marked."""
+    marks = {name: f"{name} (emulated)" for name in emulated}
     source, destination = transfer.source, transfer.destination
     axes = default_axes(source.linearization, destination.linearization)
     if any(dim not in destination.space for dim in axes):
         axes = ()
     pictures = [
-        linearization_svg(instance.linearization, axes=axes or None, heading=f"{name}: {instance.memory}", theme=theme)
+        linearization_svg(instance.linearization, axes=axes or None, heading=f"{name}: {memory}", theme=theme)
         for name, instance in (("Source", source), ("Destination", destination))
+        for memory in (marks.get(instance.memory, instance.memory),)
     ]
     rows = [
         (
             name,
-            each.memory,
+            marks.get(each.memory, each.memory),
             code(each.layout.pretty),
             f"({each.space})",
             f"({each.fields})",
@@ -101,7 +104,7 @@ def report_parts(report: Report, machine: Machine | None = None, *, theme: Theme
     ]
     return (
         facts(key),
-        bars_svg(rows, title="Predicted against measured", theme=theme),
+        bars_svg(rows, title="Predicted against measured", remark=emulated_text(plan.emulated), theme=theme),
         table(
             "Predicted against measured; a hop's rate counts only the time in which it was at work",
             ("", "", "predicted", "measured", "measured / predicted"),
@@ -162,6 +165,8 @@ def plan_facts(plan: Plan) -> str:
     ]
     if len(plan.paths) > 1:
         key.insert(1, ("paths", len(plan.paths)))
+    if plan.emulated:
+        key.append(("emulated", ", ".join(plan.emulated)))
     if plan.buffers:
         slots = " or ".join(str(count) for count in sorted({path.slots for path in plan.paths}))
         key.append(("buffers", f"{format_bytes(plan.buffer_bytes)}, {slots} slot{'' if slots == '1' else 's'} each"))
@@ -176,7 +181,7 @@ def hop_table(plan: Plan) -> str:
     for number, path in enumerate(plan.paths):
         limits = slowest(path.hops) if len(path.hops) > 1 else ()
         marked += [len(rows) + at for at, hop in enumerate(path.hops) if hop.index in limits]
-        rows += _hop_rows(path, limits, f"{number}." if len(plan.paths) > 1 else "")
+        rows += _hop_rows(path, limits, f"{number}." if len(plan.paths) > 1 else "", plan.emulated)
     return table(
         "Hops in order. Run: contiguous bytes of a request, from the common prefix of both layouts; "
         "shuffle size: bytes before the common suffix, which must be held to convert",
@@ -187,7 +192,8 @@ def hop_table(plan: Plan) -> str:
     )
 
 
-def _hop_rows(path: PathPlan, limiting: Container[int], path_number: str) -> list[Sequence[object]]:
+def _hop_rows(path: PathPlan, limiting: Container[int], path_number: str, emulated: Collection[str]) -> list[Sequence[object]]:
+    marks = {name: f"{name} (emulated)" for name in emulated}
     rows: list[Sequence[object]] = []
     for hop, ends in zip(path.hops, pairwise(path.orders), strict=True):
         here, there = Layout(hop.source_layout), Layout(hop.destination_layout)
@@ -196,7 +202,7 @@ def _hop_rows(path: PathPlan, limiting: Container[int], path_number: str) -> lis
         rows.append(
             (
                 f"{path_number}{hop.index}",
-                Markup(f"{cell(hop.source)}<br>→&#160;{cell(hop.destination)}"),
+                Markup("<br>→&#160;".join(cell(marks.get(end, end)) for end in (hop.source, hop.destination))),
                 hop.kind,
                 Markup("".join(map(cell, both))),
                 Markup(f"{cell(format_bytes(hop.request_bytes))}<br>{cell(code(prefix))}"),
@@ -260,12 +266,14 @@ def _shares(plan: Plan, number: int, path: PathPlan) -> list[str]:
 
 def plan_throughput_svg(machine: Machine, plan: Plan, *, theme: ThemeName = "auto") -> str:
     """The throughput functions of a plan's channels, with the operating point of each hop."""
-    return throughput_svg(channels_of(machine, plan), operating_points(plan), theme=theme)
+    remark = emulated_text(plan.emulated)
+    return throughput_svg(channels_of(machine, plan), operating_points(plan), remark=remark, theme=theme)
 
 
 def cards_svg(plan: Plan, *, width: float = 860, theme: ThemeName = "auto") -> str:
     """The hops of a plan as cards only, without the machine."""
-    drawing = Drawing(plan_title(plan), "; ".join(" → ".join(path.memories) for path in plan.paths), theme)
+    said = "; ".join(" → ".join(path.memories) for path in plan.paths)
+    drawing = Drawing(plan_title(plan), said, theme, remark=emulated_text(plan.emulated))
     bottom = 0.0
     for path in plan.paths:
         bottom = draw_cards(drawing, path.hops, MARGIN, bottom + MARGIN, width - 2 * MARGIN)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from isoviz.figures.charts.svg import Drawing, shorten, text_width
 from isoviz.figures.charts.theme import DIMENSION_COLOURS, MARGIN, ThemeName
+from isoviz.machines.memory import emulated_text
 from isoviz.planner.explanation.explanation_words import path_text
 from isoviz.units import format_bytes, format_seconds
 
@@ -38,7 +39,7 @@ def sweep_svg(sweep: Sweep, *, width: float = 860, height: float = 360, theme: T
     Each path has a colour, a dash pattern and a letter.
     """
     name = NAMES.get(sweep.parameter, sweep.parameter)
-    drawing = Drawing(f"Predicted time over {name}", _description(sweep), theme)
+    drawing = Drawing(f"Predicted time over {name}", _description(sweep), theme, remark=emulated_text(sweep.emulated))
     if not sweep.points:
         drawing.text(MARGIN, 34, "No value has a plan: nothing to draw.", size=13, fill="muted")
         return drawing.render(width, 54)

@@ -10,6 +10,7 @@ from isoviz.figures.charts.svg import Drawing, shorten
 from isoviz.figures.charts.theme import MARGIN
 from isoviz.figures.charts.time_axis import LABEL_WIDTH, TimeAxis, outline, sampled
 from isoviz.figures.traces.timeline import AXIS
+from isoviz.machines.memory import emulated_text
 from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def _summed(changes: dict[float, float]) -> Steps:
 def buffer_fill_svg(trace: Trace, *, width: float = 1040, theme: ThemeName = "auto") -> str:
     """Slots in use of each buffer over time, in front of the slots held by its transfers."""
     rows = fills(trace)
-    drawing = Drawing("How full the buffers were", _description(rows), theme)
+    drawing = Drawing("How full the buffers were", _description(rows), theme, remark=emulated_text(trace.emulated))
     if not rows:
         text = (
             "No buffer lies between the hops: nothing to draw."

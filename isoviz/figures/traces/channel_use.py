@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from isoviz.figures.charts.svg import Drawing, shorten
 from isoviz.figures.charts.theme import MARGIN
 from isoviz.figures.charts.time_axis import LABEL_WIDTH
+from isoviz.machines.memory import emulated_text
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ def channel_use_svg(trace: Trace, *, width: float = 1040, theme: ThemeName = "au
     """A bar for each channel: its busy and its idle share of the run. Above them: the number of channels at work over time."""
     uses = trace.uses
     said = overlap_said(trace)
-    drawing = Drawing("Busy and idle channels", " ".join([said, *(_said(use.channel, use.share) for use in uses)]), theme)
+    words = " ".join([said, *(_said(use.channel, use.share) for use in uses)])
+    drawing = Drawing("Busy and idle channels", words, theme, remark=emulated_text(trace.emulated))
     if not uses:
         drawing.text(MARGIN, 34, "No transfer was submitted: nothing to draw.", size=13, fill="muted")
         return drawing.render(width, 54)

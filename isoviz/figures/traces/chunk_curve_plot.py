@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from isoviz.figures.charts.svg import Drawing, text_width
 from isoviz.figures.charts.theme import MARGIN
+from isoviz.machines.memory import emulated_text
 from isoviz.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ _TALLEST = 300.0
 
 def chunk_curve_svg(curve: ChunkCurve, *, width: float = 860, height: float = 360, theme: ThemeName = "auto") -> str:
     """Predicted seconds over chunk bytes, both logarithmic, pipelined and stored and forwarded. Minimum and choice are marked."""
-    drawing = Drawing("Predicted time over the chunk size", _description(curve), theme)
+    drawing = Drawing("Predicted time over the chunk size", _description(curve), theme, remark=emulated_text(curve.plan.emulated))
     plot = _Plot(curve, (MARGIN + _LEFT, MARGIN + 20, width - 2 * MARGIN - _LEFT - 20, height - 2 * MARGIN - _BOTTOM - 20))
     plot.grid(drawing)
     plot.limit(drawing, curve.limit)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from isoviz.figures.charts.svg import Drawing, shorten, text_width
 from isoviz.figures.charts.theme import MARGIN
 from isoviz.figures.charts.time_axis import LABEL_WIDTH
+from isoviz.machines.memory import emulated_text
 from isoviz.runtime.trace.critical_path import critical_path
 from isoviz.units import format_seconds
 
@@ -95,7 +96,7 @@ def critical_parts(trace: Trace) -> Critical:
 def critical_path_svg(trace: Trace, *, width: float = 1040, theme: ThemeName = "auto") -> str:
     """A bar for each channel: its seconds on the critical path, by what its requests had waited for."""
     found = critical_parts(trace)
-    drawing = Drawing("The critical path", critical_said(trace), theme)
+    drawing = Drawing("The critical path", critical_said(trace), theme, remark=emulated_text(trace.emulated))
     if not found.parts:
         drawing.text(MARGIN, 34, "Nothing was moved: there is no critical path.", size=13, fill="muted")
         return drawing.render(width, 54)

@@ -9,6 +9,7 @@ from isoviz.figures.charts.svg import Drawing, shorten, text_width
 from isoviz.figures.charts.theme import MARGIN
 from isoviz.figures.charts.time_axis import LABEL_WIDTH, TimeAxis, outline, sampled
 from isoviz.figures.traces.timeline_bars import COLOURS, Bar, Lane, lanes, token, waiting_steps
+from isoviz.machines.memory import emulated_text
 from isoviz.runtime.trace.critical_path import critical_path
 from isoviz.units import format_bytes, format_rate, format_seconds
 
@@ -61,7 +62,9 @@ def compare_svg(
 
 
 def _draw(panels: Sequence[tuple[Trace, str]], critical: bool, width: float, theme: ThemeName, title: str) -> str:
-    drawing = Drawing(title, " ".join(_description(trace, name) for trace, name in panels), theme)
+    said = " ".join(_description(trace, name) for trace, name in panels)
+    remark = emulated_text(list(dict.fromkeys(name for trace, _ in panels for name in trace.emulated)))
+    drawing = Drawing(title, said, theme, remark=remark)
     if not any(trace.transfers for trace, _ in panels):
         drawing.text(MARGIN, 34, "No transfer was submitted: nothing to draw.", size=13, fill="muted")
         return drawing.render(width, 54)

@@ -80,6 +80,8 @@ def trace_facts(trace: Trace) -> str:
         ("rate", format_rate(trace.throughput)),
         ("channels at a time", f"{trace.overlap:.2f} of {len(trace.channels)}"),
     ]
+    if trace.emulated:
+        key.append(("emulated", ", ".join(trace.emulated)))
     if len(trace.transfers) != 1 or done != 1:
         key.append(("transfers done", f"{done:,} of {len(trace.transfers):,}"))
     return facts(key)

@@ -86,7 +86,8 @@ def cost(
         raise LimitError("path by hand: " + "; ".join(each.text for each in found))
     CACHE.keep_machine(machine)
     notes = tuple(f"over the limits ({each.constraint}): {each.text}" for each in found)
-    return Plan(transfer, machine.name, machine.digest, BY_HAND, (made,), notes)
+    emulated = machine.emulated(made.memories)
+    return Plan(transfer, machine.name, machine.digest, BY_HAND, (made,), notes, emulated=emulated)
 
 
 def costed(

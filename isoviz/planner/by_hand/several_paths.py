@@ -74,7 +74,8 @@ def plan_of_paths(
     if found := list(violations(Problem(transfer, machine, options), buffers)):
         raise LimitError("plan: " + "; ".join(dict.fromkeys(each.text for each in found)))
     CACHE.keep_machine(machine)
-    return Plan(transfer, machine.name, machine.digest, BY_HAND, tuple(made))
+    emulated = machine.emulated(name for path in made for name in path.memories)
+    return Plan(transfer, machine.name, machine.digest, BY_HAND, tuple(made), emulated=emulated)
 
 
 def _checked(number: int, entry: object) -> PathByHand:

@@ -73,6 +73,7 @@ class ChunkCurve:
         return next(point for point in fitting if point.seconds <= least * (1 + 1e-9))
 
     def __str__(self) -> str:
+        from isoviz.machines.memory import emulated_text
         from isoviz.units import format_bytes, format_seconds
 
         best, own = self.best, self.chosen
@@ -80,7 +81,7 @@ class ChunkCurve:
             f"least time {format_seconds(best.seconds)} with chunks of {format_bytes(best.chunk_bytes)}; the plan takes"
             f" {format_bytes(own.chunk_bytes)}: {format_seconds(own.seconds)}, stored and forwarded"
             f" {format_seconds(own.stored_seconds)}"
-        )
+        ) + (f"; {said}" if (said := emulated_text(self.plan.emulated)) else "")
 
 
 def chunk_curve(plan: Plan, machine: Machine | None = None, options: Options | None = None) -> ChunkCurve:

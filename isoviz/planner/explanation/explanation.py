@@ -138,7 +138,8 @@ class Explanation:
         return self.gap is not None and self.gap <= CERTAIN
 
     def __str__(self) -> str:
-        path = " → ".join(self.candidates[0].memories)
+        marks = {name: f"{name} (emulated)" for name in self.plan.emulated}
+        path = " → ".join(marks.get(name, name) for name in self.candidates[0].memories)
         return f"explanation of {path}, {len(self.candidates)} paths compared; isoviz.planner.explanation_text(…) writes it out"
 
 
@@ -159,10 +160,11 @@ class Sweep:
     """Predicted time over one parameter, with everything else unchanged.
 
     `parameter` is "slot_limit" (TH, bytes) or "size" (bytes that move). `points` are sorted by growing value. `now` is the value
-    in the given transfer.
+    in the given transfer. `emulated` names the emulated memories of all paths.
     """
 
     parameter: str
     unit: str
     now: float
     points: tuple[SweepPoint, ...]
+    emulated: tuple[str, ...] = ()

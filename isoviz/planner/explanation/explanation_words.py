@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from isoviz.layouts import Layout
+from isoviz.machines.memory import emulated_text
 from isoviz.units import format_bytes, format_rate, format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -185,10 +186,12 @@ def summary(explanation: Explanation) -> list[str]:
         f"Asked: move {format_bytes(plan.bytes)} ({space}) from {source.memory}, stored as {source.layout.pretty}, to"
         f" {destination.memory}, wanted as {destination.layout.pretty}, on the machine {plan.machine_name}."
     )
+    emulated = emulated_text(plan.emulated)
     return [
         asked,
         f"{found}.",
         f"The plan is limited by {_limit(explanation.candidates[0])}.",
+        *([f"Some of its memories are {emulated}."] if emulated else []),
     ]
 
 

@@ -59,4 +59,5 @@ def sweep(
         memories = (route.channels[0].source, *(channel.destination for channel in route.channels))
         steady = clock_of(problem, route).timing(best.chunk, best.runs).throughput
         points[wanted] = SweepPoint(wanted, best.seconds, steady, memories, route.names, route.converting)
-    return Sweep(parameter, "B", now, tuple(points[value] for value in sorted(points)))
+    found = tuple(points[value] for value in sorted(points))
+    return Sweep(parameter, "B", now, found, machine.emulated(name for point in found for name in point.memories))

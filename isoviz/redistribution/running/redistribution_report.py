@@ -85,6 +85,7 @@ class RedistributionReport:
                     met,
                     met,  # nothing waits for buffers: the transfers of a rank take turns
                     ends.get(number, met),
+                    emulated=each.plan.emulated,
                 )
             )
         return Trace(tuple(transfers), requests, "measured")

@@ -439,6 +439,7 @@ def trace_of(executions: Iterable[Execution], *, moving: bool = False) -> Trace:
         outcome, reason = each.outcome or "running", "" if each.error is None else str(each.error)
         label, sizes = f"transfer {each.number}", tuple([(path.bytes, path.chunk_payload) for path in each.plan.paths])
         several, payload = sizes if len(sizes) > 1 else (), max(full for _, full in sizes)
-        transfers.append(TransferSpan(each.number, label, each.work, each.plan.bytes, payload, *times, outcome, reason, several))
+        span = TransferSpan(each.number, label, each.work, each.plan.bytes, payload, *times, outcome, reason, several)
+        transfers.append(span._replace(emulated=each.plan.emulated))
         requests += each.spans
     return Trace(tuple(transfers), tuple(sorted(requests, key=lambda span: span.end)), "measured")

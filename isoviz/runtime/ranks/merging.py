@@ -141,6 +141,7 @@ def merged_trace(runs: Sequence[tuple[Plan, Sequence[RankPart]]], *, moving: boo
                 outcome,
                 "" if error is None else str(error),
                 sizes if len(sizes) > 1 else (),
+                plan.emulated,
             )
         )
         for part in parts:

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz.errors import InputError, show
+from isoviz.machines.memory import emulated_text
 from isoviz.runtime.scheduling.work import Work
 from isoviz.units import format_bytes, format_rate, format_seconds
 
@@ -34,7 +35,7 @@ class TransferSpan(NamedTuple):
     """A transfer. `submitted`, `admitted` (it got its buffers; None: it never did) and `ended` are times in seconds.
 
     `nbytes` are the bytes of all chunks, `chunk_bytes` those of a full chunk; the last chunk has the rest. For several paths,
-    `shares` has for each path (bytes of all its chunks, bytes of a full chunk).
+    `shares` has for each path (bytes of all its chunks, bytes of a full chunk). `emulated` names its emulated memories.
     """
 
     number: int
@@ -48,6 +49,7 @@ class TransferSpan(NamedTuple):
     outcome: str = "done"
     reason: str = ""
     shares: tuple[tuple[float, float], ...] = ()
+    emulated: tuple[str, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -138,6 +140,11 @@ class Trace:
     def throughput(self) -> float:
         """Bytes per second over the whole run."""
         return self.nbytes / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def emulated(self) -> tuple[str, ...]:
+        """The emulated memories of all transfers, each once."""
+        return tuple(dict.fromkeys(name for transfer in self.transfers for name in transfer.emulated))
 
     @cached_property
     def channels(self) -> tuple[str, ...]:
@@ -292,9 +299,10 @@ class Trace:
             args = {"hop": span.hop, "chunk": span.chunk, "request": span.request, "bytes": span.nbytes}
             times = {"ts": (span.start - self.begin) * 1e6, "dur": (span.end - span.start) * 1e6}
             events.append({"ph": "X", "pid": pid, "tid": tid, "name": name, "cat": span.kind, **times, "args": args})
+        said = {"emulated": ", ".join(self.emulated)} if self.emulated else {}
         for name, free in lanes.items():
             events += [_meta("thread_name", 1, first[name] + lane, name) for lane in range(len(free))]
-        return {"traceEvents": events, "displayTimeUnit": "ms", "otherData": {"where": self.where}}
+        return {"traceEvents": events, "displayTimeUnit": "ms", "otherData": {"where": self.where, **said}}
 
     def columns(self) -> dict[str, Any]:
         """All spans as NumPy arrays, one for each field of `Span`, as `pandas.DataFrame` and `polars.DataFrame` accept them."""
@@ -349,6 +357,7 @@ class Trace:
         ]
         width = max((len(use.channel) for use in self.uses), default=0)
         lines += [f"  {use.channel.ljust(width)}  busy {100 * use.share:5.1f} %  {use.requests} requests" for use in self.uses]
+        lines += [f"  {said}"] if (said := emulated_text(self.emulated)) else []
         return "\n".join(lines)
 
 
@@ -359,14 +368,16 @@ MOST_LANES = 1000
 
 def _transfer_json(transfer: TransferSpan) -> dict[str, Any]:
     found = {**transfer._asdict(), "work": transfer.work.to_json()}
-    if not transfer.shares:
-        del found["shares"]
+    for optional in ("shares", "emulated"):
+        if not found[optional]:
+            del found[optional]
     return found
 
 
 def _transfer_span(data: Mapping[str, Any]) -> TransferSpan:
     shares = tuple((nbytes, full) for nbytes, full in data.get("shares", ()))
-    return TransferSpan(**{**data, "work": Work.from_json(data["work"]), "shares": shares})
+    emulated = tuple(str(name) for name in data.get("emulated", ()))
+    return TransferSpan(**{**data, "work": Work.from_json(data["work"]), "shares": shares, "emulated": emulated})
 
 
 def _meta(what: str, pid: int, tid: int, name: str) -> dict[str, Any]:
