@@ -149,12 +149,8 @@ class Machine:
         return fingerprint.hexdigest()
 
     def emulated(self, names: Iterable[str]) -> tuple[str, ...]:
-        """The emulated memories among some, each once.
-
-        Raises:
-            MachineError: the machine has no such memory.
-        """
-        return tuple(name for name in dict.fromkeys(names) if self.memory(name).emulated)
+        """The emulated memories of the machine among some names, each once."""
+        return tuple(name for name in dict.fromkeys(names) if name in self._memories and self._memories[name].emulated)
 
     @property
     def nodes(self) -> tuple[int, ...]:

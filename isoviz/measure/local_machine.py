@@ -18,6 +18,7 @@ from isoviz.machines.memory import Memory
 from isoviz.machines.throughput import LatencyBandwidth, ThroughputFunction
 from isoviz.measure import kept_measurements as measurements
 from isoviz.measure import tuning
+from isoviz.measure.gpus.gpu_parts import with_gpus_of
 from isoviz.measure.kept_measurements import LocalMeasurement
 
 MEASURE = ("cached", "fresh", "assumed")
@@ -58,7 +59,7 @@ def local(directory: str | Path | None = None, measure: str = "cached") -> Machi
         return kept
     found = measurements.measure(place)
     measurements.keep(found, place)
-    return described(place, found)
+    return quickly_measured(place, found)
 
 
 def kept_machine(place: Path) -> Machine | None:
@@ -67,7 +68,13 @@ def kept_machine(place: Path) -> Machine | None:
     if probed is not None and (quick is None or probed.measurement is None or quick.date <= probed.measurement.date):
         memories = tuple(replace(each, device=str(place)) if each.name == "node0.dsk" else each for each in probed.memories)
         return replace(probed, name="local", memories=memories, provenance=f"{probed.provenance}, by a probe")
-    return None if quick is None else described(place, quick)
+    return None if quick is None else quickly_measured(place, quick)
+
+
+def quickly_measured(place: Path, found: LocalMeasurement) -> Machine:
+    """This computer with the figures of a quick measurement, and the GPUs of an earlier probe, which are not measured quickly."""
+    host, probed = described(place, found), measurements.kept_probe(place)
+    return host if probed is None else with_gpus_of(host, probed)
 
 
 def described(place: Path, found: LocalMeasurement | None, assumed: str = "assumed") -> Machine:

@@ -11,7 +11,7 @@ export const PATIENCE = 1.5;
 const NO_RUN: RunPart = {
   now: {
     number: 0, phase: "idle", stage: "prepare", bytesDone: 0, bytes: 0, wanted: 1, over: 0, together: 1, ranks: 0, error: "",
-    transfer: "", canRun: false, reason: "", offerLocal: false, isOfPlan: false,
+    transfer: "", canRun: false, reason: "", offerLocal: false, offerEmulated: [], isOfPlan: false,
   },
   place: "",
   places: [],

@@ -11,7 +11,8 @@ export type Stage = "prepare" | "ranks" | "trial" | "generate" | "move" | "verif
  * The run in hand or the last one. The stage has dealt with `bytesDone` of `bytes`; `over` of the `wanted` runs have
  * ended. `ranks` is the number of MPI ranks that carry it out, 0 for this process. `together` is the number of transfers
  * that the next run runs. `canRun` says whether *Run* begins one, `reason` why it does not, `offerLocal` whether the same
- * transfer on this computer is offered. `isOfPlan` says whether it was a run of the plan that is shown.
+ * transfer on this computer is offered, `offerEmulated` which memories main memory could stand in for, to run the plan
+ * here. `isOfPlan` says whether it was a run of the plan that is shown.
  */
 export interface ShownRun {
   number: number;
@@ -28,6 +29,7 @@ export interface ShownRun {
   canRun: boolean;
   reason: string;
   offerLocal: boolean;
+  offerEmulated: string[];
   isOfPlan: boolean;
 }
 
@@ -274,8 +276,8 @@ export interface ShownPath {
 
 /**
  * A plan in bytes, seconds and bytes per second, with its notes in words. `where` says where it runs: "this computer",
- * ranks such as "4 ranks of this computer", or "simulated only". `interval` is null where nothing is known of the errors
- * of predictions.
+ * ranks such as "4 ranks of this computer", or "simulated only". ", emulated" follows where main memory stands in for a
+ * memory. `interval` is null where nothing is known of the errors of predictions.
  */
 export interface PlanPart {
   planner: string;

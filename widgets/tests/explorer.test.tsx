@@ -185,6 +185,38 @@ test("where it cannot run it says why, ties the reason to the button, and offers
   assert.equal(model.sent.at(-1)?.kind, "use-local");
 });
 
+test("where this computer lacks memories, it offers to emulate them", async () => {
+  const { model, root } = show(
+    aSnapshot((snapshot) => {
+      Object.assign(snapshot.panes.run.now, { canRun: false, reason: "This computer lacks node0.fbm0.", offerEmulated: ["node0.fbm0"] });
+    }),
+  );
+  await drawn();
+  find(root, "use-emulated").click();
+  const sent = model.sent.at(-1);
+  assert.deepEqual([sent?.kind, sent?.edit], ["edit-machine", { do: "emulate", memories: ["node0.fbm0"], on: true }]);
+});
+
+test("an emulated memory says so in the bar, on the journey, in the inspector and in the table of hops", async () => {
+  const { root } = show(
+    aSnapshot((snapshot) => {
+      const { plan } = snapshot.panes;
+      assert.ok(plan?.paths[0] !== undefined);
+      plan.where = "this computer, emulated";
+      for (const stop of plan.paths[0].stops) stop.emulated = true;
+    }),
+  );
+  await drawn();
+  assert.equal(find(root, "figure-where").textContent, "runs on this computer, emulated");
+  assert.match(find(root, "stop-0").textContent ?? "", /, emulated/);
+  find(root, "stop-0").click();
+  await drawn();
+  assert.match(find(root, "inspector").textContent ?? "", /emulated/);
+  find(root, "tab-hops").click();
+  await drawn();
+  assert.match(find(root, "plan").textContent ?? "", /, emulated/);
+});
+
 test("tabs are moved through by arrow keys, round and round", async () => {
   const { root } = show(aSnapshot((snapshot) => void (snapshot.panes.run.now.number = 0)));
   await drawn();

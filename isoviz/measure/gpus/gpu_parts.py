@@ -78,6 +78,22 @@ def without_gpus(machine: Machine) -> Machine:
     )
 
 
+def with_gpus_of(host: Machine, probed: Machine) -> Machine:
+    """The machine of a host with the GPUs of a machine that was probed, their channels, and the resources that these use."""
+    there = [memory for memory in probed.memories if memory.kind in (MemoryKind.FBM, MemoryKind.ZCM)]
+    names = {memory.name for memory in there}
+    channels = [channel for channel in probed.channels if {channel.source, channel.destination} & names]
+    known = {resource.name for resource in host.resources}
+    used = {name for channel in channels for name, _ in channel.resources} - known
+    resources = [resource for resource in probed.resources if resource.name in used]
+    return replace(
+        host,
+        memories=(*host.memories, *there),
+        channels=(*host.channels, *channels),
+        resources=(*host.resources, *resources),
+    )
+
+
 def with_remark(machine: Machine, missing: str) -> Machine:
     """The machine whose GPU channels say that they were measured without layout kernels, and why (`missing`, empty otherwise)."""
     if not missing:

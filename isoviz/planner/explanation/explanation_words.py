@@ -15,6 +15,7 @@ from isoviz.units import format_bytes, format_rate, format_seconds, format_share
 
 if TYPE_CHECKING:
     from isoviz.planner.explanation.explanation import Explanation, Rejected, Stage, Turn
+    from isoviz.planner.plan import Plan
     from isoviz.planner.program.path_bound import PathProgram, RowState
 
 SAME = 1e-6
@@ -186,13 +187,17 @@ def summary(explanation: Explanation) -> list[str]:
         f"Asked: move {format_bytes(plan.bytes)} ({space}) from {source.memory}, stored as {source.layout.pretty}, to"
         f" {destination.memory}, wanted as {destination.layout.pretty}, on the machine {plan.machine_name}."
     )
-    emulated = emulated_text(plan.emulated)
     return [
         asked,
         f"{found}.",
         f"The plan is limited by {_limit(explanation.candidates[0])}.",
-        *([f"Some of its memories are {emulated}."] if emulated else []),
+        *emulated_said(plan),
     ]
+
+
+def emulated_said(plan: Plan) -> list[str]:
+    """That some memories of a plan are emulated, as a sentence; nothing if none is."""
+    return [f"Some of its memories are {emulated_text(plan.emulated)}."] if plan.emulated else []
 
 
 def _limit(candidate: Rejected) -> str:

@@ -84,7 +84,7 @@ def measure_again(progress: Callable[[str], None], directory: str | Path | None 
         RunError: it failed, or was cancelled (`cancel_measuring`).
     """
     from isoviz.errors import RunError
-    from isoviz.measure.local_machine import checked_directory, described
+    from isoviz.measure.local_machine import checked_directory, quickly_measured
     from isoviz.measure.measuring import measuring
 
     place = checked_directory(directory)
@@ -93,7 +93,7 @@ def measure_again(progress: Callable[[str], None], directory: str | Path | None 
         progress(step)
     if run.found is None:
         raise RunError(run.error)
-    return described(place, run.found)
+    return quickly_measured(place, run.found)
 
 
 def cancel_measuring() -> bool:
@@ -105,7 +105,7 @@ def cancel_measuring() -> bool:
 
 def _this_computer(choice: PresetMachine, measurement: int, options: dict[str, Any]) -> Iterator[Making]:
     """This computer: what is kept of it, else with assumed figures at once and with measured ones in the end."""
-    from isoviz.measure.local_machine import MEASURE, checked_directory, described, kept_machine
+    from isoviz.measure.local_machine import MEASURE, checked_directory, described, kept_machine, quickly_measured
     from isoviz.measure.measuring import measuring
 
     key = (*choice.key(), measurement)
@@ -124,7 +124,7 @@ def _this_computer(choice: PresetMachine, measurement: int, options: dict[str, A
         for step in run.steps():
             yield Making(until, f"Measuring this computer: {step}")
         if run.found is not None:
-            kept = described(place, run.found)
+            kept = quickly_measured(place, run.found)
             with _lock:  # older figures of this computer are over for everybody
                 for other in [other for other in _made if other[0] == choice.name]:
                     del _made[other]

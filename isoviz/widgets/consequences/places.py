@@ -30,13 +30,14 @@ class Where:
     """Where a plan runs.
 
     `is_here`: in one of the places on this computer; `place` is that place, `places` are all. `reason` says why it is not carried
-    out, "" where it is.
+    out, "" where it is. `emulable` names the memories that main memory would have to stand in for, to run the plan here.
     """
 
     is_here: bool
     reason: str
     place: Place | None = None
     places: tuple[Place, ...] = ()
+    emulable: tuple[str, ...] = ()
 
     def reason_at(self, name: str) -> str:
         """Why the plan does not run in the place of that name; "" where it does."""

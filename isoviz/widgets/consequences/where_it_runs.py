@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.errors import IsovizError
 from isoviz.units import format_bytes
@@ -14,7 +14,7 @@ from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.consequences.places import PROCESS, RANKS, Place, Where
 from isoviz.widgets.consequences.plans_beside import is_of_beside
 from isoviz.widgets.consequences.rank_places import ranks_for
-from isoviz.widgets.state import Problem, State, sentence
+from isoviz.widgets.state import Problem, State
 
 if TYPE_CHECKING:
     from isoviz.backends.devices import ThisComputer
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 def where_of(_problems: dict[str, Problem], plan: Plan, machine: Machine, choice: MachineChoice, runs_in: str) -> Where:
     """Where a plan runs: in the place that was chosen, if it can, else in the first place that can."""
     ranks = ranks_for(machine, choice, plan)
-    process = Place(PROCESS, _elsewhere(plan, machine, choice))
+    lacks = _lacking(plan, machine)
+    process = Place(PROCESS, _elsewhere(lacks, choice))
     places = (process, Place(RANKS, ranks.reason, ranks.count, ranks.about))
     place = min((each for each in places if not each.reason), key=lambda each: each.name != runs_in, default=None)
     if place is None:
         told = ranks.reason if isinstance(choice, PresetMachine) and choice.name == RANKS else process.reason
-        return Where(False, told, None, places)
+        return Where(False, told, None, places, () if _is_of_ranks(choice) else lacks.emulable)
     ends = (plan.transfer.source, plan.transfer.destination)
     needed = sum(end.linearization.nbytes for end in ends if not machine.memory(end.memory).is_file_system)
     free = available_memory()
@@ -45,26 +46,54 @@ def where_of(_problems: dict[str, Problem], plan: Plan, machine: Machine, choice
     return Where(True, "", place, places)
 
 
-def _elsewhere(plan: Plan, machine: Machine, choice: MachineChoice) -> str:
-    """Why the plan's memories are not those of this computer; "" where they are."""
-    if isinstance(choice, PresetMachine):
-        if choice.is_this_computer:
-            return ""
-        if choice.name == RANKS:
-            return "The memories of this machine belong to ranks."
-        return f"{choice.name} is another computer: a plan for it cannot run here."
+class _Lacking(NamedTuple):
+    """The memories of a plan that this computer lacks, those of them that main memory could stand in for, and what it lacks for
+    them, in words; `problem` is the end of a sentence or "".
+
+    Nothing is `emulable` unless all of them are.
+    """
+
+    absent: tuple[str, ...]
+    emulable: tuple[str, ...]
+    problem: str
+
+
+def _lacking(plan: Plan, machine: Machine) -> _Lacking:
     from isoviz.backends.devices import ThisComputer
 
     devices = ThisComputer()
-    try:
-        absent = [name for name in plan.every_memory if devices.memory(machine.memory(name)) is None]
-    except IsovizError as error:  # the device that a memory is bound to is missing
-        return f"{sentence(str(error))}."
-    if not absent:
+    absent, problem = [], ""
+    for name in plan.every_memory:
+        memory = machine.memory(name)
+        try:
+            if devices.memory(memory) is not None:
+                continue
+            problem = problem or devices.absence(memory)
+        except IsovizError as error:  # the device that a memory is bound to is missing
+            problem = problem or str(error).removeprefix(f"memory {name}: ")
+        absent.append(name)
+    emulable = all(machine.memory(name).holds_buffers for name in absent)
+    return _Lacking(tuple(absent), tuple(absent) if emulable else (), problem)
+
+
+def _is_of_ranks(choice: MachineChoice) -> bool:
+    return isinstance(choice, PresetMachine) and choice.name == RANKS
+
+
+def _elsewhere(lacks: _Lacking, choice: MachineChoice) -> str:
+    """Why the plan's memories are not those of this computer; "" where they are."""
+    if _is_of_ranks(choice):
+        return "The memories of this machine belong to ranks."
+    others = f"Main memory could stand in for {', '.join(lacks.emulable)}: emulate to run here."
+    if isinstance(choice, PresetMachine) and not choice.is_this_computer:
+        said = f"{choice.name} is another computer: a plan for it cannot run here."
+        return f"{said} {others}" if lacks.emulable else said
+    if not lacks.absent:
         return ""
-    if len(absent) == 1:
-        return f"This computer lacks {absent[0]}. Only memories that are marked as emulated can be emulated."
-    return f"This computer lacks {len(absent)} memories of the path. Emulate them to run here: {', '.join(absent)}."
+    why = f" ({lacks.problem})" if lacks.problem else ""
+    count = len(lacks.absent)
+    said = f"This computer lacks {lacks.absent[0] if count == 1 else f'{count} memories of the path'}{why}."
+    return f"{said} {others}" if lacks.emulable else said
 
 
 def absent_memories(machine: Machine) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from html import escape
 from typing import TYPE_CHECKING, Any, get_args
 
+from isoviz.machines.memory import emulated_text
 from isoviz.units import format_bytes, format_rate, format_seconds
 from isoviz.widgets.contract import Side
 from isoviz.widgets.notebook.static_parts import MOST_REQUESTS, part_of, parts_of_pane, shown_in
@@ -208,7 +209,9 @@ def _machine_lines(state: State) -> list[str]:
     problems = [f"{control}: {problem.message}" for control, problem in state.derived.problems.items()]
     if machine is None:
         return problems
-    return [f"{machine.name}: {len(machine.memories):,} memories, {len(machine.channels):,} channels", *problems]
+    emulated = emulated_text(machine.emulated(memory.name for memory in machine.memories))
+    said = [emulated] if emulated else []
+    return [f"{machine.name}: {len(machine.memories):,} memories, {len(machine.channels):,} channels", *said, *problems]
 
 
 def _first_state(session: Session) -> State:

@@ -105,8 +105,8 @@ class ShownInterval(TypedDict):
 class PlanPart(TypedDict):
     """A plan in bytes, seconds and bytes per second, with its notes in words.
 
-    `where` says where it runs: "this computer", ranks such as "4 ranks of this computer", or "simulated only". `interval` is null
-    where nothing is known of the errors of predictions.
+    `where` says where it runs: "this computer", ranks such as "4 ranks of this computer", or "simulated only". ", emulated"
+    follows where main memory stands in for a memory. `interval` is null where nothing is known of the errors of predictions.
     """
 
     planner: str
@@ -132,16 +132,16 @@ def plan_part(state: State) -> PlanPart | None:
     plan, machine = derived.plan, derived.planned_on
     if plan is None or machine is None:
         return None
-    where = where_words(derived.where)
+    where = where_words(derived.where, bool(plan.emulated))
     return _remembered.of(lambda: _plan(plan, machine, where, derived.interval), plan, machine, derived.interval, where)
 
 
-def where_words(where: Where | None) -> str:
-    """Where a plan runs, in words."""
+def where_words(where: Where | None, emulated: bool = False) -> str:
+    """Where a plan runs, in words; `emulated` says whether a memory of it is."""
     if where is None or where.place is None:
         return "simulated only"
-    count = where.place.ranks
-    return f"{count} rank{'s' * (count != 1)} of this computer" if where.place.name == RANKS else "this computer"
+    count, mark = where.place.ranks, ", emulated" if emulated else ""
+    return f"{count} rank{'s' * (count != 1)} of this computer{mark}" if where.place.name == RANKS else f"this computer{mark}"
 
 
 def _plan(plan: Plan, machine: Machine, where: str, interval: ModelInterval | None) -> PlanPart:

@@ -21,7 +21,8 @@ class ShownRun(TypedDict):
     """The run in hand or the last one. The stage has dealt with `bytesDone` of `bytes`; `over` of the `wanted` runs have ended.
     `ranks` is the number of MPI ranks that carry it out, 0 for this process.
     `together` is the number of transfers that the next run runs. `canRun` says whether *Run* begins one, `reason` why it does
-    not, `offerLocal` whether the same transfer on this computer is offered. `isOfPlan` says whether it was a run of the plan
+    not, `offerLocal` whether the same transfer on this computer is offered, `offerEmulated` which memories main memory could
+    stand in for, to run the plan here. `isOfPlan` says whether it was a run of the plan
     that is shown.
     """
 
@@ -39,6 +40,7 @@ class ShownRun(TypedDict):
     canRun: bool
     reason: str
     offerLocal: bool
+    offerEmulated: list[str]
     isOfPlan: bool
 
 
@@ -161,6 +163,7 @@ def _now(state: State) -> ShownRun:
     run = state.run
     reason = reason_not_to_run(state)
     where, good = state.derived.where, "plan" not in state.derived.stale
+    offers = state.planned and good and where is not None and where.place is None
     return {
         "number": run.number,
         "phase": run.phase,
@@ -175,7 +178,8 @@ def _now(state: State) -> ShownRun:
         "transfer": run.transfer_text,
         "canRun": reason == "" and not run.active and state.planned,
         "reason": reason if state.planned else "",
-        "offerLocal": state.planned and good and where is not None and where.place is None,
+        "offerLocal": offers,
+        "offerEmulated": list(where.emulable) if where is not None and offers else [],
         "isOfPlan": run.plan is not None and good and run.plan == state.derived.plan,
     }
 

@@ -198,7 +198,11 @@ def _hand_path(path: tuple[str, ...], machine: Machine, source: str, destination
     stops = [source, *(channel.destination for channel in channels)]
     return {
         "stops": [
-            {"memory": name, "words": memory.kind.words, "where": f"node {memory.node} · {memory.short_name}"}
+            {
+                "memory": name,
+                "words": memory.kind.words,
+                "where": f"node {memory.node} · {memory.short_name}{', emulated' if memory.emulated else ''}",
+            }
             for name in stops
             if (memory := memories.get(name)) is not None
         ],
@@ -217,7 +221,7 @@ def _channel(machine: Machine, name: str) -> ShownChannel:
 
 
 def _why(explained: Explained, turns: Turns, is_of_plan: bool) -> WhyPart:
-    from isoviz.planner.explanation.explanation_words import ranking_said, verdict
+    from isoviz.planner.explanation.explanation_words import emulated_said, ranking_said, verdict
 
     why, machine = explained.explanation, explained.machine
     candidates = () if why is None else why.candidates[:MOST_CANDIDATES]
@@ -240,7 +244,7 @@ def _why(explained: Explained, turns: Turns, is_of_plan: bool) -> WhyPart:
         "beaten": None if why is None else why.beaten,
         "gap": None if why is None else why.gap,
         "proved": why is not None and why.proved,
-        "verdict": [] if why is None else verdict(why),
+        "verdict": [] if why is None else [*verdict(why), *emulated_said(explained.plan)],
         "ranking": "" if why is None else ranking_said(why),
         "turns": [] if why is None else _turns(turns.found, why, machine),
         "turnsDone": turns.done,
@@ -317,7 +321,7 @@ def _candidate(each: Rejected, chosen: Rejected, machine: Machine) -> ShownCandi
         "chosen": each.chosen,
         "isTie": same and not each.chosen,
         "channels": list(each.channels),
-        "memories": list(each.memories),
+        "memories": [f"{name} (emulated)" if machine.emulated((name,)) else name for name in each.memories],
         "hops": hops,
         "converting": each.converting,
         "seconds": each.seconds,

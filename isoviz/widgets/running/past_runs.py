@@ -46,6 +46,7 @@ def _of_session(run: Run) -> ShownPastRun:
     seconds = spread_of([each.seconds for each in run.reports]) if run.reports else None
     predicted = plan if report is None else report.expected
     outcome = {"failed": "Failed", "cancelled": "Cancelled"}.get(run.phase) or ("" if report is None else verdict(report))
+    outcome += ", emulated" if plan is not None and plan.emulated else ""
     hops: list[ShownPastHop] = []
     if report is not None:
         for number, (hop, rate) in enumerate(zip(report.plan.every_hop, report.expected.every_rate, strict=True)):
@@ -146,6 +147,7 @@ def _of_entry(entry: LedgerEntry, note: str) -> ShownPastRun:
     from isoviz.layouts import Layout
 
     outcome = "Verified bit for bit" if entry.verified else "Not verified" if entry.verified is None else "Wrong bytes"
+    outcome += ", emulated" if entry.emulated else ""
     facts = [
         _fact("machine", entry.machine),
         _fact("planner", entry.planner),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from isoviz.widgets.trace_contract import TraceColumn, TraceDependency, TraceHead, TraceHop, TraceLane, TraceRing, TraceTransfer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from isoviz.machines import Machine
     from isoviz.runtime import Trace
@@ -75,7 +75,9 @@ def packed(
         "count": count,
         "note": note,
         "columns": told,
-        "lanes": [_lane(channel, machine, int(begins[lane]), int(counts[lane])) for lane, channel in enumerate(channels)],
+        "lanes": [
+            _lane(channel, machine, trace.emulated, int(begins[lane]), int(counts[lane])) for lane, channel in enumerate(channels)
+        ],
         "hops": [_hop(transfer, hop, place, lanes, first[transfer.number]) for place, transfer, hop in _placed(trace)],
         "rings": [ring for transfer in trace.transfers for ring in _rings(transfer, machine, first[transfer.number])],
         "transfers": [_transfer(each, trace.begin, first[each.number], known.get(each.number)) for each in trace.transfers],
@@ -94,8 +96,14 @@ def _placed(trace: Trace) -> list[tuple[int, TransferSpan, int]]:
     return [(place, each, hop) for place, each in enumerate(trace.transfers) for hop in range(len(each.work.channels))]
 
 
-def _lane(channel: str, machine: Machine | None, first: int, count: int) -> TraceLane:
+def _lane(channel: str, machine: Machine | None, emulated: Sequence[str], first: int, count: int) -> TraceLane:
     title, detail = channel_words(channel, machine)
+    if machine is None:
+        touched = any(name in title.split() for name in emulated)
+    else:
+        known = machine.channel(channel)
+        touched = known.source in emulated or known.destination in emulated
+    title += " (emulated)" if touched else ""
     return {"channel": channel, "title": title, "detail": detail, "first": first, "count": count}
 
 
@@ -142,6 +150,7 @@ def _rings(transfer: TransferSpan, machine: Machine | None, first: int) -> list[
     for hop, ring in transfer.work.buffers:
         memory = None if machine is None else machine.memory(ring.memory)
         title = ring.memory if memory is None else memory.kind.words
+        title += " (emulated)" if ring.memory in transfer.emulated else ""
         detail = "" if memory is None else f"node {memory.node}: {memory.short_name}"
         found.append(
             {

@@ -207,6 +207,15 @@ def test_what_is_kept_belongs_to_the_gpus_of_the_computer(
     assert kept_measurements.kept_probe(disk) is None
 
 
+def test_a_quick_measurement_later_keeps_the_gpus(driver: FakeDriver, disk: Path, known_host: None) -> None:
+    probed = isoviz.probe(disk, gpus=[0])
+    later = preset("local", directory=disk, measure="fresh")
+    assert [memory.name for memory in later.memories] == [SYS, DSK, "node0.zcm", GPU]
+    assert later.channel(f"{GPU}->{GPU}") == probed.channel(f"{GPU}->{GPU}")
+    assert later.channel(f"{SYS}->{SYS}").provenance != probed.channel(f"{SYS}->{SYS}").provenance
+    assert preset("local", directory=disk) == later
+
+
 def test_ranks_and_conversions_use_the_host_only(driver: FakeDriver, disk: Path, known_host: None) -> None:
     from isoviz.conversion.execute import disk_machine
 

@@ -73,7 +73,7 @@ def test_a_machine_that_is_not_here_is_planned_on_and_says_what_is_missing() -> 
     told = snapshot(session.wait(), 1)["panes"]["run"]["now"]
     assert session.plan is not None
     assert told["canRun"] is False and told["offerLocal"] is True
-    assert "lacks node0.fbm0. Only memories" in told["reason"]
+    assert "lacks node0.fbm0" in told["reason"] and told["offerEmulated"] == ["node0.fbm0"]
     session.send({"kind": "use-local"})
     assert session.wait().settings.machine == THIS_COMPUTER
     session.undo()

@@ -182,6 +182,15 @@ function StatusRow(): JSX.Element {
             <span id={`${connection.client}-reason`} data-testid="run-reason" title={run.reason}>
               {run.reason}
             </span>
+            {run.offerEmulated.length > 0 && (
+              <Button
+                label="Emulate here"
+                quiet
+                testid="use-emulated"
+                title={`Main memory stands in for ${run.offerEmulated.join(", ")}: the bytes are real, the speed says nothing about the hardware.`}
+                onClick={() => connection.send({ kind: "edit-machine", edit: { do: "emulate", memories: [...run.offerEmulated], on: true } })}
+              />
+            )}
             {run.offerLocal && (
               <Button label="Plan the same on this computer" quiet testid="use-local" onClick={() => connection.send({ kind: "use-local" })} />
             )}

@@ -10,7 +10,7 @@ import { formatBytes, formatRate, formatShare } from "../units.ts";
 import { useTried } from "../plan-view/tried.ts";
 import { HopWhatIf } from "../plan-view/what-if.tsx";
 import { Curve } from "./curve.tsx";
-import { inspected, type PlacedHop, type PlacedStop } from "./words.ts";
+import { inspected, whereOf, type PlacedHop, type PlacedStop } from "./words.ts";
 
 export function Inspector(): JSX.Element {
   const { snapshot } = useView();
@@ -41,7 +41,7 @@ export function plainTimes(text: string): string {
   return text.replace(/(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?(?:\+00:00|Z)/g, "$1 $2 UTC");
 }
 
-const place = (stop: ShownStop | undefined): string => (stop === undefined ? "" : `${stop.words}, ${stop.where}`);
+const place = (stop: ShownStop | undefined): string => (stop === undefined ? "" : `${stop.words}, ${whereOf(stop)}`);
 
 function AboutHop({ number, hop, path }: PlacedHop): JSX.Element {
   // What is tried takes the place of the origin: the grids below keep their height.

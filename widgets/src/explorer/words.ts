@@ -29,6 +29,9 @@ export function stopsOf(plan: PlanPart): PlacedStop[] {
     .map((each, number) => ({ ...each, number }));
 }
 
+/** Where a stop is, and whether main memory stands in for its memory. */
+export const whereOf = (stop: Pick<ShownStop, "where" | "emulated">): string => (stop.emulated ? `${stop.where}, emulated` : stop.where);
+
 /** What the inspector is about: the selected stop or hop where the plan has it, else the slowest hop. */
 export function inspected(plan: PlanPart, selection: ShownSelection): { stop: PlacedStop } | { hop: PlacedHop } | null {
   const stop = selection.stop === null ? undefined : stopsOf(plan)[selection.stop];

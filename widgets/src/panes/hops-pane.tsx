@@ -4,7 +4,7 @@ import { Notes } from "../components/card.tsx";
 import { Table, type Column } from "../components/table.tsx";
 import { Term } from "../components/term.tsx";
 import { useView } from "../components/view.ts";
-import { hopsOf, type PlacedHop } from "../explorer/words.ts";
+import { hopsOf, whereOf, type PlacedHop } from "../explorer/words.ts";
 import { useSelection } from "../selection.ts";
 import type { ShownStop } from "../types.ts";
 import { formatBytes, formatRate, formatShare } from "../units.ts";
@@ -44,7 +44,7 @@ function End({ stop }: { stop: ShownStop | undefined }): JSX.Element | null {
   if (stop === undefined) return null;
   return (
     <>
-      {stop.words} <span class="iv-faint">{stop.where}</span>
+      {stop.words} <span class="iv-faint">{whereOf(stop)}</span>
       <br />
       <code>{stop.pretty}</code>
     </>
