@@ -72,6 +72,9 @@ class FakeNdarray:
         assert np.shares_memory(found, self.numpy)
         return self._like(found)
 
+    def transpose(self, *axes: int) -> FakeNdarray:
+        return self._like(self.numpy.transpose(*axes))
+
     def fill(self, value: int) -> None:
         self.numpy[...] = value
 

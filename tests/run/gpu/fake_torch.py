@@ -30,6 +30,9 @@ class FakeTensor:
         assert self.numpy.ndim <= 2
         return self._like(self.numpy.T)
 
+    def permute(self, *dims: int) -> FakeTensor:
+        return self._like(self.numpy.transpose(*dims))
+
     def contiguous(self) -> FakeTensor:
         return self._like(np.ascontiguousarray(self.numpy))
 
