@@ -13,7 +13,8 @@ import numpy as np
 from isoviz.backends.pages import Bytes, page_aligned
 from isoviz.runtime.opening import check_opening
 
-_ODD = 0x9E3779B97F4A7C15  # 2⁶⁴ / golden ratio: it spreads consecutive numbers over all bytes
+ODD = 0x9E3779B97F4A7C15
+"""2⁶⁴ / golden ratio: it spreads consecutive numbers over all bytes."""
 _STEP = 1 << 16  # words at a time: they stay in the cache
 _PIECE = 4 << 20
 _CHECKED = 8 * _STEP  # words between two looks at a cancel: a millisecond or two
@@ -27,7 +28,7 @@ def fill(array: Bytes, start: int) -> None:
     """
     whole = len(array) // 8
     words = array[: whole * 8].view(np.uint64)
-    pattern = np.arange(1, _STEP + 1, dtype=np.uint64) * np.uint64(_ODD)
+    pattern = np.arange(1, _STEP + 1, dtype=np.uint64) * np.uint64(ODD)
     first = start // 8
     for at in range(0, whole, _STEP):
         if at % _CHECKED == 0:
@@ -40,7 +41,7 @@ def fill(array: Bytes, start: int) -> None:
 
 
 def _times(n: int) -> np.uint64:
-    return np.uint64(n * _ODD % 2**64)
+    return np.uint64(n * ODD % 2**64)
 
 
 class Writable(Protocol):

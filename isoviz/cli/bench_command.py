@@ -36,7 +36,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--minutes",
         metavar="N",
         type=float,
-        help="minutes of random clicks at the end (explorer; default: none); about how long it may take (gpu; default: 5)",
+        help="minutes of random clicks at the end (explorer; default: none); about how long it may take (gpu; default: 3)",
     )
     parser.add_argument("-o", "--output", metavar="OUT", help="write a page as well: HTML (planner, predictions), Markdown (gpu)")
     parser.add_argument(

@@ -19,7 +19,7 @@ from isoviz.backends.cuda.device_memory import DeviceMemory
 from isoviz.backends.cuda.enqueueing import Lane
 from isoviz.backends.cuda.gpus import Gpus
 from isoviz.backends.devices import ThisComputer
-from isoviz.backends.generate import fill
+from isoviz.backends.generate import ODD, fill
 from isoviz.backends.pages import page_aligned
 from isoviz.bench.gpu.torch_peer import torch_peer
 from isoviz.bench.table import seconds_of
@@ -223,14 +223,11 @@ class GpuHere:
     # ---- memory
 
     def device(self, nbytes: int) -> Any:
-        """Bytes of the GPU: a CuPy array, filled."""
-        array = self.cupy.empty(rounded(nbytes), np.uint8)
-        room = np.empty(min(len(array), 64 << 20), np.uint8)
-        for at in range(0, len(array), len(room)):
-            piece = room[: min(len(room), len(array) - at)]
-            fill(piece, at)
-            array[at : at + len(piece)].set(piece)
-        return array
+        """Bytes of the GPU: a CuPy array, filled as `isoviz.backends.generate.fill` does."""
+        words = self.cupy.arange(1, rounded(nbytes) // 8 + 1, dtype=np.uint64)
+        words *= np.uint64(ODD)
+        self.runtime.deviceSynchronize()
+        return words.view(np.uint8)
 
     def host(self, memory: str, nbytes: int) -> Bytes:
         """Bytes of host memory, filled: pageable (SYS) or pinned (ZCM)."""

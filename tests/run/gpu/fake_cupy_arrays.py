@@ -64,6 +64,10 @@ class FakeNdarray:
     def _like(self, numpy: np.ndarray[Any, Any], offset: int = 0) -> FakeNdarray:
         return type(self)(numpy.shape, numpy.dtype, self.data + offset, numpy.strides)
 
+    def __imul__(self, factor: Any) -> FakeNdarray:
+        self.numpy *= factor
+        return self
+
     def view(self, dtype: Any) -> FakeNdarray:
         return self._like(self.numpy.view(dtype))
 
@@ -104,6 +108,11 @@ def add_arrays(cupy: Any) -> None:
         found.fill(0)
         return found
 
+    def arange(start: int, stop: int, *, dtype: Any) -> Ndarray:
+        found = Ndarray(stop - start, dtype)
+        found.numpy[...] = np.arange(start, stop, dtype=dtype)
+        return found
+
     def asarray(a: Any) -> Ndarray:
         found = Ndarray(a.shape, a.dtype)
         found.set(a)
@@ -120,5 +129,6 @@ def add_arrays(cupy: Any) -> None:
     def array_equal(a1: Ndarray, a2: Ndarray) -> Any:
         return np.array(np.array_equal(a1.numpy, a2.numpy))
 
+    cupy.arange = arange
     cupy.ndarray, cupy.empty, cupy.zeros, cupy.asarray = Ndarray, empty, zeros, asarray
     cupy.ascontiguousarray, cupy.copyto, cupy.array_equal = ascontiguousarray, copyto, array_equal
