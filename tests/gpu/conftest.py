@@ -14,6 +14,14 @@ from isoviz.backends.cuda import cupy_driver
 sys.path.append(str(Path(__file__).parents[1] / "run" / "cuda"))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What CuPy and PyTorch find missing on a machine, such as a toolkit, is no matter of these tests."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            for library in ("cupy", "torch"):
+                item.add_marker(pytest.mark.filterwarnings(f"ignore:::{library}"))
+
+
 @pytest.fixture(autouse=True)
 def needs_a_gpu() -> None:
     found = cupy_driver.loaded()

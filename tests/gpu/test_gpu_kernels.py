@@ -46,7 +46,7 @@ def test_random_geometries(full: bool, report: Callable[[str, object], None]) ->
     assert driver is not None
     cases: list[tuple[Geometry, list[KernelSource]]] = [
         (case, kernels_of(case.copies, *case.alignments, small=10**9 if number % 5 == 4 else 0))
-        for number, case in enumerate(geometries(600 if full else 45, SEED))
+        for number, case in enumerate(geometries(450 if full else 45, SEED))
     ]
     found = list(functions([kernel for _, kernels in cases for kernel in kernels]))
     by_name = {name: function for name, function, _ in found}

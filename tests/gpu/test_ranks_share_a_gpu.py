@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("needs_a_real_device"), n
 
 
 def test_random_plans_between_ranks(full: bool, report: Callable[[str, object], None], tmp_path: Path) -> None:
-    cases = "120" if full else "16"
+    cases = "60" if full else "16"
     found = run_json(2, str(RANKS / "gpu_rank_runs.py"), "real gpus", cases, str(tmp_path), "real", "1", seconds=100)
     assert found["done"] == int(cases) and found["between"] >= found["done"] // 3
     report("random plans of ranks with a real GPU, equal element by element", found["done"])

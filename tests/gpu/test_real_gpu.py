@@ -27,7 +27,7 @@ def test_random_transfers_move_every_element(
     """Every other transfer is between arrays and files of the caller; the others are verified by the engine alone."""
     rng, made = random.Random(1), machine()
     kinds: Counter[str] = Counter()
-    count = 1200 if full else 40
+    count = 1000 if full else 40
     for batch in range(0, count, TOGETHER):
         monkeypatch.setattr(staging, "PIECE", rng.choice((4096, 1 << 18, 4 << 20)))
         with Engine(made, ThisComputer(tmp_path), request_bytes=rng.choice((4096, 1 << 16, 1 << 20))) as engine:

@@ -28,10 +28,14 @@ def test_a_step_that_takes_too_long_is_ended_with_all_that_it_started(gpu_run: A
     program = (
         f"import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', {waits!r}]); print(p.pid, flush=True); {waits}"
     )
-    step = gpu_run.Step("a step", [sys.executable, "-c", program], dict(os.environ), tmp_path, 1.5)
+    step = gpu_run.Step("a step", [sys.executable, "-c", program], dict(os.environ), tmp_path, 600)
+    log = tmp_path / "gpu-a-step.log"
+    while not log.read_text().endswith("\n"):  # it has started its own program
+        os.sched_yield()
+    step.until = 0.0
     found = step.wait()
     assert found["result"] == "took too long"
-    child = int((tmp_path / "gpu-a-step.log").read_text().splitlines()[0])
+    child = int(log.read_text().splitlines()[0])
     with contextlib.suppress(psutil.NoSuchProcess):
         psutil.Process(child).wait(timeout=30)
 
