@@ -70,6 +70,7 @@ def test_work_on_another_stream_ends_first(matrix: np.ndarray[Any, Any], tmp_pat
     assert np.array_equal(back, matrix * np.uint32(200))
 
 
+@pytest.mark.usefixtures("needs_a_real_device")
 def test_arrays_of_pytorch(matrix: np.ndarray[Any, Any], tmp_path: Path) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed here")
     if not torch.cuda.is_available():

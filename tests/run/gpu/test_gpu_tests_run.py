@@ -22,8 +22,10 @@ def test_they_pass_on_played_gpus(executor: Executor, full: bool, report: Callab
     """What needs a real device says so. The reduced run leaves out what takes long."""
     variables = {**os.environ, "PYTHONPATH": str(Path(__file__).parent), "XDG_CACHE_HOME": str(tmp_path), "ISOVIZ_FULL": "0"}
     chosen = [] if full else ["-k", "not threads and not in_flight and not random_transfers"]
+    # The timeout of pyproject.toml needs its plugin, where plugins are not loaded by themselves.
+    plugins = ["-p", "pytest_timeout"] if "PYTEST_DISABLE_PLUGIN_AUTOLOAD" in os.environ else []
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "play_gpu", "-p", "no:cacheprovider", "tests/gpu", *chosen],
+        [sys.executable, "-m", "pytest", "-q", *plugins, "-p", "play_gpu", "-p", "no:cacheprovider", "tests/gpu", *chosen],
         cwd=TESTS.parent,
         env=variables,
         capture_output=True,
