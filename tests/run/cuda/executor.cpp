@@ -16,14 +16,20 @@ bool races, counting; const char* what;
 uint64_t source, source_end, destination, destination_end; uint8_t* stored;
 uint64_t executed; uint8_t* room; uint32_t room_size, epoch; std::vector<Byte> bytes;
 std::map<std::pair<int64_t, int64_t>, std::vector<std::pair<uint32_t, Access>>> accesses;
+std::map<std::pair<int64_t, int64_t>, std::vector<std::pair<uint64_t, uint64_t>>> far[2];  // loads and stores: first, end
 std::vector<std::map<int64_t, int64_t>> seen;
 int fail(const char* text) { what = text; return false; }
-__attribute__((noinline)) bool source_ok(uint64_t at, unsigned n) {
+void counted(bool stores, uint64_t at, unsigned n, uint32_t me, int64_t pc) {
+  far[stores][{pc, seen[me][pc]++ * 64 + me / 32}].push_back({at, at + n});
+}
+__attribute__((noinline)) bool source_ok(uint64_t at, unsigned n, uint32_t me, int64_t pc) {
+  if (counting) counted(false, at, n, me, pc);
   if (at % n) return fail("load from global memory is not aligned");
   if (at < source || at + n > source_end) return fail("load outside the source");
   return true;
 }
-__attribute__((noinline)) bool destination_ok(uint64_t at, unsigned n) {
+__attribute__((noinline)) bool destination_ok(uint64_t at, unsigned n, uint32_t me, int64_t pc) {
+  if (counting) counted(true, at, n, me, pc);
   if (at % n) return fail("store to global memory is not aligned");
   if (at < destination || at + n > destination_end) return fail("store outside the destination");
   if (stored) for (unsigned k = 0; k < n; ++k) if (stored[at - destination + k]++) return fail("byte of the destination stored twice");
@@ -95,7 +101,7 @@ extern "C" int ptx_launch(const int64_t* code, const uint64_t* constants, int64_
   std::vector<uint32_t> sequence(blocks, blocks + count); std::shuffle(sequence.begin(), sequence.end(), random);
   for (uint32_t b : sequence) {
     memset(room, random() | 1, shared); bytes.assign(shared, Byte{}); epoch = 1;
-    accesses.clear(); seen.assign(n, {});
+    accesses.clear(); far[0].clear(); far[1].clear(); seen.assign(n, {});
     for (uint32_t k = 0; k < n; ++k) {
       Thread& t = threads[k]; t.r.assign(registers, 0xEEEEEEEEEEEEEEEEull); t.pc = 0; t.state = SLICE;
       const uint32_t special[12] = {k % block[0], k / block[0] % block[1], k / block[0] / block[1], b % grid[0], b / grid[0] % grid[1],
@@ -126,6 +132,19 @@ extern "C" int ptx_launch(const int64_t* code, const uint64_t* constants, int64_
       if (ended) { snprintf(text, 400, "a barrier is not reached by all threads of block %u", b); return 1; }
       for (Thread& t : threads) t.state = SLICE;
       ++epoch;
+    }
+    if (counting) for (int stores = 0; stores < 2; ++stores) {
+      std::vector<uint64_t> all; uint64_t* const to = turns + 3 + 4 * stores;  // requests, bytes, sectors, different sectors
+      for (auto& [where, list] : far[stores]) {
+        std::vector<uint64_t> sectors;
+        for (auto& [first, end] : list) {
+          to[1] += end - first;
+          for (uint64_t k = first / 32; k <= (end - 1) / 32; ++k) sectors.push_back(k);
+        }
+        std::sort(sectors.begin(), sectors.end()); sectors.erase(std::unique(sectors.begin(), sectors.end()), sectors.end());
+        ++to[0]; to[2] += sectors.size(); all.insert(all.end(), sectors.begin(), sectors.end());
+      }
+      std::sort(all.begin(), all.end()); to[3] += std::unique(all.begin(), all.end()) - all.begin();
     }
     if (counting) for (auto& [where, list] : accesses) {
       const uint32_t width = std::max(4u, list[0].second.width), together = 128 / width;

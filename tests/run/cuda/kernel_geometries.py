@@ -160,6 +160,9 @@ def pitched(rng: random.Random) -> list[StridedCopy]:
     run = rng.choice((1, 1, 2, 2, 4))
     extents = [rng.choice((3, 17, 33, 66, 100, 130, 150, 180, 200)) for _ in range(2)]
     pitches = [-(-extent * run // 16) * 16 + rng.choice((0, 16)) for extent in extents]
+    if rng.random() < 0.5:  # only one side begins at multiples of 16
+        end = rng.randrange(2)
+        pitches[end] = extents[end] * run + run * rng.choice((0, 1))
     loops = [(extents[0], run, pitches[1]), (extents[1], pitches[0], run)]
     if rng.random() < 0.5:
         loops.append((2, pitches[0] * extents[1] + 16, pitches[1] * extents[0] + 32))

@@ -28,11 +28,26 @@ class FaultError(Exception):
     """The kernel did something wrong. The message says what, and the line of the PTX."""
 
 
+class Traffic(NamedTuple):
+    """Loads or stores of global memory: accesses of warps, their bytes, and the sectors of 32 bytes that they touch.
+
+    `sectors` counts a sector once for each access, as the stores reach the second-level cache; `different` once for each block,
+    as loads do that find a sector in the first-level cache after the first time.
+    """
+
+    requests: int
+    nbytes: int
+    sectors: int
+    different: int
+
+
 class Counts(NamedTuple):
-    """Mean turns of an access of shared memory (1: no bank conflicts), and instructions of all threads."""
+    """Mean turns of an access of shared memory (1: no bank conflicts), instructions of all threads, and what is moved."""
 
     turns: float
     instructions: int
+    loads: Traffic
+    stores: Traffic
 
 
 @dataclass
@@ -55,12 +70,12 @@ class Executor:
         races: bool = True,
         once: bool = True,
         stored: np.ndarray | None = None,
-        count_turns: bool = False,
+        counts: bool = False,
     ) -> Counts:
         """Run a kernel on arrays of bytes.
 
         `blocks` are the numbers of the blocks to run (default: all). With `once`, no byte may be stored twice; `stored` counts
-        the stores of each byte, over several launches. `count_turns` counts bank conflicts.
+        the stores of each byte, over several launches. `counts`: count bank conflicts and sectors.
 
         Raises:
             FaultError: the kernel did something wrong.
@@ -77,7 +92,7 @@ class Executor:
             stored = np.zeros(destination.size, np.uint8)
         numbers = np.arange(grid, dtype=np.uint32) if blocks is None else blocks.astype(np.uint32)
         text = ctypes.create_string_buffer(500)
-        turns = (ctypes.c_uint64 * 3)(0, 0, 0)
+        turns = (ctypes.c_uint64 * 11)()
         failed = self.library.ptx_launch(
             _pointer(code),
             _pointer(constants),
@@ -88,7 +103,7 @@ class Executor:
             _pointer(numbers),
             ctypes.c_int64(len(numbers)),
             ctypes.c_uint64(seed),
-            ctypes.c_int(races + 2 * count_turns + 4 * (seed % 3 == 0)),
+            ctypes.c_int(races + 2 * counts + 4 * (seed % 3 == 0)),
             ctypes.c_uint64(source.ctypes.data),
             ctypes.c_uint64(source.size),
             ctypes.c_uint64(destination.ctypes.data),
@@ -99,7 +114,8 @@ class Executor:
         )
         if failed:
             raise FaultError(text.value.decode())
-        return Counts(turns[0] / turns[1] if turns[1] else 1.0, turns[2])
+        loads, stores = Traffic(*turns[3:7]), Traffic(*turns[7:11])
+        return Counts(turns[0] / turns[1] if turns[1] else 1.0, turns[2], loads, stores)
 
 
 def _pointer(array: np.ndarray) -> ctypes.c_void_p:

@@ -72,16 +72,19 @@ def _conversions() -> Iterator[Operation]:
 
 def _bytes() -> Iterator[Operation]:
     yield "prmt.b32", "D(prmt((uint32_t)A, (uint32_t)B, (uint32_t)C));"
-    yield (
-        "bfe.u32",
-        "const uint32_t p = B & 255, n = C & 255; D(p > 31 || !n ? 0 : (uint32_t)A >> p & (n > 31 ? ~0u : (1u << n) - 1));",
-    )
-    mask = "p > 31 ? 0 : (n > 31 ? ~0u : (1u << n) - 1) << p"
-    inserted = "((uint32_t)B & ~m) | (p > 31 ? 0 : (uint32_t)A << p & m)"
-    yield "bfi.b32", f"const uint32_t p = C & 255, n = E & 255, m = {mask}; D({inserted});"
+    for size in (32, 64):
+        t, last = f"uint{size}_t", size - 1
+        field = f"(n > {last} ? ~({t})0 : (({t})1 << n) - 1)"
+        yield f"bfe.u{size}", f"const uint32_t p = B & 255, n = C & 255; D(p > {last} || !n ? 0 : ({t})A >> p & {field});"
+        mask, moved = f"p > {last} ? 0 : {field} << p", f"p > {last} ? 0 : ({t})A << p & m"
+        yield f"bfi.b{size}", f"const uint32_t p = C & 255, n = E & 255; const {t} m = {mask}; D((({t})B & ~m) | ({moved}));"
     both = "(uint64_t)(uint32_t)B << 32 | (uint32_t)A"
     yield "shf.l.wrap.b32", f"D((uint32_t)((({both}) << (C & 31)) >> 32));"
     yield "shf.r.wrap.b32", f"D((uint32_t)(({both}) >> (C & 31)));"
+    for one, other in itertools.product("us", "us"):
+        a, b = (("int8_t", "uint8_t")[sign == "u"] for sign in (one, other))
+        terms = " + ".join(f"(int64_t)({a})(A >> {at}) * ({b})(B >> {at})" for at in (0, 8, 16, 24))
+        yield f"dp4a.{one}32.{other}32", f"D((uint32_t)({terms} + (int64_t)C));"
     for one, other, half in itertools.product("us", "us", ("lo", "hi")):
         a, b = ("int16_t", "uint16_t")[one == "u"], ("int8_t", "uint8_t")[other == "u"]
         at = 0 if half == "lo" else 16
@@ -104,8 +107,8 @@ def _accesses(count: int, size: int) -> Iterator[Operation]:
     far, near = f"(uint{size}_t*)(at + k * {n})", f"(uint{size}_t*)(room + at - {SHARED_AT} + k * {n})"
     get, put = "R[I[3 + k]] = *{};", f"*{{}} = (uint{size}_t)V(I[3 + k]);"
     start = "const uint64_t at = A + I[10]; if (!{}) return FAILED; "
-    yield f"ld.global.{count}.{size}", start.format(f"source_ok(at, {total})") + f"{each} {get.format(far)}"
-    yield f"st.global.{count}.{size}", start.format(f"destination_ok(at, {total})") + f"{each} {put.format(far)}"
+    yield f"ld.global.{count}.{size}", start.format(f"source_ok(at, {total}, me, pc)") + f"{each} {get.format(far)}"
+    yield f"st.global.{count}.{size}", start.format(f"destination_ok(at, {total}, me, pc)") + f"{each} {put.format(far)}"
     start = start.replace("uint64_t", "uint32_t")
     yield f"ld.shared.{count}.{size}", start.format(f"shared_ok(at, {total}, me, false, pc)") + f"{each} {get.format(near)}"
     yield f"st.shared.{count}.{size}", start.format(f"shared_ok(at, {total}, me, true, pc)") + f"{each} {put.format(near)}"

@@ -7,7 +7,6 @@ what happens inside a warp, or speed.
 from __future__ import annotations
 
 import itertools
-import mmap
 import random
 import re
 import time
@@ -16,6 +15,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import pytest
 from kernel_geometries import Geometry, geometries, pitched
+from kernel_traffic import sparse
 from ptx_executor import Executor, FaultError
 from ptx_program import Program, programs
 
@@ -197,17 +197,9 @@ def test_no_bank_conflicts(executor: Executor, source: str, destination: str, fi
     (kernel,) = kernels_of(case.copies, *case.alignments, small=0)
     here, there = case.arrays(np.random.default_rng(0))
     program = decoded([kernel])[kernel.name]
-    assert executor.launch(program, here, there, kernel.arguments, kernel.grid[0], count_turns=True).turns <= 1.05
+    assert executor.launch(program, here, there, kernel.arguments, kernel.grid[0], counts=True).turns <= 1.05
 
 
-def sparse(nbytes: int) -> tuple[mmap.mmap, np.ndarray]:
-    """An array whose pages exist once they are written to."""
-    held = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE)
-    return held, np.frombuffer(held, np.uint8)
-
-
-NO_RESERVE = 0x4000
-"""The flag of Linux with which memory counts once it is touched; Python 3.11 does not name it."""
 LARGE = 2**31 + 70_001
 LARGE_COPIES = {  # with the number of iterations of each loop, the last ones, that are looked at
     "units": (StridedCopy(0, 0, 1, ((LARGE, 2, 1),)), 3),

@@ -4,8 +4,9 @@
 which needs no driver and no device, and keeps it on disk.
 
 What the tests prove without a GPU: the PTX of each kernel, executed on the processor with threads in random order, moves exactly
-the right bytes. It reads and writes nothing else, writes no byte twice, reads no shared byte that was not written, and has a
-barrier between the accesses of different threads. What they cannot show: the weak memory order of a real device, anything that
+the right bytes. It writes nothing else and no byte twice, reads nothing before the first or behind the last byte of the copies,
+reads no shared byte that was not written, and has a barrier between the accesses of different threads. Counts of sectors, turns
+and instructions stand in for speed. What they cannot show: the weak memory order of a real device, anything that
 happens inside a warp, and speed. `compute-sanitizer` (memcheck, racecheck) and benchmarks on a real device show that.
 """
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from isoviz.backends.cuda.kernels.field_parts import group_of, shared_cells
 from isoviz.backends.cuda.kernels.straight_kernels import LONG_RUN, WIDEST, of_any_shape, power_of_two, straight
+from isoviz.backends.cuda.kernels.tile_cost import tile_shape
 from isoviz.backends.cuda.kernels.tile_kernels import tile_kernel
-from isoviz.backends.cuda.kernels.tile_shape import tile_shape
 from isoviz.errors import LayoutError
 from isoviz.layouts import StridedCopy
 

@@ -110,6 +110,30 @@ template <int N> __device__ __forceinline__ void move(b1* to, const b1* from) {
   else if constexpr (N == 2) *(b2*)to = *(const b2*)from;
   else *to = *from;
 }
+// 16 bytes from an address that is a multiple of A, out of the one or two aligned slots that hold them.
+template <int A> __device__ __forceinline__ void load_across(Slot& s, const b1* from) {
+  const int a = (int)((size_t)from & 15);
+  const uint4 x = *(const uint4*)(from - a), y = *(const uint4*)(from + (a ? 16 - a : 0));
+  b4 v[8] = {x.x, x.y, x.z, x.w, y.x, y.y, y.z, y.w};
+  if constexpr (A <= 8) {
+#pragma unroll
+    for (int k = 0; k < 6; ++k) v[k] = a & 8 ? v[k + 2] : v[k];
+  }
+  if constexpr (A <= 4) {
+#pragma unroll
+    for (int k = 0; k < 5; ++k) v[k] = a & 4 ? v[k + 1] : v[k];
+  }
+#pragma unroll
+  for (int k = 0; k < 4; ++k) s.w[k] = A < 4 ? __funnelshift_r(v[k], v[k + 1], 8 * (a & 3)) : v[k];
+}
+// Bytes `begin` up to `end` of a slot, multiples of U, with the widest accesses.
+template <int U, int N = 16, int J = 0> __device__ __forceinline__ void store_some(const Slot& s, b1* to, int begin, int end) {
+  if (begin <= J && end >= J + N) store_part<N>(s, J / N, to + J);
+  else if constexpr (N > U) {
+    if (begin < J + N / 2 && end > J) store_some<U, N / 2, J>(s, to, begin, end);
+    if (begin < J + N && end > J + N / 2) store_some<U, N / 2, J + N / 2>(s, to, begin, end);
+  }
+}
 // The units with number i (of 4 / N) of all words, in their order.
 template <int N> __device__ __forceinline__ Slot sorted(const b4* words, int i) {
   Slot s;

@@ -1,7 +1,7 @@
 """Kernels that go straight from source to destination, without shared memory.
 
 `units`: every thread moves units of one size, which divides every offset, stride and run. `slots`: every thread moves one
-aligned slot of 16 destination bytes. The ends of a run, which fill a slot only in part, are moved in small units. `any`: as
+aligned slot of 16 destination bytes, or the part of it that a run fills, wherever the run lies at the source. `any`: as
 units, for copies so small that compiling would take far longer than moving them; extents and strides are arguments, so that a
 few dozen kernels serve all shapes.
 """
@@ -22,6 +22,8 @@ LONG_RUN = 64
 """Runs of at least this number of bytes are moved in slots, where units of 16 bytes do not divide everything."""
 _IN_FLIGHT = 4
 """Loads that a thread issues before its first store."""
+_SLOTS_IN_FLIGHT = 2
+"""As well, for slots: each needs two loads, and more registers."""
 _FEW = 1 << 29
 """With fewer steps than this, no counter of a kernel exceeds 32 bits: a counter stays below five times the steps."""
 
@@ -121,7 +123,10 @@ def _digits(copy: StridedCopy, per_run: int, unit: int) -> str:
 
 
 def _slots(copy: StridedCopy, unit: int, source_alignment: int, destination_alignment: int) -> KernelSource:
-    """Slots are aligned at the destination. Their loads are as wide as both ends have the same remainder."""
+    """Slots are aligned at the destination. Each is loaded as the one or two aligned slots of the source that hold its bytes.
+
+    These may reach beyond a run, but not beyond the first or last byte of the copy.
+    """
     apart = power_of_two(
         source_alignment,
         destination_alignment,
@@ -130,6 +135,7 @@ def _slots(copy: StridedCopy, unit: int, source_alignment: int, destination_alig
     )
     per_run = -(-(copy.run + WIDEST - unit) // WIDEST)
     count = per_run * (copy.nbytes // copy.run)
+    span = copy.run + sum((extent - 1) * here for extent, here, _ in copy.loops)
     place = "long long" if copy.run >= 1 << 30 else "int"
     body = f"""\
   typedef {counter_of(count)} counter;
@@ -137,11 +143,12 @@ def _slots(copy: StridedCopy, unit: int, source_alignment: int, destination_alig
   const {place} run = {copy.run};
   source += s0;
   destination += d0;
-  for (counter first = (counter)blockIdx.x * {THREADS} + threadIdx.x; first < total; first += {_IN_FLIGHT} * step) {{
-    Slot held[{_IN_FLIGHT}];
-    b1* to[{_IN_FLIGHT}];
+  for (counter first = (counter)blockIdx.x * {THREADS} + threadIdx.x; first < total; first += {_SLOTS_IN_FLIGHT} * step) {{
+    Slot held[{_SLOTS_IN_FLIGHT}];
+    b1* to[{_SLOTS_IN_FLIGHT}];
+    int begin[{_SLOTS_IN_FLIGHT}], end[{_SLOTS_IN_FLIGHT}];
 #pragma unroll
-    for (int u = 0; u < {_IN_FLIGHT}; ++u) {{
+    for (int u = 0; u < {_SLOTS_IN_FLIGHT}; ++u) {{
       const counter at = first + u * step;
       to[u] = 0;
       if (at < total) {{
@@ -149,23 +156,27 @@ def _slots(copy: StridedCopy, unit: int, source_alignment: int, destination_alig
         long long from_offset = 0, to_offset = 0;
         const {place} slot = ({place})(at % {per_run}u);
 {_digits(copy, 1, unit)}\
-        const b1* const from_run = source + from_offset;
         b1* const to_run = destination + to_offset;
         const {place} low = slot * 16 - (int)((size_t)to_run & 15);
-        if (low >= 0 && low + 16 <= run) {{
-          load<{apart}>(held[u], from_run + low);
-          to[u] = to_run + low;
-        }} else {{
-          const {place} end = low + 16 < run ? low + 16 : run;
+        const b1* const from = source + from_offset + low;
+        const b1* const aligned = from - ((size_t)from & 15);
+        begin[u] = low < 0 ? (int)-low : 0;
+        end[u] = run - low < 16 ? (int)(run - low) : 16;
+        if (begin[u] < end[u]) {{
+          if (aligned >= source && aligned + (aligned < from ? 32 : 16) <= source + {span}ll) {{
+            load_across<{apart}>(held[u], from);
+            to[u] = to_run + low;
+          }} else {{
 #pragma unroll 1
-          for ({place} q = low < 0 ? 0 : low; q < end; q += {unit}) move<{unit}>(to_run + q, from_run + q);
+            for (int q = begin[u]; q < end[u]; q += {unit}) move<{unit}>(to_run + low + q, from + q);
+          }}
         }}
       }}
     }}
 #pragma unroll
-    for (int u = 0; u < {_IN_FLIGHT}; ++u)
-      if (to[u]) store_part<16>(held[u], 0, to[u]);
+    for (int u = 0; u < {_SLOTS_IN_FLIGHT}; ++u)
+      if (to[u]) store_some<{unit}>(held[u], to[u], begin[u], end[u]);
   }}
 """
-    blocks = -(-count // (THREADS * _IN_FLIGHT))
+    blocks = -(-count // (THREADS * _SLOTS_IN_FLIGHT))
     return kernel_source("slots", body, blocks, [(copy.source_offset, copy.destination_offset)], copy.nbytes)

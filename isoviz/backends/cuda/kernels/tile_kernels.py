@@ -19,16 +19,20 @@ _MOST_IN_FLIGHT = 4
 
 def tile_kernel(group: Group, shape: TileShape) -> KernelSource:
     """The kernel that moves all parts of a group, tile by tile."""
-    return _Text(group, shape, best_walk(shape)).kernel()
+    return _Text(group, best_walk(shape)).kernel()
 
 
 class _Text:
-    def __init__(self, group: Group, shape: TileShape, walk: Walk) -> None:
-        self.group, self.shape, self.walk = group, shape, walk
+    def __init__(self, group: Group, walk: Walk) -> None:
+        self.group, self.shape, self.walk = group, walk.shape, walk
+        shape = walk.shape
         self.loops = range(len(group.extents))
-        self.tiles = [-(-extent // tile) for extent, tile in zip(group.extents, shape.tile, strict=True)]
-        # The extents of the last tile along these loops are smaller.
-        self.ragged = {loop for loop in self.loops if shape.tile[loop] > 1 and group.extents[loop] % shape.tile[loop]}
+        more = [shape.lead.more if loop == shape.lead.loop else 0 for loop in self.loops]
+        self.tiles = shape.tiles(group)
+        # The extents of the last tile along these loops are smaller. With a lead, those of the last two may be.
+        self.ragged = {
+            loop for loop in self.loops if shape.tile[loop] > 1 and (more[loop] or group.extents[loop] % shape.tile[loop])
+        }
 
     def kernel(self) -> KernelSource:
         count = math.prod(self.tiles)
@@ -58,8 +62,12 @@ class _Text:
         lines += [f"const long long k{loop} = rest % {self.tiles[loop]}u; rest /= {self.tiles[loop]}u;" for loop in several[:-1]]
         lines += [f"const long long k{loop} = rest;" for loop in several[-1:]]
         for loop in sorted(self.ragged):
-            tile, last = self.shape.tile[loop], self.group.extents[loop] % self.shape.tile[loop]
-            lines.append(f"const b4 e{loop} = k{loop} == {self.tiles[loop] - 1} ? {last} : {tile};")
+            tile, extent, held = self.shape.tile[loop], self.group.extents[loop], self.shape.held[loop]
+            if loop == self.shape.lead.loop:
+                left = f"{extent + held - tile}ll - k{loop} * {tile}"
+                lines.append(f"const b4 e{loop} = (b4)({left} < {held} ? {left} : {held});")
+            else:
+                lines.append(f"const b4 e{loop} = k{loop} == {self.tiles[loop] - 1} ? {extent % tile} : {tile};")
         return "".join(f"    {line}\n" for line in lines)
 
     def _bases(self) -> str:
@@ -73,25 +81,32 @@ class _Text:
 
     def _base(self, name: str, part: int, is_source: bool, strides: tuple[int, ...]) -> str:
         steps = "".join(f" + k{loop} * {strides[loop] * self.shape.tile[loop]}ll" for loop in self.loops if self.tiles[loop] > 1)
+        if name == "near" and self.shape.lead.more:
+            steps += f" - {self.shape.lead.more * strides[self.shape.lead.loop]}ll"
+        if not is_source:
+            return f"b1* const {name} = destination + d{part}{steps};"
+        last = self.group.cell if name == "near" else self.group.parts[part].run
+        last += sum((extent - 1) * stride for extent, stride in zip(self.group.extents, strides, strict=True))
         return (
-            f"const b1* const {name} = source + s{part}{steps};"
-            if is_source
-            else f"b1* const {name} = destination + d{part}{steps};"
+            f"const b1* const first_{name} = source + s{part}, * const last_{name} = first_{name} + {last}ll;"
+            f" const b1* const {name} = first_{name}{steps};"
         )
 
     # ---- walking
 
     def _near(self) -> str:
-        side, word = self.shape.near, self.shape.word
-        unit = min(side.unit, word)  # the skew keeps no more than a word together
+        side, word = self.shape.near, self.walk.width
+        unit = min(side.unit, word)
         row = f"r * {self.shape.pitch} + " if side.across else ""
         at = f"image + {self._skew(f'{row}slot * 16')}"
         if self.group.near_is_source:
             whole = f"store<{word}>(held[u], {at});"
-            partly = f"b1* const to = {at}; {_edges(unit)} move<{unit}>(to + (q - low), row + q);"
-            return self._loads(side, self.walk.near_lanes, "near", whole, partly)
+            # With a lead, rows before the first one are in the image, too.
+            exists = "if (row + q >= first_near && row + q < last_near) " if self.shape.lead.more else ""
+            outside = f"b1* const to = {at}; {_edges(unit)} {exists}move<{unit}>(to + (q - low), row + q);"
+            return self._loads(side, self.walk.near_lanes, "near", whole, outside)
         whole = f"Slot s; load<{word}>(s, {at}); store<16>(s, row + low);"
-        partly = f"const b1* const from = {at}; {_edges(unit)} move<{unit}>(row + q, from + (q - low));"
+        partly = f"const b1* const from = {at}; {self._some(unit, 'near', f'from + j * {unit}')}"
         return self._stores(side, self.walk.near_lanes, "near", "", whole, partly)
 
     def _far(self, part: int) -> str:
@@ -105,14 +120,23 @@ class _Text:
                 f"Slot s; {zero}\n#pragma unroll\n        for (int j = 0; j < {SLOT // unit}; ++j)"
                 f" load_part<{unit}>(s, j, image + place(low + j * {unit}));\n        store<16>(s, row + low);"
             )
-            partly = f"{_edges(unit)} move<{unit}>(row + q, image + place(q));"
+            partly = self._some(unit, f"far{part}", f"image + place(low + j * {unit})")
             return self._stores(side, self.walk.far_lanes[part], f"far{part}", place, whole, partly)
-        whole = (
-            f"\n#pragma unroll\n        for (int j = 0; j < {SLOT // unit}; ++j)"
-            f" store_part<{unit}>(held[u], j, image + place(low + j * {unit}));\n       "
+        each = f"\n#pragma unroll\n        for (int j = 0; j < {SLOT // unit}; ++j)"
+        put = f"store_part<{unit}>(held[u], j, image + place(low + j * {unit}));\n       "
+        guarded = f"{each} if (low + j * {unit} >= 0 && low + j * {unit} < length) {put}"
+        whole = f"{place}if (low >= 0 && low + 16 <= length) {{{each} {put}}}\n        else {{{guarded}}}"
+        outside = f"{place}{_edges(unit)} move<{unit}>(image + place(q), row + q);"
+        return self._loads(side, self.walk.far_lanes[part], f"far{part}", whole, outside)
+
+    def _some(self, unit: int, base: str, place: str) -> str:
+        """Statements that store a slot in part; `place` is that of unit j."""
+        begin = self._begin(base)
+        return (
+            f"Slot s; s.w[0] = s.w[1] = s.w[2] = s.w[3] = 0;\n#pragma unroll\n        for (int j = 0; j < {SLOT // unit}; ++j)"
+            f" if (low + j * {unit} >= {begin} && low + j * {unit} < length) load_part<{unit}>(s, j, {place});\n"
+            f"        store_some<{unit}>(s, row + low, {begin} - low, length - low);"
         )
-        partly = f"{_edges(unit)} move<{unit}>(image + place(q), row + q);"
-        return self._loads(side, self.walk.far_lanes[part], f"far{part}", f"{place}{whole}", f"{place}{partly}")
 
     def _together(self, side: Side) -> tuple[str, str]:
         """Several rows at once: a word holds one unit of each of them."""
@@ -130,12 +154,18 @@ class _Text:
         )
         return whole, partly
 
-    def _loads(self, side: Side, lanes: int, base: str, whole: str, partly: str) -> str:
-        """Memory → image: several loads first, then the stores into shared memory."""
+    def _loads(self, side: Side, lanes: int, base: str, whole: str, outside: str) -> str:
+        """Memory → image: several loads first, then the stores into shared memory.
+
+        A slot that is needed only in part is loaded as a whole, unless it reaches beyond the first or last byte of the copies.
+        """
         count, which = self._numbers(side, lanes)
         flight = min(_MOST_IN_FLIGHT, -(-count // THREADS))
         where = self._where(side, base)
         there = self._there(side, lanes, count, flight)
+        inside = f"row + low + 16 <= last_{base}"
+        if not side.aligned or self.shape.lead.more:
+            inside += f" && row + low >= first_{base}"
         return f"""\
     for (b4 first = threadIdx.x; first < {count}; first += {flight * THREADS}) {{
       Slot held[{flight}];
@@ -145,7 +175,7 @@ class _Text:
         {which}
         if ({there}) {{
           {where}
-          if (low >= 0 && low + 16 <= length) load<16>(held[u], row + low);
+          if (low < length && {inside}) load<16>(held[u], row + low);
         }}
       }}
 #pragma unroll
@@ -154,15 +184,17 @@ class _Text:
         {which}
         if ({there}) {{
           {where}
-          if (low >= 0 && low + 16 <= length) {{ {whole} }}
-          else {{ {partly} }}
+          if (low < length) {{
+            if ({inside}) {{ {whole} }}
+            else {{ {outside} }}
+          }}
         }}
       }}
     }}
 """
 
     def _stores(self, side: Side, lanes: int, base: str, place: str, whole: str, partly: str) -> str:
-        """Image → memory."""
+        """Image → memory. Of a slot that the copies do not fill, only their bytes are written."""
         count, which = self._numbers(side, lanes)
         every = f" && c{side.wide} + {side.columns} <= e{side.wide}" if side.wide in self.ragged else ""
         return f"""\
@@ -171,11 +203,16 @@ class _Text:
       if ({self._there(side, lanes, count)}) {{
         {self._where(side, base)}
         {place}
-        if (low >= 0 && low + 16 <= length{every}) {{ {whole} }}
+        if (low >= {self._begin(base)} && low + 16 <= length{every}) {{ {whole} }}
         else {{ {partly} }}
       }}
     }}
 """
+
+    def _begin(self, base: str) -> str:
+        """The first byte that a tile moves, counted from its first iteration."""
+        lead = self.shape.lead
+        return f"(k{lead.loop} ? -15 : 0)" if lead.more and base != "near" else "0"
 
     def _numbers(self, side: Side, lanes: int) -> tuple[int, str]:
         """Steps of all threads through a tile, and the statements that turn a step into its slot, row and digits."""
@@ -190,7 +227,7 @@ class _Text:
         rest = "r"
         for number, loop in enumerate(side.across):
             last = number == len(side.across) - 1
-            steps = side.steps(self.shape.tile, loop)
+            steps = side.steps(self.shape.held, loop)
             times = f" * {side.columns}" if loop == side.wide else ""
             text += f" const b4 c{loop} = ({rest if last else f'{rest} % {steps}'}){times};"
             rest = f"{rest} / {steps}"
@@ -212,9 +249,15 @@ class _Text:
         is_source = (base == "near") == self.group.near_is_source
         steps = "".join(f" + c{loop} * {side.strides[loop]}ll" for loop in side.across)
         period = side.cell + side.hole
-        full = math.prod(self.shape.tile[loop] for loop in side.row if loop not in self.ragged)
-        varying = "".join(f" * e{loop}" for loop in side.row if loop in self.ragged)
-        length = f"{period * full}{varying}{f' - {side.hole}' if side.hole else ''}"
+        lead = self.shape.lead
+        if lead.more and base != "near":
+            whole, step = side.slots * SLOT, side.strides[lead.loop]
+            left = f"{self.group.extents[lead.loop] * step}ll - k{lead.loop} * {whole}"
+            length = f"{left} < {whole} ? {left} : {whole}"
+        else:
+            full = math.prod(self.shape.tile[loop] for loop in side.row if loop not in self.ragged)
+            varying = "".join(f" * e{loop}" for loop in side.row if loop in self.ragged)
+            length = f"{period * full}{varying}{f' - {side.hole}' if side.hole else ''}"
         low = "(int)(slot * 16)" if side.aligned else "(int)(slot * 16) - (int)((size_t)row & 15)"
         return (
             f"{'const b1*' if is_source else 'b1*'} const row = {base}{steps}; const int length = (int)({length}), low = {low};"
@@ -227,8 +270,9 @@ class _Text:
         side, shape = self.shape.far[part], self.shape
         lines = []
         if side.row:
-            lines.append(f"b4 m = q / {side.cell};")
-            inside = f" + q % {side.cell}" if side.cell > side.unit else ""
+            before = side.strides[shape.lead.loop] * shape.lead.more if shape.lead.more else 0
+            lines.append(f"b4 m = {f'(q + {before})' if before else 'q'} / {side.cell};")
+            inside = f" + {f'(q + {before})' if before else 'q'} % {side.cell}" if side.cell > side.unit else ""
             for number, loop in enumerate(side.row):
                 last = number == len(side.row) - 1
                 lines.append(f"const b4 t{loop} = m{'' if last else f' % {shape.tile[loop]}; m /= {shape.tile[loop]}'};")

@@ -24,17 +24,14 @@ if TYPE_CHECKING:
 
 SLOT = 16
 """Bytes of one access at either side."""
+SECTOR = 32
+"""Bytes that memory moves at least."""
 WORD = 4
 """Bytes of a bank of shared memory."""
-_MOST_IMAGE = 24 << 10
-"""Bytes of an image at most, without its skew: several blocks fit into a multiprocessor."""
-_LEAST_IMAGE = 6 << 10
-"""Bytes below which more is moved at once, if there is more."""
-_REACHES = (4096, 2048, 1024, 512, 256, 128, 64, 32, 16, 8, 4, 2, 1)
-"""Bytes that a tile reaches along each side, longest first."""
-_USUAL_REACH = 256
 _LONG_ROW = 128
 """Bytes of a row that need not be longer: whole cache lines."""
+_SHARE = 4
+"""A lead is at most one of as many parts of a tile."""
 _SPARSEST = 4
 """A near source is read as a contiguous row if it is at most this number of times as long as what is needed of it."""
 
@@ -64,15 +61,33 @@ class Side(NamedTuple):
     columns: int = 1
     wide: int = -1
 
+    @property
+    def in_sectors(self) -> bool:
+        """Whether every row begins and ends at a multiple of 32, if the first one does."""
+        steps = [self.strides[loop] for loop in self.across] + [self.slots * SLOT]
+        return self.aligned and all(step % SECTOR == 0 for step in steps)
+
     def steps(self, tile: tuple[int, ...], loop: int) -> int:
         """Steps of the threads along one of the loops `across`."""
         return tile[loop] // self.columns if loop == self.wide else tile[loop]
+
+
+class Lead(NamedTuple):
+    """How far rows are cut at slots although they begin anywhere.
+
+    Each tile writes whole slots: it begins up to 15 bytes before its first iteration of `loop`, and leaves as many to the next
+    tile. So its image holds `more` iterations, in front. Along the other loops of a far row a tile is complete.
+    """
+
+    loop: int = -1
+    more: int = 0
 
 
 class TileShape(NamedTuple):
     """The extents of a tile and its two sides. `pitch` is the distance of two near rows in the image, in bytes.
 
     `word` is the granularity of the skew in bytes. `weights` are the image's strides for every loop of the group.
+    `near_is_source` is the group's.
     """
 
     tile: tuple[int, ...]
@@ -81,6 +96,24 @@ class TileShape(NamedTuple):
     pitch: int
     word: int
     weights: tuple[int, ...]
+    near_is_source: bool
+    lead: Lead
+
+    @property
+    def held(self) -> tuple[int, ...]:
+        """The extents of the image."""
+        return _held(self.tile, self.lead)
+
+    def tiles(self, group: Group) -> list[int]:
+        """The number of tiles along every loop of the group."""
+        led = [extent + (self.lead.more if loop == self.lead.loop else 0) for loop, extent in enumerate(group.extents)]
+        return [-(-extent // tile) for extent, tile in zip(led, self.tile, strict=True)]
+
+    def padded(self, nbytes: int) -> TileShape:
+        """The shape with some bytes more (a multiple of 16) behind every near row of the image."""
+        pitch = self.pitch + nbytes
+        weights = [w // self.pitch * pitch if loop in self.near.across else w for loop, w in enumerate(self.weights)]
+        return self._replace(pitch=pitch, weights=tuple(weights))
 
     @property
     def image(self) -> int:
@@ -88,42 +121,17 @@ class TileShape(NamedTuple):
         return self.pitch * self.near.rows
 
 
-def tile_shape(group: Group, source_alignment: int, destination_alignment: int) -> TileShape | None:
-    """The shape of the tiles of a group; None if no image would be small enough."""
-    best = None
-    for reach in _REACHES[_REACHES.index(_USUAL_REACH) :]:
-        best = _shape(group, _tile(group, reach), source_alignment, destination_alignment)
-        if best.image <= _MOST_IMAGE:
-            break
-    else:
-        return None
-    for reach in _REACHES[: _REACHES.index(_USUAL_REACH)][::-1]:
-        if best.image >= _LEAST_IMAGE:
-            break
-        larger = _shape(group, _tile(group, reach), source_alignment, destination_alignment)
-        if larger.image > _MOST_IMAGE:
-            break
-        best = larger
-    return best
-
-
-def _tile(group: Group, reach: int) -> tuple[int, ...]:
-    """Extents with which a tile reaches the wanted bytes along both sides.
-
-    Small elements reach half of it: a square of bytes holds far more elements than a square of larger ones.
-    """
-    smallest = min(range(len(group.parts)), key=lambda p: group.parts[p].run)
-    part = group.parts[smallest]
-    if part.run <= 2 and reach > _USUAL_REACH // 2:
-        reach //= 2
+def tile_reaching(group: Group, near: int, far: int) -> tuple[int, ...]:
+    """Extents with which a tile reaches the wanted bytes along its near side and its far sides."""
+    part = min(group.parts, key=lambda part: part.run)
     tile = [1] * len(group.extents)
-    for strides, cell in ((group.near, group.cell), (part.far, part.run)):
+    for strides, cell, reach in ((group.near, group.cell, near), (part.far, part.run, far)):
         covered = cell
         for loop in sorted(range(len(strides)), key=strides.__getitem__):
             if covered >= reach or (covered > cell and strides[loop] > 2 * covered):
                 break
             extent = group.extents[loop]
-            wanted = _balanced(extent, -(-reach // max(covered, cell)), part.run)
+            wanted = _balanced(extent, -(-reach // max(covered, cell)), part.run if cell <= part.run else SLOT)
             tile[loop] = max(tile[loop], wanted)
             covered = max(covered, cell) * tile[loop]
             if tile[loop] < extent:
@@ -132,20 +140,21 @@ def _tile(group: Group, reach: int) -> tuple[int, ...]:
 
 
 def _balanced(extent: int, wanted: int, run: int) -> int:
-    """About `wanted` of `extent` iterations: tiles are equally large, and begin at slots where units are small."""
+    """About `wanted` of `extent` iterations: tiles are equally large, also with a lead, and begin at slots."""
     if wanted >= extent:
         return extent
     whole = max(1, SLOT // run)
-    each = -(-extent // -(-extent // wanted))
+    led = extent + whole - 1
+    each = -(-led // -(-led // wanted))
     return min(extent, -(-each // whole) * whole)
 
 
-def _shape(group: Group, tile: tuple[int, ...], source_alignment: int, destination_alignment: int) -> TileShape:
+def shape_of(group: Group, tile: tuple[int, ...], source_alignment: int, destination_alignment: int) -> TileShape:
+    """The shape of tiles with these extents."""
     near_alignment, far_alignment = source_alignment, destination_alignment
     if not group.near_is_source:
         near_alignment, far_alignment = far_alignment, near_alignment
     first = group.near_offset(group.parts[0])
-    near = _side(group, tile, group.near, first, near_alignment, _near_row(group, tile), group.cell)
     units = []
     far = []
     for place, part in zip(group.places, group.parts, strict=True):
@@ -154,7 +163,13 @@ def _shape(group: Group, tile: tuple[int, ...], source_alignment: int, destinati
         unit = power_of_two(side.unit, near_alignment, first, place, *group.near)
         far.append(side._replace(unit=unit, slots=_slots(tile, row, part.run, 0, unit, side.aligned)))
         units.append(unit)
-    longest = _row_bytes(tile, near.row, near.cell, near.hole)
+    lead = _lead(group, tile, far)
+    if lead.more:
+        far = [side._replace(slots=_row_bytes(tile, side.row, side.cell, 0) // SLOT) for side in far]
+        first -= lead.more * group.near[lead.loop]
+    held = _held(tile, lead)
+    near = _side(group, tile, group.near, first, near_alignment, _near_row(group, tile), group.cell, held)
+    longest = _row_bytes(held, near.row, near.cell, near.hole)
     pitch = -(-(longest + (0 if near.aligned else SLOT - near.unit)) // SLOT) * SLOT
     weights = [0] * len(tile)
     for loop in near.row:
@@ -162,10 +177,26 @@ def _shape(group: Group, tile: tuple[int, ...], source_alignment: int, destinati
     below = pitch
     for loop in near.across:
         weights[loop] = below
-        below *= tile[loop]
+        below *= held[loop]
     if group.near_is_source and near.aligned:
         far = [_widened(side, tile, weights, place) for side, place in zip(far, group.places, strict=True)]
-    return TileShape(tile, near, tuple(far), pitch, max(WORD, *units), tuple(weights))
+    return TileShape(tile, near, tuple(far), pitch, max(WORD, *units), tuple(weights), group.near_is_source, lead)
+
+
+def _held(tile: tuple[int, ...], lead: Lead) -> tuple[int, ...]:
+    return tuple(extent + (lead.more if loop == lead.loop else 0) for loop, extent in enumerate(tile))
+
+
+def _lead(group: Group, tile: tuple[int, ...], far: Sequence[Side]) -> Lead:
+    """The lead of a tile; none if far rows are aligned or not cut, or if it would add more than a quarter to the image."""
+    cut = {side.row[-1] if side.row else -1 for side in far}
+    loop = cut.pop()
+    if not group.near_is_source or cut or loop < 0 or tile[loop] == group.extents[loop] or all(side.aligned for side in far):
+        return Lead()
+    if any(_row_bytes(tile, side.row, side.cell, 0) % SLOT or set(side.row[:-1]) != set(far[0].row[:-1]) for side in far):
+        return Lead()
+    count = max(-(-(SLOT - side.unit) // side.strides[loop]) for side in far)
+    return Lead(loop, count) if 0 < count * _SHARE <= tile[loop] else Lead()
 
 
 def _widened(side: Side, tile: tuple[int, ...], weights: list[int], place: int) -> Side:
@@ -215,15 +246,17 @@ def _side(
     alignment: int,
     row_and_hole: tuple[tuple[int, ...], int],
     cell: int,
+    held: tuple[int, ...] | None = None,
 ) -> Side:
     row, hole = row_and_hole
+    extents = held or tile
     across = tuple(loop for loop in sorted(range(len(tile)), key=strides.__getitem__) if tile[loop] > 1 and loop not in row)
     unit = power_of_two(alignment, offset, cell, *strides)
     steps = [strides[loop] for loop in across]
     steps += [strides[loop] * tile[loop] for loop in range(len(tile)) if tile[loop] < group.extents[loop]]
     aligned = power_of_two(alignment, offset, *steps) == SLOT
-    slots = _slots(tile, row, cell, hole, unit, aligned)
-    return Side(row, across, cell, hole, strides, slots, math.prod(tile[loop] for loop in across), unit, aligned)
+    slots = _slots(extents, row, cell, hole, unit, aligned)
+    return Side(row, across, cell, hole, strides, slots, math.prod(extents[loop] for loop in across), unit, aligned)
 
 
 def _slots(tile: tuple[int, ...], row: tuple[int, ...], cell: int, hole: int, unit: int, aligned: bool) -> int:
