@@ -20,7 +20,7 @@ from isoviz.layouts import StridedCopy
 SIZE = 64_000_000
 MEAN, MOST = 1.1, 1.75
 """Sectors that are touched per sector that is needed: the geometric mean, and that of any case."""
-TURNS, INSTRUCTIONS = 1.9, 350
+TURNS, INSTRUCTIONS = 1.9, 400
 """Turns of an access of shared memory at most, and instructions of a thread for 16 bytes at most.
 
 Shared memory of recent GPUs moves ten times as many bytes as their memory, and 250 instructions take about as long as memory.
