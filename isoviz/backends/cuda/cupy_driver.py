@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from isoviz.backends.cuda.cuda_driver import DeviceBlock, PinnedBlock, Place
-from isoviz.errors import DeviceError, DeviceMemoryError
+from isoviz.errors import DeviceError, DeviceMemoryError, line
 
 if TYPE_CHECKING:
     from isoviz.backends.cuda.cuda_driver import CudaDriver
@@ -45,21 +45,47 @@ class Loaded(NamedTuple):
     reason: str
 
 
+_ABSENT = "CuPy finds no GPU: this computer has no NVIDIA driver"
+_KNOWN = {
+    "cudaErrorNoDevice": "CuPy finds no GPU here",
+    "cudaErrorInsufficientDriver": "CuPy cannot use a GPU here: the NVIDIA driver is broken, or too old for the CUDA of CuPy",
+}
+"""What errors of CuPy mean, by a word in them."""
+_MOST = 300
+"""Characters of an error that are told."""
+
+
 @cache
 def loaded() -> Loaded:
-    """The driver of this computer. The first call may import CuPy."""
-    if importlib.util.find_spec("cupy") is None:
+    """The driver of this computer. The first call may import CuPy. It never raises: an import of CuPy may fail in any way."""
+    if not _is_installed():
         return Loaded(None, "CuPy is not installed here (pip install 'isoviz[gpu-cuda13]')")
+    library = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
     try:
-        ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
-    except OSError:
-        return Loaded(None, "CuPy finds no GPU: this computer has no NVIDIA driver")
+        ctypes.CDLL(library)
+    except OSError as error:
+        is_absent = any(word in str(error) for word in ("No such file", "Could not find"))
+        return Loaded(None, _ABSENT if is_absent else f"CuPy finds no GPU: the NVIDIA driver cannot be loaded: {_told(error)}")
     try:
         driver = CupyDriver()
         count = driver.device_count()
     except Exception as error:  # noqa: BLE001  # CuPy or its libraries may lack anything
-        return Loaded(None, f"CuPy cannot use a GPU here: {type(error).__name__}: {error}")
-    return Loaded(driver, "") if count else Loaded(None, "CuPy finds no GPU here")
+        known = next((said for word, said in _KNOWN.items() if word in str(error)), "")
+        return Loaded(None, known or f"CuPy cannot use a GPU here: {type(error).__name__}: {_told(error)}")
+    return Loaded(driver, "") if count else Loaded(None, _KNOWN["cudaErrorNoDevice"])
+
+
+def _is_installed() -> bool:
+    try:
+        return importlib.util.find_spec("cupy") is not None
+    except (ImportError, ValueError):  # something else stands in its place
+        return True
+
+
+def _told(error: BaseException) -> str:
+    """An error on one line, without the rules that CuPy draws around its messages."""
+    lines = (each.strip(" =-\t") for each in str(error).splitlines())
+    return line(" ".join(filter(None, lines)), _MOST)
 
 
 class _Pitched(ctypes.Structure):

@@ -204,7 +204,7 @@ def test_on_the_command_line(tmp_path: Path, tiny: Path, capsys: pytest.CaptureF
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--thorough"], "--thorough and --disk belong to --measure"),
+        (["--thorough"], "--thorough, --disk and --no-gpus belong to --measure"),
         (["--measure", "--preset", "sapling"], "measures this computer"),
         (["x.json", "--measure"], "takes no preset"),
         (["--measure", "-o", "a.json", "--figure", "a.json"], "named twice"),
