@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from isoviz.runtime import CancelToken, Report
     from isoviz.runtime.engine.progress import ProgressCallback
 
-_OF_RANKS = ("ranks", "hosts", "directory", "measure")
+_OF_RANKS = ("ranks", "hosts", "gpus", "gpu_memory", "directory", "measure")
 
 
 def plan_on_ranks(

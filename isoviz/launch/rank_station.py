@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from isoviz.runtime.ranks.rank_engine import RankEngine
 
 
+def bound_digest(machine: Machine) -> str:
+    """A digest of a machine together with its devices, on which plans do not depend, but runs do."""
+    bound = [f"{memory.name}={memory.device}" for memory in machine.memories if memory.device is not None]
+    return " ".join((machine.digest, *bound))
+
+
 SILENCE = 30.0
 """Seconds of silence after which ranks give each other up. The client, which also sees the processes, notices a loss earlier."""
 
@@ -38,7 +44,7 @@ class Station:
         return self._world
 
     def engine(self, machine: Machine | str) -> RankEngine:
-        """The engine for a machine, which is given as it is, or by the digest of one that was given before.
+        """The engine for a machine, which is given as it is, or by the `bound_digest` of one that was given before.
 
         All ranks ask together.
 
@@ -47,8 +53,9 @@ class Station:
         """
         if isinstance(machine, str):
             machine = self._machines[machine]
-        self._machines[machine.digest] = machine
-        if self._engine is None or self._engine.machine.digest != machine.digest:
+        digest = bound_digest(machine)
+        self._machines[digest] = machine
+        if self._engine is None or bound_digest(self._engine.machine) != digest:
             from isoviz.runtime.ranks.rank_engine import RankEngine
 
             world = self.world()

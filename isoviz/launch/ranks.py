@@ -19,6 +19,7 @@ from isoviz.launch.hello import Hello
 from isoviz.launch.pending import first_failure
 from isoviz.launch.processes.groups import Group, JobGroup, Wanted
 from isoviz.launch.processes.mpi_command import check_ranks, find_mpi, thread_limits
+from isoviz.launch.rank_station import bound_digest
 from isoviz.launch.submitted_plans import SubmittedPlans
 from isoviz.machines import preset
 
@@ -48,7 +49,7 @@ class Ranks:
         self._group = self._make()
         self._count = self._group.client.size
         self._sent: set[str] = set()
-        """Digests of the machines that all ranks have."""
+        """Bound digests of the machines that all ranks have."""
         self._end = weakref.finalize(self, self._group.client.drop)
         try:
             self._group.client.wait_until_ready(self._start_timeout)
@@ -259,8 +260,9 @@ class Ranks:
     ) -> SubmittedPlans:
         chosen = self.machine if machine is None else machine
         client = self._group.client
-        found = SubmittedPlans(client, chosen, items, options, tells, is_known=chosen.digest in self._sent)
-        self._sent.add(chosen.digest)
+        digest = bound_digest(chosen)
+        found = SubmittedPlans(client, chosen, items, options, tells, is_known=digest in self._sent)
+        self._sent.add(digest)
         return found
 
     def _chosen(self, ranks: Sequence[int] | None) -> list[int]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isoviz.launch.pending import first_failure
+from isoviz.launch.rank_station import bound_digest
 from isoviz.launch.worker.plan_runs import Summed, carry_out, orders, report_of
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class SubmittedPlans:
         size = client.size
         by_plan = [orders(machine, plan, source, destination, size) for plan, source, destination in items]
         arrays = any(isinstance(end, np.ndarray) for _, *ends in items for end in ends)
-        sent: Machine | str = machine.digest if is_known else machine
+        sent: Machine | str = bound_digest(machine) if is_known else machine
         self._summed = Summed()
         self._pending = client.send(
             "call",

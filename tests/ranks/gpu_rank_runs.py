@@ -1,6 +1,7 @@
 """Run under mpiexec: random plans between the GPUs and other memories of ranks, bit for bit.
 
-`gpu_rank_runs.py SEED CASES FOLDER played|real DEVICES`: fake GPUs, DEVICES of them, or the real ones of this host.
+`gpu_rank_runs.py SEED CASES FOLDER played|cupy|real DEVICES [SECONDS]`: fake GPUs, DEVICES of them, also through CuPy, or the
+real ones of this host. It ends after about SECONDS, whatever it has done.
 """
 
 from __future__ import annotations
@@ -8,8 +9,10 @@ from __future__ import annotations
 import faulthandler
 import itertools
 import json
+import math
 import random
 import sys
+import time
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,11 +21,11 @@ from rank_gpu_cases import (
     FBM,
     Gpus,
     PlayedGpus,
-    RealGpus,
     arrived_in,
     crosses_between_gpus,
     engine_of,
     given_to,
+    gpus_of,
     machine_of,
 )
 
@@ -33,6 +36,8 @@ from isoviz.runtime.ranks.rank_engine import Item, RankEngine
 
 MOST_CHUNKS = 200
 """Chunks of a few bytes take a message each, and show nothing that fewer do not."""
+MOST_ELEMENTS = 60_000
+"""Elements that are compared one by one. The engine compares all of them in any case."""
 
 
 def plans_of(rng: random.Random, machine: Machine, count: int, largest: tuple[int, ...]) -> list[Plan]:
@@ -69,6 +74,8 @@ def arrays_arrive(gpus: Gpus, world: World, engine: RankEngine, found: Plan, see
     from run_cases import elements, random_bytes
 
     transfer, machine = found.transfer, engine.machine
+    if math.prod(transfer.space.sizes) * len(transfer.fields) > MOST_ELEMENTS:
+        return
     near, far = machine.memory(transfer.source.memory), machine.memory(transfer.destination.memory)
     a, b = transfer.source.linearization, transfer.destination.linearization
     data = random_bytes(random.Random(seed), a.nbytes)
@@ -85,17 +92,19 @@ def arrays_arrive(gpus: Gpus, world: World, engine: RankEngine, found: Plan, see
 def main() -> None:
     faulthandler.dump_traceback_later(280, exit=True)
     seed, cases, folder, how, devices = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4], int(sys.argv[5])
-    gpus = RealGpus() if how == "real" else PlayedGpus(random.Random(seed).randrange(1 << 30), devices)
+    seconds = float(sys.argv[6]) if len(sys.argv) > 6 else math.inf
+    gpus = gpus_of(how, seed, devices)
     done = between = hops = 0
+    began, is_late = time.monotonic(), False
     kinds: set[str] = set()
     with gpus.world(limit=60, directory=folder) as world:
         for batch in itertools.count():
-            if done >= cases:
+            if done >= cases or is_late:
                 break
             rng = random.Random(f"{seed} {batch}")
             if isinstance(gpus, PlayedGpus):
                 gpus.vary(rng)
-            largest = (12, 80, 160) if gpus.is_real else (5, 12, 24)
+            largest = (12, 24, 80) if gpus.is_real else (5, 12, 24)
             machine, asked = machine_of(rng, world.hosts, gpus.devices), rng.choice((256, 4096, 1 << 20))
             with engine_of(gpus, world, machine, request_bytes=asked) as engine:
                 # One rank plans for all: a planner that is stopped by the clock may find another plan on another rank.
@@ -107,7 +116,7 @@ def main() -> None:
                     report = engine.run(found)
                     assert report.verified, found
                     arrays_arrive(gpus, world, engine, found, f"{seed} {batch} {k}", folder)
-                engine.barrier()
+                is_late = cast("bool", engine.gather(time.monotonic() - began > seconds)[0])
             done += len(plans)
             crossing = [found for found in plans if crosses_between_gpus(found.transfer, machine)]
             between += len(crossing)

@@ -1,6 +1,6 @@
 """Run under mpiexec: registered memory that GPUs reach or not, and messages to and from memory of GPUs.
 
-`gpu_rank_ways.py locked|refused|unaware|aware|absent`
+`gpu_rank_ways.py locked|refused|unaware|aware|absent|limited [cupy|real]`
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import sys
 from typing import Any, cast
 
 import numpy as np
-from rank_gpu_cases import PlayedGpus, engine_of, machine_of, only
+from rank_gpu_cases import Gpus, PlayedGpus, engine_of, gpus_of, machine_of, only
 from run_cases import elements, random_bytes
 
 from isoviz import FieldSpace, IndexSpace, Machine, Options, Plan, Report, Transfer, plan
 from isoviz.backends.mpi.world import World
 from isoviz.errors import DeviceError
 from isoviz.machines import ChannelKind
-from isoviz.runtime.ranks.rank_engine import Item
+from isoviz.runtime.ranks.rank_engine import Item, RankEngine
 
 SPACE, PAIR = IndexSpace(x=60, y=50), FieldSpace(re="f4", im="f2")
 NEAR, FAR = "node0.fbm0", "node1.fbm0"
@@ -37,7 +37,7 @@ def straight(world: World) -> Machine:
     return Machine(machine.name, machine.memories, channels)
 
 
-def ends(world: World, gpus: PlayedGpus, found: Plan) -> tuple[Any, Any]:
+def ends(world: World, gpus: Gpus, found: Plan) -> tuple[Any, Any]:
     """The source on rank 0 and the destination on rank 1, on their GPUs."""
     a, b = found.transfer.source.linearization, found.transfer.destination.linearization
     data = random_bytes(random.Random(7), a.nbytes)
@@ -46,20 +46,25 @@ def ends(world: World, gpus: PlayedGpus, found: Plan) -> tuple[Any, Any]:
     return None, gpus.held(np.zeros(b.nbytes, np.uint8), 0)
 
 
-def arrived(world: World, gpus: PlayedGpus, found: Plan, source: Any, destination: Any) -> bool:
+def arrived(world: World, gpus: Gpus, found: Plan, source: Any, destination: Any) -> bool:
     """Whether every element is in the destination."""
     a, b = found.transfer.source.linearization, found.transfer.destination.linearization
     data = gpus.taken(source if world.rank == 0 else destination)
     return world.rank == 0 or elements(a, random_bytes(random.Random(7), a.nbytes)) == elements(b, data)
 
 
-def run(gpus: PlayedGpus, world: World, machine: Machine, found: Plan) -> Report:
+def run(gpus: Gpus, world: World, machine: Machine, found: Plan) -> Report:
     with engine_of(gpus, world, machine, request_bytes=4096) as engine:
-        source, destination = ends(world, gpus, found)
-        report = engine.run(found, source, destination)
-        assert report.verified and arrived(world, gpus, found, source, destination)
+        report = run_arrays(gpus, world, engine, found)
         assert engine.run(found).verified
         engine.barrier()
+    return report
+
+
+def run_arrays(gpus: Gpus, world: World, engine: RankEngine, found: Plan) -> Report:
+    source, destination = ends(world, gpus, found)
+    report = engine.run(found, source, destination)
+    assert report.verified and arrived(world, gpus, found, source, destination)
     return report
 
 
@@ -103,6 +108,7 @@ def refused(gpus: PlayedGpus, world: World) -> dict[str, object]:
     asked = driver.calls["page_lock"]
     run(gpus, world, machine, plan_on(machine))
     assert driver.calls["page_lock"] == asked >= 1 and driver.calls["allocate_pinned"]
+    driver.fail = lambda name, number: None
     return {"notes": notes}
 
 
@@ -137,9 +143,7 @@ def aware(gpus: PlayedGpus, world: World) -> dict[str, object]:
         with engine_of(gpus, world, machine, request_bytes=4096) as engine:
             assert engine.run(found).verified
             if near == far == "fbm0":
-                source, destination = ends(world, gpus, found)
-                assert engine.run(found, source, destination).verified
-                assert arrived(world, gpus, found, source, destination)
+                run_arrays(gpus, world, engine, found)
             engine.barrier()
         kinds.append([str(hop.kind) for hop in found.every_hop])
     # As a buffer between two hops: on the GPU of rank 1, between a message and a copy within that GPU.
@@ -154,11 +158,28 @@ def aware(gpus: PlayedGpus, world: World) -> dict[str, object]:
     return {"kinds": kinds}
 
 
+def limited(gpus: Gpus, world: World) -> dict[str, object]:
+    """From GPU to GPU, straight; then the GPU of rank 1 has no room, which ends the transfer on both ranks; then it has again."""
+    machine = straight(world)
+    found = plan_on(machine)
+    report = run(gpus, world, machine, found)
+    assert not any("staged" in note for note in report.notes), report.notes
+    with engine_of(gpus, world, machine, request_bytes=4096) as engine:
+        if world.rank == 1:
+            gpus.limit(2500)
+        error = engine.run_parts([Item(found)])[0].error
+        errors = cast("list[tuple[str, str]]", engine.gather((type(error).__name__, str(error))))
+        gpus.limit(None)
+        assert [kind for kind, _ in errors] == ["RankError", "DeviceMemoryError"], errors
+        assert all("no room" in said for _, said in errors) and "rank 1" in errors[0][1], errors
+        assert engine.held_bytes == 0 and engine.run(found).verified
+        engine.barrier()
+    return {"notes": list(report.notes), "errors": errors}
+
+
 def absent(world: World) -> dict[str, object]:
     """No GPU on any rank: the plan is refused on all ranks with one sentence, which names the rank."""
     machine = only(machine_of(None, world.hosts, 1), NEAR, "node0.reg", "node1.reg", FAR, kinds=("Window",))
-    from isoviz.runtime.ranks.rank_engine import RankEngine
-
     with RankEngine(machine, world.devices, world.transport) as engine:
         error = engine.run_parts([Item(plan_on(machine))])[0].error
         errors = cast("list[str]", engine.gather(str(error)))
@@ -166,19 +187,22 @@ def absent(world: World) -> dict[str, object]:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(100, exit=True)
+    faulthandler.dump_traceback_later(240, exit=True)
     what = sys.argv[1]
     if what == "absent":
         with World(limit=30) as world:
             found, rank = absent(world), world.rank
     else:
-        gpus = PlayedGpus(5, reachable=what == "aware")
+        gpus = gpus_of(sys.argv[2], "5", 1) if sys.argv[2:] else PlayedGpus(5, reachable=what == "aware")
         with gpus.world(limit=30, takes_gpu_memory=True if what == "aware" else None) as world:
-            found, rank = (
-                {"locked": locked, "refused": refused, "unaware": unaware, "aware": aware}[what](gpus, world),
-                world.rank,
-            )
-        gpus.driver.fail = lambda name, number: None
+            ways: dict[str, Any] = {
+                "locked": locked,
+                "refused": refused,
+                "unaware": unaware,
+                "aware": aware,
+                "limited": limited,
+            }
+            found, rank = ways[what](gpus, world), world.rank
         gpus.calls_at_end()
     if rank == 0:
         print(json.dumps(found))

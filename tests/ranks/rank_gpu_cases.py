@@ -12,16 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 sys.path.append(str(Path(__file__).parents[1]))
 sys.path.append(str(Path(__file__).parents[1] / "run" / "cuda"))
 sys.path.append(str(Path(__file__).parents[1] / "run" / "gpu"))
+import fake_cupy
 from fake_arrays import FakeArray, FakeKernels
 from fake_driver import FakeDriver
 
 from isoviz import Machine, Transfer
+from isoviz.backends.cuda import gpus as gpus_module
 from isoviz.backends.cuda import staging
+from isoviz.backends.cuda.cupy_driver import Loaded
 from isoviz.backends.cuda.device_memory import DeviceMemory
+from isoviz.backends.cuda.gpu import using
 from isoviz.backends.mpi.world import World
 from isoviz.errors import MissingPartError
 from isoviz.machines import Channel, ChannelKind, Memory, MemoryKind
@@ -64,6 +69,10 @@ class PlayedGpus:
     def used(self) -> object:
         return self.driver.used
 
+    def limit(self, nbytes: int | None) -> None:
+        """Let a GPU have as much memory as this from now on; None for all of it."""
+        self.driver.capacity = nbytes or 1 << 30
+
     def require_clean(self, *, dead: bool = False) -> None:
         """Nothing of the driver is left, and nothing wrong was done. With `dead`, the device took some of it with it."""
         assert not self.driver.violations, self.driver.violations
@@ -82,35 +91,44 @@ class PlayedGpus:
 
 
 class RealGpus:
-    """The GPUs of this host."""
+    """The GPUs of this host, through CuPy."""
 
     is_real = True
 
     def __init__(self) -> None:
         import cupy
 
-        self._cupy = cupy
-        self.devices = int(cupy.cuda.runtime.getDeviceCount())
+        driver = gpus_module.loaded().driver
+        assert driver is not None, gpus_module.loaded().reason
+        self._cupy, self._driver = cupy, driver
+        self.devices = driver.device_count()
 
     def world(self, **options: Any) -> World:
         return World(**options)
 
     def held(self, data: Bytes, device: int) -> Any:
-        with self._cupy.cuda.Device(device):
+        with using(self._driver, device):
             found = self._cupy.asarray(data)
-            self._cupy.cuda.Device(device).synchronize()
+            self._cupy.cuda.runtime.deviceSynchronize()
         return found
 
     def taken(self, given: Any) -> Bytes:
-        found: Bytes = self._cupy.asnumpy(given)
+        found: Bytes = given.get()
         return found
 
     def used(self) -> object:
+        gc.collect()
         used = []
         for device in range(self.devices):
-            with self._cupy.cuda.Device(device):
+            with using(self._driver, device):
                 used.append(self._cupy.get_default_memory_pool().used_bytes())
         return used
+
+    def limit(self, nbytes: int | None) -> None:
+        """Let CuPy take as much memory as this from now on; None for all of it."""
+        pool = self._cupy.get_default_memory_pool()
+        pool.free_all_blocks()
+        pool.set_limit(size=0 if nbytes is None else nbytes)
 
     def require_clean(self, *, dead: bool = False) -> None:
         """Nothing more can be asked of a real driver."""
@@ -120,7 +138,35 @@ class RealGpus:
         return {}
 
 
+class CupyGpus(RealGpus):
+    """A CuPy that plays GPUs, for what is done with real ones."""
+
+    def __init__(self, seed: int, devices: int) -> None:
+        patch = pytest.MonkeyPatch()  # until the process ends
+        self.plays, kernels = FakeDriver(seed, devices), FakeKernels()
+        driver = fake_cupy.install(patch, self.plays)
+        patch.setattr(gpus_module, "loaded", lambda: Loaded(driver, ""))
+        patch.setattr(gpus_module, "DefaultMaker", lambda: kernels)
+        super().__init__()
+
+    def require_clean(self, *, dead: bool = False) -> None:
+        assert not self.plays.violations, self.plays.violations
+
+    def calls_at_end(self) -> dict[str, int]:
+        self.require_clean()
+        assert not self.plays.locked, "registered memory is still locked"
+        return dict(self.plays.calls)
+
+
 Gpus = PlayedGpus | RealGpus
+
+
+def gpus_of(how: str, seed: str, devices: int) -> Gpus:
+    """The GPUs of a rank: "played", "cupy" for played ones through CuPy, or "real"."""
+    if how == "real":
+        return RealGpus()
+    number = random.Random(seed).randrange(1 << 30)
+    return PlayedGpus(number, devices) if how == "played" else CupyGpus(number, devices)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mpi_jobs import is_open_mpi, needs_mpi, run_json
@@ -11,6 +12,10 @@ from mpi_jobs import is_open_mpi, needs_mpi, run_json
 pytestmark = needs_mpi
 HERE = Path(__file__).parent
 Report = Callable[[str, object], None]
+
+
+def ways(*words: str) -> Any:
+    return run_json(2, str(HERE / "gpu_rank_ways.py"), *words, seconds=250)
 
 
 @pytest.mark.parametrize("devices", [1, 2])
@@ -29,6 +34,12 @@ def test_random_plans_between_gpus_of_ranks(devices: int, full: bool, report: Re
     report("random plans from a played GPU to that of another rank", found["between"])
 
 
+def test_what_runs_on_real_gpus_runs_over_a_cupy_that_plays_them(tmp_path: Path) -> None:
+    found = run_json(2, str(HERE / "gpu_rank_runs.py"), "cupy", "4", str(tmp_path), "cupy", "1", "60", seconds=250)
+    assert found["done"] == 4 and found["between"] >= 1 and found["calls"]["page_lock"]
+    assert ways("limited", "cupy")["errors"]
+
+
 def test_what_fails_on_one_gpu_ends_on_all_ranks(full: bool, report: Report) -> None:
     found = run_json(2, str(HERE / "gpu_rank_faults.py"), "faults", "200" if full else "16", seconds=290)
     outcomes = found["outcomes"]
@@ -40,21 +51,25 @@ def test_what_fails_on_one_gpu_ends_on_all_ranks(full: bool, report: Report) -> 
 
 
 def test_registered_memory_is_locked_once_and_unlocked_while_it_is_mapped() -> None:
-    assert run_json(2, str(HERE / "gpu_rank_ways.py"), "locked")["locked"] >= 1
+    assert ways("locked")["locked"] >= 1
 
 
 def test_registered_memory_is_staged_where_it_cannot_be_locked() -> None:
-    assert run_json(2, str(HERE / "gpu_rank_ways.py"), "refused")["notes"]
+    assert ways("refused")["notes"]
+
+
+def test_a_gpu_without_room_ends_the_transfer_on_both_ranks() -> None:
+    assert ways("limited")["errors"]
 
 
 def test_messages_reach_no_gpu_memory_with_the_wheels() -> None:
-    found = run_json(2, str(HERE / "gpu_rank_ways.py"), "unaware")
+    found = ways("unaware")
     name = "Open MPI v" if is_open_mpi() else "MPICH Version: "
     assert found["said"].startswith(name) and found["said"].endswith("MPIX_Query_cuda_support() gave 0"), found
 
 
 def test_messages_between_gpus_where_the_library_takes_them() -> None:
-    assert run_json(2, str(HERE / "gpu_rank_ways.py"), "aware")["kinds"] == [
+    assert ways("aware")["kinds"] == [
         ["TwoSided"],
         ["TwoSided"],
         ["Memcpy", "TwoSided"],
@@ -64,7 +79,7 @@ def test_messages_between_gpus_where_the_library_takes_them() -> None:
 
 
 def test_without_a_gpu_every_rank_says_so() -> None:
-    errors = run_json(2, str(HERE / "gpu_rank_ways.py"), "absent")["errors"]
+    errors = ways("absent")["errors"]
     for rank, error in enumerate(errors):
         assert f"memory node{rank}.fbm0: this computer has no such device (FBM)" in error and f"; rank {rank}: CuPy" in error, (
             errors

@@ -6,11 +6,13 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from isoviz.backends.cuda.gpu_array import GpuArray
 from isoviz.errors import Cancelled, InputError, IsovizError, RankError, TransferError, line, show
 from isoviz.launch.this_rank import this_rank
 from isoviz.machines import MemoryKind
@@ -18,11 +20,13 @@ from isoviz.planner.plan_file import plan_from_json, plan_to_json
 from isoviz.runtime.engine.progress import Progress
 
 if TYPE_CHECKING:
+    from isoviz.backends.cuda.device_memory import DeviceMemory
     from isoviz.backends.mpi.world import World
     from isoviz.launch.hello import Hello
-    from isoviz.machines import Machine
+    from isoviz.machines import Machine, Memory
     from isoviz.planner import Plan
     from isoviz.runtime.ranks.merging import RankPart
+    from isoviz.runtime.ranks.rank_engine import RankEngine
     from isoviz.runtime.trace.report import Report
 
 Array = np.ndarray[Any, Any]
@@ -192,52 +196,79 @@ def carry_out(
 ) -> list[Done]:
     """Carry out this rank's part of some plans, all at the same time. All ranks do so together.
 
-    `machine` is a machine, or the digest of one that was sent before. `arrays` tells whether any rank gets arrays. `options` are
-    those of `RankEngine.run_parts`, and `begins`: when each plan begins, in seconds.
+    `machine` is a machine, or the `bound_digest` of one that was sent before. `arrays` tells whether any rank gets arrays.
+    `options` are those of `RankEngine.run_parts`, and `begins`: when each plan begins, in seconds.
 
     Raises:
         RankError: a rank has no room for its arrays.
     """
-    from isoviz.runtime.ranks.rank_engine import Item
-
     here = this_rank()
     engine = here.station.engine(machine)
-    problem, ends = None, []
-    try:
-        ends = [_ends(order, engine.machine, here.station.world()) for order in given]
-    except (MemoryError, IsovizError) as error:
-        problem = f"has no room for its arrays: {type(error).__name__}: {error}".removesuffix(": ")
-    if arrays:  # Ranks with none must not wait for a rank that cannot begin.
-        for rank, found in enumerate(engine.gather(problem)):
-            if found is not None:
-                raise RankError(f"rank {rank} {found}", rank=rank)
+    with ExitStack() as stack:
+        problem, ends = None, []
+        try:
+            ends = [_ends(order, engine.machine, here.station.world(), stack) for order in given]
+        except (MemoryError, IsovizError) as error:
+            problem = f"has no room for its arrays: {type(error).__name__}: {error}".removesuffix(": ")
+        if arrays:  # Ranks with none must not wait for a rank that cannot begin.
+            for rank, found in enumerate(engine.gather(problem)):
+                if found is not None:
+                    raise RankError(f"rank {rank} {found}", rank=rank)
+        parts = _parts(engine, given, ends, options, _Teller(here.tell) if tells else None, here.cancel)
+        return [Done(part, None if part.error is not None else _arrived(end)) for part, (_, end) in zip(parts, ends, strict=True)]
+
+
+def _parts(
+    engine: RankEngine,
+    given: Sequence[Order],
+    ends: Sequence[tuple[Any, Any]],
+    options: Mapping[str, Any],
+    told: _Teller | None,
+    cancel: threading.Event,
+) -> list[RankPart]:
+    """Run the plans with these ends."""
+    from isoviz.runtime.ranks.rank_engine import Item
+
     options = dict(options)
     begins = options.pop("begins", None) or [0.0] * len(given)
     items = [Item(plan_from_json(order.plan), *pair, begin) for order, pair, begin in zip(given, ends, begins, strict=True)]
-    told = _Teller(here.tell) if tells else None
-    parts = engine.run_parts(items, progress=told, cancel=here.cancel, **options)
+    parts = engine.run_parts(items, progress=told, cancel=cancel, **options)
     if told is not None:
         told.last()
     engine.barrier()  # Another rank may still need this one: as the arbiter, or as the source that it verifies.
-    arrived = [end if isinstance(end, np.ndarray) else None for _, end in ends]
-    return [Done(part, None if part.error is not None else array) for part, array in zip(parts, arrived, strict=True)]
+    return parts
 
 
-def _ends(order: Order, machine: Machine, world: World) -> tuple[Any, Any]:
-    """The source and the destination of a plan as the engine takes them: arrays of registered memory lie in windows."""
-    transfer = order.plan["transfer"]
-    source, destination = order.source, order.destination
-    if isinstance(source, np.ndarray) and _is_registered(machine, transfer["source"]):
-        source = _in_window(world, source)
+def _ends(order: Order, machine: Machine, world: World, stack: ExitStack) -> tuple[Any, Any]:
+    """The source and the destination of a plan as the engine takes them. `stack` frees them after the run."""
+    transfer, destination = order.plan["transfer"], order.destination
     if isinstance(destination, Room):
         destination = destination.made()
-    if isinstance(destination, np.ndarray) and _is_registered(machine, transfer["destination"]):
-        destination = _in_window(world, destination)
+    ends = zip((order.source, destination), (transfer["source"], transfer["destination"]), strict=True)
+    source, destination = (_placed(given, machine.memory(end["memory"]), world, stack) for given, end in ends)
     return source, destination
 
 
-def _is_registered(machine: Machine, end: Mapping[str, Any]) -> bool:
-    return machine.memory(end["memory"]).kind is MemoryKind.REG
+def _placed(given: Any, memory: Memory, world: World, stack: ExitStack) -> Any:
+    """An end where its memory is: arrays of registered memory lie in windows, and those of a GPU on it."""
+    if not isinstance(given, np.ndarray):
+        return given
+    if memory.kind is MemoryKind.REG:
+        return _in_window(world, given)
+    if memory.kind is MemoryKind.FBM and not memory.emulated:
+        with suppress(TransferError):  # There is no such GPU, and the engine says so.
+            if (real := world.devices.memory(memory)) is not None:
+                on_gpu = GpuArray(cast("DeviceMemory", real), given)
+                stack.callback(on_gpu.close)
+                return on_gpu
+    return given
+
+
+def _arrived(end: Any) -> Array | None:
+    """The array of a destination that a caller of the ranks has given; None for a file."""
+    if isinstance(end, GpuArray):
+        return end.host()
+    return end if isinstance(end, np.ndarray) else None
 
 
 def _in_window(world: World, array: Array) -> Array:

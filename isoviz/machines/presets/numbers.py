@@ -259,3 +259,25 @@ LAPTOP = NodeFigures(
     gpu_memory=8 * GIB,
     disk_space=10**12,
 )
+
+# --- the GPUs of MPI ranks: assumed, all of it ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class GpuRates:
+    """Bandwidths of one GPU in bytes per second: with pinned and with pageable host memory, within it, and to another GPU."""
+
+    pinned: float
+    pageable: float
+    copy: float
+    peer: float
+
+
+GPU_OF_A_RANK = GpuRates(pinned=24_000 * MB, pageable=8000 * MB, copy=600_000 * MB, peer=20_000 * MB)
+"""A data-centre GPU on PCIe 4.0 ×16, whose link rate is 31.5 GB/s."""
+GPU_OF_A_RANK_BEHAVIOUR: Mapping[ChannelKind, Assumed] = {
+    # Kernels convert while they copy, so that a short run costs about as much as a sector of memory or a part of a PCIe packet.
+    ChannelKind.GPU_READ: Assumed(latency=0.3e-9, setup=10e-6, in_flight=2),
+    ChannelKind.GPU_WRITE: Assumed(latency=0.3e-9, setup=10e-6, in_flight=2),
+    ChannelKind.GPU_COPY: Assumed(latency=0.01e-9, setup=5e-6, in_flight=2),
+}

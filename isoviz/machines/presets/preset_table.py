@@ -11,6 +11,7 @@ from isoviz import checks
 from isoviz.errors import MachineError
 from isoviz.machines.presets.clusters import laptop, moonlight, sapling, two_node, xstream
 from isoviz.machines.presets.dgx import dgx_h100_pair
+from isoviz.machines.presets.gpus_of_ranks import GPU_MEMORY, REAL, with_gpus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,10 +56,14 @@ def _local(**options: Any) -> Machine:
     return made
 
 
-def _ranks(**options: Any) -> Machine:
+def _ranks(gpus: object = 0, gpu_memory: object = REAL, **options: Any) -> Machine:
     """A machine of MPI ranks. Its figures within a rank are those of this computer (`_local`)."""
     made: Machine = import_module("isoviz.measure.ranks.ranks_machine").ranks(**options)
-    return made
+    computer: Machine | None = None
+    if gpus and options.get("measure") != "assumed":
+        here = import_module("isoviz.measure.local_machine")
+        computer = here.kept_machine(here.checked_directory(options.get("directory"), "ranks"))
+    return with_gpus(made, gpus, gpu_memory, computer)
 
 
 def presets() -> dict[str, PresetInfo]:
@@ -85,6 +90,10 @@ def presets() -> dict[str, PresetInfo]:
                 {
                     "ranks": PresetOption(4, "how many ranks"),
                     "hosts": PresetOption(1, "how many hosts the ranks are spread over; or the host of every rank"),
+                    "gpus": PresetOption(0, "how many GPUs per rank; ranks share those of their host if it has fewer"),
+                    "gpu_memory": PresetOption(
+                        REAL, "memory of real GPUs, also in messages (cuda-aware), or emulated in host memory", GPU_MEMORY
+                    ),
                     "directory": PresetOption(None, "where the files of every rank will be (None: the working directory)"),
                     "measure": PresetOption(
                         "cached",

@@ -74,6 +74,8 @@ class FakeRuntime(types.ModuleType):
         self.plays = plays
         self.thread = threading.local()
         self.times: dict[int, float] = {}
+        self.apart = 0
+        """How far the address of host memory on a device is from that on the host."""
 
     def getDeviceCount(self) -> int:
         with failing():
@@ -139,7 +141,16 @@ class FakeRuntime(types.ModuleType):
         with failing():
             place = self.plays.place_of(ptr)
         kind = DEVICE if place.device is not None else HOST if place.is_pinned else 0
-        return PointerAttributes(place.device or 0, ptr, ptr, kind)
+        return PointerAttributes(place.device or 0, ptr + self.apart, ptr, kind)
+
+    def hostRegister(self, ptr: int, size: int, flags: int) -> None:
+        assert flags == 3, "for all devices, and mapped"
+        with failing():
+            self.plays.page_lock(ptr, size)
+
+    def hostUnregister(self, ptr: int) -> None:
+        with failing():
+            self.plays.page_unlock(ptr)
 
     def streamCreateWithFlags(self, flags: int) -> int:
         assert flags == 1, "streams do not wait for the default stream"

@@ -91,6 +91,7 @@ class FakeDriver:
         self.dead = self.lazy = self.slow = False
         self.hold: Callable[[], bool] = lambda: False
         self.peers: set[tuple[int, int]] = set()
+        self.allocated: set[int] = set()  # devices
         self.can_reach = True
         self.streams: dict[int, tuple[int, deque[Work]]] = {}
         self.events: dict[int, Work | None] = {}
@@ -166,6 +167,7 @@ class FakeDriver:
             device = self._device_of(stream, "allocate")
             if self.used[0] + nbytes > self.capacity:
                 raise DeviceMemoryError("fake: out of memory")
+            self.allocated.add(device)
             return DeviceBlock(self._keep(_room(nbytes), device), nbytes, device, self)
 
     def free(self, block: DeviceBlock) -> None:

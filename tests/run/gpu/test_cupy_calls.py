@@ -25,6 +25,7 @@ from isoviz.backends.cuda import staging
 from isoviz.backends.cuda.cuda_driver import Place
 from isoviz.backends.cuda.cupy_driver import CupyDriver
 from isoviz.backends.cuda.row_copies import Rows
+from isoviz.backends.pages import page_aligned
 from isoviz.errors import DeviceError, DeviceMemoryError
 
 pytestmark = pytest.mark.usefixtures("no_leaked_files")
@@ -103,6 +104,27 @@ def test_a_thread_without_a_context_launches_a_kernel(monkeypatch: pytest.Monkey
     assert not plays.violations and np.array_equal(there.data, np.arange(8))
 
 
+def test_pages_are_locked_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    plays = FakeDriver()
+    driver = install(monkeypatch, plays)
+    array = page_aligned(8192)
+    pointer = array.ctypes.data
+    driver.page_lock(pointer, 8192)
+    assert driver.place_of(pointer + 8191) == Place(None, True)
+    driver.page_unlock(pointer)
+    assert driver.place_of(pointer) == Place(None, False)
+    monkeypatch.setattr(driver._runtime, "apart", 4096)
+    with pytest.raises(DeviceError, match="reach the pages at another address only"):
+        driver.page_lock(pointer, 8192)
+    plays.fail = lambda name, number: DeviceError("planted") if name == "place_of" else None
+    with pytest.raises(DeviceError, match="cudaPointerGetAttributes failed"):
+        driver.page_lock(pointer, 8192)
+    plays.fail = lambda name, number: DeviceMemoryError("planted") if name == "page_lock" else None
+    with pytest.raises(DeviceMemoryError, match="cudaHostRegister failed"):
+        driver.page_lock(pointer, 8192)
+    assert not plays.locked and not plays.violations
+
+
 def test_errors_of_cupy_are_typed(monkeypatch: pytest.MonkeyPatch) -> None:
     plays = FakeDriver(capacity=100, pinned=100)
     driver = install(monkeypatch, plays)
@@ -142,7 +164,7 @@ def test_parameters_are_those_of_the_real_cupy() -> None:
         [sys.executable, "-W", "ignore", "-c", READ], input=json.dumps(names), capture_output=True, text=True, check=True
     )
     found = json.loads(done.stdout)
-    assert {"type", "device"} <= set(found.pop("PointerAttributes"))
+    assert {"type", "device", "devicePointer"} <= set(found.pop("PointerAttributes"))
     for module, name in names:
         fake = inspect.signature(getattr(FakeRuntime if module == "runtime" else FakeCudaDriver, name))
         assert list(fake.parameters)[1:] == parameters(found[f"{module}.{name}"]), name

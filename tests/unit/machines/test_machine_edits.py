@@ -82,9 +82,10 @@ def test_kinds_of_channel_are_those_of_table_2() -> None:
     across = fitting_kinds(machine.memory("node0.reg"), machine.memory("node1.zcm"))
     assert [each.name for each in across] == ["RemoteMemcpy", "TwoSided", "Packed", "Derived"]
     assert [each.name for each in fitting_kinds(machine.memory("node0.fbm0"), machine.memory("node1.fbm0"))] == ["TwoSided"]
-    assert fitting_kinds(machine.memory("node0.dsk"), machine.memory("node0.fbm0")) == ()
-    with pytest.raises(MachineError, match=r"No kind of channel leads from files \(node0.dsk\) to GPU memory .*main memory"):
-        connected(machine, "node0.dsk", "node0.fbm0")
+    direct = fitting_kinds(machine.memory("node0.dsk"), machine.memory("node0.fbm0"))
+    assert [each.name for each in direct] == ["GPUDirectRead"]
+    with pytest.raises(MachineError, match=r"No kind of channel leads from files \(node0.dsk\) to files .*main memory"):
+        connected(machine, "node0.dsk", "node0.dsk")
     with pytest.raises(MachineError, match="across nodes"):
         connected(machine, "node0.dsk", "node1.dsk")
     with pytest.raises(MachineError, match="file read does not lead"):

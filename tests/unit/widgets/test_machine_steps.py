@@ -94,7 +94,7 @@ def test_a_key_that_is_held_is_one_step(session: Session) -> None:
         ({"do": "set-memory", "memory": "node0.sys", "field": "capacity", "value": "much"}, "size 'much'"),
         ({"do": "set-memory", "memory": "node0.sys", "field": "node", "value": "-1"}, "whole number"),
         ({"do": "copy-node", "node": 0, "value": "all"}, "number of copies"),
-        ({"do": "connect", "source": "node0.dsk", "destination": "node0.fbm0", "channelKind": ""}, "main memory"),
+        ({"do": "connect", "source": "node0.dsk", "destination": "node0.dsk", "channelKind": ""}, "main memory"),
         ({"do": "connect", "source": "nowhere", "destination": "node0.fbm0", "channelKind": ""}, "no memory"),
         ({"do": "place", "positions": {"node0.sys": [1, 2, 3]}, "goesOn": False}, "pair"),
         ({"do": "fly"}, "edit: expected an object, got an object"),

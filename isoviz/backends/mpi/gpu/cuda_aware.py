@@ -39,7 +39,9 @@ def cuda_aware(mpi: Any, library: Any | None = None) -> CudaAware:
         status = int(ask(_CUDA, ctypes.byref(is_supported)))
         if status == 0 and is_supported.value:
             return CudaAware(True, f"{name}: MPIX_GPU_query_support(CUDA) gave 1")
-        said = f"{name}: MPIX_GPU_query_support(CUDA) gave {is_supported.value}"
+        said = f"{name}: MPIX_GPU_query_support(CUDA) gave {is_supported.value}" + (
+            f", with the error {status}" if status else ""
+        )
     else:
         said = f"{name} does not tell"
     info = mpi.COMM_WORLD.Get_info()
