@@ -143,15 +143,6 @@ class FakeRuntime(types.ModuleType):
         kind = DEVICE if place.device is not None else HOST if place.is_pinned else 0
         return PointerAttributes(place.device or 0, ptr + self.apart, ptr, kind)
 
-    def hostRegister(self, ptr: int, size: int, flags: int) -> None:
-        assert flags == 3, "for all devices, and mapped"
-        with failing():
-            self.plays.page_lock(ptr, size)
-
-    def hostUnregister(self, ptr: int) -> None:
-        with failing():
-            self.plays.page_unlock(ptr)
-
     def streamCreateWithFlags(self, flags: int) -> int:
         assert flags == 1, "streams do not wait for the default stream"
         with failing():
