@@ -11,7 +11,7 @@ from isoviz import checks
 from isoviz.errors import MachineError
 from isoviz.machines.presets.clusters import laptop, moonlight, sapling, two_node, xstream
 from isoviz.machines.presets.dgx import dgx_h100_pair
-from isoviz.machines.presets.gpus_of_ranks import GPU_MEMORY, REAL, with_gpus
+from isoviz.machines.presets.rank_gpu_presets import GPU_MEMORY, REAL, with_gpus
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,7 +20,7 @@ from isoviz.machines import (
     machine_to_json,
     preset,
 )
-from isoviz.machines.presets.gpus_of_ranks import with_gpus
+from isoviz.machines.presets.rank_gpu_presets import with_gpus
 
 
 def ranks(**options: Any) -> Machine:
