@@ -18,8 +18,10 @@ from isoviz.backends.devices import ThisComputer
 from isoviz.layouts import StridedCopy
 from isoviz.layouts.numpy_copy import apply
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Memory, MemoryKind
+from isoviz.planner.path_plan import Hop, PathPlan
 from isoviz.runtime.device_bases import AsynchronousChannel, BaseEndpoint, BaseMemory, BaseSlot
 from isoviz.runtime.protocols import Bound, Holds
+from isoviz.runtime.scheduling.requests import PLAIN
 
 VAULT = MemoryKind.FBM
 STORE, FETCH, WITHIN = ChannelKind.GPU_WRITE, ChannelKind.GPU_READ, ChannelKind.GPU_COPY
@@ -116,6 +118,10 @@ class VaultChannel(AsynchronousChannel):
     @property
     def notes(self) -> tuple[str, ...]:
         return ("moved by a vault",)
+
+    def requests_of_chunk(self, path: PathPlan, hop: Hop, request_bytes: int) -> int:
+        """As many as were asked for: a vault is no GPU."""
+        return PLAIN.requests(path.chunk_payload, hop.request_bytes, request_bytes)
 
     def start(
         self, copies: Sequence[StridedCopy], source: Any, destination: Any, check: Callable[[], None], done: Callable[[Any], None]
