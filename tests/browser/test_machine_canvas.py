@@ -100,12 +100,15 @@ def test_a_machine_is_built_from_nothing_planned_simulated_and_run_by_keyboard(d
         press("Enter")
         desk.settled()
         expect(desk.part("edit-channel").locator("h3")).to_contain_text(words)
-    # Files and GPU memory are not joined: the reason is said, nothing changes.
+    # Messages between GPUs are a channel, too. It is taken back.
     go_to(desk, "node0.fbm0")
     press("c")
     go_to(desk, "node1.fbm0")
     press("Enter")
-    expect(desk.part("error-canvas")).to_contain_text("No kind of channel leads from GPU memory")
+    desk.settled()
+    expect(desk.part("edit-channel").locator("h3")).to_contain_text("send and receive")
+    press("ControlOrMeta+z")
+    desk.settled()
 
     go_to(desk, "node0.fbm0")
     press("Enter")
