@@ -23,7 +23,7 @@ So **a channel beside a copy** is a resource, too. The channel holds it with wei
 at once use all of it. Here x′ and y′ are the shares that a conversion and the channel keep, because most copies on the way to a
 disk convert.
 
-**A link** (`link_resource`) carries a number of bytes per second, whatever the channels are.
+**A link** (`link_resource`) has one throughput, in bytes per second, which its channels share.
 
 Pairs that keep almost all of their rate share no resource.
 """

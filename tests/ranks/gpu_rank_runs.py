@@ -1,7 +1,7 @@
 """Run under mpiexec: random plans between the GPUs and other memories of ranks, bit for bit.
 
 `gpu_rank_runs.py SEED CASES FOLDER played|cupy|real DEVICES [SECONDS]`: fake GPUs, DEVICES of them, also through CuPy, or the
-real ones of this host. It ends after about SECONDS, whatever it has done.
+real ones of this host. It ends after about SECONDS, even if plans are left.
 """
 
 from __future__ import annotations

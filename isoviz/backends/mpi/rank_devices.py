@@ -100,7 +100,7 @@ class MpiRankDevices(ThisComputer):
         return self._stores.reach(handle)
 
     def _messages_of_gpus(self, channel: Channel) -> RealChannel | None:
-        """Messages between memories of ranks, of which one or both belong to a GPU.
+        """Messages between memories of ranks. One of the memories belongs to a GPU, or both do.
 
         Raises:
             TransferError: the MPI library does not reach such memory.

@@ -60,7 +60,7 @@ def truth(
     - `slow_pinned`, `slow_second`: factors on the rates of copies with pinned memory, and of the links of the second GPU.
     - `link`: bytes per second that both GPUs together get from the host.
     - `both_ways`: bytes per second of the link of each GPU in both directions together.
-    - `memory`: bytes per second of the memory of each GPU, of which a copy uses two per byte.
+    - `memory`: bytes per second of the memory of each GPU. A copy of one byte uses two of them.
     - `flight`: a factor on the rate of GPUWrite by its requests in flight, which are those of the machine `counts`.
     """
     made = with_gpus(host(), GPUS, "true")
