@@ -1,4 +1,4 @@
-// Executes PTX; see ptx_executor.py, which puts in the operations.
+// Executes PTX; see ptx_executor.py, which puts in the operations, and ptx_operations.py, which says how bits go through them.
 // `seen`: how often each thread came by an instruction, so that accesses of a warp at one time are found together.
 #include <algorithm>
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 namespace {
-struct Thread { std::vector<uint64_t> r; int64_t pc; int state; };
+struct Thread { std::vector<uint64_t> r, doubts; int64_t pc; int state; bool doubted; };
 struct Byte { uint32_t writer, written, reader, read; };  // threads + 1 and the barriers before; reader ~0: several
 struct Access { uint32_t at, width; };
 bool races, counting; const char* what;
@@ -18,6 +18,7 @@ uint64_t executed; uint8_t* room; uint32_t room_size, epoch; std::vector<Byte> b
 std::map<std::pair<int64_t, int64_t>, std::vector<std::pair<uint32_t, Access>>> accesses;
 std::map<std::pair<int64_t, int64_t>, std::vector<std::pair<uint64_t, uint64_t>>> far[2];  // loads and stores: first, end
 std::vector<std::map<int64_t, int64_t>> seen;
+uint64_t* doubts; bool doubted;  // of the thread that runs: the doubtful bits of each register, and whether there may be some
 int fail(const char* text) { what = text; return false; }
 void counted(bool stores, uint64_t at, unsigned n, uint32_t me, int64_t pc) {
   far[stores][{pc, seen[me][pc]++ * 64 + me / 32}].push_back({at, at + n});
@@ -42,16 +43,24 @@ __attribute__((noinline)) bool shared_ok(uint32_t at, unsigned n, uint32_t me, b
   if (races) for (unsigned k = 0; k < n; ++k) {
     Byte& b = bytes[at - SHARED_AT + k];
     const bool written_now = b.writer && b.written == epoch && b.writer != me + 1;
-    if (written_now) return fail("race: shared memory that another thread wrote since the last barrier");
     if (writes) {
+      if (written_now) return fail("race: shared memory that another thread wrote since the last barrier");
       if (b.reader && b.read == epoch && b.reader != me + 1) return fail("race: shared memory that another thread read since the last barrier");
       b.writer = me + 1; b.written = epoch;
     } else {
-      if (!b.writer) return fail("load of shared memory that nobody stored");
+      doubted |= !b.writer || written_now;
       b.reader = b.reader && b.read == epoch && b.reader != me + 1 ? ~0u : me + 1; b.read = epoch;
     }
   }
   return true;
+}
+uint64_t doubts_of(uint32_t at, unsigned n, uint32_t me) {
+  uint64_t bits = 0;
+  for (unsigned k = 0; k < n; ++k) {
+    const Byte& b = bytes[at - SHARED_AT + k];
+    if (!b.writer || (b.written == epoch && b.writer != me + 1)) bits |= 255ull << 8 * k;
+  }
+  return bits;
 }
 uint32_t prmt(uint32_t a, uint32_t b, uint32_t c) {
   const uint64_t both = (uint64_t)b << 32 | a; uint32_t d = 0;
@@ -74,15 +83,62 @@ enum { FAILED = 0, BARRIER = 1, ENDED = 2, SLICE = 3, NEXT = 4 };
 OPERATIONS
 typedef int (*Operation)(const int64_t*, uint64_t*, const uint64_t*, uint32_t, int64_t&);
 const Operation operations[] = {TABLE};
+enum Kind { GOES, LOADS, STORES, MOVES, CHOOSES, ANDS, ORS, MIXES };
+struct Flow { Kind kind; int uses[6], makes[6], data[6]; uint64_t bits; };
+const Flow flows[] = {FLOWS};
+bool in(const int* columns, int column) {
+  while (*columns >= 0 && *columns != column) ++columns;
+  return *columns >= 0;
+}
+const char* const ON = "depends on a race, or on shared memory that nobody stored";
+char said[200];
+bool unsure(const char* of) { snprintf(said, sizeof said, "%s %s", of, ON); return fail(said); }
+// The doubts of the results of an operation, before it is carried out. False: a doubtful bit is used.
+bool doubts_follow(const int64_t* I, const uint64_t* R, const uint64_t* constants, uint32_t me, uint64_t* to) {
+  const Flow& flow = flows[I[0]]; uint64_t any = 0;
+  #define Q(x) ((x) >= 0 ? doubts[x] : 0)
+  if (flow.kind == GOES) return true;
+  if ((flow.kind == LOADS || flow.kind == STORES) && Q(I[7])) return unsure("an address");
+  for (const int* c = flow.uses; *c >= 0; ++c) any |= Q(I[*c]) & flow.bits;
+  if (flow.kind == STORES && any) return unsure("a stored value");
+  for (int k = 0; k < 4; ++k) to[k] = any ? flow.bits : 0;
+  if (!any) return true;
+  const uint64_t a = Q(I[7]), b = Q(I[8]);
+  if (flow.kind == CHOOSES && !Q(I[9])) to[0] = V(I[9]) ? a : b;
+  if (flow.kind == ANDS) to[0] = (a & (V(I[8]) | b)) | (b & (V(I[7]) | a));
+  if (flow.kind == ORS) to[0] = (a & (~V(I[8]) | b)) | (b & (~V(I[7]) | a));
+  to[0] &= flow.bits;
+  if (flow.kind == MOVES) {
+    for (const int* c = flow.uses; *c >= 0; ++c) if (!in(flow.data, *c) && Q(I[*c])) return true;
+    int64_t row[COLUMNS], pc = 0; uint64_t registers[20];  // the same operation on the doubts
+    for (int c = 0; c < COLUMNS; ++c) row[c] = I[c];
+    for (const int* c = flow.uses; *c >= 0; ++c) { row[*c] = *c; registers[*c] = in(flow.data, *c) ? Q(I[*c]) : V(I[*c]); }
+    int made = 0;
+    for (const int* c = flow.makes; *c >= 0; ++c) row[*c] = 12 + made++;
+    operations[I[0]](row, registers, constants, me, pc);
+    for (int k = 0; k < made; ++k) to[k] = registers[12 + k];
+  }
+  return true;
+}
 int run(Thread& t, const int64_t* code, const uint64_t* constants, uint32_t me, uint64_t steps) {
   uint64_t* const R = t.r.data(); int64_t pc = t.pc; int state = NEXT;
+  doubts = t.doubts.data(); doubted = t.doubted;
   while (state == NEXT) {
     const int64_t* const I = code + pc * COLUMNS; t.pc = pc;
     if (!steps--) return SLICE;
     ++pc; ++executed;
+    uint64_t results[4];
+    if (I[1] >= 0 && doubted && doubts[I[1]]) { state = unsure("a condition"); break; }
     if (I[1] >= 0 && (R[I[1]] != 0) != (I[2] != 0)) continue;
+    const bool follows = doubted;
+    if (follows && !doubts_follow(I, R, constants, me, results)) { state = FAILED; break; }
     state = operations[I[0]](I, R, constants, me, pc);
+    if (follows && flows[I[0]].kind != LOADS && flows[I[0]].kind != GOES) {
+      const int* const makes = flows[I[0]].makes;
+      for (int k = 0; makes[k] >= 0; ++k) doubts[I[makes[k]]] = results[k];
+    }
   }
+  t.doubted = doubted;
   if (state != FAILED) t.pc = pc;
   return state;
 }
@@ -103,7 +159,7 @@ extern "C" int ptx_launch(const int64_t* code, const uint64_t* constants, int64_
     memset(room, random() | 1, shared); bytes.assign(shared, Byte{}); epoch = 1;
     accesses.clear(); far[0].clear(); far[1].clear(); seen.assign(n, {});
     for (uint32_t k = 0; k < n; ++k) {
-      Thread& t = threads[k]; t.r.assign(registers, 0xEEEEEEEEEEEEEEEEull); t.pc = 0; t.state = SLICE;
+      Thread& t = threads[k]; t.r.assign(registers, 0xEEEEEEEEEEEEEEEEull); t.doubts.assign(registers, 0); t.doubted = false; t.pc = 0; t.state = SLICE;
       const uint32_t special[12] = {k % block[0], k / block[0] % block[1], k / block[0] / block[1], b % grid[0], b / grid[0] % grid[1],
         b / grid[0] / grid[1], block[0], block[1], block[2], grid[0], grid[1], grid[2]};
       for (int j = 0; j < 12; ++j) t.r[j] = special[j];

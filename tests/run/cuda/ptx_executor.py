@@ -4,9 +4,12 @@ A program is a table of instructions; an instruction that the table of operation
 its own registers. Threads run in random order, either as far as the next barrier or for random numbers of instructions.
 
 Every access is checked to the byte: loads of global memory lie in the source, stores in the destination, and both are aligned;
-no byte of the destination is stored twice. Shared memory is poisoned for every block. With `races`, an access of shared memory
-that another thread touched since the last barrier (one of both writing), and a load of bytes that nobody stored, are errors.
-Without it, only the result shows such a mistake.
+no byte of the destination is stored twice. Shared memory is poisoned for every block.
+
+With `races`, a store to shared memory that another thread touched since the last barrier is an error. A load of bytes that nobody
+stored, or another thread since the last barrier, gives doubtful bits: compilers load before they know that a value is needed. The
+doubt follows these bits through all operations. It is an error where a doubtful bit is stored, or is part of an address or of a
+condition. Without `races`, only the result shows such a mistake.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from ptx_operations import OPERATIONS, SHARED_AT
+from ptx_operations import OPERATIONS, SHARED_AT, flow
 from ptx_program import COLUMNS, PARAMETERS, Program
 
 
@@ -122,12 +125,20 @@ def _pointer(array: np.ndarray) -> ctypes.c_void_p:
     return ctypes.c_void_p(array.ctypes.data)
 
 
+def _flow(name: str) -> str:
+    """The flow of an operation in C++: columns end with −1."""
+    kind, *columns, bits = flow(name)
+    lists = ", ".join("{" + ", ".join(map(str, (*each, -1))) + "}" for each in columns)
+    return f"{{{kind}, {lists}, {hex(2**bits - 1)}ull}}"
+
+
 def build(folder: Path) -> Executor:
     """Compile the interpreter with g++."""
     text = (Path(__file__).parent / "executor.cpp").read_text(encoding="utf-8")
     named = {
         "OPERATIONS": "\n".join(f"OPERATION({number}) {{ {text} return NEXT; }}" for number, text in OPERATIONS.values()),
         "TABLE": ", ".join(f"op{number}" for number, _ in OPERATIONS.values()),
+        "FLOWS": ", ".join(_flow(name) for name in OPERATIONS),
         "SHARED_AT": str(SHARED_AT),
         "COLUMNS": str(COLUMNS),
     }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import NamedTuple
 
 SHARED_AT = 1024
 """Address of the first byte of shared memory."""
@@ -107,10 +108,13 @@ def _accesses(count: int, size: int) -> Iterator[Operation]:
     far, near = f"(uint{size}_t*)(at + k * {n})", f"(uint{size}_t*)(room + at - {SHARED_AT} + k * {n})"
     get, put = "R[I[3 + k]] = *{};", f"*{{}} = (uint{size}_t)V(I[3 + k]);"
     start = "const uint64_t at = A + I[10]; if (!{}) return FAILED; "
-    yield f"ld.global.{count}.{size}", start.format(f"source_ok(at, {total}, me, pc)") + f"{each} {get.format(far)}"
+    loads = f"{{ {get.format(far)} if (doubted) doubts[I[3 + k]] = 0; }}"
+    yield f"ld.global.{count}.{size}", start.format(f"source_ok(at, {total}, me, pc)") + f"{each} {loads}"
     yield f"st.global.{count}.{size}", start.format(f"destination_ok(at, {total}, me, pc)") + f"{each} {put.format(far)}"
     start = start.replace("uint64_t", "uint32_t")
-    yield f"ld.shared.{count}.{size}", start.format(f"shared_ok(at, {total}, me, false, pc)") + f"{each} {get.format(near)}"
+    doubt = f"if (doubted) doubts[I[3 + k]] = doubts_of(at + k * {n}, {n}, me);"
+    loads = f"{{ {get.format(near)} {doubt} }}"
+    yield f"ld.shared.{count}.{size}", start.format(f"shared_ok(at, {total}, me, false, pc)") + f"{each} {loads}"
     yield f"st.shared.{count}.{size}", start.format(f"shared_ok(at, {total}, me, true, pc)") + f"{each} {put.format(near)}"
 
 
@@ -134,3 +138,39 @@ def _operations() -> Iterator[Operation]:
 
 OPERATIONS = {name: (number, text) for number, (name, text) in enumerate(_operations())}
 """Number and C++ of each operation."""
+
+
+class Flow(NamedTuple):
+    """How bits go through an operation: columns of its operands and of its results, and a word of `executor.cpp` for the rest.
+
+    MOVES: bits of the `data` operands come out unchanged, wherever the other operands say. MIXES: any bit may change any other.
+    """
+
+    kind: str
+    uses: tuple[int, ...]
+    makes: tuple[int, ...]
+    data: tuple[int, ...] = ()
+    bits: int = 64
+    """Bits of an operand or result that count."""
+
+
+_ONE, _TWO = (7,), (7, 8)
+_DATA = {"mov": _ONE, "cvt": _ONE, "cvta": _ONE, "shl": _ONE, "shr": _ONE, "bfe": _ONE, "prmt": _TWO, "shf": _TWO, "bfi": _TWO}
+"""The operands whose bits an operation moves, by the first part of its name."""
+
+
+def flow(name: str) -> Flow:
+    """How bits go through an operation."""
+    parts = name.split(".")
+    operands = (7, 8, 9, 4) if parts[0] == "bfi" else (7, 8, 9)
+    if parts[0] in ("bra", "bar", "ret"):
+        return Flow("GOES", (), ())
+    if parts[0] in ("ld", "st"):
+        values = tuple(range(3, 3 + int(parts[2])))
+        return Flow("STORES", values, (), bits=int(parts[3])) if parts[0] == "st" else Flow("LOADS", (), values)
+    if parts[0] in ("pack", "unpack"):
+        several, one = tuple(range(3, 3 + int(parts[1]))), (7,)
+        return Flow("MOVES", several, one, several) if parts[0] == "pack" else Flow("MOVES", one, several, one)
+    kind = {"selp": "CHOOSES", "and": "ANDS", "or": "ORS"}.get(parts[0], "MOVES" if parts[0] in _DATA else "MIXES")
+    bits = 1 if "pred" in parts or parts[0] == "setp" else 64
+    return Flow(kind, operands, (3,), _DATA.get(parts[0], ()), bits)

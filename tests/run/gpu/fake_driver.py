@@ -471,8 +471,7 @@ class FakeDriver:
         assert self.executor is not None
         here, there = (self._bytes(*self._rest(pointer)) for pointer in (source, destination))
         try:
-            # Compilers load from constant addresses of shared memory before they know that the value is needed: the bytes tell.
-            self.executor.launch(program, here, there, numbers, grid, block=block, seed=self.rng.randrange(1 << 30), races=False)
+            self.executor.launch(program, here, there, numbers, grid, block=block, seed=self.rng.randrange(1 << 30))
         except FaultError as fault:
             self._require(False, str(fault))
 
