@@ -22,7 +22,8 @@ def blocks(kind: str) -> list[str]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with the files of the page."""
-    (tmp_path / "between.toml").write_text(blocks("toml")[0])
+    for name, text in zip(("between.toml", "between_gpus.toml"), blocks("toml"), strict=True):
+        (tmp_path / name).write_text(text)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     return tmp_path
 
@@ -49,8 +50,10 @@ def test_the_python_of_the_page(folder: Path) -> None:
 @needs_mpi
 def test_the_commands_of_the_page(folder: Path) -> None:
     commands = [command for block in blocks("sh") for command in block.splitlines()]
-    assert len(commands) == 5
+    assert len(commands) == 7
     for command in commands:
         line = command.replace("mpiexec ", "mpiexec --oversubscribe ") if is_open_mpi() else command
         said = run(folder, "sh", "-c", line)
-        assert ("verified" in said) == ("machine" not in command), (command, said)
+        runs = "machine" not in command and "isoviz plan" not in command
+        assert ("verified" in said) == runs, (command, said)
+        assert ("emulated" in said) == ("gpus" in command), (command, said)
