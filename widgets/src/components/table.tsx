@@ -2,7 +2,8 @@
 import type { ComponentChildren, JSX } from "preact";
 
 export interface Column<Row> {
-  title: ComponentChildren;
+  /** A function where it is more than words: an element that outlives its table would keep the page that showed it last in memory. */
+  title: string | (() => JSX.Element);
   cell: (row: Row) => ComponentChildren;
   /** The cell that names the row. */
   names?: boolean;
@@ -36,7 +37,7 @@ export function Table<Row>(props: TableProps<Row>): JSX.Element {
           <tr>
             {props.columns.map((column, place) => (
               <th key={place} scope="col" class={column.drawn?.head ?? (column.number ? "iv-number" : undefined)}>
-                {column.title}
+                {typeof column.title === "string" ? column.title : column.title()}
               </th>
             ))}
           </tr>

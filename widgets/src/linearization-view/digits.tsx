@@ -51,9 +51,9 @@ function columns(linear: Linearization, palette: Readonly<Record<string, ShownCo
         </>
       ),
     },
-    { title: <Term name="extent">Extent</Term>, number: true, cell: ({ digit }) => formatCount(digit.extent) },
-    { title: <Term name="step">Step</Term>, number: true, cell: ({ digit }) => (digit.part === "F" ? "" : formatCount(digit.step)) },
-    { title: <Term name="stride">Bytes</Term>, number: true, cell: ({ place }) => strides(linear, place) },
+    { title: () => <Term name="extent">Extent</Term>, number: true, cell: ({ digit }) => formatCount(digit.extent) },
+    { title: () => <Term name="step">Step</Term>, number: true, cell: ({ digit }) => (digit.part === "F" ? "" : formatCount(digit.step)) },
+    { title: () => <Term name="stride">Bytes</Term>, number: true, cell: ({ place }) => strides(linear, place) },
   ];
 }
 

@@ -11,7 +11,7 @@ import { formatBytes, formatRate, formatShare } from "../units.ts";
 
 const columns: readonly Column<PlacedHop>[] = [
   {
-    title: <Term name="hop">Hop</Term>,
+    title: () => <Term name="hop">Hop</Term>,
     names: true,
     hover: ({ hop }) => hop.channel,
     cell: ({ number, hop }) => (
@@ -24,10 +24,10 @@ const columns: readonly Column<PlacedHop>[] = [
   },
   { title: "From", cell: ({ hop, path }) => <End stop={path.stops[hop.index]} /> },
   { title: "To", cell: ({ hop, path }) => <End stop={path.stops[hop.index + 1]} /> },
-  { title: <Term name="run">Run</Term>, number: true, cell: ({ hop }) => formatBytes(hop.run) },
-  { title: <Term name="shuffle">Shuffle</Term>, number: true, cell: ({ hop }) => (hop.shuffle === null ? "none" : formatBytes(hop.shuffle)) },
-  { title: <Term name="rate">Rate</Term>, number: true, cell: ({ hop }) => formatRate(hop.rate) },
-  { title: <Term name="busy">Busy</Term>, number: true, cell: ({ hop }) => formatShare(hop.busy) },
+  { title: () => <Term name="run">Run</Term>, number: true, cell: ({ hop }) => formatBytes(hop.run) },
+  { title: () => <Term name="shuffle">Shuffle</Term>, number: true, cell: ({ hop }) => (hop.shuffle === null ? "none" : formatBytes(hop.shuffle)) },
+  { title: () => <Term name="rate">Rate</Term>, number: true, cell: ({ hop }) => formatRate(hop.rate) },
+  { title: () => <Term name="busy">Busy</Term>, number: true, cell: ({ hop }) => formatShare(hop.busy) },
 ];
 
 /** The name of a hop; clicked, the hop is selected in every view. */

@@ -50,7 +50,7 @@ function End({ side, title }: { side: Side; title: string }): JSX.Element | null
 function digitColumns(end: ShownEnd, palette: Record<string, ShownColour>): readonly Column<ShownDigit>[] {
   return [
     {
-      title: <Term name="component">Component</Term>,
+      title: () => <Term name="component">Component</Term>,
       names: true,
       cell: (digit) => (
         <>
@@ -58,9 +58,9 @@ function digitColumns(end: ShownEnd, palette: Record<string, ShownColour>): read
         </>
       ),
     },
-    { title: <Term name="extent">Extent</Term>, number: true, cell: (digit) => formatCount(digit.extent) },
-    { title: <Term name="step">Step</Term>, number: true, cell: (digit) => (digit.step === null ? "" : formatCount(digit.step)) },
-    { title: <Term name="stride">Stride in bytes</Term>, number: true, cell: (digit) => strideText(digit.strides, end.fields) },
+    { title: () => <Term name="extent">Extent</Term>, number: true, cell: (digit) => formatCount(digit.extent) },
+    { title: () => <Term name="step">Step</Term>, number: true, cell: (digit) => (digit.step === null ? "" : formatCount(digit.step)) },
+    { title: () => <Term name="stride">Stride in bytes</Term>, number: true, cell: (digit) => strideText(digit.strides, end.fields) },
   ];
 }
 

@@ -90,7 +90,7 @@ function Rows({ rows, caption, byHand }: { rows: readonly ShownConstraint[]; cap
   const [selection, select] = useSelection();
   const columns: readonly Column<ShownConstraint>[] = [
     {
-      title: <Term name="hop">Hop</Term>,
+      title: () => <Term name="hop">Hop</Term>,
       names: true,
       hover: (row) => row.name,
       cell: (row) =>
@@ -106,7 +106,7 @@ function Rows({ rows, caption, byHand }: { rows: readonly ShownConstraint[]; cap
     { title: "Needs", number: true, cell: (row) => amount(row, row.left) },
     { title: "Has", number: true, cell: (row) => amount(row, row.bound) },
     {
-      title: <Term name="slack">Slack</Term>,
+      title: () => <Term name="slack">Slack</Term>,
       cell: (row) => (
         <span class={`iv-slack${row.holds ? (row.binding ? " iv-slack-binding" : "") : " iv-slack-lacks"}`}>
           <span class="iv-slack-bar" aria-hidden="true">

@@ -26,11 +26,11 @@ function measureColumns(rows: readonly ShownMeasure[]): readonly Column<ShownMea
   return [
     { title: "Hop", names: true, cell: (row) => row.title, hover: (row) => row.name },
     { title: "Predicted", number: true, cell: (row) => formatRate(row.predicted) },
-    { title: repeated ? <Term name="median">Median</Term> : "Measured", number: true, cell: (row) => formatRate(row.spread?.median ?? row.measured) },
+    { title: repeated ? () => <Term name="median">Median</Term> : "Measured", number: true, cell: (row) => formatRate(row.spread?.median ?? row.measured) },
     repeated
       ? { title: "Every run", cell: (row) => row.spread !== null && <Spread spread={row.spread} format={formatRate} predicted={row.predicted} /> }
       : {
-          title: (
+          title: () => (
             <>
               <span class="iv-key iv-key-predicted" aria-hidden="true" /> predicted{" "}
               <span class="iv-key iv-key-measured" aria-hidden="true" /> measured
@@ -93,7 +93,7 @@ const partColumns: readonly Column<ShownTransferRun>[] = [
       </>
     ),
   },
-  { title: <Term name="priority">Priority</Term>, number: true, cell: (part) => part.priority },
+  { title: () => <Term name="priority">Priority</Term>, number: true, cell: (part) => part.priority },
   { title: "Begins", number: true, cell: (part) => formatSeconds(part.begin) },
   { title: "Size", number: true, cell: (part) => formatBytes(part.bytes) },
   { title: "Alone", number: true, cell: (part) => formatSeconds(part.alone) },

@@ -81,7 +81,7 @@ export function Transfers({ trace }: { trace: TraceData }): JSX.Element {
   };
   const columns: readonly Column<Placed>[] = [
     {
-      title: <Term name="transfer">Transfer</Term>,
+      title: () => <Term name="transfer">Transfer</Term>,
       names: true,
       cell: ({ transfer, place }) => (
         <span class="iv-tl-transfer">
@@ -90,14 +90,14 @@ export function Transfers({ trace }: { trace: TraceData }): JSX.Element {
         </span>
       ),
     },
-    { title: <Term name="priority">Priority</Term>, number: true, cell: entry("transfer-priority", "Priority") },
+    { title: () => <Term name="priority">Priority</Term>, number: true, cell: entry("transfer-priority", "Priority") },
     { title: "Begins, in seconds", number: true, cell: entry("transfer-begin", "Begin in seconds") },
     { title: "Ends", number: true, cell: ({ transfer }) => formatSeconds(transfer.ended) },
     { title: "Takes", number: true, cell: ({ transfer }) => formatSeconds(transfer.ended - transfer.submitted) },
     { title: "Alone", number: true, cell: ({ transfer }) => (transfer.alone === null ? "–" : formatSeconds(transfer.alone)) },
     { title: "Waits for others", number: true, cell: (row) => formatSeconds(row.waits) },
     {
-      title: <span class="iv-hidden">Remove</span>,
+      title: () => <span class="iv-hidden">Remove</span>,
       cell: ({ transfer }) =>
         connection.offline || transfer.key === null || transfer.key === settings.key ? null : (
           <Button
