@@ -9,7 +9,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.bench.explorer.gesture_rows import spread_row
 from isoviz.bench.explorer.lab_page import LabPage, browser, lab_page, server
@@ -102,28 +102,42 @@ def measure(repeat: int = 40, minutes: float = 0.0) -> Table:
     )
 
 
-def _shown(lab: LabPage, code: str) -> float:
-    """Run a cell that shows the explorer; gives the seconds until it is ready."""
+class _Start(NamedTuple):
+    """Seconds from Shift+Enter until a plan is drawn and can be run, and until nothing is computed or measured any more."""
+
+    ready: float
+    settled: float
+
+
+def _shown(lab: LabPage, code: str) -> _Start:
+    """Run a cell that shows the explorer, and wait until nothing changes any more."""
     lab.page.evaluate(_WATCH)
     # The explorer of an earlier page may stand in the saved notebook: what is waited for is a new one.
     lab.page.evaluate("() => document.querySelectorAll('[data-testid=explorer]').forEach(each => each.remove())")
     began = time.perf_counter()
     lab.run(code)
-    lab.settled()
     lab.page.locator("[data-testid=journey] canvas").first.wait_for()
+    lab.page.locator("[data-testid=run]:not([aria-disabled=true])").first.wait_for()
     ready = time.perf_counter() - began
+    lab.settled()
+    settled = time.perf_counter() - began
     lab.page.evaluate(f"() => {_EXPLORER}.scrollIntoView({{block: 'start'}})")
-    return ready
+    return _Start(ready, settled)
 
 
 def _ready(chromium: Browser, url: str) -> Iterator[Row]:
-    """From Shift+Enter to a plan that is drawn, in a new kernel: with nothing measured of this computer yet, and again."""
+    """From Shift+Enter to a plan that is drawn and can be run, in a new kernel: for the very first time, and again.
+
+    The very first plan has assumed rates. This computer is measured meanwhile, and the plan follows.
+    """
     code = "import isoviz\nexplorer = isoviz.explore(restore=False)"
     for name in ("the very first time", "again, in a new kernel"):
         with lab_page(chromium, url) as lab:
-            seconds = _shown(lab, code)
+            start = _shown(lab, code)
             _restarted(lab)
-        yield spread_row(f"ready, {name}", [seconds], "≤ 3 s")
+        yield spread_row(f"ready, {name}", [start.ready], "≤ 3 s")
+        if name == "the very first time":
+            yield spread_row("this computer is measured and the plan follows, the very first time", [start.settled], "")
 
 
 def _restarted(lab: LabPage) -> None:
