@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from isoviz.bench.explorer.gesture_rows import spread_row
 from isoviz.bench.explorer.lab_page import LabPage, browser, lab_page, server
 from isoviz.bench.explorer.machine_frames import machine_frames
-from isoviz.bench.explorer.random_clicks import random_clicks
+from isoviz.bench.explorer.random_clicks import CELL_TOOLBAR, random_clicks
 from isoviz.bench.explorer.timeline_speed import timeline_rows
 from isoviz.bench.table import Row, Table, scratch_folder
 from isoviz.units import format_bytes
@@ -83,10 +83,10 @@ def measure(repeat: int = 40, minutes: float = 0.0) -> Table:
                 rows += timeline_rows(lab, max(3, repeat // 10))
             with lab_page(chromium, url) as lab:
                 rows += machine_frames(lab)
-            if minutes > 0:
-                with lab_page(chromium, url) as lab:
-                    _shown(lab, _EXPLORE["local"])
-                    rows += random_clicks(lab, minutes)
+        if minutes > 0:
+            with server(home / "clicks", (CELL_TOOLBAR,)) as url, lab_page(chromium, url) as lab:
+                _shown(lab, _EXPLORE["local"])
+                rows += random_clicks(lab, minutes)
         rows += _sizes()
     return Table(
         "explorer",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -10,7 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,8 +89,15 @@ def browser() -> Iterator[Browser]:
 
 
 @contextlib.contextmanager
-def server(home: Path) -> Iterator[str]:
-    """Run `isoviz lab` with folders of its own below `home`; gives the address of the notebook."""
+def server(home: Path, without: Sequence[str] = ()) -> Iterator[str]:
+    """Run `isoviz lab` with folders of its own below `home`; gives the address of the notebook.
+
+    `without` names extensions of JupyterLab that are left out.
+    """
+    if without:
+        settings = home / _FOLDERS["JUPYTER_CONFIG_DIR"] / "labconfig" / "page_config.json"
+        settings.parent.mkdir(parents=True)
+        settings.write_text(json.dumps({"disabledExtensions": dict.fromkeys(without, True)}), encoding="utf-8")
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("DISPLAY", "WAYLAND", "JUPYTER", "IPYTHON"))}
     env = {**kept, **{name: str(home / folder) for name, folder in _FOLDERS.items()}}
     work = home / "work"

@@ -18,6 +18,9 @@ from isoviz.units import format_bytes
 
 SAMPLES = 16
 """Samples of the memory, evenly spread; the first quarter of them is taken while caches fill, and does not count."""
+CELL_TOOLBAR = "@jupyterlab/cell-toolbar-extension:plugin"
+"""An extension of JupyterLab that is left out: whenever another cell becomes the active one, it makes a new toolbar and keeps the
+old one, with 250 elements and 800 listeners."""
 _EXPLORER = "[data-testid=explorer]"
 _SOMEWHERE = "button, summary, [role=tab], [role=radio], input[type=checkbox], input[type=radio]"
 """What a click anywhere may hit."""
