@@ -75,6 +75,15 @@ def kvikio() -> Any:
         raise TransferError(f"kvikio, for GPUDirect Storage, cannot be imported: {type(error).__name__}: {error}") from error
 
 
+def why_not_direct() -> str:
+    """Why files cannot go straight to and from GPUs here, as the end of a sentence; empty if they can."""
+    try:
+        module = kvikio()
+    except TransferError as error:
+        return str(error)
+    return "kvikio finds no GPUDirect Storage" if module.defaults.is_compat_mode_preferred() else ""
+
+
 class DirectStorage(BaseChannel):
     """The channel from a file to a GPU (`to_device`), or from a GPU to a file. `name` is that of the channel.
 

@@ -283,6 +283,11 @@ def shapes(channel: Channel, run: int) -> tuple[str, ...]:
         return ("split", "join", "transpose") if 4 <= run <= tuning.LONG_FIELD else ("gather", "scatter", "transpose")
     if channel.kind in CONVERTING:
         return ("gather", "scatter", "transpose") if run < tuning.WHOLE_CHUNKS_LINK else ("stream",)
+    if channel.kind in (ChannelKind.DIRECT_READ, ChannelKind.DIRECT_WRITE):
+        # Pipelines would measure the kernels of the GPU as well.
+        if run >= tuning.WHOLE_CHUNKS_DISK:
+            return ("stream",)
+        return ("sparse",) if channel.kind is ChannelKind.DIRECT_READ else ("gather",)
     if channel.kind is ChannelKind.DISK_READ:
         if run < tuning.WHOLE_CHUNKS_DISK:
             return ("sparse",) if run < tuning.MIB // 16 else ("sparse", "piped")

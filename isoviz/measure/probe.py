@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from isoviz.backends.cuda.gpus import Gpus
+from isoviz.backends.direct_storage import why_not_direct
 from isoviz.backends.host import kernels
 from isoviz.errors import FileError, InputError, show
 from isoviz.machines import Machine
@@ -73,7 +74,8 @@ def probe(
     called at every step. With `keep` the preset `local` uses the result for directories on these file systems.
 
     `gpus` selects NVIDIA GPUs: None those that CuPy finds, False none, True all (an error if there is none), or numbers. They
-    become `node0.fbm0`, `node0.fbm1` and so on, with pinned memory `node0.zcm`.
+    become `node0.fbm0`, `node0.fbm1` and so on, with pinned memory `node0.zcm`. Where kvikio finds GPUDirect Storage, channels
+    straight between files and GPUs are measured as well.
 
     The rates of the machine's channels are those that the engine reaches, with their spread. Its `measurement` has computer,
     GPUs, date and versions. An interrupted probe keeps nothing.
@@ -139,7 +141,8 @@ def _measured(order: _Order, devices: Gpus, tell: Tell) -> Machine:
         if rooms is None:
             machine = host.measure()
         else:
-            with_gpus = GpuSteps(timer, order.gpus, tuple(order.directories), rooms.room, order.effort, order.date, then)
+            disks, direct = tuple(order.directories), not why_not_direct()
+            with_gpus = GpuSteps(timer, order.gpus, disks, rooms.room, order.effort, order.date, then, direct=direct)
             later = with_gpus.steps
             machine = host.measure()
             machine = with_gpus.measure(machine, host.pairs[0])

@@ -44,15 +44,21 @@ def gpu_memories(machine: Machine) -> tuple[str, ...]:
     return tuple(memory.name for memory in machine.memories if memory.kind is MemoryKind.FBM)
 
 
-def with_gpus(host: Machine, gpus: Sequence[GpuFacts], origin: str) -> Machine:
+DIRECT = (ChannelKind.DIRECT_READ, ChannelKind.DIRECT_WRITE)
+"""Kinds of channels that join files and GPUs without host memory between."""
+
+
+def with_gpus(host: Machine, gpus: Sequence[GpuFacts], origin: str, *, direct: bool = False) -> Machine:
     """The machine of a computer with its GPUs: pinned memory and the memory of every GPU, with channels of guessed rates.
 
     `host` has the host memory and the disks. The channels of pinned memory follow those of main memory; every other new channel
-    has GPU memory at one end or both.
+    has GPU memory at one end or both. With `direct`, files go straight to and from GPUs as well; such a channel uses the disk as
+    the channel between the disk and main memory does.
     """
     pinned, *memories = memories_of(gpus)
     memories.insert(0, replace(pinned, capacity=host.memory(SYS).capacity))
-    channels = [*_of_pinned(host), *_of_gpus([memory_of(gpu) for gpu in gpus])]
+    names = [memory_of(gpu) for gpu in gpus]
+    channels = [*_of_pinned(host), *_of_gpus(names), *(_of_files(host, names) if direct else ())]
     made = (replace(channel, provenance=origin) for channel in channels)
     return replace(host, memories=(*host.memories, *memories), channels=(*host.channels, *made))
 
@@ -142,6 +148,18 @@ def _of_gpus(gpus: Sequence[str]) -> Iterator[Channel]:
     for here in gpus:
         for there in gpus:
             yield _channel(ChannelKind.GPU_COPY, here, there)
+
+
+def _of_files(host: Machine, gpus: Sequence[str]) -> Iterator[Channel]:
+    for channel in host.channels:
+        for gpu in gpus:
+            if channel.kind is ChannelKind.DISK_READ:
+                found = _channel(ChannelKind.DIRECT_READ, channel.source, gpu)
+            elif channel.kind is ChannelKind.DISK_WRITE:
+                found = _channel(ChannelKind.DIRECT_WRITE, gpu, channel.destination)
+            else:
+                continue
+            yield replace(found, alignment=channel.alignment, resources=channel.resources)
 
 
 _BESIDE = (ChannelKind.ZERO_COPY_READ, ChannelKind.ZERO_COPY_WRITE)

@@ -19,13 +19,15 @@ from isoviz.machines.measurement import Pair
 from isoviz.measure import tuning
 from isoviz.measure.channel_steps import ChannelSteps, Effort, JobTimer
 from isoviz.measure.channel_timer import CONVERTING
-from isoviz.measure.gpus.gpu_parts import SYS, ZCM, Role, memory_of, role_of, with_gpus
+from isoviz.measure.gpus.gpu_parts import DIRECT, SYS, ZCM, Role, memory_of, role_of, with_gpus
 from isoviz.measure.gpus.gpu_sharing import GpuPairs, with_shared
 from isoviz.planner import Transfer
 from isoviz.this_computer import GpuFacts
 
 FIRST_RUNS = 1, 16, 256, 4096, tuning.MIB // 16, tuning.MIB, 16 * tuning.MIB
 """The runs in bytes at which functions are always measured."""
+FIRST_DIRECT_RUNS = 4096, tuning.MIB // 16, tuning.MIB, 8 * tuning.MIB
+"""The same for files that go straight to and from a GPU: every run is a request of its own."""
 IN_FLIGHT = 2, 3, 4
 """Requests in flight that are tried. With two, one is queued while the other one is under way."""
 
@@ -39,7 +41,7 @@ class _Likeness(NamedTuple):
 
 
 class GpuSteps(ChannelSteps):
-    """A probe of `gpus`. `tell` is called as for `ChannelSteps`."""
+    """A probe of `gpus`, and with `direct` of the channels between them and files. `tell` is called as for `ChannelSteps`."""
 
     def __init__(
         self,
@@ -51,11 +53,14 @@ class GpuSteps(ChannelSteps):
         date: str,
         tell: Callable[[int, int, str], None],
         clock: Callable[[], float] = time.perf_counter,
+        *,
+        direct: bool = False,
     ) -> None:
         super().__init__(timer, room, effort, date, tell, clock)
-        self.gpus, self.disks = tuple(gpus), tuple(disks)
+        self.gpus, self.disks, self.direct = tuple(gpus), tuple(disks), direct
         count, models = len(self.gpus), len({gpu.name for gpu in gpus})
         likely = 7 * models + (count > 1)  # of each model: four channels with pinned memory, two with main memory, the copy
+        likely += 2 * len(disks) * direct
         pairs = 8 * count + 3 * count * (count - 1)
         self.steps = likely * self.steps_of_channel + 3 + 2 * len(disks) + 6 * count + count**2 + pairs + len(self._transfers())
         self._like: dict[str, _Likeness] = {}
@@ -63,7 +68,7 @@ class GpuSteps(ChannelSteps):
     def measure(self, host: Machine, copies: Pair) -> Machine:
         """The machine with its GPUs. `host` is the machine without them; `copies` are two copies in its main memory at once."""
         self._end = self._clock() + self.effort.limit
-        machine = with_gpus(host, self.gpus, host.provenance)
+        machine = with_gpus(host, self.gpus, host.provenance, direct=self.direct)
         known = {channel.name for channel in host.channels}
         measured: dict[Role, list[str]] = {}
         for channel in host.channels:
@@ -79,7 +84,7 @@ class GpuSteps(ChannelSteps):
         for name in own:
             channel = machine.channel(name)
             assert isinstance(channel.throughput, Sampled)
-            ways = (("transpose", 4), ("split", 16))
+            ways = (("transpose", 4), ("split", 16)) if channel.kind not in DIRECT else ()
             setup, more = self._left(machine, channel, channel.throughput, ways)
             machine = self._with(machine, replace(channel, setup=setup, conversion_setup=more))
         for name, like in self._like.items():
@@ -102,13 +107,14 @@ class GpuSteps(ChannelSteps):
         alike.append(channel.name)
         self._step(f"{channel.kind} {channel.name}: requests in flight")
         candidates = IN_FLIGHT if channel.kind is not ChannelKind.MEMCPY else (channel.max_in_flight,)
-        ways = (("stream", tuning.MIB), ("stream", 8 * tuning.MIB), ("gather", 4))
+        ways = (("stream", tuning.MIB), ("stream", 8 * tuning.MIB), *((("gather", 4),) if channel.kind not in DIRECT else ()))
         jobs = [self._job(machine, channel, *way) for way in ways] if len(candidates) > 1 else []
         count = self._pays(machine, channel, candidates, jobs, tuning.REQUESTS_PAY)
         channel = replace(channel, max_in_flight=count)
         machine = self._with(machine, channel)
         channel = replace(channel, setup=self._setup(machine, channel, "stream", tuning.MIB))
-        return self._with(machine, replace(channel, throughput=self._function(machine, channel, FIRST_RUNS)))
+        first = FIRST_RUNS if channel.kind not in DIRECT else FIRST_DIRECT_RUNS
+        return self._with(machine, replace(channel, throughput=self._function(machine, channel, first)))
 
     def _compared(self, machine: Machine, channel: Channel, others: Sequence[str]) -> _Likeness | None:
         """The channel of `others` that is as fast; None if there is none. For a disk, the first one with a factor instead."""

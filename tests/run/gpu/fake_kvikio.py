@@ -7,14 +7,19 @@ Requests are carried out late: when their future is asked for, or when the file 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import random
+import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import pytest
 from fake_driver import FakeDriver
+
+from isoviz.backends import direct_storage
 
 FLAGS = {"r": os.O_RDONLY, "r+": os.O_RDWR, "w": os.O_WRONLY | os.O_CREAT | os.O_TRUNC, "w+": os.O_RDWR | os.O_CREAT | os.O_TRUNC}
 
@@ -56,6 +61,21 @@ class FakeKvikio(types.ModuleType):
         self.fail: Callable[[int], int | None] = lambda number: None
         self.defaults = types.SimpleNamespace(is_compat_mode_preferred=lambda: compat_mode)
         self.CuFile = lambda file, flags="r": CuFile(self, file, flags)
+
+
+def installs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., FakeKvikio]]:
+    """A fixture: a function that installs a kvikio for a driver, with the options of `FakeKvikio`."""
+    find = importlib.util.find_spec
+
+    def install(driver: FakeDriver, **options: bool) -> FakeKvikio:
+        module = FakeKvikio(driver, **options)
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: object() if name == "kvikio" else find(name, *more))
+        monkeypatch.setitem(sys.modules, "kvikio", module)
+        direct_storage.kvikio.cache_clear()
+        return module
+
+    yield install
+    direct_storage.kvikio.cache_clear()
 
 
 class CuFile:

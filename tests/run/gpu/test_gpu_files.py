@@ -5,10 +5,9 @@ from __future__ import annotations
 import importlib.util
 import os
 import random
-import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 import pytest
 from fake_arrays import FakeArray, FakeKernels
 from fake_driver import FakeDriver
-from fake_kvikio import FakeKvikio
+from fake_kvikio import FakeKvikio, installs
 from gpu_cases import engine, random_plan_moves_every_element
 from run_cases import no_leaked_files, random_bytes
 
@@ -146,20 +145,7 @@ def test_the_disk_and_the_gpu_work_at_the_same_time(reads: bool, tmp_path: Path,
 # ---- straight
 
 
-@pytest.fixture
-def found(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., FakeKvikio]]:
-    """Installs a kvikio for a driver."""
-    find = importlib.util.find_spec
-
-    def install(driver: FakeDriver, **options: bool) -> FakeKvikio:
-        module = FakeKvikio(driver, **options)
-        monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: object() if name == "kvikio" else find(name, *more))
-        monkeypatch.setitem(sys.modules, "kvikio", module)
-        direct_storage.kvikio.cache_clear()
-        return module
-
-    yield install
-    direct_storage.kvikio.cache_clear()
+found = pytest.fixture(installs)
 
 
 @pytest.mark.parametrize("compat", [False, True])

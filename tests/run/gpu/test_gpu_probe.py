@@ -8,16 +8,18 @@ from __future__ import annotations
 import gc
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from fake_arrays import FakeKernels
 from fake_driver import FakeDriver
+from fake_kvikio import FakeKvikio, installs
 
 import isoviz
 from isoviz.backends.cuda import gpus
 from isoviz.backends.cuda.cupy_driver import Loaded
+from isoviz.backends.direct_storage import why_not_direct
 from isoviz.errors import DeviceError, InputError, MissingPartError
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, Sampled, load, preset, save
 from isoviz.machines.measurement import Pair
@@ -118,6 +120,35 @@ def test_a_probe_with_two_gpus(driver: FakeDriver, disk: Path, tmp_path: Path, m
         with isoviz.Engine(used) as engine:
             report = engine.run(made)
         assert report.verified and not any("emulated" in note for note in report.notes)
+
+
+found_kvikio = pytest.fixture(installs)
+
+
+def test_files_straight_to_a_gpu_are_measured_where_the_system_can(
+    driver: FakeDriver, disk: Path, known_host: None, found_kvikio: Callable[..., FakeKvikio]
+) -> None:
+    module = found_kvikio(driver)
+    machine = isoviz.probe(disk, gpus=[0], keep=False)
+    straight = [channel for channel in machine.channels if channel.kind.startswith("GPUDirect")]
+    assert [(each.kind, each.source, each.destination) for each in straight] == [
+        ("GPUDirectRead", DSK, GPU),
+        ("GPUDirectWrite", GPU, DSK),
+    ]
+    for channel in straight:
+        assert isinstance(channel.throughput, Sampled) and channel.provenance.startswith("measured 20")
+        assert channel.alignment == 4096
+    assert module.opened and all(file.closed for file in module.opened)
+    made = isoviz.cost(isoviz.Transfer.whole(SPACE, PAIR, DSK, "<F, x>", GPU, "<F, x>"), machine, [straight[0].name])
+    with isoviz.Engine(machine) as engine:
+        assert engine.run(made).verified
+
+
+def test_where_kvikio_goes_through_host_memory_files_do_not_go_straight(found_kvikio: Callable[..., FakeKvikio]) -> None:
+    found_kvikio(FakeDriver(), compat_mode=True)
+    assert why_not_direct() == "kvikio finds no GPUDirect Storage"
+    found_kvikio(FakeDriver())
+    assert why_not_direct() == ""
 
 
 def test_gpus_can_be_left_out_and_chosen(driver: FakeDriver, disk: Path, known_host: None) -> None:
