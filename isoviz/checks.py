@@ -10,7 +10,7 @@ import math
 import numbers
 import operator
 
-from isoviz.errors import MachineError
+from isoviz.errors import InputError, MachineError
 from isoviz.errors import show as show
 
 BYTES_LIMIT = 2**63 - 1
@@ -34,6 +34,16 @@ class FieldError(MachineError):
 
     def __reduce__(self) -> tuple[type[FieldError], tuple[str, str, str]]:
         return type(self), (self.owner, self.field, self.problem)
+
+
+def expect(call: str, value: object, kind: type, words: str) -> None:
+    """Check that an argument of a call has a type; `words` name what it should be: "a machine".
+
+    Raises:
+        InputError: it has another type.
+    """
+    if not isinstance(value, kind):
+        raise InputError(f"{call}: expected {words}, got {show(value)}")
 
 
 def number(owner: str, field: str, value: object, *, low: float = 0.0, high: float = math.inf, open_low: bool = False) -> float:

@@ -78,7 +78,8 @@ def show(value: object) -> str:
         return "a list"
     if isinstance(value, dict):
         return "an object"
-    return f"a {type(value).__name__}"
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
 
 
 class IsovizError(Exception):

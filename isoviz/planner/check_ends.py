@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from isoviz.checks import expect
 from isoviz.errors import TransferError
+from isoviz.machines import Machine
+from isoviz.planner.transfer import Transfer
 from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
-    from isoviz.machines import Machine, Memory
-    from isoviz.planner.transfer import Transfer
+    from isoviz.machines import Memory
+
+
+def check_given(call: str, transfer: object, machine: object) -> None:
+    """Check that a call got a transfer and a machine.
+
+    Raises:
+        InputError: it got something else.
+    """
+    expect(call, transfer, Transfer, "a transfer")
+    expect(call, machine, Machine, "a machine")
 
 
 def check_ends(transfer: Transfer, machine: Machine) -> None:

@@ -21,7 +21,7 @@ from isoviz.errors import InputError, LimitError, NoPathError
 from isoviz.machines import Machine, preset, presets, shortest_path
 from isoviz.planner.build_plan import make_plan
 from isoviz.planner.cache import CACHE
-from isoviz.planner.check_ends import check_ends
+from isoviz.planner.check_ends import check_ends, check_given
 from isoviz.planner.failures import limits_too_small, no_throughput
 from isoviz.planner.full import listed_routes, search
 from isoviz.planner.one_path.choice import Choice
@@ -57,9 +57,11 @@ def plan(transfer: Transfer, machine: Machine, planner: str | None = None, optio
     (`isoviz.planner.cache`).
 
     Raises:
-        InputError: an unknown planner. MachineError: an unknown memory. NoPathError: no channels lead there.
-        LimitError: no buffer within the limits is large enough. TransferError: an instance larger than its memory.
+        InputError: an unknown planner, or no transfer, or no machine. MachineError: an unknown memory.
+        NoPathError: no channels lead there. LimitError: no buffer within the limits is large enough.
+        TransferError: an instance larger than its memory.
     """
+    check_given("plan", transfer, machine)
     options = options or _DEFAULT
     name = planner or options.planner
     key = (transfer, machine, name, options)

@@ -8,6 +8,7 @@ from functools import cached_property
 from numbers import Integral
 from typing import Any
 
+from isoviz.checks import expect
 from isoviz.errors import TransferError, show
 from isoviz.layouts import Box, FieldSpace, IndexSpace, Layout, Linearization, View
 from isoviz.layouts.layout import known_layout
@@ -31,6 +32,8 @@ class Instance:
     path: str | None = None
 
     def __post_init__(self) -> None:
+        expect("instance", self.space, IndexSpace, "an index space")
+        expect("instance", self.fields, FieldSpace, "a field space")
         given: Any = self.layout
         if not isinstance(given, Layout):
             object.__setattr__(self, "layout", known_layout(given) if isinstance(given, str) else Layout(given))
@@ -71,6 +74,8 @@ class Transfer:
     """The fields that move."""
 
     def __post_init__(self) -> None:
+        for given in (self.source, self.destination):
+            expect("transfer", given, Instance, "an instance at each end")
         here, there = self.source.space, self.destination.space
         if set(here.dims) != set(there.dims):
             raise TransferError(f"transfer: the source has dimensions ({', '.join(here)}), the destination ({', '.join(there)})")

@@ -6,16 +6,17 @@ from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from isoviz.checks import expect
 from isoviz.errors import DistributionError, NoPathError
+from isoviz.machines import Machine
 from isoviz.planner.planners import plan as plan_transfer
+from isoviz.redistribution.distributed_instance import DistributedInstance
 from isoviz.redistribution.pair_machines import Pair, PairMachine, PairMachines
 from isoviz.redistribution.redistribution_plan import RedistributionPlan, Sending
 from isoviz.redistribution.regular_transfer import RegularTransfer, pair_transfers
 
 if TYPE_CHECKING:
-    from isoviz.machines import Machine
     from isoviz.planner import Options, Plan, Transfer
-    from isoviz.redistribution.distributed_instance import DistributedInstance
 
 
 def plan_redistribution(
@@ -33,6 +34,9 @@ def plan_redistribution(
         DistributionError: the two ends do not suit each other, or a rank or a memory is not on the machine.
         NoPathError: no channels lead from one rank to another one. LimitError: no buffer within the limits is large enough.
     """
+    for end in (source, destination):
+        expect("redistribution", end, DistributedInstance, "a distributed instance at each end")
+    expect("redistribution", machine, Machine, "a machine")
     check_ends(source, destination)
     seen = PairMachines(machine)
     for end in (source, destination):

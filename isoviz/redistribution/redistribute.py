@@ -7,10 +7,12 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from isoviz.checks import expect
 from isoviz.errors import DistributionError, InputError, show
 from isoviz.launch.rank_session import is_rank_program, rank_session
 from isoviz.launch.this_rank import this_rank
 from isoviz.machines import MemoryKind
+from isoviz.redistribution.distributed_instance import DistributedInstance
 from isoviz.redistribution.planning import plan_redistribution
 from isoviz.redistribution.running.on_rank import redistribute_on_rank, run_on_rank
 
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from isoviz.launch.ranks import Ranks
     from isoviz.machines import Machine
     from isoviz.planner import Options
-    from isoviz.redistribution.distributed_instance import DistributedInstance
     from isoviz.redistribution.redistribution_plan import RedistributionPlan
     from isoviz.redistribution.running.redistribution_report import RedistributionReport
     from isoviz.runtime.protocols import CancelToken
@@ -105,6 +106,8 @@ def redistribute(
         VerificationError: a byte is wrong. RankError: it failed on a rank. RankLost: a rank no longer answers.
         Cancelled: it was cancelled.
     """
+    for end in (source, destination):
+        expect("redistribute", end, DistributedInstance, "a distributed instance at each end")
     if ranks is None:
         needed = 1 + max((*source.ranks, *destination.ranks))
         if needed > 1 and not is_rank_program():

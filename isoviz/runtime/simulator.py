@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
-from isoviz.errors import InputError, TransferError
+from isoviz.checks import expect
+from isoviz.errors import InputError, TransferError, show
 from isoviz.planner import Plan, machine_of
 from isoviz.planner.time.fair_sharing import Uses, fair_rates
 from isoviz.runtime.scheduling.pipeline import REQUEST_BYTES, work_of
@@ -412,9 +413,13 @@ def simulate(
         TransferError: the machine is not the one that the plans were made for.
         InputError: there is no plan, or this process does not know the machine; pass `machine`.
     """
+    if not isinstance(plans, Plan | Iterable):
+        raise InputError(f"simulate: expected a plan or several, got {show(plans)}")
     chosen = [plans] if isinstance(plans, Plan) else list(plans)
     if not chosen:
         raise InputError("simulate: no plan")
+    for plan in chosen:
+        expect("simulate", plan, Plan, "a plan")
     simulator = Simulator(machine or machine_of(chosen[0]), policy=policy, request_bytes=request_bytes)
     for plan in chosen:
         simulator.submit(plan, pipelined=pipelined)

@@ -20,9 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.host import kernels
+from isoviz.checks import expect
 from isoviz.errors import Cancelled, InputError, RunError, TransferError, show
+from isoviz.machines import Machine
 from isoviz.measure.trials.trial_rates import between, is_copy, model_rate, scatter_of, with_rates
 from isoviz.measure.trials.trial_runs import measured_rates
+from isoviz.planner import Plan
 from isoviz.planner.explanation.alternatives import alternatives
 from isoviz.runtime.ledger.ledger import ledger
 from isoviz.runtime.ledger.trial_interval import conformal_bounds, trial_prediction
@@ -31,8 +34,7 @@ from isoviz.runtime.opening import opening
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from isoviz.machines import Machine
-    from isoviz.planner import Options, Plan
+    from isoviz.planner import Options
     from isoviz.planner.time.spread import Prediction
     from isoviz.runtime.ledger.ledger_entry import LedgerEntry
     from isoviz.runtime.protocols import CancelToken
@@ -86,6 +88,8 @@ def try_out(
         TransferError: the plan is for another machine.
         RunError: a hop failed.
     """
+    expect("trial", plan, Plan, "a plan")
+    expect("trial", machine, Machine, "a machine")
     plans: object = of
     if isinstance(plans, bool) or not isinstance(plans, int) or plans < 1:
         raise InputError(f"trial of {show(of)} plans; expected a whole number, at least 1")

@@ -6,13 +6,15 @@ import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from isoviz.errors import TransferError
+from isoviz.checks import expect
+from isoviz.errors import InputError, TransferError
 from isoviz.layouts import compare
 from isoviz.planner.explanation.explanation import Explanation, Region, Rejected, Stage
 from isoviz.planner.explanation.rivals import turns_of
 from isoviz.planner.full import search
 from isoviz.planner.one_path.buffer_needs import buffer_layouts, path_layouts
 from isoviz.planner.options import BY_HAND, Options
+from isoviz.planner.plan import Plan
 from isoviz.planner.planners import plan as make_plan
 from isoviz.planner.problem import Problem
 from isoviz.planner.program.certificate import certificate
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from isoviz.planner.full import Candidate
     from isoviz.planner.one_path.choice import Choice
     from isoviz.planner.paths.routes import Route
-    from isoviz.planner.plan import Plan
     from isoviz.planner.program.path_bound import PathProgram, Solution
     from isoviz.planner.time.path_time import Clock
     from isoviz.planner.transfer import Transfer
@@ -39,8 +40,11 @@ def explain(
     `turns` is the number of best rivals for which the explanation says what would make them win. Each takes a few dozen plans.
 
     Raises:
-        InputError, MachineError, NoPathError, LimitError, TransferError: as `plan`.
+        InputError: the first argument is no transfer, or as `plan`.
+        MachineError, NoPathError, LimitError, TransferError: as `plan`.
     """
+    if isinstance(transfer, Plan):
+        raise InputError("explain: expected a transfer, got a Plan; explain_plan(plan, machine) explains a plan")
     options = options or Options()
     return explain_plan(make_plan(transfer, machine, planner, options), machine, options, turns=turns)
 
@@ -52,6 +56,7 @@ def explain_plan(plan: Plan, machine: Machine, options: Options | None = None, *
         TransferError: the plan was made for another machine, or by hand. InternalError: the plan's throughput is above the bound
         of its path.
     """
+    expect("explain_plan", plan, Plan, "a plan")
     if plan.planner == BY_HAND:
         raise TransferError("plan: made by hand, without a search to explain; explain a plan that a planner made")
     known = certificate(plan, machine, options)

@@ -15,7 +15,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from isoviz.checks import expect
 from isoviz.errors import EngineClosed, InputError, show
+from isoviz.machines import Machine
 from isoviz.planner import Options
 from isoviz.runtime.engine.driver import Driver, Request
 from isoviz.runtime.engine.event import Event
@@ -33,7 +35,6 @@ from isoviz.runtime.trace.trace import Trace
 
 if TYPE_CHECKING:
     from isoviz.layouts import Layout
-    from isoviz.machines import Machine
     from isoviz.planner import Plan
     from isoviz.runtime.engine.progress import ProgressCallback
     from isoviz.runtime.protocols import CancelToken, Devices
@@ -65,6 +66,7 @@ class Engine(Driver):
         options: Options | None = None,
         record: bool = False,
     ) -> None:
+        expect("engine", machine, Machine, "a machine")
         asked: object = request_bytes
         if isinstance(asked, bool) or not isinstance(asked, int) or asked < 1:
             raise InputError(f"engine: request_bytes={show(request_bytes)}; expected a whole number of bytes, at least 1")

@@ -7,14 +7,16 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from isoviz.checks import expect
 from isoviz.errors import TransferError
+from isoviz.planner import Plan
 from isoviz.runtime.engine.dispatcher import Dispatcher
 from isoviz.runtime.protocols import Bound, Holds
 
 if TYPE_CHECKING:
     from isoviz.layouts import Layout
     from isoviz.machines import Machine, Memory
-    from isoviz.planner import Instance, Plan
+    from isoviz.planner import Instance
     from isoviz.runtime.protocols import Devices, RealChannel, RealMemory
 
 _YES, _PERHAPS = Holds.YES, Holds.PERHAPS
@@ -37,9 +39,11 @@ class OpenedDevices:
         """The memories of each path of a plan.
 
         Raises:
+            InputError: it is no plan.
             TransferError: the plan is for another machine, this computer lacks one of its memories, or a memory cannot hold a
                 buffer that the plan puts there.
         """
+        expect("engine", plan, Plan, "a plan")
         if plan.machine_digest != self.machine.digest:
             raise TransferError(
                 f"plan: made for a machine {plan.machine_name!r} that is not this engine's {self.machine.name!r} as it is now;"

@@ -1,0 +1,74 @@
+"""Arguments of the wrong type: each call names itself, what it expects and what it got."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import isoviz
+from isoviz.errors import InputError
+from isoviz.machines import Machine, preset
+from isoviz.planner import Plan, explain_plan
+
+ENDS = ("node0.sys", "<F, x, y>", "node0.sys", "<F, y, x>")
+TRANSFER = isoviz.Transfer.whole(isoviz.IndexSpace(x=30, y=20), isoviz.FieldSpace(v="f8"), *ENDS)
+WRONG: dict[str, tuple[Callable[[Machine, Plan], Any], str]] = {
+    "a plan for a transfer": (lambda machine, plan: isoviz.plan(plan, machine), "plan: expected a transfer, got a Plan"),
+    "a name for a machine": (lambda machine, plan: isoviz.plan(TRANSFER, "local"), "plan: expected a machine, got 'local'"),
+    "a list for a transfer": (lambda machine, plan: isoviz.plan([], machine), "plan: expected a transfer, got a list"),
+    "a path without a machine": (
+        lambda machine, plan: isoviz.cost(TRANSFER, None, ["node0.sys"]),
+        "path by hand: expected a machine, got None",
+    ),
+    "explain a plan": (
+        lambda machine, plan: isoviz.explain(plan, machine),
+        "explain: expected a transfer, got a Plan; explain_plan",
+    ),
+    "explain_plan a transfer": (
+        lambda machine, plan: explain_plan(TRANSFER, machine),
+        "explain_plan: expected a plan, got a Transfer",
+    ),
+    "simulate a transfer": (
+        lambda machine, plan: isoviz.simulate(TRANSFER),
+        "simulate: expected a plan or several, got a Transfer",
+    ),
+    "simulate transfers": (lambda machine, plan: isoviz.simulate([TRANSFER]), "simulate: expected a plan, got a Transfer"),
+    "an engine of a name": (lambda machine, plan: isoviz.Engine("local"), "engine: expected a machine, got 'local'"),
+    "run a transfer": (lambda machine, plan: isoviz.Engine(machine).run(TRANSFER), "engine: expected a plan, got a Transfer"),
+    "submit a transfer": (
+        lambda machine, plan: isoviz.Engine(machine).submit(TRANSFER),
+        "engine: expected a plan, got a Transfer",
+    ),
+    "try out a transfer": (lambda machine, plan: isoviz.try_out(TRANSFER, machine), "trial: expected a plan, got a Transfer"),
+    "ends that are no instances": (
+        lambda machine, plan: isoviz.Transfer("a", "b"),
+        "transfer: expected an instance at each end, got 'a'",
+    ),
+    "a shape for a space": (
+        lambda machine, plan: isoviz.Instance("node0.sys", (30, 20), TRANSFER.source.fields, "<F, x, y>"),
+        "instance: expected an index space, got a list",
+    ),
+    "a type for fields": (
+        lambda machine, plan: isoviz.Instance("node0.sys", TRANSFER.source.space, "f8", "<F, x, y>"),
+        "instance: expected a field space, got 'f8'",
+    ),
+    "redistribute instances": (
+        lambda machine, plan: isoviz.redistribute(TRANSFER.source, TRANSFER.destination),
+        "redistribute: expected a distributed instance at each end, got an Instance",
+    ),
+    "plan to redistribute instances": (
+        lambda machine, plan: isoviz.plan_redistribution(TRANSFER.source, TRANSFER.destination, machine),
+        "redistribution: expected a distributed instance at each end, got an Instance",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_the_error_says_what_was_expected(case: str) -> None:
+    machine = preset("local", measure="assumed")
+    call, said = WRONG[case]
+    with pytest.raises(InputError, match=re.escape(said)):
+        call(machine, isoviz.plan(TRANSFER, machine))
