@@ -330,6 +330,14 @@ def ahead_said(parts: TimeParts) -> str:
     )
 
 
+def compared_said(explanation: Explanation) -> str:
+    """What the times of candidates are, in words, where that of the chosen path reads otherwise than the plan's; else empty."""
+    plan = explanation.plan
+    if format_seconds(plan.objective) == format_seconds(plan.seconds):
+        return ""
+    return f" Paths are compared by T, {format_seconds(plan.objective)} for this one.{ahead_said(time_parts(explanation))}"
+
+
 def ranking_said(explanation: Explanation) -> str:
     """The number of paths, and the rank of the chosen path among them."""
     chosen, *others = explanation.candidates

@@ -221,7 +221,7 @@ def _channel(machine: Machine, name: str) -> ShownChannel:
 
 
 def _why(explained: Explained, turns: Turns, is_of_plan: bool) -> WhyPart:
-    from isoviz.planner.explanation.explanation_words import emulated_said, ranking_said, verdict
+    from isoviz.planner.explanation.explanation_words import compared_said, emulated_said, ranking_said, verdict
 
     why, machine = explained.explanation, explained.machine
     candidates = () if why is None else why.candidates[:MOST_CANDIDATES]
@@ -245,7 +245,7 @@ def _why(explained: Explained, turns: Turns, is_of_plan: bool) -> WhyPart:
         "gap": None if why is None else why.gap,
         "proved": why is not None and why.proved,
         "verdict": [] if why is None else [*verdict(why), *emulated_said(explained.plan)],
-        "ranking": "" if why is None else ranking_said(why),
+        "ranking": "" if why is None else ranking_said(why) + compared_said(why),
         "turns": [] if why is None else _turns(turns.found, why, machine),
         "turnsDone": turns.done,
         "turnsCut": turns.cut,
