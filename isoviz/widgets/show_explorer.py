@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isoviz.errors import InputError
+from isoviz.errors import InputError, show
 from isoviz.widgets.chosen.by_hand import ByHand
 from isoviz.widgets.chosen.examples import EXAMPLES
 from isoviz.widgets.chosen.kept_sessions import Kept, Place, forget, kept
@@ -18,6 +18,7 @@ from isoviz.widgets.explorer import Explorer, running_cell
 from isoviz.widgets.notebook.keeper import Keeper, flush_all
 
 if TYPE_CHECKING:
+    from isoviz.layouts import FieldSpace, IndexSpace
     from isoviz.machines import Machine
 
 RESTORED = "Restored what was here; undo goes back to what the cell says."
@@ -30,8 +31,8 @@ def explore(
     session: str | Path | None = None,
     machine: str | Path | Machine | MachineChoice | None = None,
     machine_options: Mapping[str, Any] | None = None,
-    space: Mapping[str, int] | None = None,
-    fields: Mapping[str, Any] | None = None,
+    space: Mapping[str, int] | IndexSpace | None = None,
+    fields: Mapping[str, Any] | FieldSpace | None = None,
     source: tuple[str, str] | None = None,
     destination: tuple[str, str] | None = None,
     planner: str | None = None,
@@ -47,8 +48,9 @@ def explore(
     """Show the explorer in a notebook, with a plan already drawn, and return it.
 
     Everything can be changed on screen; the arguments say where to begin: an `example` (a name in `EXAMPLES`), a machine preset
-    with its options, a machine of your own or the path of a machine file, the sizes of the dimensions, the dtypes of the fields,
-    memory and layout of both ends, the planner and its limits (bytes, or text such as "32MiB").
+    with its options, a machine of your own or the path of a machine file, the sizes of the dimensions and the dtypes of the
+    fields (by name, or an IndexSpace and a FieldSpace), memory and layout of both ends, the planner and its limits (bytes, or
+    text such as "32MiB").
     `part={"x": (16, 32, 0)}` moves the 32 indices of x from 16 on to index 0, `moved_fields` names the fields that move; without
     them everything moves. `runs_in="ranks"` runs the plan in MPI ranks on this computer, `"process"` in this process; without it,
     ranks take what this process cannot run. `session` is a file of `explorer.session.save`.
@@ -70,6 +72,8 @@ def explore(
         raise InputError(f"example {example!r}: expected one of {', '.join(EXAMPLES)}")
     if example is not None and session is not None:
         raise InputError("explore: an example and a session were given; expected one of them")
+    if session is not None and not isinstance(session, str | os.PathLike):
+        raise InputError(f"session: expected the path of a file, got {show(session)}")
     start = None if example is None else EXAMPLES[example].settings
     settings = settings_for(
         machine=machine,

@@ -55,6 +55,26 @@ WRONG: dict[str, tuple[Callable[[Machine, Plan], Any], str]] = {
         lambda machine, plan: isoviz.Instance("node0.sys", TRANSFER.source.space, "f8", "<F, x, y>"),
         "instance: expected a field space, got 'f8'",
     ),
+    "explore a number": (
+        lambda machine, plan: isoviz.explore(space=3),
+        "space: expected a value for each name, such as {'x': 64",
+    ),
+    "explore a list of fields": (
+        lambda machine, plan: isoviz.explore(fields=["re"]),
+        "fields: expected a value for each name, such as {'re': 'f4', 'im': 'f4'}, got a list",
+    ),
+    "explore options without names": (
+        lambda machine, plan: isoviz.explore(machine="sapling", machine_options={4: 4}),
+        "machine_options: expected a value for each name, such as {'nodes': 4}, got an object",
+    ),
+    "explore half a part": (
+        lambda machine, plan: isoviz.explore(space={"x": 64}, part={"x": 3}),
+        "part 'x': 3; expected a dimension with (first index, extent)",
+    ),
+    "explore a numbered session": (
+        lambda machine, plan: isoviz.explore(session=3),
+        "session: expected the path of a file, got 3",
+    ),
     "redistribute instances": (
         lambda machine, plan: isoviz.redistribute(TRANSFER.source, TRANSFER.destination),
         "redistribute: expected a distributed instance at each end, got an Instance",

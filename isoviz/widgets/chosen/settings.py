@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import InputError, show
+from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.widgets.chosen.by_hand import ByHand
 from isoviz.widgets.chosen.machine_choice import THIS_COMPUTER, MachineChoice, PresetMachine, machine_choice
 from isoviz.widgets.chosen.part import EVERYTHING, Part, Range
@@ -98,12 +99,25 @@ def rows(values: Mapping[str, Any], first_key: int) -> tuple[Row, ...]:
     return tuple(Row(first_key + place, name, str(value)) for place, (name, value) in enumerate(values.items()))
 
 
+def by_name(argument: str, given: object, example: str) -> dict[str, Any]:
+    """An argument with one value for each name, as a dict.
+
+    Raises:
+        InputError: it is something else; the message has an example of what would be right.
+    """
+    if isinstance(given, IndexSpace | FieldSpace):
+        return dict(given.as_dict())
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise InputError(f"{argument}: expected a value for each name, such as {example}, got {show(given)}")
+    return dict(given)
+
+
 def settings_for(
     *,
     machine: str | Path | Machine | MachineChoice | None = None,
     machine_options: Mapping[str, Any] | None = None,
-    space: Mapping[str, int] | None = None,
-    fields: Mapping[str, Any] | None = None,
+    space: Mapping[str, int] | IndexSpace | None = None,
+    fields: Mapping[str, Any] | FieldSpace | None = None,
     source: Sequence[str] | None = None,
     destination: Sequence[str] | None = None,
     planner: str | None = None,
@@ -123,9 +137,9 @@ def settings_for(
     `moved_fields` names the fields that move. `runs_in` is one of `RUNS_IN`.
 
     Raises:
-        InputError: another place for runs, an end that is not a pair, a part of a dimension or a field that is not there, a
-            machine that is none of these, options for a machine that is no preset, or a file that cannot be read or describes no
-            machine.
+        InputError: another place for runs, an end that is not a pair, no value for each name, a part of a dimension or a field
+            that is not there, a machine that is none of these, options for a machine that is no preset, or a file that cannot be
+            read or describes no machine.
     """
     chosen = start or Settings()
     if runs_in is not None and runs_in not in RUNS_IN:
@@ -135,18 +149,20 @@ def settings_for(
     if machine_options is not None:
         if not isinstance(chosen.machine, PresetMachine):
             raise InputError(f"machine_options: {chosen.machine.name!r} is a machine of its own; only presets take options")
-        options = tuple((name, str(value)) for name, value in machine_options.items())
+        known = by_name("machine_options", machine_options, "{'nodes': 4}")
+        options = tuple((name, str(value)) for name, value in known.items())
         chosen = replace(chosen, machine=PresetMachine(chosen.machine.name, options))
     if space is not None:
         before = [row.name for row in chosen.dimensions]
-        chosen = replace(chosen, dimensions=rows(space, chosen.next_key))
-        if list(space) != before:
-            aos, soa = f"<{', '.join(('F', *space))}>", f"<{', '.join((*space, 'F'))}>"
+        sizes = by_name("space", space, "{'x': 64, 'y': 48}")
+        chosen = replace(chosen, dimensions=rows(sizes, chosen.next_key))
+        if list(sizes) != before:
+            aos, soa = f"<{', '.join(('F', *sizes))}>", f"<{', '.join((*sizes, 'F'))}>"
             chosen = replace(
                 chosen, source=replace(chosen.source, layout=aos), destination=replace(chosen.destination, layout=soa)
             )
     if fields is not None:
-        chosen = replace(chosen, fields=rows(fields, chosen.next_key))
+        chosen = replace(chosen, fields=rows(by_name("fields", fields, "{'re': 'f4', 'im': 'f4'}"), chosen.next_key))
     for side, given in (("source", source), ("destination", destination)):
         if given is not None:
             if not isinstance(given, tuple | list) or len(given) != 2:
@@ -169,8 +185,9 @@ def _part(chosen: Settings, part: Mapping[str, Sequence[str | int]] | None, move
     kept = chosen.part.of_rows(dimensions.values(), fields.values())
     ranges, left_out = kept.ranges, kept.left_out
     if part is not None:
+        part = by_name("part", part, "{'x': (16, 32)}")
         for name, given in part.items():
-            if name not in dimensions or isinstance(given, str) or not 2 <= len(given) <= 3:
+            if name not in dimensions or isinstance(given, str) or not isinstance(given, Sequence) or not 2 <= len(given) <= 3:
                 raise InputError(
                     f"part {name!r}: {given!r}; expected a dimension with (first index, extent) or (first index, extent, first "
                     "index at the destination)"

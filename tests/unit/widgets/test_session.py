@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 
 from isoviz.errors import Cancelled, InputError, RunError
+from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.widgets.chosen.machine_choice import THIS_COMPUTER
 from isoviz.widgets.chosen.settings import Settings, settings_for
 from isoviz.widgets.commands.command_steps import COMMAND_STEPS
@@ -545,3 +546,8 @@ def test_a_defect_in_one_command_loses_no_other(session: Session, monkeypatch: p
     state = session.wait()
     assert state.acknowledged == {"view": 7}
     assert state.settings.slot_limit == "1 MiB"
+
+
+def test_spaces_say_the_same_as_their_names_and_values() -> None:
+    named = settings_for(space={"x": 64, "y": 48}, fields={"re": "float32", "im": "float64"})
+    assert settings_for(space=IndexSpace(x=64, y=48), fields=FieldSpace(re="f4", im="f8")) == named
