@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from isoviz.layouts import ChunkSequence, Layout, View, compare
+from isoviz.layouts import ChunkSequence, Layout, Mode, View, compare
 from isoviz.layouts.recurring import RecurringChunks
 from isoviz.planner.time.makespan import makespan, shared_makespan
 
@@ -204,18 +204,28 @@ class PathPlan:
         """For every hop and dimension, the number of padding coordinates after the last one that move as well.
 
         Padding that both ends of a hop have moves with the entries, so that blocks stay whole. No padding moves (0) if only a
-        part of the instances moves, or if the padding costs more than it saves: more than a quarter of the bytes, or, between
-        equal orders, more than all of them.
+        part of the instances moves, if it is at the end of a chunk that stays as it is, or if it costs more than it saves: more
+        than a quarter of the bytes, or, between equal orders, more than all of them.
         """
         space, nothing = self.transfer.space, (0,) * len(self.transfer.space)
         if not self.transfer.is_whole:
             return (nothing,) * len(self.hops)
         found = []
-        for here, there in pairwise(self.orders):
-            alike = tuple(here.padding[dim] if here.padding[dim] == there.padding[dim] else 0 for dim in space)
-            more = math.prod(1 + pad / space[dim] for dim, pad in zip(space, alike, strict=True))
-            found.append(alike if more <= (MOST_PADDED if here.normal == there.normal else MOST_CONVERTED) else nothing)
+        for hop, (here, there) in enumerate(pairwise(self.orders)):
+            alike = {dim: here.padding[dim] if here.padding[dim] == there.padding[dim] else 0 for dim in space}
+            is_equal = here.normal == there.normal
+            if is_equal and len(self.hops) > 1:
+                self._without_end(there if hop == 0 else here, alike)
+            more = math.prod(1 + pad / space[dim] for dim, pad in alike.items())
+            found.append(tuple(alike.values()) if more <= (MOST_PADDED if is_equal else MOST_CONVERTED) else nothing)
         return tuple(found)
+
+    def _without_end(self, buffer: Linearization, pads: dict[str, int]) -> None:
+        """Leave out padding at the end of every chunk: the entries before it are one run in any case."""
+        inside = buffer.parts[: len(buffer.parts) - self.outer]
+        slowest = inside[-1] if inside and self.per_chunk == 1 else None
+        if isinstance(slowest, Mode) and pads[slowest.dim] % slowest.step == 0:
+            pads[slowest.dim] = 0
 
     @cached_property
     def moved(self) -> tuple[float, ...]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from isoviz.layouts import FieldSpace, IndexSpace
-from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, Resource
-from isoviz.planner import Transfer, explain_plan, plan
+from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, Resource, preset
+from isoviz.planner import Transfer, cost, explain_plan, plan
 from isoviz.planner.explanation.chunk_curve import chunk_curve
 from isoviz.planner.explanation.explanation_text import explanation_text
 from isoviz.runtime import simulate
@@ -70,3 +70,25 @@ def test_a_report_expects_of_each_hop_what_belongs_to_entries() -> None:
     hops = [HopMeasurement(k, made.bytes / rate, made.bytes, 1) for k, rate in enumerate(made.rates)]
     lines = [line for line in str(Report(made, made.seconds, 0.0, tuple(hops), None)).splitlines() if "×" in line]
     assert len(lines) == 4 and all("1.00×" in line for line in lines)
+
+
+def test_padding_at_the_end_of_a_chunk_stays_where_it_is() -> None:
+    """36 = 20 + 16: in every second chunk, 4 of 20 coordinates are padding, behind all entries. The network leaves them out."""
+    machine = preset("sapling", nodes=4)
+    space = IndexSpace(time=6, x=48, y=36, z=20, species=4, component=3)
+    fields = FieldSpace.of({f"f{place}": "float64" if place % 3 else "float32" for place in range(12)})
+    here = "<F, x, y, z, species, component, time>"
+    there = "<x_in=16, y_in=4, F, z, x_out, species, component, y_out, time>"
+    transfer = Transfer.whole(space, fields, "node0.fbm0", here, "node3.fbm0", there)
+    first = "<F, x, y_in=20, z_in=4, z_out, species, component, y_out, time>"
+    block = "<x_in=16, y_0=4, F, z_in=4, x_out, y_1=5, z_out, species, component, y_2, time>"
+    path = ["node0.fbm0", "node0.reg", "node0.reg", "node3.reg", "node3.fbm0"]
+    made = cost(transfer, machine, path, (first, block, block))
+    assert made.only.per_chunk == 1 and made.moved == (1.0, 40 / 36, 1.0, 1.0)
+    sent = [made.copies(2, chunk) for chunk in range(made.chunk_count)]
+    assert all(len(copies) == 1 and not copies[0].loops for copies in sent)
+    assert sum(copies[0].run for copies in sent) == made.bytes
+    assert simulate(made, machine).seconds == pytest.approx(made.seconds)
+    # Two blocks in a chunk: padding behind the first one is within the chunk.
+    double = cost(transfer, machine, path, (first, block, block), blocks=2)
+    assert double.moved[2] == 40 / 36
