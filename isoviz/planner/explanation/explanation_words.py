@@ -333,9 +333,16 @@ def ahead_said(parts: TimeParts) -> str:
 def compared_said(explanation: Explanation) -> str:
     """What the times of candidates are, in words, where that of the chosen path reads otherwise than the plan's; else empty."""
     plan = explanation.plan
-    if format_seconds(plan.objective) == format_seconds(plan.seconds):
+    shown, whole, ours = map(format_seconds, (explanation.candidates[0].least, plan.objective, plan.seconds))
+    if shown == ours:
         return ""
-    return f" Paths are compared by T, {format_seconds(plan.objective)} for this one.{ahead_said(time_parts(explanation))}"
+    if shown == whole:
+        compared = f"T, {shown} for this one"
+    elif explanation.machine.limits.chunk_seconds:
+        compared = f"T and the work that chunks make for an engine, {shown} for this one; T alone is {whole}"
+    else:
+        compared = f"the least T, {shown} for this one; with the chunk of this plan, T is {whole}"
+    return f" Paths are compared by {compared}.{ahead_said(time_parts(explanation))}"
 
 
 def ranking_said(explanation: Explanation) -> str:

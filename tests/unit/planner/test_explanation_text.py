@@ -175,6 +175,20 @@ def test_where_candidates_read_otherwise_than_the_plan_the_words_have_both_times
         said = compared_said(explanation)
         assert f"compared by T, {format_seconds(plan.objective)} for this one. {reason}" in said
         assert said.endswith(f" {format_seconds(plan.seconds)} in all.")
+    local = preset("local", measure="assumed")
+    fields = FieldSpace(re="f4", im="f4", weight="f8")
+    ends = ("node0.dsk", "<F, x, y>", "node0.sys", "<x, y, F>")
+    explanation = explain(Transfer.whole(IndexSpace(x=2048, y=2048), fields, *ends), local)
+    shown, whole = format_seconds(explanation.candidates[0].least), format_seconds(explanation.plan.objective)
+    assert f"T and the work that chunks make for an engine, {shown} for this one; T alone is {whole}." in compared_said(
+        explanation
+    )
+    for name in CASES:
+        explanation = made(name)
+        shown, ours = format_seconds(explanation.candidates[0].least), format_seconds(explanation.plan.seconds)
+        said = compared_said(explanation)
+        assert (said == "") == (shown == ours)
+        assert said == "" or f", {shown} for this one" in said
 
 
 def test_a_candidate_with_a_bound_only() -> None:
