@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from isoviz.figures.charts.svg import Drawing, shorten, text_width
 from isoviz.figures.charts.theme import MARGIN, ThemeName
-from isoviz.planner.explanation.explanation_words import difference, path_text
+from isoviz.planner.explanation.explanation_words import path_text
+from isoviz.planner.explanation.rival_words import difference
 from isoviz.units import format_seconds
 
 if TYPE_CHECKING:

@@ -17,15 +17,13 @@ from isoviz.planner.explanation.explanation_words import (
     agreement,
     hop_stages,
     path_text,
-    ranking_said,
     sizes_said,
     summary,
     time_parts,
     time_said,
-    turn_text,
-    turns_said,
     verdict,
 )
+from isoviz.planner.explanation.rival_words import ranking_said, turn_text, turns_said
 from isoviz.planner.program.certificate import certificate_lines
 from isoviz.planner.whole_program.wording import program_lines
 from isoviz.units import format_bytes, format_rate, format_seconds

@@ -13,20 +13,17 @@ from isoviz.planner.explanation.explanation_words import (
     ahead_said,
     amount,
     blocks_of,
-    difference,
     hop_stages,
     layout_text,
     path_text,
     price_text,
-    ranking_said,
     sizes_said,
     summary,
     symbols,
     time_parts,
-    turn_text,
-    turns_said,
     verdict,
 )
+from isoviz.planner.explanation.rival_words import difference, ranking_said, turn_text, turns_said
 from isoviz.planner.whole_program.wording import program_lines
 from isoviz.units import format_bytes, format_rate, format_seconds
 

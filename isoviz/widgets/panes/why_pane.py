@@ -221,7 +221,8 @@ def _channel(machine: Machine, name: str) -> ShownChannel:
 
 
 def _why(explained: Explained, turns: Turns, is_of_plan: bool) -> WhyPart:
-    from isoviz.planner.explanation.explanation_words import compared_said, emulated_said, ranking_said, verdict
+    from isoviz.planner.explanation.explanation_words import emulated_said, verdict
+    from isoviz.planner.explanation.rival_words import compared_said, ranking_said
 
     why, machine = explained.explanation, explained.machine
     candidates = () if why is None else why.candidates[:MOST_CANDIDATES]

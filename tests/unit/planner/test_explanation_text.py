@@ -19,19 +19,15 @@ from isoviz.planner.explanation.explanation_words import (
     allowed,
     blocks_of,
     channels_text,
-    compared_said,
     count_text,
-    difference,
     path_text,
     price_text,
-    ranking_said,
     sizes_said,
     symbols,
     time_parts,
-    turn_text,
-    turns_said,
     verdict,
 )
+from isoviz.planner.explanation.rival_words import compared_said, difference, ranking_said, turn_text, turns_said
 from isoviz.planner.program.path_bound import Monomial, PathProgram, SpaceRow, ThroughputRow, Variable, bisect, solve
 from isoviz.units import format_rate, format_seconds
 
