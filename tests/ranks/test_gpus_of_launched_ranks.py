@@ -9,6 +9,7 @@ from pathlib import Path
 import gpu_calls
 import numpy as np
 import pytest
+from client_arrays import table, turned
 from mpi_jobs import needs_mpi
 from run_cases import isoviz as command
 
@@ -35,21 +36,10 @@ def plan_between(made: isoviz.Machine, source: str, destination: str, size: int 
     return isoviz.plan(isoviz.Transfer.whole(space, FIELDS, source, "<F, x, y>", destination, "<y, x, F>"), made)
 
 
-def table(size: int = 64) -> np.ndarray:
-    rng = np.random.default_rng(size)
-    found = np.zeros((size, size), [("a", "<f4"), ("b", "<i8")])
-    found["a"], found["b"] = rng.random((size, size)), rng.integers(-(1 << 40), 1 << 40, (size, size))
-    return found
-
-
-def turned(given: np.ndarray) -> bytes:
-    return given["a"].T.tobytes() + given["b"].T.tobytes()
-
-
 @pytest.mark.parametrize("ends", [("node0.fbm0", "node1.fbm0"), ("node1.fbm0", "node0.sys"), ("node0.zcm", "node1.fbm0")])
 def test_arrays_of_the_client_go_to_gpus_and_come_back(two: isoviz.Ranks, ends: tuple[str, str]) -> None:
     two.call(gpu_calls.play_gpus)
-    given, room = table(), np.zeros(64 * 64 * 12, np.uint8)
+    given, room = table(64), np.zeros(64 * 64 * 12, np.uint8)
     made = machine()
     found = plan_between(made, *ends)
     report = two.run(found, given, room, machine=made)
@@ -65,7 +55,7 @@ def test_a_gpu_without_room_for_an_array_stops_no_other_rank(two: isoviz.Ranks) 
     with pytest.raises(
         RankError, match=r"rank 0 has no room for its arrays: DeviceMemoryError: .*node0\.fbm0: no room for 48 KiB"
     ):
-        two.run(plan_between(made, "node0.fbm0", "node1.sys"), table(), np.zeros(64 * 64 * 12, np.uint8), machine=made)
+        two.run(plan_between(made, "node0.fbm0", "node1.sys"), table(64), np.zeros(64 * 64 * 12, np.uint8), machine=made)
     assert two.run(plan_between(made, "node0.sys", "node1.sys"), machine=made).verified
     two.call(gpu_calls.stop_playing)
 
@@ -84,7 +74,7 @@ def test_another_binding_of_the_same_machine_is_another_gpu(two: isoviz.Ranks) -
 
 def test_emulated_gpus_are_labelled(two: isoviz.Ranks) -> None:
     made = machine(gpu_memory="emulated")
-    given, room = table(), np.zeros(64 * 64 * 12, np.uint8)
+    given, room = table(64), np.zeros(64 * 64 * 12, np.uint8)
     report = two.run(plan_between(made, "node0.fbm0", "node1.fbm0"), given, room, machine=made)
     assert report.verified and room.tobytes() == turned(given)
     assert "emulated in host memory: node0.fbm0, node1.fbm0" in report.notes
@@ -97,7 +87,10 @@ def test_a_rank_without_a_gpu_says_so_and_the_ranks_stay(two: isoviz.Ranks, rank
         two.run(plan_between(made, f"node{1 - rank}.sys", f"node{rank}.fbm0"), machine=made)
     with pytest.raises(TransferError, match=rf"rank {rank}: CuPy "):
         two.run(
-            plan_between(made, f"node{rank}.fbm0", f"node{1 - rank}.sys"), table(), np.zeros(64 * 64 * 12, np.uint8), machine=made
+            plan_between(made, f"node{rank}.fbm0", f"node{1 - rank}.sys"),
+            table(64),
+            np.zeros(64 * 64 * 12, np.uint8),
+            machine=made,
         )
     assert two.run(plan_between(made, "node0.sys", "node1.sys"), machine=made).verified
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rank_calls
+from client_arrays import table, turned
 from left_over import Belongings, descriptors, until
 from mpi_jobs import needs_mpi
 
@@ -49,24 +50,12 @@ def plan_between(
     return isoviz.plan(isoviz.Transfer(*instances), machine or ranks.machine, "simple")
 
 
-def table(size: int = 96) -> np.ndarray:
-    rng = np.random.default_rng(size)
-    found = np.zeros((size, size), [("a", "<f4"), ("b", "<i8")])
-    found["a"], found["b"] = rng.random((size, size)), rng.integers(-(1 << 40), 1 << 40, (size, size))
-    return found
-
-
-def turned(given: np.ndarray) -> bytes:
-    """What arrives: every field as a column, transposed."""
-    return given["a"].T.tobytes() + given["b"].T.tobytes()
-
-
 @pytest.mark.parametrize(
     ("source", "destination"),
     [("node0.sys", "node3.sys"), ("node1.reg", "node2.reg"), ("node2.sys", "node0.reg"), ("node3.sys", "node3.sys")],
 )
 def test_arrays_of_the_client_arrive(four: isoviz.Ranks, source: str, destination: str) -> None:
-    given, room = table(), np.zeros(96 * 96 * 12, np.uint8)
+    given, room = table(96), np.zeros(96 * 96 * 12, np.uint8)
     report = four.run(plan_between(four, source, destination), given, room)
     assert report.verified and room.tobytes() == turned(given)
     assert report.seconds > 0 and all(hop.bytes for hop in report.hops)
@@ -76,7 +65,7 @@ def test_arrays_of_the_client_arrive(four: isoviz.Ranks, source: str, destinatio
 def test_files_of_ranks_are_read_and_written(four: isoviz.Ranks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Relative paths mean what they mean for the client, which has another working directory than the ranks."""
     monkeypatch.chdir(tmp_path)
-    given = table()
+    given = table(96)
     Path("in.bin").write_bytes(given.tobytes())
     report = four.run(plan_between(four, "node1.dsk", "node2.dsk", ends=(Path("in.bin"), Path("out.bin"))))
     assert report.verified and Path("out.bin").read_bytes() == turned(given)
@@ -98,7 +87,7 @@ def test_generated_data_and_repeats(four: isoviz.Ranks, report: Callable[[str, o
 
 
 def test_several_plans_at_once(four: isoviz.Ranks) -> None:
-    given, rooms = table(), [np.zeros(96 * 96 * 12, np.uint8) for _ in range(8)]
+    given, rooms = table(96), [np.zeros(96 * 96 * 12, np.uint8) for _ in range(8)]
     pairs = [(rank, (rank + step) % 4) for rank in range(4) for step in (1, 2)]
     plans = [plan_between(four, f"node{here}.sys", f"node{there}.reg") for here, there in pairs]
     submitted = four.submit(*((plan, given, room) for plan, room in zip(plans, rooms, strict=True)))
