@@ -13,6 +13,7 @@ from dataclasses import replace
 from statistics import median
 from typing import NamedTuple
 
+from isoviz.errors import RunError
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, Machine, Sampled
 from isoviz.machines.measurement import Pair
@@ -74,8 +75,17 @@ class GpuSteps(ChannelSteps):
         for channel in host.channels:
             measured.setdefault(role_of(machine, channel), []).append(channel.name)
         for channel in machine.channels:
-            if channel.name not in known:
-                machine = self._one(machine, channel, measured.setdefault(role_of(machine, channel), []))
+            if channel.name in known:
+                continue
+            alike = measured.setdefault(role_of(machine, channel), [])
+            try:
+                machine = self._one(machine, channel, alike)
+            except RunError:
+                # A file system may refuse what kvikio offers. Files then go through pinned memory, and the rest is measured.
+                if channel.kind not in DIRECT:
+                    raise
+                alike[:] = [name for name in alike if name != channel.name]
+                machine = replace(machine, channels=tuple(each for each in machine.channels if each.name != channel.name))
         own = [name for names in measured.values() for name in names if name not in known]
         for _ in range(self._later):
             if self._clock() > self._end:

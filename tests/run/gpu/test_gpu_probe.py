@@ -144,11 +144,25 @@ def test_files_straight_to_a_gpu_are_measured_where_the_system_can(
         assert engine.run(made).verified
 
 
+def test_files_that_do_not_go_straight_stop_no_probe(
+    driver: FakeDriver, disk: Path, known_host: None, found_kvikio: Callable[..., FakeKvikio]
+) -> None:
+    def refuses(number: int) -> int | None:
+        raise RuntimeError("cuFile: this file system is not supported")
+
+    found_kvikio(driver).fail = refuses
+    machine = isoviz.probe(disk, gpus=[0], keep=False)
+    kinds = {str(channel.kind) for channel in machine.channels}
+    assert {"GPURead", "GPUWrite", "GPUCopy"} <= kinds and not {"GPUDirectRead", "GPUDirectWrite"} & kinds
+
+
 def test_where_kvikio_goes_through_host_memory_files_do_not_go_straight(found_kvikio: Callable[..., FakeKvikio]) -> None:
     found_kvikio(FakeDriver(), compat_mode=True)
     assert why_not_direct() == "kvikio finds no GPUDirect Storage"
-    found_kvikio(FakeDriver())
+    module = found_kvikio(FakeDriver())
     assert why_not_direct() == ""
+    del module.defaults.is_compat_mode_preferred  # another version
+    assert "does not tell" in why_not_direct()
 
 
 def test_gpus_can_be_left_out_and_chosen(driver: FakeDriver, disk: Path, known_host: None) -> None:
