@@ -122,6 +122,7 @@ for run in (4, 8, 16):
 """
 
 
+@pytest.mark.full
 def test_several_processes_at_once(folder: Path, full: bool) -> None:
     """Processes that find an empty cache and compile the same kernels at the same time, as ranks do."""
     started = [

@@ -32,12 +32,14 @@ class FakeArray:
 
     def drop(self) -> None:
         """Free it."""
-        del self._driver.blocks[self._pointer]
+        with self._driver._lock:
+            del self._driver.blocks[self._pointer]
 
     @property
     def data(self) -> Bytes:
         """The bytes on the device."""
-        return self._driver.blocks[self._pointer][1]
+        with self._driver._lock:
+            return self._driver.blocks[self._pointer][1]
 
 
 class FakeDlpack:

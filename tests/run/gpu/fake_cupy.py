@@ -133,7 +133,7 @@ class FakeRuntime(types.ModuleType):
             self.plays.page_unlock(ptr)
 
     def deviceSynchronize(self) -> None:
-        with failing():
+        with failing(), self.plays._lock:
             for stream in list(self.plays.streams):
                 self.plays.wait_stream(stream)
 

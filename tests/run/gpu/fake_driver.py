@@ -112,11 +112,13 @@ class FakeDriver:
     @property
     def used(self) -> tuple[int, int]:
         """Bytes of device memory and of pinned memory that are allocated."""
-        return sum(len(data) for _, data in self.blocks.values()), sum(len(data) for data in self.pinned.values())
+        with self._lock:
+            return sum(len(data) for _, data in self.blocks.values()), sum(len(data) for data in self.pinned.values())
 
     @property
     def in_flight(self) -> int:
-        return sum(len(queue) for _, queue in self.streams.values())
+        with self._lock:
+            return sum(len(queue) for _, queue in self.streams.values())
 
     def held(self, data: Bytes, device: int = 0) -> int:
         """Memory of the caller on a device that holds some bytes: its address, which is a multiple of 16 or not."""
@@ -215,12 +217,13 @@ class FakeDriver:
             self._refuse()
 
     def place_of(self, pointer: int) -> Place:
-        self._called("place_of")
-        for start, (device, data) in self.blocks.items():
-            if start <= pointer < start + len(data):
-                return Place(device, False)
-        held = (*self.pinned.items(), *self.locked.items())
-        return Place(None, any(start <= pointer < start + len(data) for start, data in held))
+        with self._lock:
+            self._called("place_of")
+            for start, (device, data) in self.blocks.items():
+                if start <= pointer < start + len(data):
+                    return Place(device, False)
+            held = (*self.pinned.items(), *self.locked.items())
+            return Place(None, any(start <= pointer < start + len(data) for start, data in held))
 
     def from_dlpack(self, given: Any) -> Any:
         self._called("from_dlpack")
@@ -291,9 +294,10 @@ class FakeDriver:
         self._copy("copy_2d" if rows.depth == 1 else "copy_3d", destination, source, rows, stream)
 
     def copy_peer(self, destination: int, there: int, source: int, here: int, nbytes: int, stream: int) -> None:
-        for pointer, device in ((destination, there), (source, here)):
-            self._require(self._block(pointer, 1)[2] == device, f"copy_peer: not on device {device}")
-        self._copy("copy_peer", destination, source, Rows(0, 0, nbytes), stream)
+        with self._lock:
+            for pointer, device in ((destination, there), (source, here)):
+                self._require(self._block(pointer, 1)[2] == device, f"copy_peer: not on device {device}")
+            self._copy("copy_peer", destination, source, Rows(0, 0, nbytes), stream)
 
     def fill(self, pointer: int, value: int, nbytes: int, stream: int) -> None:
         with self._lock:
@@ -320,9 +324,10 @@ class FakeDriver:
             return number
 
     def unload(self, module: int) -> None:
-        self._called("unload")
-        del self.modules[module]
-        self.functions = {number: each for number, each in self.functions.items() if each.module != module}
+        with self._lock:
+            self._called("unload")
+            del self.modules[module]
+            self.functions = {number: each for number, each in self.functions.items() if each.module != module}
 
     def function(self, module: int, name: str) -> int:
         with self._lock:

@@ -11,6 +11,7 @@ import importlib.util
 import os
 import random
 import sys
+import threading
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -25,19 +26,21 @@ FLAGS = {"r": os.O_RDONLY, "r+": os.O_RDWR, "w": os.O_WRONLY | os.O_CREAT | os.O
 
 
 class IOFuture:
-    """`kvikio.IOFuture`."""
+    """`kvikio.IOFuture`. Threads that ask at the same time get one result: the first of them carries the request out."""
 
     def __init__(self, carry_out: Callable[[], int]) -> None:
         self._carry_out: Callable[[], int] | None = carry_out
         self._result: int | Exception = 0
+        self._lock = threading.Lock()
 
     def get(self) -> int:
-        carry_out, self._carry_out = self._carry_out, None
-        if carry_out is not None:
-            try:
-                self._result = carry_out()
-            except Exception as error:  # noqa: BLE001  # a future keeps its error
-                self._result = error
+        with self._lock:
+            if self._carry_out is not None:
+                try:
+                    self._result = self._carry_out()
+                except Exception as error:  # noqa: BLE001  # a future keeps its error
+                    self._result = error
+                self._carry_out = None
         if isinstance(self._result, Exception):
             raise self._result
         return self._result
@@ -55,7 +58,7 @@ class FakeKvikio(types.ModuleType):
 
     def __init__(self, driver: FakeDriver, compat_mode: bool = False) -> None:
         super().__init__("kvikio")
-        self.driver, self.rng = driver, random.Random(1)
+        self.driver, self.rng, self.lock = driver, random.Random(1), threading.Lock()
         self.opened: list[CuFile] = []
         self.requests = 0
         self.fail: Callable[[int], int | None] = lambda number: None
@@ -115,7 +118,8 @@ class CuFile:
         assert not self.closed and task_size is None
         pointer, nbytes = _parsed(buf, size)
         module = self._module
-        number, module.requests = module.requests, module.requests + 1
+        with module.lock:
+            number, module.requests = module.requests, module.requests + 1
 
         def carry_out() -> int:
             short = module.fail(number)
@@ -123,11 +127,12 @@ class CuFile:
                 return move(pointer, nbytes) if short is None else short
 
         future = IOFuture(carry_out)
-        self._futures.append(future)
-        if module.rng.random() < 0.5:
-            for each in module.rng.sample(self._futures, len(self._futures)):
-                with contextlib.suppress(Exception):  # who asks gets it
-                    each.get()
+        with module.lock:
+            self._futures.append(future)
+            now = module.rng.sample(self._futures, len(self._futures)) if module.rng.random() < 0.5 else []
+        for each in now:
+            with contextlib.suppress(Exception):  # who asks gets it
+                each.get()
         return future
 
 

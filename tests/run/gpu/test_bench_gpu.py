@@ -41,6 +41,7 @@ def plays(monkeypatch: pytest.MonkeyPatch, full: bool) -> Iterator[FakeDriver]:
     assert not driver.violations, driver.violations
 
 
+@pytest.mark.full
 def test_every_part_runs_on_the_fake_driver(plays: FakeDriver, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     written, page = tmp_path / "gpu.json", tmp_path / "gpu.md"
     words = ["bench", "gpu", "--quick", "--repeat", "1", "--directory", str(tmp_path)]
@@ -59,6 +60,7 @@ def test_every_part_runs_on_the_fake_driver(plays: FakeDriver, tmp_path: Path, c
     assert plays.used == (0, 0) and not plays.streams and not plays.events
 
 
+@pytest.mark.full
 def test_a_fake_report_is_never_that_of_a_gpu(
     plays: FakeDriver, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,6 +100,7 @@ def test_a_part_that_fails_is_a_row(plays: FakeDriver, monkeypatch: pytest.Monke
     assert not any(row["met"] for row in table.rows if row["error"])
 
 
+@pytest.mark.full
 def test_what_has_no_time_is_named(plays: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
     timed = [part for part in gpu_suite.PARTS if part.name not in ("small", "files", "urgent", "ranks")]
     monkeypatch.setattr(gpu_suite, "PARTS", timed)

@@ -36,7 +36,7 @@ def test_random_plans_through_cupy(
     tmp_path: Path, full: bool, report: Callable[[str, object], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = random.Random(41)
-    count = 150 if full else 12
+    count = 150 if full else 6
     for number in range(count):
         monkeypatch.setattr(staging, "PIECE", rng.choice((4096, 16384)))
         plays = FakeDriver(rng.randrange(1 << 30))
@@ -83,6 +83,36 @@ def test_every_call_reaches_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
     driver.destroy_event(event)
     driver.destroy_stream(stream)
     assert plays.used == (0, 0) and not plays.streams and not plays.events and not plays.violations
+
+
+def test_threads_share_the_played_driver() -> None:
+    """Threads that ask where bytes lie, and how many are used, while others allocate and free."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(4):
+            plays = FakeDriver()
+            stream, errors = plays.new_stream(), []
+            together = threading.Barrier(4)
+
+            def allocate(plays=plays, stream=stream, errors=errors, together=together) -> None:
+                together.wait()
+                try:
+                    for block in [plays.allocate(64, stream) for _ in range(200)]:
+                        plays.place_of(block.pointer)
+                        plays.free_bytes()
+                        plays.free(block)
+                except BaseException as error:  # noqa: BLE001  # the test tells it
+                    errors.append(error)
+
+            threads = [threading.Thread(target=allocate) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert not errors and plays.used == (0, 0) and not plays.violations
+    finally:
+        sys.setswitchinterval(before)
 
 
 def test_a_thread_without_a_context_launches_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:

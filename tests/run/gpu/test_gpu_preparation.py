@@ -34,7 +34,7 @@ def test_no_request_waits_for_a_kernel(tmp_path: Path, full: bool, piece: int, m
     monkeypatch.setattr(staging, "PIECE", piece)
     rng = random.Random(piece)
     late = loads = 0
-    for _ in range(200 if full else 25):
+    for _ in range(200 if full else 8):
         driver, made = FakeDriver(rng.randrange(1 << 30)), machine(rng)
         space, fields = random_spaces(rng, largest=20)
         here, there = random_layout(rng, space), random_layout(rng, space)

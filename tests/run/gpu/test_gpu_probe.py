@@ -80,6 +80,7 @@ def known_host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Steps, "measure", measured)
 
 
+@pytest.mark.full
 def test_a_probe_with_two_gpus(driver: FakeDriver, disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "PROBE_ROOM", 32 * tuning.MIB)
     told: list[tuple[float, str]] = []
@@ -165,6 +166,7 @@ def test_where_kvikio_goes_through_host_memory_files_do_not_go_straight(found_kv
     assert "does not tell" in why_not_direct()
 
 
+@pytest.mark.full
 def test_gpus_can_be_left_out_and_chosen(driver: FakeDriver, disk: Path, known_host: None) -> None:
     machine = isoviz.probe(disk, gpus=False, keep=False)
     assert [memory.name for memory in machine.memories] == [SYS, DSK]
@@ -199,6 +201,7 @@ def test_a_gpu_with_little_room(driver: FakeDriver, disk: Path, known_host: None
         isoviz.probe(disk)
 
 
+@pytest.mark.full
 def test_without_kernels_the_channels_say_so(
     driver: FakeDriver, disk: Path, known_host: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -238,6 +241,7 @@ def test_a_choice_where_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None
             gpus_here(asked, gpus.Gpus())
 
 
+@pytest.mark.full
 def test_what_is_kept_belongs_to_the_gpus_of_the_computer(
     driver: FakeDriver, disk: Path, known_host: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -252,6 +256,7 @@ def test_what_is_kept_belongs_to_the_gpus_of_the_computer(
     assert kept_measurements.kept_probe(disk) is None
 
 
+@pytest.mark.full
 def test_a_quick_measurement_later_keeps_the_gpus(driver: FakeDriver, disk: Path, known_host: None) -> None:
     probed = isoviz.probe(disk, gpus=[0])
     later = preset("local", directory=disk, measure="fresh")
@@ -261,6 +266,7 @@ def test_a_quick_measurement_later_keeps_the_gpus(driver: FakeDriver, disk: Path
     assert preset("local", directory=disk) == later
 
 
+@pytest.mark.full
 def test_ranks_and_conversions_use_the_host_only(driver: FakeDriver, disk: Path, known_host: None) -> None:
     from isoviz.conversion.execute import disk_machine
 

@@ -18,11 +18,11 @@ from ptx_executor import Executor
 TESTS = Path(__file__).parents[2]
 
 
-def test_they_pass_on_played_gpus(executor: Executor, full: bool, report: Callable[[str, object], None], tmp_path: Path) -> None:
-    """What needs a real device says so. The reduced run leaves out what takes long."""
+@pytest.mark.full
+def test_they_pass_on_played_gpus(executor: Executor, report: Callable[[str, object], None], tmp_path: Path) -> None:
+    """What needs a real device says so."""
     variables = {**os.environ, "PYTHONPATH": str(Path(__file__).parent), "XDG_CACHE_HOME": str(tmp_path), "ISOVIZ_FULL": "0"}
-    elsewhere = ["--ignore", "tests/gpu/test_real_gpu_ranks.py"]  # GPUs are played in this process alone, and not in ranks
-    chosen = elsewhere if full else [*elsewhere, "-k", "not threads and not in_flight and not random_transfers"]
+    chosen = ["--ignore", "tests/gpu/test_real_gpu_ranks.py"]  # GPUs are played in this process alone, and not in ranks
     # The timeout of pyproject.toml needs its plugin, where plugins are not loaded by themselves.
     plugins = ["-p", "pytest_timeout"] if "PYTEST_DISABLE_PLUGIN_AUTOLOAD" in os.environ else []
     done = subprocess.run(
