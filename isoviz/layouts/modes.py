@@ -104,6 +104,11 @@ def _with_tops(parts: Sequence[NormalPart]) -> tuple[NormalPart, ...]:
     )
 
 
+def without_ones(parts: Sequence[NormalPart]) -> list[NormalPart]:
+    """The parts without digits of extent 1: they keep nothing together, and one of them has the step of the digit above it."""
+    return list(_with_tops([part for part in parts if isinstance(part, FieldsComponent) or part.extent > 1]))
+
+
 def part_text(part: NormalPart) -> str:
     """A part of a comparison for display: `F`, `x`, `x_in=4`, `x_out=512`, or `x_[4]=512` for step 4 and extent 512."""
     if isinstance(part, FieldsComponent):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from isoviz.layouts import Linearization, Mode
+from isoviz.layouts.modes import without_ones
 from isoviz.planner.intermediate.part_layouts import layout_of
 
 if TYPE_CHECKING:
@@ -17,9 +18,12 @@ def ending_alike(orders: Sequence[Linearization]) -> tuple[list[Linearization], 
     """The orders, written such that all end with the same components, and the number of these components.
 
     The number is 0 where they have no common suffix. A component may have to be split: `<F, x>` ends like `<x_in=4, F, x_out>`
-    once it is written as `<F, x_in=4, x_out>`, which is the same order.
+    once it is written as `<F, x_in=4, x_out>`, which is the same order. A digit of extent 1 (`x_in=1`) is left out: `<F, y, x>`
+    ends like `<y, x_in=1, F, x_out>`.
     """
-    parts = [list(order.parts) for order in orders]
+    if len({order.parts for order in orders}) == 1:
+        return list(orders), len(orders[0].parts)
+    parts = [without_ones(order.parts) for order in orders]
     outer = 0
     while all(len(each) > outer for each in parts) and len({each[-1 - outer] for each in parts}) == 1:
         outer += 1
@@ -27,8 +31,12 @@ def ending_alike(orders: Sequence[Linearization]) -> tuple[list[Linearization], 
         for each, pieces in zip(parts, split, strict=True):
             each[len(each) - 1 - outer : len(each) - outer] = pieces
         outer += 1
-        return [_written(order, each) for order, each in zip(orders, parts, strict=True)], outer
-    return list(orders), outer
+    if not outer:
+        return list(orders), 0
+    return [
+        order if len(order.parts) == len(each) and not split else _written(order, each)
+        for order, each in zip(orders, parts, strict=True)
+    ], outer
 
 
 def _split(last: Sequence[NormalPart], count: int, sizes: dict[str, int]) -> list[list[NormalPart]]:

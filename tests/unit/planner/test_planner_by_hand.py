@@ -15,7 +15,7 @@ from isoviz.cli import main
 from isoviz.errors import InputError, LayoutError, LimitError, MachineError, NoPathError, NotationError, TransferError
 from isoviz.machines import Channel, ChannelKind, Constant, LatencyBandwidth, Machine, Memory, MemoryKind, preset
 from isoviz.machines import Limits as MachineLimits
-from isoviz.planner import Options, plan, plan_from_json, plan_to_json
+from isoviz.planner import Options, plan, plan_from_json, plan_of_paths, plan_to_json
 
 SPACE, PAIR = IndexSpace(x=256, y=128), FieldSpace(a="f4", b="f8")
 MACHINE = preset("two-node")
@@ -86,6 +86,23 @@ def test_layouts_that_end_alike_once_a_digit_is_split() -> None:
     assert found.chunk_count == 128 and found.hops[1].converts
     stored = isoviz.cost(transfer, MACHINE, path, ["<F, x>", "<x, F>"])
     assert stored.chunk_count == 1 and all(buffer.nbytes == transfer.nbytes for buffer in stored.buffers)
+
+
+@pytest.mark.parametrize(
+    ("held", "chunks"),
+    [
+        (("<F, x, y>", "<F, x_in=1, y_in=4, x_out, y_out>"), 2),  # `x_in` has the step of `x_out` once `y` is split
+        (("<F, x, y>", "<F, y_in=1, x_in=3, y_out, x_out>"), 48),  # one order: elements are the blocks
+        (("<F, x_in=1, x_out, y>", "<F, x_in=1, x_out, y>"), 48),
+    ],
+)
+def test_blocks_of_one_value_and_of_a_whole_dimension(held: tuple[str, str], chunks: int) -> None:
+    transfer = Transfer.whole(IndexSpace(x=3, y=8), PAIR, "node0.fbm0", "<F, x, y>", "node1.fbm0", "<F, x, y>")
+    found = isoviz.cost(transfer, MACHINE, ("node0.fbm0", "node0.reg", "node1.reg", "node1.fbm0"), held, blocks=1)
+    assert found.chunk_count == chunks
+    assert plan_from_json(json.loads(json.dumps(plan_to_json(found)))) == found
+    several = plan_of_paths(transfer, MACHINE, [({}, ("node0.fbm0", "node0.reg", "node1.reg", "node1.fbm0"), held)])
+    assert several.transfer == transfer
 
 
 @pytest.mark.parametrize(
