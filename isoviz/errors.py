@@ -35,6 +35,15 @@ def line(text: str, most: int = LONGEST) -> str:
     return f"{text[: most - end - 1]}…{text[-end:]}"
 
 
+def in_words(error: BaseException) -> str:
+    """The type of an error and what it says, on one line. An error whose words cannot be made is told by its type."""
+    try:
+        said = str(error)
+    except BaseException as failed:  # noqa: BLE001  # any code can be behind the words of an error
+        said = f"its words cannot be made ({type(failed).__name__})"
+    return line(f"{type(error).__name__}: {said}".removesuffix(": "))
+
+
 def excerpt(text: str, position: int, most: int) -> tuple[str, int]:
     """The text around a position, on one printable line of about `most` characters, and the column of the position in it.
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from isoviz.errors import LaunchError, RankError, RankLost, RanksClosed, RunError, line
+from isoviz.errors import ForkedError, LaunchError, RankError, RankLost, RanksClosed, RunError, in_words, line
 from isoviz.forks import Home
 from isoviz.launch.hello import Hello, refusal
 from isoviz.launch.losses import Evidence, aborted_in, loss
@@ -116,7 +116,11 @@ class Client:
 
     @property
     def error(self) -> RunError | None:
-        """Why the ranks are lost, or that they are closed; None while they can be used."""
+        """Why the ranks are lost, or that they are closed, or belong to another process; None while they can be used."""
+        try:
+            self._home.require()
+        except ForkedError as error:
+            return error
         return self._error
 
     @property
@@ -163,7 +167,7 @@ class Client:
         try:
             messages = [Message.of(number, kind, values(rank)) for rank in chosen]
         except Exception as error:
-            raise RankError(line(f"the command cannot be sent to the ranks: {type(error).__name__}: {error}")) from error
+            raise RankError(f"the command cannot be sent to the ranks: {in_words(error)}") from error
         pending = Pending(number, chosen, tell)
         with self._order:
             with self._lock:
@@ -175,7 +179,7 @@ class Client:
         return pending
 
     def cancel(self, pending: Pending) -> None:
-        """Ask the ranks to stop a command."""
+        """Ask the ranks to stop a command. No effect in a forked child."""
         for rank in pending.ranks:
             self._put(rank, Message(pending.number, "cancel"))
 
@@ -196,6 +200,14 @@ class Client:
                 self._pending.pop(pending.number, None)
         return pending.values([hello.pid for hello in self.hellos])
 
+    def require_here(self) -> None:
+        """Require that this process made this client.
+
+        Raises:
+            ForkedError: this is a forked child of it.
+        """
+        self._home.require()
+
     @property
     def is_busy(self) -> bool:
         """Whether commands are under way."""
@@ -205,7 +217,12 @@ class Client:
     # ---- ending
 
     def close(self, patience: float) -> None:
-        """Have the workers end MPI together and end; `patience` is the time for commands under way, in seconds."""
+        """Have the workers end MPI together and end; `patience` is the time for commands under way, in seconds.
+
+        No effect in a forked child: the ranks belong to its parent.
+        """
+        if not self._home.is_here:
+            return
         with self._lock:
             if self._closing:
                 return
@@ -214,7 +231,7 @@ class Client:
             if error is None:
                 self._error = RanksClosed("the ranks are closed; isoviz.ranks starts new ones")
         asked = False
-        if error is None and self.is_ready and self._home.is_here:
+        if error is None and self.is_ready:
             last = time.monotonic() + patience
             for pending in under_way:
                 if not pending.done:
@@ -226,7 +243,7 @@ class Client:
         self._finish(_ENDING if asked else 0.0)
 
     def drop(self) -> None:
-        """End everything at once, without waiting for commands."""
+        """End everything at once, without waiting for commands. No effect in a forked child."""
         if self._home.is_here:
             with self._lock:
                 self._closing = True
@@ -308,7 +325,7 @@ class Client:
         except ConnectionLost:
             self._events.put(("closed", rank))
         except BaseException as error:  # noqa: BLE001  # such as too little memory for a result
-            self._events.put(("bye", rank, f"sent what cannot be received here ({type(error).__name__}: {error})"))
+            self._events.put(("bye", rank, f"sent what cannot be received here ({in_words(error)})"))
 
     def _answer(self, rank: int, message: Message) -> None:
         pending = self._pending.get(message.number)
@@ -359,8 +376,7 @@ class Client:
         elif kind == "bye":
             found.said.append((event[1], event[2]))
         elif kind == "failed":  # MPI did not start.
-            error, words, _ = event[2]
-            self._fail(error if isinstance(error, LaunchError) else LaunchError(f"rank {event[1]} did not start: {words}"))
+            self._fail(LaunchError(f"rank {event[1]} did not start: {event[2][1]}"))
         elif kind == "refused":
             self._fail(LaunchError(event[1]))
 
@@ -389,8 +405,8 @@ class Client:
                 link.wire.close()
 
     def _put(self, rank: int, message: Message) -> None:
-        """Send to a rank. If its connection has ended, the watching thread finds out why."""
+        """Send to a rank. If its connection has ended, the watching thread finds out why. A forked child sends nothing."""
         link = self._links[rank]
-        if link is not None:
+        if link is not None and self._home.is_here:
             with contextlib.suppress(ConnectionLost):
                 link.wire.send(message)

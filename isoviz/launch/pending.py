@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import pickle
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from isoviz.errors import RankError, line
+from isoviz.errors import RankError, in_words, line
 from isoviz.launch.wire import Message
 
 _LOG = logging.getLogger("isoviz")
@@ -16,13 +17,28 @@ _LOG = logging.getLogger("isoviz")
 
 @dataclass(frozen=True)
 class Failure:
-    """What a command raised on a rank: the error (None: it cannot be sent), the error in words, and the traceback there."""
+    """What a command raised on a rank: the error (None: it cannot be made here), the error in words, and the traceback there."""
 
     rank: int
     pid: int
     error: BaseException | None
     words: str
     traceback: str
+
+    @classmethod
+    def of(cls, rank: int, pid: int, answer: Message) -> Failure:
+        """What a rank has answered.
+
+        Raises:
+            Exception: it is no such answer.
+        """
+        pickled, words, where = answer.value()
+        try:
+            error = None if pickled is None else pickle.loads(pickled)  # noqa: S301  # from a peer that knows the job's secret
+        except Exception as unmade:  # noqa: BLE001  # making an error again can raise anything
+            _LOG.debug("an error of rank %d cannot be made here: %s", rank, in_words(unmade), exc_info=True)
+            error = None
+        return cls(rank, pid, error if isinstance(error, BaseException) else None, words, where)
 
     def as_error(self) -> RankError:
         """One error that names the rank. Its cause is the rank's own error; the traceback of the rank is a note on it."""
@@ -78,15 +94,13 @@ class Pending:
         for rank in self.ranks:
             answer = self._answers[rank]
             try:
-                found = answer.value()
+                if answer.kind == "failed":
+                    failures.append(Failure.of(rank, pids[rank], answer))
+                else:
+                    values[rank] = answer.value()
             except Exception as error:  # noqa: BLE001  # the rank's value can raise anything when it is made again
-                words = f"a value that cannot be read here: {type(error).__name__}: {error}"
-                failures.append(Failure(rank, pids[rank], error, line(words), ""))
-                continue
-            if answer.kind == "failed":
-                failures.append(Failure(rank, pids[rank], *found))
-            else:
-                values[rank] = found
+                words = f"a value that cannot be read here: {in_words(error)}"
+                failures.append(Failure(rank, pids[rank], error, words, ""))
         return values, failures
 
     # ---- for the client's threads

@@ -12,7 +12,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from isoviz.errors import line
+from isoviz.errors import in_words
 from isoviz.launch.rank_station import Station
 from isoviz.machines import preset
 
@@ -93,4 +93,4 @@ def _leave(session: RankSession) -> None:
         session.station.leave()
     else:
         session.station.release()
-        session.world.close(line(f"it ended with {type(error).__name__}: {error}"))
+        session.world.close(f"it ended with {in_words(error)}")

@@ -64,7 +64,7 @@ class SubmittedPlans:
         return self._summed.now()
 
     def cancel(self) -> None:
-        """Ask the plans to stop between two requests. No effect after their end."""
+        """Ask the plans to stop between two requests. No effect after their end, or in a forked child."""
         self._client.cancel(self._pending)
 
     def reports(
@@ -79,6 +79,7 @@ class SubmittedPlans:
         Raises:
             TimeoutError: they have not ended after `timeout` seconds.
             RankLost, RanksClosed: the ranks ended before.
+            ForkedError: this is a forked child of the process that submitted them.
             Exception: a plan failed; see `Ranks.run`. It is the error of the first plan that failed.
         """
         reports: list[Report] = []
@@ -100,8 +101,10 @@ class SubmittedPlans:
         Raises:
             TimeoutError: they have not ended after `timeout` seconds.
             RankLost, RanksClosed: the ranks ended before.
+            ForkedError: this is a forked child of the process that submitted them.
         """
         if self._outcomes is None and self._error is None:
+            self._client.require_here()
             self._wait(timeout, progress, cancel)
             try:
                 self._outcomes = self._finished()

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from isoviz.launch.this_rank import this_rank
@@ -76,6 +77,71 @@ def raise_what_cannot_be_sent() -> None:
         pass
 
     raise HereError("of a class that nobody else can import")
+
+
+class WordlessError(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+class UnshownError(Exception):
+    def __repr__(self) -> str:
+        raise ValueError("no words")
+
+
+class LeavingError(Exception):
+    def __str__(self) -> str:
+        sys.exit("no words")
+
+
+class ManyArgumentsError(Exception):
+    def __init__(self, first: int, second: int) -> None:
+        super().__init__(f"{first} and {second}")
+
+
+class HeldError(Exception):
+    def __init__(self) -> None:
+        super().__init__("holds a lock")
+        self.lock = threading.Lock()
+
+
+class UnpickledError(Exception):
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        raise WordlessError
+
+
+class ExplodingError(Exception):
+    """One that breaks the process that makes it again, and not the one that raises it."""
+
+    def __reduce__(self) -> tuple[object, tuple[int]]:
+        return _explode, (os.getpid(),)
+
+
+def _explode(pid: int) -> Exception:
+    if pid != os.getpid():
+        raise WordlessError
+    return ExplodingError("as it was")
+
+
+STRANGE: dict[str, Callable[[], BaseException]] = {
+    "wordless": WordlessError,
+    "of a wordless key": lambda: KeyError(WordlessError()),
+    "unshown": lambda: KeyError(UnshownError()),
+    "leaving": LeavingError,
+    "many arguments": lambda: ManyArgumentsError(1, 2),
+    "held": HeldError,
+    "unpickled": UnpickledError,
+    "exploding": ExplodingError,
+    "long": lambda: ValueError("\n\x1b[31mlong" * 200_000),
+    "bare": lambda: BaseException("bare"),
+}
+
+
+def strange(name: str, verb: str) -> object:
+    """Raise a strange error, or return one that cannot be returned: any other result is an error, too."""
+    if verb == "raise":
+        raise STRANGE[name]()
+    return [STRANGE[name](), threading.Lock()]
 
 
 def leave() -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import signal
 import socket
 import statistics
 import subprocess
 import sys
 import threading
 import time
+import traceback
+import types
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -23,7 +26,7 @@ from left_over import Belongings, descriptors, until
 from mpi_jobs import needs_mpi
 
 import isoviz
-from isoviz.errors import ForkedError, InputError, LaunchError, MissingPartError, RankError, RanksClosed
+from isoviz.errors import LONGEST, ForkedError, InputError, LaunchError, MissingPartError, RankError, RanksClosed
 from isoviz.launch.client import Client, Watching
 from isoviz.launch.hello import Hello, refusal
 from isoviz.launch.processes import mpi_command
@@ -110,6 +113,32 @@ def test_an_error_on_a_rank_names_it_and_the_ranks_stay(four: isoviz.Ranks) -> N
 
 
 @needs_mpi
+@pytest.mark.parametrize("verb", ["raise", "return"])
+@pytest.mark.parametrize("name", sorted(rank_calls.STRANGE))
+def test_strange_errors_and_results_leave_the_ranks_alone(four: isoviz.Ranks, name: str, verb: str) -> None:
+    with pytest.raises(RankError) as caught:
+        four.call(rank_calls.strange, name, verb)
+    words = str(caught.value)
+    assert caught.value.rank == 0 and len(words) <= LONGEST and words.isprintable()
+    if verb == "raise":
+        assert type(rank_calls.STRANGE[name]()).__name__ in words
+        assert "in strange" in caught.value.__notes__[0]  # where it was raised
+    assert four.call(rank_calls.summed, 0) == [6] * 4
+
+
+@needs_mpi
+def test_functions_of_a_notebook_are_refused_in_words(four: isoviz.Ranks, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even one that is called like something in the program of the ranks."""
+    for name in ("of_a_notebook", "main", "connect"):
+        function = types.FunctionType((lambda: None).__code__, {"__name__": "__main__"}, name)
+        function.__qualname__ = name
+        monkeypatch.setattr(sys.modules["__main__"], name, function, raising=False)
+        with pytest.raises(RankError, match=rf"{name}.*expected functions and classes of modules, not of a notebook"):
+            four.call(function)
+    assert four.call(rank_calls.summed, 0) == [6] * 4
+
+
+@needs_mpi
 def test_ranks_answer_while_they_work(four: isoviz.Ranks) -> None:
     begun = threading.Semaphore(0)
     with ThreadPoolExecutor(1) as pool:
@@ -144,21 +173,78 @@ def test_two_groups_of_ranks_at_once(four: isoviz.Ranks) -> None:
     assert four.call(rank_calls.number, ranks=[0]) == [(0, 4)]
 
 
-@needs_mpi
-def test_a_forked_child_leaves_the_ranks_alone(four: isoviz.Ranks) -> None:
-    """The child's end is neither the ranks' end nor do its calls mix with the parent's."""
+def _in_a_forked_child(check: Callable[[], None]) -> None:
+    """Check something in a forked child; what it finds wrong is the parent's failure."""
+    there, here = os.pipe()
     pid = os.fork()
     if not pid:
-        status = 1
         try:
-            four.call(rank_calls.pid)
-        except ForkedError:
-            four._end()
-            status = 0
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(60)  # A child that waits for ever ends, and its parent goes on.
+            check()
+        except BaseException:  # noqa: BLE001  # the parent raises it
+            os.write(here, traceback.format_exc().encode())
         finally:
-            os._exit(status)
-    assert os.waitpid(pid, 0)[1] == 0
-    assert len(four.call(rank_calls.pid)) == 4
+            os._exit(0)
+    os.close(here)
+    with os.fdopen(there, "rb") as pipe:
+        said = pipe.read().decode()
+    assert os.waitpid(pid, 0)[1] == 0 and not said, said
+
+
+@needs_mpi
+def test_a_forked_child_leaves_the_ranks_alone(four: isoviz.Ranks) -> None:
+    """The child's end is neither the ranks' end nor do its calls mix with the parent's, even while they work."""
+    begun = threading.Semaphore(0)
+    transfer = isoviz.Transfer.whole(
+        isoviz.IndexSpace(x=64), isoviz.FieldSpace(a="u1"), "node0.sys", "<F, x>", "node1.sys", "<F, x>"
+    )
+    plan = isoviz.plan(transfer, four.machine)
+    pids = four.call(rank_calls.pid)
+    asked: list[Callable[[], object]] = [
+        lambda: four.call(rank_calls.pid),
+        lambda: four.run(plan),
+        lambda: four.submit(plan),
+        four.ping,
+        four.state,
+    ]
+
+    def check() -> None:
+        for ask in (*asked, lambda: later.reports(), lambda: later.outcomes()):
+            with pytest.raises(ForkedError, match="this group of ranks belongs to the process"):
+                ask()
+        assert not four.is_alive and isinstance(four.error, ForkedError) and "forked" in repr(four)
+        assert (len(four), [process.pid for process in four.processes]) == (4, pids)
+        later.cancel()
+        with four:
+            pass
+        four.close()
+        four._end()
+        four._group.client.drop()
+
+    with ThreadPoolExecutor(1) as pool:
+        working = pool.submit(four.call, rank_calls.work_until_cancelled, tell=lambda *_: begun.release())
+        for _ in range(4):
+            assert begun.acquire(timeout=60)
+        later = four.submit(plan)
+        with four._group.client._lock:  # The child finds it locked for ever.
+            _in_a_forked_child(check)
+        assert four.is_alive and not working.done() and not later.done
+        four._group.client.cancel(next(iter(four._group.client._pending.values())))
+        assert working.result(60) == ["cancelled"] * 4
+    assert later.reports(60)[0].verified
+    assert four.call(rank_calls.pid) == pids
+
+
+@needs_mpi
+def test_a_forked_child_starts_ranks_of_its_own(four: isoviz.Ranks) -> None:
+    def check() -> None:
+        with four.start_again() as mine:
+            assert len({*mine.call(rank_calls.pid), *pids}) == 8
+
+    pids = four.call(rank_calls.pid)
+    _in_a_forked_child(check)
+    assert four.call(rank_calls.pid) == pids
 
 
 @pytest.mark.usefixtures("no_leaked_threads")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from isoviz.backends.cuda.gpu_array import GpuArray
-from isoviz.errors import Cancelled, InputError, IsovizError, RankError, TransferError, line, show
+from isoviz.errors import Cancelled, InputError, IsovizError, RankError, TransferError, in_words, line, show
 from isoviz.launch.this_rank import this_rank
 from isoviz.machines import MemoryKind
 from isoviz.planner.plan_file import plan_from_json, plan_to_json
@@ -169,12 +169,13 @@ def named(error: BaseException, rank: int, hellos: Sequence[Hello]) -> BaseExcep
     pid = hellos[rank].pid
     if isinstance(error, RankError) and error.rank is None:
         error.rank, error.pid = rank, pid
-    if isinstance(error, Cancelled | RankError) or f"rank {rank}" in str(error):
+    said = in_words(error)
+    if isinstance(error, Cancelled | RankError) or f"rank {rank}" in said:
         return error
     if isinstance(error, IsovizError):
         error.args = (line(f"rank {rank} (pid {pid}): {error}"),)
         return error
-    found = RankError(line(f"rank {rank} (pid {pid}) raised {type(error).__name__}: {error}"), rank=rank, pid=pid)
+    found = RankError(f"rank {rank} (pid {pid}) raised {said}", rank=rank, pid=pid)
     found.__cause__ = error
     return found
 
@@ -209,7 +210,7 @@ def carry_out(
         try:
             ends = [_ends(order, engine.machine, here.station.world(), stack) for order in given]
         except (MemoryError, IsovizError) as error:
-            problem = f"has no room for its arrays: {type(error).__name__}: {error}".removesuffix(": ")
+            problem = f"has no room for its arrays: {in_words(error)}"
         if arrays:  # Ranks with none must not wait for a rank that cannot begin.
             for rank, found in enumerate(engine.gather(problem)):
                 if found is not None:

@@ -7,6 +7,8 @@ and answers at once what needs no waiting. A third sends a sign of life.
 from __future__ import annotations
 
 import contextlib
+import logging
+import pickle
 import queue
 import sys
 import threading
@@ -15,13 +17,16 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from isoviz.errors import RunError, line
+from isoviz.errors import RankError, RunError, in_words
 from isoviz.launch.hello import Hello, refusal
 from isoviz.launch.rank_station import Station
 from isoviz.launch.this_rank import ThisRank, set_this_rank
 from isoviz.launch.wire import ConnectionLost, Message, Wire
 
+_LOG = logging.getLogger("isoviz")
 _MOST_TRACEBACK = 8000
+_MOST_WORDS = 2000
+"""Characters of a traceback, and of one entry of it: long words must not leave out where the error was raised."""
 _IDLE = 0.3
 """Seconds without a command after which a rank gets ready for plans."""
 
@@ -109,8 +114,8 @@ class Worker:
             self._wire.send(Message.of(message.number, "told", value))
 
         try:
-            function, arguments, keywords = message.value()
-            self._busy = (getattr(function, "__name__", "a function"), time.monotonic())
+            function, arguments, keywords = _made(message)
+            self._busy = (str(getattr(function, "__name__", "a function")), time.monotonic())
             set_this_rank(ThisRank(self._rank, self._size, cancel, tell, self._station))
             reply = Message.of(message.number, "done", function(*arguments, **keywords))
         except ConnectionLost:
@@ -133,7 +138,7 @@ class Worker:
             pass
         except BaseException as error:  # noqa: BLE001  # told, then the worker ends
             with contextlib.suppress(ConnectionLost):
-                self._wire.send(Message.of(0, "bye", f"ended after {type(error).__name__}: {error}"))
+                self._wire.send(Message.of(0, "bye", f"ended after {in_words(error)}"))
         if not self._closing.is_set():
             self._closing.set()
             self._commands.put(None)
@@ -173,13 +178,31 @@ class Worker:
         }
 
 
-def _failure(number: int, error: BaseException) -> Message:
-    """The message that a command raised an error: the error if it can be pickled, its words in any case."""
-    words = line(f"{type(error).__name__}: {error}".removesuffix(": "))
-    where = "".join(traceback.format_exception(error))[-_MOST_TRACEBACK:]
+def _made(message: Message) -> Any:
+    """What a client sent.
+
+    Raises:
+        RankError: it cannot be made here.
+    """
     try:
-        message = Message.of(number, "failed", (error, words, where))
-        message.value()  # Some errors can be pickled and not be made again.
+        return message.value()
+    except Exception as error:
+        raise RankError(
+            f"what was sent cannot be made here ({in_words(error)}); expected functions and classes of modules, not of a notebook"
+            " or a script"
+        ) from error
+
+
+def _failure(number: int, error: BaseException) -> Message:
+    """The message that a command raised an error: its words, where it was raised, and the error itself if it can be pickled."""
+    words = in_words(error)
+    try:
+        where = "".join(part[:_MOST_WORDS] for part in traceback.format_exception(error))[-_MOST_TRACEBACK:]
+    except BaseException as unformatted:  # noqa: BLE001  # it asks the error for its words, too
+        where = f"the traceback cannot be made ({in_words(unformatted)})"
+    try:
+        pickled: bytes | None = pickle.dumps(error)
     except Exception:  # noqa: BLE001  # pickle raises errors of many types
-        return Message.of(number, "failed", (None, words, where))
-    return message
+        _LOG.debug("an error cannot be sent to the client, its words can: %s", words, exc_info=True)
+        pickled = None
+    return Message.of(number, "failed", (pickled, words, where))

@@ -16,6 +16,7 @@ import signal
 import socket
 import sys
 import time
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz.launch.guardian import die_with
@@ -164,4 +165,6 @@ def _wait_for(pid: int) -> None:
 
 
 if __name__ == "__main__":
+    # Functions of the client's own `__main__` cannot be found here, and must not be taken for those of this program.
+    sys.modules["__main__"] = ModuleType("__main__")
     main()
