@@ -10,6 +10,7 @@ as "ipykernel==6.31.*"; ISOVIZ_CHROMIUM names the browser.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -26,8 +27,8 @@ from lanes import Counts, beside
 
 WIDGETS = ROOT / "widgets"
 
-WAITING = "browser or ranks"
-"""The tests that wait a lot, as an expression of markers."""
+WAITING = ("tests/browser", "tests/ranks")
+"""The folders of the tests that wait a lot. They run beside all others."""
 
 # Environments that `make test-full` adds to the constrained one: name, what replaces constrained versions, what runs there.
 MATRIX = (
@@ -182,8 +183,8 @@ def with_browser() -> bool:
 def test(arguments: list[str]) -> int:
     """Everything, with seeded and reduced counts.
 
-    The tests of the browser and of ranks, which wait a lot, run beside everything else; with options of one's own, all tests run
-    one after the other.
+    The tests of the browser, and those of ranks, which wait a lot, run beside everything else; with options of one's own, all
+    tests run one after the other.
     """
     steps = Steps(testing_environment())
     if arguments or not with_browser():
@@ -191,7 +192,7 @@ def test(arguments: list[str]) -> int:
         widget_steps(steps)
         pytest(steps, arguments)
     else:
-        in_two_lanes(steps, "tests of browser and ranks", "browser-tests")
+        in_lanes(steps, {"tests of the browser": "browser-tests", "tests of ranks": "rank-tests"})
     return finish(steps)
 
 
@@ -209,25 +210,30 @@ def test_full(arguments: list[str]) -> int:
         pytest(steps, arguments, ISOVIZ_FULL="1")
     else:
         os.environ["ISOVIZ_FULL"] = "1"
-        in_two_lanes(steps, "tests of browser and ranks, and other environments", "other-environments", ISOVIZ_FULL="1")
+        in_lanes(steps, {"tests of browser and ranks, and other environments": "other-environments"}, ISOVIZ_FULL="1")
     return finish(steps)
 
 
-def in_two_lanes(steps: Steps, name: str, command: str, **variables: str) -> None:
-    """Style, types, and the tests that need neither browser nor ranks; beside them a command of this file, which prints last."""
+def in_lanes(steps: Steps, others: dict[str, str], **variables: str) -> None:
+    """Style, types, and the tests that need neither browser nor ranks; beside them commands of this file, which print last."""
     node_modules(steps)  # the browser tests need them as well
-    with tempfile.TemporaryDirectory() as folder:
+    os.environ["ISOVIZ_CHROMIUM"] = chromium(steps.env)
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         counts = Counts(Path(folder))
-        # A cache of its own: both note the failed tests of their last run in it.
-        own = ["--junit-xml", counts.file("browser"), "-o", "cache_dir=.pytest_cache/browser"]
-        with beside([sys.executable, str(Path(__file__)), command, *own], ROOT, dict(os.environ)) as others:
-            say(f"{name} run beside the other checks; what they print comes last")
-            lint_steps(steps)
-            widget_steps(steps)
-            own_counts = ("--junit-xml", counts.file("others"))
-            steps("pytest", *pytest_command(steps), "-m", f"not ({WAITING})", *own_counts, **variables)
+        lanes = {}
+        for name, command in others.items():
+            # A cache of its own: each notes the failed tests of its last run in it.
+            own = ["--junit-xml", counts.file(command), "-o", f"cache_dir=.pytest_cache/{command}"]
+            lane = beside([sys.executable, str(Path(__file__)), command, *own], ROOT, dict(os.environ))
+            lanes[name] = stack.enter_context(lane)
+        say(f"{', '.join(others)}: they run beside the other checks; what they print comes last")
+        lint_steps(steps)
+        widget_steps(steps)
+        elsewhere = [f"--ignore={folder}" for folder in WAITING]
+        steps("pytest", *pytest_command(steps), *elsewhere, "--junit-xml", counts.file("others"), **variables)
+        for name, lane in lanes.items():
             say(f"{name} …")
-            passed = steps.ended(name, others.wait())
+            passed = steps.ended(name, lane.wait())
             say(f"{name}: {'passed' if passed else 'FAILED'}")
         say(f"all tests: {counts.words()}")
 
@@ -245,7 +251,7 @@ def other_environments(arguments: list[str]) -> int:
     """The tests of the browser and of ranks with every count, then the environments with other versions."""
     steps = Steps(testing_environment())
     found = {"ISOVIZ_CHROMIUM": chromium(steps.env), "ISOVIZ_FULL": "1"}
-    steps("browser tests, ranks", *pytest_command(steps), "-m", WAITING, *arguments, **found)
+    steps("browser tests, ranks", *pytest_command(steps), *WAITING, *arguments, **found)
     matrix_steps(steps)
     return steps.result()
 
@@ -258,11 +264,20 @@ def only_pytest(arguments: list[str]) -> int:
 
 
 def browser_tests(arguments: list[str]) -> int:
-    """The tests of the browser and of ranks alone. Takes the place of this process, so that Ctrl-C reaches them."""
+    """The tests of the browser alone."""
     steps = Steps(testing_environment())
-    variables = {"ISOVIZ_CHROMIUM": chromium(steps.env)}
+    return only_folder(steps, "tests/browser", arguments, ISOVIZ_CHROMIUM=chromium(steps.env))
+
+
+def rank_tests(arguments: list[str]) -> int:
+    """The tests of ranks alone."""
+    return only_folder(Steps(testing_environment()), "tests/ranks", arguments)
+
+
+def only_folder(steps: Steps, folder: str, arguments: list[str], **variables: str) -> int:
+    """The tests of a folder. Takes the place of this process, so that Ctrl-C reaches them."""
     os.chdir(ROOT)
-    command = [*pytest_command(steps), "-m", WAITING, *arguments]
+    command = [*pytest_command(steps), folder, *arguments]
     os.execve(command[0], command, steps.env.variables(**variables))
 
 
@@ -316,6 +331,7 @@ COMMANDS = {
     "test-full": test_full,
     "pytest": only_pytest,
     "browser-tests": browser_tests,
+    "rank-tests": rank_tests,
     "other-environments": other_environments,
     "bench": bench,
     "gpu": gpu,

@@ -17,7 +17,7 @@ FULL = os.environ.get("ISOVIZ_FULL", "") not in ("", "0")
 # Seeded and few in `make test`; `make test-full` runs every count. Tests scale their own counts by `settings().max_examples`
 # or the fixture `full`. Nothing has a deadline: the machines that run this differ.
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
-settings.register_profile("reduced", derandomize=True, max_examples=50, **_COMMON)
+settings.register_profile("reduced", derandomize=True, max_examples=25, **_COMMON)
 settings.register_profile("full", max_examples=2000, **_COMMON)
 settings.load_profile("full" if FULL else "reduced")
 

@@ -248,7 +248,7 @@ class Notebook:
         before = self.path.stat().st_mtime_ns
         with self.page.expect_response(lambda answer: answer.url.split("?")[0].endswith("/checkpoints")):
             yield
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE / 1000
         while self.path.stat().st_mtime_ns == before or not self._is_whole():
             assert time.monotonic() < deadline, f"the notebook was not saved {how}"
             self.frame()

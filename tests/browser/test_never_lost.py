@@ -210,7 +210,7 @@ def test_a_run_is_cancelled(desk: harness.Notebook) -> None:
     desk.to_top()
     desk.part("run").click()
     desk.part("cancel").click()
-    expect(desk.explorer).to_have_attribute("data-running", "false", timeout=5000)
+    expect(desk.explorer).to_have_attribute("data-running", "false")
     desk.settled()
     expect(desk.part("error-run")).to_contain_text("ancel")
     expect(desk.part("error-run")).not_to_have_class(harness.containing("iv-problem"))  # what a person did is no fault

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 
 import harness
 from playwright.sync_api import Error, expect
@@ -44,9 +43,7 @@ _TARGETS = """(root, alone) => [...root.querySelectorAll("button, input, select,
 def test_random_clicks_break_nothing(desk: harness.Notebook, full: bool) -> None:
     desk.show(SMALL)
     chosen = random.Random(2711)
-    end = time.monotonic() + (120 if full else 20)
-    gestures = 0
-    while time.monotonic() < end:
+    for gestures in range(1, 600 if full else 70):
         targets = desk.explorer.evaluate(_TARGETS, list(LEFT_ALONE))
         place, tag, kind = chosen.choice(targets)
         target = desk.explorer.locator(f"[data-random='{place}']").first
@@ -63,11 +60,9 @@ def test_random_clicks_break_nothing(desk: harness.Notebook, full: bool) -> None
                 target.click(timeout=500)
         except Error:
             desk.page.keyboard.press("Escape")  # covered by what is open, or gone meanwhile
-        gestures += 1
         for name in ("defect", "drawing"):
             assert desk.page.get_by_test_id(f"error-{name}").count() == 0, f"after {gestures} gestures"
         assert desk.errors == []
-    assert gestures > 30
     # It still answers: what is chosen now is planned.
     desk.page.keyboard.press("Escape")
     desk.settled()

@@ -140,12 +140,12 @@ def aborting() -> None:
 
 
 def waiting() -> None:
-    """Rank 0 is busy for three times the limit while the others have left; nobody counts as lost."""
-    limit = 0.5
+    """Rank 0 is busy for twice the limit while the others have left; nobody counts as lost."""
+    limit = 1.5
     with World(period=limit / 10, limit=limit) as world:
         mail = Mail(world)
         if world.rank == 0:
-            end = time.monotonic() + 3 * limit
+            end = time.monotonic() + 2 * limit
             while time.monotonic() < end:
                 np.ones(1 << 20).sum()
         lost = list(mail.lost)

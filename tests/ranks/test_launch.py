@@ -42,7 +42,7 @@ def four() -> Iterator[isoviz.Ranks]:
 
 @pytest.mark.usefixtures("no_leaked_threads")
 @needs_mpi
-@pytest.mark.parametrize("count", [1, 2, 4])
+@pytest.mark.parametrize("count", [1, pytest.param(2, marks=pytest.mark.full), 4])
 def test_ranks_start_and_end_and_leave_nothing(count: int, report: Callable[[str, object], None]) -> None:
     open_before = descriptors()
     with isoviz.ranks(count) as ranks:

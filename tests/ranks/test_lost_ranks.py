@@ -113,7 +113,7 @@ def test_lost_ranks_start_again() -> None:
 
 def test_a_silent_rank_is_lost() -> None:
     """Its process lives, but its threads are stuck: it holds Python's lock for ever."""
-    with isoviz.ranks(2, heartbeat=0.1, silence=1.0) as ranks:
+    with isoviz.ranks(2, heartbeat=0.1, silence=3.0) as ranks:
         belongings = Belongings(ranks)
         with pytest.raises(RankLost, match=r"rank 1 \(pid [0-9]+\) has not answered for [0-9]+ s; the ranks were ended"):
             ranks.call(rank_calls.hold_the_lock, 1)
@@ -235,17 +235,17 @@ signal.pause()
 print(ranks.call(rank_calls.summed, 1), ranks.is_alive, flush=True)
 ranks.close()
 """
-    running, processes, _ = started(rest, ", heartbeat=0.1, silence=0.5")
+    running, processes, _ = started(rest, ", heartbeat=0.1, silence=2.0")
     with running:
         stopped = time.monotonic()
         running.send_signal(signal.SIGSTOP)
         try:
-            until(lambda: time.monotonic() > stopped + 1.5)
+            until(lambda: time.monotonic() > stopped + 2.5)
             assert not any(map(gone, processes))
         finally:
             running.send_signal(signal.SIGCONT)
         until(lambda: psutil.Process(running.pid).status() == psutil.STATUS_SLEEPING)
-        until(lambda: time.monotonic() > stopped + 2.5)  # long enough to lose them
+        until(lambda: time.monotonic() > stopped + 5.0)  # long enough to lose them
         running.send_signal(signal.SIGUSR1)
         output, _ = running.communicate(timeout=60)
     assert output == "[3, 3] True\n"

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from mpi_jobs import needs_mpi
 
+from isoviz.cli import main
+
 ISOVIZ = str(Path(sys.executable).parent / "isoviz")
 FILE = """
 [space]
@@ -61,13 +63,14 @@ def together(ranks: int, *arguments: object) -> subprocess.CompletedProcess[str]
     return mpi_jobs.run(ranks, "-m", "isoviz", *map(str, arguments))
 
 
-def test_of_is_refused_before_ranks_start(write: Callable[..., Path]) -> None:
-    done = alone("run", write(), "--ranks", "2", "--of", "3")
-    assert (done.returncode, done.stdout) == (2, "") and "plans on ranks are not tried before" in done.stderr
-    done = alone("run", write(), "--ranks", "none")
-    assert done.returncode == 2 and "'none' is not a whole number" in done.stderr
-    done = alone("run", write(), "--ranks", "0")
-    assert done.returncode == 2 and "expected a whole number of ranks" in done.stderr
+def test_of_is_refused_before_ranks_start(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(write())
+    assert main(["run", file, "--ranks", "2", "--of", "3"]) == 2
+    found = capsys.readouterr()
+    assert found.out == "" and "plans on ranks are not tried before" in found.err
+    for wrong, words in (("none", "'none' is not a whole number"), ("0", "expected a whole number of ranks")):
+        assert main(["run", file, "--ranks", wrong]) == 2
+        assert words in capsys.readouterr().err
 
 
 @needs_mpi
@@ -80,9 +83,9 @@ def test_ranks_are_started_for_a_file(write: Callable[..., Path], tmp_path: Path
 
 
 @needs_mpi
-def test_a_machine_with_too_many_nodes_is_refused(write: Callable[..., Path]) -> None:
-    done = alone("run", write(machine="preset = 'ranks'\nranks = 3"), "--ranks", "2")
-    assert done.returncode == 2 and "has 3 nodes, and there are 2 ranks; expected 3 ranks" in done.stderr
+def test_a_machine_with_too_many_nodes_is_refused(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(write(machine="preset = 'ranks'\nranks = 3")), "--ranks", "2"]) == 2
+    assert "has 3 nodes, and there are 2 ranks; expected 3 ranks" in capsys.readouterr().err
 
 
 @needs_mpi
@@ -120,7 +123,7 @@ def test_what_goes_wrong_on_one_rank_ends_all(
 ) -> None:
     """Rank 0 tells it; no rank waits for another one."""
     write()
-    done = mpi_jobs.run(4, str(Path(__file__).with_name("one_rank_differs.py")), what, str(tmp_path / "transfer.toml"))
+    done = mpi_jobs.run(2, str(Path(__file__).with_name("one_rank_differs.py")), what, str(tmp_path / "transfer.toml"))
     assert done.returncode == status, done.stderr
     assert said(done).startswith(f"isoviz: error: {words}") and done.stdout.strip() == ""
     assert not (tmp_path / "out.bin").exists()

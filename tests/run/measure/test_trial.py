@@ -41,6 +41,12 @@ SYS, DSK = "node0.sys", "node0.dsk"
 DISK_RATE = 1e9
 
 
+@pytest.fixture(autouse=True)
+def _in_no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy this computer is, trials are not given up."""
+    monkeypatch.setattr(tuning, "TRIAL_SECONDS", 1e9)
+
+
 def machine(copy: float = 1e10, *, disk: float = DISK_RATE, shared: bool = False) -> Machine:
     """Host memory and a disk; copies, and the disk, are said to be as fast as this."""
     uses = (("memory", 1.0),) if shared else ()
@@ -60,6 +66,24 @@ def transfer(here: str, there: str, nbytes: int = 8 * MIB, layouts: tuple[str, s
     return Transfer.whole(IndexSpace(x=nbytes // PAIR.nbytes), PAIR, here, layouts[0], there, layouts[1])
 
 
+def played(monkeypatch: pytest.MonkeyPatch, copies: float = 5e9, disks: float = 1e9) -> None:
+    """Bytes move as ever, but a played clock says how long it took: hops move these bytes per second, chunks are pipelined."""
+    begun = trial_runs.Engine.run
+
+    def run(self: Any, made: Plan, *args: Any, chunks: int | None = None, **options: Any) -> Any:
+        report = begun(self, made, *args, chunks=chunks, **options)
+        payloads = [chunk.payload_bytes for chunk in made.chunks][:chunks]
+        rates = [
+            (copies if hop.kind == ChannelKind.MEMCPY else disks) / moved
+            for hop, moved in zip(made.hops, made.moved, strict=True)
+        ]
+        hops = tuple(replace(hop, seconds=sum(payloads) / rate) for hop, rate in zip(report.hops, rates, strict=True))
+        seconds = sum(payloads[1:]) / min(rates) + math.fsum(payloads[0] / rate for rate in rates)
+        return replace(report, seconds=seconds, flush_seconds=0.0, hops=hops)
+
+    monkeypatch.setattr(trial_runs.Engine, "run", run)
+
+
 def compared(made: Plan, here: Machine, within: float) -> tuple[Trial, float]:
     """A trial, and seconds that were measured beside it, which it says within a factor; tried again where others use the computer
     meanwhile."""
@@ -77,11 +101,13 @@ def compared(made: Plan, here: Machine, within: float) -> tuple[Trial, float]:
 
 @pytest.mark.parametrize("nbytes", [100_000, 8 * MIB, 100 * MIB])
 @pytest.mark.parametrize("said", [1e7, 1e12])
-def test_what_a_machine_says_wrongly_does_not_matter(said: float, nbytes: int) -> None:
+def test_what_a_machine_says_wrongly_does_not_matter(said: float, nbytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    played(monkeypatch)
     here = machine(said)
     made = plan(transfer(SYS, SYS, nbytes), here)
-    found, measured = compared(made, here, 2)
-    assert not 0.2 < made.seconds / measured < 5, "what the machine says is wrong by much more"
+    found = try_out(made, here)
+    assert found is not None
+    assert found.prediction.seconds == pytest.approx(nbytes / 5e9, rel=0.2), "the machine says 500 times as long, or a 200th"
     assert found.plan is made and found.tried.hops[0].throughput != made.hops[0].throughput
     said_now = found.prediction
     assert said_now.low < said_now.seconds < said_now.high
@@ -90,10 +116,21 @@ def test_what_a_machine_says_wrongly_does_not_matter(said: float, nbytes: int) -
     assert found.spent > 0
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("nbytes", [100_000, 8 * MIB, 100 * MIB])
+@pytest.mark.parametrize("said", [1e7, 1e12])
+def test_what_a_trial_says_is_what_a_run_takes(said: float, nbytes: int) -> None:
+    here = machine(said)
+    made = plan(transfer(SYS, SYS, nbytes), here)
+    _, measured = compared(made, here, 2)
+    assert not 0.2 < made.seconds / measured < 5, "what the machine says is wrong by much more"
+
+
 @pytest.mark.parametrize("shared", [False, True])
 def test_disks_stand_still(shared: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A source that does not exist is not missed, nothing is written; disks are predicted by the machine as before."""
     monkeypatch.chdir(tmp_path)
+    played(monkeypatch)
     here = machine(1e7, shared=shared)
     space = IndexSpace(x=16 * MIB // PAIR.nbytes)
     source = Instance(DSK, space, PAIR, "<F, x>", path=tmp_path / "missing.raw")
@@ -122,38 +159,32 @@ def on_disk(folder: Path, nbytes: int = MIB // 4) -> Transfer:
     return Transfer(*(Instance(DSK, space, PAIR, layout, path=folder / name) for name, layout in ends))
 
 
-def test_a_chunk_goes_all_the_way_where_its_file_is_there(tmp_path: Path) -> None:
+def test_a_chunk_goes_all_the_way_where_its_file_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The disk is said to be slower than any: the trial does not believe it, and leaves everything as it was."""
+    played(monkeypatch)
     here = machine(disk=5e5)
     made = plan(on_disk(tmp_path), here)
     assert [hop.kind for hop in made.hops] == ["DiskRead", "Memcpy", "DiskWrite"]
-    for _ in range(20):  # again where the disk stops for a moment
-        found = try_out(made, here)
-        assert found is not None and set(found.ranges) == {0, 1, 2}
-        now = [hop.throughput for hop in found.tried.hops[::2]]
-        if all(rate > 1.5 * said.throughput for rate, said in zip(now, made.hops[::2], strict=True)):
-            break
-    else:
-        pytest.fail(f"the disk is as slow as it is said to be: {now}")
+    found = try_out(made, here)
+    assert found is not None and set(found.ranges) == {0, 1, 2}
+    for tried, said in zip(found.tried.hops[::2], made.hops[::2], strict=True):
+        assert tried.throughput > 1.5 * said.throughput
     assert found.tried.hops[1].throughput != made.hops[1].throughput
     assert found.prediction.seconds < made.seconds / 1.5
     assert sorted(path.name for path in tmp_path.iterdir()) == ["destination.raw", "source.raw"]
     assert (tmp_path / "destination.raw").read_bytes() == b"as before"
 
 
-def test_a_run_over_disks_goes_by_a_trial(tmp_path: Path) -> None:
+def test_a_run_over_disks_goes_by_a_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    played(monkeypatch)
     here = machine(disk=5e5)
     given = on_disk(tmp_path)
     nowhere = Transfer.whole(given.space, PAIR, DSK, "<x, F>", DSK, "<F, x>")
     for transfer_of, source in ((given, None), (nowhere, tmp_path / "source.raw"), (nowhere, None)):
-        for _ in range(20):  # again where the disk stops for a moment
-            with Engine(here) as engine:
-                report = engine.run(plan(transfer_of, here), source, trial=True)
-            assert report.tried is not None and report.verified
-            if report.tried.hops[0].throughput > 1e6 and report.tried.seconds < report.plan.seconds / 1.5:
-                break
-        else:
-            pytest.fail(f"the disk is as slow as it is said to be: {report}")
+        with Engine(here) as engine:
+            report = engine.run(plan(transfer_of, here), source, trial=True)
+        assert report.tried is not None and report.verified
+        assert report.tried.hops[0].throughput > 1e6 and report.tried.seconds < report.plan.seconds / 1.5
     assert (tmp_path / "destination.raw").stat().st_size == MIB // 4
 
 
@@ -267,18 +298,15 @@ def test_a_plan_for_another_machine_is_told_so() -> None:
         engine.run(plan(transfer(SYS, SYS), other), trial=True)
 
 
-def test_what_is_said_to_take_long_to_set_up_need_not(tmp_path: Path) -> None:
+def test_what_is_said_to_take_long_to_set_up_need_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two disks take 0.1 s each to set up, by the machine alone."""
+    played(monkeypatch)
     here = machine()
     channels = tuple(each if each.is_self_loop else replace(each, setup=0.1) for each in here.channels)
     slow = replace(here, channels=channels)
-    said = []
-    for _ in range(20):  # again where the disk stops for a moment
-        found = try_out(plan(on_disk(tmp_path), slow), slow)
-        assert found is not None and set(found.ranges) == {0, 1, 2}
-        said.append(found.prediction.seconds)
-        if said[-1] < 0.1:
-            return
-    pytest.fail(f"two disks that take 0.1 s each to set up, by the machine alone: {said}")
+    found = try_out(plan(on_disk(tmp_path), slow), slow)
+    assert found is not None and set(found.ranges) == {0, 1, 2}
+    assert found.prediction.seconds < 0.1
 
 
 def test_one_moment_is_not_believed_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -639,8 +667,9 @@ def test_the_first_chunks_alone() -> None:
 # ---- runs
 
 
-def test_a_run_goes_by_what_was_tried_just_before(tmp_path: Path) -> None:
-    """The machine says copies were a thousand times slower than they are: what is predicted of a run does not believe it."""
+def test_a_run_goes_by_what_was_tried_just_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine says copies were 500 times slower than they are: what is predicted of a run does not believe it."""
+    played(monkeypatch)
     here, book = machine(1e7), Ledger(tmp_path / "runs.jsonl")
     made = plan(transfer(SYS, SYS), here)
     with Engine(here, ledger=book) as engine:

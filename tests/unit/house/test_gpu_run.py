@@ -25,17 +25,17 @@ def gpu_run(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_a_step_that_takes_too_long_is_ended_with_all_that_it_started(gpu_run: Any, tmp_path: Path) -> None:
     waits = "import threading; threading.Event().wait()"
+    started = tmp_path / "started"
+    os.mkfifo(started)
     program = (
-        f"import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', {waits!r}]); print(p.pid, flush=True); {waits}"
+        f"import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', {waits!r}]);"
+        f"open({str(started)!r}, 'w').write(str(p.pid)); {waits}"
     )
     step = gpu_run.Step("a step", [sys.executable, "-c", program], dict(os.environ), tmp_path, 600)
-    log = tmp_path / "gpu-a-step.log"
-    while not log.read_text().endswith("\n"):  # it has started its own program
-        os.sched_yield()
+    child = int(started.read_text())  # once it has started its own program
     step.until = 0.0
     found = step.wait()
     assert found["result"] == "took too long"
-    child = int(log.read_text().splitlines()[0])
     with contextlib.suppress(psutil.NoSuchProcess):
         psutil.Process(child).wait(timeout=30)
 

@@ -41,6 +41,7 @@ def test_heavy_modules_would_be_noticed() -> None:
     assert "networkx" in loaded_after("import isoviz, networkx")
 
 
+@pytest.mark.full
 def test_import_time(report) -> None:
     code = "import time; start = time.perf_counter(); import {}; print(time.perf_counter() - start)"
     times: dict[str, list[float]] = {"numpy": [], "isoviz": []}

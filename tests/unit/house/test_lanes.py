@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-WAITS = "import signal\nprint('begun', flush=True)\nsignal.pause()"
+WAITS = "import signal\nopen({!r}, 'w').close()\nsignal.pause()"
 
 
 @pytest.fixture
@@ -42,14 +42,15 @@ def test_nothing_is_shown_before_it_is_waited_for(lanes, capfd: pytest.CaptureFi
     assert capfd.readouterr().out == "beside\n"
 
 
-def test_it_ends_with_what_it_runs_beside(lanes) -> None:
+def test_it_ends_with_what_it_runs_beside(lanes, tmp_path: Path) -> None:
     ended = []
+    begun = tmp_path / "begun"
+    os.mkfifo(begun)
 
     def fail() -> None:
-        with lanes.beside(python(WAITS), ROOT, dict(os.environ)) as started:
+        with lanes.beside(python(WAITS.format(str(begun))), ROOT, dict(os.environ)) as started:
             ended.append(started.process)
-            while b"begun" not in started.output.read_bytes():
-                os.sched_yield()
+            begun.read_text()  # once it has begun
             raise OSError("the other failed")
 
     with pytest.raises(OSError, match="the other failed"):

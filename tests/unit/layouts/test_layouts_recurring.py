@@ -72,7 +72,7 @@ def test_equal_to_those_worked_out_anew(kinds: tuple[str, ...], full: bool) -> N
     """Any layouts, boxes of a few shapes all over the space, sub-boxes of larger instances, slots at any base, some fields."""
     rng = random.Random(5)
     again = 0
-    for _ in range(2000 if full else 120):
+    for _ in range(2000 if full else 60):
         space = IndexSpace.of({dim: rng.randint(1, 14) for dim in "xyz"[: rng.randint(1, 3)]})
         fields = FieldSpace.of({f"f{i}": rng.choice(kinds) for i in range(rng.randint(1, 4))})
         other = turned(space, rng)
@@ -114,7 +114,8 @@ def test_chunks_are_looked_up_by_their_numbers(full: bool) -> None:
     """Whatever numbers the blocks and however the ends lie: the copies of a chunk are those of what is in it."""
     rng = random.Random(11)
     again = 0
-    for _ in range(3000 if full else 300):
+    cases = 3000 if full else 60
+    for _ in range(cases):
         space = IndexSpace.of({dim: rng.randint(1, 24) for dim in "xyz"[: rng.randint(1, 3)]})
         mixed = rng.random() < 0.5
         fields = FieldSpace.of({f"f{i}": rng.choice((("f4",), ("f4", "u1"))[mixed]) for i in range(rng.randint(1, 3))})
@@ -140,14 +141,15 @@ def test_chunks_are_looked_up_by_their_numbers(full: bool) -> None:
             copies, payload = recurring.of(number)
             assert (pairs(copies), payload) == (pairs(anew), there.payload_bytes), (order, chunks.outer, chunks.per_chunk, end)
         again += len(numbers) - len(asked)
-    assert again > 1.2 * (3000 if full else 300)
+    assert again > 1.2 * cases
 
 
 def test_chunks_with_padding_behind_them_are_looked_up_too(full: bool) -> None:
     """Both ends of the hop pad, the order in which chunks are counted does or does not: in any order of asking."""
     rng = random.Random(12)
     again = 0
-    for _ in range(2000 if full else 300):
+    cases = 2000 if full else 90
+    for _ in range(cases):
         space = IndexSpace.of({dim: rng.randint(1, 20) for dim in "xy"[: rng.randint(1, 2)]})
         fields = FieldSpace.of({f"f{i}": rng.choice(("f4", "u1")) for i in range(rng.randint(1, 3))})
         order, end = (random_layout(rng, space).on(space, fields) for _ in range(2))
@@ -159,7 +161,7 @@ def test_chunks_with_padding_behind_them_are_looked_up_too(full: bool) -> None:
             anew = [copy for box, names in parts for copy in strided_copies(View(end), View(end), box, names, padding=True)]
             assert pairs(recurring.of(number)[0]) == pairs(anew), (order, chunks.outer, chunks.per_chunk, end, number)
         again += any(padding)
-    assert again > 50
+    assert again > cases // 6
 
 
 def test_a_chunk_of_several_boxes_is_one_run() -> None:
@@ -210,7 +212,7 @@ def random_copy(rng: random.Random, at: int) -> StridedCopy:
 
 def test_parts_are_all_bytes_once(full: bool) -> None:
     rng = random.Random(6)
-    for _ in range(3000 if full else 200):
+    for _ in range(3000 if full else 60):
         copies = [random_copy(rng, 100_000 * i) for i in range(rng.choice((0, 1, 2, 3, 20)))]
         parts, unit = rng.choice((1, 2, 3, 5, 8, 64)), rng.choice((1, 16, UNIT))
         for found in (split(copies, parts, unit), split_together(copies, parts, unit)):

@@ -121,7 +121,7 @@ def test_old_paths_go(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_many_threads() -> None:
-    sizes = [1000 + 37 * k for k in range(50)]
+    sizes = [1000 + 37 * k for k in range(20)]
     expected = [plan(line(size), MACHINE, "full") for size in sizes]
     CACHE.clear()
     start = threading.Barrier(8)
@@ -133,7 +133,7 @@ def test_many_threads() -> None:
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(work, range(8)))
     assert all(plans == expected for plans in found)
-    assert CACHE.statistics.plans == 50
+    assert CACHE.statistics.plans == len(sizes)
 
 
 def test_values_keep_their_meaning_in_another_process() -> None:

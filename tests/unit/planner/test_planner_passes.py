@@ -57,7 +57,9 @@ def test_a_disk_that_does_not_mind_short_runs_is_passed_once() -> None:
     assert replace(found, other_seconds=2 * found.seconds).reason.startswith("one pass: ")
 
 
-@pytest.mark.parametrize("side", [8192, 16384, 16000, 32768, 46340, 50000])
+@pytest.mark.parametrize(
+    "side", [8192, 16000, *[pytest.param(side, marks=pytest.mark.full) for side in (16384, 32768, 46340, 50000)]]
+)
 def test_chunks_of_one_size(side: int) -> None:
     """No small ones are left over where rows end: each would be asked for in requests as many as those of a large one."""
     for room in (46, 50, 64):
