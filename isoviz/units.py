@@ -60,6 +60,29 @@ def _parsed(text: str) -> int:
     return value
 
 
+_COUNT = re.compile(
+    r"(?P<whole>[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+(?:_[0-9]+)*)(?:(?P<unit>[KkMmGgTt]i)|[eE](?P<tens>[0-9]{1,2})|(?:\^|\*\*)(?P<power>[0-9]{1,2}))?"
+)
+COUNTS = "4096, 4Ki, 1e3, 2^20 or 1_000"
+"""Ways to write a count."""
+
+
+def parse_count(text: str) -> int | None:
+    """The whole number in `"4096"`, `"4,096"`, `"1_000"`, `"4Ki"`, `"1e3"`, `"2^20"` or `"2**20"`; None where it is none.
+
+    `Ki`, `Mi`, `Gi` and `Ti` are powers of 1024. A bare `k` is none: to some it is 1000, to others 1024.
+    """
+    match = _COUNT.fullmatch(text.strip()) if len(text) <= 100 else None
+    if match is None:
+        return None
+    whole = int(match["whole"].replace(",", "").replace("_", ""))
+    if match["unit"]:
+        return whole * _FACTORS[f"{match['unit'].lower()}b"]
+    if match["power"]:
+        return int(whole ** int(match["power"]))
+    return whole * int(10 ** int(match["tens"] or 0))
+
+
 def _whole(value: object) -> int:
     try:
         if isinstance(value, bool):

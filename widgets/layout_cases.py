@@ -30,6 +30,7 @@ from isoviz.layouts import (  # noqa: E402
     Mode,
     compare,
 )
+from isoviz.units import parse_count  # noqa: E402
 from isoviz.widgets.chosen.settings import Settings, rows  # noqa: E402
 from isoviz.widgets.consequences.ends_of_transfer import fields_of, linearization_of, space_of  # noqa: E402
 from isoviz.widgets.state import Problem  # noqa: E402
@@ -279,10 +280,18 @@ def told(sizes: dict[str, int], dtypes: dict[str, str], text: str) -> list[Any]:
     return [list(sizes.items()), list(fields.sizes), text, shown]
 
 
+COUNTS = (
+    "", " 12 ", "0", "007", "1_000", "1__0", "_1", "1,000", "1,00", "12,345,678", "4Ki", "4 Ki", "4ki", "4k", "3Mi", "1Ti", "1e3",
+    "1E3", "1e-3", "1.5e3", "2^20", "2**20", "2^", "2^2^2", "-1", "+1", "٣", "1e99", "2^99", "9" * 30, "0x10", "1" * 101,
+)  # fmt: skip
+"""Texts of sizes; "" and what is no count have none."""
+
+
 def written(path: Path, count: int, seed: int) -> None:
     """Write `count` layouts, and a fifth as many texts with mistakes."""
     rng = random.Random(seed)
-    content = {"cases": [case(rng) for _ in range((count + 1) // 2)], "texts": mistakes(rng, count // 5)}
+    content: dict[str, Any] = {"cases": [case(rng) for _ in range((count + 1) // 2)], "texts": mistakes(rng, count // 5)}
+    content["counts"] = [[text, None if (found := parse_count(text)) is None else str(found)] for text in COUNTS]
     path.write_text(json.dumps(content, ensure_ascii=True, separators=(",", ":")), encoding="ascii")
 
 

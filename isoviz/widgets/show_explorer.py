@@ -14,6 +14,7 @@ from isoviz.widgets.chosen.kept_sessions import Kept, Place, forget, kept
 from isoviz.widgets.chosen.machine_choice import MachineChoice
 from isoviz.widgets.chosen.session_file import load_settings
 from isoviz.widgets.chosen.settings import Settings, settings_for
+from isoviz.widgets.consequences.machines_made import with_joined_ends
 from isoviz.widgets.explorer import Explorer, running_cell
 from isoviz.widgets.notebook.keeper import Keeper, flush_all
 
@@ -50,7 +51,8 @@ def explore(
     Everything can be changed on screen; the arguments say where to begin: an `example` (a name in `EXAMPLES`), a machine preset
     with its options, a machine of your own or the path of a machine file, the sizes of the dimensions and the dtypes of the
     fields (by name, or an IndexSpace and a FieldSpace), memory and layout of both ends, the planner and its limits (bytes, or
-    text such as "32MiB").
+    text such as "32MiB"). Where a machine is named without ends, and lacks the usual ones, the first of its memories that a path
+    joins are taken.
     `part={"x": (16, 32, 0)}` moves the 32 indices of x from 16 on to index 0, `moved_fields` names the fields that move; without
     them everything moves. `runs_in="ranks"` runs the plan in MPI ranks on this computer, `"process"` in this process; without it,
     ranks take what this process cannot run. `session` is a file of `explorer.session.save`.
@@ -91,6 +93,9 @@ def explore(
         runs_in=runs_in,
         start=start if session is None else load_settings(session),
     )
+    if machine is not None:
+        ends = {"source": source, "destination": destination}
+        settings = with_joined_ends(settings, frozenset(side for side, end in ends.items() if end is not None))
     place = _place()
     found = _kept(place, settings, restore)
     explorer = Explorer(settings, pane=pane)

@@ -106,6 +106,30 @@ _IS_DARK = """dark => {
   probe.remove();
   return (red < 128) === dark;
 }"""
+# What hides a message from a reader, or "": the points just inside of its corners and its middle have to be its own.
+_UNSEEN = """element => {
+  if (!element.checkVisibility({opacityProperty: true, visibilityProperty: true})) return "it is not drawn";
+  if (element.innerText.trim() === "") return "it is empty";
+  const {left, right, top, bottom, width, height} = element.getBoundingClientRect();
+  const outside = left < 0 || top < 0 || right > innerWidth || bottom > innerHeight;
+  if (outside) return `it is out of the window: ${[left, top, right, bottom]}`;
+  for (let each = element; each !== null; each = each.parentElement) {
+    const {overflowX, textOverflow} = getComputedStyle(each);
+    const ends = each === element || textOverflow === "ellipsis";
+    if (ends && overflowX !== "visible" && each.scrollWidth > each.clientWidth + 1) return "its text is cut off";
+  }
+  const inset = Math.min(4, width / 4, height / 4);
+  const across = [left + inset, (left + right) / 2, right - inset];
+  const down = [top + inset, (top + bottom) / 2, bottom - inset];
+  for (const x of across) {
+    for (const y of down) {
+      const found = element.getRootNode().elementFromPoint(x, y);
+      if (found === null || !element.contains(found))
+        return `${found?.tagName} ${found?.className} lies over it at ${[x, y]}`;
+    }
+  }
+  return "";
+}"""
 _HAS_RUN = """before => {
   const prompt = document.querySelector(".jp-CodeCell .jp-InputPrompt").innerText;
   return /\\[\\d+\\]/.test(prompt) && prompt !== before;
@@ -382,6 +406,18 @@ class Notebook:
 
     def close(self) -> None:
         self.context.close()
+
+
+def assert_seen(message: Locator, text: str | re.Pattern[str] = "") -> None:
+    """Whether a message is read by somebody who looks at the window as it is: inside of it, whole, and with nothing over it.
+
+    An `expect` of Playwright is content with a text that lies behind something else. `text` is what it says.
+    """
+    expect(message).to_contain_text(text)
+    deadline = time.monotonic() + PATIENCE / 4000
+    while hidden := str(message.evaluate(_UNSEEN)):
+        assert time.monotonic() < deadline, f"{message.inner_text()!r} is not seen: {hidden}"
+        message.evaluate("() => new Promise(requestAnimationFrame)")
 
 
 def containing(text: str) -> re.Pattern[str]:

@@ -68,7 +68,7 @@ def _machine(notebook: harness.Notebook) -> None:
     notebook.part("curve-editor").wait_for()
     notebook.part("channel-bandwidth").fill("fast")
     notebook.part("channel-bandwidth").press("Enter")
-    notebook.part("error-channel-bandwidth").wait_for()
+    harness.assert_seen(notebook.part("error-channel-bandwidth"))
 
 
 def _timeline(notebook: harness.Notebook) -> None:

@@ -46,3 +46,25 @@ def test_the_blocks_of_the_paper_sustain_the_network(executed: Any) -> None:
     yours, planner = executed["yours"][0].text.split("full plan", 1)
     assert yours.startswith("by hand plan for two-node")
     assert "3 GB/s" in planner.splitlines()[0]
+
+
+def test_the_plan_is_made_on_the_machine_of_the_editor() -> None:
+    """Somebody halves the rate of the network in the editor and runs the cells below again."""
+    cells = {cell["id"]: "".join(cell["source"]) for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]}
+    names: dict[str, Any] = {}
+    rates = {}
+    exec(cells["machine"], names)
+    try:
+        for network in ("3 GB/s", "1.5 GB/s"):
+            (channel,) = names["editor"].value.between("node0.reg", "node1.reg")
+            edit = {"do": "set-channel", "channel": channel.name, "field": "bandwidth", "value": network}
+            names["editor"].session.send({"kind": "edit-machine", "edit": edit})
+            names["editor"].session.wait()
+            assert names["editor"].problem == ""
+            exec(cells["plan"].replace("layouts(64, 64)", "layouts(2048, 1024)"), names)
+            names["view"].close()
+            rates[network] = names["plan"].throughput
+    finally:
+        names["editor"].close()
+    assert rates["3 GB/s"] == pytest.approx(3e9)
+    assert rates["1.5 GB/s"] == pytest.approx(1.5e9)

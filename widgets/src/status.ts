@@ -24,7 +24,7 @@ function stateText(snapshot: Snapshot): string {
   if (now.phase === "cancelling") return `Run ${now.number} is being cancelled.`;
   if (!now.isOfPlan) return ""; // what is shown is another plan
   if (now.phase === "cancelled") return `Run ${now.number} was cancelled.`;
-  if (now.phase === "failed") return `Run ${now.number} failed. ${now.error}`;
+  if (now.phase === "failed") return `Run ${now.number} failed.`;
   if (now.phase === "done" && report !== null) {
     const seconds = `${formatSeconds(report.seconds)} measured, ${formatSeconds(report.predictedSeconds)} predicted`;
     return `Run ${report.number}: ${report.verdict.toLowerCase()}, ${seconds}.`;

@@ -33,6 +33,18 @@ export function formatShare(share: number): string {
   return Math.abs(share) < 0.0995 ? `${significant(100 * share, 2)} %` : `${whole(100 * share)} %`;
 }
 
+const COUNT = /^([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+(?:_[0-9]+)*)(?:([KkMmGgTt])i|[eE]([0-9]{1,2})|(?:\^|\*\*)([0-9]{1,2}))?$/;
+
+/** The whole number in "4096", "4,096", "1_000", "4Ki", "1e3", "2^20" or "2**20"; null where it is none: `parse_count` of isoviz/units.py. */
+export function parseCount(text: string): bigint | null {
+  const [, digits, unit, tens, power] = (text.length <= 100 ? COUNT.exec(text.trim()) : null) ?? [];
+  if (digits === undefined) return null;
+  const number = BigInt(digits.replace(/[,_]/g, ""));
+  if (unit !== undefined) return number << BigInt(10 * (1 + "kmgt".indexOf(unit.toLowerCase())));
+  if (power !== undefined) return number ** BigInt(power);
+  return number * 10n ** BigInt(tens ?? "0");
+}
+
 /** A whole number in groups of three digits: 2048 → "2,048". */
 export function formatCount(count: number): string {
   return whole(count);

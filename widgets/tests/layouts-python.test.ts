@@ -11,6 +11,8 @@ import type { Part } from "../src/layouts/notation.ts";
 import { entryAt, nextEntry, orderLength, positionOf } from "../src/layouts/order.ts";
 import { requestBox } from "../src/layouts/requests.ts";
 import type { Dimension, Field } from "../src/layouts/spaces.ts";
+import { hasPrefix } from "../src/layout-editor/words.ts";
+import { parseCount } from "../src/units.ts";
 import { pythonCases } from "./python-cases.ts";
 
 type Index = number[];
@@ -33,7 +35,9 @@ interface Case {
 }
 type Told = [dims: [string, number][], fields: number[], text: string, problem: [message: string, position: number] | null];
 
-const { cases, texts } = await pythonCases<{ cases: Case[]; texts: Told[] }>();
+type Count = [text: string, count: string | null];
+
+const { cases, texts, counts } = await pythonCases<{ cases: Case[]; texts: Told[]; counts: Count[] }>();
 const linears = cases.map((found) => found.layouts.map(([text]) => onSpaces(text, found.dims, found.fields)) as [Linearization, Linearization]);
 
 function spaces(dims: [string, number][], fields: number[]): [Dimension[], Field[]] {
@@ -93,6 +97,17 @@ test("common prefix and suffix, and runs", () => {
     assert.equal(common(a, b).runBytes, found.common[2]);
     assert.equal(requestBox(a, b).entries, found.common[0]);
   });
+});
+
+test("both ends say alike whether they have a common prefix", () => {
+  cases.forEach((found, number) => {
+    const [a, b] = linears[number] as [Linearization, Linearization];
+    assert.equal(hasPrefix(common(a, b), a), hasPrefix(common(b, a), b), `${a} and ${b} on ${JSON.stringify(found.dims)}`);
+  });
+});
+
+test("sizes as people write them", () => {
+  for (const [text, count] of counts) assert.equal(parseCount(text)?.toString() ?? null, count, text);
 });
 
 test("edits give layouts with the same text", () => {

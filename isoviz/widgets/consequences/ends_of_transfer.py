@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from isoviz.errors import InputError, NotationError, show
+from isoviz.units import COUNTS, parse_count
 from isoviz.widgets.chosen.settings import Row, Settings
 from isoviz.widgets.consequences.catching import caught
 from isoviz.widgets.state import Problem
@@ -27,11 +27,10 @@ def space_of(settings: Settings, problems: dict[str, Problem]) -> IndexSpace | N
     from isoviz.layouts import IndexSpace
 
     def check(row: Row) -> int:
-        text = row.value.strip()
-        if not re.fullmatch("[0-9]{1,19}", text):
-            found = f"{row.value.strip()!r} is not a size" if row.value.strip() else "the size is missing"
-            raise InputError(f"{found}; expected a whole number of at least 1")
-        size = int(text)
+        size = parse_count(row.value)
+        if size is None:
+            found = f"{show(row.value.strip())} is not a size" if row.value.strip() else "the size is missing"
+            raise InputError(f"{found}; expected one such as {COUNTS}")
         IndexSpace.of({row.name: size})
         return size
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
@@ -24,7 +26,9 @@ NOT_YET = "assumed, until this computer has been measured"
 """The provenance of figures that are planned on while the first measurement is under way."""
 
 _made: dict[tuple[object, ...], Machine] = {}
-"""Presets and measured machines by their choice: explorers share them."""
+"""This computer as measured, by its choice and the number of the measurement: explorers share it."""
+MOST_PRESETS = 8
+"""Presets that are kept for the next explorer: a number that is typed or dragged makes many large ones."""
 _lock = Lock()
 
 
@@ -72,6 +76,39 @@ def made_already(choice: PresetMachine) -> Machine | None:
         return found
     options = _options_of(choice, {})
     return None if options is None else _preset_machine(choice, options)
+
+
+def with_joined_ends(settings: Settings, given: frozenset[str] = frozenset()) -> Settings:
+    """The settings with ends between which their machine can move something, where the present ones are not.
+
+    The ends in `given` ("source", "destination") stay. Of the others, the first memories of the machine are taken that a path
+    joins; the settings stay as they are where there are none, and where the machine is not there yet.
+    """
+    ends = {side: settings.end(side).memory for side in get_args(Side)}
+    try:
+        choice = settings.machine
+        machine = choice.machine if isinstance(choice, DescribedMachine) else made_already(choice)
+    except IsovizError:  # there is no such preset, which is told where it is planned
+        return settings
+    if machine is None or _joins(machine, ends["source"], ends["destination"]):
+        return settings
+    names = [memory.name for memory in machine.memories]
+    kept = [{side: [ends[side]] if side in stays else names for side in ends} for stays in ({*given, "source"}, given)]
+    pairs = ((source, there) for each in kept for source in each["source"] for there in each["destination"])
+    found = next((pair for pair in pairs if pair[0] != pair[1] and _joins(machine, *pair)), None)
+    for side, memory in zip(get_args(Side), found or (), strict=False):
+        settings = settings.with_end(side, replace(settings.end(side), memory=memory))
+    return settings
+
+
+def _joins(machine: Machine, source: str, destination: str) -> bool:
+    """Whether data can go from one memory of a machine to another."""
+    from isoviz.machines import shortest_path
+
+    try:
+        return bool(shortest_path(machine, source, destination)) or source == destination
+    except IsovizError:
+        return False
 
 
 def measure_again(progress: Callable[[str], None], directory: str | Path | None = None) -> Machine:
@@ -143,15 +180,16 @@ def _preset_machine(choice: PresetMachine, options: dict[str, Any]) -> Machine:
     """
     from isoviz.machines import preset
 
-    with _lock:
-        found = _made.get(choice.key())
     if choice.name == "ranks":
         return preset(choice.name, **options)
-    if found is None:
-        found = preset(choice.name, **options)
-        with _lock:
-            found = _made.setdefault(choice.key(), found)
-    return found
+    return _kept_preset(choice.name, tuple(sorted(options.items())))
+
+
+@lru_cache(maxsize=MOST_PRESETS)
+def _kept_preset(name: str, options: tuple[tuple[str, Any], ...]) -> Machine:
+    from isoviz.machines import preset
+
+    return preset(name, **dict(options))
 
 
 def _options_of(choice: PresetMachine, problems: dict[str, Problem]) -> dict[str, Any] | None:

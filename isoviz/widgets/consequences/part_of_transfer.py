@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from isoviz.errors import InputError, show
+from isoviz.units import COUNTS, parse_count
 from isoviz.widgets.chosen.part import Part, Range
 from isoviz.widgets.chosen.settings import Row
 from isoviz.widgets.consequences.catching import caught
@@ -94,9 +95,10 @@ def _whole(text: str, usual: int, what: str) -> int:
     text = text.strip()
     if not text:
         return usual
-    if not re.fullmatch("[0-9]{1,19}", text):
-        raise InputError(f"{show(text)} is not {what}; expected a whole number of at least 0")
-    return int(text)
+    found = parse_count(text)
+    if found is None:
+        raise InputError(f"{show(text)} is not {what}; expected a whole number of at least 0, such as {COUNTS}")
+    return found
 
 
 def turn_of(problems: dict[str, Problem], priority: str, begin: str) -> Turn | None:

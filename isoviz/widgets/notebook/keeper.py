@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import threading
 import weakref
-from contextlib import suppress
 
 from isoviz.forks import Home
 from isoviz.widgets.chosen.kept_sessions import Place, keep
 from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.session import Session
 from isoviz.widgets.worker import Publisher
+
+_LOG = logging.getLogger("isoviz")
 
 SECONDS = 1.0
 """At least this long between two writes."""
@@ -72,6 +74,7 @@ class Keeper:
             try:
                 self.problem = keep(self.place, self._start, settings)
             except Exception as error:  # noqa: BLE001 - what is not kept must not end the explorer
+                _LOG.exception("the settings of an explorer could not be kept")
                 self.problem = f"{type(error).__name__}: {error}"
             self._written = settings
 
@@ -80,5 +83,4 @@ def flush_all(place: Place) -> None:
     """Keep now what sessions of a place hold: another one is about to take it over."""
     for keeper in list(_open):
         if keeper.place == place:
-            with suppress(Exception):
-                keeper.flush()
+            keeper.flush()

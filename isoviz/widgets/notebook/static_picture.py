@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import weakref
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, get_args
 
 from isoviz.machines.memory import emulated_text
-from isoviz.units import format_bytes, format_rate, format_seconds
+from isoviz.units import format_bytes, format_rate, format_seconds, parse_count
 from isoviz.widgets.contract import Side
 from isoviz.widgets.notebook.static_parts import MOST_REQUESTS, part_of, parts_of_pane, shown_in
 from isoviz.widgets.session import Session
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from isoviz.layouts import Linearization
     from isoviz.runtime import Trace
     from isoviz.widgets.state import State
+
+_LOG = logging.getLogger("isoviz")
 
 MOST_BYTES = 400_000
 """Bytes that the picture may add to a saved notebook; drawings beyond it are left out."""
@@ -94,8 +97,8 @@ class StaticPicture:
                 data = self._drawn(state, _LEFT)
             publish: Any = publish_display_data
             publish(data, transient={"display_id": self._token}, update=True)
-        except Exception:  # noqa: BLE001, S110 - the picture that is there is better than the end of the thread
-            pass
+        except Exception:  # noqa: BLE001 - the picture that is there is better than the end of the thread
+            _LOG.exception("the static picture of an explorer could not be drawn")
 
     def _repr_mimebundle_(self, **_options: Any) -> dict[str, str]:
         state = _first_state(self._session)
@@ -173,7 +176,8 @@ def _seen(state: State) -> tuple[object, ...]:
 def _lines(state: State, side: str) -> list[str]:
     """The transfer, what it costs, and the last run, in words; of one end only its layout and what is wrong with it."""
     derived, settings = state.derived, state.settings
-    space = " × ".join(f"{row.name} {row.value}" for row in settings.dimensions)
+    sizes = {row.name: (row.value, parse_count(row.value)) for row in settings.dimensions}
+    space = " × ".join(f"{name} {text if size is None else size}" for name, (text, size) in sizes.items())
     fields = ", ".join(f"{row.name} {row.value}" for row in settings.fields)
     lines = [f"{space}; {fields}"]
     if side != "both":

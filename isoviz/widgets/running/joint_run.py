@@ -6,10 +6,10 @@ bytes move any more: it would slow the others down.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from isoviz.widgets.running.telling_devices import OpenedEnd, TellingDevices
 
     Ends = tuple[OpenedEnd, OpenedEnd]
+
+_LOG = logging.getLogger("isoviz")
 
 MOST_SIMULATED = 300_000
 """Requests that are simulated for the prediction of a run; more would take longer than a person waits."""
@@ -142,8 +144,7 @@ def run_together(parts: Sequence[Part], machine: Machine, tell: Tell, cancel: th
             thread.join()
     for pair in ends:
         for end in pair:
-            with suppress(Exception):
-                end.end.close()  # those of transfers that never began; closing twice is safe
+            _close(end.end)  # those of transfers that never began; closing twice is safe
     return on_one_clock([each for each in found if each is not None], parts)
 
 
@@ -201,10 +202,17 @@ def _opened(parts: Sequence[Part], machine: Machine, devices: TellingDevices, ca
                 check()
     except BaseException:
         for end in opened:
-            with suppress(Exception):
-                end.close()
+            _close(end)
         raise
     return pairs
+
+
+def _close(end: Endpoint) -> None:
+    """Close an end, also one that cannot be closed."""
+    try:
+        end.close()
+    except Exception:  # noqa: BLE001 - the others are closed as well
+        _LOG.exception("an end of a transfer could not be closed")
 
 
 def simulated(parts: Sequence[Part], machine: Machine) -> tuple[float, ...] | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from isoviz.errors import Cancelled
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from isoviz.measure.trials.trial import Trial
     from isoviz.planner import Plan
     from isoviz.runtime import Progress, Report
+
+_LOG = logging.getLogger("isoviz")
 
 Tell = Callable[[Stage, int], None]
 """Takes what a run does, and the bytes of its plan that this stage has dealt with."""
@@ -50,9 +52,11 @@ def _tried(plan: Plan, machine: Machine, cancel: threading.Event) -> Trial | Non
 
     if any(machine.memory(name).emulated for name in plan.every_memory):
         return None
-    with suppress(Exception):
+    try:
         return try_out(plan, machine, cancel=cancel)
-    return None
+    except Exception as error:  # noqa: BLE001 - the run meets it again and reports it
+        _LOG.info("the trial of a plan failed: %s", error, exc_info=True)
+        return None
 
 
 def kept(report: Report, machine: Machine, origin: str = "run") -> str:
@@ -61,8 +65,10 @@ def kept(report: Report, machine: Machine, origin: str = "run") -> str:
     from isoviz.runtime.ledger.ledger_entry import entry_of
 
     book = recording()
-    with suppress(Exception):  # a ledger that cannot be written must not lose a run
+    try:
         entry = entry_of(report, machine, origin)
         if book is not None and book.append(entry):
             return entry.key
+    except Exception:  # noqa: BLE001 - a ledger that cannot be written must not lose a run
+        _LOG.exception("a run could not be added to the ledger")
     return ""

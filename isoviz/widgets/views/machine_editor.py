@@ -10,17 +10,19 @@ import itertools
 import threading
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import traitlets
 
-from isoviz.errors import InputError, show
+from isoviz.errors import InputError, IsovizError, show
 from isoviz.machines import Machine
 from isoviz.machines.edits.memory_edits import new_machine
-from isoviz.widgets.chosen.machine_choice import DescribedMachine, MachineChoice, machine_choice
+from isoviz.widgets.chosen.machine_choice import DescribedMachine, MachineChoice, PresetMachine, machine_choice
 from isoviz.widgets.chosen.settings import Settings
+from isoviz.widgets.consequences.machines_made import made_already
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.session import Session
 
@@ -37,8 +39,9 @@ class MachineEditor(Explorer):
     - `machine`: a `Machine`, the name of a preset, or the `Path` of a machine file; without it, a machine with one memory.
     - `session`: the session of an explorer (the explorer itself will do), whose machine is then edited.
 
-    `editor.value` is an `isoviz.Machine` that can be observed and set, to all that `machine` takes; None until a preset or this
-    computer is made. `editor.problem` says what was refused last. Observers are called in the thread that caused the change.
+    `editor.value` is an `isoviz.Machine` that can be observed and set, to all that `machine` takes; None until this computer is
+    measured, and where there is no such preset. `editor.problem` says what was refused last. Observers are called in the thread
+    that caused the change.
     `close` ends the view, and its session where it made it.
 
     Raises:
@@ -63,6 +66,9 @@ class MachineEditor(Explorer):
         super().__init__(session if isinstance(session, Session) else own, pane="machine")
         if isinstance(session, Session) and choice is not None:
             self._choose(choice)
+        with suppress(IsovizError):  # what is wrong with a preset is told where it is planned
+            if isinstance(choice, PresetMachine) and (made := made_already(choice)) is not None:
+                self._tell(made)
         self._unfollow = self.session.listen(self._follow)
         self._follow(True)  # what changed before `listen`
 
@@ -97,18 +103,22 @@ class MachineEditor(Explorer):
 
     # ---- from the session to Python, in the thread of the session
 
+    def _tell(self, machine: Machine | None) -> None:
+        """Let the value be what the session has."""
+        before, self._told.now = getattr(self._told, "now", False), True
+        try:
+            self.value = machine
+        finally:
+            self._told.now = before
+
     def _follow(self, _finished: bool) -> None:
         state: State = self.session.state
         if state.acknowledged.get(self._client, 0) < self._newest:
             return
         choice = state.settings.machine
         refused = state.refused
-        self._told.now = True
-        try:
-            self.problem = refused.message if refused is not None and refused.kind == "edit-machine" else ""
-            if isinstance(choice, DescribedMachine):
-                self.value = choice.machine
-            elif state.settled and state.derived.settings.machine == choice and "machine" not in state.derived.problems:
-                self.value = state.derived.machine
-        finally:
-            self._told.now = False
+        self.problem = refused.message if refused is not None and refused.kind == "edit-machine" else ""
+        if isinstance(choice, DescribedMachine):
+            self._tell(choice.machine)
+        elif state.settled and state.derived.settings.machine == choice and "machine" not in state.derived.problems:
+            self._tell(state.derived.machine)

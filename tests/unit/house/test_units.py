@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from isoviz.errors import InputError, TextError
-from isoviz.units import format_bytes, format_rate, format_seconds, format_share, parse_bytes
+from isoviz.units import format_bytes, format_rate, format_seconds, format_share, parse_bytes, parse_count
 
 
 @pytest.mark.parametrize(
@@ -88,3 +88,27 @@ def test_sizes_that_are_none_are_pointed_into(text: str, position: int) -> None:
         parse_bytes(text)
     assert caught.value.position == position
     assert "expected a number with a unit" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("4096", 4096),
+        (" 12 ", 12),
+        ("4Ki", 4096),
+        ("1e3", 1000),
+        ("2^20", 1 << 20),
+        ("2**20", 1 << 20),
+        ("1_000", 1000),
+        ("1,000,000", 1_000_000),
+        ("4k", None),
+        ("1.5e3", None),
+        ("1,00", None),
+        ("-1", None),
+        ("1e-3", None),
+        ("", None),
+        ("9" * 101, None),
+    ],
+)
+def test_counts(text: str, count: int | None) -> None:
+    assert parse_count(text) == count

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +12,13 @@ from pathlib import Path
 import pytest
 
 from isoviz.errors import FileError, InputError
-from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, machine_to_json, preset
+from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, machine_to_json, preset, presets
 from isoviz.widgets.chosen.machine_choice import THIS_COMPUTER, DescribedMachine, PresetMachine, machine_choice
 from isoviz.widgets.chosen.session_file import load_settings, save_settings
 from isoviz.widgets.chosen.settings import Settings, settings_for
+from isoviz.widgets.consequences.machines_made import MOST_PRESETS, makings, with_joined_ends
 from isoviz.widgets.session import Session
+from isoviz.widgets.show_explorer import explore
 from isoviz.widgets.snapshot import snapshot
 
 
@@ -258,3 +262,44 @@ def test_files_that_are_not_json_or_not_there(tmp_path: Path) -> None:
         load_settings(path)
     with pytest.raises(FileError):
         save_settings(Settings(), tmp_path / "missing" / "session.json")
+
+
+@pytest.mark.parametrize("name", sorted(presets()))
+def test_an_explorer_of_a_preset_begins_with_a_transfer_that_it_can_do(name: str) -> None:
+    options = {"measure": "assumed"} if name == "local" else {}
+    explorer = explore(machine=name, machine_options=options, space={"x": 64, "y": 32}, restore=False)
+    try:
+        derived = explorer.session.wait().derived
+        assert derived.problems == {}
+        assert derived.plan is not None and "plan" not in derived.stale
+    finally:
+        explorer.close()
+
+
+def test_ends_that_are_named_stay_and_the_others_are_joined_with_them() -> None:
+    settings = settings_for(machine="dgx-h100-pair")
+    assert with_joined_ends(settings).source == settings.source  # files are there; only main memory has another name
+    from_gpu = settings_for(machine="dgx-h100-pair", source=("node1.fbm3", "<F, x, y>"))
+    found = with_joined_ends(from_gpu, frozenset({"source"}))
+    assert found.source == from_gpu.source
+    assert found.destination.memory in [memory.name for memory in preset("dgx-h100-pair").memories]
+    # What cannot be is left as it is, and told beside its control.
+    wrong = settings_for(machine="dgx-h100-pair", source=("nowhere", "<F, x, y>"))
+    assert with_joined_ends(wrong, frozenset({"source"})) == wrong
+    alone = Machine("alone", (Memory("a", MemoryKind.SYS, 0), Memory("b", MemoryKind.SYS, 0)), ())
+    assert with_joined_ends(settings_for(machine=alone)) == settings_for(machine=alone)
+    unknown = settings_for(machine="no such preset")
+    assert with_joined_ends(unknown) == unknown
+
+
+def test_only_the_newest_presets_are_kept() -> None:
+    made = []
+    for nodes in range(2, 2 + 3 * MOST_PRESETS):
+        (making,) = makings(PresetMachine("sapling", (("nodes", str(nodes)),)), 0, {})
+        assert making.machine is not None and len(making.machine.nodes) == nodes
+        made.append(weakref.ref(making.machine))
+    del making
+    gc.collect()
+    assert sum(each() is not None for each in made) <= MOST_PRESETS
+    (again,) = makings(PresetMachine("sapling", (("nodes", str(nodes)),)), 0, {})
+    assert again.machine is made[-1]()

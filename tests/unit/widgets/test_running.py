@@ -139,6 +139,21 @@ def test_one_that_fails_leaves_the_others(session: Session, monkeypatch: pytest.
     assert "not disturbed" in told["advice"][0]["text"]
 
 
+def test_errors_that_must_not_end_a_run_are_logged(
+    session: Session, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_args: Any, **_options: Any) -> Any:
+        raise ValueError("no")
+
+    monkeypatch.setattr("isoviz.measure.trials.trial.try_out", broken)
+    monkeypatch.setattr("isoviz.runtime.ledger.ledger_entry.entry_of", broken)
+    caplog.set_level("INFO", "isoviz")
+    session.run()
+    assert session.wait().run.phase == "done"
+    assert "the trial of a plan failed: no" in caplog.text
+    assert "a run could not be added to the ledger" in caplog.text
+
+
 def test_repeats_have_a_middle_and_a_spread(session: Session) -> None:
     session.repeat(3)
     state = session.wait()

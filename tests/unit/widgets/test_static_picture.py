@@ -158,7 +158,10 @@ def test_drawings_that_are_too_large_are_left_out(page: Page, session: Session, 
     assert len(page.html.encode()) <= MOST_BYTES
 
 
-def test_a_picture_that_cannot_be_drawn_keeps_the_last_one(page: Page, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_picture_that_cannot_be_drawn_keeps_the_last_one_and_is_logged(
+    page: Page, session: Session, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    session.wait()  # else what comes after the plan is drawn as well
     picture = StaticPicture(session, "0a")
     picture.show()
     before = page.html
@@ -171,6 +174,7 @@ def test_a_picture_that_cannot_be_drawn_keeps_the_last_one(page: Page, session: 
     session.wait()
     picture.close()
     assert page.html == before
+    assert "static picture" in caplog.text and "ValueError: no" in caplog.text
 
 
 def test_layouts_alone_need_no_plan(page: Page) -> None:

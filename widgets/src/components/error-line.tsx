@@ -1,6 +1,22 @@
 // What is wrong, in words.
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren, JSX, RefObject } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import type { ShownProblem } from "../types.ts";
+import { Button } from "./button.tsx";
+
+/** For an element that says what is wrong with the text beside it: whoever types the text sees it, also at the edge of the window. */
+export function useSeen<T extends HTMLElement>(): RefObject<T | null> {
+  const element = useRef<T>(null);
+  const last = useRef("");
+  useEffect(() => {
+    const said = element.current?.textContent ?? "";
+    const typing = document.activeElement;
+    const beside = typing instanceof HTMLInputElement && (element.current?.closest("[role=group]") ?? element.current?.parentElement)?.contains(typing) === true;
+    if (said !== "" && said !== last.current && beside) element.current?.scrollIntoView({ block: "nearest" });
+    last.current = said;
+  });
+  return element;
+}
 
 interface ErrorLineProps {
   /** For tests: `error-` and this. */
@@ -8,13 +24,18 @@ interface ErrorLineProps {
   id?: string;
   /** Not a fault but something that a person did: said without red. */
   calm?: boolean;
+  /** Takes it off the screen: for what lies over something else. */
+  close?: () => void;
   children: ComponentChildren;
 }
 
-export function ErrorLine({ name, id, calm, children }: ErrorLineProps): JSX.Element {
+export function ErrorLine({ name, id, calm, close, children }: ErrorLineProps): JSX.Element {
+  const looks = `${calm ? "iv-reason" : "iv-problem"}${close === undefined ? "" : " iv-closable"}`;
+  const line = useSeen<HTMLDivElement>();
   return (
-    <div class={calm ? "iv-reason" : "iv-problem"} id={id} data-testid={`error-${name}`} role="alert">
-      {children}
+    <div ref={line} class={looks} id={id} data-testid={`error-${name}`} role="alert">
+      {close === undefined ? children : <div>{children}</div>}
+      {close !== undefined && <Button label="Close" icon="remove" iconOnly onClick={close} />}
     </div>
   );
 }

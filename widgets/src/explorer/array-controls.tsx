@@ -3,13 +3,14 @@ import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { Button } from "../components/button.tsx";
 import { dimensionColour } from "../components/colours.ts";
+import { useSeen } from "../components/error-line.tsx";
 import { Term } from "../components/term.tsx";
 import { TextControl } from "../components/text-control.tsx";
 import { useView } from "../components/view.ts";
 import { dimensionProblem } from "../layout-editor/ends.ts";
 import { MOST_DIMENSIONS } from "../layouts/spaces.ts";
 import type { ShownProblem, ShownRow } from "../types.ts";
-import { formatBytes, formatCount } from "../units.ts";
+import { formatBytes, formatCount, parseCount } from "../units.ts";
 
 type What = "dimension" | "field";
 
@@ -108,6 +109,7 @@ interface RowProps {
 function RowControls({ what, row, rows, onRemove }: RowProps): JSX.Element {
   const { connection, snapshot } = useView();
   const kind = KINDS[what];
+  const seen = useSeen<HTMLParagraphElement>();
   const problem = useRowProblem(what, row, rows);
   const about = problem === undefined ? null : causeOf(what, row, rows);
   const note = `${connection.client}-${what}-${row.key}`;
@@ -149,7 +151,7 @@ function RowControls({ what, row, rows, onRemove }: RowProps): JSX.Element {
         testid={`remove-${kind.field}-${row.name}`}
         onClick={onRemove}
       />
-      <p class="iv-array-problem" id={note} data-testid={`error-${kind.field}-${row.name}`} role={problem === undefined ? undefined : "alert"}>
+      <p ref={seen} class="iv-array-problem" id={note} data-testid={`error-${kind.field}-${row.name}`} role={problem === undefined ? undefined : "alert"}>
         {problem?.message}
       </p>
     </div>
@@ -181,7 +183,7 @@ function Extent(): JSX.Element {
   const { fieldSizes, dims } = snapshot.panes.layout;
   const { dimensions } = connection.settings;
   const right = dimensions.every((row) => dimensionProblem(row, dimensions) === null);
-  const sizes = right ? dimensions.map((row) => Number(row.value.trim())) : Object.values(dims);
+  const sizes = right ? dimensions.map((row) => Number(parseCount(row.value))) : Object.values(dims);
   const entry = fieldSizes.reduce((sum, field) => sum + field.size, 0);
   const bytes = sizes.reduce((product, size) => product * size, entry);
   return (

@@ -2,6 +2,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Button } from "../components/button.tsx";
+import { Errors } from "../components/errors.tsx";
 import { Icon } from "../components/icon.tsx";
 import { Term } from "../components/term.tsx";
 import { useView } from "../components/view.ts";
@@ -49,14 +50,17 @@ export function Bar({ drawer, drawerOpen, turnDrawer }: BarProps): JSX.Element {
         <RunButton />
       </div>
       <StatusRow />
-      <div class="iv-toasts" role="status" aria-live="polite" data-testid="toast">
-        {news !== null && (
-          <p class={news.good ? "iv-toast iv-toast-good" : "iv-toast iv-toast-bad"}>
-            <Icon name={news.good ? "good" : "bad"} />
-            <span>{news.text}</span>
-            <Button label="Close" icon="remove" iconOnly onClick={() => setNews(null)} />
-          </p>
-        )}
+      <div class="iv-told">
+        <Errors runs />
+        <div role="status" aria-live="polite" data-testid="toast">
+          {news !== null && (
+            <p class={news.good ? "iv-toast iv-toast-good" : "iv-toast iv-toast-bad"}>
+              <Icon name={news.good ? "good" : "bad"} />
+              <span>{news.text}</span>
+              <Button label="Close" icon="remove" iconOnly onClick={() => setNews(null)} />
+            </p>
+          )}
+        </div>
       </div>
     </div>
   );

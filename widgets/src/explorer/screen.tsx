@@ -1,7 +1,6 @@
 // The whole explorer on one screen: the bar, the journey, both ends, the inspector, the dock.
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
-import { Errors } from "../components/errors.tsx";
 import { useId, useView } from "../components/view.ts";
 import { Bar } from "./bar.tsx";
 import { Dock } from "./dock.tsx";
@@ -23,7 +22,6 @@ export function Screen(): JSX.Element {
   return (
     <div class="iv-screen" ref={box}>
       <Bar drawer={`${id}-drawer`} drawerOpen={drawer} turnDrawer={() => setDrawer(!drawer)} />
-      <Errors />
       <div class={`iv-body${drawer ? " iv-with-drawer" : ""}`} inert={connection.gone}>
         {drawer && <Drawer id={`${id}-drawer`} close={close} />}
         <div class={`iv-main${wide ? " iv-wide-dock" : ""}`}>

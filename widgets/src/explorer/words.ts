@@ -1,7 +1,7 @@
 // Words for the transfer and its path: what a title says, what a stop shows of its layout, what is selected of a plan.
 import { parse, type Part } from "../layouts/notation.ts";
 import type { MenuEntry, PlanPart, ShownHop, ShownMachineChoice, ShownPath, ShownSelection, ShownSettings, ShownStop } from "../types.ts";
-import { formatSeconds } from "../units.ts";
+import { formatSeconds, parseCount } from "../units.ts";
 
 /** A hop of a plan with its number; with several paths, numbers go on from path to path. */
 export interface PlacedHop {
@@ -65,7 +65,7 @@ function shortPart(part: Part): string {
 
 /** The transfer in words: "Transpose 8,192 × 8,192 complex128". */
 export function titleOf(settings: Pick<ShownSettings, "dimensions" | "fields" | "source" | "destination">): string {
-  const sizes = settings.dimensions.map((row) => groupedDigits(row.value.trim()) || "?");
+  const sizes = settings.dimensions.map((row) => grouped(row.value));
   const [only] = settings.fields;
   const verb = verbOf(settings.source.layout, settings.destination.layout);
   const what = settings.fields.length === 1 && only !== undefined ? ` ${only.value}` : ` of ${settings.fields.length} fields`;
@@ -73,8 +73,8 @@ export function titleOf(settings: Pick<ShownSettings, "dimensions" | "fields" | 
   return `${verb} ${sizes.join(" × ")}${verb.endsWith(":") ? "" : what}`;
 }
 
-/** A whole number as typed in groups of three digits, of any length; other text as it is. */
-const groupedDigits = (text: string): string => (/^[0-9]+$/.test(text) ? text.replace(/\B(?=(\d{3})+$)/g, ",") : text);
+/** A whole number in groups of three digits, of any length; other text as it is. */
+const grouped = (text: string): string => parseCount(text)?.toString().replace(/\B(?=(\d{3})+$)/g, ",") ?? (text.trim() || "?");
 
 const setOf = (parts: readonly Part[]): string => [...new Set(parts.map((part) => (part === "F" ? part : part.dim)))].sort().join();
 

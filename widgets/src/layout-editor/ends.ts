@@ -8,6 +8,7 @@ import { parse, type Part } from "../layouts/notation.ts";
 import { MOST_DIMENSIONS, type Dimension, type Field } from "../layouts/spaces.ts";
 import type { Side } from "../settings.ts";
 import type { ShownProblem, ShownRow, ShownSettings, Snapshot } from "../types.ts";
+import { parseCount } from "../units.ts";
 import type { Kept } from "./words.ts";
 
 /** What is right to show of one end. */
@@ -48,17 +49,17 @@ export function dimensionProblem(row: ShownRow, rows: readonly ShownRow[]): RowP
   if (!NAME.test(name)) return wrong("name", "A name has letters, digits and underscores, such as x");
   if (name === "F") return wrong("name", "F stands for the field space; choose another name");
   if (DIGIT.test(name)) return wrong("name", "The name would read as a digit in layouts; choose another name");
-  const size = row.value.trim();
-  if (size === "") return wrong("value", "The size is missing; expected a whole number of at least 1");
-  if (!/^[0-9]+$/.test(size) || /^0+$/.test(size)) return wrong("value", "Not a size; expected a whole number of at least 1");
-  if (size.length > 19 || BigInt(size) >= 2n ** 63n) return wrong("value", "More than 2^63 - 1, the most that offsets can count");
+  const size = parseCount(row.value);
+  if (row.value.trim() === "") return wrong("value", "The size is missing; expected a whole number of at least 1");
+  if (size === null || size < 1n) return wrong("value", "Not a size; expected one such as 4096, 4Ki, 1e3");
+  if (size >= 2n ** 63n) return wrong("value", "More than 2^63 - 1, the most that offsets can count");
   return null;
 }
 
 /** The dimensions that are typed; null where a row is wrong. */
 export function typedDimensions(rows: readonly ShownRow[]): Dimension[] | null {
   if (rows.length > MOST_DIMENSIONS || rows.some((row) => dimensionProblem(row, rows) !== null)) return null;
-  return rows.map(({ name, value }) => ({ name, size: Number(value.trim()) }));
+  return rows.map(({ name, value }) => ({ name, size: Number(parseCount(value)) }));
 }
 
 /** The spaces to show: what is typed as far as it is right. The kernel alone knows how many bytes a dtype has. */

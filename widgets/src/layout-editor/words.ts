@@ -11,6 +11,11 @@ export interface Kept extends Common {
   readonly same: boolean;
 }
 
+/** Whether runs are longer than an element. No chip may be whole in the prefix: it can be a part of the fastest component. */
+export function hasPrefix(kept: Common, linear: Linearization): boolean {
+  return kept.prefix > 0 || kept.runBytes > linear.entryBytes / linear.fields.length;
+}
+
 /** A name for a component that stays while its block and its place change. */
 export function partKey(part: Part): string {
   return part === "F" ? "F" : `${part.dim}:${part.rank}`;

@@ -171,8 +171,9 @@ function wholeInFront(linear: Linearization, prefix: readonly NormalPart[]): num
   for (const [place, digit] of linear.digits.entries()) {
     const part = parts[next];
     if (digit.part === "F") {
-      if (!single && part !== "F") break;
-      if (!single) next += 1;
+      if (single) continue; // like a digit of extent 1
+      if (part !== "F") break;
+      next += 1;
       whole = place + 1;
       continue;
     }

@@ -95,9 +95,9 @@ function Fields({ linear }: { linear: Linearization }): JSX.Element {
   return (
     <>
       {fields.slice(0, MOST).map(({ name }, field) => (
-        <Item key={name} swatch={<i class="iv-lin-swatch" style={{ background: fieldColour(field) }} />}>
-          {name}
-        </Item>
+        <span key={name} class="iv-lin-item iv-lin-field" title={name}>
+          <i class="iv-lin-swatch" style={{ background: fieldColour(field) }} /> <span>{name}</span>
+        </span>
       ))}
       {fields.length > MOST && <span class="iv-lin-item">and {formatCount(fields.length - MOST)} more fields</span>}
     </>

@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { Button } from "../components/button.tsx";
 import { dimensionColour } from "../components/colours.ts";
+import { useSeen } from "../components/error-line.tsx";
 import { Term } from "../components/term.tsx";
 import { TextControl } from "../components/text-control.tsx";
 import { useId, useView } from "../components/view.ts";
@@ -69,6 +70,7 @@ function RangeControls({ row }: { row: ShownRow }): JSX.Element {
   const typed = rangeOf(part, row.key);
   const note = `${connection.client}-part-${row.key}`;
   const problems = TEXTS.map(({ name }) => snapshot.faults.problems[`part-${name}:${row.key}`]);
+  const seen = useSeen<HTMLParagraphElement>();
   const told = problems.find((problem) => problem !== undefined);
   return (
     <div class="iv-part-row" role="group" aria-label={`part of dimension ${row.name}`}>
@@ -91,7 +93,7 @@ function RangeControls({ row }: { row: ShownRow }): JSX.Element {
           command={(text): Command => ({ kind: "part", control: `${name}:${row.key}`, part: withText(connection.settings.part, row.key, { [name]: text }) })}
         />
       ))}
-      <p class="iv-array-problem" id={note} data-testid={`error-part-${row.name}`} role={told === undefined ? undefined : "alert"}>
+      <p ref={seen} class="iv-array-problem" id={note} data-testid={`error-part-${row.name}`} role={told === undefined ? undefined : "alert"}>
         {told?.message}
       </p>
     </div>

@@ -1,6 +1,6 @@
 // What moves of an array: from what was typed to numbers and back. Pure functions.
 import type { ShownPart, ShownRange, ShownTransfer } from "../types.ts";
-import { formatCount } from "../units.ts";
+import { formatCount, parseCount } from "../units.ts";
 
 export const EVERYTHING: ShownPart = { ranges: [], leftOut: [] };
 
@@ -23,10 +23,11 @@ export function isEverything(part: ShownPart): boolean {
   return part.ranges.length === 0 && part.leftOut.length === 0;
 }
 
-const isWhole = (text: string): boolean => /^[0-9]{1,15}$/.test(text.trim());
-
-/** The number that a text stands for; null where it is none. */
-const number = (text: string, usual: number): number | null => (text.trim() === "" ? usual : isWhole(text) ? Number(text.trim()) : null);
+/** The number that a text stands for; null where it is none, or more than can be counted here. */
+function number(text: string, usual: number): number | null {
+  const found = text.trim() === "" ? BigInt(usual) : parseCount(text);
+  return found === null || found >= 10n ** 15n ? null : Number(found);
+}
 
 /** The ranges of all dimensions; null where one of them cannot be. */
 export function rangesOf(transfer: Pick<ShownTransfer, "dimensions" | "part">): DimRange[] | null {

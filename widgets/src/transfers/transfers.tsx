@@ -1,6 +1,7 @@
 // The transfers of the session: as chips in the head of the journey, and as a list with all that tells them apart in the drawer.
 import type { JSX } from "preact";
 import { Button } from "../components/button.tsx";
+import { useSeen } from "../components/error-line.tsx";
 import { Term } from "../components/term.tsx";
 import { TextControl } from "../components/text-control.tsx";
 import { useView } from "../components/view.ts";
@@ -98,6 +99,7 @@ function Row({ transfer, edited, only, told }: RowProps): JSX.Element {
   const { problems } = snapshot.faults;
   const [priority, begin] = edited ? [problems["transfer-priority"], problems["transfer-begin"]] : [undefined, undefined];
   const problem = (priority ?? begin)?.message ?? told?.problem ?? "";
+  const seen = useSeen<HTMLSpanElement>();
   const about = problem !== "" ? problem : told?.seconds == null ? "" : `${formatSeconds(told.seconds)} alone`;
   return (
     <div class={`iv-transfer-row${edited ? " iv-edited" : ""}`} role="group" aria-label={transfer.name} data-testid={`transfer-row-${transfer.key}`}>
@@ -141,7 +143,7 @@ function Row({ transfer, edited, only, told }: RowProps): JSX.Element {
         ) : (
           <Button label="Edit" quiet testid={`edit-transfer-${transfer.key}`} onClick={() => connection.send({ kind: "edit-transfer", transfer: transfer.key })} />
         )}
-        <span class={problem === "" ? "iv-faint" : "iv-array-problem"} id={note} data-testid={`error-transfer-${transfer.key}`} role={problem === "" ? undefined : "alert"}>
+        <span ref={seen} class={problem === "" ? "iv-faint" : "iv-array-problem"} id={note} data-testid={`error-transfer-${transfer.key}`} role={problem === "" ? undefined : "alert"}>
           {about}
         </span>
       </p>

@@ -41,11 +41,9 @@ export function drawAxes(context: CanvasRenderingContext2D, geometry: Geometry, 
   else {
     context.fillStyle = colourOf(model.across.dim);
     context.textAlign = "right";
-    const texts = [`${short(model.across.dim)} → ${formatCount(seen.right - 1)}`, `${short(model.across.dim)} →`];
     for (const panel of panels.filter((each) => each.y === first.y)) {
-      const room = panel.width - 24 - context.measureText(model.linear.fields[panel.fields[0] ?? 0]?.name ?? "").width;
-      const text = texts.find((each) => context.measureText(each).width <= room);
-      if (text !== undefined) context.fillText(text, panel.x + panel.width, panel.y - 8);
+      const text = acrossTitle(context, geometry, panel);
+      if (text !== "") context.fillText(text, panel.x + panel.width, panel.y - 8);
     }
   }
   if (model.down.place >= 0) {
@@ -65,6 +63,27 @@ export function drawAxes(context: CanvasRenderingContext2D, geometry: Geometry, 
     }
   }
   context.restore();
+}
+
+/** The room that the name of a field keeps at least beside the axis, in pixels. */
+const NAME = 34;
+
+/** What stands right above a panel about the dimension along it: with its last index where the name of the field leaves room. */
+function acrossTitle(context: CanvasRenderingContext2D, geometry: Geometry, panel: Panel): string {
+  const { model, panels } = geometry;
+  const { dim } = model.across;
+  const name = context.measureText(model.linear.fields[panel.fields[0] ?? 0]?.name ?? "").width;
+  const fits = (text: string, beside: number): boolean => context.measureText(text).width <= panel.width - 24 - beside;
+  const long = `${short(dim)} → ${formatCount(visible(geometry).right - 1)}`;
+  if (fits(long, name)) return long;
+  // The first name gives way to the axis, which is told once at least.
+  return fits(`${short(dim)} →`, panel === panels[0] ? Math.min(name, NAME) : name) ? `${short(dim)} →` : "";
+}
+
+/** The pixels beside the name of a field, above its panel, that the axis takes. */
+export function besideTitle(context: CanvasRenderingContext2D, geometry: Geometry, panel: Panel): number {
+  const text = panel.y === geometry.panels[0]?.y ? acrossTitle(context, geometry, panel) : "";
+  return text === "" ? 0 : context.measureText(text).width + 8;
 }
 
 function along(context: CanvasRenderingContext2D, geometry: Geometry, panel: Panel, colour: string): void {

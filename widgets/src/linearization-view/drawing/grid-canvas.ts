@@ -4,6 +4,7 @@ import { chunkFinder, type ChunkNumbers } from "../../layouts/chunks.ts";
 import { positionOf } from "../../layouts/order.ts";
 import type { RequestBox } from "../../layouts/requests.ts";
 import { elementAt, isPadding, type Separable } from "../geometry/model.ts";
+import { besideTitle } from "./axes-canvas.ts";
 import { rectOf, visible, type Geometry, type Panel, type Rect } from "../geometry/scene.ts";
 import { cellPixels, hasPadding } from "./cells.ts";
 import { elementColour, type Colouring } from "./colouring.ts";
@@ -200,7 +201,7 @@ function drawTitle(context: CanvasRenderingContext2D, scene: Scene, panel: Panel
   context.font = `600 ${FONT}px ${scene.ink.font}`;
   context.textAlign = "left";
   context.textBaseline = "alphabetic";
-  context.fillText(shortened(context, scene.model.linear.fields[field]?.name ?? "", panel.width - 16), panel.x + 15, panel.y - 4);
+  context.fillText(shortened(context, scene.model.linear.fields[field]?.name ?? "", panel.width - 16 - besideTitle(context, scene, panel)), panel.x + 15, panel.y - 4);
 }
 
 /** How numbers stand in the cells; null where they do not fit. */
