@@ -169,7 +169,7 @@ def test_a_picture_that_cannot_be_drawn_keeps_the_last_one_and_is_logged(
     def broken(*_more: Any) -> str:
         raise ValueError("no")
 
-    monkeypatch.setattr(module, "part_of", broken)
+    monkeypatch.setattr(StaticPicture, "_picture", broken)
     put(session, "source-layout", "<y, F, x>")
     session.wait()
     picture.close()
