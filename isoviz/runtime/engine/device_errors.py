@@ -1,10 +1,10 @@
-"""Closing of what devices have opened. Their errors are typed, and never in the way of the end of a transfer."""
+"""Errors of devices as typed errors, and the closing of what devices have opened, where errors stop nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from isoviz.errors import IsovizError, RunError
+from isoviz.errors import Cancelled, IsovizError, RunError
 
 
 class Closing:
@@ -40,8 +40,44 @@ def tidied(close: Callable[[], None]) -> Exception | None:
     try:
         close()
     except Exception as error:  # noqa: BLE001  # a device may raise anything
-        return error if isinstance(error, IsovizError) else unplaced(error)
+        return of_opening(error)
     return None
+
+
+Located = Callable[[type[RunError], str], RunError]
+"""Makes an error of a kind, with a message, that names the place: hop and channel, and the chunk if one is known."""
+
+
+def of_request(error: BaseException, located: Located) -> BaseException:
+    """The error of a request. It names its place, unless it does so already or the transfer was cancelled."""
+    if not isinstance(error, Exception) or isinstance(error, Cancelled):
+        return error
+    if isinstance(error, RunError):
+        if error.hop is not None:
+            return error
+        found = located(type(error), str(error))
+    else:
+        where = "" if isinstance(error, OSError | MemoryError) else " in the channel"
+        found = located(RunError, f"{type(error).__name__}{where}: {error}")
+    found.__cause__ = error
+    return found
+
+
+def of_step(error: Exception, located: Located) -> Exception:
+    """The error of a step besides the requests, such as flushing. It names its place, unless it has a type of isoviz already."""
+    if isinstance(error, Cancelled) or (isinstance(error, IsovizError) and not isinstance(error, RunError)):
+        return error
+    if isinstance(error, RunError):
+        found = located(type(error), str(error))
+    else:
+        found = located(RunError, f"{type(error).__name__}: {error}")
+    found.__cause__ = error
+    return found
+
+
+def of_opening(error: Exception) -> Exception:
+    """The error of opening an end of a transfer."""
+    return error if isinstance(error, IsovizError) else unplaced(error)
 
 
 def unplaced(error: Exception) -> RunError:

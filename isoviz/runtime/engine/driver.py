@@ -26,6 +26,7 @@ from isoviz.runtime.trace.trace import RequestSpan
 
 if TYPE_CHECKING:
     from isoviz.runtime.engine.open_devices import OpenedDevices
+    from isoviz.runtime.scheduling.pool import ChannelState
     from isoviz.runtime.scheduling.scheduler import Scheduler
     from isoviz.runtime.scheduling.work import Instruction
 
@@ -190,6 +191,14 @@ class Driver:
                 instructions = self._granted(self._scheduler.failed(*issue, str(error)))
         if instructions:
             self._carry_out(instructions, own)
+
+    @defer_interrupts()
+    def _resume(self, channel: ChannelState) -> None:
+        """A channel that was lent is free again. Safe to call twice."""
+        with self._quiet:
+            instructions = self._granted(self._scheduler.resume(channel))
+            self._quiet.notify_all()
+        self._carry_out(instructions)
 
     @defer_interrupts()
     def _cancel(self, number: int) -> None:

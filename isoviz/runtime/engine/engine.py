@@ -26,7 +26,7 @@ from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
 from isoviz.runtime.engine.open_devices import OpenedDevices
 from isoviz.runtime.engine.prepared_plans import PreparedPlans
 from isoviz.runtime.engine.progress import setting, tell, watch
-from isoviz.runtime.engine.small_copies import PreparedCopies, ended
+from isoviz.runtime.engine.small_copies import PreparedCopies
 from isoviz.runtime.scheduling.pipeline import REQUEST_BYTES, work_of
 from isoviz.runtime.scheduling.pool import highest_priority_first
 from isoviz.runtime.scheduling.scheduler import Scheduler
@@ -37,8 +37,9 @@ if TYPE_CHECKING:
     from isoviz.layouts import Layout
     from isoviz.planner import Plan
     from isoviz.runtime.engine.progress import ProgressCallback
+    from isoviz.runtime.engine.small_copies import Prepared
     from isoviz.runtime.protocols import CancelToken, Devices
-    from isoviz.runtime.scheduling.pool import Policy
+    from isoviz.runtime.scheduling.pool import ChannelState, Policy
 
 
 class Engine(Driver):
@@ -80,7 +81,7 @@ class Engine(Driver):
         self.options = options or Options()
         self._numbers = itertools.count()
         self._plans = PreparedPlans(self._real)
-        self._prepared = PreparedCopies(self._real)
+        self._prepared = PreparedCopies(self._real, self._state_of)
 
     def _scheduler_of(self, machine: Machine, policies: Mapping[str, Policy] | None, policy: Policy) -> Scheduler:
         return Scheduler.of(machine, policies, policy)
@@ -108,7 +109,7 @@ class Engine(Driver):
         for number in numbers:
             self._cancel(number)
         with self._quiet:
-            self._quiet.wait_for(lambda: not self._executions and not self._ending)
+            self._quiet.wait_for(lambda: not (self._executions or self._ending or self._scheduler.lent))
         for dispatcher in self._threads:
             dispatcher.close()
         self._real.forget()
@@ -128,7 +129,8 @@ class Engine(Driver):
         """Copy an array or a file into another one and convert the layout; returns at once (Isometry, section 2).
 
         `source` and `destination` are objects that the devices accept: NumPy arrays (host memory) or paths of files. Index spaces
-        and fields follow from the source. A channel serves transfers of the highest priority first.
+        and fields follow from the source. A channel serves transfers of the highest priority first. What fails after planning is
+        the error of the event, whatever the size.
 
         Raises:
             InputError: source, destination and layouts do not fit each other.
@@ -139,13 +141,8 @@ class Engine(Driver):
         here = self._real.describe(source, source_layout, None)
         there = self._real.describe(destination, destination_layout, here)
         known = self._prepared.of(here, there, priority, self.options)
-        if known.copies is not None and self._recorded is None:
-            ends, name = known.ends(source, destination), known.plan.hops[0].channel
-            with self._lock:
-                if self._closed:
-                    raise EngineClosed("the engine is closed")
-                if self._scheduler.is_idle(name):
-                    return ended(known.plan, known.move(self._real.channel(name), *ends))
+        if known.copies and self._recorded is None and (event := self._copied(known, source, destination)) is not None:
+            return event
         return self.submit(known.plan, source, destination)
 
     @defer_interrupts()
@@ -276,6 +273,38 @@ class Engine(Driver):
         if self._recorded is None:
             raise ValueError("this engine keeps no trace; make it with record=True")
         return trace_of(self._recorded)
+
+    # ---- inside: small copies
+
+    def _copied(self, known: Prepared, source: Any, destination: Any) -> Event | None:
+        """The event of a small copy that this thread has carried out; None if its channel is not idle.
+
+        The channel is lent to this thread meanwhile. The engine is not locked while the devices are called.
+        """
+        event, channel = Event(known.plan), known.state
+        try:
+            with self._lock:
+                if self._closed:
+                    raise EngineClosed("the engine is closed")
+                if not channel.is_idle:
+                    return None
+                channel.borrower = event
+            event.end(known.carry_out(source, destination))
+            return event
+        finally:
+            # Python handles signals at calls only. So no exception of a signal comes before the channel is given back.
+            if channel.borrower is event:
+                channel.borrower = None
+                if channel.top is not None or self._closed:  # somebody waits for the channel
+                    try:
+                        self._resume(channel)
+                    except BaseException:  # a signal came before `_resume` deferred it
+                        self._resume(channel)
+                        raise
+
+    def _state_of(self, name: str) -> ChannelState:
+        with self._lock:
+            return self._scheduler.channel(name)
 
     # ---- inside: submitting
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from isoviz.errors import Cancelled, IsovizError, RunError, TransferError
+from isoviz.errors import Cancelled, RunError, TransferError
 from isoviz.layouts.recurring import RecurringChunks, split, split_together
-from isoviz.runtime.engine.device_errors import Closing, tidied, unplaced
+from isoviz.runtime.engine.device_errors import Closing, of_opening, of_request, of_step, tidied
 from isoviz.runtime.engine.prepared_plans import SMALL_REQUEST, PreparedPlan
 from isoviz.runtime.trace.report import HopMeasurement
 from isoviz.runtime.trace.spans import Spans
@@ -114,10 +114,8 @@ class Execution:
         """
         try:
             self._open()
-        except IsovizError:
-            raise
-        except Exception as error:
-            raise unplaced(error) from error
+        except Exception as error:  # noqa: BLE001  # it is raised, typed
+            raise of_opening(error)  # noqa: B904  # it has its cause already
 
     def _open(self) -> None:
         transfer = self.plan.transfer
@@ -200,11 +198,8 @@ class Execution:
                 count = self.channels[hop].move(copies, self._source(hop, chunk), self._destination(hop, chunk), self.check)
                 with self._lock:
                     self.requests[hop] += count
-        except Exception as error:
-            placed = self.placed(error, issue)
-            if placed is error:
-                raise
-            raise placed from error
+        except Exception as error:  # noqa: BLE001  # it is raised, typed
+            raise self.placed(error, issue)  # noqa: B904  # it has its cause already
 
     def start(self, issue: Issue, done: Done) -> None:
         """Start a request of an asynchronous channel, which calls `done` at its end.
@@ -229,20 +224,9 @@ class Execution:
 
     def placed(self, error: BaseException, issue: Issue) -> BaseException:
         """The error of a request with its hop, channel and chunk added."""
-        if not isinstance(error, Exception) or isinstance(error, Cancelled):
-            return error
-        kind, message = RunError, f"{type(error).__name__} in the channel: {error}"
-        if isinstance(error, RunError):
-            if error.hop is not None:
-                return error
-            kind, message = type(error), str(error)
-        elif isinstance(error, OSError | MemoryError):
-            message = f"{type(error).__name__}: {error}"
-        found = self._located(kind, message, issue.hop, issue.chunk)
-        found.__cause__ = error
-        return found
+        return of_request(error, partial(self._located, issue.hop, issue.chunk))
 
-    def _located(self, kind: type[RunError], message: str, hop: int, chunk: int | None = None) -> RunError:
+    def _located(self, hop: int, chunk: int | None, kind: type[RunError], message: str) -> RunError:
         """An error of a hop. It names the hop by its number on the path, and the path by its number if there are several."""
         at = self._hops[hop]
         number = None if chunk is None else at.first + chunk
@@ -275,14 +259,8 @@ class Execution:
         at = len(self.channels) - 1 if hop is None else hop
         try:
             action()
-        except Cancelled:
-            raise
-        except RunError as error:
-            raise self._located(type(error), str(error), at) from error
-        except IsovizError:
-            raise
-        except Exception as error:
-            raise self._located(RunError, f"{type(error).__name__}: {error}", at) from error
+        except Exception as error:  # noqa: BLE001  # it is raised, typed
+            raise of_step(error, partial(self._located, at, None))  # noqa: B904  # it has its cause already
 
     def close(self) -> Exception | None:
         """Close the ends. Returns the error of a store that cannot be closed: the transfer has to end in any case."""

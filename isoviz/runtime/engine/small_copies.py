@@ -4,66 +4,95 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from isoviz.errors import RunError, TransferError
+from isoviz.errors import TransferError
 from isoviz.planner import Transfer
 from isoviz.planner import plan as make_plan
-from isoviz.runtime.engine.event import Event
+from isoviz.runtime.engine.device_errors import of_opening, of_request, of_step, tidied
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from isoviz.errors import RunError
     from isoviz.layouts import StridedCopy
     from isoviz.planner import Instance, Options, Plan
     from isoviz.runtime.engine.open_devices import OpenedDevices
     from isoviz.runtime.protocols import Endpoint, RealChannel, RealMemory
+    from isoviz.runtime.scheduling.pool import ChannelState
 
 MOST_PREPARED = 4096
 """The number of copies whose plans an engine keeps."""
 AT_ONCE = 64 << 10
 """Bytes. A copy up to this size is small: handing it to another thread would take longer than moving it."""
+_PREPARES, _OPENS, _MOVES, _PUBLISHES = range(4)
+"""The steps of a small copy."""
 
 
 class Prepared(NamedTuple):
     """A copy with its plan.
 
     - `here`, `there`: its ends. They are kept because their `id` identifies the copy.
-    - `copies`: what a small copy moves; None for other copies.
+    - `copies`: what a small copy moves; empty for other copies.
     - `memories`: the memories of its path.
+    - `channel`, `state`: the channel of its first hop, and what the scheduler knows of it.
+    - `nbytes`, `is_partial`: of the plan and its transfer, where they are computed again for every use.
     """
 
     here: Instance
     there: Instance
     plan: Plan
-    copies: tuple[StridedCopy, ...] | None
+    copies: tuple[StridedCopy, ...]
     memories: list[RealMemory]
+    channel: RealChannel
+    state: ChannelState
+    nbytes: int
+    is_partial: bool
 
-    def ends(self, source: Any, destination: Any) -> tuple[Endpoint, Endpoint]:
-        """The stores of a copy between two objects of the caller.
+    def carry_out(self, source: Any, destination: Any) -> BaseException | None:
+        """Carry out the copy between two objects of the caller, in this thread. Returns its error, that of a larger copy.
 
         Raises:
-            TransferError: source and destination are the same, or one is not what the plan expects.
-            FileError: a file is not what the plan expects.
+            BaseException: a signal came, or a device raised what is no Exception.
         """
-        transfer = self.plan.transfer
-        here = self.memories[0].source(transfer.source, source)
-        there = self.memories[-1].destination(transfer.destination, destination, transfer.is_partial)
-        if here.identity == there.identity:
-            raise TransferError(f"transfer: source and destination are the same ({transfer.source}); nothing was changed")
-        return here, there
-
-    def move(self, channel: RealChannel, here: Endpoint, there: Endpoint) -> RunError | None:
-        """Carry out the copy in this thread. Returns the error if it fails."""
-        assert self.copies is not None
+        transfer, memories, error = self.plan.transfer, self.memories, None
+        here: Endpoint | None = None
+        there: Endpoint | None = None
+        step = _PREPARES
         try:
-            channel.move(self.copies, here, there, _go_on)
-        except RunError as error:
-            return type(error)(str(error), hop=0, channel=self.plan.hops[0].channel, chunk=0)
-        return None
+            self.channel.prepare(self.nbytes)
+            step = _OPENS
+            here = memories[0].source(transfer.source, source)
+            there = memories[-1].destination(transfer.destination, destination, self.is_partial)
+            if here.identity == there.identity:
+                raise TransferError(f"transfer: source and destination are the same ({transfer.source}); nothing was changed")
+            step = _MOVES
+            self.channel.move(self.copies, here, there, _go_on)
+            step = _PUBLISHES
+            there.flush()
+            there.publish()
+        except Exception as raised:  # noqa: BLE001  # the event carries it
+            error = self._typed(raised, step)
+        finally:
+            unclosed = None if there is None else tidied(there.close)
+            if here is not None:
+                unclosed = tidied(here.close) or unclosed
+        return error or unclosed
+
+    def _typed(self, error: Exception, step: int) -> BaseException:
+        if step == _OPENS:
+            return of_opening(error)
+        chunk = 0 if step == _MOVES else None
+
+        def located(kind: type[RunError], message: str) -> RunError:
+            return kind(message, hop=0, channel=self.plan.hops[0].channel, chunk=chunk)
+
+        return of_step(error, located) if chunk is None else of_request(error, located)
 
 
 class PreparedCopies:
-    """The copies whose plans an engine keeps. Any thread may use it."""
+    """The copies whose plans an engine keeps. Any thread may use it. `state` is the state of a channel in the scheduler."""
 
-    def __init__(self, real: OpenedDevices) -> None:
-        self._real = real
+    def __init__(self, real: OpenedDevices, state: Callable[[str], ChannelState]) -> None:
+        self._real, self._state = real, state
         self._known: dict[tuple[int, int, int], Prepared] = {}
 
     def __len__(self) -> int:
@@ -79,7 +108,9 @@ class PreparedCopies:
         if found is not None:
             return found
         plan = make_plan(Transfer(here, there, priority=priority), self._real.machine, None, options)
-        found = _prepared(here, there, plan, self._real.memories(plan)[0], self._real.channel(plan.hops[0].channel))
+        memories, name = self._real.memories(plan)[0], plan.hops[0].channel
+        channel, is_partial = self._real.channel(name), plan.transfer.is_partial
+        found = Prepared(here, there, plan, _small(plan, channel), memories, channel, self._state(name), plan.bytes, is_partial)
         if here.path is None and there.path is None:  # a file gets a new instance for every copy
             if len(self._known) >= MOST_PREPARED:
                 self._known.clear()
@@ -91,19 +122,11 @@ class PreparedCopies:
         self._known.clear()
 
 
-def _prepared(here: Instance, there: Instance, plan: Plan, memories: list[RealMemory], channel: RealChannel) -> Prepared:
-    """The copy of a plan. `channel` is the channel of its first hop."""
-    copies = None
-    if len(plan.hops) == 1 and plan.bytes <= AT_ONCE and channel.at_once:
-        copies = tuple([copy for chunk in range(plan.chunk_count) for copy in plan.copies(0, chunk)])
-    return Prepared(here, there, plan, copies, memories)
-
-
-def ended(plan: Plan, error: RunError | None) -> Event:
-    """The event of a copy that has already ended."""
-    event = Event(plan)
-    event.end(error)
-    return event
+def _small(plan: Plan, channel: RealChannel) -> tuple[StridedCopy, ...]:
+    """What a small copy moves: a single chunk in one hop, over a channel that waits for no device. Empty for other copies."""
+    if channel.at_once and plan.bytes <= AT_ONCE and plan.chunk_count == 1 and len(plan.every_hop) == 1:
+        return tuple(plan.copies(0, 0))
+    return ()
 
 
 def _go_on() -> None:

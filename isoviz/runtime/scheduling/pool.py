@@ -183,13 +183,15 @@ class Level:
 class ChannelState:
     """The XDs of a channel by priority, and the number of its requests in flight."""
 
-    __slots__ = ("choose", "in_flight", "levels", "limit", "name", "policy", "top")
+    __slots__ = ("borrower", "choose", "in_flight", "levels", "limit", "name", "policy", "top")
 
     def __init__(self, name: str, limit: int, policy: Policy) -> None:
         self.name, self.limit, self.policy = name, limit, policy
         self.choose: Policy = policy if policy in (highest_priority_first, first_come_first_served) else checked(policy)
         """The policy; one that isoviz does not know is checked."""
         self.in_flight = 0
+        self.borrower: object | None = None
+        """Who moves bytes on the channel without a transfer of the scheduler (`Scheduler.resume`). It counts as one request."""
         self.levels: dict[int, Level] = {}
         self.top: int | None = None
         """The highest priority with an unfinished XD."""
@@ -214,6 +216,11 @@ class ChannelState:
             self.top = max(self.levels) if self.levels else None
         xd.queued = False
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has no unfinished XD and no request in flight."""
+        return self.top is None and not self.in_flight and self.borrower is None
+
     def transfers(self) -> list[TransferState]:
         """The transfers that have an unfinished XD here, in the order of their numbers."""
         found = {xd.transfer for level in self.levels.values() for xd in level.unfinished}
@@ -230,7 +237,7 @@ Policy = Callable[[ChannelState], "XD | None"]
 """Chooses the XD of a channel that issues its next request; None if no XD may.
 
 It is asked again after each request that ends. An engine fails the transfers of a channel whose policy chooses none of them while
-no request is in flight, because nothing would ask it again.
+no request is in flight, because nothing would ask it again. The engine is locked meanwhile, so a policy asks the engine nothing.
 """
 
 

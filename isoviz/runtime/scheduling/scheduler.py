@@ -198,9 +198,18 @@ class Scheduler:
         for channel in list(self._channels.values()):
             if any(transfer.in_flight for transfer in self._transfers.values()):
                 break
-            if channel.choose is not channel.policy and channel.levels:
+            if channel.choose is not channel.policy and channel.levels and channel.borrower is None:
                 problem = "chose no transfer, and nothing else is under way"
                 self._refuse(channel, PolicyError(policy_name(channel.policy), channel.name, problem), out)
+        return out
+
+    def resume(self, channel: ChannelState) -> list[Instruction]:
+        """A channel that was lent is free again: it serves the transfers that have come in the meantime.
+
+        A driver lends an idle channel by setting its `borrower`, and takes it back by setting None.
+        """
+        out: list[Instruction] = []
+        self._fill(channel, out)
         return out
 
     # ---- state
@@ -212,14 +221,19 @@ class Scheduler:
 
     @property
     def counts(self) -> Counts:
-        """The numbers of transfers and requests, and the bytes of buffers held."""
-        transfers = self._transfers.values()
+        """The numbers of transfers and requests, and the bytes of buffers held. A borrower of a channel counts as a transfer."""
+        transfers, lent = self._transfers.values(), self.lent
         return Counts(
             sum(transfer.state is WAITS for transfer in transfers),
-            sum(transfer.state is not WAITS for transfer in transfers),
-            sum(transfer.in_flight for transfer in transfers),
+            sum(transfer.state is not WAITS for transfer in transfers) + lent,
+            sum(transfer.in_flight for transfer in transfers) + lent,
             self._held_bytes,
         )
+
+    @property
+    def lent(self) -> int:
+        """The number of channels that are lent."""
+        return sum([channel.borrower is not None for channel in self._channels.values()])
 
     def needs(self, work: Work) -> dict[str, int]:
         """The bytes of buffers that a transfer needs in each memory.
@@ -244,11 +258,6 @@ class Scheduler:
         """The current priority of a transfer: its own or a lent one."""
         return self._transfers[number].priority
 
-    def is_idle(self, name: str) -> bool:
-        """Whether a channel has no unfinished XD and no request in flight."""
-        found = self._channels.get(name)
-        return found is None or (found.top is None and not found.in_flight)
-
     def channel(self, name: str) -> ChannelState:
         """The state of a channel."""
         found = self._channels.get(name)
@@ -262,8 +271,8 @@ class Scheduler:
 
     def _fill(self, channel: ChannelState, out: list[Instruction]) -> None:
         """Issue requests until the channel has as many in flight as it takes, or no XD can continue."""
-        choose = channel.choose
-        while channel.in_flight < channel.limit:
+        choose, limit = channel.choose, channel.limit if channel.borrower is None else channel.limit - 1
+        while channel.in_flight < limit:
             try:
                 xd = choose(channel)
             except PolicyError as error:
