@@ -179,7 +179,7 @@ class Explorer(anywidget.AnyWidget):
         return f"<isoviz explorer: {transfer_text(self.session.settings)} on {self.session.settings.machine.name}>"
 
     def show(self) -> None:
-        """Display the explorer and, for viewers without a kernel, a static picture beside it."""
+        """Display the explorer and, for viewers without a kernel, a static picture above it."""
         from IPython import display as shown
 
         count, cell = self.shown_in = running_cell()
@@ -187,10 +187,11 @@ class Explorer(anywidget.AnyWidget):
             # The output of the cell's last run is gone, and with it every way to close what it showed.
             if cell is not None and earlier.shown_in[1] == cell and earlier.shown_in[0] != count:
                 earlier.close()
-        display: Any = shown.display
-        display(_Live(self))
         picture = StaticPicture(self.session, self.static_picture, self.side, self.pane)
         self.before_close(picture.close)
+        picture.hold_place()
+        display: Any = shown.display
+        display(_Live(self))
         picture.show()
 
 

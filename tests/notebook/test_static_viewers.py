@@ -13,6 +13,7 @@ import nbformat
 import pytest
 
 ROOT = Path(__file__).parents[2]
+VIEW = "application/vnd.jupyter.widget-view+json"
 SETUP = """\
 import isoviz
 small = {"space": {"x": 64, "y": 32}, "fields": {"a": "float32", "b": "float64"}}
@@ -60,8 +61,10 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> str:
     client = nbclient.NotebookClient(notebook, timeout=120, store_widget_state=False, resources={"metadata": {"path": folder}})
     client.execute(env={**os.environ, "PYTHONPATH": str(ROOT)})
     for cell in notebook.cells:
+        kinds = ["view" if VIEW in output.data else "picture" for output in cell.outputs if "data" in output]
+        assert kinds in (["picture", "view"], []), f"{cell.id}: the picture of the last state comes first"
         for output in cell.outputs:
-            output.get("data", {}).pop("application/vnd.jupyter.widget-view+json", None)
+            output.get("data", {}).pop(VIEW, None)
     return str(nbconvert.HTMLExporter().from_notebook_node(notebook)[0])
 
 

@@ -55,6 +55,8 @@ export class Connection {
   private farewells = new Set<() => void>();
   private timer: ReturnType<typeof setTimeout> | undefined;
   private silent = false;
+  /** Whether the state was composed after the kernel had gone. */
+  private endedRun = false;
   /** Whether the kernel that this view belongs to is no more: it was restarted or shut down. */
   gone = false;
   /** Whether this is a page without a kernel: what needs one is not offered. */
@@ -82,7 +84,9 @@ export class Connection {
     const frame = this.model.get("frame") as Frame | null | undefined;
     if (frame === null || frame === undefined || !("revision" in frame)) return null;
     const known = this.composed;
-    if (known !== null && known.frame.revision === frame.revision && known.frame.session === frame.session) return known;
+    const ended = this.gone && !this.endedRun;
+    if (known !== null && known.frame.revision === frame.revision && known.frame.session === frame.session && !ended) return known;
+    this.endedRun = this.gone;
     this.composed = {
       frame,
       settings: this.trait("settings"),
@@ -91,7 +95,7 @@ export class Connection {
       palette: this.trait("palette"),
       selected: this.trait("selected"),
       panes: {
-        run: this.trait<RunPart | null>("part_run") ?? NO_RUN,
+        run: this.runPart(),
         layout: this.trait<LayoutPart | null>("part_layout") ?? NO_LAYOUTS,
         plan: this.trait("part_plan"),
         machine: this.trait("part_machine"),
@@ -213,6 +217,13 @@ export class Connection {
     this.model.off("comm_live_update", this.liveness);
     this.listeners.clear();
     this.messages.clear();
+  }
+
+  /** The runs. One that was under way when the kernel went has ended with it: nobody else will say so. */
+  private runPart(): RunPart {
+    const part = this.trait<RunPart | null>("part_run") ?? NO_RUN;
+    if (!this.gone || (part.now.phase !== "running" && part.now.phase !== "cancelling")) return part;
+    return { ...part, now: { ...part.now, phase: "failed", error: "It ended with its kernel, unfinished.", isOfPlan: true } };
   }
 
   private trait<Value>(name: string): Value {

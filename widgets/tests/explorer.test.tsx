@@ -446,3 +446,60 @@ test("strides are told once where all fields share them, and of many fields the 
   assert.equal(strideText([4, 8], 2), "4 / 8");
   assert.equal(strideText([1, 2, 3], 12), "1 / 2 / 3 / …");
 });
+
+test("a run ends with its kernel", async () => {
+  const under = aSnapshot((snapshot) => Object.assign(snapshot.panes.run.now, { number: 1, phase: "running", stage: "generate" }));
+  const { model, root } = show(under);
+  await drawn();
+  assert.equal(find(root, "explorer").dataset["running"], "true");
+  find(root, "cancel");
+  model.dead = true;
+  model.disconnect();
+  await drawn();
+  assert.equal(find(root, "explorer").dataset["running"], "false");
+  for (const testid of ["cancel", "progress"]) assert.equal(root.querySelector(`[data-testid=${testid}]`), null, testid);
+  assert.doesNotMatch(find(root, "run").textContent ?? "", /Running/);
+  assert.match(find(root, "error-failed-run").textContent ?? "", /Run 1 failed. It ended with its kernel/);
+});
+
+test("without a plan nothing runs here, and a button leads to what is to be corrected", async () => {
+  const { model, root } = show(aSnapshot());
+  await drawn();
+  find(root, "figure-where");
+  const wrong = (control: string, message: string): void =>
+    model.publish(({ faults, panes }) => {
+      Object.assign(faults, { problems: { [control]: { message, text: null, position: null } }, stale: ["plan"] });
+      Object.assign(panes.run.now, { canRun: false, reason: `There is no plan to run. ${message}` });
+    });
+  wrong("memory-limit", "Too small.");
+  await drawn();
+  assert.equal(root.querySelector("[data-testid=figure-where]"), null);
+  assert.match(find(root, "run-reason").textContent ?? "", /no plan to run. Too small./);
+  find(root, "show-problem").click();
+  for (let frame = 0; frame < 3; frame += 1) await drawn();
+  assert.equal(document.activeElement, find(root, "memory-limit"));
+  // At an end, with the whole screen given to the details.
+  find(root, "dock-size").click();
+  wrong("destination-memory", "No path leads there.");
+  await drawn();
+  assert.equal(root.querySelector("[data-testid=destination-memory]"), null);
+  find(root, "show-problem").click();
+  for (let frame = 0; frame < 3; frame += 1) await drawn();
+  assert.equal(document.activeElement, find(root, "destination-memory"));
+  // What no control causes has nowhere to lead to.
+  wrong("transfer", "The array is too large.");
+  await drawn();
+  assert.equal(root.querySelector("[data-testid=show-problem]"), null);
+});
+
+test("what cannot be exported says why", async () => {
+  const { model, root } = show(aSnapshot((snapshot) => Object.assign(snapshot.panes.run, { report: null })));
+  await drawn();
+  find(root, "menu").click();
+  await drawn();
+  const report = find(root, "menu-export-report");
+  assert.equal(report.getAttribute("aria-disabled"), "true");
+  assert.match(report.textContent ?? "", /Nothing has run yet/);
+  report.click();
+  assert.ok(!kinds(model).includes("export"));
+});

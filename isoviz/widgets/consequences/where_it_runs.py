@@ -14,7 +14,7 @@ from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.consequences.places import PROCESS, RANKS, Place, Where
 from isoviz.widgets.consequences.plans_beside import is_of_beside
 from isoviz.widgets.consequences.rank_places import ranks_for
-from isoviz.widgets.state import Problem, State
+from isoviz.widgets.state import Problem, State, whole_sentence
 
 if TYPE_CHECKING:
     from isoviz.backends.devices import ThisComputer
@@ -114,10 +114,9 @@ def _is_here(devices: ThisComputer, memory: Memory) -> bool:
 def reason_not_to_run(state: State) -> str:
     """Why *Run* does nothing, in words; "" where it runs."""
     derived = state.derived
-    if any(not is_of_beside(control) for control in derived.problems.keys() - {"transfer"}):
-        return "Correct the marked controls first: there is no plan to run."
-    if derived.plan is None or "plan" in derived.stale:
-        return "There is no plan to run."
+    wrong = [problem.message for control, problem in derived.problems.items() if not is_of_beside(control)]
+    if wrong or derived.plan is None or "plan" in derived.stale:
+        return f"There is no plan to run. {whole_sentence(wrong[0]) if wrong else ''}".strip()
     place = "" if derived.where is None or derived.where.place is None else derived.where.place.name
     for other in derived.beside:
         if reason := other.reason or ("" if other.where is None else other.where.reason_at(place) or other.where.reason):

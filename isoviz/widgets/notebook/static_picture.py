@@ -1,4 +1,4 @@
-"""The picture that stands beside the explorer for viewers without a kernel: it shows the last state."""
+"""The picture that stands above the explorer for viewers without a kernel: it shows the last state."""
 
 from __future__ import annotations
 
@@ -55,15 +55,33 @@ class StaticPicture:
         self._shown: tuple[object, ...] = ()
         self._drawings: dict[str, tuple[object, str]] = {}
         self._drawing = threading.Lock()
+        self._holds_place = False
         self._publisher: Publisher | None = None
         self._unlisten: Callable[[], None] = _nothing
+
+    def hold_place(self) -> None:
+        """Take the place of the picture with an empty output: what is displayed from now on stands below it.
+
+        A viewer without a kernel says "model not found" in the place of the widget. The reader comes upon the picture first.
+        """
+        from IPython.display import publish_display_data
+
+        if _is_in_kernel():
+            self._holds_place = True
+            publish: Any = publish_display_data
+            empty = {"text/plain": "", "text/html": f'<div data-isoviz-static="{self._token}"></div>'}
+            publish(empty, transient={"display_id": self._token})
 
     def show(self) -> None:
         """Display it, once there is a plan or it is known that there is none, and replace it after every settled change."""
         from IPython import display as shown
 
-        display: Any = shown.display
-        display(self, display_id=self._token)
+        if self._holds_place:
+            publish: Any = shown.publish_display_data
+            publish(self._repr_mimebundle_(), transient={"display_id": self._token}, update=True)
+        else:
+            display: Any = shown.display
+            display(self, display_id=self._token)
         if not _is_in_kernel():
             return  # a terminal would print every picture anew
         here = weakref.ref(self)
@@ -116,10 +134,10 @@ class StaticPicture:
         begin = (
             f'<div data-isoviz-static="{self._token}" class="isoviz-static"><p>{escape(heading)}</p>'
             f'<ul style="padding-left:1.2em">{said}</ul>'
-            f"{plan and _TABLE.format(escape(plan))}"
             '<div style="display:flex;flex-wrap:wrap;gap:16px;align-items:flex-start">'
         )
-        parts, size = [], len(begin.encode()) + len("</div></div>")
+        end = f"</div>{plan and _TABLE.format(escape(plan))}</div>"
+        parts, size = [], len(begin.encode()) + len(end.encode())
         for name, caption in self._captions.items():
             picture = self._picture(name, state)
             part = f'<figure style="margin:0"><figcaption>{caption}</figcaption>{picture}</figure>'
@@ -127,7 +145,7 @@ class StaticPicture:
                 size += len(part.encode())
                 parts.append(part)
         text = "\n".join([heading, "", *lines, "", plan]).rstrip()
-        return {"text/plain": text, "text/html": f"{begin}{''.join(parts)}</div></div>"}
+        return {"text/plain": text, "text/html": f"{begin}{''.join(parts)}{end}"}
 
     def _picture(self, name: str, state: State) -> str:
         """A part, drawn again only where what it shows has changed; "" where there is nothing to draw."""

@@ -26,9 +26,11 @@ interface BarProps {
   drawer: string;
   drawerOpen: boolean;
   turnDrawer: () => void;
+  /** Shows the control of that name, and what is wrong with it. */
+  lead: (control: string) => void;
 }
 
-export function Bar({ drawer, drawerOpen, turnDrawer }: BarProps): JSX.Element {
+export function Bar({ drawer, drawerOpen, turnDrawer, lead }: BarProps): JSX.Element {
   const { snapshot, connection } = useView();
   const [news, setNews] = useState<News | null>(null);
   useEffect(() => {
@@ -49,7 +51,7 @@ export function Bar({ drawer, drawerOpen, turnDrawer }: BarProps): JSX.Element {
         </div>
         <RunButton />
       </div>
-      <StatusRow />
+      <StatusRow lead={lead} />
       <div class="iv-told">
         <Errors runs />
         <div role="status" aria-live="polite" data-testid="toast">
@@ -159,17 +161,18 @@ function RunButton(): JSX.Element {
 }
 
 /** What is going on, and beside it what there is to do about it. */
-function StatusRow(): JSX.Element {
+function StatusRow({ lead }: Pick<BarProps, "lead">): JSX.Element {
   const { snapshot, connection } = useView();
   const { plan } = snapshot.panes;
   const run = snapshot.panes.run.now;
   const busy = !connection.gone && (!snapshot.frame.settled || connection.waiting);
   const active = run.phase === "running" || run.phase === "cancelling";
   const told = statusText(snapshot, connection);
+  const wrong = Object.keys(snapshot.faults.problems).find((control) => control !== "transfer");
   const lost = connection.gone || connection.unanswered;
   return (
     <div class="iv-bar-row iv-status-row">
-      {plan !== null && (
+      {plan !== null && !snapshot.faults.stale.includes("plan") && (
         <span class={`iv-where${plan.where === NOWHERE ? "" : " iv-where-here"}`} data-testid="figure-where">
           {plan.where === NOWHERE ? plan.where : `runs on ${plan.where}`}
         </span>
@@ -186,6 +189,7 @@ function StatusRow(): JSX.Element {
             <span id={`${connection.client}-reason`} data-testid="run-reason" title={run.reason}>
               {run.reason}
             </span>
+            {wrong !== undefined && <Button label="Show it" quiet testid="show-problem" title="Go to the control that is to be corrected" onClick={() => lead(wrong)} />}
             {run.offerEmulated.length > 0 && (
               <Button
                 label="Emulate here"

@@ -11,12 +11,14 @@ interface Item {
   title: string;
   /** Begins a group: a line stands above it. */
   group?: boolean;
+  /** Why it cannot be done now; "" or absent where it can. */
+  reason?: string;
   act: () => Promise<News | null>;
 }
 
 /** `tell` says how it went. */
 export function Menu({ tell }: { tell: (news: News) => void }): JSX.Element {
-  const { connection } = useView();
+  const { connection, snapshot } = useView();
   const [open, setOpen] = useState(false);
   const id = useId();
   const box = useRef<HTMLDivElement>(null);
@@ -39,7 +41,7 @@ export function Menu({ tell }: { tell: (news: News) => void }): JSX.Element {
     { name: "export-plan", title: "Export the plan (JSON)", group: true, act: () => save(connection, "plan") },
     { name: "export-machine", title: "Export the machine (JSON)", act: () => save(connection, "machine") },
     { name: "export-page", title: "Export a page (HTML)", act: () => save(connection, "page") },
-    { name: "export-report", title: "Export the last report (JSON)", act: () => save(connection, "report") },
+    { name: "export-report", title: "Export the last report (JSON)", reason: snapshot.panes.run.report === null ? "Nothing has run yet" : "", act: () => save(connection, "report") },
     { name: "export-trace", title: "Export the trace (for ui.perfetto.dev)", act: () => save(connection, "trace") },
     { name: "picture-svg", title: "Save all of this as a picture (SVG)", group: true, act: () => picture("svg") },
     { name: "picture-png", title: "Save all of this as a picture (PNG)", act: () => picture("png") },
@@ -62,6 +64,7 @@ export function Menu({ tell }: { tell: (news: News) => void }): JSX.Element {
     box.current?.querySelector<HTMLElement>("button")?.focus();
   };
   const choose = (item: Item): void => {
+    if (item.reason) return;
     close();
     void item.act().then((news) => news !== null && tell(news));
   };
@@ -104,8 +107,9 @@ export function Menu({ tell }: { tell: (news: News) => void }): JSX.Element {
         <ul class="iv-menu-list" role="menu" id={`${id}-menu`} ref={list} aria-label="Open, save, export">
           {items.map((item) => (
             <li key={item.name} role="none" class={item.group ? "iv-menu-group" : undefined}>
-              <button type="button" role="menuitem" tabIndex={-1} data-testid={`menu-${item.name}`} onClick={() => choose(item)}>
+              <button type="button" role="menuitem" tabIndex={-1} data-testid={`menu-${item.name}`} aria-disabled={item.reason ? "true" : undefined} title={item.reason || undefined} onClick={() => choose(item)}>
                 {item.title}
+                {item.reason && <span class="iv-menu-reason">{item.reason}</span>}
               </button>
             </li>
           ))}

@@ -19,9 +19,23 @@ export function Screen(): JSX.Element {
     setDrawer(false);
     box.current?.querySelector<HTMLElement>(".iv-title")?.focus();
   };
+  const lead = (control: string): void => {
+    const [atEnd, byHand] = [/^(source|destination)-/.test(control), control.startsWith("by-hand")];
+    if (atEnd) setWide(false);
+    setDrawer(!atEnd && !byHand);
+    if (byHand) box.current?.querySelector<HTMLElement>("[data-testid=tab-why]")?.click();
+    // It may not be drawn yet.
+    requestAnimationFrame(() =>
+      requestAnimationFrame(() => {
+        const found = box.current?.querySelector<HTMLElement>(".iv-body [aria-invalid=true]");
+        found?.focus({ preventScroll: true });
+        found?.scrollIntoView({ block: "center" });
+      }),
+    );
+  };
   return (
     <div class="iv-screen" ref={box}>
-      <Bar drawer={`${id}-drawer`} drawerOpen={drawer} turnDrawer={() => setDrawer(!drawer)} />
+      <Bar drawer={`${id}-drawer`} drawerOpen={drawer} turnDrawer={() => setDrawer(!drawer)} lead={lead} />
       <div class={`iv-body${drawer ? " iv-with-drawer" : ""}`} inert={connection.gone}>
         {drawer && <Drawer id={`${id}-drawer`} close={close} />}
         <div class={`iv-main${wide ? " iv-wide-dock" : ""}`}>

@@ -30,7 +30,7 @@ export function TransferChips(): JSX.Element | null {
   const all = everyTransfer(settings);
   const add = (
     <Button
-      label="Add this transfer"
+      label="Add another transfer"
       icon="add"
       {...(all.length > 1 ? { iconOnly: true } : { quiet: true })}
       testid="add-transfer"
@@ -79,7 +79,7 @@ export function TransferControls(): JSX.Element {
         <Row key={transfer.key} transfer={transfer} edited={transfer.key === settings.key} only={all.length === 1} told={plans.find((plan) => plan.key === transfer.key)} />
       ))}
       <div class="iv-array-foot">
-        <Button label="Add this transfer" icon="add" testid="add-transfer-below" disabled={all.length >= MOST} onClick={() => connection.send({ kind: "add-transfer" })} />
+        <Button label="Add another transfer" icon="add" testid="add-transfer-below" disabled={all.length >= MOST} onClick={() => connection.send({ kind: "add-transfer" })} />
         <p class="iv-faint">A copy is edited from then on. All transfers run together.</p>
       </div>
     </fieldset>
