@@ -32,12 +32,13 @@ def functions(kernels: list[KernelSource]) -> Iterator[tuple[str, int, int]]:
 
 
 def placed(data: Bytes, alignment: int) -> tuple[Any, int]:
-    """Bytes on the GPU at an odd multiple of an alignment: the array that holds them, and their address."""
+    """Bytes on the GPU at an odd multiple of an alignment: the array that holds them, and their address. They are there."""
     import cupy
 
     room = cupy.zeros(len(data) + 2 * 256 + 256, np.uint8)
     start = -room.data.ptr % (2 * alignment) + alignment
     room[start : start + len(data)].set(data)
+    cupy.cuda.runtime.deviceSynchronize()  # CuPy does both on the null stream, and kernels are launched on another one
     return room, room.data.ptr + start
 
 

@@ -25,6 +25,7 @@ from isoviz.errors import DeviceError, DeviceMemoryError, line
 if TYPE_CHECKING:
     from isoviz.backends.cuda.cuda_driver import CudaDriver
     from isoviz.backends.cuda.row_copies import Rows
+    from isoviz.backends.pages import Bytes
 
 _NOT_READY = 600
 _OUT_OF_MEMORY = 2
@@ -223,11 +224,15 @@ class CupyDriver:
         block.owner = None
 
     def allocate_pinned(self, nbytes: int) -> PinnedBlock:
-        with self._call("cudaHostAlloc"):
-            memory = self._cupy.cuda.alloc_pinned_memory(nbytes + _PAGE)
-        room = np.frombuffer(memory, np.uint8, nbytes + _PAGE)
+        room = self._pinned(nbytes)  # The pool rounds up to a power of two: one page more can be twice as much.
+        if room.ctypes.data % _PAGE:
+            room = self._pinned(nbytes + _PAGE)
         array = room[-room.ctypes.data % _PAGE :][:nbytes]
         return PinnedBlock(array.ctypes.data, array)
+
+    def _pinned(self, nbytes: int) -> Bytes:
+        with self._call("cudaHostAlloc"):
+            return np.frombuffer(self._cupy.cuda.alloc_pinned_memory(max(1, nbytes)), np.uint8, max(1, nbytes))
 
     def free_pinned(self, block: PinnedBlock) -> None:
         block.array = None
@@ -257,8 +262,15 @@ class CupyDriver:
         return Place(None, found.type == _HOST)
 
     def from_dlpack(self, given: Any) -> Any:
-        with self._call("DLPack"):
-            return self._cupy.from_dlpack(given)
+        try:
+            with self._call("DLPack"):
+                return self._cupy.from_dlpack(given)
+        except (TypeError, ValueError, BufferError) as error:  # such as elements of bfloat16 and 8-bit floats
+            dtype = getattr(given, "dtype", "unknown type")
+            raise DeviceError(
+                f"DLPack: CuPy takes no {type(given).__name__} with elements of {dtype} ({_told(error)}); pass a view of it as"
+                " whole numbers of that size, such as tensor.view(torch.uint16) of bfloat16, or torch.uint8 of 8-bit floats"
+            ) from error
 
     # ---- streams and events
 

@@ -17,21 +17,22 @@ if TYPE_CHECKING:
     from isoviz.layouts import StridedCopy
 
 SHORT = 256
-"""Bytes. Rows shorter than this go by kernels. It is assumed, and not yet measured on a GPU."""
+"""Bytes. Rows shorter than this go by kernels over a link. It is assumed, and not yet measured on a GPU."""
 
 
 class Lane:
     """The stream of a channel and its events, made when they are needed. Any thread may use it.
 
-    `peer` is another GPU whose memory is one end of the copies. With `zero_copy`, kernels carry out all copies, as far as there
-    are kernels.
+    `peer` is another GPU whose memory is one end of the copies. `within` the memory of the GPU, kernels carry out all copies but
+    contiguous ones: they move rows of any width as fast as the memory does. With `zero_copy`, kernels carry out all copies. This
+    holds as far as there are kernels.
 
     Kernels read and write pinned memory where it is. So a short row crosses the link once, as part of a longer access, and takes
     no room and no second pass in device memory. A plan that converts in device memory instead has a hop for that (GPUCopy).
     """
 
-    def __init__(self, gpu: Gpu, peer: Gpu | None = None, *, zero_copy: bool = False) -> None:
-        self.gpu, self.peer, self.zero_copy = gpu, peer, zero_copy
+    def __init__(self, gpu: Gpu, peer: Gpu | None = None, *, within: bool = False, zero_copy: bool = False) -> None:
+        self.gpu, self.peer, self.within, self.zero_copy = gpu, peer, within, zero_copy
         self._stream: int | None = None
         self._events: list[int] = []
         self._reaches: bool | None = None
@@ -79,8 +80,8 @@ class Lane:
     def queue(self, copies: Sequence[StridedCopy], source: int, destination: int) -> int:
         """Queue copies between two addresses that the GPU reaches. The thread uses the GPU. Returns the number of requests.
 
-        Contiguous bytes and long rows go to the copy engines unless copies are `zero_copy`, everything else to layout kernels.
-        Without kernels, it goes to the copy engines in many requests.
+        Contiguous bytes and long rows go to the copy engines unless copies are `within` or `zero_copy`, everything else to layout
+        kernels. Without kernels, it goes to the copy engines in many requests.
 
         Raises:
             DeviceError: the driver refuses. Some of the copies may be queued.
@@ -104,7 +105,7 @@ class Lane:
         others: list[StridedCopy] = []
         for copy in copies:
             rows = None if self.zero_copy else rows_of(copy)
-            if rows is None or (not rows.is_contiguous and rows.width < SHORT):
+            if rows is None or (not rows.is_contiguous and (self.within or rows.width < SHORT)):
                 others.append(copy)
             else:
                 engines.append(rows)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _LONG = 1.0
 """Seconds for kernels from which a report says so."""
+_TOLD = 3
+"""Kernels that cannot be used and are told one by one."""
 
 
 Locked = Callable[["Gpu", HostStore], int | None]
@@ -44,27 +46,39 @@ class GpuChannel(AsynchronousChannel):
     """A channel whose work one GPU does.
 
     `name` is that of its thread, if any. `peer` is another GPU that is its destination. With `zero_copy`, kernels carry out all
-    copies; otherwise contiguous bytes and long rows go to the copy engines (`Lane.queue`). `locked` locks host memory in place.
+    copies; otherwise contiguous bytes and long rows go to the copy engines, and `within` one GPU contiguous bytes only
+    (`Lane.queue`). `locked` locks host memory in place.
     """
 
     def __init__(
-        self, gpu: Gpu, name: str, peer: Gpu | None = None, *, zero_copy: bool = False, locked: Locked = never_locked
+        self,
+        gpu: Gpu,
+        name: str,
+        peer: Gpu | None = None,
+        *,
+        within: bool = False,
+        zero_copy: bool = False,
+        locked: Locked = never_locked,
     ) -> None:
         self._gpu = gpu
         self._slow = self._refusal = ""
+        self._refused: tuple[str, ...] = ()
         self._locked = locked
-        self._lane = Lane(gpu, peer, zero_copy=zero_copy)
+        self._lane = Lane(gpu, peer, within=within, zero_copy=zero_copy)
         self._up = Staging(self._lane, to_device=True, name=f"isoviz {name} staging")
         self._down = Staging(self._lane, to_device=False, name=f"isoviz {name} staging")
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was unusual: no kernels, kernels that took long to compile, registered memory that was staged."""
+        """What was unusual: no kernels, kernels that do not compile or took long to, registered memory that was staged."""
         missing, refusal = self._gpu.without_kernels, self._refusal
         what = "zero-copy channels use the copy engines" if self._lane.zero_copy else "layouts are converted without GPU kernels"
         found = [f"{self._gpu.name}: {what}: {missing}"] if missing else []
         if refusal:
             found.append(f"{self._gpu.name}: registered memory was staged through pinned buffers: {refusal}")
+        found += [f"{self._gpu.name}: {each}" for each in self._refused[:_TOLD]]
+        if len(self._refused) > _TOLD:
+            found.append(f"{self._gpu.name}: {len(self._refused) - _TOLD} more kernels cannot be used")
         return (*found, self._slow) if self._slow else tuple(found)
 
     def prepare(self, nbytes: int) -> None:
@@ -81,6 +95,7 @@ class GpuChannel(AsynchronousChannel):
         slow = found.seconds >= _LONG
         took = f"{found.kernels} kernels took {found.seconds:.1f} s to load or compile, which is not in the measured time"
         self._slow = f"{self._gpu.name}: {took}" if slow else ""
+        self._refused = found.refused
 
     def _jobs(self, copies: Sequence[StridedCopy], source: Store, destination: Store) -> Iterator[Job]:
         here, there = self._address(source), self._address(destination)

@@ -95,7 +95,8 @@ class Gpus:
         here, there = source.real, destination.real
         zero_copy = channel.kind in _ZERO_COPY
         if isinstance(here, DeviceMemory) and isinstance(there, DeviceMemory):
-            return GpuChannel(here.gpu, channel.name, None if here.gpu is there.gpu else there.gpu)
+            within = here.gpu is there.gpu
+            return GpuChannel(here.gpu, channel.name, None if within else there.gpu, within=within)
         if isinstance(here, DeviceMemory) and isinstance(there, HostMemory):
             return GpuChannel(here.gpu, channel.name, zero_copy=zero_copy, locked=self._locked)
         if isinstance(here, HostMemory) and isinstance(there, DeviceMemory):

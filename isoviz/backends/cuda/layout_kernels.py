@@ -17,8 +17,9 @@ from isoviz.backends.cuda.kernels import (
     compile,  # noqa: A004  the name of the interface
     kernels_of,
 )
-from isoviz.errors import DeviceError, InputError, IsovizError
+from isoviz.errors import DeviceError, InputError, line
 from isoviz.runtime.opening import check_opening
+from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
     from isoviz.layouts import StridedCopy
@@ -58,10 +59,14 @@ class Job(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """What a preparation took: the kernels that were not loaded yet, and the seconds for all of them."""
+    """What a preparation took: the kernels that were not loaded yet, and the seconds for all of them.
+
+    `refused`: for each kernel that cannot be had, which copy it is for and why, as a sentence.
+    """
 
     kernels: int
     seconds: float
+    refused: tuple[str, ...] = ()
 
 
 class KernelMaker(Protocol):
@@ -98,6 +103,7 @@ class LayoutKernels:
         self._driver, self._architecture, self._maker = driver, architecture, maker
         self._functions: dict[str, int] = {}
         self._modules: list[int] = []
+        self._refused: dict[str, str] = {}
         self._lock = threading.Lock()
         self.missing = ""
         """Why there are no kernels, as a sentence; empty while they are to be had."""
@@ -105,44 +111,53 @@ class LayoutKernels:
     def prepare(self, jobs: Iterable[Job]) -> Prepared:
         """Compile and load the kernels of some jobs, several at a time. Nothing is done where no kernels are to be had.
 
+        A kernel that does not compile, or cannot be loaded, is refused: `launcher` gives none for its jobs.
+
         Raises:
-            DeviceError: they cannot be loaded, or do not compile.
             Cancelled: the transfer that waits for them has to stop (`isoviz.runtime.opening`).
         """
         begin = time.perf_counter()
         if self.missing:
             return Prepared(0, 0.0)
-        wanted = {kernel.code: kernel for job in jobs for kernel in self._kernels(job) if kernel.code not in self._functions}
-        if not wanted:
-            return Prepared(0, 0.0)
+        asked = {kernel.code: (kernel, job) for job in jobs for kernel in self._kernels(job)}
+        wanted = {code: each for code, each in asked.items() if code not in self._functions and code not in self._refused}
         if len(wanted) > _AT_ONCE:
             _LOG.info("isoviz: %d GPU kernels are loaded, or compiled for %s", len(wanted), self._architecture)
-        pool = ThreadPoolExecutor(min(_AT_ONCE, len(wanted)), "isoviz GPU compiler")
+        pool = ThreadPoolExecutor(min(_AT_ONCE, max(1, len(wanted))), "isoviz GPU compiler")
         try:
-            images = {code: pool.submit(self._image, kernel) for code, kernel in wanted.items()}
+            images = {code: pool.submit(self._image, kernel) for code, (kernel, _) in wanted.items()}
             while wait(images.values(), _TICK).not_done:
                 check_opening()
-            for code, kernel in wanted.items():
-                self._load(kernel, images[code].result())
+            for code, (kernel, job) in wanted.items():
+                try:
+                    self._load(kernel, images[code].result())
+                except _RefusedError as error:
+                    self._refuse(kernel, job, error)
         except _NoCompilerError as error:
             self.missing = str(error)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-        return Prepared(len(wanted), time.perf_counter() - begin)
+        refused = tuple(self._refused[code] for code in asked if code in self._refused)
+        return Prepared(len(wanted), time.perf_counter() - begin if wanted else 0.0, refused)
 
     def launcher(self, job: Job) -> Callable[[int], int] | None:
-        """A function that queues the kernels of a job on a stream and returns their number; None where none are to be had.
+        """A function that queues the kernels of a job on a stream and returns their number; None where not all are to be had.
 
         Kernels that were not prepared are compiled before this returns.
-
-        Raises:
-            DeviceError: the kernels cannot be loaded, or do not compile.
         """
         if self.missing:
             return None
         kernels = self._kernels(job)
+        functions: list[int] = []
         try:
-            functions = [self._function(kernel) for kernel in kernels]
+            for kernel in kernels:
+                if kernel.code in self._refused:
+                    return None
+                try:
+                    functions.append(self._function(kernel))
+                except _RefusedError as error:
+                    self._refuse(kernel, job, error)
+                    return None
         except _NoCompilerError as error:
             self.missing = str(error)
             return None
@@ -177,24 +192,42 @@ class LayoutKernels:
             return self._maker.compile(kernel, self._architecture)
         except InputError as error:
             raise _NoCompilerError(str(error)) from error
-        except IsovizError:
-            raise
-        except Exception as error:
-            raise DeviceError(f"kernel {kernel.name} does not compile for {self._architecture}: {error}") from error
+        except Exception as error:  # a compiler may fail in any way, and the copy engines need none
+            raise _RefusedError(_first_line(error)) from error
 
     def _load(self, kernel: Kernel, image: bytes) -> int:
         """The kernel on the GPU, loaded unless another thread has loaded it meanwhile."""
         with self._lock:
             found = self._functions.get(kernel.code)
             if found is None:
-                module = self._driver.load(image)
-                self._modules.append(module)
-                found = self._functions[kernel.code] = self._driver.function(module, kernel.name)
+                try:
+                    module = self._driver.load(image)
+                    self._modules.append(module)
+                    found = self._functions[kernel.code] = self._driver.function(module, kernel.name)
+                except DeviceError as error:  # where the device has failed, the copy engines say so
+                    raise _RefusedError(_first_line(error)) from error
             return found
+
+    def _refuse(self, kernel: Kernel, job: Job, error: Exception) -> None:
+        """Remember that the copies of a job go without their kernels."""
+        copy = max(job.copies, key=lambda each: each.nbytes)
+        others = f" and {len(job.copies) - 1} beside it" if len(job.copies) > 1 else ""
+        what = f"{format_bytes(copy.nbytes)} in runs of {copy.run} bytes, loops {[tuple(loop) for loop in copy.loops]}"
+        said = f"kernel {kernel.name} cannot be used, so the copy engines moved its copy ({what}){others}: {error}"
+        _LOG.warning("isoviz: %s", said)
+        self._refused[kernel.code] = said
 
 
 class _NoCompilerError(Exception):
     """There is no compiler, or none for this GPU."""
+
+
+class _RefusedError(Exception):
+    """A kernel does not compile, or cannot be loaded."""
+
+
+def _first_line(error: Exception) -> str:
+    return line(next((each for each in str(error).splitlines() if each.strip()), type(error).__name__))
 
 
 def _alignment(pointer: int) -> int:

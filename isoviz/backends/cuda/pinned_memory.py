@@ -38,7 +38,9 @@ class PinnedMemory(HostMemory):
         self.gpu = gpu
 
     def slot(self, nbytes: int) -> PinnedStore:
-        room = -(-nbytes // PAGE) * PAGE + PAGE
+        return self._allocated(nbytes, -(-nbytes // PAGE) * PAGE + PAGE)
+
+    def _allocated(self, nbytes: int, room: int) -> PinnedStore:
         with self.gpu.current():
             try:
                 block = self.gpu.driver.allocate_pinned(room)
@@ -66,7 +68,8 @@ class PinnedMemory(HostMemory):
         return store
 
     def _end(self, instance: Instance, notes: tuple[str, ...]) -> PinnedStore:
-        store = self.slot(instance.linearization.nbytes)
+        nbytes = instance.linearization.nbytes
+        store = self._allocated(nbytes, max(1, nbytes))  # it always begins at a page, unlike a slot
         store.notes = notes
         store.is_large = store.nbytes >= LARGE
         return store

@@ -77,6 +77,7 @@ def _converted(
         times = here.in_turn(ways)
         if "CuPy" in queues:  # `theirs` holds what the plain copy left there
             theirs.fill(0)
+            runtime.deviceSynchronize()  # CuPy fills on the null stream, which the other one does not wait for
             by_cupy()
             runtime.deviceSynchronize()
             here.check_equal(case.name, mine, theirs)

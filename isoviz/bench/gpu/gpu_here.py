@@ -210,8 +210,8 @@ class GpuHere:
         return lambda: seconds_of(lambda: self.engine.submit(plan, source, destination).wait())
 
     def lane(self) -> Lane:
-        """A stream of isoviz on this GPU."""
-        return Lane(self.gpu)
+        """A stream of isoviz for copies within this GPU."""
+        return Lane(self.gpu, within=True)
 
     @property
     def gpu(self) -> Gpu:

@@ -21,6 +21,8 @@ from ptx_program import Program, programs
 
 from isoviz.backends.cuda.kernels import KernelSource, kernels_of, nvrtc
 from isoviz.backends.cuda.kernels.compile_kernels import resources
+from isoviz.backends.cuda.kernels.field_parts import group_of
+from isoviz.backends.cuda.kernels.tile_cost import tile_shape
 from isoviz.layouts import Box, FieldSpace, IndexSpace, Layout, StridedCopy, View, apply, strided_copies
 
 SEED = 20261125
@@ -230,6 +232,43 @@ def test_more_elements_than_32_bits_count(executor: Executor, kind: str) -> None
     apply([corner], source[starts[0] :], expected)
     apply([corner._replace(loops=tuple((n, there, there) for n, _, there in corner.loops))], destination[starts[1] :], got)
     assert np.array_equal(got, expected) and expected.any()
+    del source, destination
+    held.close()
+    other.close()
+
+
+FAR, FAR_ROWS, WIDTH = 1 << 30, 16, 1000
+FAR_COPIES = {  # rows of elements that lie 1 GiB apart at one end, and are columns at the other one
+    "source": StridedCopy(0, 0, 4, ((WIDTH, 4, 4 * FAR_ROWS), (FAR_ROWS, FAR, 4))),
+    "destination": StridedCopy(0, 0, 4, ((FAR_ROWS, 4, FAR), (WIDTH, 4 * FAR_ROWS, 4))),
+}
+
+
+@pytest.mark.parametrize("end", FAR_COPIES)
+def test_rows_of_a_tile_may_lie_gigabytes_apart(executor: Executor, end: str) -> None:
+    """The number of a row inside a tile, times its stride, needs more than 32 bits. The arrays have pages only where rows lie."""
+    copy = FAR_COPIES[end]
+    (kernel,) = kernels_of([copy], 256, 256, small=0)
+    shape = tile_shape(group_of([copy], near_is_source=True), 256, 256)
+    assert kernel.name.split("_")[1] == "tiles" and shape is not None
+    strides = shape.near.strides if end == "source" else shape.far[0].strides
+    assert (shape.tile[strides.index(FAR)] - 1) * FAR >= 1 << 32
+    sizes = [copy.run + sum((loop[0] - 1) * loop[1 + end] for loop in copy.loops) for end in (0, 1)]
+    (held, source), (other, destination) = map(sparse, sizes)
+    rows = np.random.default_rng(1).integers(1, 256, (FAR_ROWS, 4 * WIDTH), dtype=np.uint8)
+    columns = np.ascontiguousarray(rows.view("u4").T).reshape(-1).view(np.uint8)
+    places = [slice(number * FAR, number * FAR + 4 * WIDTH) for number in range(FAR_ROWS)]
+    if end == "source":
+        for place, row in zip(places, rows, strict=True):
+            source[place] = row
+    else:
+        source[:] = columns
+    program = decoded([kernel])[kernel.name]
+    executor.launch(program, source, destination, kernel.arguments, kernel.grid[0], once=False, races=False)
+    if end == "source":
+        assert np.array_equal(destination, columns)
+    else:
+        assert all(np.array_equal(destination[place], row) for place, row in zip(places, rows, strict=True))
     del source, destination
     held.close()
     other.close()

@@ -12,15 +12,17 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from fake_arrays import FakeArray, FakeKernels
+from fake_arrays import FakeArray, FakeDlpack, FakeKernels
 from fake_cupy import FakeCudaDriver, FakeEvent, FakeRuntime, FakeStream, install
 from fake_driver import FakeDriver
-from gpu_cases import random_plan_moves_every_element
+from gpu_cases import engine, machine, random_plan_moves_every_element
 from run_cases import no_leaked_files
 
+from isoviz import FieldSpace, IndexSpace, Transfer, plan
 from isoviz.backends.cuda import staging
 from isoviz.backends.cuda.cuda_driver import Place
 from isoviz.backends.cuda.cupy_driver import CupyDriver
@@ -153,6 +155,58 @@ def test_pages_are_locked_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DeviceMemoryError, match="cudaHostRegister failed"):
         driver.page_lock(pointer, 8192)
     assert not plays.locked and not plays.violations
+
+
+@pytest.mark.parametrize("shift", [0, 64])
+def test_pinned_memory_is_no_larger_than_asked_for(shift: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pool rounds up to a power of two. A page more is asked for only where the first answer does not begin at a page."""
+    driver = install(monkeypatch, FakeDriver())
+    asked: list[int] = []
+
+    def alloc(size: int) -> np.ndarray[Any, Any]:
+        asked.append(size)
+        return page_aligned(size + shift)[shift:]
+
+    monkeypatch.setattr(driver._cupy.cuda, "alloc_pinned_memory", alloc)
+    block = driver.allocate_pinned(1 << 20)
+    assert asked == [1 << 20] + [(1 << 20) + 4096] * (shift > 0)
+    assert block.pointer % 4096 == 0 and block.nbytes == 1 << 20
+
+
+def test_the_ends_of_a_transfer_ask_for_their_size(tmp_path: Path) -> None:
+    driver, asked = FakeDriver(), []
+    allocate = driver.allocate_pinned
+    driver.allocate_pinned = lambda nbytes: asked.append(nbytes) or allocate(nbytes)  # type: ignore[method-assign,func-returns-value]
+    ends = "node0.zcm", "<F, x>", "node0.fbm0", "<F, x>"
+    with engine(driver, machine(), tmp_path) as running:
+        running.run(plan(Transfer.whole(IndexSpace(x=1 << 16), FieldSpace(a="f4"), *ends), machine()))
+    assert asked[0] == 1 << 18
+
+
+class Narrow(FakeDlpack):
+    """An array of elements that CuPy does not take."""
+
+    dtype = "torch.bfloat16"
+
+
+def test_elements_that_cupy_does_not_take_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plays = FakeDriver()
+    driver = install(monkeypatch, plays)
+
+    def refuses(given: object) -> object:
+        raise TypeError("Unsupported dtype: bfloat16")
+
+    monkeypatch.setattr(driver._cupy, "from_dlpack", refuses)
+    given = Narrow(FakeArray(plays, np.zeros(64, "u1")))
+    chosen = plan(Transfer.whole(IndexSpace(x=64), FieldSpace(a="u1"), "node0.fbm0", "<F, x>", "node0.sys", "<F, x>"), machine())
+    said = (
+        r"CuPy takes no Narrow with elements of torch\.bfloat16 \(Unsupported dtype: bfloat16\); .*tensor\.view\(torch\.uint16\)"
+    )
+    with engine(plays, machine(), tmp_path, through=driver) as running:
+        with pytest.raises(DeviceError, match=said):
+            running.submit(chosen, given, np.zeros(64, "u1")).wait(60)
+        assert running.held_bytes == 0
+    given.array.drop()
 
 
 def test_errors_of_cupy_are_typed(monkeypatch: pytest.MonkeyPatch) -> None:

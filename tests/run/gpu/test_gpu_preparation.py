@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+import re
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
-from fake_arrays import FakeKernel, FakeKernels
+from fake_arrays import FakeArray, FakeKernel, FakeKernels
 from fake_driver import FakeDriver
 from gpu_cases import engine, machine
 from run_cases import no_leaked_files, random_layout, random_spaces
@@ -15,7 +17,7 @@ from run_cases import no_leaked_files, random_layout, random_spaces
 from isoviz import FieldSpace, IndexSpace, Options, Transfer, plan
 from isoviz.backends.cuda import gpu_channels, layout_kernels, staging
 from isoviz.errors import Cancelled, DeviceError, TransferError
-from isoviz.planner import Plan
+from isoviz.planner import Plan, cost
 
 pytestmark = pytest.mark.usefixtures("no_leaked_files")
 __all__ = ["no_leaked_files"]
@@ -100,15 +102,55 @@ def test_a_cancel_ends_the_wait_for_kernels(tmp_path: Path) -> None:
         assert running.run(to_arrays()).verified
 
 
-def test_a_kernel_that_cannot_be_loaded_ends_the_transfer_before_it_moves(tmp_path: Path) -> None:
+SAID = (
+    r"GPU 0 \(fake\): kernel fake cannot be used, so the copy engines moved its copy \(23\.4 KiB in runs of 8 bytes, "
+    r"loops \[\(3000, \d+, 8\)\]\) and 2 beside it: "
+)
+WHY = {
+    "compile": "a kernel does not compile for sm_90: ptxas error   : uses too much shared data",
+    "load": "fake: no such image",
+    "function": "fake: no such image",
+}
+
+
+class Broken(FakeKernels):
+    """Its compiler fails for the kernels of 4-byte elements."""
+
+    def compile(self, source: FakeKernel, architecture: str) -> bytes:
+        if '"run": 4' in source.code:
+            raise RuntimeError(f"{WHY['compile']}\nmore of it")
+        return super().compile(source, architecture)
+
+
+@pytest.mark.parametrize("what", WHY)
+@pytest.mark.parametrize("near", ["fbm0", "zcm"])
+def test_where_a_kernel_cannot_be_had_the_copy_engines_do_its_copy(what: str, near: str, tmp_path: Path) -> None:
+    """Every byte is right, and the report says which copy it was, and what the compiler or the driver said."""
     driver = FakeDriver()
-    driver.fail = lambda name, number: DeviceError("fake: no such image") if name == "load" else None
-    with engine(driver, machine(), tmp_path) as running:
-        with pytest.raises(DeviceError, match=r"fake: no such image \(hop 0, channel node0\.fbm0"):
-            running.run(to_arrays())
-        assert not driver.calls["launch"] and running.held_bytes == 0
-        driver.fail = lambda name, number: None
-        assert running.run(to_arrays()).verified
+    if what != "compile":
+        driver.fail = lambda name, number: DeviceError("fake: no such image") if name == what else None
+    whole = Transfer.whole(IndexSpace(x=3000), PAIR, f"node0.{near}", "<F, x>", "node0.fbm0", "<x, F>")
+    chosen = cost(whole, machine(), (f"node0.{near}", "node0.fbm0"))
+    data = np.random.default_rng(1).integers(256, size=3000 * PAIR.nbytes, dtype="u1")
+    pinned = driver.allocate_pinned(len(data)).array
+    assert pinned is not None
+    pinned[:] = data
+    source = FakeArray(driver, data) if near == "fbm0" else pinned
+    destination = FakeArray(driver, np.zeros_like(data))
+    with engine(driver, machine(), tmp_path, Broken() if what == "compile" else None) as running:
+        for _ in range(2):  # the report of a later transfer says so, too
+            report = running.run(chosen, source, destination)
+            assert report.verified
+            said = "\n".join(report.notes)
+            assert re.search(f"{SAID}{WHY[what]}$", said, re.MULTILINE), said
+    assert not driver.calls["launch"] and driver.calls["copy_2d"]
+    cells = data.reshape(3000, 14)
+    assert np.array_equal(destination.data, np.concatenate([cells[:, a:b].ravel() for a, b in ((0, 4), (4, 12), (12, 14))]))
+
+
+def test_a_kernel_that_runs_is_no_note(tmp_path: Path) -> None:
+    with engine(FakeDriver(), machine(), tmp_path) as running:
+        assert not any("cannot be used" in note for note in running.run(to_arrays()).notes)
 
 
 def test_a_report_says_when_kernels_took_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

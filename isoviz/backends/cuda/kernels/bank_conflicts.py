@@ -18,6 +18,8 @@ _SKEWS = (0, 7, 8, 9, 10, 5, 6)
 """Exponents n of the stretches that a skew moves; 0: no skew."""
 _PADS = (0, 16, 32, 64)
 """Bytes that are left free behind every near row."""
+_MOST_ROOM = 36 << 10
+"""Bytes of shared memory that pads and a skew may make of an image: several blocks fit into a multiprocessor."""
 _WARP = 32
 _BANKS = 32
 _SLOT = 16
@@ -52,6 +54,11 @@ class Walk(NamedTuple):
         """Bytes of an access to the near rows of the image: a skew keeps no more than a word together."""
         return self.shape.word if self.skew else _SLOT
 
+    @property
+    def room(self) -> int:
+        """Bytes of shared memory for the image with its skew, in whole slots."""
+        return _room(self.shape, self.skew)
+
 
 class _Ranked(NamedTuple):
     """What a number of lanes costs, the least first: turns and partial sectors, then short stretches of memory."""
@@ -68,6 +75,8 @@ def best_walk(shape: TileShape) -> Walk:
     for pad in _PADS if shape.near.across else _PADS[:1]:
         padded = shape.padded(pad)
         for skew in _SKEWS:
+            if (pad or skew) and _room(padded, skew) > _MOST_ROOM:
+                continue
             near = min(_ranked(padded, None, skew))
             far = [min(_ranked(padded, part, skew)) for part in range(len(shape.far))]
             cost, turns = ((near[k] + sum(each[k] for each in far)) / (1 + len(far)) for k in (0, 2))
@@ -77,6 +86,12 @@ def best_walk(shape: TileShape) -> Walk:
             break
     assert best is not None
     return best[1]
+
+
+def _room(shape: TileShape, skew: int) -> int:
+    last = shape.image - 1
+    skewed = last + (last >> skew) * shape.word if skew else last
+    return -(-(skewed + 1) // _SLOT) * _SLOT
 
 
 def _ranked(shape: TileShape, part: int | None, skew: int) -> list[_Ranked]:

@@ -77,7 +77,7 @@ def compiled(text: str, architecture: str, options: tuple[str, ...] = ()) -> tup
         status = library.nvrtcCompileProgram(
             program, len(arguments), (ctypes.c_char_p * len(arguments))(*(each.encode() for each in arguments))
         )
-        log = _fetched("ProgramLog", program).decode(errors="replace").rstrip("\0\n")
+        log = _fetched("ProgramLog", program).decode(errors="replace").replace("\0", "").rstrip()
         if status:
             wrong = next((line for line in log.splitlines() if "error" in line), log)
             raise InternalError(f"a kernel does not compile for {architecture}: {_error(status)}: {wrong}")

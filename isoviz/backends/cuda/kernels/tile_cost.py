@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _MOST_IMAGE = 32 << 10
 """Bytes of an image at most, without its skew: several blocks fit into a multiprocessor."""
-_REACHES = (2048, 1024, 512, 384, 256, 192, 128, 64, 32, 16, 8, 4, 2, 1)
+_REACHES = (16384, 8192, 4096, 2048, 1024, 512, 384, 256, 192, 128, 64, 32, 16, 8, 4, 2, 1)
 """Bytes that a tile may reach along each side, longest first."""
 _AFFORDABLE = 250
 """Instructions for 16 bytes that take a large GPU as long as the memory takes for them."""

@@ -39,9 +39,8 @@ class _Text:
         inside = self._tile_numbers() + self._bases()
         near, far = self._near(), "".join(self._far(part) for part in range(len(self.group.parts)))
         first, second = (near, far) if self.group.near_is_source else (far, near)
-        room = self._skewed_size(self.shape.image)
         body = f"""\
-  __shared__ __align__(16) b1 image[{room}];
+  __shared__ __align__(16) b1 image[{self.walk.room}];
   typedef {counter_of(count)} counter;
   for (counter tile = blockIdx.x; tile < {count}u{"" if counter_of(count) == "b4" else "ll"}; tile += gridDim.x) {{
 {inside}{first}    __syncthreads();
@@ -292,11 +291,6 @@ class _Text:
         if not self.walk.skew:
             return place
         return f"({place} + (({place}) >> {self.walk.skew}) * {self.shape.word})"
-
-    def _skewed_size(self, size: int) -> int:
-        last = size - 1
-        skewed = last + (last >> self.walk.skew) * self.shape.word if self.walk.skew else last
-        return -(-(skewed + 1) // SLOT) * SLOT
 
 
 def _edges(unit: int) -> str:
