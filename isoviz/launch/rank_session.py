@@ -89,8 +89,4 @@ def _leave(session: RankSession) -> None:
     global _session
     _session = None
     error = getattr(sys, "last_value", None)
-    if error is None:
-        session.station.leave()
-    else:
-        session.station.release()
-        session.world.close(f"it ended with {in_words(error)}")
+    session.station.leave(None if error is None else f"it ended with {in_words(error)}")

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from isoviz.forks import Home
+
 if TYPE_CHECKING:
     from isoviz.backends.mpi.world import World
     from isoviz.machines import Machine
@@ -20,13 +22,15 @@ def bound_digest(machine: Machine) -> str:
 
 
 SILENCE = 30.0
-"""Seconds of silence after which ranks give each other up. The client, which also sees the processes, notices a loss earlier."""
+"""Seconds of silence after which ranks of a job give each other up, in a program of ranks as well. A client, which also sees the
+processes, notices a loss earlier."""
 
 
 class Station:
     """The world and the engine of one worker. The thread that executes commands uses it."""
 
     def __init__(self) -> None:
+        self._home = Home("the place of a rank")
         self._world: World | None = None
         self._engine: RankEngine | None = None
         self._machines: dict[str, Machine] = {}
@@ -36,7 +40,9 @@ class Station:
 
         Raises:
             RunError: MPI cannot be used.
+            ForkedError: this is a forked child of the rank.
         """
+        self._home.require()
         if self._world is None:
             from isoviz.backends.mpi.world import World
 
@@ -60,18 +66,23 @@ class Station:
 
             world = self.world()
             self.release()
+            # In a `with`, its threads stay between transfers: starting them would take longer than a short transfer.
             self._engine = RankEngine(machine, world.devices, world.transport)
+            self._engine.__enter__()
         return self._engine
 
     def release(self) -> None:
-        """Close the engine, so that another one can use the world."""
+        """Close the engine, so that another one can use the world. No effect in a forked child."""
         engine, self._engine = self._engine, None
-        if engine is not None:
+        if engine is not None and self._home.is_here:
             engine.close()
 
-    def leave(self) -> None:
-        """Close the engine and leave the world, together with all ranks."""
+    def leave(self, reason: str | None = None) -> None:
+        """Close the engine and leave the world, together with all ranks. With a `reason`, the others count this rank as lost.
+
+        No effect in a forked child.
+        """
         self.release()
         world, self._world = self._world, None
-        if world is not None:
-            world.close()
+        if world is not None and self._home.is_here:
+            world.close(reason)

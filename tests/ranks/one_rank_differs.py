@@ -1,4 +1,4 @@
-"""`isoviz run FILE` on all ranks of a job, where rank 1 has something else: `one_rank_differs.py WHAT FILE`."""
+"""`isoviz run FILE` on all ranks of a job, where one rank has something else: `one_rank_differs.py WHAT FILE`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,21 @@ from isoviz.cli import main
 from isoviz.launch import guardian, rank_files, same_program
 from isoviz.launch.hello import Hello
 
-what, file = sys.argv[1], Path(sys.argv[2])
+(what, _, rank), file = sys.argv[1].partition(" on rank "), Path(sys.argv[2])
 usual = rank_files.plan_on_ranks
+
+
+class UnsentError(Exception):
+    def __reduce__(self) -> str:
+        return "nothing of this name"
 
 
 def planned(path: Any, *arguments: Any) -> Any:
     if what == "crash":
         raise ZeroDivisionError("of this rank alone")
-    if what == "plan":
+    if what == "unsent":
+        raise UnsentError("of this rank alone")
+    if what == "another plan":
         plan, *others = usual(path, *arguments)
         return (replace(plan, notes=("made elsewhere",)), *others)
     if what == "killed":
@@ -29,6 +36,6 @@ def planned(path: Any, *arguments: Any) -> Any:
     return usual(file.with_name("another.toml"), *arguments)
 
 
-if Hello.of_this_process().rank == 1:
+if Hello.of_this_process().rank == int(rank):
     same_program.plan_on_ranks = planned  # type: ignore[assignment]
 sys.exit(main(["run", str(file)]))

@@ -24,6 +24,27 @@ def echo(value: object) -> object:
     return value
 
 
+_started: list[str] = []
+
+
+def count_threads() -> None:
+    """Count the threads that this rank starts from now on."""
+    usual = threading.Thread.start
+
+    def start(thread: threading.Thread) -> None:
+        _started.append(thread.name)
+        usual(thread)
+
+    threading.Thread.start = start  # type: ignore[method-assign]
+
+
+def started_threads() -> list[str]:
+    """The names of the threads that this rank has started since the last call."""
+    found = list(_started)
+    _started.clear()
+    return found
+
+
 def summed(value: int) -> int:
     from mpi4py import MPI
 

@@ -237,6 +237,19 @@ def test_a_forked_child_leaves_the_ranks_alone(four: isoviz.Ranks) -> None:
 
 
 @needs_mpi
+def test_the_engine_of_a_rank_keeps_its_threads_between_plans(four: isoviz.Ranks) -> None:
+    """Starting them for each plan would take longer than a short plan."""
+    space, fields = isoviz.IndexSpace(x=1 << 20), isoviz.FieldSpace(a="u1")
+    transfer = isoviz.Transfer.whole(space, fields, "node0.reg", "<F, x>", "node1.reg", "<F, x>")
+    plan = isoviz.plan(transfer, four.machine)
+    four.run(plan, verify=False)
+    four.call(rank_calls.count_threads)
+    for _ in range(3):
+        four.run(plan, verify=False)
+        assert four.call(rank_calls.started_threads) == [[]] * 4
+
+
+@needs_mpi
 def test_a_forked_child_starts_ranks_of_its_own(four: isoviz.Ranks) -> None:
     def check() -> None:
         with four.start_again() as mine:

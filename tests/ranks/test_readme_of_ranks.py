@@ -10,9 +10,31 @@ from mpi_jobs import needs_mpi
 
 import isoviz
 from isoviz.cli import main
+from isoviz.launch.rank_session import rank_session
+from isoviz.launch.same_program import run_together
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8").split("## Plans across ranks")[1].split("\n## ")[0]
+
+
+class NoWorldError(Exception):
+    pass
+
+
+def test_the_silence_that_examples_promise_is_that_of_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def world(**options: object) -> None:
+        asked.append(options["limit"])
+        raise NoWorldError
+
+    monkeypatch.setattr("isoviz.backends.mpi.world.World", world)
+    for begin in (rank_session, lambda: run_together("any.toml")):
+        with pytest.raises(NoWorldError):
+            begin()
+    assert len(asked) == 2 and len(set(asked)) == 1
+    text = " ".join((ROOT / "examples/ranks.md").read_text(encoding="utf-8").split())
+    assert f"A program of ranks: after {asked[0]:g} seconds of silence" in text
 
 
 @needs_mpi

@@ -72,8 +72,8 @@ class Here:
         return found
 
     def agreed(self, make: Callable[[], T]) -> T:
-        """What rank 0 makes, on all ranks: a planner that runs out of time may find another plan on each of them."""
-        return cast("T", self.engine.gather(make() if self.rank == 0 else None)[0])
+        """What rank 0 makes, on all ranks; see `RankEngine.agreed`."""
+        return self.engine.agreed(make)
 
     def raw(self, work: Callable[[], bool]) -> Way:
         """A way over MPI. `work` returns whether this rank's begin counts: True at a sender."""

@@ -88,6 +88,8 @@ class Worker:
             self._execute(message)
         if self._asked_to_close:
             self._station.leave()  # All ranks do so together.
+        else:
+            self._station.release()
 
     def close(self) -> None:
         """End the connection."""

@@ -80,7 +80,7 @@ def run_on_rank(
 def planned_alike(
     engine: RankEngine, source: DistributedInstance, destination: DistributedInstance, options: Options | None
 ) -> RedistributionPlan:
-    """The plan, if all ranks ask for the same. Rank 0 makes it, since a planner that runs out of time may find another one.
+    """The plan, if all ranks ask for the same. Rank 0 makes it.
 
     Raises:
         DistributionError: they do not ask for the same.
@@ -92,16 +92,7 @@ def planned_alike(
             raise DistributionError(
                 f"redistribution: rank {engine.rank} and rank {rank} ask for different ones; expected the same on all ranks"
             )
-    made: RedistributionPlan | Exception | None = None
-    if engine.rank == 0:
-        try:
-            made = plan_redistribution(source, destination, engine.machine, options)
-        except Exception as error:  # noqa: BLE001  # the other ranks raise it, too
-            made = _picklable(error)
-    found = cast("list[RedistributionPlan | Exception]", engine.gather(made))[0]
-    if isinstance(found, Exception):
-        raise found
-    return found
+    return engine.agreed(lambda: plan_redistribution(source, destination, engine.machine, options))
 
 
 def run_and_report(

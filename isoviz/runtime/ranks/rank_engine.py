@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import math
+import pickle
 import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-from isoviz.errors import RankError, RunError
+from isoviz.errors import RankError, RunError, in_words
 from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
 from isoviz.runtime.engine.progress import Progress
 from isoviz.runtime.ranks.merging import RankPart, merged
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from isoviz.runtime.ranks.rank_execution import RankExecution
     from isoviz.runtime.trace.report import Report
 
+T = TypeVar("T")
+_LOG = logging.getLogger("isoviz")
 TICK = 0.05
 """Seconds between two looks at a cancel token."""
 CLOCK_KEPT = 30.0
@@ -41,6 +45,12 @@ class Item(NamedTuple):
     source: Any | None = None
     destination: Any | None = None
     begin: float = 0.0
+
+
+class _Failed(NamedTuple):
+    """What was to be agreed on could not be made."""
+
+    error: Exception
 
 
 class _Running(NamedTuple):
@@ -156,6 +166,24 @@ class RankEngine(RankDriver):
         for rank in others:
             self.transport.send(rank, Gathered(turn, found))
         return found
+
+    def agreed(self, make: Callable[[], T]) -> T:
+        """What rank 0 makes, on all ranks. A plan is agreed on: what a planner answers may depend on what its rank has measured.
+
+        Raises:
+            Exception: what `make` raised on rank 0, on all ranks; RankError where that cannot be sent.
+            RankLost: a rank no longer answers.
+        """
+        made: object = None
+        if self.rank == 0:
+            try:
+                made = make()
+            except Exception as error:  # noqa: BLE001  # all ranks raise it
+                made = _Failed(_picklable(error))
+        found = self.gather(made)[0]
+        if isinstance(found, _Failed):
+            raise found.error
+        return cast("T", found)
 
     def barrier(self) -> None:
         """Wait until all ranks have come here.
@@ -290,6 +318,18 @@ class RankEngine(RankDriver):
             else:
                 execution.error, verified = execution.error or word.error, word.verified
         return RankPart.of(execution, self.rank, 0.0, verified)
+
+
+def _picklable(error: Exception) -> Exception:
+    """An error as it can be sent, without what it came from."""
+    found = error.with_traceback(None)
+    found.__cause__ = found.__context__ = None
+    try:
+        pickle.loads(pickle.dumps(found))  # noqa: S301  # our own
+    except Exception:  # noqa: BLE001  # pickle raises errors of many types
+        _LOG.debug("an error cannot be sent to the other ranks, its words can", exc_info=True)
+        return RankError(f"rank 0: {in_words(error)}", rank=0)
+    return found
 
 
 def _over(moved: threading.Event, woken: threading.Event) -> Callable[[Execution], None]:
