@@ -129,6 +129,9 @@ class CudaDriver(Protocol):
     def wait_event(self, event: int) -> None:
         """Wait for the work that the event stands for, without using a processor."""
 
+    def follow(self, stream: int, event: int) -> None:
+        """Let later work of a stream wait for the work that the event stands for. The event may be of another device."""
+
     def copy(self, destination: int, source: int, nbytes: int, stream: int) -> None:
         """Queue a copy of contiguous bytes between any two memories."""
 

@@ -309,6 +309,10 @@ class CupyDriver:
         with self._call("cudaEventSynchronize"):
             self._runtime.eventSynchronize(event)
 
+    def follow(self, stream: int, event: int) -> None:
+        with self._call("cudaStreamWaitEvent"):
+            self._runtime.streamWaitEvent(stream, event)
+
     # ---- copies
 
     def copy(self, destination: int, source: int, nbytes: int, stream: int) -> None:

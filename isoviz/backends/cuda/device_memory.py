@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +11,7 @@ import numpy as np
 from isoviz.backends.cuda.cuda_arrays import CudaArray, cuda_array, is_on_device
 from isoviz.backends.formats.describing import shaped_instance
 from isoviz.backends.generate import fill
-from isoviz.errors import TransferError
+from isoviz.errors import DeviceError, TransferError
 from isoviz.runtime.device_bases import BaseEndpoint, BaseMemory, BaseSlot
 from isoviz.runtime.protocols import Holds
 
@@ -38,29 +40,73 @@ class DeviceRange:
     __hash__ = None  # type: ignore[assignment]  # Overlap is not transitive.
 
 
+class GivenArray:
+    """An array of the caller, as the thread that passed it saw it: CuPy and DLPack name the current stream of the asking thread.
+
+    Its `event` stands for the work that the array's stream had then; None if there is nothing to wait for.
+    """
+
+    def __init__(self, gpu: Gpu, given: Any, array: CudaArray) -> None:
+        self.gpu, self.given, self.array = gpu, given, array
+        self.event: int | None = None
+        if array.stream is not None and array.nbytes and gpu.driver.place_of(array.pointer).device == gpu.number:
+            self.event = gpu.driver.new_event()
+            gpu.driver.record(self.event, array.stream)
+
+    def __del__(self) -> None:
+        event = getattr(self, "event", None)
+        if event is not None and not sys.is_finalizing():
+            with suppress(DeviceError):
+                self.gpu.driver.destroy_event(event)
+
+
 class DeviceStore(BaseEndpoint, BaseSlot):
     """Bytes of a GPU: one end of a transfer, or a slot.
 
-    `close` frees `block`. `given` is the object of the caller that holds the bytes otherwise; it is kept until then.
+    `close` frees `block`. `given` is the array of the caller that holds the bytes otherwise; it is kept until then.
     """
 
-    def __init__(self, gpu: Gpu, pointer: int, nbytes: int, block: DeviceBlock | None = None, given: Any = None) -> None:
+    def __init__(
+        self, gpu: Gpu, pointer: int, nbytes: int, block: DeviceBlock | None = None, given: GivenArray | None = None
+    ) -> None:
         self.gpu = gpu
         self.nbytes = nbytes
         self.notes: tuple[str, ...] = ()
         self._pointer: int | None = pointer
         self._block, self._given = block, given
+        self._event = None if given is None else given.event
+        self._followers: set[int] = set()
 
     @property
-    def pointer(self) -> int:
-        """The address of the first byte."""
+    def address(self) -> int:
+        """The address of the first byte. Work of the caller may still use the bytes; see `followed_by`."""
         assert self._pointer is not None, "the store is closed"
         return self._pointer
 
     @property
+    def pointer(self) -> int:
+        """The address of the first byte, when work of the caller does not use the bytes any more."""
+        if self._event is not None:
+            self.gpu.driver.wait_event(self._event)
+            self._event = None
+        return self.address
+
+    @property
+    def has_work(self) -> bool:
+        """Whether work of the caller may use the bytes."""
+        return self._event is not None
+
+    def followed_by(self, stream: int) -> None:
+        """Let later work of a stream wait for work of the caller that uses the bytes. The thread uses the GPU of the stream."""
+        event = self._event
+        if event is not None and stream not in self._followers:
+            self.gpu.driver.follow(stream, event)
+            self._followers.add(stream)
+
+    @property
     def identity(self) -> object:
         """The address range; overlapping ranges compare equal."""
-        return DeviceRange(self.pointer, self.nbytes)
+        return DeviceRange(self.address, self.nbytes)
 
     def read(self, offset: int, nbytes: int) -> Bytes:
         """A copy of the bytes in host memory."""
@@ -71,7 +117,7 @@ class DeviceStore(BaseEndpoint, BaseSlot):
         self.gpu.clear(self.pointer, self.nbytes)
 
     def close(self) -> None:
-        block, self._block, self._given, self._pointer = self._block, None, None, None
+        block, self._block, self._given, self._pointer, self._event = self._block, None, None, None, None
         if block is not None:
             self.gpu.driver.free(block)
 
@@ -110,13 +156,23 @@ class DeviceMemory(BaseMemory):
             return self._given(given, instance, "destination")
         return self.slot(instance.linearization.nbytes)
 
-    def _given(self, given: Any, instance: Instance, end: str) -> DeviceStore:
-        """The bytes of an array of the caller, when the work that writes them has ended."""
-        what = f"{end} array for {self.name}"
-        if not is_on_device(given):
-            raise TransferError(f"{what}: expected {self.takes}, not {type(given).__name__}")
+    def received(self, given: Any) -> Any:
+        """The array, its stream and the work that the stream has now."""
+        return self._received(given, f"array for {self.name}") if is_on_device(given) else given
+
+    def _received(self, given: Any, what: str) -> GivenArray:
         with self.gpu.current():
-            array = cuda_array(given, self.gpu.driver, what)
+            return GivenArray(self.gpu, given, cuda_array(given, self.gpu.driver, what))
+
+    def _given(self, given: Any, instance: Instance, end: str) -> DeviceStore:
+        """The bytes of an array of the caller."""
+        what = f"{end} array for {self.name}"
+        if not isinstance(given, GivenArray):
+            if not is_on_device(given):
+                raise TransferError(f"{what}: expected {self.takes}, not {type(given).__name__}")
+            given = self._received(given, what)
+        array = given.array
+        with self.gpu.current():
             need = instance.linearization.nbytes
             if array.nbytes != need:
                 raise TransferError(
@@ -125,9 +181,7 @@ class DeviceMemory(BaseMemory):
             if end == "destination" and array.is_read_only:
                 raise TransferError(f"{what}: is read-only")
             self._require_here(array, what)
-            if array.stream is not None:
-                self.gpu.driver.wait_stream(array.stream)
-        return DeviceStore(self.gpu, array.pointer, array.nbytes, given=(given, array.owner))
+        return DeviceStore(self.gpu, array.pointer, array.nbytes, given=given)
 
     def _require_here(self, array: CudaArray, what: str) -> None:
         if not array.nbytes:

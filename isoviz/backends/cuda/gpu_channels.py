@@ -110,6 +110,10 @@ class GpuChannel(AsynchronousChannel):
     def start(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check, done: Done) -> None:
         check()
         here, there = self._address(source), self._address(destination)
+        for store in (source, destination):
+            if isinstance(store, DeviceStore) and store.has_work:
+                with self._gpu.current():
+                    store.followed_by(self._lane.stream)
         if here is not None and there is not None:
             self._queue(copies, here, there, check, done)
         elif isinstance(source, HostStore) and isinstance(destination, DeviceStore):
@@ -128,7 +132,9 @@ class GpuChannel(AsynchronousChannel):
 
     def _address(self, store: Store) -> int | None:
         """Where the GPU reaches a store; None if its bytes have to be staged."""
-        if isinstance(store, DeviceStore | PinnedStore):
+        if isinstance(store, DeviceStore):
+            return store.address
+        if isinstance(store, PinnedStore):
             return store.pointer
         if not isinstance(store, HostStore):
             raise InternalError(f"a GPU channel got a {type(store).__name__}")

@@ -105,9 +105,9 @@ class Staging:
         for piece in pieces(copies, PIECE):
             steps = self._steps(piece)
             if self._to_device:
-                yield from self._lane.expected([step.out for step in steps], PAGE, device.pointer)
+                yield from self._lane.expected([step.out for step in steps], PAGE, device.address)
             else:
-                yield from self._lane.expected([step.into for step in steps], device.pointer, PAGE)
+                yield from self._lane.expected([step.into for step in steps], device.address, PAGE)
 
     def _steps(self, piece: list[tuple[StridedCopy, int]]) -> list[Packing]:
         """The copies of a piece through its buffer, in the order of the host: the GPU converts, if it has kernels."""
@@ -213,9 +213,9 @@ class Staging:
                 event = self._lane.event()
                 if self._to_device:
                     copy_all(into, request.host.array, buffer.array, request.check, _THREADS)
-                    request.count += self._lane.queue(out, at, request.device.pointer)
+                    request.count += self._lane.queue(out, at, request.device.address)
                 else:
-                    request.count += self._lane.queue(into, request.device.pointer, at)
+                    request.count += self._lane.queue(into, request.device.address, at)
                 self._driver.record(event, self._lane.stream)
         except BaseException:
             with suppress(DeviceError), gpu.current():  # The buffer may be in use.

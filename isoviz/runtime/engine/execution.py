@@ -67,7 +67,6 @@ class Execution:
         prepared: PreparedPlan | None = None,
     ) -> None:
         self.number, self.plan, self.work, self.event = number, plan, work, event
-        self.given = given
         self.memories, self.channels = memories, channels
         self.dispatchers: list[Dispatcher] = []
         self.token = token
@@ -90,6 +89,8 @@ class Execution:
         self.requests = [0] * len(channels)
         self.prepared = prepared or PreparedPlan(plan, memories, channels)
         self._hops = self.prepared.hops
+        self._refusal: Exception | None = None
+        self.given = given if self.prepared.receivers == (None, None) else self._received(given)
         self.is_asynchronous = self.prepared.is_asynchronous
         self.is_mine, self.is_small = self.prepared.handling(work, waits, self.small_request)
         self.chunks_done = 0
@@ -117,7 +118,21 @@ class Execution:
         except Exception as error:  # noqa: BLE001  # it is raised, typed
             raise of_opening(error)  # noqa: B904  # it has its cause already
 
+    def _received(self, given: tuple[Any, Any]) -> tuple[Any, Any]:
+        """The objects of the caller as the memories take them, in the thread of the caller. An error is raised by `open`."""
+        try:
+            ends = [
+                end if end is None or receiver is None else receiver(end)
+                for end, receiver in zip(given, self.prepared.receivers, strict=True)
+            ]
+        except Exception as error:  # noqa: BLE001  # the event carries it
+            self._refusal = error
+            return given
+        return ends[0], ends[1]
+
     def _open(self) -> None:
+        if self._refusal is not None:
+            raise self._refusal
         transfer = self.plan.transfer
         self.admitted = time.perf_counter()
         self.source = self.memories[0][0].source(transfer.source, self.given[0])

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import weakref
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from isoviz.runtime.device_bases import BaseMemory
 from isoviz.runtime.engine.path_hops import hops_of
 from isoviz.runtime.scheduling.pipeline import work_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from isoviz.layouts import StridedCopy
     from isoviz.planner import Plan
@@ -55,6 +56,7 @@ class PreparedPlan:
 
     - `hops`: the hops of all paths.
     - `channels`: their channels. `memories`: the memories of each path.
+    - `receivers`: for each end, what its memory makes of an object in the caller's thread; None if nothing.
     - `is_asynchronous`: for every hop, whether its channel is asynchronous.
     - `cleared`: for every ring buffer, whether the hop behind it moves more padding than the hop before it.
     - `first`: the copies of the first chunk of a path, by hop, if there are few.
@@ -65,6 +67,7 @@ class PreparedPlan:
     def __init__(self, plan: Plan, memories: Sequence[Sequence[RealMemory]], channels: Sequence[RealChannel]) -> None:
         self.hops = hops_of(plan)
         self.memories, self.channels = memories, channels
+        self.receivers = tuple([_receiver(memory) for memory in (memories[0][0], memories[0][-1])])
         self.is_asynchronous = [channel.is_asynchronous for channel in channels]
         self.cleared = [
             any(later > here for here, later in zip(*pair, strict=True)) for path in plan.paths for pair in pairwise(path.padding)
@@ -117,6 +120,12 @@ class PreparedPlan:
         """Keep the copies of the first chunk of a path on a hop, if there are few."""
         if len(copies) <= FEW_COPIES:
             self.first[hop] = copies, payload
+
+
+def _receiver(memory: RealMemory) -> Callable[[Any], Any] | None:
+    """The method of a memory for objects of a caller (`BaseMemory.received`), unless it returns them as they are."""
+    found = getattr(type(memory), "received", None)
+    return None if found is None or found is BaseMemory.received else memory.received  # type: ignore[attr-defined]  # not required
 
 
 class PreparedPlans:

@@ -42,6 +42,16 @@ class FakeArray:
             return self._driver.blocks[self._pointer][1]
 
 
+class CurrentArray(FakeArray):
+    """An array of CuPy: its stream is the current one of the thread that asks."""
+
+    def __getattribute__(self, name: str) -> Any:
+        found = super().__getattribute__(name)
+        if name == "__cuda_array_interface__":
+            return {**found, "stream": self._driver.current}
+        return found
+
+
 class FakeDlpack:
     """An array of the caller on a device, with DLPack only."""
 

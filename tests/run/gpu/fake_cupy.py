@@ -179,6 +179,10 @@ class FakeRuntime(types.ModuleType):
         with failing():
             self.plays.wait_event(event)
 
+    def streamWaitEvent(self, stream: int, event: int, flags: int = 0) -> None:
+        with failing():
+            self.plays.follow(stream, event)
+
     def eventElapsedTime(self, start: int, end: int) -> float:
         return max(1e-3, 1e3 * (self.times[end] - self.times[start]))
 

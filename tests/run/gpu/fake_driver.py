@@ -51,6 +51,8 @@ class Work:
     def __init__(self, what: str, run: Callable[[], None], spans: Sequence[Span]) -> None:
         self.what, self.run, self.spans = what, run, spans
         self.is_over = False
+        self.after: Work | None = None
+        """Work of another stream that has to be over before this begins."""
 
 
 class Function(NamedTuple):
@@ -69,6 +71,7 @@ class FakeDriver:
     - `lazy`: never run queued work before somebody waits for it. Asking is not waiting, so a request that is only asked for never
       ends.
     - `slow`: run queued work seldom.
+    - `late`: streams whose work never runs before other work, or somebody, waits for it.
     - `executor`: executes PTX. The devices then say that they take PTX, and kernels are what was loaded.
     - `reachable`: device memory has addresses of the host, which an MPI library reaches as one that takes GPU memory would.
     """
@@ -90,6 +93,7 @@ class FakeDriver:
         self.fail: Callable[[str, int], Exception | None] = lambda name, number: None
         self.dead = self.lazy = self.slow = False
         self.hold: Callable[[], bool] = lambda: False
+        self.late: set[int] = set()
         self.peers: set[tuple[int, int]] = set()
         self.allocated: set[int] = set()  # devices
         self.can_reach = True
@@ -108,6 +112,15 @@ class FakeDriver:
         self._mine = threading.local()
 
     # ---- what tests ask
+
+    @property
+    def current(self) -> int:
+        """The current stream of the thread that asks, on the device that it uses, as in CuPy."""
+        return int(getattr(self._mine, "current", {}).get(self._device(), LEGACY_STREAM))
+
+    @current.setter
+    def current(self, stream: int) -> None:
+        self._mine.current = {**getattr(self._mine, "current", {}), self._device(): stream}
 
     @property
     def used(self) -> tuple[int, int]:
@@ -267,7 +280,10 @@ class FakeDriver:
         with self._lock:
             self._called("record")
             work = self.events[event] = Work("event", lambda: None, ())
-            self._put(work, stream, "record")
+            if stream == LEGACY_STREAM:  # nothing here uses it, so it has no work
+                work.is_over = True
+            else:
+                self._put(work, stream, "record")
 
     def is_over(self, event: int) -> bool:
         with self._lock:
@@ -284,6 +300,13 @@ class FakeDriver:
             while work is not None and not work.is_over:
                 self._run(next(stream for stream, (_, queue) in self.streams.items() if work in queue))
             self._refuse()
+
+    def follow(self, stream: int, event: int) -> None:
+        with self._lock:
+            self._called("follow")
+            work = Work("follow", lambda: None, ())
+            work.after = self.events[event]
+            self._put(work, stream, "follow")
 
     def copy(self, destination: int, source: int, nbytes: int, stream: int) -> None:
         self._copy("copy", destination, source, Rows(0, 0, nbytes), stream)
@@ -439,13 +462,17 @@ class FakeDriver:
     def _some(self) -> None:
         """Run some of the work that is queued."""
         for _ in range(int(self.rng.random() < 0.05) if self.slow else self.rng.randrange(4)):
-            busy = [stream for stream, (_, queue) in self.streams.items() if queue]
+            busy = [stream for stream, (_, queue) in self.streams.items() if queue and stream not in self.late]
             if not busy:
                 return
             self._run(self.rng.choice(busy))
 
     def _run(self, stream: int) -> None:
-        work = self.streams[stream][1].popleft()
+        work = self.streams[stream][1][0]
+        if work.after is not None and not work.after.is_over:
+            self._run(next(other for other, (_, queue) in self.streams.items() if work.after in queue))
+            return
+        self.streams[stream][1].popleft()
         work.run()
         work.is_over = True
 

@@ -39,7 +39,7 @@ ROADS = {
 }
 CALLS = (
     *("device_count", "device_name", "architecture", "used_device", "use", "allocate", "allocate_pinned", "place_of"),
-    *("new_stream", "wait_stream", "destroy_stream", "new_event", "destroy_event", "record", "is_over", "wait_event"),
+    *("new_stream", "wait_stream", "destroy_stream", "new_event", "destroy_event", "record", "is_over", "wait_event", "follow"),
     *("copy", "copy_2d", "copy_peer", "fill", "reaches", "enable_peer", "load", "function", "launch", "unload", "free_bytes"),
 )
 

@@ -194,8 +194,8 @@ def test_the_calls_of_the_driver_exist_in_cupy() -> None:
     runtime = (
         "getDeviceCount getDeviceProperties memGetInfo getDevice setDevice deviceCanAccessPeer deviceEnablePeerAccess"
         " pointerGetAttributes streamCreateWithFlags streamDestroy streamSynchronize eventCreateWithFlags eventDestroy"
-        " eventRecord eventQuery eventSynchronize memcpyAsync memcpy2DAsync memcpy3DAsync memcpyPeerAsync memsetAsync"
-        " CUDARuntimeError"
+        " eventRecord eventQuery eventSynchronize streamWaitEvent memcpyAsync memcpy2DAsync memcpy3DAsync memcpyPeerAsync"
+        " memsetAsync CUDARuntimeError"
     )
     assert all(hasattr(made._runtime, name) for name in runtime.split())
     calls = "moduleLoadData moduleUnload moduleGetFunction launchKernel CUDADriverError"
