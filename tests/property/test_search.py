@@ -38,8 +38,8 @@ Report = Callable[[str, object], None]
 
 FULL = os.environ.get("ISOVIZ_FULL", "") not in ("", "0")
 CLOSE = 1e-9
-BATCHES = range(0, 200 if not FULL else 2400, 50)
-MEDIUM = range(0, 40 if not FULL else 120, 20)
+BATCHES = range(0, 100 if not FULL else 2400, 50)
+MEDIUM = range(0, 20 if not FULL else 120, 20)
 
 
 def searched(problem: Problem) -> Outcome:

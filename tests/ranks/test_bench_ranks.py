@@ -29,6 +29,7 @@ PARTS = {
 
 @needs_mpi
 @pytest.mark.usefixtures("no_leaked_threads")
+@pytest.mark.full
 def test_every_part_runs_beside_its_peers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder, file = tmp_path / "files", tmp_path / "ranks.json"
     folder.mkdir()

@@ -18,7 +18,7 @@ def ways(*words: str) -> Any:
     return run_json(2, str(HERE / "gpu_rank_ways.py"), *words, seconds=250)
 
 
-@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("devices", [1, pytest.param(2, marks=pytest.mark.full)])
 def test_random_plans_between_gpus_of_ranks(devices: int, full: bool, report: Report, tmp_path: Path) -> None:
     """With one device, both ranks share it."""
     cases = "200" if full else "12"
@@ -54,6 +54,7 @@ def test_registered_memory_is_locked_once_and_unlocked_while_it_is_mapped() -> N
     assert ways("locked")["locked"] >= 1
 
 
+@pytest.mark.full
 def test_registered_memory_is_staged_where_it_cannot_be_locked() -> None:
     assert ways("refused")["notes"]
 
@@ -86,6 +87,7 @@ def test_without_a_gpu_every_rank_says_so() -> None:
         )
 
 
+@pytest.mark.full
 def test_the_benchmark_of_gpus_of_ranks(tmp_path: Path) -> None:
     (row,) = run_json(2, str(HERE / "bench_gpu_ranks.py"), str(tmp_path))
     assert row["beside"].endswith(" alone") and row["aim"] == 0.85 and row["figure"] > 0

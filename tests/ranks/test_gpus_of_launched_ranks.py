@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from client_arrays import table, turned
 from mpi_jobs import needs_mpi
-from run_cases import isoviz as command
 
 import isoviz
+from isoviz.cli import main
 from isoviz.errors import RankError, TransferError
 from isoviz.machines import preset
 
@@ -104,7 +104,7 @@ def test_messages_of_gpu_memory_are_refused_by_the_wheels(two: isoviz.Ranks) -> 
     two.call(gpu_calls.stop_playing)
 
 
-def test_the_command_runs_a_transfer_file_between_gpus(tmp_path: Path) -> None:
+def test_the_command_runs_a_transfer_file_between_gpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = """
 space = { x = 60, y = 40 }
 fields = { a = "float32", b = "float64" }
@@ -114,9 +114,10 @@ machine = { preset = "ranks", gpus = 1, measure = "assumed"%s }
 """
     (tmp_path / "emulated.toml").write_text(text % ', gpu_memory = "emulated"', encoding="utf-8")
     (tmp_path / "real.toml").write_text(text % "", encoding="utf-8")
-    done = command("run", tmp_path / "emulated.toml", "--ranks", "2")
-    assert done.returncode == 0 and "every byte verified" in done.stdout, done.stderr
-    assert "emulated in host memory: node0.fbm0, node1.fbm0" in done.stdout
-    done = command("run", tmp_path / "real.toml", "--ranks", "2")
-    assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
-    assert "memory node0.fbm0: this computer has no such device (FBM)" in done.stderr and "; rank 0: CuPy " in done.stderr
+    assert main(["run", str(tmp_path / "emulated.toml"), "--ranks", "2"]) == 0
+    said = capsys.readouterr().out
+    assert "every byte verified" in said and "emulated in host memory: node0.fbm0, node1.fbm0" in said
+    assert main(["run", str(tmp_path / "real.toml"), "--ranks", "2"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1, said
+    assert "memory node0.fbm0: this computer has no such device (FBM)" in said and "; rank 0: CuPy " in said

@@ -48,6 +48,7 @@ def test_the_python_of_the_page(folder: Path) -> None:
 
 
 @needs_mpi
+@pytest.mark.full
 def test_the_commands_of_the_page(folder: Path) -> None:
     commands = [command for block in blocks("sh") for command in block.splitlines()]
     assert len(commands) == 7

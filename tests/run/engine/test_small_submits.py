@@ -262,7 +262,7 @@ def test_close_while_the_submitter_carries_it_out() -> None:
         assert arrived.wait(30)
         closed = pool.submit(engine.close)
         while not any(execution.stopped for execution in list(engine._executions.values())):
-            os.sched_yield()
+            threading.Event().wait(0.002)
         assert not closed.done(), "it waits for the request in flight"
         gate.set()
         closed.result(30)

@@ -283,7 +283,7 @@ def test_two_processes_measure_one_after_the_other(tmp_path: Path) -> None:
     )
     running = [
         subprocess.Popen([sys.executable, "-c", code, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        for _ in range(4)
+        for _ in range(2)
     ]
     for each in running:
         assert each.stdin is not None

@@ -69,6 +69,7 @@ class Really(EmulatedMachine):
 QUICK = Effort(transfers=4, regrets=2, error_seconds=20.0, regret_seconds=30.0)
 
 
+@pytest.mark.full
 def test_what_is_described_rightly_is_predicted_rightly() -> None:
     machine, effort = forked(FAST, SLOW), QUICK._replace(regrets=4)
     found = measure(size="256KiB", repeat=3, machine=machine, devices=EmulatedMachine(), planner="full", effort=effort).to_json()
@@ -87,6 +88,7 @@ def off(row: dict[str, Any]) -> float:
     return abs(row["model"]["seconds"] - row["measured_seconds"]) / row["measured_seconds"]
 
 
+@pytest.mark.full
 def test_a_wrong_description_shows_as_error_and_as_regret() -> None:
     """The direct channel is a sixth as fast as it is said to be."""
     said, truth = forked(FAST, FAST * 0.8), forked(FAST / 6, FAST * 0.8)
@@ -109,6 +111,7 @@ def direct_transfer(entries: int = 16384) -> Transfer:
     return Transfer.whole(IndexSpace(x=entries), FieldSpace(v="f4", w="f4"), "a", "<F, x>", "b", "<x, F>")
 
 
+@pytest.mark.full
 def test_regret_is_what_a_wrong_choice_costs(tmp_path: Path) -> None:
     said, truth = forked(FAST, FAST * 0.8), forked(FAST / 6, FAST * 0.8)
     devices = Really(truth)

@@ -92,7 +92,8 @@ def test_foreign_environment_is_never_removed(environment, tmp_path: Path) -> No
 
 
 def test_environment_made_by_hand_is_used(environment, tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
+    venv = ["venv", "--without-pip", "--system-site-packages", str(tmp_path / "venv")]  # pip is found where it is
+    subprocess.run([getattr(sys, "_base_executable", sys.executable), "-m", *venv], check=True)
     before = sorted((tmp_path / "venv").iterdir())
     environment.Environment(tmp_path / "venv", ("lab",))._create()
     assert sorted((tmp_path / "venv").iterdir()) == before

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from isoviz.errors import CommandError
@@ -87,7 +87,6 @@ JSON = st.recursive(
 KEYS = st.sampled_from(("field", "row", "value", "name", "what", "selection", "text", "machine", "client", "number"))
 
 
-@settings(max_examples=300)
 @given(
     st.one_of(
         JSON,

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from html_cases import check_saved_page
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import isoviz
@@ -88,7 +88,6 @@ random_settings = st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
 @given(random_settings)
 @example(Settings())
 @example(replace(Settings(), slot_limit='"""\\', planner="'\""))
@@ -98,7 +97,6 @@ def test_the_python_text_recreates_any_settings(chosen: Settings) -> None:
     assert same_settings(recreated(text), chosen), text
 
 
-@settings(max_examples=200, deadline=None)
 @given(random_settings)
 def test_the_session_text_recreates_any_settings(chosen: Settings) -> None:
     assert same_settings(settings_in(session_text(chosen), "session"), chosen)

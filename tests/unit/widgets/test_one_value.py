@@ -45,10 +45,10 @@ def test_figures_of_a_plan(example: str) -> None:
         assert plan is not None
         figures = [format_bytes(part["bytes"]), format_seconds(part["seconds"]), format_rate(part["throughput"])]
         (path,) = part["paths"]
-        for place, text in texts_of(state, session).items():
+        told = texts_of(state, session)
+        for place, text in told.items():
             for figure in figures:
                 assert figure in text, f"{place} does not say {figure}"
-        told = texts_of(state, session)
         for hop in path["hops"]:
             for place in ("text", "page"):
                 for figure in (format_bytes(hop["run"]), format_rate(hop["rate"])):
