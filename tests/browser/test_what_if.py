@@ -77,4 +77,4 @@ def test_a_candidate_is_pointed_at_and_taken(explorer: harness.Notebook) -> None
     expect(explorer.part("journey-note")).to_contain_text("planned by hand")
     explorer.part("back-to-planner").click()
     explorer.settled()
-    expect(explorer.part("journey-note")).to_contain_text("planned by full")
+    expect(explorer.part("journey-note")).to_contain_text("planned by the planner full")

@@ -390,8 +390,8 @@ test("two durations tell their unit once where they share it", () => {
   assert.equal(formatInterval(0.34, 0.38), "340 – 380 ms");
   const range = { low: 0.34, high: 0.38, origin: "from the latest 7 runs of this kind on this computer" };
   assert.equal(intervalText(0.35, range), "340 – 380 ms");
-  assert.equal(intervalText(0.3, range), "slower: 340 – 380 ms");
-  assert.equal(intervalText(0.4, range), "faster: 340 – 380 ms");
+  assert.equal(intervalText(0.3, range), "likely 340 – 380 ms");
+  assert.equal(intervalText(0.4, range), "likely 340 – 380 ms");
   assert.doesNotMatch(intervalAbout(0.35, range), /outside/);
   assert.match(intervalAbout(0.3, range), /latest 7 runs.* earlier runs took longer than predicted/);
   assert.match(intervalAbout(0.4, range), /earlier runs took less time than predicted/);

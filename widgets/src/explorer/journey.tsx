@@ -42,7 +42,7 @@ function planText(plan: PlanPart): string {
   return `${counted(only.hops.length, "hop")}, ${counted(only.chunks, "chunk")} of ${formatBytes(only.chunkBytes)}, ${plannedBy(plan)}`;
 }
 
-const plannedBy = (plan: PlanPart): string => (plan.planner === "by hand" ? "planned by hand" : `planned by ${plan.planner}`);
+const plannedBy = (plan: PlanPart): string => (plan.planner === "by hand" ? "planned by hand" : `planned by the planner ${plan.planner}`);
 
 /** Why the plan on the screen is not that of the settings. */
 function staleText(snapshot: Snapshot): string {

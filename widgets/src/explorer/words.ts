@@ -121,7 +121,7 @@ export function within(where: string): string {
 /** The range of a predicted time; where earlier runs erred so much that the prediction lies outside of it, that is said. */
 export function intervalText(seconds: number, { low, high }: { low: number; high: number }): string {
   const range = formatInterval(low, high);
-  return seconds < low ? `slower: ${range}` : seconds > high ? `faster: ${range}` : range;
+  return seconds < low || seconds > high ? `likely ${range}` : range;
 }
 
 /** What the range means, and what it is known from. */

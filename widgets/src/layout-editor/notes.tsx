@@ -15,7 +15,7 @@ export function Notes({ kept, linear }: { kept: Kept | null; linear: Linearizati
           <span>
             {kept.same ? <>the same layout at both ends</> : <Term name="PREFIX">{linear !== null && hasPrefix(kept, linear) ? "common prefix" : "no common prefix"}</Term>}
             : <Term name="run">runs</Term> of {formatBytes(kept.runBytes)}
-            {!Number.isInteger(kept.runBytes) && " on average"}
+            {!Number.isInteger(kept.runBytes) && <span title="The fields have different sizes"> on average</span>}
           </span>
         </li>
       )}

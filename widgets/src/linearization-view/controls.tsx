@@ -41,16 +41,16 @@ export function ColourMenu({ linear, options, hasChunks, change }: ControlsProps
         change(chosen.startsWith("digit:") ? { colour: "digit", digit: chosen.slice(6) } : { colour: chosen as ColourBy })
       }
     >
-      <option value="offset">Colour: offset</option>
-      {linear.fields.length > 1 && <option value="field">Colour: field</option>}
-      <option value="line">Colour: cache line</option>
-      {hasChunks && <option value="chunk">Colour: chunk</option>}
+      <option value="offset">By offset</option>
+      {linear.fields.length > 1 && <option value="field">By field</option>}
+      <option value="line">By cache line</option>
+      {hasChunks && <option value="chunk">By chunk</option>}
       {digits.map((digit) => (
         <option key={digit.text} value={`digit:${digit.text}`}>
-          Colour: {nameOf(digit.text)}
+          By {nameOf(digit.text)}
         </option>
       ))}
-      {!known && <option value={value}>Colour: {nameOf(options.digit ?? "")}</option>}
+      {!known && <option value={value}>By {nameOf(options.digit ?? "")}</option>}
     </Select>
   );
 }

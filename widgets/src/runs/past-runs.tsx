@@ -45,8 +45,7 @@ export function PastRuns(): JSX.Element | null {
   const [told, tell] = useState("");
   if (error !== "") return <p class="iv-faint">{error}</p>;
   if (runs === null || runs.length === 0) return null;
-  const pair = chosen.flatMap((name) => runs.find((run) => run.name === name) ?? []);
-  const [one, other] = pair;
+  const [one, other] = runs.filter((run) => chosen.includes(run.name)).reverse(); // the older one first
   const turn = (name: string): void => choose(chosen.includes(name) ? chosen.filter((each) => each !== name) : [...chosen, name].slice(-2));
   const shown = all ? runs : runs.slice(0, FEW);
   const columns: readonly Column<ShownPastRun>[] = [

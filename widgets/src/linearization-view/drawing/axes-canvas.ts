@@ -66,7 +66,7 @@ export function drawAxes(context: CanvasRenderingContext2D, geometry: Geometry, 
 }
 
 /** The room that the name of a field keeps at least beside the axis, in pixels. */
-const NAME = 34;
+const NAME = 22;
 
 /** What stands right above a panel about the dimension along it: with its last index where the name of the field leaves room. */
 function acrossTitle(context: CanvasRenderingContext2D, geometry: Geometry, panel: Panel): string {
@@ -99,8 +99,9 @@ function along(context: CanvasRenderingContext2D, geometry: Geometry, panel: Pan
     const text = model.wrap > 0 ? `+${counted}` : column === seen.left ? named(model.across.dim, column) : counted;
     const wide = context.measureText(text).width;
     const cells = view.width >= 14;
-    const wanted = cells ? x + width / 2 - wide / 2 : column === seen.left ? x : x + width - wide;
-    const at = Math.max(panel.x - (cells ? 14 : 0), Math.min(panel.x + panel.width - wide, wanted));
+    // The index stands in the middle of its cell; the name of the dimension before it has the room left of the grid.
+    const wanted = cells ? x + width / 2 + context.measureText(counted).width / 2 - wide : column === seen.left ? x : x + width - wide;
+    const at = Math.max(cells ? 2 : panel.x, Math.min(panel.x + panel.width - wide, wanted));
     if (at < free) continue;
     context.globalAlpha = model.wrap === 0 && column >= model.across.size ? 0.55 : 1;
     context.textAlign = "left";

@@ -10,7 +10,7 @@ import { cellPixels, hasPadding } from "./cells.ts";
 import { elementColour, type Colouring } from "./colouring.ts";
 import { hatching, strokeTwice, type Ink } from "./ink.ts";
 import { drawOrderLine, lanesOf, LEAST, segmentsIn, wholeCells } from "./order-line.ts";
-import { fieldColour, inkOn } from "./scales.ts";
+import { cssOf, fieldColour, inkOn } from "./scales.ts";
 
 export interface Scene extends Geometry {
   readonly colours: Colouring;
@@ -252,6 +252,12 @@ function drawNumbers(context: CanvasRenderingContext2D, scene: Scene, how: Numbe
   context.clip();
   context.font = `${FONT}px ${scene.ink.font}`;
   context.textBaseline = "middle";
+  context.lineWidth = 3;
+  context.lineJoin = "round";
+  const write = (text: string, x: number, y: number): void => {
+    if (scene.order) context.strokeText(text, x, y); // no line strikes a number through
+    context.fillText(text, x, y);
+  };
   for (const panel of scene.panels)
     for (let row = seen.top; row < seen.bottom; row += 1)
       for (let column = seen.left; column < seen.right; column += 1)
@@ -259,7 +265,9 @@ function drawNumbers(context: CanvasRenderingContext2D, scene: Scene, how: Numbe
           const element = elementAt(scene.model, column, row, field);
           if (element === null) continue;
           const rect: Rect = rectOf(scene, panel, column, row, field);
-          context.fillStyle = inkOn(elementColour(scene.colours, element.index, field));
+          const colour = elementColour(scene.colours, element.index, field);
+          context.fillStyle = inkOn(colour);
+          context.strokeStyle = cssOf(colour);
           const right = rect.x + rect.width - 4;
           const left = rect.x + how.left;
           const text = String(numberOf(scene, element.index, field));
@@ -268,12 +276,12 @@ function drawNumbers(context: CanvasRenderingContext2D, scene: Scene, how: Numbe
           const y = rect.y + (line ? above : height / 2) + 0.5;
           if (how.names) {
             context.textAlign = "left";
-            context.fillText(linear.fields[field]?.name ?? "", left, y);
+            write(linear.fields[field]?.name ?? "", left, y);
             context.textAlign = "right";
-            context.fillText(text, right, y);
+            write(text, right, y);
           } else {
             context.textAlign = "center";
-            context.fillText(text, (left + right) / 2, y);
+            write(text, (left + right) / 2, y);
           }
         }
   context.restore();
