@@ -169,7 +169,7 @@ def _write_program(args: argparse.Namespace, plan: Plan, machine: Machine, optio
     out = Path(args.lp)
     found = whole_solution(plan.transfer, machine, options)
     if found is None:
-        raise InputError("plan: --lp: the planning time was up before the program found a path; expected a longer planning_time")
+        raise InputError("plan: --lp: planning_time was used up before the program found a path; expected a larger planning_time")
     try:
         found.write(out)
     except OSError as error:

@@ -7,15 +7,14 @@ Two cases are treated differently.
    is below the best time found. The bound assumes that every run is as long as it can be and that filling the pipeline costs
    nothing.
 2. The machine has too many paths to list, such as a dozen memories, each with links of its own. Then every transfer is searched
-   separately by branch and bound (`search`), best bound first. The search can be stopped at any time. It then says how far from
-   the optimum its best choice can be at most.
+   separately by branch and bound (`search`), best bound first. The search stops when its work is done (`planning_work`). It then
+   says how far from the optimum its best choice can be at most.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
-import time
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,11 +24,12 @@ from isoviz.machines import shortest_path
 from isoviz.planner.failures import limits_too_small, no_throughput
 from isoviz.planner.one_path.chunk_size import with_comparable_chunks
 from isoviz.planner.one_path.optimum import best_choice, clock_of, lower_bounds
-from isoviz.planner.options import PLANNING_TIME
 from isoviz.planner.paths.route_search import RouteQuery
 from isoviz.planner.paths.routes import Route, forget_routes, routes_of
+from isoviz.planner.planning_work import Work, listed_steps, work_of
 from isoviz.planner.search.best_first import BestFirst
 from isoviz.planner.search.links import forget_links
+from isoviz.planner.tuning import BOUND_SLACK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +59,7 @@ class SearchResult:
 
     `bounds` holds every route that was considered with its lower bound, in the order of the search. `choices` holds the best
     choice of each route; None where the bound alone excluded it. No choice takes less than `lower` seconds. `left_out` counts the
-    dominated paths; it is None where the paths were too many to list. `stopped` says whether the planning time ran out first.
+    dominated paths; it is None where the paths were too many to list. `stopped` says whether the planning time was used up first.
     """
 
     problem: Problem
@@ -95,27 +95,29 @@ def search(
     first: RouteKey | None = None,
     *,
     everything: bool = False,
-    seconds: float | None = None,
+    work: Work | None = None,
     seeds: Sequence[Route] = (),
 ) -> SearchResult:
     """Find the best choice over all routes.
 
-    `first` names a route to begin with; `seeds` are further routes to try early. Both affect the result only if the planning time
-    runs out. `everything` asks for rivals as well: all routes, or the best of them where they are too many to list. `seconds`
-    bounds the planning time; None takes the bound of the options.
+    `first` names a route to begin with; `seeds` are further routes to try early. Where the routes are listed, neither affects the
+    best choice. `everything` asks for rivals as well: all routes, or the best of them where they are too many to list. `work`
+    bounds the search and counts its steps; None takes the bound of the options.
 
     Raises:
         NoPathError: no channels lead to the destination, or every path moves nothing.
         LimitError: on no path do the smallest chunks fit the limits.
     """
     transfer, machine = problem.transfer, problem.machine
+    work = work or work_of(problem.options)
     routes = listed_routes(problem)
     here, there = transfer.source.memory, transfer.destination.memory
     if routes is None:
-        return _best_first(problem, first, seeds, everything=everything, seconds=seconds)
+        return _best_first(problem, first, seeds, everything=everything, work=work)
     if not routes:
         shortest_path(machine, here, there)  # raises an error that names the reachable memories
         raise NoPathError(f"machine {machine.name}: no channels lead from {here} back to it")
+    work.add(listed_steps(problem, len(routes)))
     order = sorted(_with_bounds(problem, routes), key=lambda each: each[1])
     if first is not None:
         order.sort(key=lambda each: (each[0].names, each[0].converting) != first)
@@ -123,7 +125,8 @@ def search(
     choices: list[Choice | None] = []
     for route, bound in order:
         choice = None
-        if everything or best is None or bound <= problem.with_cost(best):
+        # A bound may exceed the time by rounding: with the slack the best choice does not depend on the order of the routes.
+        if everything or best is None or bound * (1 - BOUND_SLACK) <= problem.with_cost(best):
             clock = clock_of(problem, route)
             choice = best_choice(problem, route, clock)
             if choice is not None:
@@ -177,7 +180,7 @@ def forget_machines() -> None:
 
 
 def _best_first(
-    problem: Problem, first: RouteKey | None, seeds: Sequence[Route], *, everything: bool, seconds: float | None
+    problem: Problem, first: RouteKey | None, seeds: Sequence[Route], *, everything: bool, work: Work
 ) -> SearchResult:
     """Branch and bound, where the paths are too many to list."""
     machine = problem.machine
@@ -186,10 +189,8 @@ def _best_first(
     known = [*seeds]
     if first is not None:
         known.append(Route(tuple(machine.channel(name) for name in first[0]), first[1]))
-    if seconds is None:
-        seconds = problem.options.planning_time or PLANNING_TIME
-    begun = BestFirst(problem, routes_of(machine).nodes(here, there), known)
-    found = begun.run(time.perf_counter() + seconds)
+    begun = BestFirst(problem, routes_of(machine).nodes(here, there), known, work)
+    found = begun.run()
     if found.best is None:
         raise limits_too_small(problem, [tuple(channel.destination for channel in shortest[:-1])])
     if math.isinf(found.best.seconds):

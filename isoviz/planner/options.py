@@ -13,7 +13,7 @@ from isoviz.units import parse_bytes
 
 PLANNERS = {
     "auto": "full where planning costs less than a tenth of the transfer, else a shortest path",
-    "full": "every path, layout and block size: the fastest there is (Isometry, section 4.2), or the best found in time",
+    "full": "every path, layout and block size: the fastest there is (Isometry, section 4.2), or the best within planning_time",
     "simple": "shortest path; one Memcpy channel converts (Isometry, section 4.4)",
     "spsl": "shortest path; the last hop converts (Isometry, section 6.3)",
     "spdl": "shortest path; the first hop converts (Isometry, section 6.3)",
@@ -22,7 +22,7 @@ PLANNERS = {
 }
 """Names of the planners, each with a line for people."""
 PLANNING_TIME = 2.0
-"""Seconds that planning takes at most unless the options say otherwise."""
+"""The planning time unless the options say otherwise."""
 MOST_PLANNING_TIME = 86400.0
 """The largest planning time in seconds that the options may give."""
 BY_HAND = "by hand"
@@ -47,9 +47,11 @@ class Options:
     `slot_limit` bounds one slot (Isometry's TH) and `memory_limit` all buffers of the transfer, in bytes or as text such as
     "32MiB". `slots` is the number of slots of an intermediate buffer.
 
-    `planning_time` bounds the seconds that planning takes. Without it the bound is `PLANNING_TIME`; in `auto` it is at most a
-    tenth of the predicted transfer, in `program` a minute. When the time is up the best plan found so far is returned, and says
-    how far from the optimum it can be at most.
+    `planning_time` bounds planning, in seconds. No clock is read: planning counts its steps, a million for a second
+    (`isoviz.planner.planning_work`). So the same question has the same plan on every computer. A second of planning time takes
+    about a second on a computer of 2024 that does nothing else, longer on others. Without it the bound is `PLANNING_TIME`; in
+    `auto` it is at most a tenth of the predicted transfer, in `program` a minute. When it is used up the best plan found so far
+    is returned, and says how far from the optimum it can be at most.
 
     Raises:
         InputError: an unknown planner, an invalid size or number of slots, or a planning time that is not a number above 0.

@@ -29,7 +29,7 @@ from isoviz.planner.one_path.chunk_size import with_comparable_chunks, with_larg
 from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
 from isoviz.planner.options import Options, check_planner
 from isoviz.planner.paths.routes import Route
-from isoviz.planner.planning_cost import planning_time
+from isoviz.planner.planning_work import Work, work_of, work_that_pays
 from isoviz.planner.problem import Problem
 from isoviz.planner.time.path_time import Clock
 from isoviz.planner.whole_program.program_planner import program
@@ -95,19 +95,22 @@ def machine_of(plan: Plan) -> Machine:
 def full(problem: Problem) -> Plan:
     """The fastest path, layouts, blocks and chunk (Isometry, section 4.2).
 
-    If the planning time runs out, the plan is the fastest one found, and never slower than that of `simple`.
+    If the planning time does not suffice, the plan is the fastest one found, and never slower than that of `simple`.
     """
-    return _full(problem)
+    return _full(problem, work_of(problem.options))
 
 
-def _full(problem: Problem, seconds: float | None = None) -> Plan:
-    seeds: list[Route] = []
-    with contextlib.suppress(LimitError, NoPathError):  # another path may exist, or have room
-        if listed_routes(problem) is None:
+def _full(problem: Problem, work: Work) -> Plan:
+    if listed_routes(problem) is None:
+        # No path from the cache: what a search finds that is stopped depends on the paths that it begins with.
+        seeds: list[Route] = []
+        with contextlib.suppress(LimitError, NoPathError):  # another path may exist, or have room
             seeds.append(_simple(problem)[0].route)
-    found = search(problem, CACHE.path(problem), seconds=seconds, seeds=seeds)
+        found = search(problem, work=work, seeds=seeds)
+    else:
+        found = search(problem, CACHE.path(problem), work=work)
+        CACHE.keep_path(problem, found.best.route.names, found.best.route.converting)
     best = found.best.route
-    CACHE.keep_path(problem, best.names, best.converting)
     choice, clock = found.best, found.clock(best)
     if not problem.ends.regular or (problem.machine.limits.overlap and problem.slots == 1):
         # The search does not try all paths separately here, so compare its result with the planners of one path.
@@ -126,9 +129,9 @@ def _full(problem: Problem, seconds: float | None = None) -> Plan:
 
 
 def stopped_said(gap: float | None) -> str:
-    """The note for a plan that was the best one when the planning time ran out."""
+    """The note for a plan that was the best one when the planning time was used up."""
     said = "nothing is proved of what was not looked at" if gap is None else f"at most {format_share(gap)} above the optimum"
-    return f"planning time was up before all was searched: {said}"
+    return f"planning_time was used up before all was searched: {said}"
 
 
 def simple(problem: Problem) -> Plan:
@@ -183,16 +186,17 @@ def direct(problem: Problem) -> Plan:
 def auto(problem: Problem) -> Plan:
     """`full` if planning costs less than a tenth of the transfer, else `simple` (Isometry, section 4.4: about 16 MiB there).
 
-    The cost of planning is measured on this computer, once per process (`planning_cost`). If the paths are too many to list,
-    `full` stops after a tenth of the predicted transfer.
+    Planning is predicted in counted steps (`planning_work`), not measured, so the choice is the same on every computer. If the
+    paths are too many to list, `full` stops after a tenth of the predicted transfer, in counted steps too.
 
     A machine whose plans are run has a cost per chunk. There the best plan along the path of `simple` and along the shortest path
     replaces that of `simple`. The reason is that a small transfer is a single chunk, and its time is the set-up of its hops.
     """
     found = simple(problem)
-    seconds = planning_time(problem, found.objective, listed=listed_routes(problem) is not None)
-    if seconds > 0:
-        return _full(problem, seconds)
+    routes = listed_routes(problem)
+    work = work_that_pays(problem, found.objective, None if routes is None else len(routes))
+    if work is not None:
+        return _full(problem, work)
     if problem.machine.limits.chunk_seconds == 0 or not problem.ends.converts:
         return found
     plans = [found]

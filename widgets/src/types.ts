@@ -500,7 +500,7 @@ export interface ShownChannel {
  * plan, where this one is by hand. `beaten` counts the paths that were left out beforehand, `gap` is the largest share by
  * which the plan can lie above the optimum (null: nothing is proved). `verdict` says in sentences what binds, `ranking`
  * how the candidates compare. `channels` are those of the path and of the candidates. `turnsDone` says that nothing more
- * follows, `turnsCut` that there was no time to ask about all rivals.
+ * follows, `turnsCut` that the planning time did not suffice for all rivals.
  */
 export interface WhyPart {
   isOfPlan: boolean;

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,9 @@ from isoviz.planner.one_path.chunk_size import with_comparable_chunks, with_larg
 from isoviz.planner.one_path.hop_facts import conversion_hop
 from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of, lower_bounds
 from isoviz.planner.paths.routes import Route
+from isoviz.planner.planning_work import Work
 from isoviz.planner.problem import Problem
+from isoviz.planner.search.tuning import WORKED_OUT_FAMILY_STEPS, WORKED_OUT_STEPS
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
@@ -42,10 +43,10 @@ def path_of(plan: Plan) -> RouteKey:
     return tuple(hop.channel for hop in plan.hops), conversion_hop(plan.transfer, plan.orders)
 
 
-def best_of_paths(problem: Problem, paths: Sequence[RouteKey], seconds: float = math.inf) -> Plan | None:
+def best_of_paths(problem: Problem, paths: Sequence[RouteKey], work: Work | None = None) -> Plan | None:
     """The fastest plan on some paths; None where none has room. As in a search, a path whose bound cannot win is not worked out.
 
-    The first path is worked out in any case, the others by growing bound, until `seconds` have passed.
+    The first path is worked out in any case, the others by growing bound, until `work` is done (None: all).
 
     Raises:
         MachineError: a channel that the machine does not have.
@@ -53,11 +54,12 @@ def best_of_paths(problem: Problem, paths: Sequence[RouteKey], seconds: float = 
     routes = [Route(tuple(problem.machine.channel(name) for name in names), hop) for names, hop in paths]
     bounds = lower_bounds(problem, routes)
     first, *others = range(len(routes))
-    until = time.perf_counter() + seconds
+    work = work or Work(math.inf)
     best: Choice | None = None
     for place in [first, *sorted(others, key=bounds.__getitem__)]:
-        if best is not None and (bounds[place] > best.seconds or time.perf_counter() > until):
+        if best is not None and (bounds[place] > best.seconds or work.is_done):
             continue
+        work.add(WORKED_OUT_STEPS + WORKED_OUT_FAMILY_STEPS * len(problem.ends.families))
         clock = clock_of(problem, routes[place])
         choice = best_feasible_choice(problem, routes[place], clock)
         if choice is None or math.isinf(choice.seconds):

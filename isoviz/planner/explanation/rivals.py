@@ -7,7 +7,6 @@ value at which the choice changes. Planning slightly below and slightly above th
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -18,7 +17,7 @@ from isoviz.planner.check_ends import check_ends
 from isoviz.planner.explanation.explanation import Rejected, Turn
 from isoviz.planner.explanation.scaling import resized
 from isoviz.planner.full import listed_routes, search
-from isoviz.planner.options import PLANNING_TIME
+from isoviz.planner.planning_work import Work, work_of
 from isoviz.planner.problem import Problem
 
 if TYPE_CHECKING:
@@ -43,81 +42,64 @@ def turns_of(problem: Problem, candidates: Sequence[Rejected], most: int) -> tup
     If the paths are too many to list, every turn takes a search. Then only the turns that the planning time allows are found.
     """
     found: list[Turn] = []
-    until = math.inf
-    if listed_routes(problem) is None:
-        until = time.perf_counter() + (problem.options.planning_time or PLANNING_TIME)
-    for asked in _questions(problem, candidates, most):
-        if time.perf_counter() < until:
+    work = work_of(problem.options) if listed_routes(problem) is None else Work(math.inf)
+    for asked in _questions(problem, candidates, most, work):
+        if not work.is_done:
             found += [turn for turn in asked if turn is not None]
     return tuple(turn for turn in found if turn.value is not None)
 
 
-def turn_steps(problem: Problem, candidates: Sequence[Rejected], most: int) -> Iterator[Turn | None]:
+def turn_steps(problem: Problem, candidates: Sequence[Rejected], most: int, work: Work | None = None) -> Iterator[Turn | None]:
     """The turns of the `most` best rivals one by one, for a caller that may stop at any time.
 
-    None comes after every search that answers nothing yet; a turn without a value is one that was not found.
+    None comes after every search that answers nothing yet; a turn without a value is one that was not found. The steps of the
+    searches are added to `work`, for a caller that stops when it is done.
     """
-    for asked in _questions(problem, candidates, most):
+    for asked in _questions(problem, candidates, most, work or Work(math.inf)):
         yield from asked
 
 
-def _questions(problem: Problem, candidates: Sequence[Rejected], most: int) -> Iterator[Iterator[Turn | None]]:
+def _questions(problem: Problem, candidates: Sequence[Rejected], most: int, work: Work) -> Iterator[Iterator[Turn | None]]:
     chosen, *rivals = candidates
     for rival in [rival for rival in rivals if rival.seconds is not None][:most]:
         apart = set(rival.channels) ^ set(chosen.channels)
         ends = (rival.limiting_channel, chosen.limiting_channel)
         # A channel that limits one of the two paths is the most likely to decide, then a channel that only one of them uses.
         channels = sorted(apart, key=lambda name: (name not in ends, name not in chosen.channels, name))[:MOST_CHANNELS]
-        yield from (_bandwidth_turn(problem, rival, channel) for channel in channels)
-        yield _slot_limit_turn(problem, rival)
-        yield _size_turn(problem, rival)
+        yield from (_bandwidth_turn(problem, rival, channel, work) for channel in channels)
+        yield _slot_limit_turn(problem, rival, work)
+        yield _size_turn(problem, rival, work)
 
 
-def bandwidth_turn(problem: Problem, rival: Rejected, channel: str) -> Turn:
+def _bandwidth_turn(problem: Problem, rival: Rejected, channel: str, work: Work) -> Iterator[Turn | None]:
     """The peak of a channel, in bytes per second, at which the rival overtakes. The whole throughput function is scaled."""
-    return _last(_bandwidth_turn(problem, rival, channel))
-
-
-def slot_limit_turn(problem: Problem, rival: Rejected) -> Turn:
-    """The slot limit (TH), in bytes, at which the rival overtakes."""
-    return _last(_slot_limit_turn(problem, rival))
-
-
-def size_turn(problem: Problem, rival: Rejected) -> Turn:
-    """The size of the largest dimension at which the rival overtakes."""
-    return _last(_size_turn(problem, rival))
-
-
-def _last(steps: Iterator[Turn | None]) -> Turn:
-    (found,) = [turn for turn in steps if turn is not None]
-    return found
-
-
-def _bandwidth_turn(problem: Problem, rival: Rejected, channel: str) -> Iterator[Turn | None]:
     machine = problem.machine
     now = machine.channel(channel).peak
 
     def at(value: float) -> Problem:
         return Problem(problem.transfer, with_bandwidth(machine, channel, value / now), problem.options)
 
-    return _turn("bandwidth", channel, now, "B/s", rival, at, whole=False)
+    return _turn("bandwidth", channel, now, "B/s", rival, at, work, whole=False)
 
 
-def _slot_limit_turn(problem: Problem, rival: Rejected) -> Iterator[Turn | None]:
+def _slot_limit_turn(problem: Problem, rival: Rejected, work: Work) -> Iterator[Turn | None]:
+    """The slot limit (TH), in bytes, at which the rival overtakes."""
+
     def at(value: float) -> Problem:
         return Problem(problem.transfer, problem.machine, replace(problem.options, slot_limit=round(value)))
 
-    return _turn("slot_limit", "", float(problem.slot_limit), "B", rival, at, whole=True)
+    return _turn("slot_limit", "", float(problem.slot_limit), "B", rival, at, work, whole=True)
 
 
-def _size_turn(problem: Problem, rival: Rejected) -> Iterator[Turn | None]:
+def _size_turn(problem: Problem, rival: Rejected, work: Work) -> Iterator[Turn | None]:
+    """The size of the largest dimension at which the rival overtakes."""
     transfer = problem.transfer
     dim = max(transfer.space.dims, key=lambda dim: transfer.space[dim])
 
     def at(value: float) -> Problem:
         return Problem(resized(transfer, dim, round(value)), problem.machine, problem.options)
 
-    return _turn("size", dim, float(transfer.space[dim]), "", rival, at, whole=True)
+    return _turn("size", dim, float(transfer.space[dim]), "", rival, at, work, whole=True)
 
 
 def with_bandwidth(machine: Machine, channel: str, factor: float) -> Machine:
@@ -162,6 +144,7 @@ def _turn(
     unit: str,
     rival: Rejected,
     at: Callable[[float], Problem],
+    work: Work,
     *,
     whole: bool,
 ) -> Iterator[Turn | None]:
@@ -172,7 +155,7 @@ def _turn(
     def winner(value: float) -> Generator[None, None, Way | None]:
         value = float(round(value)) if whole else value
         if value not in winners:
-            winners[value] = _winner(at, value, wanted)
+            winners[value] = _winner(at, value, wanted, work)
             yield
         return winners[value]
 
@@ -201,12 +184,16 @@ def _turn(
     yield Turn(parameter, name, now, None, unit, rival.channels, rival.converting, (), (low, high))
 
 
-def _winner(at: Callable[[float], Problem], value: float, near: Way) -> Way | None:
+def _winner(at: Callable[[float], Problem], value: float, near: Way, work: Work) -> Way | None:
     """The fastest path at a value; None if no plan is possible there. `near` is tried first, as a likely winner."""
     try:
         problem = at(value)
         check_ends(problem.transfer, problem.machine)
-        route = search(problem, near).best.route
+        own = work_of(problem.options)
+        try:
+            route = search(problem, near, work=own).best.route
+        finally:
+            work.add(own.steps)
     except (LimitError, LayoutError, TransferError):
         return None
     return route.names, route.converting

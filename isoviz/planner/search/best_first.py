@@ -6,8 +6,9 @@
 4. Every other box is split in two, where that raises the bound of its best walk most. This walk is worked out exactly as well, so
    a good choice is known early.
 
-The work is polynomial in the size of the machine for any given gap. The search can be stopped at any time: the least bound of the
-remaining boxes then says how far from the optimum the best choice can be at most.
+The work is polynomial in the size of the machine for any given gap. The search stops when its work is done
+(`planner.planning_work`): the least bound of the remaining boxes then says how far from the optimum the best choice can be at
+most.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,6 +28,8 @@ from isoviz.planner.search.bounds import Bounds, SearchSpace
 from isoviz.planner.search.box import Box, ConvertingHop
 from isoviz.planner.search.tuning import (
     ACCEPTED_GAP,
+    BATCH_STEPS,
+    BOX_STEPS,
     BOXES_PER_BATCH,
     EDGE,
     ENOUGH_ROUTES,
@@ -35,12 +37,15 @@ from isoviz.planner.search.tuning import (
     HALVE_ABOVE,
     LABELS,
     LABELS_PER_MEMORY,
+    LINK_STEPS,
     PATIENCE_BOXES,
     RIVAL_CHUNK_RATIO,
     RIVAL_FACTORS,
     SLACK_GROWTH,
     SLACK_STEP,
     TIE,
+    WORKED_OUT_FAMILY_STEPS,
+    WORKED_OUT_STEPS,
 )
 from isoviz.planner.search.walks import best_walk, paths_in
 
@@ -48,6 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from isoviz.planner.one_path.choice import Choice
+    from isoviz.planner.planning_work import Work
     from isoviz.planner.problem import Problem
     from isoviz.planner.search.walks import Walk
 
@@ -60,7 +66,7 @@ class Outcome(NamedTuple):
     """The result of a search.
 
     `best` is the best choice found. No choice takes less than `lower` seconds. `tried` holds every route that was worked out.
-    `stopped` says whether time ran out first.
+    `stopped` says whether the work was done first.
     """
 
     best: Choice | None
@@ -72,11 +78,13 @@ class Outcome(NamedTuple):
 class BestFirst:
     """One search; `run` carries it out.
 
-    `nodes` are those that a path may pass through (None: all). `seeds` are routes to begin with.
+    `nodes` are those that a path may pass through (None: all). `seeds` are routes to begin with. `work` bounds the search and
+    counts its steps.
     """
 
-    def __init__(self, problem: Problem, nodes: frozenset[int] | None, seeds: Iterable[Route]) -> None:
+    def __init__(self, problem: Problem, nodes: frozenset[int] | None, seeds: Iterable[Route], work: Work) -> None:
         self.problem = problem
+        self.work = work
         self.space = SearchSpace(problem, nodes)
         self.links = self.space.links
         self.best: Choice | None = None
@@ -85,7 +93,6 @@ class BestFirst:
         self._most_labels = LABELS + LABELS_PER_MEMORY * len(self.links.memories)
         self._listing_slack = math.inf
         """Boxes whose bound is closer to the goal than this, in seconds, are listed."""
-        self._until = math.inf
         self._least_seconds = self._global_bound()
         for route in seeds:
             self.work_out(route)
@@ -111,6 +118,7 @@ class BestFirst:
         key = route.names, route.converting
         if key in self.tried:
             return
+        self.work.add(WORKED_OUT_STEPS + WORKED_OUT_FAMILY_STEPS * len(self.problem.ends.families))
         clock = clock_of(self.problem, route)
         choice = best_choice(self.problem, route, clock)
         if choice is not None:
@@ -128,9 +136,8 @@ class BestFirst:
 
     # ---- boxes
 
-    def run(self, until: float) -> Outcome:
-        """Search until no box is left, or until the moment `until` (`time.perf_counter`)."""
-        self._until = until
+    def run(self) -> Outcome:
+        """Search until no box is left, or until the work is done."""
         self._work_out_direct()
         queue: list[tuple[float, int, Box]] = []
         for box in self._root_boxes():
@@ -142,7 +149,7 @@ class BestFirst:
             if done > PATIENCE_BOXES and queue[0][0] >= self.goal * (1 - ACCEPTED_GAP):
                 lower = queue[0][0]
                 break
-            if self._time_is_up():
+            if self.work.is_done:
                 lower, stopped = max(queue[0][0], self._least_seconds), True
                 break
             batch = [heapq.heappop(queue)[2] for _ in range(min(BOXES_PER_BATCH, len(queue)))]
@@ -164,16 +171,12 @@ class BestFirst:
                 if box.chunk_low > box.chunk_high or runs is None:
                     continue
                 bounds = Bounds(self.space, [box], [runs])
-                for path in paths_in(bounds, 0, goal, self._most_labels) or ():
+                for path in paths_in(bounds, 0, goal, self._most_labels, self.work) or ():
                     self._work_out(path.walk)
                     found += 1
             if not found or len(self.tried) >= ENOUGH_ROUTES:
                 break
         return tuple(self.tried.values())
-
-    def _time_is_up(self) -> bool:
-        """Whether the search has to stop."""
-        return time.perf_counter() >= self._until
 
     def _work_out_direct(self) -> None:
         """Work out the paths of one hop. They have no buffer, so their chunks may exceed every slot, and no box contains them."""
@@ -201,6 +204,7 @@ class BestFirst:
             if runs is not None:
                 groups.setdefault(box.kind is ConvertingHop.MIDDLE, []).append((box, runs))
         for group in groups.values():
+            self.work.add(BATCH_STEPS + len(group) * (BOX_STEPS + LINK_STEPS * len(self.links.channels)))
             bounds = Bounds(self.space, [box for box, _ in group], [runs for _, runs in group])
             for column in sorted(range(len(group)), key=lambda column: bounds.lower[column]):
                 yield from self._children(bounds, column)
@@ -219,13 +223,13 @@ class BestFirst:
                 return ()
         slack = self.goal - lower
         if slack <= self._listing_slack:
-            paths = paths_in(bounds, column, self.goal, self._most_labels)
+            paths = paths_in(bounds, column, self.goal, self._most_labels, self.work)
             if paths is not None:
                 self._listing_slack = max(self._listing_slack, slack * SLACK_STEP)
                 for path in paths:
                     if path.bound > self.goal:
                         break
-                    if self._time_is_up():
+                    if self.work.is_done:
                         return (box,)
                     self._work_out(path.walk)
                 return ()

@@ -57,6 +57,23 @@ RIVAL_CHUNK_RATIO = 1.05
 ENOUGH_ROUTES = 40
 """No more rivals are looked for once this many routes are known: enough for an explanation."""
 
+# ---- steps (`planner.planning_work`)
+
+WORKED_OUT_STEPS = 200
+"""Steps of the best choice of a path."""
+WORKED_OUT_FAMILY_STEPS = 100
+"""Steps of the best choice of a path, for every family of layouts."""
+BATCH_STEPS = 1500
+"""Steps of the bounds of a batch of boxes."""
+BOX_STEPS = 20
+"""Steps of a box besides its bound: its best walk, and where it is split."""
+LINK_STEPS = 0.3
+"""Steps of the bound of a box, for every channel."""
+LISTED_LINK_STEPS = 0.3
+"""Steps of listing the paths of a box, for every channel."""
+LABEL_STEPS = 5
+"""Steps of listing the paths of a box, for every beginning of a path."""
+
 # ---- cache
 
 MOST_LINKS = 64

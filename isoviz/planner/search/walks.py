@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from isoviz.planner.search.box import ConvertingHop
-from isoviz.planner.search.tuning import EDGE, MOST_PATHS
+from isoviz.planner.search.tuning import EDGE, LABEL_STEPS, LISTED_LINK_STEPS, MOST_PATHS
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from isoviz.planner.planning_work import Work
     from isoviz.planner.search.bounds import Bounds
     from isoviz.planner.search.links import Floats
 
@@ -87,13 +88,16 @@ class _Label(NamedTuple):
     loops: frozenset[int]
 
 
-def paths_in(bounds: Bounds, column: int, goal: float, most: int) -> list[BoundedWalk] | None:
+def paths_in(bounds: Bounds, column: int, goal: float, most: int, work: Work) -> list[BoundedWalk] | None:
     """All paths of a box that may take at most `goal` seconds, best first; None where more than `most` beginnings are needed.
 
     Of paths whose hops cost the same in every role one stands for all: the one with the fewest hops, then the first names in
-    order.
+    order. Its steps are added to `work`.
     """
-    return _PathListing(bounds, column, goal, most).run()
+    listing = _PathListing(bounds, column, goal, most)
+    found = listing.run()
+    work.add(LISTED_LINK_STEPS * len(bounds.space.links.channels) + LABEL_STEPS * listing.tried)
+    return found
 
 
 class _PathListing:
@@ -118,6 +122,8 @@ class _PathListing:
         self.bounded = not self.space.problem.alike or self.space.problem.memory_limit is not None
         self.complete: dict[Hashable, list[tuple[frozenset[int], BoundedWalk]]] = {}
         self.count = 0
+        self.tried = 0
+        """The beginnings of paths so far."""
         self.seen: dict[Hashable, list[_Label]] = {}
 
     def _useful_channels(self) -> list[list[int]]:
@@ -151,14 +157,15 @@ class _PathListing:
                 loops = start if at == source else frozenset()
                 label = _Label((link,), at, converting, total[link], rest[link], start | {at}, loops)
                 labels += self._unless_dominated(label)
-        tried = len(labels)
+        self.tried = len(labels)
         while labels:
             onwards: list[_Label] = []
             for label in labels:
                 onwards += self._extended(label)
-                if tried + len(onwards) > self.most or self.count > MOST_PATHS:
+                if self.tried + len(onwards) > self.most or self.count > MOST_PATHS:
+                    self.tried += len(onwards)
                     return None
-            tried += len(onwards)
+            self.tried += len(onwards)
             labels = onwards
         found = [each for several in self.complete.values() for _, each in several]
         return sorted(found, key=lambda each: (each.bound, len(each.walk.links)))

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from isoviz.planner.whole_program.tuning import LEAST_SECONDS, MIP_GAP, MIP_OPTIONS
+from isoviz.planner.planning_work import Work
+from isoviz.planner.whole_program.tuning import LINEAR_STEPS, MIP_GAP, MIP_OPTIONS, NODE_STEPS, SOLVE_STEPS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -135,26 +136,34 @@ class Rows:
         """Write the program as an LP file."""
         self.problem.writeLP(str(path))
 
-    def solve(self, seconds: float = math.inf, *, whole: bool = True) -> Point | None:
-        """An optimum; None where there is none, or where none was found within `seconds`. `whole` asks for binaries of 0 or 1."""
+    def solve(self, work: Work | None = None, *, whole: bool = True) -> Point | None:
+        """An optimum; None where there is none, or where none was found until `work` was done (None: no bound).
+
+        The nodes of the tree are counted: HiGHS takes the same ones every time. `whole` asks for binaries of 0 or 1.
+        """
         begin = time.perf_counter()
+        work = work or Work(math.inf)
+        size = self.variable_count + self.row_count
+        is_mixed = whole and bool(self._binaries) and not self._fixed
+        work.add(size * (SOLVE_STEPS if is_mixed else LINEAR_STEPS))
         solver = _interruptible(self._pulp)(
+            most_nodes=max(1.0, work.left / (size * NODE_STEPS)) if is_mixed else math.inf,
             msg=False,
             mip=whole,
             gapRel=0.0,
             gapAbs=MIP_GAP,
-            timeLimit=None if math.isinf(seconds) else max(seconds, LEAST_SECONDS),
             **MIP_OPTIONS,
         )
         status = self.problem.solve(solver)
         self.seconds += time.perf_counter() - begin
         self.solves += 1
-        if status != self._pulp.LpStatusOptimal:
-            return None
         model, flip = self.problem.solverModel, -1.0 if self.problem.sense == self._pulp.LpMaximize else 1.0
+        if is_mixed:
+            work.add(size * NODE_STEPS * max(0, model.getInfo().mip_node_count))
+        if status != self._pulp.LpStatusOptimal or math.isinf(model.getObjectiveValue()):
+            return None
         values = {name: _value(variable) for name, variable in self._variables.items()}
         info, objective = model.getInfo(), flip * model.getObjectiveValue()
-        is_mixed = whole and bool(self._binaries) and not self._fixed
         bound = flip * info.mip_dual_bound if is_mixed else objective
         return Point(values, objective, bound, self.problem.sol_status == self._pulp.LpSolutionOptimal and self._is_done(model))
 
@@ -193,12 +202,16 @@ class Rows:
 
 @cache
 def _interruptible(pulp: Any) -> Any:
-    """PuLP's HiGHS with a working Ctrl-C.
+    """PuLP's HiGHS with a working Ctrl-C, and with a bound on the nodes of its tree that leaves the best point so far.
 
     HiGHS asks between its steps whether it should stop. The handler of the signal runs after HiGHS has stopped.
     """
 
     class Interruptible(pulp.HiGHS):  # type: ignore[misc]
+        def __init__(self, most_nodes: float, **options: Any) -> None:
+            super().__init__(**options)
+            self.most_nodes = most_nodes
+
         def callSolver(self, lp: Any) -> None:  # noqa: N802  PuLP's name
             model, before = lp.solverModel, signal.getsignal(signal.SIGINT)
             pressed: list[tuple[int, FrameType | None]] = []
@@ -207,6 +220,12 @@ def _interruptible(pulp: Any) -> Any:
                 pressed.append((number, frame))
                 model.cancelSolve()
 
+            def count(event: Any) -> None:
+                if event.data_out.mip_node_count >= self.most_nodes:
+                    event.interrupt()
+
+            if not math.isinf(self.most_nodes):
+                model.cbMipInterrupt += count
             # Only the main thread gets signals. A linear program takes a millisecond, so it need not be interrupted.
             if not self.mip or not callable(before) or threading.current_thread() is not threading.main_thread():
                 model.run()

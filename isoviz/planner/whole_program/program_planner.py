@@ -40,7 +40,7 @@ def program(problem: Problem) -> Plan:
     """The path with the highest steady-state throughput, by one mixed-integer program, and on this path the least T.
 
     The program decides the path and the converting hop. Its layouts and real block sizes are replaced by those that fit best in
-    whole numbers, and the chunk is chosen as for every other planner. If the time (`planning_time`) runs out, the best path found
+    whole numbers, and the chunk is chosen as for every other planner. If `planning_time` is used up first, the best path found
     so far is taken, or the shortest one; a note says how far from the best it may be.
 
     Raises:
@@ -65,8 +65,7 @@ def program(problem: Problem) -> Plan:
 
 
 def whole_solution(transfer: Transfer, machine: Machine, options: Options | None = None) -> WholeSolution | None:
-    """The solution of the program of section 4.2 for a transfer; None where the time (`planning_time`) runs out before it finds a
-    path.
+    """The solution of the program of section 4.2 for a transfer; None where `planning_time` is used up before it finds a path.
 
     Raises:
         NoPathError: no channels lead to the destination.
@@ -79,7 +78,7 @@ def whole_solution(transfer: Transfer, machine: Machine, options: Options | None
 
 
 def solved(problem: Problem) -> WholeSolution | None:
-    """The solution of a transfer's program, cached; None where the time ran out before any path was found.
+    """The solution of a transfer's program, cached; None where `planning_time` was used up before any path was found.
 
     Raises:
         NoPathError, LimitError: as `program`.

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING
 from isoviz.errors import LimitError, NoPathError
 from isoviz.machines import shortest_path
 from isoviz.planner.failures import limits_too_small
+from isoviz.planner.planning_work import Work
 from isoviz.planner.whole_program.layout_rows import BLOCK, ENDS, digit_name
 from isoviz.planner.whole_program.limit_rows import CHUNK
-from isoviz.planner.whole_program.tuning import MOST_ROUNDS, MOST_SECONDS, NO_SLACK, PRESENT, TOLERANCE
+from isoviz.planner.whole_program.tuning import MOST_ROUNDS, MOST_SECONDS, NO_SLACK, PRESENT, SOLVE_STEPS, TOLERANCE
 from isoviz.planner.whole_program.whole_model import Model
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class WholeSolution:
     No path, layouts and blocks sustain more than `bound` bytes per second. The path of `channels`, which converts in hop
     `converting` (None: nothing to convert), sustains `throughput`. `exact` says whether the program contains everything of
     section 4.2; otherwise it omits the layouts or a throughput function, and its optimum is only a bound. `finished` says whether
-    the bound was reached before the time ran out. `chunk` and `block` are in bytes. `kept` holds the digits of both ends' orders
+    the bound was reached within the planning time. `chunk` and `block` are in bytes. `kept` holds the digits of both ends' orders
     that the buffers keep together, each with its number of values (a real number). `binding` holds the names of the rows without
     slack.
 
@@ -80,32 +81,29 @@ class WholeSolution:
 
 
 def solve_whole(problem: Problem, seconds: float | None = None) -> WholeSolution | None:
-    """The best path of a transfer by the program of section 4.2; None where the time runs out before any path is found.
+    """The best path of a transfer by the program of section 4.2; None where the work is done before any path is found.
 
     Raises:
         NoPathError: no channels lead to the destination.
         LimitError: on no path an element fits the limits.
     """
     began = time.perf_counter()
-    left = MOST_SECONDS if seconds is None else seconds
+    work = Work(MOST_SECONDS if seconds is None else seconds)
     model = Model(problem)
     if not model.stages.arcs or not model.reaches:
         raise _no_path_error(problem)
 
-    def remaining() -> float:
-        return left - (time.perf_counter() - began)
-
     best: Point | None = None
     bound, reached, rounds, finished = model.reference, 0.0, 0, False
-    while rounds < MOST_ROUNDS and remaining() > 0:
-        point = model.rows.solve(remaining())
+    while rounds < MOST_ROUNDS and work.left > SOLVE_STEPS * (model.rows.variable_count + model.rows.row_count):
+        point = model.rows.solve(work)
         rounds += 1
         if point is None:
-            if rounds == 1 and remaining() > 0:
+            if rounds == 1 and not work.is_done:
                 raise _limit_error(problem)
             break
         bound = min(bound, model.bound(point))
-        polished = _with_tangents(model, point)
+        polished = _with_tangents(model, point, work)
         found = model.throughput(polished)
         if found > reached:
             best, reached = polished, found
@@ -117,17 +115,17 @@ def solve_whole(problem: Problem, seconds: float | None = None) -> WholeSolution
     if best is None:
         return None
     if finished:
-        best = _shortest(model, best, reached, remaining())
+        best = _shortest(model, best, reached, work)
     return _solution(model, best, min(bound, model.reference), finished, time.perf_counter() - began, rounds)
 
 
-def _with_tangents(model: Model, point: Point) -> Point:
+def _with_tangents(model: Model, point: Point, work: Work) -> Point:
     """The path and layouts of a point with the best sizes: tangents are added until none is missing."""
     rows = model.rows
     rows.fix(point)
     try:
         for _ in range(MOST_ROUNDS):
-            held = rows.solve()
+            held = rows.solve(work)
             if held is None:  # the binaries were whole only up to rounding
                 break
             point = held
@@ -138,18 +136,16 @@ def _with_tangents(model: Model, point: Point) -> Point:
     return point
 
 
-def _shortest(model: Model, best: Point, reached: float, seconds: float) -> Point:
+def _shortest(model: Model, best: Point, reached: float, work: Work) -> Point:
     """A path with the fewest hops among the paths with that throughput."""
-    began = time.perf_counter()
     model.keep_throughput(best, TOLERANCE)
     for _ in range(MOST_ROUNDS):
-        left = seconds - (time.perf_counter() - began)
         model.aim_at_fewest_hops()
-        shorter = model.rows.solve(left) if left > 0 else None
+        shorter = None if work.is_done else model.rows.solve(work)
         model.aim_at_throughput()
         if shorter is None or not shorter.proved or model.cost(shorter) >= model.cost(best):
             break
-        polished = _with_tangents(model, shorter)
+        polished = _with_tangents(model, shorter, work)
         if model.throughput(polished) >= reached * (1 - 2 * TOLERANCE):
             return polished
     return best

@@ -14,8 +14,12 @@ MIP_OPTIONS = {
 """The options of HiGHS: tolerances a tenth of `TOLERANCE` and below, and a fixed seed, since planning is deterministic."""
 MIP_GAP = 1e-10
 """The absolute gap, in logarithms or relative periods, that HiGHS may leave: a hundredth of `TOLERANCE`."""
-LEAST_SECONDS = 0.01
-"""The shortest time limit that HiGHS gets: the rest of a planning time may be 0 or negative."""
+SOLVE_STEPS = 30
+"""Steps (`planner.planning_work`) of solving a mixed-integer program at its root, for every variable and row."""
+NODE_STEPS = 5
+"""Steps of each further node of the tree of a mixed-integer program, for every variable and row."""
+LINEAR_STEPS = 2
+"""Steps of solving a linear program, for every variable and row."""
 TOLERANCE = 1e-8
 """A path is the best one if the bound exceeds what the path sustains by at most this share."""
 NO_SLACK = 1e-7
@@ -23,7 +27,7 @@ NO_SLACK = 1e-7
 PRESENT = 1e-9
 """A logarithm of at most this is 0: the digit is not kept."""
 MOST_SECONDS = 60.0
-"""Seconds that a solve may take unless the options say otherwise."""
+"""The planning time of the program unless the options say otherwise."""
 MOST_ROUNDS = 40
 """Programs with further tangents at most; a handful suffice."""
 FIRST_TANGENTS = 12

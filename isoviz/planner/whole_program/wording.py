@@ -17,8 +17,8 @@ def program_note(solution: WholeSolution) -> str:
 
 
 def cut_off_note() -> str:
-    """The note of a plan whose program had no time to find a path."""
-    return "program of Isometry, section 4.2: the planning time was up before it found a path; this is the shortest one"
+    """The note of a plan whose program found no path within the planning time."""
+    return "program of Isometry, section 4.2: planning_time was used up before it found a path; this is the shortest one"
 
 
 def no_whole_blocks_note() -> str:
@@ -88,7 +88,7 @@ def _honest(solution: WholeSolution) -> str:
     """The parts that are not proved."""
     said = []
     if not solution.finished:
-        said.append(f"the planning time was up, so that its path may be {100 * solution.gap:.2g} % below the best")
+        said.append(f"planning_time was used up, so that its path may be {100 * solution.gap:.2g} % below the best")
     if not solution.exact:
         said.append(
             "the blocks of both ends do not nest or pad, or a throughput function is of another kind: the program leaves out"

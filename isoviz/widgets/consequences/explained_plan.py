@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 
 TURN_SECONDS = 6.0
-"""Seconds for which it is asked what would make rivals win."""
+"""The planning time for which it is asked what would make rivals win."""
 MOST_RIVALS = 3
 """Rivals for which it is asked what would make them win."""
 
@@ -50,8 +49,8 @@ class Explained:
 
 @dataclass(frozen=True)
 class Turns:
-    """What would make rivals of a plan win, as far as it has been found; `done` where nothing follows, `cut` where time ran
-    out before all rivals were asked about."""
+    """What would make rivals of a plan win, as far as it has been found; `done` where nothing follows, `cut` where the
+    planning time was used up before all rivals were asked about."""
 
     plan: Plan
     found: tuple[Turn, ...] = ()
@@ -126,14 +125,15 @@ def turns_of_plan(_problems: dict[str, Problem], explained: Explained, trying: b
     if trying:
         return known
     from isoviz.planner.explanation.rivals import turn_steps
+    from isoviz.planner.planning_work import Work
     from isoviz.planner.problem import Problem as Planning
 
     problem = Planning(explained.plan.transfer, explained.machine, explained.options)
-    until = time.monotonic() + TURN_SECONDS
-    for turn in turn_steps(problem, explained.explanation.candidates, MOST_RIVALS):
+    work = Work(TURN_SECONDS)
+    for turn in turn_steps(problem, explained.explanation.candidates, MOST_RIVALS, work):
         if turn is not None and turn.value is not None:
             known = replace(known, found=(*known.found, turn))
-        if time.monotonic() > until:
+        if work.is_done:
             return replace(known, done=True, cut=True)
         yield known
     return replace(known, done=True)

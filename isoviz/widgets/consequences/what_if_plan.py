@@ -26,7 +26,7 @@ ONE_PATH = ("simple", "spsl", "spdl", "direct")
 FAR = 16.0
 """Paths are looked for that win where a channel is slower or faster by this factor."""
 MOVING_SECONDS = 0.03
-"""Seconds for which paths are compared while a slider is dragged."""
+"""The planning time for which paths are compared while a slider is dragged."""
 _COMPARED, _WINNER = " compared", " winner"
 _known: Remembered[dict[str, tuple[RouteKey, ...]]] = Remembered()
 """By plan: the paths that were compared for it, the last winner, and by channel those where it is slower or faster."""
@@ -148,6 +148,7 @@ def _at_once(known: _Known, question: WhatIf, transfer: Transfer, machine: Machi
     """The best plan on the paths that are known, then on a few more; nothing where none is known."""
     from isoviz.planner import plan
     from isoviz.planner.explanation.known_paths import best_of_paths, path_of
+    from isoviz.planner.planning_work import Work
     from isoviz.planner.problem import Problem as Planning
 
     problem = Planning(transfer, machine, options)
@@ -155,7 +156,7 @@ def _at_once(known: _Known, question: WhatIf, transfer: Transfer, machine: Machi
         if known.planner in ONE_PATH:
             yield plan(transfer, machine, known.planner, options)
         for paths in known.paths(question):
-            found = best_of_paths(problem, paths, MOVING_SECONDS if question.moving else math.inf)
+            found = best_of_paths(problem, paths, Work(MOVING_SECONDS if question.moving else math.inf))
             if found is not None:
                 known.won(path_of(found))
                 yield found

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -248,7 +247,7 @@ def test_time_that_is_up_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     options = Options(planning_time=1e-9)
     made = plan(transfer(), TWO_NODES, "program", options)
     assert made.notes == (
-        "program of Isometry, section 4.2: the planning time was up before it found a path; this is the shortest one",
+        "program of Isometry, section 4.2: planning_time was used up before it found a path; this is the shortest one",
     )
     assert made.memories == ("node0.fbm0", "node0.reg", "node1.reg", "node1.fbm0") or len(made.hops) == 3
 
@@ -333,10 +332,8 @@ def test_ctrl_c_stops_the_solver(monkeypatch: pytest.MonkeyPatch, no_leaked_thre
 
     monkeypatch.setattr(highspy.Highs, "run", run)
     before = signal.getsignal(signal.SIGINT)
-    began = time.perf_counter()
-    with pytest.raises(KeyboardInterrupt):
-        rows.solve(200.0)
-    assert time.perf_counter() - began < 150  # of the 200 seconds that it may take
+    with pytest.raises(KeyboardInterrupt):  # far before the end, which no test waits for
+        rows.solve()
     assert signal.getsignal(signal.SIGINT) is before
     for presser in pressers:
         presser.join()

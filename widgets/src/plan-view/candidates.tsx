@@ -114,7 +114,7 @@ function Turns({ why }: { why: WhyPart }): JSX.Element {
     <div data-testid="turns">
       <h4>What would make another win</h4>
       {why.turns.length === 0 && (
-        <p class="iv-faint">{!why.turnsDone ? "Looking for what would make another path win…" : why.turnsCut ? "Nothing was found in the time there is." : "Nothing within a factor of 1,024 does."}</p>
+        <p class="iv-faint">{!why.turnsDone ? "Looking for what would make another path win…" : why.turnsCut ? "Nothing was found within the planning time." : "Nothing within a factor of 1,024 does."}</p>
       )}
       <ul class="iv-turns">
         {why.turns.map((turn) => (
