@@ -12,7 +12,7 @@ Run it as a program of ranks, or let it start ranks itself:
     mpiexec -n 4 python examples/distributed_transpose.py
     python examples/distributed_transpose.py
 
-`--size 4096` is the number of rows and columns, `--ranks 4` the number of ranks that it starts, `--page FILE` the page that it
+`--size 4096` is the number of rows and columns, `--ranks 4` the number of ranks that it starts, `-o FILE` a page that it
 writes: the transfers of all ranks on one axis of time.
 """
 
@@ -176,8 +176,8 @@ def on_rank(machine: Machine, size: int) -> Outcome | None:
     return measure(here.station.engine(machine), here.station.world(), size)
 
 
-def tell(outcome: Outcome, page: Path) -> None:
-    """Print the plan, the times and the ratios, and write the page."""
+def tell(outcome: Outcome, page: Path | None) -> None:
+    """Print the plan, the times and the ratios, and write the page if there is to be one."""
     print(outcome.report.plan)
     print()
     print(outcome.report)
@@ -187,6 +187,8 @@ def tell(outcome: Outcome, page: Path) -> None:
         median = statistics.median(seconds)
         print(f"{name:22} {1e3 * median:8.1f} ms (best {1e3 * min(seconds):.1f}), {median / ours:6.2f} × the time of isoviz")
     print("all ways give the same bytes" if outcome.agree else "THE WAYS DIFFER")
+    if page is None:
+        return
     sections = [f"<pre>{html.escape(str(outcome.report))}</pre>", trace_html(outcome.report.trace)]
     page.write_text(html_document("Distributed transposition", sections), encoding="utf-8")
     print(f"timeline of all ranks: {page}")
@@ -197,7 +199,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="A distributed transposition, compared with other ways in the same run.")
     parser.add_argument("--size", type=int, default=4096, help="rows and columns of the matrix")
     parser.add_argument("--ranks", type=int, default=4, help="ranks to start, unless mpiexec has started this program")
-    parser.add_argument("--page", type=Path, default=Path("distributed_transpose.html"), help="the page to write")
+    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write a page with the timeline of all ranks")
     given = parser.parse_args()
     if is_rank_program():
         session = rank_session()
@@ -208,7 +210,7 @@ def main() -> int:
             work = importlib.import_module(Path(__file__).stem).on_rank
             outcome = ranks.call(work, ranks.machine, given.size)[0]
     if outcome is not None:
-        tell(outcome, given.page)
+        tell(outcome, given.output)
     return 0 if outcome is None or outcome.agree else 1
 
 

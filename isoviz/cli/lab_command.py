@@ -21,7 +21,7 @@ from isoviz.errors import FileError, InputError, MissingPartError, printable
 
 FOLDER = "isoviz-lab"
 NOTEBOOK = "explorer.ipynb"
-BESIDE = ("layouts.ipynb", "isometry-4.3.ipynb")
+BESIDE = ("layouts.ipynb", "isometry-4.3.ipynb", "pipelines.ipynb")
 """Notebooks that are copied beside the one that opens."""
 
 

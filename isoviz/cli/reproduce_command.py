@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import sys
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     check_outputs(None, (args.output, args.report))
     if args.figures is not None and not Path(args.figures).is_dir():
         raise FileError(f"{args.figures}: is no folder")
-    found = reproduce(quick=args.quick, progress=_say)
+    found = reproduce(quick=args.quick, progress=None if args.json else _say)
     if args.output is not None:
         save_file(args.output, page(found).encode())
     if args.figures is not None:
@@ -54,8 +54,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _say(what: str) -> None:
-    """Progress, on a terminal only."""
+    """A line for each step, as it takes minutes. If it cannot be told, the result is enough."""
     from isoviz.cli.output import tell
 
-    if sys.stderr.isatty():
-        tell(f"{what} …")
+    with suppress(OSError):
+        tell(f"isoviz: {what} …")

@@ -61,6 +61,7 @@ def run(args: argparse.Namespace) -> int:
     check_outputs(args.file, (args.chrome, args.output))
     if args.ranks is not None:
         return _run_on_ranks(args, file)
+    _require_ranks(args.file, file)
     with watched() as watch:
         asked = {"planner": args.planner, "verify": not args.no_verify, "trial": not args.no_trial, "of": args.of}
         report = run_file(file, progress=watch.progress, cancel=watch.cancel, **asked)
@@ -108,6 +109,25 @@ def _run_with_others(args: argparse.Namespace) -> int:
     if is_first:
         _show(args, found.report, found.file, found.machine)
     return 0
+
+
+def _require_ranks(path: str, file: TransferFile) -> None:
+    """Refuse a file for several nodes that only ranks have.
+
+    Raises:
+        InputError: `--ranks` is missing.
+    """
+    from isoviz.errors import InputError
+    from isoviz.machines import MemoryKind
+
+    memories = file.machine().memories
+    nodes = max(memory.node for memory in memories) + 1
+    of_ranks = {memory.kind for memory in memories} <= {MemoryKind.SYS, MemoryKind.REG, MemoryKind.DSK}
+    is_emulated = any(memory.emulated for memory in memories)
+    if file.machine_options.get("preset") == "ranks" or (nodes > 1 and of_ranks and not is_emulated):
+        raise InputError(
+            f"{path}: its machine has {nodes} nodes, which are MPI ranks; expected: isoviz run {path} --ranks {nodes}"
+        )
 
 
 def _refuse_trials(args: argparse.Namespace) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,6 +45,29 @@ def test_python_of_ranks(capsys: pytest.CaptureFixture[str]) -> None:
     (block,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
     exec(block, {"isoviz": isoviz})
     assert "every byte verified" in capsys.readouterr().out
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+
+
+@needs_mpi
+def test_commands_of_the_example_run_as_printed(tmp_path: Path) -> None:
+    """With either MPI, as root or not, with fewer processors than ranks; nothing is left in the folder."""
+    text = (ROOT / "examples/ranks.md").read_text(encoding="utf-8").split("## From the shell")[1].split("\n## ")[0]
+    (tmp_path / "between.toml").write_text(blocks(text, "toml")[0], encoding="utf-8")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OMPI_", "PRTE_", "PMI"))}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    commands = "set -e\n" + "".join(blocks(text, "sh")).replace("--size 512", "--size 64")
+    assert commands.count("mpiexec -n 4") == 2
+    environment = {**kept, "PATH": path, "ISOVIZ_KERNELS": "numpy"}  # The example would wait until kernels are compiled.
+    done = subprocess.run(
+        ["sh", "-c", commands], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=250
+    )
+    assert done.returncode == 0, f"{done.stdout[-1500:]}\n{done.stderr[-3000:]}"
+    assert done.stdout.count("every byte verified") >= 3 and "all ways give the same bytes" in done.stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["between.toml", "examples"]
 
 
 @needs_mpi

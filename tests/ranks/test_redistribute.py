@@ -88,7 +88,7 @@ def test_the_example(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     """It runs as it stands, in both ways, here with a matrix whose rows are spread unevenly."""
     monkeypatch.setenv("ISOVIZ_KERNELS", "numpy")  # It would wait until they are compiled.
     page = tmp_path / "page.html"
-    arguments = [str(EXAMPLE), "--size", "203", "--page", str(page)]
+    arguments = [str(EXAMPLE), "--size", "203", "-o", str(page)]
     if way == "mpiexec":
         done = run(3, *arguments)
     else:

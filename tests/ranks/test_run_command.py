@@ -73,6 +73,16 @@ def test_of_is_refused_before_ranks_start(write: Callable[..., Path], capsys: py
         assert words in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("machine", "nodes"), [("preset = 'ranks'\nranks = 3", 3), ("preset = 'ranks'\nranks = 2", 2)])
+def test_a_file_for_ranks_asks_for_them(
+    write: Callable[..., Path], capsys: pytest.CaptureFixture[str], machine: str, nodes: int
+) -> None:
+    file = write(machine=machine)
+    assert main(["run", str(file)]) == 2
+    said = capsys.readouterr().err
+    assert f"has {nodes} nodes" in said and f"--ranks {nodes}\n" in said
+
+
 @needs_mpi
 def test_ranks_are_started_for_a_file(write: Callable[..., Path], tmp_path: Path) -> None:
     done = alone("run", write(), "--ranks", "2", "--json")

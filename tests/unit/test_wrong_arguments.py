@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import isoviz
@@ -37,6 +38,10 @@ WRONG: dict[str, tuple[Callable[[Machine, Plan], Any], str]] = {
     ),
     "simulate transfers": (lambda machine, plan: isoviz.simulate([TRANSFER]), "simulate: expected a plan, got a Transfer"),
     "an engine of a name": (lambda machine, plan: isoviz.Engine("local"), "engine: expected a machine, got 'local'"),
+    "an array of another dtype": (
+        lambda machine, plan: isoviz.Engine(machine).run(plan, np.zeros((20, 30), "f4")),
+        "has 2400 bytes of float32; layout <F, x, y> on (x=30, y=20) with fields {v: float64} needs 4800",
+    ),
     "run a transfer": (lambda machine, plan: isoviz.Engine(machine).run(TRANSFER), "engine: expected a plan, got a Transfer"),
     "submit a transfer": (
         lambda machine, plan: isoviz.Engine(machine).submit(TRANSFER),

@@ -100,7 +100,7 @@ def run(installed: Path, *command: str, cwd: Path, **changes: str) -> subprocess
 def test_wheel_carries_what_it_needs(built: dict[str, Path]) -> None:
     with zipfile.ZipFile(built["wheel"]) as wheel:
         names = wheel.namelist()
-        for notebook in ("explorer.ipynb", "layouts.ipynb", "isometry-4.3.ipynb"):
+        for notebook in ("explorer.ipynb", "layouts.ipynb", "isometry-4.3.ipynb", "pipelines.ipynb"):
             assert wheel.read(f"isoviz/notebooks/{notebook}") == (ROOT / "notebooks" / notebook).read_bytes()
     for name in (
         "py.typed",
@@ -185,4 +185,5 @@ def test_lab(installed: Path, tmp_path: Path) -> None:
         "explorer.ipynb",
         "layouts.ipynb",
         "isometry-4.3.ipynb",
+        "pipelines.ipynb",
     }

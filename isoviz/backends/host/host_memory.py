@@ -219,7 +219,11 @@ def _bytes_of(given: Any, instance: Instance, end: str) -> Bytes:
         except (TypeError, ValueError, BufferError):
             raise TransferError(f"{where}: expected a NumPy array or a buffer, not {type(given).__name__}") from None
     if array.nbytes != need:
-        raise TransferError(f"{where}: has {array.nbytes} bytes; layout {instance.layout} on ({instance.space}) needs {need}")
+        of = f" of {given.dtype}" if isinstance(given, np.ndarray) else ""
+        raise TransferError(
+            f"{where}: has {array.nbytes} bytes{of}; layout {instance.layout} on ({instance.space}) with fields"
+            f" {{{instance.fields}}} needs {need}"
+        )
     return array
 
 

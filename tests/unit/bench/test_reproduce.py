@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -294,18 +295,27 @@ def test_the_report(found: Reproduction) -> None:
 def test_the_command(
     found: Reproduction, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(isometry, "reproduce", lambda **_: found)
+    def reproduce(*, quick: bool, progress: Callable[[str], None] | None) -> Reproduction:
+        if progress is not None:
+            progress("Figure 10")
+        return found
+
+    monkeypatch.setattr(isometry, "reproduce", reproduce)
     out, figures = tmp_path / "page.html", tmp_path / "figures"
     figures.mkdir()
     assert main(["reproduce", "isometry", "--quick", "-o", str(out), "--report", str(tmp_path / "report.md"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["seconds"] == found.seconds
+    told = capsys.readouterr()
+    assert json.loads(told.out)["seconds"] == found.seconds
+    assert told.err == ""
     assert out.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert (tmp_path / "report.md").read_text(encoding="utf-8").startswith("# ")
     assert main(["reproduce", "isometry", "--figures", str(figures)]) == 0
     assert len(list(figures.iterdir())) == 9
     for path in figures.iterdir():
         assert path.suffix == ".svg" and ElementTree.parse(path).getroot().tag.endswith("svg")
-    assert "ours" in capsys.readouterr().out.splitlines()[1]
+    told = capsys.readouterr()
+    assert "ours" in told.out.splitlines()[1]
+    assert told.err == "isoviz: Figure 10 …\n"  # a terminal or not
     assert main(["reproduce", "isometry", "-o", str(tmp_path / "nowhere" / "page.html")]) == 2
     assert "no folder" in capsys.readouterr().err
     assert main(["reproduce", "isometry", "--figures", str(out)]) == 2

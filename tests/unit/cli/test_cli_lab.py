@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +94,14 @@ def test_shipped_notebooks_are_whole() -> None:
     for name in lab.BESIDE:
         assert lab.shipped_notebook(name).name == name
         assert "isoviz" in lab.shipped_notebook(name).read_text(encoding="utf-8")
+
+
+def test_every_notebook_of_the_readme_is_shipped_and_copied() -> None:
+    root = Path(__file__).parents[3]
+    named = set(re.findall(r"notebooks/([\w.-]+\.ipynb)", (root / "README.md").read_text(encoding="utf-8")))
+    assert named and named <= {lab.NOTEBOOK, *lab.BESIDE}
+    wheel = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert {f"notebooks/{name}" for name in (lab.NOTEBOOK, *lab.BESIDE)} <= set(wheel["only-include"])
 
 
 def test_notebooks_are_copied_beside_each_other(shipped: Path, tmp_path: Path) -> None:
