@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,16 +42,19 @@ class Caller:
             driver.current = driver.new_stream()
             driver.late.add(driver.current)
 
-    def array(self, late: np.ndarray[Any, Any], name: str) -> Any:
-        """An array in a memory whose bytes come late, if the memory is that of a GPU."""
+    def array(self, late: np.ndarray[Any, Any], name: str) -> tuple[Any, Callable[[], None]]:
+        """An array in a memory, and a function that queues the work that writes its bytes, which a host array has at once."""
         if not name.startswith("fbm"):
-            return late.copy()
+            return late.copy(), lambda: None
         device = int(name[-1])
-        self.driver.use(device)
         first, found = (CurrentArray(self.driver, data, device) for data in (late, np.zeros_like(late)))
-        self.driver.copy(found._pointer, first._pointer, len(late), self.driver.current)
-        self.driver.use(0)
-        return found
+
+        def begin() -> None:
+            self.driver.use(device)
+            self.driver.copy(found._pointer, first._pointer, len(late), self.driver.current)
+            self.driver.use(0)
+
+        return found, begin
 
     def end(self) -> None:
         for stream in self.driver.late:
@@ -85,13 +89,15 @@ def test_late_work_of_the_caller_comes_first(road: str, dlpack: bool, tmp_path: 
     with engine(driver, made, tmp_path) as running:
         events = []
         for pair in ends:
-            given = [FakeDlpack(end, 0) if dlpack and isinstance(end, CurrentArray) else end for end in pair]
+            given = [FakeDlpack(end, 0) if dlpack and isinstance(end, CurrentArray) else end for end, _ in pair]
+            for _, begin in pair:
+                begin()
             events.append(running.submit(chosen, *given))
         gate.set()
         for event in events:
             event.wait(60)
         assert not driver.late & set(waited), "no thread waits for the work of the caller"
         caller.end()
-    for late, (_, end) in zip(data, ends, strict=True):
+    for late, (_, (end, _)) in zip(data, ends, strict=True):
         assert np.array_equal(end.data if isinstance(end, CurrentArray) else end, late)
     assert False in opened or "zcm" not in path
