@@ -6,7 +6,8 @@
 #   make test       BROWSER=0                         without the tests that need Chromium
 #   make test-full                                    every count, and every environment
 #   make bench                                        measured ratios against peers; ARGS="convert --size 1GiB" for one
-#   make gpu        WHEELS=folder OUT=folder          everything that needs a GPU (.ci/gpu_run.py says more)
+#   make gpu        WHEELS=folder OUT=folder          what needs a GPU, the first part (.ci/gpu_run.py says more)
+#   make gpu        ARGS=rest                         what needs a GPU, the rest
 #   make lint       make format                       ruff, mypy and the floors alone; ruff's formatter
 #   make bundle                                       build the browser half again
 #   make constraints                                  resolve all dependencies again (needs the network)

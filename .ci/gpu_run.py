@@ -1,12 +1,14 @@
-"""`make gpu`: every test and benchmark that needs a GPU, in under eight minutes, on a machine without a package registry.
+"""`make gpu`: every test and benchmark that needs a GPU, in two calls of less than ten minutes, without a package registry.
 
     python3 .ci/dev.py gpu-wheels FOLDER [3.12]    on a machine with a registry: fills the folder
     WHEELS=FOLDER make gpu                         on the machine with the GPU: Python, NumPy, CuPy and the folder are enough
+    WHEELS=FOLDER make gpu ARGS=rest               the rest: more random transfers, and the other parts of the benchmark
 
 `make gpu` makes an environment that sees the packages of the Python that runs it, and installs from the folder what they lack.
-isoviz is used from the checkout. Tests, compute-sanitizer and the benchmark have a time limit each; a step that fails does not
-hide the others. OUT names the folder of the report (benchmarks/ otherwise). The status is 0 if everything passed on a GPU, 1 if
-something failed, and 3 if there is no GPU.
+isoviz is used from the checkout. The first call goes from what is quick and says most to what takes long: a few transfers, the
+tests, compute-sanitizer, conversions and links. Each step has a time limit; one that fails does not hide the others. What a step
+found is written when it ends: a call that is cut off keeps it. OUT names the folder of the report (benchmarks/ otherwise).
+The status is 0 if everything passed on a GPU, 1 if something failed, and 3 if there is no GPU.
 
 Any `python3` may run this file; so it keeps to the syntax of Python 3.8.
 """
@@ -37,7 +39,7 @@ WANTED = (
 )
 """The dependencies of isoviz and of its tests for GPUs (pyproject.toml)."""
 THEIR_NEEDS = ("iniconfig", "packaging", "pluggy", "pygments", "sortedcontainers")
-LEFT_OUT = "left out: numba and llvmlite (64 MB for each Python; copies on the processor are made by NumPy without them)"
+LEFT_OUT = "left out: numba and llvmlite (64 MB for each Python; where the machine lacks them, NumPy copies on the processor)"
 BELONGS = "belong to the machine: NumPy, CuPy and NVRTC (nvidia-cuda-nvrtc, which CuPy needs as well)"
 PYTHONS = ("3.11", "3.12", "3.13")
 PLATFORMS = (
@@ -51,16 +53,29 @@ LIMIT_MB = 60
 RANDOM = "tests/gpu/test_real_gpu.py"
 
 SECONDS = {
-    "random transfers": 175,
-    "tests on the GPU": 120,
-    "tests on the processor": 170,
+    "kernels of the processor": 75,
+    "first transfers": 60,
+    "tests on the GPU": 150,
     "memcheck": 60,
     "racecheck": 60,
-    "bench": 275,
+    "conversions": 75,
+    "links": 45,
+    "random transfers": 130,
+    "structs": 35,
+    "engine": 35,
+    "small": 20,
+    "files": 35,
+    "urgent": 35,
+    "ranks": 45,
+    "predictions": 145,
 }
-"""What each step may take. Steps in one line of `gpu` run at once, so that all take less than eight minutes."""
-BENCH_MINUTES = "2"
-"""Without the probe, which takes up to two minutes, and the start of ranks."""
+"""What each step may take."""
+FIRST, REST = ("conversions", "links"), ("structs", "engine", "small", "files", "urgent", "ranks", "predictions")
+"""The parts of the benchmark, by the call that measures them."""
+SHARE, AFTER_THE_PROBE = 0.6, 0.2
+"""The share of a step of the benchmark in which it begins further cases: the rest is for starts and compilers, and the probe."""
+UNSUPPORTED = "Device not supported"
+"""What compute-sanitizer says where the system gives it no access, such as in gVisor."""
 
 
 def gpu_wheels(arguments: list[str]) -> int:
@@ -194,8 +209,9 @@ def skipped(name: str, reason: str) -> dict[str, Any]:
 
 
 def gpu(arguments: list[str]) -> int:
-    """Everything that needs a GPU; arguments go to `isoviz bench gpu`."""
-    began, started = time.monotonic(), time.time()
+    """What needs a GPU: the first steps, or those of `rest`; further arguments go to `isoviz bench gpu`."""
+    began = time.monotonic()
+    rest = arguments[:1] == ["rest"]
     out = Path(os.environ.get("OUT") or ROOT / "benchmarks")
     out.mkdir(parents=True, exist_ok=True)
     python = make_environment(os.environ.get("WHEELS"))
@@ -203,8 +219,9 @@ def gpu(arguments: list[str]) -> int:
     reason = why_no_gpu(python)
     with contextlib.ExitStack() as stack:
         logs = out if os.environ.get("OUT") else Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        checks = run_all(python, logs, out, reason, arguments)
-    report(out, checks, reason, started)
+        written = Report(out, logs, reason, "gpu-rest" if rest else "gpu")
+        (run_rest if rest else run_first)(Runner(python, logs, written, stack), arguments[rest:])
+    checks = written.checks
     say(f"all steps: {time.monotonic() - began:.0f} s")
     if reason:
         say(f"needs a GPU: {reason}: nothing was tested or measured on a GPU")
@@ -234,52 +251,96 @@ def variables(python: Path, **changes: str) -> dict[str, str]:
     )
 
 
-def run_all(python: Path, logs: Path, out: Path, reason: str, arguments: list[str]) -> list[dict[str, Any]]:
-    """The steps. Tests on the GPU and on the processor run at once, and so do the two of compute-sanitizer."""
-    with contextlib.ExitStack() as stack:
+class Runner:
+    """Starts steps, and adds what they find to the report as they end."""
 
-        def start(name: str, *command: str, **changes: str) -> Step:
-            step = Step(name, [*command], variables(python, **changes), logs, SECONDS[name])
-            stack.callback(step.stop)
-            return step
+    def __init__(self, python: Path, logs: Path, report: Report, stack: contextlib.ExitStack) -> None:
+        self.python, self.logs, self.report, self.stack = python, logs, report, stack
+        self.pytest = (str(python), "-m", "pytest", "-q", "-p", "pytest_timeout", "-p", "no:cacheprovider")
+        self.reason = report.reason
 
-        pytest = (str(python), "-m", "pytest", "-q", "-p", "pytest_timeout", "-p", "no:cacheprovider")
-        tests = [
-            start("random transfers", *pytest, RANDOM, ISOVIZ_FULL="1"),
-            start("tests on the GPU", *pytest, "tests/gpu", f"--ignore={RANDOM}", ISOVIZ_FULL="1"),
-            start("tests on the processor", *pytest, "tests/run/gpu", "tests/run/cuda"),
-        ]
-        found = [on_gpu(tests[1], reason)]
-        if reason:
-            found += [on_gpu(tests[0], reason), tests[2].wait()]
-            return [*found, *(skipped(name, "no GPU") for name in ("memcheck", "racecheck", "bench"))]
-        sanitizer = find_sanitizer()
-        if sanitizer is None:
-            found += [skipped(name, "there is no compute-sanitizer") for name in ("memcheck", "racecheck")]
-        else:
-            transfers = (str(python), str(ROOT / "tests" / "gpu" / "some_transfers.py"))
-            tools = [
-                start(name, sanitizer, f"--tool={name}", "--error-exitcode=9", *transfers) for name in ("memcheck", "racecheck")
-            ]
-            found += [step.wait() for step in tools]
-        found += [on_gpu(tests[0], reason), tests[2].wait()]  # The benchmark has the machine for itself.
-        words = ("bench", "gpu", "--minutes", BENCH_MINUTES, "--json", str(out / "gpu.json"), "-o", str(out / "gpu.md"))
-        bench = start("bench", str(python), "-m", "isoviz", *words, *arguments).wait()
-        missing = []
-        if bench["result"] == "passed":
-            missing = json.loads((out / "gpu.json").read_text(encoding="utf-8"))["missing"]
-        if missing:
-            bench["result"] = f"failed: {len(missing)} figures are missing"
-        return [*found, bench]
+    def start(self, name: str, *command: str, **changes: str) -> Step:
+        step = Step(name, [*command], variables(self.python, **changes), self.logs, SECONDS[name])
+        self.stack.callback(step.stop)
+        return step
+
+    def warm(self) -> Step:
+        """Compile the kernels of the processor once, before several programs would do it side by side."""
+        return self.start(
+            "kernels of the processor",
+            str(self.python),
+            "-c",
+            "from isoviz.backends.host import kernels; kernels.prepare(wait=True); print(kernels.state())",
+        )
+
+    def bench(self, part: str, arguments: list[str]) -> None:
+        """One part of the benchmark, with the GPU for itself."""
+        files = [self.logs / f"gpu-{part}.{kind}" for kind in ("json", "md")]
+        minutes = f"{SECONDS[part] * (AFTER_THE_PROBE if part == 'predictions' else SHARE) / 60:.2f}"
+        words = ("bench", "gpu", "--parts", part, "--minutes", minutes, "--json", str(files[0]), "-o", str(files[1]))
+        found = self.start(part, str(self.python), "-m", "isoviz", *words, *arguments).wait()
+        table = json.loads(files[0].read_text(encoding="utf-8")) if files[0].exists() else None
+        if table is not None and table["missing"] and found["result"] == "passed":
+            found["result"] = f"failed: {len(table['missing'])} figures are missing"
+        page = files[1].read_text(encoding="utf-8") if files[1].exists() else ""
+        for file in files:
+            with contextlib.suppress(FileNotFoundError):
+                file.unlink()
+        self.report.add(found, table, page)
 
 
-def on_gpu(step: Step, reason: str) -> dict[str, Any]:
+def run_first(runner: Runner, arguments: list[str]) -> None:
+    """What says most first: a few transfers, the tests, compute-sanitizer, conversions and links."""
+    python, report, reason = str(runner.python), runner.report, runner.reason
+    transfers = (python, str(ROOT / "tests" / "gpu" / "some_transfers.py"))
+    if reason:
+        for name in ("first transfers", "tests on the GPU", "memcheck", "racecheck", *FIRST):
+            report.add(skipped(name, "no GPU"))
+        return
+    warm = runner.warm()
+    report.add(runner.start("first transfers", *transfers).wait())
+    report.add(warm.wait())
+    report.add(on_gpu(runner.start("tests on the GPU", *runner.pytest, "tests/gpu")))
+    sanitizer = find_sanitizer()
+    tools = ("memcheck", "racecheck")
+    if sanitizer is None:
+        for name in tools:
+            report.add(skipped(name, "there is no compute-sanitizer"))
+    else:
+        # What CuPy asks the driver and is refused is not isoviz's.
+        options = ("--error-exitcode=9", "--report-api-errors", "no")
+        steps = [runner.start(name, sanitizer, f"--tool={name}", *options, *transfers) for name in tools]
+        for step in steps:
+            report.add(sanitized(step))
+    for part in FIRST:
+        runner.bench(part, arguments)
+
+
+def run_rest(runner: Runner, arguments: list[str]) -> None:
+    """More random transfers, and the other parts of the benchmark."""
+    if runner.reason:
+        for name in ("random transfers", *REST):
+            runner.report.add(skipped(name, "no GPU"))
+        return
+    runner.report.add(runner.warm().wait())
+    runner.report.add(on_gpu(runner.start("random transfers", *runner.pytest, RANDOM, ISOVIZ_FULL="1")))
+    for part in REST:
+        runner.bench(part, arguments)
+
+
+def on_gpu(step: Step) -> dict[str, Any]:
     """The result of tests that need a GPU: if all of them were skipped, they have not passed."""
     found = step.wait()
-    if reason and found["result"] == "passed":
-        found["result"] = "left out: no GPU"
-    elif not reason and not found.get("passed"):
+    if found["result"] == "passed" and not found.get("passed"):
         found["result"] = "failed: no test ran on the GPU"
+    return found
+
+
+def sanitized(step: Step) -> dict[str, Any]:
+    """The result of compute-sanitizer, which says where it cannot work."""
+    found = step.wait()
+    if found["result"] != "passed" and UNSUPPORTED in step.output.read_text(encoding="utf-8", errors="replace"):
+        found["result"] = f"left out: compute-sanitizer: {UNSUPPORTED}"
     return found
 
 
@@ -289,20 +350,39 @@ def find_sanitizer() -> str | None:
     return shutil.which("compute-sanitizer") or next(beside, None)
 
 
-def report(out: Path, checks: list[dict[str, Any]], reason: str, started: float) -> None:
-    """Adds the checks to the report. Without a GPU there is none; they are written only where OUT asks for them."""
-    written = out / "gpu.json"
-    if reason or not written.exists() or written.stat().st_mtime < started:
-        if os.environ.get("OUT"):
-            text = json.dumps({"no GPU": reason, "checks": checks}, indent=2)
-            (out / "gpu-checks.json").write_text(f"{text}\n", encoding="utf-8")
-        return
-    found = json.loads(written.read_text(encoding="utf-8"))
-    found["checks"] = checks
-    written.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
-    rows = ["", "## Checks on this GPU", "", "| check | result | counts | seconds |", "| --- | --- | --- | --- |"]
-    for check in checks:
-        counts = ", ".join(f"{check[word]} {word}" for word in ("passed", "failed", "skipped") if word in check)
-        rows.append(f"| {check['check']} | {check['result']} | {counts} | {check['seconds']} |")
-    with (out / "gpu.md").open("a", encoding="utf-8") as page:
-        page.write("\n".join(rows) + "\n")
+class Report:
+    """The report of a call: one table and one page, written anew whenever a step has ended.
+
+    Without a GPU there is none; the checks are written only where OUT asks for them.
+    """
+
+    def __init__(self, out: Path, logs: Path, reason: str, name: str) -> None:
+        self.out, self.logs, self.reason, self.name = out, logs, reason, name
+        self.checks: list[dict[str, Any]] = []
+        self.table: dict[str, Any] = {}
+        self.pages: list[str] = []
+
+    def add(self, check: dict[str, Any], table: dict[str, Any] | None = None, page: str = "") -> None:
+        """Add what a step found."""
+        self.checks.append(check)
+        if table is not None:
+            rows, missing = ([*self.table.get(key, ()), *table.get(key, ())] for key in ("rows", "missing"))
+            self.table = {**self.table, **table, "rows": rows, "missing": missing}
+        self.pages += [page] if page else []
+        if self.reason:
+            if os.environ.get("OUT"):
+                self._write("checks.json", json.dumps({"no GPU": self.reason, "checks": self.checks}, indent=2))
+            return
+        self._write("json", json.dumps({**self.table, "checks": self.checks}, indent=2))
+        rows = ["## Checks on this GPU", "", "| check | result | counts | seconds |", "| --- | --- | --- | --- |"]
+        for each in self.checks:
+            counts = ", ".join(f"{each[word]} {word}" for word in ("passed", "failed", "skipped") if word in each)
+            rows.append(f"| {each['check']} | {each['result']} | {counts} | {each['seconds']} |")
+        self._write("md", "\n".join([*self.pages, *rows]))
+
+    def _write(self, kind: str, text: str) -> None:
+        """Whole, or not at all: the call may be cut off at any time."""
+        path = self.out / f"{self.name}{'-' if kind == 'checks.json' else '.'}{kind}"
+        part = path.with_name(f"{path.name}.part")
+        part.write_text(f"{text}\n", encoding="utf-8")
+        part.replace(path)

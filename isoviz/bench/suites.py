@@ -53,7 +53,7 @@ SUITES: Mapping[str, Suite] = MappingProxyType(
         "gpu": Suite(
             "transfers from, to and inside a GPU, beside CUDA itself, CuPy and PyTorch",
             "isoviz.bench.gpu.gpu_suite",
-            ("repeat", "directory", "quick", "minutes"),
+            ("repeat", "directory", "quick", "minutes", "parts"),
             page="md",
             tells=True,
         ),

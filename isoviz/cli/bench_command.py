@@ -8,7 +8,7 @@ import json
 from isoviz.cli.output import whole_number
 from isoviz.cli.progress_line import ProgressLine
 
-OPTIONS = ("size", "memory_limit", "directory", "repeat", "seed", "thorough", "minutes", "quick")
+OPTIONS = ("size", "memory_limit", "directory", "repeat", "seed", "thorough", "minutes", "quick", "parts")
 """What a suite may take; each names its own in `Suite.options`."""
 
 
@@ -42,6 +42,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--quick", action="store_true", default=None, help="small transfers: only shows that it runs (ranks, gpu)"
     )
+    parser.add_argument("--parts", metavar="NAMES", help="measure these parts only, such as conversions,links (gpu)")
     parser.add_argument(
         "--json",
         metavar="FILE",

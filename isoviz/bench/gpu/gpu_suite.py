@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -85,19 +85,24 @@ def measure(
     directory: str | Path | None = None,
     quick: bool = False,
     minutes: float = MINUTES,
+    parts: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> GpuTable:
     """Medians of `repeat` rounds in turn; files are written below `directory`. `progress` gets a text about each part.
+
+    `parts` names those to measure, with commas between; they share `minutes` as they are shared among all.
 
     No part begins a further case when its share of `minutes` is over. The probe, whose machine the predictions are for, takes up
     to two minutes more. With `quick` all transfers are small: it takes seconds, and its figures say nothing. An interrupt ends
     the measurement, and the table has what is there.
 
     Raises:
-        InputError: there is no GPU, or `repeat` or `minutes` is too small.
+        InputError: there is no GPU, `repeat` or `minutes` is too small, or there is no such part.
     """
     if repeat < 1 or not minutes > 0:
         raise InputError(f"bench gpu: repeat={repeat}, minutes={minutes:g}; expected at least 1 round, and some time")
+    chosen = _chosen(parts)
+    shares = sum(part.share for part in chosen) if parts else 1.0
     gpu = gpu_here.gpu_of_this_computer()
     tell = progress or _nobody
     began = time.monotonic()
@@ -107,13 +112,23 @@ def measure(
         kernels.prepare(wait=True)
         with closing(GpuHere(gpu, folder, QUICK_SIZES if quick else FULL_SIZES, repeat)) as here:
             facts = _facts(gpu, here)
-            for part in PARTS:
-                if not _measured(part, here, minutes, rows, tell):
+            for part in chosen:
+                if not _measured(part, here, minutes / shares, rows, tell):
                     break
     title = f"transfers of {facts['gpu']}: medians of {repeat}" + (" (quick: the figures say nothing)" if quick else "")
     table = GpuTable("gpu", title if gpu.is_real else f"{title}; {FAKE}", GPU_COLUMNS, rows, NOTES, is_real=gpu.is_real)
     facts["seconds"] = round(time.monotonic() - began)
     return replace(table, machine={**table.machine, **facts})
+
+
+def _chosen(names: str | None) -> Sequence[Part]:
+    if names is None:
+        return PARTS
+    known = {part.name: part for part in PARTS}
+    wanted = [name.strip() for name in names.split(",")]
+    if unknown := [name for name in wanted if name not in known]:
+        raise InputError(f"bench gpu: there is no part {unknown[0]!r}; expected some of {', '.join(known)}")
+    return [part for name, part in known.items() if name in wanted]
 
 
 def _measured(part: Part, here: GpuHere, minutes: float, rows: list[Row], tell: Callable[[str], None]) -> bool:

@@ -21,6 +21,7 @@ from isoviz.bench.gpu.gpu_here import FAKE, BenchedGpu
 from isoviz.bench.gpu.gpu_report import GpuTable
 from isoviz.bench.host.layout_copies import Case, cases
 from isoviz.cli import main
+from isoviz.errors import InputError
 
 
 def is_short(case: Case) -> bool:
@@ -115,3 +116,27 @@ def test_without_a_gpu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     assert main(["bench", "gpu"]) == 2
     assert "bench gpu: needs a GPU: CuPy" in capsys.readouterr().err
     assert main(["bench", "gpu", "--repeat", "0"]) == 2
+
+
+def test_some_parts_only(plays: FakeDriver) -> None:
+    table = gpu_suite.measure(repeat=1, quick=True, parts="small, conversions", minutes=10)
+    assert {row["part"] for row in table.rows} == {"small", "conversions"} and not table.to_json()["missing"]
+    with pytest.raises(InputError, match=r"there is no part 'large'; expected some of links, small, "):
+        gpu_suite.measure(parts="links,large")
+
+
+def test_kernels_are_ready_before_conversions_are_timed(plays: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all cases, before the first one; and the engine keeps its threads from one transfer to the next."""
+    entered: list[bool] = []
+    loaded_before: list[int] = []
+    timed = gpu_here.GpuHere.in_turn
+
+    def in_turn(here: Any, *arguments: Any) -> Any:
+        entered.append(here.engine._entered)
+        loaded_before.append(plays.calls["load"])
+        return timed(here, *arguments)
+
+    monkeypatch.setattr(gpu_here.GpuHere, "in_turn", in_turn)
+    gpu_suite.measure(repeat=1, quick=True, parts="conversions", minutes=10)
+    assert loaded_before and loaded_before[0] == loaded_before[-1] > 0, "no kernel is compiled while conversions are timed"
+    assert all(entered)
