@@ -28,7 +28,7 @@ from isoviz.launch.worker.rank_worker import End
 
 _LOOK = 0.25
 _LATE = 1.0
-_EVIDENCE = 1.5
+_EVIDENCE = 5.0  # What tells how a rank ended is a process, too, and waits for a processor on a busy computer.
 _ENDING = 3.0
 
 

@@ -1,7 +1,10 @@
 """The guardian of a job: the process between a client and `mpiexec`. It leaves nothing behind, however the client ends.
 
-`python -I -S guardian.py JSON` with the client's process id, the folders to remove, the seconds that `mpiexec` gets to end on its
-own, and the command. It imports no more than it needs, since every start waits for it.
+`python -I -S guardian.py JSON` with the client's process id, the folders of the job, the seconds that `mpiexec` gets to end by
+itself, and the command. It imports no more than it needs, since every start waits for it.
+
+The guardian makes the folders itself, so none exists before somebody is there who removes it. It holds a lock on each. A folder
+without a lock belongs to a job whose guardian was killed together with its client; the next guardian removes it.
 
 - Standard input: lines from the client. `end` ends the job. `scan` notes the files in /dev/shm that the job has mapped. The end
   of the input ends the job, and so does the end of the client's process, even if another process holds the pipe.
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 _SHM = "/dev/shm"
 _OF_MPI = ("mpich_", "sm_segment.", "ucx_shm_", "osc_", "vader_segment.", "psm2_", "psm3_")
 """How the names of the files begin that MPI libraries leave in /dev/shm. Other files there may be a user's data."""
+FOLDERS = "isoviz-job-"
+"""How the names of the folders of jobs begin."""
 _PARENT_DIES, _SUBREAPER = 1, 36
 _TICK = 0.25
 
@@ -111,6 +116,50 @@ def remove(folders: list[str], files: set[str]) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def make_locked(folder: str) -> int:
+    """Make a folder that is this process's own. Returns a descriptor, which holds its lock until the process ends.
+
+    Raises:
+        OSError: it cannot be made. `filename` names it.
+    """
+    import fcntl
+
+    while True:
+        os.mkdir(folder, 0o700)
+        file = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        except OSError:  # A file system without locks: nobody takes a lock there, so nobody removes the folder.
+            return file
+        if os.path.lexists(folder):
+            return file
+        os.close(file)  # Another guardian took it for one that was left.
+
+
+def remove_left(parent: str) -> None:
+    """Remove the folders of this user's jobs that have no guardian any more."""
+    import fcntl
+
+    try:
+        names = [name for name in os.listdir(parent) if name.startswith(FOLDERS)]
+    except OSError:
+        return
+    for name in names:
+        folder = os.path.join(parent, name)
+        try:
+            file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except OSError:  # It has just been removed, or is another user's.
+            continue
+        try:
+            if os.fstat(file).st_uid == os.geteuid():
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                remove([folder], set())
+        except OSError:  # Its guardian lives.
+            pass
+        finally:
+            os.close(file)
+
+
 class _Guardian:
     def __init__(self, client: int, folders: list[str], patience: float, command: list[str]) -> None:
         self.client, self.folders, self.patience, self.command = client, folders, patience, command
@@ -137,7 +186,8 @@ class _Guardian:
         except (AttributeError, OSError):  # An older system, or the client has ended: `_is_over` asks for the parent.
             pass
         try:
-            self._start()
+            if self._make_folders():
+                self._start()
             while not self._is_over():
                 for file, _ in poller.poll(_TICK * 1000):
                     if file == 0:
@@ -146,6 +196,17 @@ class _Guardian:
                         self.asked, self.terminated = "end", True
         finally:
             self._end()
+
+    def _make_folders(self) -> bool:
+        for folder in self.folders:
+            remove_left(os.path.dirname(folder))
+            try:
+                make_locked(folder)
+            except OSError as error:
+                os.write(2, f"{folder}: {error.strerror}\n".encode())
+                self.folders, self.status = self.folders[: self.folders.index(folder)], 127
+                return False
+        return True
 
     def _start(self) -> None:
         me = os.getpid()

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from mpi_jobs import needs_mpi
 
 import isoviz
 from isoviz.errors import LaunchError, RankLost
+from isoviz.launch import guardian
 
 pytestmark = [needs_mpi, pytest.mark.usefixtures("no_leaked_threads")]
 
@@ -208,6 +210,68 @@ def test_ranks_end_with_a_killed_client_whose_forked_child_lives() -> None:
         finally:
             for process in child:
                 process.kill()
+
+
+STARTS = """
+import os, subprocess, sys
+import isoviz
+start = subprocess.Popen
+def killed(*args, **options):
+    if not any("guardian" in word for word in args[0]):
+        return start(*args, **options)
+    {how}
+subprocess.Popen = killed
+isoviz.ranks(2)
+"""
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "os.kill(os.getpid(), 9)",
+        "start(*args, **options); os.kill(os.getpid(), 9)",
+        "guard = start(*args, **options); guard.stdout.readline(); guard.kill(); os.kill(os.getpid(), 9)",
+        "raise KeyboardInterrupt",
+    ],
+    ids=["before its guardian", "while its guardian starts", "with its guardian", "by Ctrl-C"],
+)
+def test_a_start_that_ends_early_leaves_no_folder(how: str, tmp_path: Path) -> None:
+    """A folder that a killed guardian leaves goes with the next start."""
+    folders: list[Path] = []
+
+    def none_left() -> bool:
+        nonlocal folders
+        if "guard.kill" in how:  # as the next start does
+            guardian.remove_left(str(tmp_path))
+            guardian.remove_left("/dev/shm")
+        folders = [path for where in (tmp_path, Path("/dev/shm")) for path in where.glob("isoviz-*") if path not in before]
+        return not folders
+
+    before = list(Path("/dev/shm").glob("isoviz-*"))
+    variables = os.environ | {"TMPDIR": str(tmp_path)}
+    script = [sys.executable, "-c", STARTS.format(how=how)]
+    assert subprocess.run(script, env=variables, stderr=subprocess.DEVNULL, check=False).returncode != 0
+    assert until(none_left), folders
+
+
+def test_folders_of_living_guardians_stay(tmp_path: Path) -> None:
+    left, living, other = (tmp_path / name for name in ("isoviz-job-1", "isoviz-job-2", "isoviz-lab"))
+    left.mkdir()
+    (left / "file").touch()
+    other.mkdir()
+    lock = guardian.make_locked(str(living))
+    guardian.remove_left(str(tmp_path))
+    assert sorted(tmp_path.iterdir()) == [living, other]
+    os.close(lock)
+    guardian.remove_left(str(tmp_path))
+    assert list(tmp_path.iterdir()) == [other]
+
+
+def test_a_folder_that_cannot_be_made_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    missing = tmp_path / "missing"
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(missing))
+    with pytest.raises(LaunchError, match=rf"{missing}/isoviz-job-[0-9a-f]+: No such file or directory"):
+        isoviz.ranks(2)
 
 
 def test_ctrl_c_stops_the_waiting_and_not_the_ranks() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -52,24 +53,20 @@ class Job:
         environment = dict(os.environ) | dict(variables) | mpi.environment()
         shared = None
         if not remote:  # Another host has no such folders.
-            environment["TMPDIR"] = self._folder(None)
+            environment["TMPDIR"] = self._folder(tempfile.gettempdir())
             if _SHM.is_dir() and os.access(_SHM, os.W_OK):
                 shared = self._folder(str(_SHM))
         command = mpi.command(ranks, program, options, shared, sorted(variables) if remote else ())
         asked = json.dumps([os.getpid(), self._folders, 2.0 if remote else 0.0, command])
-        try:
-            self._guardian = subprocess.Popen(  # noqa: S603  # this Python, with isoviz's own file
-                [sys.executable, "-I", "-S", guardian.__file__, asked],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=environment,
-                start_new_session=True,  # Ctrl-C is for the client alone.
-                bufsize=0,
-            )
-        except BaseException:
-            guardian.remove(self._folders, set())
-            raise
+        self._guardian = subprocess.Popen(  # noqa: S603  # this Python, with isoviz's own file
+            [sys.executable, "-I", "-S", guardian.__file__, asked],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            start_new_session=True,  # Ctrl-C is for the client alone.
+            bufsize=0,
+        )
         self._threads = [
             threading.Thread(target=self._listen, name="isoviz ranks: guardian", daemon=True),
             threading.Thread(target=self._collect, name="isoviz ranks: output", daemon=True),
@@ -117,8 +114,9 @@ class Job:
 
     # ---- inside
 
-    def _folder(self, where: str | None) -> str:
-        self._folders.append(tempfile.mkdtemp(prefix="isoviz-ranks-", dir=where))
+    def _folder(self, parent: str) -> str:
+        """The name of a new folder, which the guardian makes."""
+        self._folders.append(str(Path(parent) / f"{guardian.FOLDERS}{secrets.token_hex(8)}"))
         return self._folders[-1]
 
     def _ask(self, data: bytes) -> None:
