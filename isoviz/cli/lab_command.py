@@ -10,6 +10,7 @@ import argparse
 import hashlib
 import importlib.util
 import json
+import logging
 import os
 import platform
 import sys
@@ -19,6 +20,7 @@ from typing import Any, NoReturn
 from isoviz.cli.output import tell, whole_number
 from isoviz.errors import FileError, InputError, MissingPartError, printable
 
+_LOG = logging.getLogger(__name__)
 FOLDER = "isoviz-lab"
 NOTEBOOK = "explorer.ipynb"
 BESIDE = ("layouts.ipynb", "isometry-4.3.ipynb", "pipelines.ipynb")
@@ -113,6 +115,7 @@ def _origin_and_state(copy: Path) -> tuple[str | None, str | None]:
         notebook = json.loads(copy.read_text(encoding="utf-8"))
         return notebook["metadata"].get("isoviz", {}).get("origin"), _cells_digest(notebook)
     except (ValueError, KeyError, TypeError, AttributeError):
+        _LOG.debug("%s cannot be read as a notebook, and counts as edited", copy, exc_info=True)
         return None, "unreadable"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 from typing import TYPE_CHECKING
 
 from isoviz.cli.output import whole_number
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.planner import TransferFile
     from isoviz.runtime import Report
+
+_LOG = logging.getLogger(__name__)
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -103,6 +106,7 @@ def _run_with_others(args: argparse.Namespace) -> int:
     except (Exception, KeyboardInterrupt) as error:
         if is_first:
             raise
+        _LOG.debug("this rank ends with the others", exc_info=True)  # Rank 0 tells the user.
         if isinstance(error, KeyboardInterrupt):
             raise SystemExit(128 + watch.signal) from None
         raise SystemExit(2 if isinstance(error, InputError) else 1) from None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import logging
 import math
 import queue
 import secrets
@@ -26,6 +27,7 @@ from isoviz.launch.reception import Reception
 from isoviz.launch.wire import ConnectionLost, Message, Wire
 from isoviz.launch.worker.rank_worker import End
 
+_LOG = logging.getLogger(__name__)
 _LOOK = 0.25
 _LATE = 1.0
 _EVIDENCE = 5.0  # What tells how a rank ended is a process, too, and waits for a processor on a busy computer.
@@ -322,9 +324,11 @@ class Client:
                         self._changed.notify_all()
                 elif message.kind in ("bye", "failed"):
                     self._events.put((message.kind, rank, message.value()))
-        except ConnectionLost:
+        except ConnectionLost as error:
+            _LOG.debug("rank %d: %s", rank, error)
             self._events.put(("closed", rank))
         except BaseException as error:  # noqa: BLE001  # such as too little memory for a result
+            _LOG.exception("what rank %d sent cannot be received", rank)
             self._events.put(("bye", rank, f"sent what cannot be received here ({in_words(error)})"))
 
     def _answer(self, rank: int, message: Message) -> None:
@@ -408,5 +412,7 @@ class Client:
         """Send to a rank. If its connection has ended, the watching thread finds out why. A forked child sends nothing."""
         link = self._links[rank]
         if link is not None and self._home.is_here:
-            with contextlib.suppress(ConnectionLost):
+            try:
                 link.wire.send(message)
+            except ConnectionLost as error:
+                _LOG.debug("%r could not be sent to rank %d: %s", message.kind, rank, error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import socket
 import sys
 import threading
@@ -12,6 +13,7 @@ from pathlib import Path
 from isoviz.launch.hello import Hello
 from isoviz.launch.wire import ConnectionLost, Wire, greet
 
+_LOG = logging.getLogger(__name__)
 _GREETING = 10.0
 _LATE = 1.0
 
@@ -78,7 +80,8 @@ class Reception:
             }
             wire.send_json(welcome)
             wire.limit(None)
-        except ConnectionLost:
+        except ConnectionLost as error:
+            _LOG.debug("a connection was dropped: %s", error)
             connection.close()
             return
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import pickle
 import signal
@@ -375,7 +376,9 @@ def test_a_worker_of_another_version_is_refused_in_words(client: Client) -> None
     wire.close()
 
 
-def test_who_does_not_know_the_secret_is_not_listened_to(client: Client) -> None:
+def test_who_does_not_know_the_secret_is_not_listened_to(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "isoviz.launch")
+
     def connection() -> socket.socket:
         return socket.create_connection(("127.0.0.1", client.port), timeout=30)
 
@@ -396,6 +399,8 @@ def test_who_does_not_know_the_secret_is_not_listened_to(client: Client) -> None
         wire.receive_json()
     wire.close()
     assert client.error is None and client.hellos == []
+    assert until(lambda: caplog.text.count("a connection was dropped") == 4)
+    assert "does not know the secret" in caplog.text
 
 
 def test_a_worker_does_not_listen_to_a_stranger() -> None:

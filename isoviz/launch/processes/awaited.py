@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
+import logging
 import os
 from pathlib import Path
 
-from isoviz.errors import InputError, show
+from isoviz.errors import InputError, in_words, show
 from isoviz.launch.client import Client, Watching
 from isoviz.launch.processes.groups import HERE
+
+_LOG = logging.getLogger(__name__)
 
 
 class AwaitedGroup:
@@ -54,6 +56,8 @@ class AwaitedGroup:
         new.replace(self._file)
 
     def _forget(self) -> None:
-        with contextlib.suppress(OSError, ValueError, KeyError):
+        try:
             if json.loads(self._file.read_text(encoding="utf-8"))["secret"] == self.client.secret.hex():
                 self._file.unlink()
+        except (OSError, ValueError, KeyError) as error:  # It is gone, or another group's.
+            _LOG.debug("%s stays as it is: %s", self._file, in_words(error))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import socket
 import threading
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from isoviz.launch.wire import ConnectionLost, answer
 from isoviz.launch.worker.rank_service import Worker
 from isoviz.launch.worker.rank_worker import connect
 
+_LOG = logging.getLogger(__name__)
 _CONNECTING = 30.0
 
 
@@ -108,9 +110,11 @@ def _serve(host: str, port: int, secret: bytes) -> None:
     worker = Worker(wire, Hello.of_this_process(), wire.close)
 
     def serve() -> None:
-        with contextlib.suppress(ConnectionLost):
+        try:
             worker.introduce()
             worker.serve(connect)
+        except ConnectionLost as error:
+            _LOG.debug("the client has gone: %s", error)
         worker.close()
 
     threading.Thread(target=serve, name="isoviz worker", daemon=True).start()

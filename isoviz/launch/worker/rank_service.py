@@ -23,7 +23,7 @@ from isoviz.launch.rank_station import Station
 from isoviz.launch.this_rank import ThisRank, set_this_rank
 from isoviz.launch.wire import ConnectionLost, Message, Wire
 
-_LOG = logging.getLogger("isoviz")
+_LOG = logging.getLogger(__name__)
 _MOST_TRACEBACK = 8000
 _MOST_WORDS = 2000
 """Characters of a traceback, and of one entry of it: long words must not leave out where the error was raised."""
@@ -136,9 +136,10 @@ class Worker:
         """Run a thread. Without it the client would wait for ever, so its end is the worker's end."""
         try:
             target()
-        except ConnectionLost:
-            pass
+        except ConnectionLost as error:
+            _LOG.debug("the client has gone: %s", error)
         except BaseException as error:  # noqa: BLE001  # told, then the worker ends
+            _LOG.exception("a thread of a rank failed, and the rank ends")
             with contextlib.suppress(ConnectionLost):
                 self._wire.send(Message.of(0, "bye", f"ended after {in_words(error)}"))
         if not self._closing.is_set():

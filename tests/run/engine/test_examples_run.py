@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from run_cases import ROOT, isoviz, names_in
+
+from isoviz.cli import main
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
 
@@ -36,6 +39,38 @@ def test_every_example_can_be_planned(path: Path, tmp_path: Path) -> None:
     assert json.loads(done.stdout)["hops"]
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["plan", "{}", "--explain"],
+        ["simulate", "{}"],
+        ["cost", "{}", "--path", "node0.dsk,node0.sys"],
+        ["run", "{}", "--no-trial"],
+        ["machine", "--list"],
+        ["machine", "--preset", "laptop"],
+        ["bench", "--help"],
+    ],
+    ids=lambda command: " ".join(command[:2]),
+)
+def test_a_command_leaves_no_file_that_was_not_asked_for(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = (ROOT / "examples/aos_to_soa_file.toml").read_text(encoding="utf-8")
+    transfer = tmp_path / "transfer.toml"
+    transfer.write_text(re.sub(r"(?m)^x = .*$", "x = 4096", small), encoding="utf-8")
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    assert main([part.format(transfer) for part in command]) == 0
+    assert names_in(folder) == []
+
+
+@pytest.mark.parametrize("name", ["own_device.py", "nhwc_to_gpu_nchw.py"])
+def test_an_example_leaves_no_file(name: str, tmp_path: Path) -> None:
+    subprocess.run([sys.executable, ROOT / "examples" / name], cwd=tmp_path, capture_output=True, check=False, timeout=250)
+    assert names_in(tmp_path) == []
+
+
 def test_a_host_runtime_of_its_own(tmp_path: Path) -> None:
     """What a host runtime has to offer is enough: it runs, gets all buffers back, and checks its bytes itself."""
     code = (ROOT / "examples" / "host_runtime.py").read_text(encoding="utf-8")
@@ -43,6 +78,7 @@ def test_a_host_runtime_of_its_own(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "done, 100 %" in done.stdout
     assert "bytes of buffers" in done.stdout
+    assert names_in(tmp_path) == []
 
 
 def test_there_are_examples() -> None:

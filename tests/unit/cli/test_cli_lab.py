@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import tomllib
 from pathlib import Path
@@ -81,12 +82,14 @@ def test_fresh_sets_edits_aside(shipped: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "no JSON", "[]", '{"cells": 3}'])
-def test_unreadable_copy_is_never_lost(shipped: Path, tmp_path: Path, content: str) -> None:
+def test_unreadable_copy_is_never_lost(shipped: Path, tmp_path: Path, content: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "isoviz.cli")
     copy = lab.working_copy(shipped, tmp_path / "lab")
     copy.write_text(content, encoding="utf-8")
     assert lab.working_copy(shipped, tmp_path / "lab").read_text(encoding="utf-8") == content
     assert sources(lab.working_copy(shipped, tmp_path / "lab", fresh=True)) == ["one"]
     assert (tmp_path / "lab" / "explorer-1.ipynb").read_text(encoding="utf-8") == content
+    assert "explorer.ipynb cannot be read as a notebook" in caplog.text
 
 
 def test_shipped_notebooks_are_whole() -> None:
