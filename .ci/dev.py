@@ -27,8 +27,9 @@ from lanes import Counts, beside
 
 WIDGETS = ROOT / "widgets"
 
-WAITING = ("tests/browser", "tests/ranks")
-"""The folders of the tests that wait a lot. They run beside all others."""
+BROWSER = ("tests/browser",)
+RUNNING = ("tests/ranks", "tests/run", "tests/notebook", "tests/wheel")
+"""Folders of tests that run beside all others, each group in a lane of its own: what waits, and what starts processes."""
 
 # Environments that `make test-full` adds to the constrained one: name, what replaces constrained versions, what runs there.
 MATRIX = (
@@ -183,8 +184,8 @@ def with_browser() -> bool:
 def test(arguments: list[str]) -> int:
     """Everything, with seeded and reduced counts.
 
-    The tests of the browser, and those of ranks, which wait a lot, run beside everything else; with options of one's own, all
-    tests run one after the other.
+    The tests of the browser, and those that run transfers, go beside everything else; with options of one's own, all tests run
+    one after the other.
     """
     steps = Steps(testing_environment())
     if arguments or not with_browser():
@@ -192,7 +193,7 @@ def test(arguments: list[str]) -> int:
         widget_steps(steps)
         pytest(steps, arguments)
     else:
-        in_lanes(steps, {"tests of the browser": "browser-tests", "tests of ranks": "rank-tests"})
+        in_lanes(steps, {"browser-tests": BROWSER, "run-tests": RUNNING})
     return finish(steps)
 
 
@@ -210,26 +211,27 @@ def test_full(arguments: list[str]) -> int:
         pytest(steps, arguments, ISOVIZ_FULL="1")
     else:
         os.environ["ISOVIZ_FULL"] = "1"
-        in_lanes(steps, {"tests of browser and ranks, and other environments": "other-environments"}, ISOVIZ_FULL="1")
+        in_lanes(steps, {"other-environments": (*BROWSER, "tests/ranks")}, ISOVIZ_FULL="1")
     return finish(steps)
 
 
-def in_lanes(steps: Steps, others: dict[str, str], **variables: str) -> None:
-    """Style, types, and the tests that need neither browser nor ranks; beside them commands of this file, which print last."""
+def in_lanes(steps: Steps, others: dict[str, tuple[str, ...]], **variables: str) -> None:
+    """Style, types, and the tests outside of some folders; beside them the commands of this file that run those, which print
+    last."""
     node_modules(steps)  # the browser tests need them as well
     os.environ["ISOVIZ_CHROMIUM"] = chromium(steps.env)
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         counts = Counts(Path(folder))
         lanes = {}
-        for name, command in others.items():
+        for command in others:
             # A cache of its own: each notes the failed tests of its last run in it.
             own = ["--junit-xml", counts.file(command), "-o", f"cache_dir=.pytest_cache/{command}"]
             lane = beside([sys.executable, str(Path(__file__)), command, *own], ROOT, dict(os.environ))
-            lanes[name] = stack.enter_context(lane)
+            lanes[command] = stack.enter_context(lane)
         say(f"{', '.join(others)}: they run beside the other checks; what they print comes last")
         lint_steps(steps)
         widget_steps(steps)
-        elsewhere = [f"--ignore={folder}" for folder in WAITING]
+        elsewhere = [f"--ignore={each}" for folders in others.values() for each in folders]
         steps("pytest", *pytest_command(steps), *elsewhere, "--junit-xml", counts.file("others"), **variables)
         for name, lane in lanes.items():
             say(f"{name} …")
@@ -251,7 +253,7 @@ def other_environments(arguments: list[str]) -> int:
     """The tests of the browser and of ranks with every count, then the environments with other versions."""
     steps = Steps(testing_environment())
     found = {"ISOVIZ_CHROMIUM": chromium(steps.env), "ISOVIZ_FULL": "1"}
-    steps("browser tests, ranks", *pytest_command(steps), *WAITING, *arguments, **found)
+    steps("browser tests, ranks", *pytest_command(steps), *BROWSER, "tests/ranks", *arguments, **found)
     matrix_steps(steps)
     return steps.result()
 
@@ -266,18 +268,18 @@ def only_pytest(arguments: list[str]) -> int:
 def browser_tests(arguments: list[str]) -> int:
     """The tests of the browser alone."""
     steps = Steps(testing_environment())
-    return only_folder(steps, "tests/browser", arguments, ISOVIZ_CHROMIUM=chromium(steps.env))
+    return only_folders(steps, BROWSER, arguments, ISOVIZ_CHROMIUM=chromium(steps.env))
 
 
-def rank_tests(arguments: list[str]) -> int:
-    """The tests of ranks alone."""
-    return only_folder(Steps(testing_environment()), "tests/ranks", arguments)
+def run_tests(arguments: list[str]) -> int:
+    """The tests that run transfers, in ranks too, and what starts processes."""
+    return only_folders(Steps(testing_environment()), RUNNING, arguments)
 
 
-def only_folder(steps: Steps, folder: str, arguments: list[str], **variables: str) -> int:
-    """The tests of a folder. Takes the place of this process, so that Ctrl-C reaches them."""
+def only_folders(steps: Steps, folders: tuple[str, ...], arguments: list[str], **variables: str) -> int:
+    """The tests of some folders. Takes the place of this process, so that Ctrl-C reaches them."""
     os.chdir(ROOT)
-    command = [*pytest_command(steps), folder, *arguments]
+    command = [*pytest_command(steps), *folders, *arguments]
     os.execve(command[0], command, steps.env.variables(**variables))
 
 
@@ -331,7 +333,7 @@ COMMANDS = {
     "test-full": test_full,
     "pytest": only_pytest,
     "browser-tests": browser_tests,
-    "rank-tests": rank_tests,
+    "run-tests": run_tests,
     "other-environments": other_environments,
     "bench": bench,
     "gpu": gpu,
