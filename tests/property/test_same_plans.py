@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 QUESTIONS = Path(__file__).parent / "planning_questions.py"
 SPINNING = "while True: pass"
 
@@ -23,6 +25,7 @@ def answers(process: subprocess.Popen[str]) -> list[str]:
     return said.splitlines()
 
 
+@pytest.mark.timeout(1800)
 def test_the_same_questions_have_the_same_plans(report: Callable[[str, object], None], full: bool) -> None:
     """Quietly, with other hashes of texts, with clocks that jump, in the other order, and (all counts) beside busy processes."""
     count = 500 if full else 25
