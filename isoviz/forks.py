@@ -76,7 +76,7 @@ def held_over_forks(lock: threading.Lock) -> None:
 
 
 def _forked() -> None:
-    global _generation
+    global _generation  # forks are the process's
     _generation += 1
     for lock in list(_locks):
         lock.renew()

@@ -9,11 +9,12 @@ A run of the file is one request. Short runs need many of them, so the throughpu
 
 from __future__ import annotations
 
+import errno
 import importlib
 import importlib.util
+import logging
 from collections import deque
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -26,6 +27,8 @@ from isoviz.runtime.device_bases import BaseChannel
 if TYPE_CHECKING:
     from isoviz.layouts import StridedCopy
     from isoviz.runtime.protocols import Check, Store
+
+_LOG = logging.getLogger("isoviz")
 
 _IN_FLIGHT = 32
 """Requests of a move in flight. kvikio has threads of its own for them."""
@@ -60,6 +63,19 @@ class _DeviceBytes:
         }
 
 
+def is_unsupported(error: BaseException | None) -> bool:
+    """Whether an error, or one behind it, says that a file system, or the system, does not support direct storage."""
+    while error is not None:
+        number = error.errno if isinstance(error, OSError) else None
+        if number in (errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS) or any(said in str(error).lower() for said in _UNSUPPORTED):
+            return True
+        error = error.__cause__
+    return False
+
+
+_UNSUPPORTED = "not supported", "unsupported"
+
+
 @cache
 def kvikio() -> Any:
     """The module kvikio.
@@ -84,6 +100,7 @@ def why_not_direct() -> str:
     try:
         return "kvikio finds no GPUDirect Storage" if module.defaults.is_compat_mode_preferred() else ""
     except Exception as error:  # noqa: BLE001 - another version of kvikio
+        _LOG.debug("kvikio does not tell whether there is GPUDirect Storage", exc_info=True)
         return f"kvikio does not tell whether there is GPUDirect Storage: {type(error).__name__}: {error}"
 
 
@@ -142,8 +159,10 @@ class DirectStorage(BaseChannel):
             raise self._failed(file, str(error)) from error
         finally:
             for future, _, _ in under_way:  # The stores are closed afterwards.
-                with suppress(Exception):
+                try:
                     future.get()
+                except Exception:  # noqa: BLE001  # the request reports the first error
+                    _LOG.debug("%s: a further request through kvikio failed", file.path, exc_info=True)
         return requests
 
     def _opened(self, file: ReadFile | NewFile) -> _CuFile:

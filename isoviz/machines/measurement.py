@@ -80,6 +80,7 @@ class Measurement:
     - `pairs`: pairs of channels measured at the same time.
     - `checks`: checks of predictions at the end of the measurement.
     - `gpus`: the GPUs that were measured.
+    - `remarks`: what could not be measured, and why.
     """
 
     computer: ComputerFacts
@@ -90,6 +91,7 @@ class Measurement:
     pairs: tuple[Pair, ...] = ()
     checks: tuple[Check, ...] = ()
     gpus: tuple[GpuFacts, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The measurement as a JSON object. `from_json` returns an equal measurement."""
@@ -104,6 +106,7 @@ class Measurement:
                 {"first": p.first, "second": p.second, "alone": list(p.alone), "together": list(p.together)} for p in self.pairs
             ],
             "checks": [{"transfer": c.transfer, "predicted": c.predicted, "measured": c.measured} for c in self.checks],
+            **({"remarks": list(self.remarks)} if self.remarks else {}),
         }
 
     @classmethod
@@ -113,11 +116,12 @@ class Measurement:
         Raises:
             MachineError: the object is invalid. The message names the place.
         """
-        parts = node.members(("computer", "date", "seconds", "versions"), ("directories", "pairs", "checks", "gpus"))
+        parts = node.members(("computer", "date", "seconds", "versions"), ("directories", "pairs", "checks", "gpus", "remarks"))
         pairs = tuple(_read_pair(part) for part in parts["pairs"].items()) if "pairs" in parts else ()
         found = tuple(_read_check(part) for part in parts["checks"].items()) if "checks" in parts else ()
         computer = ComputerFacts.from_json(parts["computer"])
         gpus = tuple(GpuFacts.from_json(part) for part in parts["gpus"].items()) if "gpus" in parts else ()
+        remarks = parts["remarks"].items() if "remarks" in parts else ()
         return node.build(
             lambda: cls(
                 computer,
@@ -128,6 +132,7 @@ class Measurement:
                 pairs,
                 found,
                 gpus,
+                tuple(checks.text(_OWNER, "remarks", part.value) for part in remarks),
             )
         )
 
@@ -142,6 +147,7 @@ class Measurement:
         lines += [f"  {memory}: {path}" for memory, path in self.directories]
         lines += [f"  {pair}" for pair in self.pairs]
         lines += [f"  {check}" for check in self.checks]
+        lines += [f"  {remark}" for remark in self.remarks]
         return "\n".join(lines)
 
     def elsewhere(self, here: ComputerFacts) -> str:

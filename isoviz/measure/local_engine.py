@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import logging
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from isoviz.errors import Cancelled, InputError
+from isoviz.errors import Cancelled, InputError, IsovizError, in_words
 from isoviz.runtime import Engine as _Engine
 
 if TYPE_CHECKING:
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from isoviz.runtime import CancelToken, Devices, Report
     from isoviz.runtime.engine.progress import ProgressCallback
     from isoviz.runtime.ledger.ledger import Ledger
+
+
+_LOG = logging.getLogger("isoviz")
 
 
 class Engine(_Engine):
@@ -57,9 +60,17 @@ class Engine(_Engine):
         self._home.require()
         is_predicted = pipelined and chunks is None  # The prediction holds for the whole pipelined plan.
         book = self._ledger or (recording() if self._is_here else None)
-        tried = None
+        tried, failed = None, ""
         if is_predicted and trial is not False:
-            tried = self._tried(plan, source, destination, cancel, book) if trial is True else trial
+            if trial is True:
+                try:
+                    tried = self._tried(plan, source, destination, cancel, book)
+                except Exception as error:  # noqa: BLE001  # An error of the trial must not lose the run.
+                    level = logging.DEBUG if isinstance(error, IsovizError) else logging.WARNING  # the run may say the same
+                    _LOG.log(level, "the trial of %s failed", plan.transfer, exc_info=True)
+                    failed = f"the prediction is without a trial, which failed: {in_words(error)}"
+            else:
+                tried = trial
             if cancel is not None and cancel.is_set():  # The trial just ended early.
                 raise Cancelled("cancelled; no destination file was left")
             if tried is not None and tried.plan != plan:
@@ -69,35 +80,43 @@ class Engine(_Engine):
         )
         if tried is not None:
             report = replace(report, tried=tried.tried, prediction=tried.prediction)
+        if failed:
+            report = replace(report, notes=(*report.notes, failed))
         return recorded(report, self.machine, book) if is_predicted else report
 
     def _tried(self, plan: Plan, source: Any, destination: Any, cancel: CancelToken | None, book: Ledger | None) -> Trial | None:
-        """A trial of a plan. Errors are ignored here: the run will raise and report them."""
+        """A trial of a plan; None where it says nothing."""
         from isoviz.measure.trials.trial import try_out
 
         if not self._is_here:
             return None
         room = destination if isinstance(destination, str | Path) else None  # Arrays of the caller stay unchanged.
-        with suppress(Exception):
-            if not any(self.machine.memory(name).emulated for name in plan.every_memory):
-                mine = cast("ThisComputer", self.devices)
-                earlier = () if book is None else book.recent()
-                return try_out(plan, self.machine, source, room=room, devices=mine, entries=earlier, cancel=cancel)
-        return None
+        if any(self.machine.memory(name).emulated for name in plan.every_memory):
+            return None
+        mine = cast("ThisComputer", self.devices)
+        earlier = () if book is None else book.recent()
+        try:
+            return try_out(plan, self.machine, source, room=room, devices=mine, entries=earlier, cancel=cancel)
+        except Cancelled:  # the run raises it
+            return None
 
 
 def recorded(report: Report, machine: Machine, book: Ledger | None) -> Report:
     """The report with a prediction, after its run was added to the ledger `book`.
 
-    A report without a prediction gets that of the model. An error here does not affect the run: the report is returned unchanged.
+    A report without a prediction gets that of the model. An error here does not affect the run: a note of the report tells it.
     """
     from isoviz.planner.time.spread import spread_prediction
     from isoviz.runtime.ledger.ledger_entry import entry_of
 
+    found, step, failed = report, "predicted", ""
     try:
-        found = report if report.prediction is not None else replace(report, prediction=spread_prediction(report.plan, machine))
-        if book is not None:
-            book.append(entry_of(found, machine))
-    except Exception:  # noqa: BLE001  # An error in the ledger must not lose the run.
-        return report
-    return found
+        if report.prediction is None:
+            found = replace(report, prediction=spread_prediction(report.plan, machine))
+        step = "added to the ledger"
+        if book is not None and not book.append(entry_of(found, machine)):
+            failed = f"{book.path} cannot be written"
+    except Exception as error:  # noqa: BLE001  # An error in the ledger must not lose the run.
+        _LOG.warning("the run was not %s", step, exc_info=True)
+        failed = in_words(error)
+    return replace(found, notes=(*found.notes, f"the run was not {step}: {failed}")) if failed else found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,8 @@ from isoviz.errors import Cancelled, IsovizError
 from isoviz.forks import Lock, in_child
 from isoviz.measure import kept_measurements as measurements
 from isoviz.measure.kept_measurements import LocalMeasurement
+
+_LOG = logging.getLogger("isoviz")
 
 _under_way: dict[Path, Measuring] = {}
 _lock = Lock()
@@ -68,6 +71,7 @@ class Measuring:
         except IsovizError as error:
             self.error = str(error)
         except Exception as error:  # noqa: BLE001 - those who wait have to hear of it
+            _LOG.exception("measuring %s failed", self.directory)
             self.error = f"{type(error).__name__}: {error}"
         with _lock:
             if _under_way.get(self.directory) is self:

@@ -138,6 +138,7 @@ def _measured(order: _Order, devices: Gpus, tell: Tell) -> Machine:
 
         host = Steps(timer, facts, order.directories, buffered, room, order.effort, order.date, first)
         pairs, checks = host.pairs, host.checks
+        remarks: tuple[str, ...] = ()
         if rooms is None:
             machine = host.measure()
         else:
@@ -146,12 +147,12 @@ def _measured(order: _Order, devices: Gpus, tell: Tell) -> Machine:
             later = with_gpus.steps
             machine = host.measure()
             machine = with_gpus.measure(machine, host.pairs[0])
-            pairs, checks = pairs + with_gpus.pairs, checks + with_gpus.checks
+            pairs, checks, remarks = pairs + with_gpus.pairs, checks + with_gpus.checks, tuple(with_gpus.remarks)
             machine = with_remark(machine, rooms.without_kernels)
         made = (*versions(), ("copies", _line(kernels.state())), *_gpu_versions(order.gpus, devices))
     places = tuple((memory, _printable(place)) for memory, place in order.directories.items())
     seconds = round(time.perf_counter() - began, 1)
-    measured = Measurement(facts, order.date, seconds, made, places, tuple(pairs), tuple(checks), order.gpus)
+    measured = Measurement(facts, order.date, seconds, made, places, tuple(pairs), tuple(checks), order.gpus, remarks)
     return replace(machine, measurement=measured)
 
 

@@ -154,8 +154,10 @@ class CupyDriver:
     """
 
     def __init__(self) -> None:
+        # It warns of parts that isoviz does not use, such as a missing toolkit. The filters are those of the whole process, which
+        # for the time of this one import loses warnings of other threads too.
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # It warns of parts that isoviz does not use, such as a missing toolkit.
+            warnings.simplefilter("ignore")
             import cupy
             from cupy.cuda import driver, runtime
 

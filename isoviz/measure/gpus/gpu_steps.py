@@ -6,6 +6,7 @@ it, and take its figures if they are alike: the channels of equal GPUs, or those
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -13,7 +14,9 @@ from dataclasses import replace
 from statistics import median
 from typing import NamedTuple
 
-from isoviz.errors import RunError
+from isoviz.backends.direct_storage import is_unsupported
+from isoviz.checks import NAME_LIMIT
+from isoviz.errors import Cancelled, RunError, in_words, line
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, Machine, Sampled
 from isoviz.machines.measurement import Pair
@@ -24,6 +27,8 @@ from isoviz.measure.gpus.gpu_parts import DIRECT, SYS, ZCM, Role, memory_of, rol
 from isoviz.measure.gpus.gpu_sharing import GpuPairs, with_shared
 from isoviz.planner import Transfer
 from isoviz.this_computer import GpuFacts
+
+_LOG = logging.getLogger("isoviz")
 
 FIRST_RUNS = 1, 16, 256, 4096, tuning.MIB // 16, tuning.MIB, 16 * tuning.MIB
 """The runs in bytes at which functions are always measured."""
@@ -65,6 +70,8 @@ class GpuSteps(ChannelSteps):
         pairs = 8 * count + 3 * count * (count - 1)
         self.steps = likely * self.steps_of_channel + 3 + 2 * len(disks) + 6 * count + count**2 + pairs + len(self._transfers())
         self._like: dict[str, _Likeness] = {}
+        self.remarks: list[str] = []
+        """What could not be measured, and why."""
 
     def measure(self, host: Machine, copies: Pair) -> Machine:
         """The machine with its GPUs. `host` is the machine without them; `copies` are two copies in its main memory at once."""
@@ -78,14 +85,7 @@ class GpuSteps(ChannelSteps):
             if channel.name in known:
                 continue
             alike = measured.setdefault(role_of(machine, channel), [])
-            try:
-                machine = self._one(machine, channel, alike)
-            except RunError:
-                # A file system may refuse what kvikio offers. Files then go through pinned memory, and the rest is measured.
-                if channel.kind not in DIRECT:
-                    raise
-                alike[:] = [name for name in alike if name != channel.name]
-                machine = replace(machine, channels=tuple(each for each in machine.channels if each.name != channel.name))
+            machine = self._one(machine, channel, alike) if channel.kind not in DIRECT else self._direct(machine, channel, alike)
         own = [name for names in measured.values() for name in names if name not in known]
         for _ in range(self._later):
             if self._clock() > self._end:
@@ -106,6 +106,30 @@ class GpuSteps(ChannelSteps):
         return machine
 
     # ---- one channel
+
+    def _direct(self, machine: Machine, channel: Channel, alike: list[str]) -> Machine:
+        """The machine after a channel between files and a GPU was measured, or without it, which a remark then says.
+
+        A file system may not support what kvikio offers. After any other error, the channel is tried once more.
+        """
+        others = tuple(alike)
+        for is_last in (False, True):
+            try:
+                return self._one(machine, channel, alike)
+            except Cancelled:
+                raise
+            except RunError as error:
+                alike[:] = others
+                self._like.pop(channel.name, None)
+                _LOG.debug("channel %s cannot be measured", channel.name, exc_info=True)
+                refused = is_unsupported(error)
+                if refused or is_last:
+                    why = f"{'' if refused else 'failed twice; '}{in_words(_first_of(error))}"
+                    said = line(f"{channel.name} ({channel.kind}) is left out: {why}")[:NAME_LIMIT]
+                    self.remarks.append(said)
+                    self._tell(min(self._done, self.steps), self.steps, said)
+                    break
+        return replace(machine, channels=tuple(each for each in machine.channels if each.name != channel.name))
 
     def _one(self, machine: Machine, channel: Channel, alike: list[str]) -> Machine:
         """The machine after a channel was measured, or compared with those in `alike`, which have its role."""
@@ -179,6 +203,11 @@ class GpuSteps(ChannelSteps):
             (f"{disk} to {gpu}, structs to arrays", Transfer.whole(line, points, disk, "<F, x>", gpu, "<x, F>"))
             for disk in self.disks
         ]
+
+
+def _first_of(error: BaseException) -> BaseException:
+    """The error behind an error: what the library said, without the names of files around it."""
+    return error if error.__cause__ is None else _first_of(error.__cause__)
 
 
 def _as(other: Channel, channel: Channel, like: _Likeness) -> Channel:

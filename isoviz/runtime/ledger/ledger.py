@@ -8,6 +8,7 @@ and replaces the previous file of that name.
 
 from __future__ import annotations
 
+import logging
 import os
 import stat
 from collections import deque
@@ -23,6 +24,8 @@ from isoviz.forks import Lock
 from isoviz.regular_files import open_for_reading
 from isoviz.runtime.ledger.ledger_entry import LedgerEntry
 from isoviz.user_cache import cache_folder, expanded
+
+_LOG = logging.getLogger("isoviz")
 
 VARIABLE = "ISOVIZ_LEDGER"
 MOST_BYTES = 4 << 20
@@ -66,6 +69,7 @@ class Ledger:
             line = entry.to_line()
             descriptor = self._opened()
         except (OSError, ValueError):
+            _LOG.debug("%s: a run could not be added", self.path, exc_info=True)
             return False
         try:
             status = os.fstat(descriptor)
@@ -75,6 +79,7 @@ class Ledger:
                 line = b"\n" + line  # the last line is torn: begin a new line
             written = os.write(descriptor, line)
         except OSError:
+            _LOG.debug("%s: a run could not be added", self.path, exc_info=True)
             return False
         finally:
             os.close(descriptor)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import json
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,7 +22,20 @@ from isoviz.backends.cuda import gpus
 from isoviz.backends.cuda.cupy_driver import Loaded
 from isoviz.backends.direct_storage import why_not_direct
 from isoviz.errors import DeviceError, InputError, MissingPartError
-from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, Sampled, load, preset, save
+from isoviz.machines import (
+    Channel,
+    ChannelKind,
+    LatencyBandwidth,
+    Machine,
+    Memory,
+    MemoryKind,
+    Sampled,
+    load,
+    machine_from_json,
+    machine_to_json,
+    preset,
+    save,
+)
 from isoviz.machines.measurement import Pair
 from isoviz.measure import kept_measurements, tuning
 from isoviz.measure import probe as probing
@@ -152,9 +166,49 @@ def test_files_that_do_not_go_straight_stop_no_probe(
         raise RuntimeError("cuFile: this file system is not supported")
 
     found_kvikio(driver).fail = refuses
-    machine = isoviz.probe(disk, gpus=[0], keep=False)
+    told: list[str] = []
+    machine = isoviz.probe(disk, gpus=[0], keep=False, progress=lambda step: told.append(step.what))
     kinds = {str(channel.kind) for channel in machine.channels}
     assert {"GPURead", "GPUWrite", "GPUCopy"} <= kinds and not {"GPUDirectRead", "GPUDirectWrite"} & kinds
+    assert machine.measurement is not None
+    remarks = machine.measurement.remarks
+    assert [remark.split(" is left out")[0] for remark in remarks] == [
+        f"node0.dsk->{GPU} (GPUDirectRead)",
+        f"{GPU}->node0.dsk (GPUDirectWrite)",
+    ]
+    assert all("this file system is not supported" in remark and remark in told for remark in remarks)
+    assert all(remark in str(machine.measurement) for remark in remarks)
+    assert machine_from_json(machine_to_json(machine)) == machine
+
+
+@pytest.mark.parametrize("failures", [1, 10**9])
+def test_a_direct_channel_that_fails_once_is_measured_again(
+    driver: FakeDriver,
+    disk: Path,
+    known_host: None,
+    found_kvikio: Callable[..., FakeKvikio],
+    failures: int,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    failed: list[int] = []
+
+    def fails(number: int) -> int | None:
+        if len(failed) < failures:
+            failed.append(number)
+            raise RuntimeError("cuFile: input/output error")
+        return None
+
+    found_kvikio(driver).fail = fails
+    caplog.set_level(logging.DEBUG, "isoviz")
+    machine = isoviz.probe(disk, gpus=[0], keep=False)
+    kinds = {str(channel.kind) for channel in machine.channels}
+    assert machine.measurement is not None
+    assert ({"GPUDirectRead", "GPUDirectWrite"} <= kinds) == (failures == 1)
+    remarks = machine.measurement.remarks
+    assert len(remarks) == (0 if failures == 1 else 2)
+    assert all("failed twice" in remark and "input/output error" in remark for remark in remarks)
+    records = [record for record in caplog.records if "cannot be measured" in record.message]
+    assert len(records) == (1 if failures == 1 else 4) and all(record.exc_info for record in records)
 
 
 def test_where_kvikio_goes_through_host_memory_files_do_not_go_straight(found_kvikio: Callable[..., FakeKvikio]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import statistics
 import subprocess
@@ -20,7 +21,7 @@ import isoviz
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.emulated import EmulatedMachine
 from isoviz.cli import main
-from isoviz.errors import FileError, InputError
+from isoviz.errors import FileError, InputError, RunError
 from isoviz.machines import Constant
 from isoviz.measure.local_engine import recorded
 from isoviz.runtime.ledger.ledger import RECENT_RUNS, Ledger, ledger, unrecorded
@@ -333,12 +334,42 @@ def test_an_engine_with_a_ledger_of_its_own(book: Ledger) -> None:
     assert [each.machine for each in book.read().entries] == ["two"]
 
 
-def test_a_ledger_that_breaks_does_not_break_the_run(monkeypatch: pytest.MonkeyPatch, mine: Ledger) -> None:
+def test_a_ledger_that_breaks_does_not_break_the_run(
+    monkeypatch: pytest.MonkeyPatch, mine: Ledger, caplog: pytest.LogCaptureFixture
+) -> None:
     def broken(*_: object) -> None:
         raise RuntimeError("broken")
 
     monkeypatch.setattr(Ledger, "append", broken)
-    assert isoviz.Engine(LOCAL).run(isoviz.plan(small(), LOCAL)).verified is True
+    report = isoviz.Engine(LOCAL).run(isoviz.plan(small(), LOCAL))
+    assert report.verified is True
+    assert "the run was not added to the ledger: RuntimeError: broken" in report.notes
+    assert [record.getMessage() for record in caplog.records if record.exc_info] == ["the run was not added to the ledger"]
+
+
+def test_a_ledger_that_cannot_be_written_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "isoviz")
+    (tmp_path / "file").touch()
+    book = Ledger(tmp_path / "file" / "runs.jsonl")
+    report = isoviz.Engine(LOCAL, ledger=book).run(isoviz.plan(small(), LOCAL))
+    assert f"the run was not added to the ledger: {book.path} cannot be written" in report.notes
+    assert any(record.exc_info and str(book.path) in record.getMessage() for record in caplog.records)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("broken"), RunError("broken")])
+def test_a_trial_that_breaks_does_not_break_the_run(
+    monkeypatch: pytest.MonkeyPatch, mine: Ledger, caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise error
+
+    caplog.set_level(logging.DEBUG, "isoviz")
+    monkeypatch.setattr("isoviz.measure.trials.trial.try_out", broken)
+    report = isoviz.Engine(LOCAL).run(isoviz.plan(small(), LOCAL), trial=True)
+    assert report.verified is True and report.tried is None
+    assert f"the prediction is without a trial, which failed: {type(error).__name__}: broken" in report.notes
+    (record,) = [record for record in caplog.records if "the trial of" in record.getMessage()]
+    assert record.exc_info and record.levelno == (logging.DEBUG if isinstance(error, RunError) else logging.WARNING)
 
 
 def test_what_recording_costs(mine: Ledger, report) -> None:

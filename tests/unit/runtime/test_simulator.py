@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import random
 from dataclasses import replace
@@ -293,3 +294,11 @@ def test_nothing_to_simulate() -> None:
     assert Simulator(TWO).run() == Trace((), (), "simulated")
     simulator = Simulator(TWO)
     assert simulator.run(until=3.0).seconds == 0 and simulator.now == 3.0
+
+
+def test_a_trace_leaves_the_garbage_collector_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It belongs to the process: another thread would find it switched off, or on."""
+    switched: list[str] = []
+    for name in ("disable", "enable", "freeze", "set_threshold"):
+        monkeypatch.setattr(gc, name, lambda *_, name=name: switched.append(name))
+    assert crowd(TWO, 3).run().requests and not switched

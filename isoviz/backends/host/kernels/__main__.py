@@ -15,7 +15,7 @@ if __name__ == "__main__":
     if sys.argv[1:] not in ([], ["--measure"]):
         sys.exit(f"python -m isoviz.backends.host.kernels: {' '.join(sys.argv[1:])}: expected nothing, or --measure")
     if sys.argv[1:]:
-        os.environ[SWITCH] = "again"
+        os.environ[SWITCH] = "again"  # this process does nothing else
     ready = prepare(wait=True)
     sys.stdout.write(f"{state()}\n{suiting() if ready else ''}\n")
     sys.exit(0 if ready else 1)
