@@ -9,6 +9,9 @@ from __future__ import annotations
 import math
 import numbers
 import operator
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any
 
 from isoviz.errors import InputError, MachineError
 from isoviz.errors import show as show
@@ -36,7 +39,7 @@ class FieldError(MachineError):
         return type(self), (self.owner, self.field, self.problem)
 
 
-def expect(call: str, value: object, kind: type, words: str) -> None:
+def expect(call: str, value: object, kind: type | tuple[type, ...], words: str) -> None:
     """Check that an argument of a call has a type; `words` name what it should be: "a machine".
 
     Raises:
@@ -44,6 +47,112 @@ def expect(call: str, value: object, kind: type, words: str) -> None:
     """
     if not isinstance(value, kind):
         raise InputError(f"{call}: expected {words}, got {show(value)}")
+
+
+def expect_call(call: str, value: object, words: str) -> None:
+    """Check that an argument of a call can be called; `words` name what it should be: "a scheduling policy".
+
+    Raises:
+        InputError: it cannot.
+    """
+    if not callable(value) or isinstance(value, type):
+        raise InputError(f"{call}: expected {words}, got {show(value)}")
+
+
+def expect_token(call: str, value: object) -> None:
+    """Check that an argument of a call is a token of cancellation or None.
+
+    Raises:
+        InputError: it has no method `is_set`.
+    """
+    if value is not None and not callable(getattr(value, "is_set", None)):
+        raise InputError(f"{call}, cancel: expected an object with is_set(), such as a threading.Event, got {show(value)}")
+
+
+def count(
+    call: str, name: str, value: object, *, low: int = 0, high: int = BYTES_LIMIT, error: type[InputError] = InputError
+) -> int:
+    """The argument `name` of a call as an int in `[low, high]`.
+
+    Raises:
+        InputError: it is none; as `error`.
+    """
+    if type(value) is int and low <= value <= high:
+        return value
+    try:
+        return whole(call, name, value, low=low, high=high)
+    except FieldError as found:
+        raise error(str(found)) from None
+
+
+def amount(call: str, name: str, value: object, *, low: float = 0.0, high: float = math.inf, open_low: bool = False) -> float:
+    """The argument `name` of a call as a finite float in `[low, high]`, or in `(low, high]` where `open_low`.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        return number(call, name, value, low=low, high=high, open_low=open_low)
+    except FieldError as found:
+        raise InputError(str(found)) from None
+
+
+def items(call: str, value: object, words: str, error: type[InputError] = InputError) -> tuple[Any, ...]:
+    """The parts of an argument of a call that is a collection; `words` name what it should be: "whole numbers".
+
+    Raises:
+        InputError: it is no collection, or a text or a mapping; as `error`.
+    """
+    if type(value) is tuple:
+        return value
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes | bytearray | Mapping):
+        with suppress(TypeError):  # an array without axes
+            return tuple(value)
+    raise error(f"{call}: expected {words}, got {show(value)}")
+
+
+def names(call: str, value: object, words: str) -> tuple[str, ...]:
+    """The parts of an argument of a call that is a collection of names; `words` name what it should be: "names of fields".
+
+    Raises:
+        InputError: it is one text or no collection, or holds something other than text.
+    """
+    found = items(call, value, words)
+    if not all(isinstance(each, str) for each in found):
+        raise InputError(f"{call}: expected {words}, got {show(value)}")
+    return found
+
+
+def counts(call: str, value: object, *, low: int = 0) -> dict[str, int]:
+    """An argument of a call that maps names to whole numbers of at least `low`; empty for None.
+
+    Raises:
+        InputError: it is no such mapping.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise InputError(f"{call}: expected a whole number for each name, got {show(value)}")
+    return {name: count(call, name, number, low=low) for name, number in value.items()}
+
+
+def flag_argument(call: str, name: str, value: object) -> None:
+    """Check that the argument `name` of a call is True or False.
+
+    Raises:
+        InputError: it is neither.
+    """
+    if value is not True and value is not False:
+        raise InputError(f"{call}, {name}: expected True or False, got {show(value)}")
+
+
+def priority(value: object) -> int:
+    """The priority of a transfer: a whole number, also below 0.
+
+    Raises:
+        InputError: it is none.
+    """
+    return count("transfer", "priority", value, low=-BYTES_LIMIT)
 
 
 def number(owner: str, field: str, value: object, *, low: float = 0.0, high: float = math.inf, open_low: bool = False) -> float:
@@ -74,8 +183,8 @@ def whole(owner: str, field: str, value: object, *, low: int = 0, high: int = BY
     except TypeError:
         converted = low - 1
     if not low <= converted <= high:
-        bound = "2⁶³ − 1" if high == BYTES_LIMIT else str(high)
-        raise FieldError(owner, field, f"expected a whole number from {low} to {bound}, got {show(value)}")
+        least, most = ("−(2⁶³ − 1)" if low == -BYTES_LIMIT else str(low)), ("2⁶³ − 1" if high == BYTES_LIMIT else str(high))
+        raise FieldError(owner, field, f"expected a whole number from {least} to {most}, got {show(value)}")
     return converted
 
 

@@ -12,6 +12,7 @@ import secrets
 import stat
 from pathlib import Path
 
+from isoviz.checks import expect
 from isoviz.errors import FileError
 
 _KINDS = {
@@ -76,6 +77,7 @@ def base_of(path: str | Path) -> Path:
 
 
 def _opened(path: str | Path) -> tuple[int, os.stat_result]:
+    expect("file", path, (str, os.PathLike), "the path of a file")  # a number would be taken for an open file
     try:
         # O_NONBLOCK: opening a pipe without a writer must not wait. O_NOCTTY: no terminal becomes the controlling one.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
@@ -99,6 +101,7 @@ def final_path(path: str | Path) -> Path:
     Raises:
         FileError: the name ends in a slash, or is that of a directory, a pipe, a socket or a device.
     """
+    expect("file", path, (str, os.PathLike), "the path of a file")
     text = os.fspath(path)
     if text.endswith(os.sep):
         raise FileError(f"{text}: ends in {os.sep!r}, as a directory does; expected the name of a file")

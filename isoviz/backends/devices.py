@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from isoviz import checks
 from isoviz.backends.base_devices import BaseDevices
 from isoviz.backends.cuda.device_memory import DeviceMemory
 from isoviz.backends.cuda.gpus import CHANNELS, Gpus
@@ -21,6 +22,7 @@ from isoviz.backends.disk.shared_pages import SHARED
 from isoviz.backends.host.host_memory import HostMemory, Memcpy
 from isoviz.backends.host.numa import node_of
 from isoviz.backends.verify import BUDGET
+from isoviz.checks import expect
 from isoviz.machines import ChannelKind, MemoryKind
 from isoviz.runtime.protocols import Bound, RealChannel, RealMemory
 
@@ -62,7 +64,16 @@ class ThisComputer(BaseDevices):
         channels: Mapping[ChannelKind, ChannelFactory] | None = None,
         gpus: Gpus | None = None,
     ) -> None:
-        super().__init__(verify_budget)
+        super().__init__(checks.count("devices", "verify_budget", verify_budget, low=1))
+        if directory is not None:
+            expect("devices, directory", directory, (str, Path), "the path of a directory or None")
+        checks.count("devices", "shared_pages", shared_pages)
+        for kind, factories in ((MemoryKind, memories), (ChannelKind, channels)):
+            if factories is not None:
+                expect("devices", factories, Mapping, f"a factory for each {kind.__name__}, or None")
+            for name, factory in (factories or {}).items():
+                expect("devices", name, kind, f"a factory for each {kind.__name__}")
+                checks.expect_call(f"devices, factory of {name}", factory, "a function that makes a device or returns None")
         self._gpus = gpus or Gpus()
         self.directory = directory
         self.shared_pages = shared_pages

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from isoviz import checks
 from isoviz.backends.disk.disk_memory import FileSource, FileTarget
 from isoviz.backends.disk.file_access import NewFile, ReadFile
 from isoviz.backends.formats.mapped import mapped_file
 from isoviz.backends.formats.npy import NpyHeader, header_bytes, is_npy, read_header
 from isoviz.backends.formats.stored import Stored, empty_array, stored_array, stored_raw
+from isoviz.checks import expect
 from isoviz.conversion.converted import Conversion
 from isoviz.conversion.execute import Conversions, decided, disk_machine, folder_of
 from isoviz.errors import FileError, InputError, TransferError
@@ -73,6 +75,13 @@ def convert(
         Cancelled: `cancel` was set. The destination is unchanged.
     """
     mapped = None
+    for end in (source, destination):
+        expect("convert", end, (str, os.PathLike, np.memmap), "the path of a file")
+    for name, flag in (("verify", verify), ("overwrite", overwrite)):
+        checks.flag_argument("convert", name, flag)
+    if progress is not None:
+        checks.expect_call("convert, progress", progress, "a function or None")
+    checks.expect_token("convert", cancel)
     if isinstance(source, np.memmap):
         source, mapped = mapped_file(source)
     final_path(destination)  # refuses an impossible name before any other check
@@ -82,7 +91,7 @@ def convert(
         raise InputError(f"memory limit {format_bytes(limit)}: expected at least {format_bytes(_SMALLEST_LIMIT)}")
     layout = None if from_layout is None else Layout(from_layout)
     target = Layout(to_layout)
-    chosen = None if space is None else IndexSpace.of(dict(space.as_dict() if isinstance(space, IndexSpace) else space))
+    chosen = space if space is None or isinstance(space, IndexSpace) else IndexSpace.of(space)
     wanted = fields if fields is None or isinstance(fields, FieldSpace) else FieldSpace.of(fields)
     header, stored = _stored(source, layout, chosen, wanted, mapped)
     if _same_file(source, destination):

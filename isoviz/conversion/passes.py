@@ -84,7 +84,7 @@ def passes(transfer: Transfer, machine: Machine, options: Options | None = None,
         TransferError: `number` is 2 and two passes are impossible.
         Any error of `plan` for one pass.
     """
-    options = options or Options()
+    options = Options.given(options)
     if number not in (None, 1, 2):
         raise InputError(f"passes: expected 1 or 2, got {show(number)}")
     single = _once(transfer, machine, options)

@@ -13,6 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from isoviz import checks
+from isoviz.checks import expect
 from isoviz.errors import Cancelled, InputError, MachineError, RunError, show
 from isoviz.launch.client import Watching
 from isoviz.launch.hello import Hello
@@ -329,6 +331,15 @@ def ranks(
     if silence < 2 * heartbeat:
         raise InputError(f"ranks: silence={silence:g} is less than two heartbeats of {heartbeat:g} s")
     watching = Watching(float(heartbeat), float(silence))
+    for name, value in (("mpiexec", mpiexec), ("python", python), ("attach", attach)):
+        if value is not None:
+            expect(f"ranks, {name}", value, (str, os.PathLike), "a path")
+    if address is not None:
+        expect("ranks, address", address, str, "the address of this computer as text")
+    options = checks.names("ranks, options", options, "further options of mpiexec as texts")
+    if environment is not None:
+        expect("ranks, environment", environment, Mapping, "texts by name")
+        checks.names("ranks, environment", (*environment, *environment.values()), "texts by name")
     if cluster is not None:
         from isoviz.launch.processes.cluster import attached
 

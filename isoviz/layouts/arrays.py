@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from isoviz import checks
+from isoviz.checks import expect
 from isoviz.errors import LayoutError
 from isoviz.layouts.components import FIELDS, Component
 from isoviz.layouts.geometry import View
@@ -12,8 +16,6 @@ from isoviz.layouts.spaces import FieldSpace, IndexSpace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import numpy as np
 
 _NAMES = ("x", "y", "z", "w", "v", "u")
 
@@ -47,6 +49,9 @@ def view_of_array(array: np.ndarray[Any, Any], dims: Sequence[str] | None = None
     Raises:
         LayoutError: no layout has these strides (reversed or repeated axes, or a pitch that is no multiple of the faster stride).
     """
+    expect("view", array, np.ndarray, "a NumPy array")
+    if dims is not None:
+        dims = checks.names("view", dims, "names of dimensions")
     names = tuple(dims) if dims is not None else default_dims(array.ndim)
     if len(names) != array.ndim:
         raise LayoutError(f"array of {array.ndim} axes: {len(names)} names given ({', '.join(names)})")

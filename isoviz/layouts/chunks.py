@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from isoviz import checks
+from isoviz.checks import expect
 from isoviz.errors import LayoutError
 from isoviz.layouts.components import FieldsComponent
 from isoviz.layouts.layout import Linearization
@@ -61,10 +63,11 @@ class ChunkSequence:
     per_chunk: int = 1
 
     def __post_init__(self) -> None:
-        if not 0 <= self.outer <= len(self.linearization.parts):
-            raise LayoutError(f"chunks: {self.outer} outer components of {len(self.linearization.parts)}")
-        if self.per_chunk < 1:
-            raise LayoutError(f"chunks: {self.per_chunk} blocks in a chunk; expected at least 1")
+        expect("chunks", self.linearization, Linearization, "a linearization")
+        parts = len(self.linearization.parts)
+        object.__setattr__(self, "outer", checks.count("chunks", "outer components", self.outer, high=parts, error=LayoutError))
+        blocks = checks.count("chunks", "blocks in a chunk", self.per_chunk, low=1, error=LayoutError)
+        object.__setattr__(self, "per_chunk", blocks)
 
     @cached_property
     def digits(self) -> tuple[NormalPart, ...]:
@@ -130,9 +133,13 @@ class ChunkSequence:
 
     def first_byte(self, index: int) -> int:
         """The byte of the layout at which a chunk begins; for `len(self)`, the end of the last chunk."""
+        if type(index) is not int or not 0 <= index <= len(self):
+            index = checks.count("chunks", "chunk", index, high=len(self), error=LayoutError)
         return self._byte(min(index * self.per_chunk, self.blocks))
 
     def __getitem__(self, index: int) -> Chunk:
+        if type(index) is not int:
+            index = checks.count("chunks", "chunk", index, low=-checks.BYTES_LIMIT, error=LayoutError)
         if not 0 <= index < len(self):
             raise IndexError(f"chunk {index} of {len(self)}")
         first = index * self.per_chunk
@@ -148,6 +155,14 @@ class ChunkSequence:
 
         `padding` is the largest number of padding coordinates by dimension. The linearization has room for them.
         """
+        if type(index) is not int or not 0 <= index < len(self):
+            index = checks.count("chunks", "chunk", index, high=len(self) - 1, error=LayoutError)
+        padding = checks.items("chunks, padding", padding, "whole numbers")
+        if len(padding) != len(self.linearization.space):
+            raise LayoutError(f"chunks, padding: expected {len(self.linearization.space)} numbers, got {len(padding)}")
+        for each in padding:
+            if type(each) is not int or each < 0:
+                checks.count("chunks", "padding", each, error=LayoutError)
         first = index * self.per_chunk
         return self._parts_of(first, min(first + self.per_chunk, self.blocks), padding)
 

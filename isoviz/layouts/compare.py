@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
+from isoviz.checks import expect
 from isoviz.errors import LayoutError
 from isoviz.layouts.components import FIELDS, FieldsComponent
 from isoviz.layouts.layout import Linearization
@@ -73,13 +74,19 @@ def _count(parts: Sequence[NormalPart]) -> int:
     return math.prod(part.extent for part in parts if isinstance(part, Mode))
 
 
-@lru_cache(maxsize=2048)
 def compare(a: Linearization, b: Linearization) -> Comparison:
     """The common prefix and suffix of two linearizations of the same index and field space.
 
     Raises:
         LayoutError: the spaces differ.
     """
+    for each in (a, b):
+        expect("compare", each, Linearization, "two linearizations")
+    return _compared(a, b)
+
+
+@lru_cache(maxsize=2048)
+def _compared(a: Linearization, b: Linearization) -> Comparison:
     if a.space != b.space or a.fields != b.fields:
         raise LayoutError(f"compare: the index or field spaces differ: ({a.space}; {a.fields}) and ({b.space}; {b.fields})")
     if a.normal == b.normal:

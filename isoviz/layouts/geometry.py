@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from isoviz import checks
+from isoviz.checks import expect
 from isoviz.errors import LayoutError
+from isoviz.layouts.layout import Linearization
+from isoviz.layouts.spaces import Box
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from isoviz.layouts.layout import Linearization
-    from isoviz.layouts.spaces import Box
 
 Loop = tuple[int, int, int]
 """(extent, source stride, destination stride), strides in bytes."""
@@ -63,11 +64,16 @@ class View:
     base: int = 0
 
     def __post_init__(self) -> None:
+        expect("view", self.linearization, Linearization, "a linearization")
         dims = len(self.linearization.space)
-        if not self.origin:
-            object.__setattr__(self, "origin", (0,) * dims)
-        if len(self.origin) != dims or any(o < 0 for o in self.origin):
-            raise LayoutError(f"view: origin {self.origin}: expected {dims} coordinates of at least 0")
+        given = checks.items("view, origin", self.origin, "whole numbers") or (0,) * dims
+        origin = tuple([checks.count("view", "origin", at, error=LayoutError) for at in given])
+        if len(origin) != dims:
+            raise LayoutError(f"view: origin {origin}: expected {dims} coordinates")
+        object.__setattr__(self, "origin", origin)
+        if type(self.base) is not int:
+            base = checks.count("view", "base", self.base, low=-checks.BYTES_LIMIT, error=LayoutError)
+            object.__setattr__(self, "base", base)
 
     @cached_property
     def dims(self) -> tuple[str, ...]:
@@ -94,6 +100,12 @@ def strided_copies(
     Raises:
         LayoutError: dimensions or field sizes differ, or the box leaves one of the instances.
     """
+    checks.flag_argument("copy", "padding", padding)
+    for view in (source, destination):
+        expect("copy", view, View, "a view at each end")
+    expect("copy", box, Box, "a box")
+    if fields is not None:
+        fields = checks.names("copy, fields", fields, "names of fields")
     a, b = source.linearization, destination.linearization
     names = tuple(b.fields.names if fields is None else fields)
     _check(source, destination, box, names, padding=padding)

@@ -13,7 +13,6 @@ Therefore fields of different sizes have different strides. If a block does not 
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -21,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from isoviz import checks
+from isoviz.checks import expect
 from isoviz.errors import LayoutError, show
 from isoviz.layouts.components import FIELDS, Component, Part, whole_dimensions
 from isoviz.layouts.modes import Mode, NormalPart, modes_of, normal_form, steps_of, strides_of
@@ -51,10 +52,11 @@ class Layout:
             components = layout.components
         elif isinstance(layout, str):
             components = parse(layout)
-        elif not isinstance(layout, Iterable):
-            raise LayoutError(f"layout {layout!r}: expected text such as '<F, x>', or components")
         else:
-            components = tuple(layout)
+            try:
+                components = tuple(layout)
+            except TypeError:
+                raise LayoutError(f"layout {show(layout)}: expected text such as '<F, x>', or components") from None
             check_components(components)
         object.__setattr__(self, "components", components)
 
@@ -107,14 +109,15 @@ class Layout:
         split; it is outside the blocks. `fields` places `F` "first", "inside" (between the inner and the outer digits: the hybrid
         layout of Isometry, figure 2c) or "last".
         """
-        order = dims or tuple(block)
+        expect("blocked layout", block, Mapping, "the size of a block for each dimension, such as {'x': 4}")
+        order = checks.names("blocked layout", dims or tuple(block), "names of dimensions")
         if unknown := [dim for dim in block if dim not in order]:
-            raise LayoutError(f"blocked layout: block given for {unknown[0]!r}, which is not among {', '.join(order)}")
+            raise LayoutError(f"blocked layout: block given for {show(unknown[0])}, which is not among {', '.join(order)}")
         inner: list[Part] = [Component(dim, "in", 0, _block_size(dim, block[dim])) for dim in order if dim in block]
         outer: list[Part] = [Component(dim, "out", 1) if dim in block else Component(dim) for dim in order]
         places = {"first": (FIELDS, *inner, *outer), "inside": (*inner, FIELDS, *outer), "last": (*inner, *outer, FIELDS)}
-        if fields not in places:
-            raise LayoutError(f"blocked layout: fields={fields!r}; expected 'first', 'inside' or 'last'")
+        if not isinstance(fields, str) or fields not in places:
+            raise LayoutError(f"blocked layout: fields={show(fields)}; expected 'first', 'inside' or 'last'")
         return cls(places[fields])
 
     @cached_property
@@ -142,6 +145,9 @@ class Layout:
         Raises:
             LayoutError: a dimension is missing or unknown, or a block is larger than its dimension.
         """
+        if type(space) is not IndexSpace or type(fields) is not FieldSpace:  # else the cache would be asked for what has no hash
+            expect("layout", space, IndexSpace, "an index space")
+            expect("layout", fields, FieldSpace, "a field space")
         return _linearization(self, space, fields)
 
     @property
@@ -182,6 +188,9 @@ class Linearization:
     fields: FieldSpace
 
     def __post_init__(self) -> None:
+        expect("linearization", self.layout, Layout, "a layout")
+        expect("linearization", self.space, IndexSpace, "an index space")
+        expect("linearization", self.fields, FieldSpace, "a field space")
         for dim in self.layout.dims:
             if dim not in self.space:
                 raise LayoutError(f"layout {self.layout}: dimension {dim!r} is not in the index space ({self.space})")
@@ -238,7 +247,7 @@ class Linearization:
 
     def strides(self, field: str) -> tuple[tuple[Mode, int], ...]:
         """Every mode with its stride in bytes for one field, fastest first."""
-        known = self._strides.get(field)
+        known = self._strides.get(field) if isinstance(field, str) else None
         if known is None:
             size = self.fields.sizes[self.fields.index(field)]
             known = self._strides[field] = strides_of(self.parts, size, self.fields.nbytes)
@@ -266,8 +275,9 @@ class Linearization:
         The weight of a digit is its stride, less the distance that the faster digits of the dimension go back when they wrap
         around.
         """
-        known = self._steps.get((dim, field))
+        known = self._steps.get((dim, field)) if isinstance(dim, str) and isinstance(field, str) else None
         if known is None:
+            self.space[dim]
             known = self._steps[dim, field] = steps_of(dim, self.strides(field))
         return known
 
@@ -305,31 +315,34 @@ class Linearization:
         Raises:
             LayoutError: a coordinate is out of range, or a dimension does not have exactly one array.
         """
-        arrays = list(indices.values()) if isinstance(indices, Mapping) else list(indices)
-        dims = list(indices) if isinstance(indices, Mapping) else list(self.space.dims)
-        if sorted(dims) != sorted(self.space.dims) or len(arrays) != len(dims):
+        given = dict(indices) if isinstance(indices, Mapping) else None
+        arrays = list(given.values() if given is not None else checks.items("indices", indices, "an array for each dimension"))
+        dims = list(self.space.dims if given is None else given)
+        if set(dims) != set(self.space.dims) or len(arrays) != len(dims):
             raise LayoutError(f"indices: expected one array for each of ({', '.join(self.space.dims)})")
         total: IntArray = np.asarray(self.field_base(field), dtype=np.int64)
         for dim, array in zip(dims, arrays, strict=True):
-            coordinates = np.asarray(array, dtype=np.int64)
+            coordinates = _whole_array(dim, array)
             if coordinates.size and (coordinates.min() < 0 or coordinates.max() >= self.space[dim]):
                 raise LayoutError(f"indices: coordinate out of range in dimension {dim!r} of size {self.space[dim]}")
-            total = total + self._along(dim, coordinates, field)
+            try:
+                total = total + self._along(dim, coordinates, field)
+            except ValueError:
+                shapes = f"{total.shape} and {coordinates.shape}"
+                raise LayoutError(f"indices: arrays of shapes {shapes} cannot be broadcast together") from None
         return total
 
     def _coordinates(self, index: Index) -> dict[str, int]:
         if isinstance(index, Mapping):
             if set(index) != set(self.space.dims):
                 raise LayoutError(f"index {dict(index)}: expected coordinates for ({', '.join(self.space.dims)})")
-            at = {dim: int(index[dim]) for dim in self.space}
+            given: Mapping[str, object] = index
         else:
-            if len(index) != len(self.space):
-                raise LayoutError(f"index {tuple(index)}: expected {len(self.space)} coordinates ({', '.join(self.space.dims)})")
-            at = {dim: int(value) for dim, value in zip(self.space.dims, index, strict=True)}
-        for dim, value in at.items():
-            if not 0 <= value < self.space[dim]:
-                raise LayoutError(f"index {dim}={value}: expected 0 to {self.space[dim] - 1}")
-        return at
+            values = checks.items("index", index, "a coordinate for each dimension")
+            if len(values) != len(self.space):
+                raise LayoutError(f"index {values}: expected {len(self.space)} coordinates ({', '.join(self.space.dims)})")
+            given = dict(zip(self.space.dims, values, strict=True))
+        return {dim: checks.count("index", dim, given[dim], high=self.space[dim] - 1, error=LayoutError) for dim in self.space}
 
     # ---- offset → (index, field)
 
@@ -339,8 +352,7 @@ class Linearization:
         Raises:
             LayoutError: the offset is outside the instance.
         """
-        if not 0 <= offset < self.nbytes:
-            raise LayoutError(f"offset {offset}: expected 0 to {self.nbytes - 1}")
+        offset = checks.count("linearization", "offset", offset, high=self.nbytes - 1, error=LayoutError)
         block, rest = divmod(offset, self.inner_count * self.fields.nbytes)
         field = max(f for f, start in enumerate(self.fields.starts) if start * self.inner_count <= rest)
         inner, byte = divmod(rest - self.fields.starts[field] * self.inner_count, self.fields.sizes[field])
@@ -379,6 +391,7 @@ class Linearization:
 
     def same_as(self, other: Linearization) -> bool:
         """Whether both have the same offset for every (index, field), and the same size."""
+        expect("linearization", other, Linearization, "a linearization")
         return self.space == other.space and self.fields == other.fields and self.normal == other.normal
 
     def __str__(self) -> str:
@@ -386,10 +399,18 @@ class Linearization:
 
 
 def _block_size(dim: str, size: object) -> int:
+    return checks.count("blocked layout", f"block {dim}", size, low=1, error=LayoutError)
+
+
+def _whole_array(dim: str, given: Any) -> IntArray:
+    """Coordinates as an array of whole numbers."""
     try:
-        return operator.index(size)  # type: ignore[arg-type]  # raises TypeError for all other types
-    except TypeError:
-        raise LayoutError(f"blocked layout: block {dim}={show(size)}; expected a whole number") from None
+        found = np.asarray(given)
+        if found.dtype.kind not in "iu" and found.size:
+            raise TypeError
+        return found.astype(np.int64)
+    except (TypeError, ValueError, OverflowError):
+        raise LayoutError(f"indices: dimension {dim!r}: expected an array of whole numbers, got {show(given)}") from None
 
 
 @lru_cache(maxsize=1024)

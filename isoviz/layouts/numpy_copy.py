@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isoviz.errors import LayoutError
+from isoviz import checks
+from isoviz.checks import expect
+from isoviz.errors import LayoutError, show
+from isoviz.layouts.geometry import StridedCopy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from isoviz.layouts.geometry import StridedCopy
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
@@ -35,17 +36,30 @@ def apply(copies: Iterable[StridedCopy], source: Bytes, destination: Bytes) -> N
     Raises:
         LayoutError: a copy reaches outside one of the arrays. No byte of that copy has been moved.
     """
+    for end in (source, destination):
+        if not isinstance(end, np.ndarray) or end.dtype != np.uint8 or end.ndim != 1 or not end.flags.c_contiguous:
+            raise LayoutError(f"copy: expected two contiguous arrays of uint8 with one axis, got {show(end)}")
+    copies = checks.items("copy", copies, "strided copies")
     for copy in copies:
-        if copy.loops and copy.run > _LONGEST_SCALAR:
-            copy = copy._replace(run=1, loops=(*copy.loops, (copy.run, 1, 1)))
-        if copy.loops:
-            dtype = _SCALARS.get(copy.run) or np.dtype((np.void, copy.run))
-            strided_view(destination, copy, dtype, end=2)[...] = strided_view(source, copy, dtype, end=1)
-        else:
-            here, there = copy.source_offset, copy.destination_offset
-            if min(here, there) < 0 or here + copy.run > source.size or there + copy.run > destination.size:
-                raise _outside(copy, source, destination)
-            destination[there : there + copy.run] = source[here : here + copy.run]
+        expect("copy", copy, StridedCopy, "strided copies")
+    for copy in copies:
+        try:
+            _apply(copy, source, destination)
+        except (TypeError, ValueError, OverflowError, IndexError):
+            raise LayoutError(f"copy {copy}: expected whole numbers") from None
+
+
+def _apply(copy: StridedCopy, source: Bytes, destination: Bytes) -> None:
+    if copy.loops and copy.run > _LONGEST_SCALAR:
+        copy = copy._replace(run=1, loops=(*copy.loops, (copy.run, 1, 1)))
+    if copy.loops:
+        dtype = _SCALARS.get(copy.run) or np.dtype((np.void, copy.run))
+        strided_view(destination, copy, dtype, end=2)[...] = strided_view(source, copy, dtype, end=1)
+    else:
+        here, there = copy.source_offset, copy.destination_offset
+        if min(here, there) < 0 or here + copy.run > source.size or there + copy.run > destination.size:
+            raise _outside(copy, source, destination)
+        destination[there : there + copy.run] = source[here : here + copy.run]
 
 
 def strided_view(array: Bytes, copy: StridedCopy, dtype: np.dtype[Any], end: int) -> np.ndarray[Any, Any]:

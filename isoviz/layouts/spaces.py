@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from isoviz import checks
+from isoviz.checks import expect
 from isoviz.errors import SpaceError, show
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
 MAX_BYTES = 2**63 - 1
 """The largest size of an instance, in bytes: offsets are signed 64-bit numbers in NumPy, `pread` and MPI."""
@@ -75,6 +78,7 @@ class IndexSpace:
     @classmethod
     def of(cls, sizes: Mapping[str, int]) -> Self:
         """The index space with these sizes. It also checks names that come from data."""
+        expect("index space", sizes, Mapping, "a size for each dimension, such as {'x': 64}")
         for name in sizes:
             check_dimension(name)
         return cls(**sizes)
@@ -82,11 +86,11 @@ class IndexSpace:
     def __getitem__(self, dim: str) -> int:
         try:
             return self._size_of[dim]
-        except KeyError:
-            raise SpaceError(f"dimension {dim!r}: not one of {', '.join(self.dims) or 'none'}") from None
+        except (KeyError, TypeError):  # TypeError: a value that no dictionary can hold
+            raise SpaceError(f"dimension {show(dim)}: not one of {', '.join(self.dims) or 'none'}") from None
 
     def __contains__(self, dim: object) -> bool:
-        return dim in self._size_of
+        return isinstance(dim, str) and dim in self._size_of
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.dims)
@@ -127,8 +131,8 @@ class FieldSpace:
             raise SpaceError("field space: needs at least one field, such as value='float64'")
         found: dict[str, np.dtype[Any]] = {}
         for name, given in dtypes.items():
-            if not name:
-                raise SpaceError(f"field {name!r}: expected a name")
+            if not isinstance(name, str) or not name:
+                raise SpaceError(f"field {show(name)}: expected a name")
             try:
                 dtype = np.dtype(given)
             except (TypeError, ValueError, SyntaxError, OverflowError, RecursionError) as error:
@@ -148,9 +152,10 @@ class FieldSpace:
     @classmethod
     def of(cls, dtypes: Mapping[str, Any]) -> Self:
         """The field space with these dtypes. Names need not be Python identifiers."""
+        expect("field space", dtypes, Mapping, "a dtype for each field, such as {'re': 'f4'}")
         for name in dtypes:
             if not isinstance(name, str):
-                raise SpaceError(f"field {name!r}: expected a name")
+                raise SpaceError(f"field {show(name)}: expected a name")
         return cls(**dtypes)
 
     @cached_property
@@ -185,15 +190,16 @@ class FieldSpace:
         """
         try:
             return self._index_of[name]
-        except KeyError:
-            raise SpaceError(f"field {name!r}: not one of {', '.join(self.names)}") from None
+        except (KeyError, TypeError):  # TypeError: a value that no dictionary can hold
+            raise SpaceError(f"field {show(name)}: not one of {', '.join(self.names)}") from None
 
     def subset(self, names: tuple[str, ...] | list[str]) -> FieldSpace:
         """The field space of some fields, in the given order."""
+        names = checks.names("field space", names, "names of fields")
         return FieldSpace.of({name: self.dtypes[self.index(name)] for name in names})
 
     def __contains__(self, name: object) -> bool:
-        return name in self._index_of
+        return isinstance(name, str) and name in self._index_of
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -233,6 +239,10 @@ class Box:
     hi: tuple[int, ...]
 
     def __post_init__(self) -> None:
+        for name in ("lo", "hi"):
+            given = checks.items("box", getattr(self, name), "a coordinate in every dimension")
+            numbers = tuple([checks.count("box", name, at, error=SpaceError) for at in given])
+            object.__setattr__(self, name, numbers)
         if len(self.lo) != len(self.hi) or any(lo < 0 or hi < lo for lo, hi in zip(self.lo, self.hi, strict=False)):
             raise SpaceError(f"box {self.lo} to {self.hi}: expected 0 <= lo <= hi in every dimension")
 
@@ -246,6 +256,7 @@ class Box:
     @classmethod
     def whole(cls, space: IndexSpace) -> Box:
         """The box that covers an index space."""
+        expect("box", space, IndexSpace, "an index space")
         return cls((0,) * len(space), space.sizes)
 
     @property

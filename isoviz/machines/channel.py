@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from isoviz import checks
+from isoviz.checks import expect
 from isoviz.machines.costs import CONVERSION, LONGEST, SET_UP, CopyShape, OneTimeCost, checked_costs
 from isoviz.machines.kinds import ChannelKind
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled, ShapedThroughput, ThroughputFunction
@@ -41,6 +42,7 @@ class Resource:
 
     def cost(self, weight: float, rate: float) -> float:
         """Seconds of the whole resource per payload byte, for a channel of weight `weight` that moves `rate` bytes per second."""
+        weight, rate = checks.number("resource", "weight", weight), checks.number("resource", "rate", rate, open_low=True)
         return weight / (rate * self.capacity) if self.held else weight / self.capacity
 
 
@@ -121,6 +123,9 @@ class Channel:
         It is `nbytes / rate(run)` plus the seconds of further requests (`descriptors`). For a `ShapedThroughput` the first term
         is its `seconds`.
         """
+        expect("channel", shape, CopyShape, "the shape of a copy")
+        if type(shape.nbytes) is not float or type(shape.run_bytes) is not float:
+            shape = CopyShape(*[checks.number("shape of a copy", name, getattr(shape, name)) for name in CopyShape._fields])
         function = self.throughput
         if isinstance(function, ShapedThroughput):
             found = function.seconds(shape)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
 from isoviz import checks
+from isoviz.errors import InputError
 
 Paid = Literal["transfer", "buffer", "layout"]
 
@@ -44,7 +44,7 @@ class OneTimeCost:
     def __post_init__(self) -> None:
         owner = f"cost {checks.text('cost', 'name', self.name)!r}"
         object.__setattr__(self, "seconds", checks.number(owner, "seconds", self.seconds, high=LONGEST))
-        if self.per not in get_args(Paid):
+        if not isinstance(self.per, str) or self.per not in get_args(Paid):
             raise checks.FieldError(owner, "per", f"expected one of {', '.join(get_args(Paid))}, got {checks.show(self.per)}")
         checks.text(owner, "cached_by", self.cached_by, empty=True)
         checks.flag(owner, "only_converting", self.only_converting)
@@ -81,12 +81,12 @@ def checked_costs(owner: str, costs: object) -> tuple[OneTimeCost, ...]:
     Raises:
         MachineError: an item is no `OneTimeCost`, two costs have the same name, or a name is reserved for those two fields.
     """
-    if costs == ():
-        return ()
-    if isinstance(costs, str | bytes) or not isinstance(costs, Iterable):
-        raise checks.FieldError(owner, "costs", f"expected a list of OneTimeCost, got {checks.show(costs)}")
+    try:
+        given = checks.items(owner, costs, "a list of OneTimeCost")
+    except InputError:
+        raise checks.FieldError(owner, "costs", f"expected a list of OneTimeCost, got {checks.show(costs)}") from None
     found: dict[str, OneTimeCost] = {}
-    for k, cost in enumerate(costs):
+    for k, cost in enumerate(given):
         if not isinstance(cost, OneTimeCost):
             raise checks.FieldError(owner, f"costs[{k}]", f"expected a OneTimeCost, got {checks.show(cost)}")
         if cost.name in (SET_UP, CONVERSION):

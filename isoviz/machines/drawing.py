@@ -7,8 +7,10 @@ import textwrap
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
+from isoviz.checks import expect
 from isoviz.machines.channel import Channel
 from isoviz.machines.kinds import channel_kinds
+from isoviz.machines.machine import Machine
 from isoviz.machines.memory_families import MOST_APART, families, family, listed, ranges, reach, resource_families
 from isoviz.units import format_bytes, format_rate, format_seconds
 
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from isoviz.machines.channel import Resource
-    from isoviz.machines.machine import Machine
     from isoviz.machines.memory import Memory
     from isoviz.machines.throughput import ThroughputFunction
 
@@ -29,6 +30,7 @@ _MOST_RESOURCES = 12
 
 def draw(machine: Machine) -> str:
     """The machine as text. Equal nodes are drawn once. Channels with the same speed share a line."""
+    expect("draw", machine, Machine, "a machine")
     notes = _Notes()
     lines = [_headline(machine)]
     if machine.provenance:

@@ -222,7 +222,7 @@ def register_memory_kind(
     checks.flag(owner, "is_host", is_host)
     checks.flag(owner, "holds_buffers", holds_buffers)
     checks.flag(owner, "is_file_system", is_file_system)
-    if device not in get_args(DeviceForm):
+    if not isinstance(device, str) or device not in get_args(DeviceForm):
         raise checks.FieldError(owner, "device", f"expected one of {', '.join(get_args(DeviceForm))}, got {checks.show(device)}")
     found = {
         "is_host": is_host,
@@ -269,7 +269,11 @@ def register_channel_kind(
 def _ends(owner: str, field: str, kinds: object) -> tuple[MemoryKind, ...]:
     if isinstance(kinds, str) or not isinstance(kinds, Iterable):
         raise checks.FieldError(owner, field, f"expected a list of memory kinds, got {checks.show(kinds)}")
-    found = tuple(MemoryKind.of(owner, f"{field}[{k}]", kind) for k, kind in enumerate(kinds))
+    try:
+        given = tuple(kinds)
+    except TypeError:  # an array without axes
+        raise checks.FieldError(owner, field, f"expected a list of memory kinds, got {checks.show(kinds)}") from None
+    found = tuple(MemoryKind.of(owner, f"{field}[{k}]", kind) for k, kind in enumerate(given))
     if not found:
         raise checks.FieldError(owner, field, "expected at least one memory kind, got none")
     return found

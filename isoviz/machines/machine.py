@@ -150,6 +150,7 @@ class Machine:
 
     def emulated(self, names: Iterable[str]) -> tuple[str, ...]:
         """The emulated memories of the machine among some names, each once."""
+        names = checks.names("machine", names, "names of memories")
         return tuple(name for name in dict.fromkeys(names) if name in self._memories and self._memories[name].emulated)
 
     @property
@@ -163,7 +164,7 @@ class Machine:
         Raises:
             MachineError: the machine has no such memory. The message lists its memories.
         """
-        found = self._memories.get(name)
+        found = self._memories.get(name) if isinstance(name, str) else None
         if found is None:
             raise self._unknown("memory", name, self._memories)
         return found
@@ -174,7 +175,7 @@ class Machine:
         Raises:
             MachineError: the machine has no such channel. The message lists its channels.
         """
-        found = self._channels.get(name)
+        found = self._channels.get(name) if isinstance(name, str) else None
         if found is None:
             raise self._unknown("channel", name, self._channels)
         return found
@@ -186,7 +187,7 @@ class Machine:
             MachineError: the machine has no such resource. The message lists its resources.
         """
         resources = {resource.name: resource for resource in self.resources}
-        if name not in resources:
+        if not isinstance(name, str) or name not in resources:
             raise self._unknown("resource", name, resources)
         return resources[name]
 
@@ -205,6 +206,8 @@ class Machine:
             MachineError: the machine has no such memory.
         """
         self.memory(destination)
+        if not isinstance(source, str):
+            raise self._unknown("memory", source, self._memories)
         from_source = self._between.get(source)
         if from_source is None:
             gathered: dict[str, list[Channel]] = {}

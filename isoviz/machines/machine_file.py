@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from isoviz.checks import expect
 from isoviz.errors import MachineError
 from isoviz.json_cursor import Node, format_json, parse
 from isoviz.machines import throughput
@@ -34,6 +35,7 @@ T = TypeVar("T")
 
 def machine_to_json(machine: Machine) -> dict[str, Any]:
     """The machine as a JSON object. `machine_from_json` returns an equal machine."""
+    expect("machine file", machine, Machine, "a machine")
     result = header_to_json(machine.name, machine.provenance, machine.limits)
     result["memories"] = [memory_to_json(memory) for memory in machine.memories]
     result["resources"] = [resource_to_json(resource) for resource in machine.resources]

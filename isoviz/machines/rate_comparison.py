@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from isoviz.checks import expect
+from isoviz.machines.machine import Machine
 from isoviz.machines.memory import emulated_text
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
     from isoviz.machines.channel import Channel
-    from isoviz.machines.machine import Machine
 
 RUNS = 64, 4096, 64 << 10, 1 << 20, 16 << 20
 """Bytes of the runs at which rates are compared."""
@@ -107,6 +108,8 @@ def rates_beside(machine: Machine, measured: Machine) -> RateComparison:
 
     Channels are compared by family. A family with several channels is compared by the fastest of each machine.
     """
+    expect("rates", measured, Machine, "a machine")
+    expect("rates", machine, Machine, "a machine")
     here, there = _families(machine), _families(measured)
     compared = []
     for family, names in here.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from isoviz.checks import expect
 from isoviz.errors import NoPathError
 from isoviz.machines.machine import Machine, some
 
@@ -21,6 +22,7 @@ def shortest_path(machine: Machine, source: str, destination: str) -> tuple[Chan
         MachineError: the machine has no such memory.
         NoPathError: there is no path. The message lists the memories that can be reached.
     """
+    expect("shortest path", machine, Machine, "a machine")
     machine.memory(source)
     machine.memory(destination)
     hops = _hops_to(machine, source, destination)

@@ -8,6 +8,7 @@ monotone: the rate never falls as runs grow. Therefore a planner can replace a m
 from __future__ import annotations
 
 import math
+import numbers
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from itertools import pairwise
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from isoviz import checks
-from isoviz.errors import MachineError
+from isoviz.errors import InputError, MachineError
 from isoviz.json_cursor import Node
 from isoviz.machines.costs import CopyShape
 
@@ -108,9 +109,8 @@ class Sampled:
                 )
         if self.spread is not None:
             given: object = self.spread
-            if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-                raise _error("spread", f"expected a list of numbers, got {checks.show(given)}")
-            spread = tuple(checks.number(_OWNER, f"spread[{k}]", s) for k, s in enumerate(given))
+            listed = _listed(given, "spread", "a list of numbers")
+            spread = tuple(checks.number(_OWNER, f"spread[{k}]", s) for k, s in enumerate(listed))
             if len(spread) != len(samples):
                 raise _error("spread", f"expected one number per sample ({len(samples)}), got {len(spread)}")
             object.__setattr__(self, "spread", spread)
@@ -143,7 +143,7 @@ class Sampled:
         hull = monotone(measured)
         return cls(
             hull,
-            spread=None if spread is None else tuple(spread),
+            spread=None if spread is None else _listed(spread, "spread", "a list of numbers"),
             date=date,
             measured=None if hull == measured else measured,
         )
@@ -160,6 +160,8 @@ class Sampled:
 
     def __call__(self, run_bytes: float, /) -> float:
         """Bytes per second for runs of `run_bytes`."""
+        if type(run_bytes) is not float:
+            run_bytes = _plain(run_bytes)
         runs = self._runs
         if not run_bytes > runs[0]:  # true for NaN as well
             return _below(run_bytes, runs[0], self._rates[0])
@@ -176,6 +178,8 @@ class Sampled:
 
     def inverse(self, rate: float, /) -> float:
         """The smallest run, in bytes, that reaches `rate`; `math.inf` where none does."""
+        if type(rate) is not float:
+            rate = _plain(rate)
         rates = self._rates
         if not rate > rates[0]:
             return _below_inverse(rate, self._runs[0], rates[0])
@@ -237,12 +241,16 @@ class LatencyBandwidth:
 
     def __call__(self, run_bytes: float, /) -> float:
         """Bytes per second for runs of `run_bytes`."""
+        if type(run_bytes) is not float:
+            run_bytes = _plain(run_bytes)
         if run_bytes > 0:
             return self.bandwidth / (1.0 + self.latency * self.bandwidth / run_bytes)
         return _below(run_bytes, 1.0, 0.0)
 
     def inverse(self, rate: float, /) -> float:
         """The smallest run, in bytes, that reaches `rate`; `math.inf` where none does."""
+        if type(rate) is not float:
+            rate = _plain(rate)
         if not rate > 0:
             return _below_inverse(rate, 1.0, 1.0)
         if rate >= self.bandwidth:
@@ -289,10 +297,14 @@ class Constant:
 
     def __call__(self, run_bytes: float, /) -> float:
         """Bytes per second for runs of `run_bytes`."""
+        if type(run_bytes) is not float:
+            run_bytes = _plain(run_bytes)
         return self.bandwidth if run_bytes >= 1.0 else _below(run_bytes, 1.0, self.bandwidth)
 
     def inverse(self, rate: float, /) -> float:
         """The smallest run, in bytes, that reaches `rate`; `math.inf` where none does."""
+        if type(rate) is not float:
+            rate = _plain(rate)
         if rate > self.bandwidth:
             return math.inf
         return _below_inverse(rate, 1.0, self.bandwidth)
@@ -366,15 +378,19 @@ def _error(place: str, problem: str) -> MachineError:
     return checks.FieldError(_OWNER, place, problem)
 
 
+def _listed(value: object, name: str, words: str) -> tuple[Any, ...]:
+    """The parts of a collection."""
+    try:
+        return checks.items(_OWNER, value, words)
+    except InputError:
+        raise _error(name, f"expected {words}, got {checks.show(value)}") from None
+
+
 def _checked_pairs(samples: Any, name: str) -> Samples:
-    if isinstance(samples, str | bytes | Mapping) or not isinstance(samples, Iterable):
-        raise _error(name, f"expected pairs (run bytes, bytes per second), got {checks.show(samples)}")
     result: list[tuple[float, float]] = []
-    for k, pair in enumerate(samples):
+    for k, pair in enumerate(_listed(samples, name, "pairs (run bytes, bytes per second)")):
         place = f"{name}[{k}]"
-        if isinstance(pair, str | bytes | Mapping) or not isinstance(pair, Iterable):
-            raise _error(place, f"expected a pair (run bytes, bytes per second), got {checks.show(pair)}")
-        values = tuple(pair)
+        values = _listed(pair, place, "a pair (run bytes, bytes per second)")
         if len(values) != 2:
             raise _error(place, f"expected a pair (run bytes, bytes per second), got {len(values)} values")
         run = checks.number(_OWNER, f"{place}[0]", values[0], low=1.0, high=float(2**63))
@@ -402,6 +418,16 @@ def _checked_ranges(ranges: Any, count: int) -> Samples:
     if len(result) != count:
         raise _error("ranges", f"expected one pair per sample ({count}), got {len(result)}")
     return tuple(result)
+
+
+def _plain(value: object) -> float:
+    """A length or a rate as a float, also an infinite one."""
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf
+    raise MachineError(f"throughput: expected a number, got {checks.show(value)}")
 
 
 def _below(run_bytes: float, first_run: float, first_rate: float) -> float:

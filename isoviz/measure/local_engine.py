@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from isoviz import checks
+from isoviz.checks import expect
 from isoviz.errors import Cancelled, InputError, IsovizError, in_words
 from isoviz.runtime import Engine as _Engine
 
@@ -58,6 +60,12 @@ class Engine(_Engine):
         from isoviz.runtime.ledger.ledger import recording
 
         self._home.require()
+        if trial is not None and trial is not True and trial is not False:
+            from isoviz.measure.trials.trial import Trial
+
+            expect("run, trial", trial, Trial, "a trial, True or False")
+        checks.flag_argument("run", "pipelined", pipelined)
+        checks.expect_token("run", cancel)
         is_predicted = pipelined and chunks is None  # The prediction holds for the whole pipelined plan.
         book = self._ledger or (recording() if self._is_here else None)
         tried, failed = None, ""

@@ -68,9 +68,7 @@ class Options:
         for name in ("slot_limit", "memory_limit"):
             value = getattr(self, name)
             if value is not None:
-                size = parse_bytes(value)
-                if size < 1:
-                    raise InputError(f"{name}: expected at least one byte")
+                size = checks.count("options", name, parse_bytes(value), low=1)
                 object.__setattr__(self, name, size)
         slots: Any = self.slots
         if slots is not None:
@@ -78,6 +76,18 @@ class Options:
         if self.planning_time is not None:
             seconds = checks.number("options", "planning_time", self.planning_time, open_low=True, high=MOST_PLANNING_TIME)
             object.__setattr__(self, "planning_time", seconds)
+
+    @classmethod
+    def given(cls, options: Options | None) -> Options:
+        """What a call got as its options; for None those that leave every choice to the machine.
+
+        Raises:
+            InputError: it got something else.
+        """
+        if options is None:
+            return _NONE
+        checks.expect("options", options, Options, "isoviz.Options or None")
+        return options
 
     def __hash__(self) -> int:
         return self._hash
@@ -94,3 +104,6 @@ class Options:
         names = ("planner", "slot_limit", "memory_limit", "slots", "planning_time")
         found = {name: getattr(self, name) for name in names}
         return {name: value for name, value in found.items() if value is not None}
+
+
+_NONE = Options()

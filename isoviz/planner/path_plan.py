@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from isoviz import checks
 from isoviz.layouts import ChunkSequence, Layout, Mode, View, compare
 from isoviz.layouts.recurring import RecurringChunks
 from isoviz.planner.time.makespan import makespan, shared_makespan
@@ -85,6 +86,12 @@ class PathPlan:
     resources: tuple[str, ...] = ()
     run: tuple[int, int] | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("outer", "per_chunk", "slots"):
+            value = getattr(self, name)
+            if type(value) is not int:
+                object.__setattr__(self, name, checks.count("plan", name, value))
+
     @cached_property
     def seconds(self) -> float:
         """The predicted completion time: the exact time of this pipeline on an idle machine, with its short last chunk.
@@ -96,6 +103,8 @@ class PathPlan:
 
     def seconds_of(self, count: int) -> float:
         """The predicted completion time of the first `count` chunks of the path."""
+        if type(count) is not int or not 0 < count <= self.chunk_count:
+            count = checks.count("plan", "chunks", count, low=1, high=self.chunk_count)
         payload = self.chunk_payload
         if not all(hop.throughput for hop in self.hops):  # nothing moves
             return math.inf
@@ -196,6 +205,10 @@ class PathPlan:
     def views(self, hop: int, chunk: int) -> tuple[View, View]:
         """Both ends of a hop for chunk number `chunk`: an instance, or the slot that holds this chunk."""
         last = len(self.hops) - 1
+        if type(hop) is not int or not 0 <= hop <= last:
+            hop = checks.count("plan", "hop", hop, high=last)
+        if type(chunk) is not int or not 0 <= chunk < self.chunk_count:
+            chunk = checks.count("plan", "chunk", chunk, high=self.chunk_count - 1)
         source = self.transfer.source_view() if hop == 0 else self._slot(hop - 1, chunk)
         return source, self.transfer.destination_view() if hop == last else self._slot(hop, chunk)
 
@@ -240,6 +253,8 @@ class PathPlan:
 
     def copies(self, hop: int, chunk: int) -> list[StridedCopy]:
         """The copies of a hop for chunk number `chunk`."""
+        hop = checks.count("plan", "hop", hop, high=len(self.hops) - 1)
+        chunk = checks.count("plan", "chunk", chunk, high=self.chunk_count - 1)
         return RecurringChunks(self.chunks, partial(self.views, hop), padding=self.padding[hop]).of(chunk)[0]
 
     def _slot(self, buffer: int, chunk: int) -> View:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from isoviz import checks
 from isoviz.errors import TransferError
 from isoviz.layouts import Layout
 from isoviz.machines.memory import emulated_text
@@ -127,7 +128,7 @@ class Plan:
 
     def share(self, path: int) -> Share:
         """The share of a path: a box, in coordinates local to the whole transfer, or a range of chunk numbers."""
-        return share_of(self.transfer, self.paths[path])
+        return share_of(self.transfer, self.paths[checks.count("plan", "path", path, high=len(self.paths) - 1)])
 
     # ---- of the only path
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from isoviz.checks import expect
 from isoviz.errors import InputError, TransferError, show
 from isoviz.json_cursor import Document, Node
 from isoviz.layouts import Box, ChunkSequence, FieldSpace, IndexSpace, Layout
@@ -34,6 +35,7 @@ _HOP_FIGURES = ("request_bytes", "throughput", "converts")
 
 def transfer_to_json(transfer: Transfer) -> dict[str, Any]:
     """A transfer as a JSON object."""
+    expect("transfer_to_json", transfer, Transfer, "a transfer")
     return {
         "source": _instance_to_json(transfer.source),
         "destination": _instance_to_json(transfer.destination),
@@ -94,6 +96,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
     repeats the hops of all paths, with the numbers of their paths, for programs that read only figures. Bytes, seconds and the
     other figures are those of all paths together.
     """
+    expect("plan_to_json", plan, Plan, "a plan")
     paths = [_path_to_json(plan, number) for number in range(len(plan.paths))]
     return {
         "format": FORMAT,

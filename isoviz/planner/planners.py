@@ -17,6 +17,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from isoviz.checks import expect
 from isoviz.errors import InputError, LimitError, NoPathError
 from isoviz.machines import Machine, preset, presets, shortest_path
 from isoviz.planner.build_plan import make_plan
@@ -29,6 +30,7 @@ from isoviz.planner.one_path.chunk_size import with_comparable_chunks, with_larg
 from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
 from isoviz.planner.options import Options, check_planner
 from isoviz.planner.paths.routes import Route
+from isoviz.planner.plan import Plan
 from isoviz.planner.planning_work import Work, work_of, work_that_pays
 from isoviz.planner.problem import Problem
 from isoviz.planner.time.path_time import Clock
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from isoviz.machines import Channel
-    from isoviz.planner.plan import Plan
     from isoviz.planner.time.path_time import Clock
     from isoviz.planner.transfer import Transfer
 
@@ -61,8 +62,10 @@ def plan(transfer: Transfer, machine: Machine, planner: str | None = None, optio
         NoPathError: no channels lead there. LimitError: no buffer within the limits is large enough.
         TransferError: an instance larger than its memory.
     """
+    if planner is not None:
+        check_planner(planner)
     check_given("plan", transfer, machine)
-    options = options or _DEFAULT
+    options = Options.given(options)
     name = planner or options.planner
     key = (transfer, machine, name, options)
     found = CACHE.plan(key) if type(name) is str else None
@@ -74,15 +77,13 @@ def plan(transfer: Transfer, machine: Machine, planner: str | None = None, optio
     return found
 
 
-_DEFAULT = Options()
-
-
 def machine_of(plan: Plan) -> Machine:
     """The machine that a plan was made for: the one it was planned on in this process, or the preset of that name.
 
     Raises:
         InputError: the plan's machine is neither.
     """
+    expect("machine_of", plan, Plan, "a plan")
     found = CACHE.machine(plan.machine_digest)
     if found is None and plan.machine_name in presets() and plan.machine_name != "local":  # the preset `local` would measure
         made = preset(plan.machine_name)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from numbers import Integral
 from typing import Any
 
+from isoviz import checks
 from isoviz.checks import expect
-from isoviz.errors import TransferError, show
+from isoviz.errors import TransferError
 from isoviz.layouts import Box, FieldSpace, IndexSpace, Layout, Linearization, View
 from isoviz.layouts.layout import known_layout
 from isoviz.planner.intermediate.part_layouts import fitted
@@ -32,11 +33,16 @@ class Instance:
     path: str | None = None
 
     def __post_init__(self) -> None:
+        expect("instance", self.memory, str, "the name of a memory")
         expect("instance", self.space, IndexSpace, "an index space")
         expect("instance", self.fields, FieldSpace, "a field space")
         given: Any = self.layout
         if not isinstance(given, Layout):
             object.__setattr__(self, "layout", known_layout(given) if isinstance(given, str) else Layout(given))
+        path: object = self.path
+        if path is not None and not isinstance(path, str):
+            expect("instance", path, os.PathLike, "the path of a file as text, or None")
+            object.__setattr__(self, "path", os.fspath(path))  # type: ignore[arg-type]
         self.linearization  # noqa: B018  raises where the layout does not fit
 
     @cached_property
@@ -76,6 +82,7 @@ class Transfer:
     def __post_init__(self) -> None:
         for given in (self.source, self.destination):
             expect("transfer", given, Instance, "an instance at each end")
+        object.__setattr__(self, "priority", checks.priority(self.priority))
         here, there = self.source.space, self.destination.space
         if set(here.dims) != set(there.dims):
             raise TransferError(f"transfer: the source has dimensions ({', '.join(here)}), the destination ({', '.join(there)})")
@@ -122,9 +129,7 @@ class Transfer:
 
     def _checked_fields(self) -> tuple[str, ...]:
         here, there = self.source.fields, self.destination.fields
-        names = tuple(self.field_names) or there.names
-        if not all(isinstance(name, str) for name in names):
-            raise TransferError("transfer: field names: expected text")
+        names = checks.names("transfer, field names", self.field_names, "names of fields") or there.names
         if len(set(names)) != len(names):
             raise TransferError(f"transfer: a field is named twice among {', '.join(names)}")
         for name in names:
@@ -189,6 +194,7 @@ class Transfer:
         Raises:
             TransferError: the box is empty, has other dimensions, or is not within this transfer.
         """
+        expect("transfer, part", box, Box, "a box")
         if box == Box.whole(self.space):
             return self
         ends = zip(box.lo, box.hi, self.space.sizes, strict=False)
@@ -241,13 +247,10 @@ def _numbers(what: str, given: Sequence[int] | Mapping[str, int], space: IndexSp
         if set(given) != set(space.dims):
             raise TransferError(f"transfer: {what} {dict(given)}: expected numbers for ({', '.join(space)})")
         given = tuple(given[dim] for dim in space)
-    values: tuple[Any, ...] = tuple(given)
+    values: tuple[Any, ...] = checks.items(f"transfer, {what}", given, "whole numbers")
     if values and len(values) != len(space):
-        raise TransferError(f"transfer: {what} {values}: expected {len(space)} numbers for ({', '.join(space)})")
-    for value in values:
-        if isinstance(value, bool) or not isinstance(value, Integral) or not lowest <= int(value) < 2**63:
-            raise TransferError(f"transfer: {what}: expected whole numbers of at least {lowest}, got {show(value)}")
-    return tuple(int(value) for value in values)
+        raise TransferError(f"transfer: {what}: expected {len(space)} numbers for ({', '.join(space)}), got {len(values)}")
+    return tuple([checks.count("transfer", what, value, low=lowest, error=TransferError) for value in values])
 
 
 def _check_box(end: str, space: IndexSpace, origin: Mapping[str, int], shape: Mapping[str, int]) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from isoviz import machines
+from isoviz.checks import expect
 from isoviz.errors import FileError, MachineError, TransferError, show
 from isoviz.json_cursor import Document, Node
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
@@ -81,6 +82,7 @@ def load_transfer(source: str | Path | Mapping[str, Any]) -> TransferFile:
     """
     if isinstance(source, Mapping):
         return _parse(source, "transfer", Path())
+    expect("transfer file", source, (str, os.PathLike), "a path, or the contents as nested dictionaries")
     path = Path(source)
     try:
         content = read_some(path, LARGEST_FILE + 1)

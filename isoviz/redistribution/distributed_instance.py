@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isoviz import checks
+from isoviz.checks import expect
 from isoviz.errors import DistributionError, LayoutError, MachineError
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 from isoviz.planner import Instance
@@ -42,6 +43,9 @@ class DistributedInstance:
     memory: str = "sys"
 
     def __post_init__(self) -> None:
+        expect("distributed instance", self.space, IndexSpace, "an index space")
+        expect("distributed instance", self.fields, FieldSpace, "a field space")
+        expect("distributed instance", self.distribution, Distribution, "a distribution")
         try:
             checks.text("distributed instance", "memory", self.memory, spaces=False)
         except MachineError as error:
@@ -81,6 +85,7 @@ class DistributedInstance:
 
         A rank outside the process grid holds nothing.
         """
+        rank = checks.count("distributed instance", "rank", rank, error=DistributionError)
         if rank not in self._parts:
             self._parts[rank] = self._part(rank)
         return self._parts[rank]
@@ -102,8 +107,9 @@ class DistributedInstance:
         Raises:
             DistributionError: the point is not in the index space.
         """
+        index = _point(index)
         if set(index) != set(self.space.dims) or not all(0 <= index[dim] < self.space[dim] for dim in self.space):
-            raise DistributionError(f"point {dict(index)}: not in the index space ({self.space})")
+            raise DistributionError(f"point {index}: not in the index space ({self.space})")
         place = {dim: self.axes[dim].owner(index[dim]) for dim in self.distribution.over}
         return self.distribution.rank_at(place), {dim: axis.local(index[dim]) for dim, axis in self.axes.items()}
 
@@ -113,10 +119,10 @@ class DistributedInstance:
         Raises:
             DistributionError: the rank does not hold such a point.
         """
-        part = self.part(rank)
+        part, local = self.part(rank), _point(local)
         if part is None or set(local) != set(part.space.dims) or not all(0 <= local[dim] < part.space[dim] for dim in part.space):
             holds = "nothing" if part is None else str(part.space)
-            raise DistributionError(f"local point {dict(local)}: rank {rank} holds {holds}")
+            raise DistributionError(f"local point {local}: rank {rank} holds {holds}")
         place = self.distribution.coordinates(rank) or {}
         return {dim: axis.index(place.get(dim, 0), local[dim]) for dim, axis in self.axes.items()}
 
@@ -143,3 +149,10 @@ class DistributedInstance:
 
     def __str__(self) -> str:
         return f"{self.memory} {self.layout}, {self.distribution}"
+
+
+def _point(given: object) -> dict[str, int]:
+    """A point, given by its coordinates by dimension."""
+    expect("point", given, Mapping, "a coordinate for each dimension, such as {'x': 3}")
+    points: Mapping[str, object] = given  # type: ignore[assignment]
+    return {dim: checks.count("point", str(dim), at, error=DistributionError) for dim, at in points.items()}

@@ -6,15 +6,14 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from isoviz import checks
-from isoviz.errors import DistributionError, MachineError, show
+from isoviz.checks import expect
+from isoviz.errors import DistributionError, show
+from isoviz.layouts import IndexSpace
 from isoviz.layouts.spaces import check_dimension
 from isoviz.redistribution.sets.axis import Axis
-
-if TYPE_CHECKING:
-    from isoviz.layouts import IndexSpace
 
 MOST_RANKS = 1 << 16
 """The largest number of ranks of a distribution."""
@@ -52,9 +51,7 @@ class Distribution:
         size = math.prod(over.values())
         if size > MOST_RANKS:
             _refuse(f"over: a grid of {show(size)} ranks; expected at most {MOST_RANKS}")
-        given: Any = self.ranks
-        if isinstance(given, str | bytes | Mapping) or not hasattr(given, "__iter__"):
-            _refuse(f"ranks: expected whole numbers, got {show(given)}")
+        given = checks.items("distribution, ranks", self.ranks, "whole numbers", DistributionError)
         ranks = tuple(_whole("ranks", rank, 0) for rank in given) or tuple(range(size))
         if len(set(ranks)) != len(ranks):
             _refuse(f"ranks: rank {next(rank for rank in ranks if ranks.count(rank) > 1)} stands twice")
@@ -75,7 +72,7 @@ class Distribution:
 
     def coordinates(self, rank: int) -> dict[str, int] | None:
         """The place of a rank in the grid: for each dimension that is spread, the number of its part. None outside the grid."""
-        number = self._number_of.get(rank)
+        number = self._number_of.get(checks.count("distribution", "rank", rank, error=DistributionError))
         if number is None:
             return None
         found: dict[str, int] = {}
@@ -89,13 +86,12 @@ class Distribution:
         Raises:
             DistributionError: a dimension is missing or unknown, or there is no such part.
         """
+        expect("distribution, place", coordinates, Mapping, "the part in each dimension, such as {'x': 1}")
         if set(coordinates) != set(self.over):
-            _refuse(f"place ({', '.join(coordinates)}): expected a part for each of ({', '.join(self.over)})")
+            _refuse(f"place ({', '.join(map(str, coordinates))}): expected a part for each of ({', '.join(self.over)})")
         number, below = 0, 1
         for dim, parts in self.over.items():
-            if not 0 <= coordinates[dim] < parts:
-                _refuse(f"place: part {coordinates[dim]} in dimension {dim!r}; expected 0 to {parts - 1}")
-            number += coordinates[dim] * below
+            number += checks.count("distribution, place", dim, coordinates[dim], high=parts - 1, error=DistributionError) * below
             below *= parts
         return self.ranks[number]
 
@@ -105,6 +101,7 @@ class Distribution:
         Raises:
             DistributionError: a dimension that is spread is not in the space.
         """
+        expect("distribution", space, IndexSpace, "an index space")
         for dim in self.over:
             if dim not in space:
                 _refuse(f"over: dimension {dim!r} is not in the index space ({space})")
@@ -171,10 +168,7 @@ def _whole_numbers(name: str, given: object) -> dict[str, int]:
 
 
 def _whole(name: str, value: object, low: int) -> int:
-    try:
-        return checks.whole("distribution", name, value, low=low)
-    except MachineError as error:
-        raise DistributionError(str(error)) from None
+    return checks.count("distribution", name, value, low=low, error=DistributionError)
 
 
 def _grid_text(over: Mapping[str, int]) -> str:

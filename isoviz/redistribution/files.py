@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from isoviz import checks
+from isoviz.checks import expect
 from isoviz.errors import DistributionError, InputError
 from isoviz.json_cursor import Document, Node
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
@@ -58,6 +60,7 @@ def redistribution_to_json(plan: RedistributionPlan) -> dict[str, Any]:
     `classes` holds a plan for each search. `sendings` holds every transfer in order: sender, receiver, bytes, the number of its
     class, and the names that take the place of those in the plan of its class.
     """
+    expect("redistribution", plan, RedistributionPlan, "a plan of a redistribution")
     models: dict[int, Plan] = {}
     for each in plan.sendings:
         models.setdefault(each.kind, each.plan)
@@ -158,4 +161,11 @@ def _names(node: Node, model: tuple[str, ...]) -> dict[str, str]:
     given = [each.text() for each in node.items()]
     if len(given) != len(model):
         node.fail(f"expected {len(model)} names, got {len(given)}")
+    for each, name in zip(node.items(), given, strict=True):
+        try:
+            checks.text("", "", name)
+        except checks.FieldError as error:
+            each.fail(error.problem)
+    if len(set(zip(model, given, strict=True))) != len(set(given)) or len(set(given)) != len(set(model)):
+        node.fail(f"expected one name for each of {', '.join(dict.fromkeys(model))}, got {', '.join(given)}")
     return dict(zip(model, given, strict=True))

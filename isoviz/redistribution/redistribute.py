@@ -7,11 +7,13 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import DistributionError, InputError, show
 from isoviz.launch.rank_session import is_rank_program, rank_session
 from isoviz.launch.this_rank import this_rank
 from isoviz.machines import MemoryKind
+from isoviz.planner import Options
 from isoviz.redistribution.distributed_instance import DistributedInstance
 from isoviz.redistribution.planning import plan_redistribution
 from isoviz.redistribution.running.on_rank import redistribute_on_rank, run_on_rank
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from isoviz.backends.mpi.world import World
     from isoviz.launch.ranks import Ranks
     from isoviz.machines import Machine
-    from isoviz.planner import Options
     from isoviz.redistribution.redistribution_plan import RedistributionPlan
     from isoviz.redistribution.running.redistribution_report import RedistributionReport
     from isoviz.runtime.protocols import CancelToken
@@ -106,6 +107,9 @@ def redistribute(
         VerificationError: a byte is wrong. RankError: it failed on a rank. RankLost: a rank no longer answers.
         Cancelled: it was cancelled.
     """
+    checks.flag_argument("redistribute", "verify", verify)
+    checks.expect_token("redistribute", cancel)
+    options = Options.given(options)
     for end in (source, destination):
         expect("redistribute", end, DistributedInstance, "a distributed instance at each end")
     if ranks is None:
@@ -117,6 +121,9 @@ def redistribute(
             rank_session().engine, source, destination, array, into, options, verify=verify, cancel=cancel
         )
         return Redistributed(done.report, done.array)
+    from isoviz.launch.ranks import Ranks
+
+    expect("redistribute", ranks, Ranks, "the ranks that isoviz.ranks has returned")
     if into is not None or cancel is not None:
         raise InputError("redistribute: with ranks, leave out into and cancel: parts stay on the ranks, and Ctrl-C cancels")
     plan = plan_redistribution(source, destination, ranks.machine, options)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from isoviz import checks
+from isoviz.errors import DistributionError
 from isoviz.planner.time.together import seconds_together
 from isoviz.units import format_bytes, format_rate, format_seconds
 
@@ -92,6 +94,7 @@ class RedistributionPlan:
 
     def sent_by(self, rank: int) -> tuple[Sending, ...]:
         """What a rank sends, in its order."""
+        rank = checks.count("redistribution", "rank", rank, error=DistributionError)
         return tuple(each for each in self.sendings if each.sender == rank)
 
     def __str__(self) -> str:

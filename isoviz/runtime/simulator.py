@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
+from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import InputError, TransferError, show
 from isoviz.planner import Plan, machine_of
@@ -110,10 +111,12 @@ class Simulator:
         in_flight: int | None = None,
         fault: Callable[[Issue], str | None] | None = None,
     ) -> None:
+        self.scheduler = Scheduler.of(machine, policies, policy, in_flight)
         self.machine = machine
         self.now = 0.0
-        self.request_bytes = request_bytes
-        self.scheduler = Scheduler.of(machine, policies, policy, in_flight)
+        self.request_bytes = checks.count("simulate", "request_bytes", request_bytes, low=1)
+        if fault is not None:
+            checks.expect_call("simulate, fault", fault, "a function or None")
         self._fault = fault
         self._servers: dict[str, _Server] = {}
         self._resources = {resource.name: resource.capacity for resource in machine.resources}
@@ -144,6 +147,10 @@ class Simulator:
             InputError: the time has passed.
             LimitError: its buffers are larger than a memory.
         """
+        expect("simulate", plan, Plan, "a plan")
+        checks.flag_argument("simulate", "pipelined", pipelined)
+        if label is not None:
+            expect("simulate, label", label, str, "text or None")
         if plan.machine_digest != self.machine.digest:
             raise TransferError(
                 f"simulate: the plan was made for {plan.machine_name!r}, not for this machine as it is; plan again"
@@ -204,15 +211,12 @@ class Simulator:
         Raises:
             InputError: the time has passed, or there is no such transfer.
         """
-        if not 0 <= number < len(self._jobs):
-            raise InputError(f"simulate: no transfer {number} was submitted")
+        if type(number) is not int or not 0 <= number < len(self._jobs):
+            raise InputError(f"simulate: no transfer {show(number)} was submitted")
         self._push(self._from_now("cancelled", at), Cancel(number))
 
     def _from_now(self, what: str, at: float | None) -> float:
-        when = self.now if at is None else at
-        if not self.now <= when < math.inf:
-            raise InputError(f"simulate: {what} at {when:g} s: expected {self.now:g} s, the time now, or later")
-        return when
+        return self.now if at is None else checks.amount("simulate", f"{what} at", at, low=self.now)
 
     # ---- running
 
@@ -235,8 +239,8 @@ class Simulator:
     def run(self, until: float | None = None) -> Trace:
         """Process all events, or those up to the time `until`. Returns the trace so far."""
         self.advance(until)
-        if until is not None:
-            self.now = max(self.now, until)
+        if until is not None and until < math.inf:
+            self.now = max(self.now, float(until))
         return self.trace()
 
     def advance(self, until: float | None = None, most: int | None = None) -> bool:
@@ -244,6 +248,10 @@ class Simulator:
 
         So a long simulation can be carried out in parts, and given up between them.
         """
+        if until is not None and not (isinstance(until, float) and until == math.inf):
+            until = checks.amount("simulate", "until", until)
+        if most is not None:
+            most = checks.count("simulate", "most", most)
         events, scheduler, carry_out = self._events, self.scheduler, self._carry_out
         left = -1 if most is None else most  # below zero it never comes to zero
         while left and (events or self._goes_on()) and (until is None or events[0][0] <= until):
@@ -399,14 +407,12 @@ def simulate(
         TransferError: the machine is not the one that the plans were made for.
         InputError: there is no plan, or this process does not know the machine; pass `machine`.
     """
-    if not isinstance(plans, Plan | Iterable):
-        raise InputError(f"simulate: expected a plan or several, got {show(plans)}")
-    chosen = [plans] if isinstance(plans, Plan) else list(plans)
+    chosen = [plans] if isinstance(plans, Plan) else list(checks.items("simulate", plans, "a plan or several"))
     if not chosen:
         raise InputError("simulate: no plan")
     for plan in chosen:
         expect("simulate", plan, Plan, "a plan")
-    simulator = Simulator(machine or machine_of(chosen[0]), policy=policy, request_bytes=request_bytes)
+    simulator = Simulator(machine_of(chosen[0]) if machine is None else machine, policy=policy, request_bytes=request_bytes)
     for plan in chosen:
         simulator.submit(plan, pipelined=pipelined)
     return simulator.run()

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from isoviz import checks
 from isoviz.errors import InputError, show
 from isoviz.widgets.chosen.by_hand import ByHand
 from isoviz.widgets.chosen.examples import EXAMPLES
@@ -70,8 +71,9 @@ def explore(
             beside its control.
         FileError: the session file cannot be read, or holds no session.
     """
-    if example is not None and example not in EXAMPLES:
-        raise InputError(f"example {example!r}: expected one of {', '.join(EXAMPLES)}")
+    checks.flag_argument("explore", "restore", restore)
+    if example is not None and (not isinstance(example, str) or example not in EXAMPLES):
+        raise InputError(f"example {show(example)}: expected one of {', '.join(EXAMPLES)}")
     if example is not None and session is not None:
         raise InputError("explore: an example and a session were given; expected one of them")
     if session is not None and not isinstance(session, str | os.PathLike):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -10,8 +11,10 @@ import numpy as np
 import pytest
 
 import isoviz
+import isoviz.runtime
+from isoviz.backends.devices import ThisComputer
 from isoviz.errors import InputError
-from isoviz.machines import Machine, preset
+from isoviz.machines import ChannelKind, Machine, MemoryKind, preset
 from isoviz.planner import Plan, explain_plan
 
 ENDS = ("node0.sys", "<F, x, y>", "node0.sys", "<F, y, x>")
@@ -84,6 +87,49 @@ WRONG: dict[str, tuple[Callable[[Machine, Plan], Any], str]] = {
         lambda machine, plan: isoviz.redistribute(TRANSFER.source, TRANSFER.destination),
         "redistribute: expected a distributed instance at each end, got an Instance",
     ),
+    **{
+        f"the priority {given!r}": (
+            lambda machine, plan, given=given: isoviz.Transfer.whole(TRANSFER.space, TRANSFER.fields, *ENDS, priority=given),
+            "transfer, priority: expected a whole number",
+        )
+        for given in (None, "high", math.nan, 1.5, True, 2**70, [])
+    },
+    "submit with the priority nan": (
+        lambda machine, plan: isoviz.Engine(machine).submit(plan, priority=math.nan),
+        "transfer, priority: expected a whole number",
+    ),
+    "options in a dictionary": (lambda machine, plan: isoviz.plan(TRANSFER, machine, options={}), "options: expected"),
+    "no options but 0": (lambda machine, plan: isoviz.Engine(machine, options=0), "engine: expected options or None, got 0"),
+    "a slot limit below 0": (
+        lambda machine, plan: isoviz.Options(slot_limit=-1),
+        "size -1: expected a number of bytes, not negative",
+    ),
+    "requests in flight below 0": (
+        lambda machine, plan: isoviz.Simulator(machine, in_flight=-1),
+        "scheduler, in_flight: expected a whole number from 1",
+    ),
+    "a policy by name": (
+        lambda machine, plan: isoviz.simulate(plan, machine, policy="urgent"),
+        "scheduling policy: expected a function",
+    ),
+    "a policy of an unknown channel": (
+        lambda machine, plan: isoviz.Simulator(machine, policies={"x": isoviz.runtime.first_come_first_served}),
+        "no channel 'x'",
+    ),
+    "requests without bytes": (lambda machine, plan: isoviz.Simulator(machine, request_bytes=-4), "request_bytes"),
+    "devices that are none": (lambda machine, plan: isoviz.Engine(machine, 3), "engine: expected devices"),
+    "a factory that makes no memory": (
+        lambda machine, plan: isoviz.Engine(machine, ThisComputer(memories={MemoryKind.SYS: lambda _: 3})).run(plan),
+        "memory node0.sys: its devices made 3 without 'slot'; expected a memory",
+    ),
+    "a factory that makes no channel": (
+        lambda machine, plan: isoviz.Engine(machine, ThisComputer(channels={ChannelKind.MEMCPY: lambda *_: "a"})).run(plan),
+        "its devices made 'a' without 'prepare'; expected a channel",
+    ),
+    "a distributed instance without fields": (
+        lambda machine, plan: isoviz.DistributedInstance(TRANSFER.space, None, isoviz.Distribution({"x": 2}), "<F, x, y>"),
+        "distributed instance: expected a field space, got None",
+    ),
     "plan to redistribute instances": (
         lambda machine, plan: isoviz.plan_redistribution(TRANSFER.source, TRANSFER.destination, machine),
         "redistribution: expected a distributed instance at each end, got an Instance",
@@ -97,3 +143,12 @@ def test_the_error_says_what_was_expected(case: str) -> None:
     call, said = WRONG[case]
     with pytest.raises(InputError, match=re.escape(said)):
         call(machine, isoviz.plan(TRANSFER, machine))
+
+
+def test_a_copy_of_a_wrong_priority_ends_at_once() -> None:
+    array, there = np.zeros((256, 400)), np.zeros((400, 256))
+    with isoviz.Engine(preset("local", measure="assumed")) as engine:
+        engine.copy(array, "<F, x, y>", there, "<F, y, x>", priority=np.int64(1)).wait()
+        for priority in (None, "high", math.nan, True, {}):
+            with pytest.raises(InputError, match="priority: expected a whole number"):
+                engine.copy(array, "<F, x, y>", there, "<F, y, x>", priority=priority)

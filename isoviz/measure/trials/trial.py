@@ -11,6 +11,7 @@ all other hops are idle.
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from contextlib import suppress
@@ -18,25 +19,27 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from isoviz import checks
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.host import kernels
 from isoviz.checks import expect
-from isoviz.errors import Cancelled, InputError, RunError, TransferError, show
+from isoviz.errors import Cancelled, InputError, RunError, TransferError
 from isoviz.machines import Machine
 from isoviz.measure.trials.trial_rates import between, is_copy, model_rate, scatter_of, with_rates
 from isoviz.measure.trials.trial_runs import measured_rates
-from isoviz.planner import Plan
+from isoviz.planner import Options, Plan
 from isoviz.planner.explanation.alternatives import alternatives
 from isoviz.runtime.ledger.ledger import ledger
+from isoviz.runtime.ledger.ledger_entry import LedgerEntry
 from isoviz.runtime.ledger.trial_interval import conformal_bounds, trial_prediction
 from isoviz.runtime.opening import opening
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from isoviz.planner import Options
     from isoviz.planner.time.spread import Prediction
-    from isoviz.runtime.ledger.ledger_entry import LedgerEntry
     from isoviz.runtime.protocols import CancelToken
 
 
@@ -90,9 +93,17 @@ def try_out(
     """
     expect("trial", plan, Plan, "a plan")
     expect("trial", machine, Machine, "a machine")
-    plans: object = of
-    if isinstance(plans, bool) or not isinstance(plans, int) or plans < 1:
-        raise InputError(f"trial of {show(of)} plans; expected a whole number, at least 1")
+    of = checks.count("trial", "of", of, low=1)
+    options = Options.given(options)
+    checks.expect_token("trial", cancel)
+    if devices is not None:
+        expect("trial", devices, ThisComputer, "the devices of this computer or None")
+    if room is not None:
+        expect("trial, room", room, (np.ndarray, str, os.PathLike), "an array, a path or None")
+    if entries is not None:
+        entries = checks.items("trial, entries", entries, "earlier runs")
+        for each in entries:
+            expect("trial, entries", each, LedgerEntry, "earlier runs")
     if plan.machine_digest != machine.digest:
         raise TransferError(f"plan: made for a machine {plan.machine_name!r} that is not {machine.name!r} as it is; plan again")
     if entries is None:

@@ -78,7 +78,7 @@ def cost(
         invalid layouts or sizes. LimitError: a limit is broken; the message names it with its figures.
     """
     check_given("path by hand", transfer, machine)
-    options = options or Options()
+    options = Options.given(options)
     check_ends(transfer, machine)
     problem = Problem(transfer, machine, options)
     made, found = costed(problem, path, layouts, chunk, blocks)

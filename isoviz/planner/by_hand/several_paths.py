@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from isoviz import checks
 from isoviz.errors import InputError, LayoutError, LimitError, MachineError, NoPathError, TransferError, show
 from isoviz.layouts import Box
 from isoviz.planner.by_hand.path_by_hand import costed, violations
 from isoviz.planner.cache import CACHE
-from isoviz.planner.check_ends import check_ends
+from isoviz.planner.check_ends import check_ends, check_given
 from isoviz.planner.one_path.hop_facts import chunk_bytes, path_orders
 from isoviz.planner.options import BY_HAND, Options
 from isoviz.planner.plan import Plan
@@ -61,9 +62,11 @@ def plan_of_paths(
         not end alike. LimitError: the buffers are over a limit. For a single path the errors of `isoviz.cost`, preceded by the
         number of the path.
     """
-    options = options or Options()
+    check_given("plan of paths", transfer, machine)
+    options = Options.given(options)
     check_ends(transfer, machine)
-    given = [_checked(number, entry) for number, entry in enumerate(paths)]
+    entries = checks.items("plan of paths", paths, "(share, path) for each path")
+    given = [_checked(number, entry) for number, entry in enumerate(entries)]
     runs = [isinstance(each.share, range) for each in given]
     if not given or any(runs) != all(runs):
         raise TransferError(

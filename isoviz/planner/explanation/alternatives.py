@@ -33,7 +33,7 @@ def alternatives(chosen: Plan, machine: Machine, count: int = 5, options: Option
     The alternatives are of two kinds, in equal numbers where possible: plans with other paths, other converting hops or other
     planners; and the chosen plan with smaller or larger chunks. An engine can run all of them. They keep the limits of `options`.
     """
-    problem = Problem(chosen.transfer, machine, options or Options())
+    problem = Problem(chosen.transfer, machine, Options.given(options))
     found = {identity(chosen): chosen}
     kinds = []
     for kind in (every_route(problem), in_other_chunks(chosen, machine, problem, FACTORS)):

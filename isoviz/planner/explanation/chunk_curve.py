@@ -14,22 +14,24 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from isoviz.errors import InputError, LimitError, TransferError
+from isoviz import checks
+from isoviz.checks import expect
+from isoviz.errors import LimitError, TransferError
 from isoviz.layouts import ChunkSequence
+from isoviz.machines import Machine
 from isoviz.planner.build_plan import make_plan
 from isoviz.planner.one_path.chunk_size import with_larger_chunks
 from isoviz.planner.one_path.hop_facts import chunk_bytes, conversion_hop, path_clock, path_orders, plan_facts
 from isoviz.planner.one_path.optimum import best_feasible_choice
 from isoviz.planner.options import Options
 from isoviz.planner.paths.routes import Route
+from isoviz.planner.plan import Plan
 from isoviz.planner.planners import machine_of
 from isoviz.planner.problem import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from isoviz.machines import Machine
-    from isoviz.planner.plan import Plan
     from isoviz.planner.time.path_time import Clock, Runs
 
 SPAN = 4096
@@ -92,7 +94,7 @@ def chunk_curve(plan: Plan, machine: Machine | None = None, options: Options | N
         machine of the plan.
     """
     machine = _checked(plan, machine)
-    options = options or Options()
+    options = Options.given(options)
     problem = Problem(plan.transfer, machine, options)
     way = path_orders(plan.transfer, plan.orders)
     clock = path_clock(plan.transfer, machine, [machine.channel(hop.channel) for hop in plan.hops], way, plan.slots)
@@ -116,9 +118,8 @@ def rechunked(plan: Plan, per_chunk: int, machine: Machine | None = None) -> Pla
     Raises:
         InputError: `per_chunk` is below 1 or above the number of blocks, or as `chunk_curve`. TransferError: as `chunk_curve`.
     """
-    if not 1 <= per_chunk <= plan.chunks.blocks:
-        raise InputError(f"plan: {per_chunk} blocks in a chunk; expected 1 to {plan.chunks.blocks}")
-    return _rechunked(plan, per_chunk, _checked(plan, machine))
+    machine = _checked(plan, machine)
+    return _rechunked(plan, checks.count("plan", "blocks in a chunk", per_chunk, low=1, high=plan.chunks.blocks), machine)
 
 
 def _rechunked(plan: Plan, per_chunk: int, machine: Machine) -> Plan:
@@ -139,7 +140,9 @@ def _rechunked(plan: Plan, per_chunk: int, machine: Machine) -> Plan:
 
 
 def _checked(plan: Plan, machine: Machine | None) -> Machine:
+    expect("plan", plan, Plan, "a plan")
     machine = machine_of(plan) if machine is None else machine
+    expect("plan", machine, Machine, "a machine")
     if plan.machine_digest != machine.digest:
         raise TransferError(f"plan: made for a machine {plan.machine_name!r} that is not {machine.name!r} as it is; plan again")
     return machine

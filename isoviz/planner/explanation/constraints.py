@@ -61,7 +61,7 @@ def constraints_of(
     Several paths each take the share of the throughput that they have of the bytes. `chunk` is the size of a chunk that was asked
     for, in bytes, where it is smaller than that of the plan. `options` are those that the plan was made with.
     """
-    problem = Problem(plan.transfer, machine, options or Options())
+    problem = Problem(plan.transfer, machine, Options.given(options))
     found: list[Constraint] = []
     hops = 0
     for path in plan.paths:

@@ -6,9 +6,11 @@ import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import InputError, TransferError
 from isoviz.layouts import compare
+from isoviz.machines import Machine
 from isoviz.planner.explanation.explanation import Explanation, Region, Rejected, Stage
 from isoviz.planner.explanation.rivals import turns_of
 from isoviz.planner.full import search
@@ -23,7 +25,6 @@ from isoviz.planner.whole_program.program_planner import solved
 from isoviz.units import format_bytes, format_rate
 
 if TYPE_CHECKING:
-    from isoviz.machines import Machine
     from isoviz.planner.full import Candidate
     from isoviz.planner.one_path.choice import Choice
     from isoviz.planner.paths.routes import Route
@@ -45,7 +46,7 @@ def explain(
     """
     if isinstance(transfer, Plan):
         raise InputError("explain: expected a transfer, got a Plan; explain_plan(plan, machine) explains a plan")
-    options = options or Options()
+    options = Options.given(options)
     return explain_plan(make_plan(transfer, machine, planner, options), machine, options, turns=turns)
 
 
@@ -56,11 +57,13 @@ def explain_plan(plan: Plan, machine: Machine, options: Options | None = None, *
         TransferError: the plan was made for another machine, or by hand. InternalError: the plan's throughput is above the bound
         of its path.
     """
+    expect("explain_plan", machine, Machine, "a machine")
+    turns = checks.count("explain_plan", "turns", turns)
     expect("explain_plan", plan, Plan, "a plan")
     if plan.planner == BY_HAND:
         raise TransferError("plan: made by hand, without a search to explain; explain a plan that a planner made")
     known = certificate(plan, machine, options)
-    problem, route, clock = Problem(plan.transfer, machine, options or Options()), known.route, known.clock
+    problem, route, clock = Problem(plan.transfer, machine, Options.given(options)), known.route, known.clock
     least, choice, program, solution = known.least, known.choice, known.program, known.solution
     found = search(problem, everything=True)
     candidates = _candidates(problem, found.candidates, route, least, choice, clock)

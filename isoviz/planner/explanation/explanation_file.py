@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from isoviz import checks
+from isoviz.checks import expect
+from isoviz.planner.explanation.explanation import Explanation
+from isoviz.planner.program.certificate import Certificate
 from isoviz.planner.program.program_text import row_to_json
 from isoviz.planner.whole_program.wording import program_json
-
-if TYPE_CHECKING:
-    from isoviz.planner.explanation.explanation import Explanation
-    from isoviz.planner.program.certificate import Certificate
 
 
 def explanation_to_json(explanation: Explanation, candidates: int | None = None) -> dict[str, Any]:
     """An explanation as a JSON object, without the plan itself and with at most `candidates` rejected paths (None: all)."""
+    expect("explanation", explanation, Explanation, "an explanation")
+    if candidates is not None:
+        candidates = checks.count("explanation", "candidates", candidates)
     solution, bisection = explanation.solution, explanation.bisection
     chosen, *rejected = explanation.candidates
     shown = rejected if candidates is None else rejected[:candidates]
@@ -53,6 +56,7 @@ def certificate_to_json(known: Certificate) -> dict[str, Any]:
 
     A price is in bytes per second per unit of the row's bound.
     """
+    expect("certificate", known, Certificate, "a certificate")
     return {
         "bound": known.bound,
         "sizes": known.solution.sizes,

@@ -8,6 +8,9 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from isoviz import checks
+from isoviz.checks import expect
+from isoviz.planner.explanation.explanation import Explanation
 from isoviz.planner.explanation.explanation_words import (
     agreement,
     ahead_said,
@@ -28,7 +31,6 @@ from isoviz.planner.whole_program.wording import program_lines
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
-    from isoviz.planner.explanation.explanation import Explanation
     from isoviz.planner.program.path_bound import Bisection
 
 WIDTH = 116
@@ -38,6 +40,8 @@ _BAR = 20
 
 def explanation_text(explanation: Explanation, most: int = 10) -> str:
     """The whole explanation as text, with at most `most` candidates."""
+    expect("explanation", explanation, Explanation, "an explanation")
+    most = checks.count("explanation", "most", most)
     sections = [
         ("Why this plan", _prose(*summary(explanation))),
         ("1. The path: memories, layouts, common prefixes", _path(explanation)),

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from isoviz import checks
 from isoviz.errors import InputError, LayoutError, LimitError, TransferError, show
+from isoviz.planner.check_ends import check_given
 from isoviz.planner.explanation.explanation import Sweep, SweepPoint
 from isoviz.planner.explanation.scaling import resized
 from isoviz.planner.full import search
@@ -37,15 +39,20 @@ def sweep(
     Raises:
         InputError: an unknown parameter. MachineError, NoPathError: as `plan`.
     """
-    if parameter not in PARAMETERS:
+    check_given("sweep", transfer, machine)
+    if not isinstance(parameter, str) or parameter not in PARAMETERS:
         raise InputError(f"sweep over {show(parameter)}: expected one of {', '.join(PARAMETERS)}")
-    options = options or Options()
+    options = Options.given(options)
     dim = max(transfer.space.dims, key=lambda dim: transfer.space[dim])
     per_step = transfer.nbytes // transfer.space[dim]
     now = float(options.slot_limit or machine.limits.slot_limit) if parameter == "slot_limit" else float(transfer.nbytes)
     unit = 1 if parameter == "slot_limit" else per_step
     points: dict[float, SweepPoint] = {}
-    for value in values if values is not None else [now * 2.0 ** (step / 4) for step in range(-32, 17)]:
+    asked = [now * 2.0 ** (step / 4) for step in range(-32, 17)]
+    if values is not None:
+        given = checks.items("sweep, values", values, "numbers of bytes")
+        asked = [checks.amount("sweep", "values", value, open_low=True, high=checks.BYTES_LIMIT) for value in given]
+    for value in asked:
         wanted = float(max(1, round(value / unit)) * unit)
         try:
             if parameter == "slot_limit":

@@ -11,12 +11,15 @@ from collections import OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from isoviz.checks import expect
 from isoviz.errors import InternalError, LimitError, TransferError
+from isoviz.machines import Machine
 from isoviz.planner.one_path.chunk_size import with_comparable_chunks, with_larger_chunks
 from isoviz.planner.one_path.hop_facts import conversion_hop
 from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
 from isoviz.planner.options import Options
 from isoviz.planner.paths.routes import Route
+from isoviz.planner.plan import Plan
 from isoviz.planner.problem import Problem
 from isoviz.planner.program.path_bound import PathProgram, Solution, solve
 from isoviz.planner.program.path_program import path_program
@@ -27,9 +30,7 @@ from isoviz.units import format_rate
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from isoviz.machines import Machine
     from isoviz.planner.one_path.choice import Choice
-    from isoviz.planner.plan import Plan
     from isoviz.planner.program.path_bound import RowState
     from isoviz.planner.time.path_time import Clock
 
@@ -72,11 +73,13 @@ def certificate(plan: Plan, machine: Machine, options: Options | None = None) ->
         TransferError: the plan was made for another machine, or with other options.
         InternalError: the plan claims to sustain more than its path can.
     """
+    expect("certificate", plan, Plan, "a plan")
+    expect("certificate", machine, Machine, "a machine")
     if plan.machine_digest != machine.digest:
         raise TransferError(
             f"plan: made for a machine {plan.machine_name!r} that is not {machine.name!r} as it is now; plan again"
         )
-    options = replace(options or Options(), planner="auto", planning_time=None)
+    options = replace(Options.given(options), planner="auto", planning_time=None)
     key = plan, options
     with _LOCK:
         found = _CERTIFICATES.get(key)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from isoviz.machines import shortest_path
 from isoviz.planner.build_plan import make_plan
-from isoviz.planner.check_ends import check_ends
+from isoviz.planner.check_ends import check_ends, check_given
 from isoviz.planner.failures import no_throughput
 from isoviz.planner.full import search
 from isoviz.planner.one_path.chunk_size import with_larger_chunks
@@ -73,8 +73,9 @@ def whole_solution(transfer: Transfer, machine: Machine, options: Options | None
         TransferError: an instance is larger than its memory.
         MachineError: an unknown memory.
     """
+    check_given("whole_solution", transfer, machine)
     check_ends(transfer, machine)
-    return solved(Problem(transfer, machine, options or Options()))
+    return solved(Problem(transfer, machine, Options.given(options)))
 
 
 def solved(problem: Problem) -> WholeSolution | None:

@@ -15,8 +15,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from isoviz import checks
 from isoviz.checks import expect
-from isoviz.errors import EngineClosed, InputError, show
+from isoviz.errors import EngineClosed
 from isoviz.machines import Machine
 from isoviz.planner import Options
 from isoviz.runtime.engine.driver import Driver, Request
@@ -68,17 +69,16 @@ class Engine(Driver):
         record: bool = False,
     ) -> None:
         expect("engine", machine, Machine, "a machine")
-        asked: object = request_bytes
-        if isinstance(asked, bool) or not isinstance(asked, int) or asked < 1:
-            raise InputError(f"engine: request_bytes={show(request_bytes)}; expected a whole number of bytes, at least 1")
-        for name in policies or {}:
-            machine.channel(name)  # raises an error that names the channels
+        request_bytes = checks.count("engine", "request_bytes", request_bytes, low=1)
+        checks.flag_argument("engine", "record", record)
+        if options is not None:
+            expect("engine", options, Options, "options or None")
         scheduler = self._scheduler_of(machine, policies, policy)
         super().__init__(scheduler, self._open_devices(machine, devices), record=record)
         self.machine = machine
         self.devices = devices
         self.request_bytes = request_bytes
-        self.options = options or Options()
+        self.options = Options() if options is None else options
         self._numbers = itertools.count()
         self._plans = PreparedPlans(self._real)
         self._prepared = PreparedCopies(self._real, self._state_of)
@@ -170,6 +170,8 @@ class Engine(Driver):
             EngineClosed: after `close`.
             ForkedError: in a forked child.
         """
+        checks.flag_argument("submit", "pipelined", pipelined)
+        checks.expect_token("submit", cancel)
         return self._submitted(plan, source, destination, priority, pipelined, cancel, self._complete).event
 
     @defer_interrupts()
@@ -209,6 +211,11 @@ class Engine(Driver):
             Cancelled: `cancel` was set.
             VerificationError: source and destination differ.
         """
+        checks.flag_argument("run", "verify", verify)
+        checks.flag_argument("run", "pipelined", pipelined)
+        checks.expect_token("run", cancel)
+        if progress is not None:
+            checks.expect_call("run, progress", progress, "a function or None")
         verify = verify and chunks is None
         moved, arrived = threading.Event(), threading.Event()
         over = setting(moved, arrived)

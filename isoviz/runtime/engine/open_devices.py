@@ -8,13 +8,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from isoviz.checks import expect
-from isoviz.errors import TransferError
+from isoviz.errors import InputError, TransferError, show
+from isoviz.layouts import Layout
 from isoviz.planner import Plan
 from isoviz.runtime.engine.dispatcher import Dispatcher
 from isoviz.runtime.protocols import Bound, Holds
 
 if TYPE_CHECKING:
-    from isoviz.layouts import Layout
     from isoviz.machines import Machine, Memory
     from isoviz.planner import Instance
     from isoviz.runtime.protocols import Devices, RealChannel, RealMemory
@@ -23,10 +23,29 @@ _YES, _PERHAPS = Holds.YES, Holds.PERHAPS
 """Small copies compare with these constants, because looking up an enum member takes as long as a call of `holds`."""
 
 
+_MEMORY = ("slot", "source", "destination", "holds", "describe")
+_CHANNEL = ("prepare", "requests_of_chunk", "is_asynchronous", "at_once", "release")
+"""What devices of a caller must have at least; more of it is asked for where it is needed."""
+
+
+def _check_device(what: str, found: object, parts: tuple[str, ...], words: str) -> None:
+    """Check what devices, or a factory of a caller, made.
+
+    Raises:
+        InputError: it lacks a part.
+    """
+    for part in parts:
+        if not hasattr(found, part):
+            raise InputError(f"{what}: its devices made {show(found)} without {part!r}; expected {words} or None")
+
+
 class OpenedDevices:
     """The devices of one machine on this computer, opened at their first use. Any thread may use it."""
 
     def __init__(self, machine: Machine, devices: Devices) -> None:
+        for part in ("memory", "channel", "verify"):
+            if not callable(getattr(devices, part, None)):
+                raise InputError(f"engine: expected devices (isoviz.runtime.Devices), got {show(devices)} without {part}()")
         self.machine = machine
         self.devices = devices
         self._limits = {channel.name: channel.max_in_flight for channel in machine.channels}
@@ -65,6 +84,13 @@ class OpenedDevices:
             TransferError: no memory of the machine on this computer accepts it.
             InputError: the layout does not fit.
         """
+        try:
+            return self._described(given, layout, like)
+        except TypeError:  # not asked before: a small copy takes some microseconds
+            expect("copy", layout, (str, Layout), "a layout, such as '<F, x>'")
+            raise
+
+    def _described(self, given: Any, layout: Layout | str, like: Instance | None) -> Instance:
         perhaps = None
         for memory in self._all or self._all_here():
             holds = memory.holds(given)
@@ -116,7 +142,7 @@ class OpenedDevices:
         found = self._memories.get(name)
         if found is None:
             described = self.machine.memory(name)
-            found = self.devices.memory(described)
+            found = self._made_memory(described)
             if found is None:
                 here = ", ".join(memory.name for memory in self._all_here()) or "none"
                 device = "" if described.device is None else f", device {described.device}"
@@ -125,6 +151,17 @@ class OpenedDevices:
                     f" of machine {self.machine.name!r} it can run {here}{self._why(described)}"
                 )
             self._memories[name] = found
+        return found
+
+    def _made_memory(self, described: Memory) -> RealMemory | None:
+        """The real memory, as the devices make it.
+
+        Raises:
+            InputError: they made something else.
+        """
+        found = self.devices.memory(described)
+        if found is not None:
+            _check_device(f"memory {described.name}", found, _MEMORY, "a memory (isoviz.runtime.RealMemory)")
         return found
 
     @property
@@ -145,7 +182,7 @@ class OpenedDevices:
             real = self._memories.get(memory.name)
             if real is None:
                 with suppress(TransferError):  # it is bound to a device that this computer lacks
-                    real = self.devices.memory(memory)
+                    real = self._made_memory(memory)
                 if real is not None:
                     self._memories[memory.name] = real
             if real is not None:
@@ -163,6 +200,8 @@ class OpenedDevices:
                 described = self.machine.channel(name)
                 ends = [Bound(self.machine.memory(end), self._memory(end)) for end in (described.source, described.destination)]
                 channel = self.devices.channel(described, *ends)
+                if channel is not None:
+                    _check_device(f"channel {name}", channel, _CHANNEL, "a channel (isoviz.runtime.RealChannel)")
                 if channel is None:
                     raise TransferError(
                         f"channel {name}: this computer has no device that is a {described.kind}"

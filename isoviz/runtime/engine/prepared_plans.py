@@ -10,6 +10,7 @@ import weakref
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from isoviz import checks
 from isoviz.runtime.device_bases import BaseMemory
 from isoviz.runtime.engine.path_hops import hops_of
 from isoviz.runtime.scheduling.pipeline import work_of
@@ -84,14 +85,15 @@ class PreparedPlan:
         Raises:
             InputError: the priority is not a whole number.
         """
-        key = (priority, pipelined) if type(priority) is int or priority is None else None
-        found = self._works.get(key) if key is not None else None
+        if priority is not None and type(priority) is not int:
+            priority = checks.priority(priority)
+        key = priority, pipelined
+        found = self._works.get(key)
         if found is None:
             found = work_of(plan, priority, pipelined=pipelined, request_bytes=request_bytes, channels=self.channels)
-            if key is not None:
-                if len(self._works) >= MOST_WORKS:
-                    self._works.clear()
-                self._works[key] = found
+            if len(self._works) >= MOST_WORKS:
+                self._works.clear()
+            self._works[key] = found
         return found
 
     def handling(self, work: Work, waits: bool, small: int = SMALL_REQUEST) -> Handling:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from isoviz import checks
 from isoviz.errors import TransferError
 from isoviz.planner import Transfer
 from isoviz.planner import plan as make_plan
@@ -104,6 +105,8 @@ class PreparedCopies:
         Raises:
             InputError: there is no plan for it, or this computer lacks one of its memories.
         """
+        if type(priority) is not int:  # True would find the copy of priority 1
+            priority = checks.priority(priority)
         found = self._known.get((id(here), id(there), priority))
         if found is not None:
             return found

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from isoviz import checks
+from isoviz.checks import expect
 from isoviz.errors import InputError
 from isoviz.runtime.scheduling.admission import Admission
 from isoviz.runtime.scheduling.work import Abort, End, Grant, Lend, Request, Settled, Stop
@@ -52,7 +54,7 @@ class Coordinator:
     """The coordinator; see the module. `capacity` bounds the bytes of each memory. A memory that is not named is unbounded."""
 
     def __init__(self, capacity: Mapping[str, int] | None = None) -> None:
-        self._admission = Admission(capacity or {})
+        self._admission = Admission(checks.counts("coordinator, capacity", capacity))
         self._shared: dict[int, _Shared] = {}
         self._lost: dict[int, str] = {}
 
@@ -63,6 +65,7 @@ class Coordinator:
 
     def free(self, memory: str) -> int | None:
         """Free bytes of a memory; None if it is unbounded."""
+        expect("coordinator", memory, str, "the name of a memory")
         return self._admission.free(memory)
 
     def handle(self, rank: int, message: Message) -> list[Answer]:

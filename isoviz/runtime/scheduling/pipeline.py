@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING
 
-from isoviz.errors import InputError, show
+from isoviz import checks
 from isoviz.runtime.scheduling.requests import requests_of_chunk
 from isoviz.runtime.scheduling.work import PathWork, Ring, Work
 
@@ -37,20 +36,13 @@ def work_of(
     - `channels`: the real channels of the hops, which cut the requests. Without them, the rules of the described kinds apply.
 
     Raises:
-        InputError: `chunks` is below 1.
+        InputError: `chunks` is below 1, or a number is no whole one.
     """
-    if chunks is not None and (chunks := _whole("chunks", chunks)) < 1:
-        raise InputError(f"{chunks} chunks; expected at least 1")
+    if chunks is not None:
+        chunks = checks.count("run", "chunks", chunks, low=1)
     left = iter(channels) if channels is not None else None
-    urgency = plan.transfer.priority if priority is None else _whole("priority", priority)
+    urgency = plan.transfer.priority if priority is None else checks.priority(priority)
     return Work(tuple([_path_work(path, left, request_bytes, chunks, pipelined) for path in plan.paths]), urgency)
-
-
-def _whole(name: str, value: object) -> int:
-    try:
-        return operator.index(value)  # type: ignore[arg-type]  # TypeError is the answer for everything else
-    except TypeError:
-        raise InputError(f"{name}={show(value)}; expected a whole number") from None
 
 
 def _path_work(

@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from isoviz import checks
 from isoviz.errors import InputError
 from isoviz.runtime.scheduling.pool import RUNS, SETTLED, STOPS, WAITS, highest_priority_first
 from isoviz.runtime.scheduling.remote import ARRIVED, CREDIT, check, link
@@ -72,7 +73,7 @@ class RankScheduler(Scheduler):
         policy: Policy = highest_priority_first,
     ) -> None:
         super().__init__(limits, capacity, policies, policy)
-        self.rank = rank
+        self.rank = checks.count("scheduler", "rank", rank)
         self._alone = ""
 
     def needs(self, work: Work) -> dict[str, int]:

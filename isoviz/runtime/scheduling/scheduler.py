@@ -19,7 +19,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from isoviz import checks
+from isoviz.checks import expect
 from isoviz.errors import InputError, LimitError, PolicyError
+from isoviz.machines import Machine
 from isoviz.runtime.scheduling.admission import Admission
 from isoviz.runtime.scheduling.pool import (
     ENDED,
@@ -35,7 +38,6 @@ from isoviz.runtime.scheduling.pool import (
 from isoviz.runtime.scheduling.work import Allocate, Cancel, Done, Failed, Finish, Issue, Release, Stalled, Submit
 
 if TYPE_CHECKING:
-    from isoviz.machines import Machine
     from isoviz.runtime.scheduling.pool import Policy
     from isoviz.runtime.scheduling.work import Instruction, PathWork, Stimulus, Work
 
@@ -76,14 +78,15 @@ class Scheduler:
         policies: Mapping[str, Policy] | None = None,
         policy: Policy = highest_priority_first,
     ) -> None:
-        self.limits, self.policies, self.policy = dict(limits or {}), dict(policies or {}), policy
+        self.limits = checks.counts("scheduler, limits", limits, low=1)
+        self.policies, self.policy = _checked_policies(policies, policy), policy
         self.faults: dict[int, PolicyError] = {}
         """What a policy did wrong, by the number of each transfer that failed for it."""
         self.may_stall = False
         """Whether a channel in use has a policy that isoviz does not know."""
         self._channels: dict[str, ChannelState] = {}
         self._transfers: dict[int, TransferState] = {}
-        self._admission = Admission(capacity or {})
+        self._admission = Admission(checks.counts("scheduler, capacity", capacity))
         self._held_bytes = self._order = 0
 
     @classmethod
@@ -91,6 +94,11 @@ class Scheduler:
         cls, machine: Machine, policies: Mapping[str, Policy] | None, policy: Policy, in_flight: int | None = None
     ) -> Scheduler:
         """The scheduler of a machine. Each channel takes `in_flight` requests at a time; if None, its `max_in_flight`."""
+        expect("scheduler", machine, Machine, "a machine")
+        for name in _checked_policies(policies, policy):
+            machine.channel(name)  # raises an error that names the channels
+        if in_flight is not None:
+            in_flight = checks.count("scheduler", "in_flight", in_flight, low=1)
         limits = {channel.name: in_flight or channel.max_in_flight for channel in machine.channels}
         capacity = {memory.name: memory.capacity for memory in machine.memories if memory.capacity is not None}
         return cls(limits, capacity, policies, policy)
@@ -407,3 +415,17 @@ class Scheduler:
             self._admission.release(transfer.number)
         self._finish(transfer, out)
         self._admit(out)
+
+
+def _checked_policies(policies: Mapping[str, Policy] | None, policy: Policy) -> dict[str, Policy]:
+    """The channels with another policy than `policy`, by name.
+
+    Raises:
+        InputError: a policy cannot be called, or `policies` is no mapping.
+    """
+    if policies is not None:
+        expect("policies", policies, Mapping, "the policy of each channel by its name, or None")
+    found = {} if policies is None else dict(policies)
+    for each in (policy, *found.values()):
+        checks.expect_call("scheduling policy", each, "a function such as isoviz.runtime.first_come_first_served")
+    return found

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from isoviz.runtime.trace.trace import RequestSpan
-
-if TYPE_CHECKING:
-    from isoviz.runtime.trace.trace import Trace
+from isoviz.checks import expect
+from isoviz.runtime.trace.trace import RequestSpan, Trace
 
 _SHARE = 0.05
 """The last part of a wait for buffers, as a share of it. A transfer that ends in this part has ended the wait."""
@@ -31,6 +29,7 @@ class Step(NamedTuple):
 
 def critical_path(trace: Trace) -> tuple[Step, ...]:
     """The critical path of a run, from its first request to its last one. It is empty if nothing was moved."""
+    expect("critical path", trace, Trace, "a trace")
     if not trace.requests:
         return ()
     found = _Past(trace)

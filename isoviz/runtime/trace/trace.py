@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from isoviz import checks
+from isoviz.checks import expect
 from isoviz.errors import InputError, show
 from isoviz.machines.memory import emulated_text
 from isoviz.runtime.scheduling.work import Work
@@ -63,6 +65,9 @@ class TransferSpan(NamedTuple):
 
     def payload(self, hop: int, chunk: int) -> float:
         """Bytes of a chunk of a hop."""
+        if type(hop) is not int or not 0 <= hop < len(self.work.channels) or type(chunk) is not int or chunk >> 63:
+            hop = checks.count("trace", "hop", hop, high=len(self.work.channels) - 1)
+            chunk = checks.count("trace", "chunk", chunk)
         nbytes, full = self.shares[self.work.places[hop][0]] if self.shares else (self.nbytes, self.chunk_bytes)
         return min(full, nbytes - chunk * full)
 
@@ -86,6 +91,10 @@ class Span(NamedTuple):
     start: float
     end: float
     nbytes: float
+
+
+def _no_request(span: object) -> InputError:
+    return InputError(f"trace: expected a request of one of its transfers, got {show(span)}")
 
 
 class Use(NamedTuple):
@@ -153,7 +162,10 @@ class Trace:
 
     def channel(self, span: RequestSpan) -> str:
         """The channel of a request."""
-        return self.of[span.transfer].work.channels[span.hop]
+        try:
+            return self.of[span.transfer].work.channels[span.hop]
+        except (AttributeError, KeyError, IndexError, TypeError):
+            raise _no_request(span) from None
 
     # ---- spans
 
@@ -195,7 +207,10 @@ class Trace:
 
     def ready(self, span: RequestSpan) -> float:
         """When a request was ready: from then on it waited only for its channel."""
-        admitted = self.of[span.transfer].began
+        try:
+            admitted = self.of[span.transfer].began
+        except (AttributeError, KeyError, TypeError):
+            raise _no_request(span) from None
         return max((self.chunk_ends.get(key, admitted) for _, key in self.waits(span)), default=admitted)
 
     def waits(self, span: RequestSpan) -> Iterator[tuple[str, tuple[int, int, int]]]:
@@ -203,9 +218,14 @@ class Trace:
 
         Each is a reason and the (transfer, hop, chunk) that the request waited for.
         """
-        number, hop, chunk = span[:3]
-        work = self.of[number].work
-        at, place = work.places[hop]
+        try:
+            number, hop, chunk = span[:3]
+            work = self.of[number].work
+            at, place = work.places[hop]
+            if type(chunk) is not int:
+                raise TypeError
+        except (KeyError, IndexError, TypeError, ValueError):
+            raise _no_request(span) from None
         path = work.paths[at]
         for reason, other, lead in path.dependencies(place):
             before = path.chunks - 1 if reason == "data" and not path.pipelined else chunk - lead
@@ -239,7 +259,8 @@ class Trace:
 
         A slot is in use from the start of the first request that writes it to the end of the last request that reads it.
         """
-        return self._fills.get((transfer, ring), ())
+        where = checks.count("trace", "transfer", transfer), checks.count("trace", "ring", ring)
+        return self._fills.get(where, ())
 
     @cached_property
     def _fills(self) -> Mapping[tuple[int, int], tuple[tuple[float, float], ...]]:
@@ -343,8 +364,9 @@ class Trace:
         try:
             transfers = tuple(_transfer_span(each) for each in data["transfers"])
             requests = tuple(RequestSpan(*span) for span in data["requests"])
+            hash((transfers, requests))  # raises where a list stands in the place of a number or a name
             return cls(transfers, requests, str(data["where"]))
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"trace: {error}") from None
 
     def __str__(self) -> str:
@@ -375,6 +397,8 @@ def _transfer_json(transfer: TransferSpan) -> dict[str, Any]:
 
 
 def _transfer_span(data: Mapping[str, Any]) -> TransferSpan:
+    for name in ("label", "outcome", "reason"):
+        expect(f"trace, {name}", data.get(name, ""), str, "text")
     shares = tuple((nbytes, full) for nbytes, full in data.get("shares", ()))
     emulated = tuple(str(name) for name in data.get("emulated", ()))
     return TransferSpan(**{**data, "work": Work.from_json(data["work"]), "shares": shares, "emulated": emulated})

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from isoviz import checks
+from isoviz.checks import expect
+
 
 @dataclass(frozen=True)
 class ByHand:
@@ -17,3 +20,10 @@ class ByHand:
     layouts: tuple[str, ...] = ()
     chunk: str = ""
     target: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("path", "layouts"):
+            object.__setattr__(self, name, checks.names(f"path by hand, {name}", getattr(self, name), "texts"))
+        expect("path by hand, chunk", self.chunk, str, "the size of a chunk as text")
+        if self.target is not None:
+            object.__setattr__(self, "target", checks.amount("path by hand", "target", self.target))

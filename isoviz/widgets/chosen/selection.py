@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from isoviz.checks import expect
 from isoviz.errors import InputError, show
 from isoviz.widgets.contract import Selected, ShownSelection
 
@@ -36,6 +37,10 @@ class Selection:
     def __post_init__(self) -> None:
         if self.stop is not None and self.hop is not None:
             raise InputError("selection: a stop and a hop; expected at most one of them")
+        if self.index is not None:
+            expect("selection, index", self.index, Mapping, "a coordinate for each dimension")
+        if self.field is not None:
+            expect("selection, field", self.field, str, "the name of a field")
         if (self.index is None) != (self.field is None):
             raise InputError("selection: expected an index together with a field, or neither")
         numbers: dict[str, object] = {"chunk": self.chunk, "stop": self.stop, "hop": self.hop, **(self.index or {})}

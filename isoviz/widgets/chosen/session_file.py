@@ -12,6 +12,7 @@ import json
 from pathlib import Path
 from typing import Any, Literal, TypedDict, cast
 
+from isoviz.checks import expect
 from isoviz.errors import FileError, IsovizError, show
 from isoviz.json_cursor import format_json
 from isoviz.machines import machine_from_json, machine_to_json
@@ -145,6 +146,7 @@ def settings_in(text: str | bytes, name: object) -> Settings:
     Raises:
         FileError: the text holds no session; the message names the place.
     """
+    expect("session", text, (str, bytes), "the text of a session file")
     if len(text) > MOST_BYTES:
         raise FileError(f"{name}: more than {MOST_BYTES >> 20} MiB; expected the session of an explorer")
     try:
@@ -154,8 +156,8 @@ def settings_in(text: str | bytes, name: object) -> Settings:
     if isinstance(found, dict) and "version" not in found and isinstance(found.get("machine"), str):
         found = _of_version_1(found)
     version = found.get("version") if isinstance(found, dict) else None
-    if isinstance(version, int) and version > VERSION:
-        raise FileError(f"{name}: version {version} of the format; this isoviz reads up to {VERSION}")
+    if "settings" in (found if isinstance(found, dict) else ()) and version not in range(1, VERSION + 1):
+        raise FileError(f"{name}: version {show(version)} of the format; this isoviz reads 1 to {VERSION}")
     if version == 2:
         found = _of_version_2(found)
     if version in (2, 3):
@@ -227,6 +229,8 @@ def _settings(kept: _KeptSettings) -> Settings:
     transfers = tuple(_transfer(each) for each in kept["transfers"])
     if not 1 <= len(transfers) <= MOST_TRANSFERS:
         raise FileError(f"settings.transfers: {len(transfers)} transfers; expected 1 to {MOST_TRANSFERS}")
+    if not 0 <= kept["place"] < len(transfers):
+        raise FileError(f"settings.place: {kept['place']}; expected 0 to {len(transfers) - 1}, the place of a transfer")
     return of_transfers(transfers, kept["place"], Settings(machine=_machine(kept["machine"]), runs_in=kept["runsIn"]))
 
 

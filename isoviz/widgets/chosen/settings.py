@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from isoviz.checks import expect
 from isoviz.errors import InputError, show
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.widgets.chosen.by_hand import ByHand
@@ -141,6 +142,8 @@ def settings_for(
             that is not there, a machine that is none of these, options for a machine that is no preset, or a file that cannot be
             read or describes no machine.
     """
+    if by_hand is not None:
+        expect("by_hand", by_hand, ByHand, "an isoviz.widgets.ByHand or None")
     chosen = start or Settings()
     if runs_in is not None and runs_in not in RUNS_IN:
         raise InputError(f"runs_in {show(runs_in)}: expected {', '.join(map(repr, RUNS_IN))}")

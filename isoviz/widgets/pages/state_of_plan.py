@@ -71,7 +71,7 @@ def with_explanation(state: State, explanation: Explanation, options: Options | 
     from isoviz.planner import Options
     from isoviz.planner.explanation.constraints import constraints_of
 
-    plan, machine, limits = explanation.plan, explanation.machine, options or Options()
+    plan, machine, limits = explanation.plan, explanation.machine, Options.given(options)
     rows = constraints_of(plan, machine, plan.throughput, limits)
     solution = explanation.solution
     explained = Explained(

@@ -6,16 +6,13 @@ isoviz.TraceView(trace)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from isoviz.checks import expect
 from isoviz.errors import InputError, show
+from isoviz.machines import Machine
 from isoviz.runtime import Report, Trace
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.notebook.static_picture import summary_of
 from isoviz.widgets.session import Session
-
-if TYPE_CHECKING:
-    from isoviz.machines import Machine
 
 
 class TraceView(Explorer):
@@ -41,6 +38,8 @@ class TraceView(Explorer):
             raise InputError("TraceView: the report has no trace")
         if not isinstance(given, Trace):
             raise InputError(f"TraceView: expected a trace, a report, a session or an explorer, got {show(given)}")
+        if machine is not None:
+            expect("TraceView", machine, Machine, "a machine or None")
         if machine is not None and (missing := {*given.channels} - {channel.name for channel in machine.channels}):
             raise InputError(f"TraceView: machine {machine.name!r} has no channel {min(missing)!r}, which the trace uses")
         super().__init__(Session(both_ends=False, trace=given, trace_machine=machine), pane="trace")

@@ -185,8 +185,9 @@ def test_indices_and_offsets_out_of_range() -> None:
             lin.offset(index, "a")
     with pytest.raises(SpaceError, match="not one of a"):
         lin.offset((0, 0), "b")
-    for offset in (-1, 48):
-        with pytest.raises(LayoutError, match="expected 0 to 47"):
+    assert lin.locate(np.int64(5)) == lin.locate(5)
+    for offset in (-1, 48, 1.5, True, "5", None):
+        with pytest.raises(LayoutError, match="expected a whole number from 0 to 47"):
             lin.locate(offset)
     with pytest.raises(LayoutError, match="out of range"):
         lin.offsets(([0, 4], [0, 0]), "a")

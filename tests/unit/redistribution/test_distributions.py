@@ -122,7 +122,7 @@ def test_names_that_are_no_dimensions() -> None:
         (lambda: instance(Distribution({"y": 2}), memory=""), DistributionError, "expected a name"),
         (lambda: instance(Distribution({"y": 2})).owner({"x": 10, "y": 0}), DistributionError, "not in the index space"),
         (lambda: instance(Distribution({"y": 4})).index(3, {"x": 0, "y": 0}), DistributionError, "rank 3 holds nothing"),
-        (lambda: Distribution({"y": 4}).rank_at({"y": 4}), DistributionError, "expected 0 to 3"),
+        (lambda: Distribution({"y": 4}).rank_at({"y": 4}), DistributionError, "from 0 to 3, got 4"),
         (lambda: Distribution({"y": 4}).rank_at({"x": 4}), DistributionError, "expected a part for each of (y)"),
         (lambda: instance_from_json({"space": {}}), DistributionError, "'fields' is missing"),
         (lambda: instance_from_json([]), DistributionError, "expected an object"),

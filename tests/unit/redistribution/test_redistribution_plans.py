@@ -121,6 +121,11 @@ def test_a_plan_with_regular_sets_is_no_plain_plan() -> None:
         (lambda data: data["sendings"][3].update({"class": 7}), "sendings[3].class: expected 0 to 1, got 7"),
         (lambda data: data["sendings"][3].update(channels=[]), "sendings[3].channels: expected 1 names, got 0"),
         (lambda data: data["sendings"][3].update(memories=["node0.sys", "node0.reg"]), "expected a path from node3.sys"),
+        (
+            lambda data: data["sendings"][3].update(memories=["node3.sys", ""]),
+            "sendings[3].memories[1]: expected a name",
+        ),
+        (lambda data: data["sendings"][3].update(memories=["node0.sys"] * 2), "sendings[3].memories: expected one name for each"),
         (lambda data: data["source"].update(memory=3), "source.memory: expected text"),
         (lambda data: data["source"]["distribution"].update(over={"y": 0}), "over['y']"),
         (lambda data: data["classes"].__setitem__(0, {}), "classes[0].transfer"),

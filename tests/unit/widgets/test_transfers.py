@@ -142,6 +142,14 @@ def test_session_files_and_python_keep_parts_and_transfers(monkeypatch: pytest.M
     assert same_settings(found[0], part)
 
 
+@pytest.mark.parametrize(("part", "value"), [("place", -1), ("place", 1), ("version", 0), ("version", True), ("version", None)])
+def test_a_file_says_a_place_that_is_there_and_a_known_version(part: str, value: object) -> None:
+    data = json.loads(session_text(SMALL))
+    (data["settings"] if part == "place" else data)[part] = value
+    with pytest.raises(FileError, match=part):
+        settings_in(json.dumps(data), "s")
+
+
 @pytest.mark.parametrize("count", [0, MOST_TRANSFERS + 1])
 def test_a_file_with_no_or_too_many_transfers_is_none(count: int) -> None:
     data = json.loads(session_text(SMALL))

@@ -1,0 +1,166 @@
+"""Thousands of calls of the public interface with wrong arguments: each is refused with a typed error, or has a meaning."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from right_calls import COMMANDS, COMPUTER, FILES, LAYOUTS, MACHINES, PLANNER, RUNTIME, SLOW, SPREAD, WIDGETS, Things
+from wrong_values import PATIENCE, Caller, made_wrong
+
+import isoviz
+from isoviz import layouts, machines, planner, redistribution, runtime
+
+
+def methods_of(kind: type) -> list[str]:
+    """The public methods of a class that take arguments."""
+    found = []
+    for name, value in vars(kind).items():
+        function = getattr(value, "__func__", value)
+        if not name.startswith("_") and inspect.isfunction(function) and len(inspect.signature(function).parameters) > 1:
+            found.append(name)
+    return found
+
+
+GROUPS = {
+    "layouts": LAYOUTS,
+    "machines": MACHINES,
+    "planner": PLANNER,
+    "runtime": RUNTIME,
+    "spread": SPREAD,
+    "computer": COMPUTER,
+    "files": FILES,
+    "widgets": WIDGETS,
+    "commands": COMMANDS,
+}
+SOME, MOST = 1500, 10000
+NOT_HERE = ("probe", "ranks", "redistribute", "isoviz history")
+"""Calls that need ranks, minutes or a ledger: only what they refuse is tested."""
+READ_BACK: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any] | None]] = {
+    machines.Machine: (machines.machine_to_json, machines.machine_from_json),
+    machines.Constant: (machines.Constant.to_json, machines.throughput_from_json),
+    machines.LatencyBandwidth: (machines.LatencyBandwidth.to_json, machines.throughput_from_json),
+    machines.Sampled: (machines.Sampled.to_json, machines.throughput_from_json),
+    isoviz.Transfer: (planner.transfer_to_json, planner.transfer_from_json),
+    isoviz.Instance: (lambda it: planner.transfer_to_json(isoviz.Transfer(it, replace(it, path=None)))["source"], None),
+    isoviz.Options: (isoviz.Options.as_dict, lambda data: isoviz.Options(**data)),
+    isoviz.Plan: (planner.plan_to_json, planner.plan_from_json),
+    isoviz.Layout: (str, isoviz.Layout),
+    isoviz.IndexSpace: (isoviz.IndexSpace.as_dict, isoviz.IndexSpace.of),
+    isoviz.FieldSpace: (isoviz.FieldSpace.as_dict, isoviz.FieldSpace.of),
+    isoviz.Distribution: (isoviz.Distribution.to_json, lambda data: isoviz.Distribution(**data)),
+    isoviz.DistributedInstance: (isoviz.DistributedInstance.to_json, redistribution.instance_from_json),
+    redistribution.RedistributionPlan: (redistribution.redistribution_to_json, redistribution.redistribution_from_json),
+    isoviz.Trace: (isoviz.Trace.to_json, isoviz.Trace.from_json),
+}
+
+
+MADE_BY_ISOVIZ = {
+    *("Chunk", "Comparison", "Location", "Mode", "StridedCopy", "CopyShape", "PresetInfo", "RateComparison", "Buffer", "Hop"),
+    *("CacheStatistics", "Certificate", "ChunkCurve", "ChunkPoint", "Explanation", "PathByHand", "PathPlan", "Plan", "Sweep"),
+    *("TransferFile", "WholeSolution", "Event", "HopMeasurement", "Progress", "Report", "RequestSpan", "Span", "TransferSpan"),
+    *("Trace", "RedistributionPlan", "Sending", "Ranks"),
+}
+"""Records that isoviz makes. What takes them checks them; their own methods are called here where they take arguments."""
+CALLED_BY_ISOVIZ = {
+    *(
+        "ShapedThroughput",
+        "ThroughputFunction",
+        "CancelToken",
+        "Devices",
+        "Endpoint",
+        "RealChannel",
+        "RealMemory",
+        "Slot",
+        "Store",
+    ),
+    *("first_come_first_served", "highest_priority_first"),
+    *(f"Scheduler.{name}" for name in methods_of(runtime.Scheduler) if name != "of"),
+    *(f"RankScheduler.{name}" for name in methods_of(runtime.RankScheduler)),
+    *(f"Coordinator.{name}" for name in methods_of(runtime.Coordinator) if name != "free"),
+    *("Simulator.submit_work", "Box.unchecked", "Layout.unchecked"),
+}
+"""Protocols, and the steps of schedulers for every request: an engine calls them with what a scheduler answered."""
+
+
+@pytest.fixture(scope="module")
+def things(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Things]:
+    folder = tmp_path_factory.mktemp("things")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)  # many a wrong path is the name of a new file
+        for kind in (machines.MemoryKind, machines.ChannelKind):
+            patch.setattr(kind, "_registered", dict(kind._registered))
+        made = Things(folder)
+        yield made
+        made.close()
+
+
+def looked_at(answer: Any) -> None:
+    """An answer can be shown and hashed; what a file can hold can be read back."""
+    repr(answer)
+    if type(answer) in READ_BACK:
+        hash(answer)
+        write, read = READ_BACK[type(answer)]
+        text = json.dumps(write(answer), allow_nan=False)
+        if read is not None and read(json.loads(text)) != answer:
+            raise AssertionError(f"read back as another value: {text}")
+    elif isinstance(answer, runtime.Event):
+        error = answer.error(PATIENCE / 2)
+        if error is not None:
+            raise error
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_right_calls_are_answered(group: str, things: Things) -> None:
+    """Else their wrong calls would be refused for another reason."""
+    caller = Caller(looked_at)
+    outcomes = {name: caller(recipe(things)) for name, recipe in GROUPS[group].items() if name not in NOT_HERE}
+    caller.close()
+    assert [f"{name}: {outcome.said}" for name, outcome in outcomes.items() if outcome.kind != "answered"] == []
+
+
+def test_wrong_calls(things: Things, full: bool, report: Callable[[str, object], None]) -> None:
+    chance = random.Random(7)
+    recipes = [(name, recipe) for found in GROUPS.values() for name, recipe in found.items()]
+    outcomes: Counter[str] = Counter()
+    faults: list[str] = []
+    caller = Caller(looked_at)
+    for turn, (name, recipe) in itertools.product(range(MOST), recipes):
+        if turn % SLOW.get(name, 1):
+            continue
+        wrong = made_wrong(recipe(things), chance)
+        shown = str(wrong)
+        outcome = caller(wrong)
+        outcomes[outcome.kind] += 1
+        if outcome.is_fault:
+            faults.append(f"{name}: {shown}\n    {outcome.kind}: {outcome.said}")
+        if outcomes.total() == (MOST if full else SOME):
+            break
+    caller.close()
+    report("calls with wrong arguments", ", ".join(f"{count} {kind}" for kind, count in sorted(outcomes.items())))
+    assert not faults, f"{len(faults)} faults, such as\n" + "\n".join(faults[:10])
+
+
+def test_every_public_name_is_called() -> None:
+    called = {re.split("[ ([]", name)[0] for found in GROUPS.values() for name in found}
+    missing = []
+    for module in (isoviz, layouts, machines, planner, runtime, redistribution):
+        for name in module.__all__:
+            value = getattr(module, name)
+            if name in MADE_BY_ISOVIZ | CALLED_BY_ISOVIZ or not callable(value):
+                continue
+            if name not in called:
+                missing.append(name)
+            if inspect.isclass(value):
+                missing += [
+                    f"{name}.{method}" for method in methods_of(value) if f"{name}.{method}" not in called | CALLED_BY_ISOVIZ
+                ]
+    assert missing == []
