@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import numbers
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -95,6 +95,11 @@ def amount(call: str, name: str, value: object, *, low: float = 0.0, high: float
         return number(call, name, value, low=low, high=high, open_low=open_low)
     except FieldError as found:
         raise InputError(str(found)) from None
+
+
+def is_one_of(value: object, known: Container[str]) -> bool:
+    """Whether a value is one of some names; also for values that no dictionary can hold."""
+    return isinstance(value, str) and value in known
 
 
 def items(call: str, value: object, words: str, error: type[InputError] = InputError) -> tuple[Any, ...]:

@@ -12,8 +12,7 @@ import secrets
 import stat
 from pathlib import Path
 
-from isoviz.checks import expect
-from isoviz.errors import FileError
+from isoviz.errors import FileError, show
 
 _KINDS = {
     stat.S_IFDIR: "a directory",
@@ -77,7 +76,7 @@ def base_of(path: str | Path) -> Path:
 
 
 def _opened(path: str | Path) -> tuple[int, os.stat_result]:
-    expect("file", path, (str, os.PathLike), "the path of a file")  # a number would be taken for an open file
+    _check_path(path)
     try:
         # O_NONBLOCK: opening a pipe without a writer must not wait. O_NOCTTY: no terminal becomes the controlling one.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
@@ -88,6 +87,12 @@ def _opened(path: str | Path) -> tuple[int, os.stat_result]:
         raise FileError(f"{path}: {reason(error)}") from None
     except ValueError as error:  # The name has a NUL.
         raise FileError(f"{str(path)!r}: {error}") from None
+
+
+def _check_path(path: object) -> None:
+    """A number would be taken for the descriptor of an open file."""
+    if not isinstance(path, str | os.PathLike):
+        raise FileError(f"file: expected a path, got {show(path)}")
 
 
 def _no_file(path: str | Path, status: os.stat_result) -> FileError:
@@ -101,7 +106,7 @@ def final_path(path: str | Path) -> Path:
     Raises:
         FileError: the name ends in a slash, or is that of a directory, a pipe, a socket or a device.
     """
-    expect("file", path, (str, os.PathLike), "the path of a file")
+    _check_path(path)
     text = os.fspath(path)
     if text.endswith(os.sep):
         raise FileError(f"{text}: ends in {os.sep!r}, as a directory does; expected the name of a file")

@@ -116,7 +116,7 @@ class Layout:
         inner: list[Part] = [Component(dim, "in", 0, _block_size(dim, block[dim])) for dim in order if dim in block]
         outer: list[Part] = [Component(dim, "out", 1) if dim in block else Component(dim) for dim in order]
         places = {"first": (FIELDS, *inner, *outer), "inside": (*inner, FIELDS, *outer), "last": (*inner, *outer, FIELDS)}
-        if not isinstance(fields, str) or fields not in places:
+        if not checks.is_one_of(fields, places):
             raise LayoutError(f"blocked layout: fields={show(fields)}; expected 'first', 'inside' or 'last'")
         return cls(places[fields])
 
@@ -247,7 +247,10 @@ class Linearization:
 
     def strides(self, field: str) -> tuple[tuple[Mode, int], ...]:
         """Every mode with its stride in bytes for one field, fastest first."""
-        known = self._strides.get(field) if isinstance(field, str) else None
+        try:
+            known = self._strides.get(field)
+        except TypeError:  # a value that no dictionary can hold
+            known = None
         if known is None:
             size = self.fields.sizes[self.fields.index(field)]
             known = self._strides[field] = strides_of(self.parts, size, self.fields.nbytes)
@@ -275,7 +278,10 @@ class Linearization:
         The weight of a digit is its stride, less the distance that the faster digits of the dimension go back when they wrap
         around.
         """
-        known = self._steps.get((dim, field)) if isinstance(dim, str) and isinstance(field, str) else None
+        try:
+            known = self._steps.get((dim, field))
+        except TypeError:  # a value that no dictionary can hold
+            known = None
         if known is None:
             self.space[dim]
             known = self._steps[dim, field] = steps_of(dim, self.strides(field))

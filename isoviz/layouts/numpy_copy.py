@@ -37,7 +37,8 @@ def apply(copies: Iterable[StridedCopy], source: Bytes, destination: Bytes) -> N
         LayoutError: a copy reaches outside one of the arrays. No byte of that copy has been moved.
     """
     for end in (source, destination):
-        if not isinstance(end, np.ndarray) or end.dtype != np.uint8 or end.ndim != 1 or not end.flags.c_contiguous:
+        expect("copy", end, np.ndarray, "two arrays")
+        if end.dtype != np.uint8 or end.ndim != 1 or not end.flags.c_contiguous:
             raise LayoutError(f"copy: expected two contiguous arrays of uint8 with one axis, got {show(end)}")
     copies = checks.items("copy", copies, "strided copies")
     for copy in copies:

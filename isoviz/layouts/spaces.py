@@ -131,7 +131,7 @@ class FieldSpace:
             raise SpaceError("field space: needs at least one field, such as value='float64'")
         found: dict[str, np.dtype[Any]] = {}
         for name, given in dtypes.items():
-            if not isinstance(name, str) or not name:
+            if not name:
                 raise SpaceError(f"field {show(name)}: expected a name")
             try:
                 dtype = np.dtype(given)

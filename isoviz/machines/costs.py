@@ -44,7 +44,7 @@ class OneTimeCost:
     def __post_init__(self) -> None:
         owner = f"cost {checks.text('cost', 'name', self.name)!r}"
         object.__setattr__(self, "seconds", checks.number(owner, "seconds", self.seconds, high=LONGEST))
-        if not isinstance(self.per, str) or self.per not in get_args(Paid):
+        if not checks.is_one_of(self.per, get_args(Paid)):
             raise checks.FieldError(owner, "per", f"expected one of {', '.join(get_args(Paid))}, got {checks.show(self.per)}")
         checks.text(owner, "cached_by", self.cached_by, empty=True)
         checks.flag(owner, "only_converting", self.only_converting)

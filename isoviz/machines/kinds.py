@@ -222,7 +222,7 @@ def register_memory_kind(
     checks.flag(owner, "is_host", is_host)
     checks.flag(owner, "holds_buffers", holds_buffers)
     checks.flag(owner, "is_file_system", is_file_system)
-    if not isinstance(device, str) or device not in get_args(DeviceForm):
+    if not checks.is_one_of(device, get_args(DeviceForm)):
         raise checks.FieldError(owner, "device", f"expected one of {', '.join(get_args(DeviceForm))}, got {checks.show(device)}")
     found = {
         "is_host": is_host,

@@ -164,7 +164,10 @@ class Machine:
         Raises:
             MachineError: the machine has no such memory. The message lists its memories.
         """
-        found = self._memories.get(name) if isinstance(name, str) else None
+        try:
+            found = self._memories.get(name)
+        except TypeError:  # a value that no dictionary can hold
+            found = None
         if found is None:
             raise self._unknown("memory", name, self._memories)
         return found
@@ -175,7 +178,10 @@ class Machine:
         Raises:
             MachineError: the machine has no such channel. The message lists its channels.
         """
-        found = self._channels.get(name) if isinstance(name, str) else None
+        try:
+            found = self._channels.get(name)
+        except TypeError:  # a value that no dictionary can hold
+            found = None
         if found is None:
             raise self._unknown("channel", name, self._channels)
         return found
@@ -187,7 +193,7 @@ class Machine:
             MachineError: the machine has no such resource. The message lists its resources.
         """
         resources = {resource.name: resource for resource in self.resources}
-        if not isinstance(name, str) or name not in resources:
+        if not checks.is_one_of(name, resources):
             raise self._unknown("resource", name, resources)
         return resources[name]
 

@@ -422,7 +422,7 @@ def _checked_ranges(ranges: Any, count: int) -> Samples:
 
 def _plain(value: object) -> float:
     """A length or a rate as a float, also an infinite one."""
-    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+    if not isinstance(value, bool) and isinstance(value, numbers.Real):
         try:
             return float(value)
         except OverflowError:

@@ -60,10 +60,11 @@ class Engine(_Engine):
         from isoviz.runtime.ledger.ledger import recording
 
         self._home.require()
-        if trial is not None and trial is not True and trial is not False:
+        asked: object = trial
+        if asked is not None and not isinstance(asked, bool):
             from isoviz.measure.trials.trial import Trial
 
-            expect("run, trial", trial, Trial, "a trial, True or False")
+            expect("run, trial", asked, Trial, "a trial, True or False")
         checks.flag_argument("run", "pipelined", pipelined)
         checks.expect_token("run", cancel)
         is_predicted = pipelined and chunks is None  # The prediction holds for the whole pipelined plan.

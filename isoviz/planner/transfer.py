@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from isoviz import checks
@@ -41,8 +41,8 @@ class Instance:
             object.__setattr__(self, "layout", known_layout(given) if isinstance(given, str) else Layout(given))
         path: object = self.path
         if path is not None and not isinstance(path, str):
-            expect("instance", path, os.PathLike, "the path of a file as text, or None")
-            object.__setattr__(self, "path", os.fspath(path))  # type: ignore[arg-type]
+            expect("instance", path, Path, "the path of a file, or None")
+            object.__setattr__(self, "path", str(path))
         self.linearization  # noqa: B018  raises where the layout does not fit
 
     @cached_property

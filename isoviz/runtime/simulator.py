@@ -248,7 +248,7 @@ class Simulator:
 
         So a long simulation can be carried out in parts, and given up between them.
         """
-        if until is not None and not (isinstance(until, float) and until == math.inf):
+        if until is not None and (type(until) is not float or until != math.inf):
             until = checks.amount("simulate", "until", until)
         if most is not None:
             most = checks.count("simulate", "most", most)

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import anywidget
 import traitlets
 
+from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import CommandError, InputError, show
 from isoviz.widgets.chosen.settings import Settings, transfer_text
@@ -82,9 +83,9 @@ class Explorer(anywidget.AnyWidget):
     ) -> None:
         if session is not None:
             expect("explorer", session, (Session, Settings), "a session, settings or None")
-        if not isinstance(pane, str) or pane not in DEMANDS:
+        if not checks.is_one_of(pane, DEMANDS):
             raise InputError(f"pane {show(pane)}: expected one of {', '.join(DEMANDS)}")
-        if not isinstance(side, str) or side not in _SIDES:
+        if not checks.is_one_of(side, _SIDES):
             raise InputError(f"side {show(side)}: expected one of {', '.join(_SIDES)}")
         self._owns_session = not isinstance(session, Session)
         self.session = session if isinstance(session, Session) else Session(session, both_ends=side == "both")

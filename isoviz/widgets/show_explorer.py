@@ -72,7 +72,7 @@ def explore(
         FileError: the session file cannot be read, or holds no session.
     """
     checks.flag_argument("explore", "restore", restore)
-    if example is not None and (not isinstance(example, str) or example not in EXAMPLES):
+    if example is not None and not checks.is_one_of(example, EXAMPLES):
         raise InputError(f"example {show(example)}: expected one of {', '.join(EXAMPLES)}")
     if example is not None and session is not None:
         raise InputError("explore: an example and a session were given; expected one of them")

@@ -40,7 +40,7 @@ def sweep(
         InputError: an unknown parameter. MachineError, NoPathError: as `plan`.
     """
     check_given("sweep", transfer, machine)
-    if not isinstance(parameter, str) or parameter not in PARAMETERS:
+    if not checks.is_one_of(parameter, PARAMETERS):
         raise InputError(f"sweep over {show(parameter)}: expected one of {', '.join(PARAMETERS)}")
     options = Options.given(options)
     dim = max(transfer.space.dims, key=lambda dim: transfer.space[dim])
