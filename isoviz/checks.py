@@ -49,13 +49,13 @@ def expect(call: str, value: object, kind: type | tuple[type, ...], words: str) 
         raise InputError(f"{call}: expected {words}, got {show(value)}")
 
 
-def expect_call(call: str, value: object, words: str) -> None:
+def expect_call(call: str, value: object, words: str, *, may_be_class: bool = False) -> None:
     """Check that an argument of a call can be called; `words` name what it should be: "a scheduling policy".
 
     Raises:
-        InputError: it cannot.
+        InputError: it cannot, or is a class where none is meant.
     """
-    if not callable(value) or isinstance(value, type):
+    if not callable(value) or (isinstance(value, type) and not may_be_class):
         raise InputError(f"{call}: expected {words}, got {show(value)}")
 
 

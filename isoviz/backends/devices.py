@@ -73,7 +73,9 @@ class ThisComputer(BaseDevices):
                 expect("devices", factories, Mapping, f"a factory for each {kind.__name__}, or None")
             for name, factory in (factories or {}).items():
                 expect("devices", name, kind, f"a factory for each {kind.__name__}")
-                checks.expect_call(f"devices, factory of {name}", factory, "a function that makes a device or returns None")
+                checks.expect_call(
+                    f"devices, factory of {name}", factory, "a function that makes a device or returns None", may_be_class=True
+                )
         self._gpus = gpus or Gpus()
         self.directory = directory
         self.shared_pages = shared_pages
