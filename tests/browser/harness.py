@@ -7,7 +7,6 @@ import contextlib
 import io
 import json
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -25,7 +24,6 @@ from playwright.sync_api import TimeoutError as PageTimeout
 
 ROOT = Path(__file__).resolve().parents[2]
 ARTIFACTS = ROOT / "artifacts" / "browser"
-LAB_FOLDER = ROOT / "isoviz-lab"
 PATIENCE = 60_000  # milliseconds that a page may take for anything it does
 START = 900  # seconds that `make lab` may take where it has to make its environment first
 
@@ -58,18 +56,15 @@ class Lab:
 
 @contextlib.contextmanager
 def running_lab(home: Path, *options: str) -> Iterator[Lab]:
-    """Run `make lab` without a window until the block ends; a user's own working copy is kept out of its way."""
-    kept = LAB_FOLDER.with_name(f"{LAB_FOLDER.name}-kept")
-    if LAB_FOLDER.exists() and not kept.exists():  # what is there besides kept ones is left from a test that was killed
-        LAB_FOLDER.rename(kept)
-    command = ["make", "lab", f"ARGS={' '.join(['--no-browser', '--port', '0', *options])}"]
-    try:
-        with servers.serving(command, cwd=ROOT, env=servers.home_with_kernels(home), patience=START) as (url, output):
-            yield Lab(url, LAB_FOLDER / "explorer.ipynb", home, output)
-    finally:
-        shutil.rmtree(LAB_FOLDER, ignore_errors=True)
-        if kept.exists():
-            kept.rename(LAB_FOLDER)
+    """Run `make lab` without a window until the block ends.
+
+    It serves a folder of its own: a lab of the user, or of other tests in this checkout, keeps its working copies.
+    """
+    served = home / "served"
+    served.mkdir()
+    command = ["make", "lab", f"ARGS={' '.join(['--no-browser', '--port', '0', '--dir', str(served), *options])}"]
+    with servers.serving(command, cwd=ROOT, env=servers.home_with_kernels(home), patience=START) as (url, output):
+        yield Lab(url, served / "isoviz-lab" / "explorer.ipynb", home, output)
 
 
 @contextlib.contextmanager

@@ -21,7 +21,8 @@ def cell(name: str) -> str:
 
 @pytest.fixture
 def view(desk: harness.Notebook) -> harness.Notebook:
-    desk.show(f"import isoviz\n{cell('plan')}")
+    editor, _shown = cell("machine").rsplit("\n", 1)
+    desk.show(f"import isoviz\n{editor}\n{cell('plan')}")
     desk.part("constraints").wait_for()
     desk.settled()
     return desk

@@ -167,6 +167,22 @@ def test_a_drag_is_one_step_and_positions_are_kept(desk: harness.Notebook) -> No
     assert back is not None and abs(back["x"] - before["x"]) < 1
 
 
+def test_a_memory_that_is_added_is_seen(desk: harness.Notebook) -> None:
+    shown(desk, TWO_NODES)
+    desk.page.set_viewport_size({"width": 1152, "height": 720})
+    desk.part("canvas-memory-node0.sys").focus()
+    desk.page.keyboard.press("Shift+ArrowDown")  # from now on every memory has a place of its own
+    desk.settled()
+    desk.part("machine-card").evaluate("element => element.scrollIntoView({block: 'start'})")
+    for kind in ("SYS", "DSK", "FBM"):
+        before = memories(desk)
+        desk.part(f"add-{kind}").click()
+        desk.settled()
+        desk.at_rest()
+        (added,) = set(memories(desk)) - set(before)
+        harness.assert_seen(desk.explorer.locator(f"[data-memory='{added}']"))
+
+
 def test_a_channel_is_pulled_from_a_handle_and_edited(desk: harness.Notebook) -> None:
     shown(desk, TWO_NODES)
     count = int(desk.python("print(len(explorer.session.machine.channels))"))

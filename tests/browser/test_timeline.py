@@ -131,6 +131,16 @@ def test_the_scrubber_moves_the_moment_of_every_view_and_plays(timeline: harness
     assert abs(answer - time) < 1e-3
 
 
+def test_the_moment_that_is_selected_is_in_sight_when_the_timeline_is_opened(timeline: harness.Notebook) -> None:
+    timeline.part("timeline-scrub").press("End")
+    until(timeline, lambda: part_shown(timeline)[0] > 0)
+    timeline.part("tab-why").click()
+    timeline.part("timeline").wait_for(state="detached")
+    timeline.part("tab-timeline").click()
+    whole = float(timeline.part("timeline").get_attribute("data-whole") or 0)
+    until(timeline, lambda: part_shown(timeline)[1] == pytest.approx(whole))
+
+
 def test_an_urgent_transfer_delays_the_other_and_who_waits_is_told(timeline: harness.Notebook) -> None:
     alone = float(timeline.part("timeline").get_attribute("data-whole") or 0)
     timeline.part("timeline-urgent").click()

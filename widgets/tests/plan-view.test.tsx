@@ -2,10 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { timeWords } from "../src/plan-view/by-hand.tsx";
-import { differenceWords, provedWords, turnWords } from "../src/plan-view/candidates.tsx";
+import { apartWords, differenceWords, provedWords, turnWords } from "../src/plan-view/candidates.tsx";
 import { logAxis, powers } from "../src/plan-view/chart.ts";
 import { missing, priceWords, rowsInSight } from "../src/plan-view/constraints.tsx";
-import { rateAt } from "../src/plan-view/curves.tsx";
+import { drawnCurves, rateAt } from "../src/plan-view/curves.tsx";
+import { hopsOf, type PlacedHop } from "../src/explorer/words.ts";
 import { blocksOf, blockStops, fromPlan, withBlocks, withHop, withoutHop } from "../src/plan-view/hand.ts";
 import { smallRegion } from "../src/plan-view/region.tsx";
 import { answerWords } from "../src/plan-view/what-if.tsx";
@@ -77,6 +78,24 @@ test("ties are said to be ties", () => {
   assert.equal(differenceWords(candidate({ isTie: true }), chosen), "a tie");
   assert.equal(differenceWords(candidate({ seconds: 1.25 }), chosen), "+25 %");
   assert.equal(differenceWords(candidate({ seconds: null, bound: 3 }), chosen), "≥ 3.0 ×");
+});
+
+test("candidates that read alike say what tells them apart", () => {
+  const [one, other] = [candidate({}), candidate({ channels: ["a->d", "d->c"], memories: ["a", "d", "c"] })];
+  const unlike = candidate({ converting: 0, memories: ["a", "e", "c"] });
+  assert.deepEqual([one, other, unlike].map((each) => apartWords(each, [one, other, unlike])), ["through b", "through d", ""]);
+  const twin = candidate({ channels: ["a->b", "b->c (2)"] });
+  assert.deepEqual([one, twin].map((each) => apartWords(each, [one, twin])), ["by b->c", "by b->c (2)"]);
+});
+
+test("every curve that is listed looks like no other, and the fast rest is one entry", () => {
+  const snapshot = aSnapshot(() => undefined);
+  const [first] = hopsOf(snapshot.panes.plan!);
+  const hop = (number: number, rate: number, words = `channel ${number}`): PlacedHop => ({ ...first!, number, hop: { ...first!.hop, words, rate } });
+  const looks = (hops: readonly PlacedHop[]): [string, number | null][] => drawnCurves(hops).map((curve) => [curve.hops.map(({ number }) => number).join(), curve.look]);
+  assert.deepEqual(looks([hop(0, 9, "GPU copy"), hop(1, 3), hop(2, 8, "GPU copy")]), [["1", 0], ["0,2", 1]]);
+  assert.deepEqual(looks([6, 5, 4, 3, 2, 1, 7].map((rate, number) => hop(number, rate))), [["5", 0], ["4", 1], ["3", 2], ["2", 3], ["1", 4], ["0", null], ["6", null]]);
+  assert.deepEqual(looks([6, 5, 4, 3, 2, 1].map((rate, number) => hop(number, rate))).at(-1), ["0", 5]);
 });
 
 test("nothing is called proved beside a path that is faster", () => {

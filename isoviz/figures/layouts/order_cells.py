@@ -1,4 +1,7 @@
-"""Cells drawn one by one: sizes that leave every number legible, gaps between blocks, and the line through them."""
+"""Cells drawn one by one: sizes that leave every number legible, gaps between blocks, and the line through them.
+
+The line keeps to lanes beside the numbers: along the left and the lower edge of a cell. Jumps go through the gaps between cells.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,8 @@ FONT = 11.0
 ORDER_LINE = "#c0311a"
 _RAMP = ramp(48)
 _MAX_STRIPS = 4
+_LANE = 6.0
+"""Pixels from the left edge of a cell to the line. The number stands right of it."""
 
 
 @dataclass(frozen=True)
@@ -80,10 +85,41 @@ class CellPlot:
     def height(self) -> float:
         return self.y(self.rows - 1) + self.cell_height
 
+    @property
+    def strip_height(self) -> float:
+        """The height of one field in a cell."""
+        return self.cell_height / (1 if self.view.rows_are_fields else len(self.view.fields))
+
+    def corner_of(self, cell: Cell) -> tuple[float, float]:
+        """The upper left corner of the field of a cell."""
+        return self.x(cell.column), self.y(cell.row) + self.strip_height * cell.strip
+
+    def knot(self, cell: Cell) -> tuple[float, float]:
+        """Where the line passes through a cell: left of its number and below it."""
+        x, y = self.corner_of(cell)
+        return x + _LANE, y + self.strip_height - self._below
+
     def centre(self, cell: Cell) -> tuple[float, float]:
-        strips = 1 if self.view.rows_are_fields else len(self.view.fields)
-        strip = self.cell_height / strips
-        return self.x(cell.column) + self.cell_width / 2, self.y(cell.row) + strip * (cell.strip + 0.5)
+        """The middle of the number of a cell: right of the line and above it."""
+        x, y = self.corner_of(cell)
+        return x + (_LANE + self.cell_width) / 2, y + (self.strip_height - self._below - 1) / 2
+
+    @property
+    def _below(self) -> float:
+        return max(4.0, min(9.0, (self.strip_height - 15) / 2))
+
+    def way(self, first: Cell, second: Cell) -> tuple[tuple[float, float], ...]:
+        """The points of the line from a cell to the next one in memory."""
+        (x1, y1), (x2, y2) = self.knot(first), self.knot(second)
+        right, down = second.column - first.column, second.row - first.row
+        if x1 == x2 or (y1 == y2 and abs(right) == 1):
+            return (x1, y1), (x2, y2)
+        edge = self.x(second.column) - 0.5
+        if right == 1 and down == 0:
+            return (x1, y1), (edge, y1), (edge, y2), (x2, y2)
+        # To the gap between the rows, along it to the gap before the column, and into the cell.
+        gap = self.y(first.row) - 0.5 if down < 0 else self.y(first.row) + self.cell_height + 0.5
+        return (x1, y1), (x1, gap), (edge, gap), (edge, y2), (x2, y2)
 
 
 def draw_cells(drawing: Drawing, plot: CellPlot, left: float, top: float) -> float:
@@ -92,12 +128,11 @@ def draw_cells(drawing: Drawing, plot: CellPlot, left: float, top: float) -> flo
     cells = view.cells(plot.columns, plot.rows)
     drawing.open(transform=f"translate({left:.1f} {top:.1f})")
     _labels(drawing, plot)
-    strips = 1 if view.rows_are_fields else len(view.fields)
-    strip_height = plot.cell_height / strips
+    strip_height = plot.strip_height
     real = [cell for cell in cells if not cell.padding]
     shade = {id(cell): _RAMP[place * (len(_RAMP) - 1) // max(1, len(real) - 1)] for place, cell in enumerate(real)}
     for cell in cells:
-        x, y = plot.x(cell.column), plot.y(cell.row) + strip_height * cell.strip
+        x, y = plot.corner_of(cell)
         if cell.padding:
             drawing.rect(
                 x + 1.5, y + 1.5, plot.cell_width - 3, strip_height - 3,
@@ -183,14 +218,13 @@ def _order_line(drawing: Drawing, plot: CellPlot, cells: list[Cell]) -> None:
     solid: list[str] = []
     dashed: list[str] = []
     for first, second in pairwise(cells):
-        (x1, y1), (x2, y2) = plot.centre(first), plot.centre(second)
         target = solid if plot.view.follows(first, second) else dashed
-        target.append(f"M{x1:.0f} {y1:.0f}L{x2:.0f} {y2:.0f}")
+        target.append("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in plot.way(first, second)))
     for segments, dash in ((dashed, "2.5 3.5"), (solid, None)):
         if segments:
             drawing.path(
                 "".join(segments), stroke=ORDER_LINE, width=1.6, stroke_dasharray=dash, stroke_linecap="round",
-                stroke_opacity=0.9 if dash is None else 0.65, pointer_events="none",
+                stroke_linejoin="round", stroke_opacity=0.9 if dash is None else 0.65, pointer_events="none",
             )  # fmt: skip
 
 

@@ -84,16 +84,20 @@ def _elsewhere(lacks: _Lacking, choice: MachineChoice) -> str:
     """Why the plan's memories are not those of this computer; "" where they are."""
     if _is_of_ranks(choice):
         return "The memories of this machine belong to ranks."
-    others = f"Main memory could stand in for {', '.join(lacks.emulable)}: emulate to run here."
+    count = len(lacks.absent)
     if isinstance(choice, PresetMachine) and not choice.is_this_computer:
-        said = f"{choice.name} is another computer: a plan for it cannot run here."
-        return f"{said} {others}" if lacks.emulable else said
+        if not lacks.emulable:
+            return f"{choice.name} is another computer: a plan for it cannot run here."
+        # Many memories are counted, not named: the explorer has one line for this.
+        others = lacks.absent[0] if count == 1 else f"{count} of its memories"
+        return f"{choice.name} is another computer. Main memory can stand in for {others}."
     if not lacks.absent:
         return ""
-    why = f" ({lacks.problem})" if lacks.problem else ""
-    count = len(lacks.absent)
-    said = f"This computer lacks {lacks.absent[0] if count == 1 else f'{count} memories of the path'}{why}."
-    return f"{said} {others}" if lacks.emulable else said
+    # What can be done comes first: where there is little room, the end is cut off.
+    said = [f"This computer lacks {lacks.absent[0] if count == 1 else f'{count} memories of the path'}."]
+    said += [f"Main memory can stand in for {'it' if count == 1 else 'them'}."] if lacks.emulable else []
+    said += [whole_sentence(lacks.problem)] if lacks.problem else []
+    return " ".join(said)
 
 
 def absent_memories(machine: Machine) -> tuple[str, ...]:

@@ -7,13 +7,16 @@ import re
 import struct
 import xml.etree.ElementTree as ET
 import zlib
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from isoviz.errors import LayoutError, SpaceError
 from isoviz.figures.charts.png import png_data_url
+from isoviz.figures.charts.svg import text_width
 from isoviz.figures.layouts.numpy_text import numpy_equivalent
+from isoviz.figures.layouts.order_cells import FONT, ORDER_LINE
 from isoviz.figures.layouts.order_plot import linearization_svg
 from isoviz.figures.layouts.order_view import default_axes, example_fields, example_space, order_view
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
@@ -94,6 +97,30 @@ def test_every_size_is_legible_and_small(size: int, layout: str) -> None:
             assert "framed there" in words and "data:image/png" in svg
         for index, field, first, _ in tips(svg):
             assert first == Layout(layout).on(space, fields).offset(index, field)
+
+
+@pytest.mark.parametrize(("layout", "sizes"), LAYOUTS)
+@pytest.mark.parametrize("fields", [VALUE, MIXED], ids=["one", "mixed"])
+def test_no_line_strikes_a_number_through(layout: str, sizes: str, fields: FieldSpace) -> None:
+    root = ET.fromstring(linearization_svg(layout, space_of(sizes), fields))
+    lines = [node.get("d") or "" for node in root.iter(f"{SVG}path") if node.get("stroke") == ORDER_LINE]
+    numbers = [node for node in root.iter(f"{SVG}text") if node.get("paint-order") == "stroke"]
+    boxes = np.array(
+        [
+            (x - wide, y - 0.72 * FONT, x + wide, y)
+            for x, y, wide in (
+                (float(node.get("x", 0)), float(node.get("y", 0)), text_width(node.text or "", FONT) / 2) for node in numbers
+            )
+        ]
+    )
+    struck = []
+    for way in "".join(lines).split("M")[1:]:
+        points = np.array([[float(each) for each in point.split()] for point in way.split("L")])
+        for begin, end in pairwise(points):
+            places = begin + np.linspace(0, 1, 200)[:, None, None] * (end - begin)
+            inside = (places > boxes[:, :2]).all(axis=2) & (places < boxes[:, 2:]).all(axis=2)
+            struck += [numbers[place].text for place in np.flatnonzero(inside.any(axis=0))]
+    assert lines and struck == []
 
 
 def test_one_dimension_of_any_length() -> None:

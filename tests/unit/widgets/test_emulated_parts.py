@@ -28,7 +28,7 @@ from isoviz.widgets.panes.plan_pane import plan_part
 from isoviz.widgets.running.past_runs import past_runs
 from isoviz.widgets.session import Session
 from isoviz.widgets.snapshot import snapshot
-from isoviz.widgets.state import State
+from isoviz.widgets.state import State, whole_sentence
 
 NO_GPU = "CuPy finds no GPU: this computer has no NVIDIA driver"
 START = settings_for(
@@ -65,10 +65,7 @@ def test_run_offers_to_emulate_what_this_computer_lacks(session: Session) -> Non
     lacks = [name for name in session.plan.every_memory if name != "node0.sys"]
     assert "node0.fbm0" in lacks
     assert told["canRun"] is False and told["offerEmulated"] == lacks
-    assert told["reason"] == (
-        "laptop is another computer: a plan for it cannot run here."
-        f" Main memory could stand in for {', '.join(lacks)}: emulate to run here."
-    )
+    assert told["reason"] == ("laptop is another computer. Main memory can stand in for node0.fbm0.")
     told = now(emulate(session))
     assert told["canRun"] is True and told["offerEmulated"] == [] and told["offerLocal"] is False
     session.undo()
@@ -88,9 +85,7 @@ def test_a_machine_of_ones_own_says_what_this_computer_lacks_and_why(session: Se
     assert isinstance(state.settings.machine, DescribedMachine)
     session.send({"kind": "edit-machine", "edit": {"do": "emulate", "memories": ["node0.fbm0"], "on": False}})
     told = now(session.wait())
-    assert told["reason"] == (
-        f"This computer lacks node0.fbm0 ({NO_GPU}). Main memory could stand in for node0.fbm0: emulate to run here."
-    )
+    assert told["reason"] == (f"This computer lacks node0.fbm0. Main memory can stand in for it. {whole_sentence(NO_GPU)}")
     assert told["offerEmulated"] == ["node0.fbm0"]
 
 
@@ -106,7 +101,7 @@ def test_this_computer_as_measured_with_a_gpu_that_is_gone(
     session.choose(settings_for(machine="local", machine_options=options, space={"x": 64}, **ends))
     told = now(session.wait())
     assert told["canRun"] is False and told["offerEmulated"] == ["node0.fbm0"]
-    assert told["reason"].startswith(f"This computer lacks node0.fbm0 ({NO_GPU}).")
+    assert told["reason"].startswith("This computer lacks node0.fbm0.") and NO_GPU in told["reason"]
 
 
 def _lanes(state: State, which: str) -> str:

@@ -85,7 +85,7 @@ function Canvas({ machine, part, alone }: { machine: MachinePart; part: CanvasPa
       if (place >= 0) {
         expected.current = null;
         choose({ kind: wanted.kind, name: names[place] as string, place });
-        if (wanted.kind === "memory") stage.reveal(names[place] as string);
+        if (wanted.kind === "memory") stage.present(names[place] as string);
         return;
       }
     }

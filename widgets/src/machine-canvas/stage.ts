@@ -181,6 +181,13 @@ export class Stage {
     if (box !== null) this.look(grown(box, 60), 1, this.at.scale >= NAMES ? this.at.scale : 1);
   }
 
+  /** Brings a memory that is new into the window: with the whole drawing where nobody chose a part of it. */
+  present(name: string): void {
+    if (this.laid) this.reveal(name);
+    else this.fit();
+    this.root?.scrollIntoView({ block: "nearest" });
+  }
+
   /** Moves the drawing no farther than it takes to see a memory. */
   reveal(name: string): void {
     const { scene } = this;
@@ -189,7 +196,7 @@ export class Stage {
     const [left, top] = [this.at.scale * box.x + this.at.x, this.at.scale * box.y + this.at.y];
     const [right, bottom] = [left + this.at.scale * box.width, top + this.at.scale * box.height];
     const shift = (low: number, high: number, size: number): number => (low < MARGIN ? MARGIN - low : high > size - MARGIN ? size - MARGIN - high : 0);
-    const [dx, dy] = [shift(left, right, this.size.width), shift(top, bottom, this.size.height)];
+    const [dx, dy] = [shift(left, right, this.size.width), shift(top, bottom, this.size.height - BELOW)];
     if (dx !== 0 || dy !== 0) this.pan(dx, dy);
   }
 

@@ -25,6 +25,21 @@ export function differenceWords(candidate: ShownCandidate, chosen: ShownCandidat
   return `${mark}${ratio >= 1 ? "+" : "−"}${formatShare(Math.abs(ratio - 1))}`;
 }
 
+/** What tells a candidate from the others that read like it: the memories, else the channels, else the layouts that only it has. */
+export function apartWords(candidate: ShownCandidate, all: readonly ShownCandidate[]): string {
+  const reads = (each: ShownCandidate): string => `${each.hops.join()} ${each.converting ?? ""}`;
+  const alike = all.filter((each) => each !== candidate && reads(each) === reads(candidate));
+  const own = (of: (each: ShownCandidate) => readonly string[]): string[] =>
+    of(candidate).filter((part, place) => alike.some((other) => of(other)[place] !== part));
+  const parts: readonly [string, string[]][] = [
+    ["through", own((each) => each.memories)],
+    ["by", own((each) => each.channels)],
+    ["as", own((each) => each.layouts)],
+  ];
+  const [word, names] = parts.find(([, found]) => found.length > 0) ?? ["", []];
+  return alike.length === 0 || names.length === 0 ? "" : `${word} ${names.join(", ")}`;
+}
+
 export function Candidates({ why }: { why: WhyPart }): JSX.Element | null {
   const { connection } = useView();
   const [highlighted, highlight] = useHighlightedPath();
@@ -66,6 +81,7 @@ export function Candidates({ why }: { why: WhyPart }): JSX.Element | null {
                     {hop === candidate.converting ? <em>{words}</em> : words}
                   </span>
                 ))}
+                {apartWords(candidate, why.candidates) !== "" && <span class="iv-faint"> · {apartWords(candidate, why.candidates)}</span>}
               </span>
               <span class="iv-candidate-time">{candidate.seconds === null ? `≥ ${formatSeconds(candidate.bound)}` : formatSeconds(candidate.seconds)}</span>
               <span class={`iv-candidate-difference${candidate.isTie ? " iv-tag" : ""}`}>{differenceWords(candidate, chosen)}</span>

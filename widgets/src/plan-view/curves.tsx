@@ -7,7 +7,7 @@ import { useView } from "../components/view.ts";
 import { hopsOf, type PlacedHop } from "../explorer/words.ts";
 import { useSelection } from "../selection.ts";
 import type { CurvePoint } from "../types.ts";
-import { formatBytes, formatRate } from "../units.ts";
+import { counted, formatBytes, formatRate } from "../units.ts";
 import { logAxis, powers } from "./chart.ts";
 
 const WIDTH = 400;
@@ -26,6 +26,26 @@ export function rateAt(curve: readonly CurvePoint[], run: number): number {
   return before.rate * (after.rate / before.rate) ** share;
 }
 
+/** A throughput function that is drawn, with the hops that have it. `look` is its number among the lines that can be told; null is grey. */
+export interface DrawnCurve {
+  readonly hops: readonly PlacedHop[];
+  readonly look: number | null;
+}
+
+/** Lines that can be told from each other by colour and dashes. */
+export const LOOKS = 5;
+
+/** The functions of the hops, each once, the slowest hop's first. The slowest ones get looks of their own, the others are grey. */
+export function drawnCurves(hops: readonly PlacedHop[]): DrawnCurve[] {
+  const alike = new Map<string, PlacedHop[]>();
+  for (const placed of [...hops].sort((one, other) => one.hop.rate - other.hop.rate)) {
+    const key = JSON.stringify([placed.hop.words, placed.hop.curve, placed.hop.measured]);
+    alike.set(key, [...(alike.get(key) ?? []), placed].sort((one, other) => one.number - other.number));
+  }
+  // One more line needs no common name for the rest.
+  return [...alike.values()].map((members, place) => ({ hops: members, look: place < LOOKS || alike.size === LOOKS + 1 ? place : null }));
+}
+
 export function Curves(): JSX.Element | null {
   const { snapshot } = useView();
   const [selection, select] = useSelection();
@@ -42,7 +62,12 @@ export function Curves(): JSX.Element | null {
   const y = logAxis(Math.max(Math.min(...rates), most / 1e5) / 1.2, most * 1.3, BOX.bottom, BOX.top);
   const path = (curve: readonly CurvePoint[]): string =>
     `M${curve.filter(drawable).map((point) => `${x.place(point.run).toFixed(1)} ${y.place(Math.max(point.rate, y.low)).toFixed(1)}`).join("L")}`;
-  const kind = ({ number, hop }: PlacedHop): string => `iv-why-curve${number === selection.hop ? " iv-why-curve-chosen" : ""}${hop.bottleneck ? " iv-slowest" : ""}`;
+  const drawn = drawnCurves(hops);
+  const isChosen = ({ hops: members }: DrawnCurve): boolean => members.some(({ number }) => number === selection.hop);
+  const told = drawn.filter((curve) => curve.look !== null || isChosen(curve));
+  const others = drawn.filter((curve) => !told.includes(curve));
+  const kind = (curve: DrawnCurve): string =>
+    `iv-why-curve${isChosen(curve) ? " iv-why-curve-chosen" : ""}${curve.hops.some(({ hop }) => hop.bottleneck) ? " iv-slowest" : ""}${curve.look === null ? "" : ` iv-look-${curve.look}`}`;
   const clamp = (run: number): number => Math.min(x.high, Math.max(x.low, run));
   const readout = at === null ? "" : `At runs of ${formatBytes(at)}: ${hops.map(({ hop }) => `${hop.words} ${formatRate(rateAt(hop.curve, at))}`).join(", ")}.`;
   return (
@@ -91,28 +116,49 @@ export function Curves(): JSX.Element | null {
             {formatBytes(run)}
           </text>
         ))}
-        {[...hops].sort((one, other) => Number(one.number === selection.hop) - Number(other.number === selection.hop)).map((placed) => (
-          <g key={placed.number} class={kind(placed)} onClick={() => select({ hop: placed.number })}>
-            <path d={path(placed.hop.curve)} />
-            {placed.hop.measured.filter(drawable).map((point) => (
+        {[...others, ...[...told].reverse().sort((one, other) => Number(isChosen(one)) - Number(isChosen(other)))].map((curve) => (
+          <g key={curve.hops[0]?.number} class={kind(curve)}>
+            <path d={path(curve.hops[0]?.hop.curve ?? [])} onClick={() => select({ hop: curve.hops[0]?.number ?? null })} />
+            {curve.hops[0]?.hop.measured.filter(drawable).map((point) => (
               <circle key={point.run} class="iv-why-sample" cx={x.place(point.run)} cy={y.place(Math.max(point.rate, y.low))} r={2} />
             ))}
-            <circle class="iv-why-point" cx={x.place(clamp(placed.hop.run))} cy={y.place(Math.max(placed.hop.rate, y.low))} r={4.5} />
-            <title>{`${placed.number} ${placed.hop.words}: ${formatRate(placed.hop.rate)} at runs of ${formatBytes(placed.hop.run)}`}</title>
+            {curve.hops.map(({ number, hop }) => (
+              <circle key={number} class="iv-why-point" cx={x.place(clamp(hop.run))} cy={y.place(Math.max(hop.rate, y.low))} r={4.5} onClick={() => select({ hop: number })}>
+                <title>{`${number} ${hop.words}: ${formatRate(hop.rate)} at runs of ${formatBytes(hop.run)}`}</title>
+              </circle>
+            ))}
           </g>
         ))}
         {at !== null && <line class="iv-curve-drop" x1={x.place(at)} x2={x.place(at)} y1={BOX.top} y2={BOX.bottom} />}
       </svg>
       <ul class="iv-why-legend">
-        {hops.map((placed) => (
-          <li key={placed.number} class={kind(placed)}>
-            <button type="button" class="iv-link" aria-pressed={selection.hop === placed.number} onClick={() => select({ hop: placed.number })}>
-              {placed.number} {placed.hop.words}
-            </button>{" "}
-            <span class="iv-faint">{at === null ? `${formatRate(placed.hop.rate)} at ${formatBytes(placed.hop.run)}` : `${formatRate(rateAt(placed.hop.curve, at))} at ${formatBytes(at)}`}</span>
+        {told.flatMap((curve) =>
+          curve.hops.map(({ number, hop }) => (
+            <li key={number} class={kind(curve)}>
+              <Sample />
+              <button type="button" class="iv-link" aria-pressed={selection.hop === number} onClick={() => select({ hop: number })}>
+                {number} {hop.words}
+              </button>{" "}
+              <span class="iv-faint">{at === null ? `${formatRate(hop.rate)} at ${formatBytes(hop.run)}` : `${formatRate(rateAt(hop.curve, at))} at ${formatBytes(at)}`}</span>
+            </li>
+          )),
+        )}
+        {others.length > 0 && (
+          <li class="iv-why-curve" data-testid="other-curves" title={others.flatMap((curve) => curve.hops.map(({ number, hop }) => `${number} ${hop.words}`)).join(", ")}>
+            <Sample />
+            {counted(others.length, "other")}, faster
           </li>
-        ))}
+        )}
       </ul>
     </section>
+  );
+}
+
+/** A piece of the line before its words. */
+function Sample(): JSX.Element {
+  return (
+    <svg class="iv-why-piece" viewBox="0 0 22 6" aria-hidden="true">
+      <path d="M0 3H22" />
+    </svg>
   );
 }

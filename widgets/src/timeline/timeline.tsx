@@ -69,6 +69,11 @@ export function Timeline({ traces, rings = true, critical = NONE, marked = NO_RE
     if (wholeAt !== undefined) setSpan({ from: 0, to: whole });
   }, [wholeAt]);
 
+  // A moment that was selected before this was shown, or elsewhere, is brought into sight; zooming is free from then on.
+  useEffect(() => {
+    if (time !== null && width > 0) setSpan(showing(span, time, whole));
+  }, [time === null, width > 0]);
+
   useEffect(() => {
     if (marked.length > 0 && time !== null) setSpan(showing(span, time, whole)); // a step may be anywhere
   }, [marked]);

@@ -32,7 +32,7 @@ export function TransferChips(): JSX.Element | null {
     <Button
       label="Add another transfer"
       icon="add"
-      {...(all.length > 1 ? { iconOnly: true } : { quiet: true })}
+      {...(all.length > 1 ? { iconOnly: true } : { quiet: true, aside: true })}
       testid="add-transfer"
       disabled={all.length >= MOST || connection.offline}
       title="Keep this transfer and go on with a copy: all of them run together"
