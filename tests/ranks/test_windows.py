@@ -291,3 +291,21 @@ def test_another_process_maps_a_window(windows: Windows) -> None:
     array[0] = 42
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60, env={**os.environ}).returncode == 0
     assert array[12345] == 99
+
+
+def test_windows_with_pages_of_their_own_keep_bytes_and_addresses(windows: Windows) -> None:
+    """Another process that has mapped them writes to pages that are no longer theirs."""
+    array, small = windows.array(10 * MIB), windows.array(1000)
+    peers = PeerWindows()
+    place = windows.place(array)
+    assert place is not None
+    there = peers.array(place[0])
+    array[:], small[:] = 3, 4
+    address = array.__array_interface__["data"][0]
+    windows.make_private()
+    there[:] = 7
+    assert (array == 3).all() and (small == 4).all() and array.__array_interface__["data"][0] == address
+    array[::4096] = 5
+    assert (there == 7).all() and windows.place(array) is None and windows.nbytes == 0
+    assert windows.place(windows.array(1000)) is not None
+    del there

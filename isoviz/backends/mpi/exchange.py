@@ -91,7 +91,9 @@ class Exchange:
                 self.thread.message(rank, STORES, pickle.dumps(body, pickle.HIGHEST_PROTOCOL), ahead=True)
 
     def take(self, sender: int, _tag: int, data: bytes) -> None:
-        """Take a message: a request or an answer."""
+        """Take a message: a request or an answer. Those of a rank that is given up have no effect."""
+        if self.transport.is_given_up(sender):
+            return
         self.transport.hear(sender)
         name, number, body = pickle.loads(data)  # noqa: S301  # the ranks of a job trust each other
         if name == ANSWER:

@@ -7,9 +7,10 @@ import mmap
 import os
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.backends.mpi.bells import Bell, SharedBell, are_shared
+from isoviz.backends.mpi.fencing import process_of
 from isoviz.backends.pages import PAGE
 
 if TYPE_CHECKING:
@@ -20,8 +21,15 @@ _OF_MPI = ("mpich_", "sm_segment.", "osc_", "vader_segment.")
 """How the names of the files of MPI libraries begin. Other files in /dev/shm may be a user's data."""
 
 
-def meet(thread: MpiThread) -> tuple[str, ...]:
-    """The name of the host of each rank. All ranks call this together.
+class Met(NamedTuple):
+    """The name of the host of each rank, and a pidfd of each other rank of this host that the system gives one for."""
+
+    hosts: tuple[str, ...]
+    processes: dict[int, int]
+
+
+def meet(thread: MpiThread) -> Met:
+    """Find out which ranks share a host. All ranks call this together.
 
     MPI knows which ranks can share memory. Containers on one host may still hide processes from each other, so every rank really
     maps a page of every other rank. Groups of ranks that share the name of a host and cannot map each other get numbers. The
@@ -30,7 +38,7 @@ def meet(thread: MpiThread) -> tuple[str, ...]:
     return thread.call(lambda: _meet(thread))
 
 
-def _meet(thread: MpiThread) -> tuple[str, ...]:
+def _meet(thread: MpiThread) -> Met:
     mpi = thread.mpi
     world = mpi.COMM_WORLD
     shared = world.Split_type(mpi.COMM_TYPE_SHARED)
@@ -41,6 +49,7 @@ def _meet(thread: MpiThread) -> tuple[str, ...]:
     try:
         pages = world.allgather((os.getpid(), descriptor, token))
         mapped = {rank: _mapped(*pages[rank]) for rank in sorted(together)}
+        processes = {rank: process_of(pages[rank][0]) for rank, page in mapped.items() if page is not None and rank != world.rank}
         seen = {rank for rank, page in mapped.items() if page is not None or rank == world.rank}
         reach = world.allgather((mpi.Get_processor_name(), seen))
     finally:
@@ -56,7 +65,15 @@ def _meet(thread: MpiThread) -> tuple[str, ...]:
     if are_shared() and world.rank in near:
         bells: dict[int, Bell] = {rank: SharedBell(page) for rank, page in near.items()}
         thread.share_bells(bells.pop(world.rank), bells)
-    return tuple(found)
+    # Every rank took part in the last exchange, so its process was the one with its number when the pidfds were opened.
+    ours = {rank: process for rank, process in processes.items() if process is not None}
+    return Met(tuple(found), {rank: process for rank, process in ours.items() if _kept(process, rank in near)})
+
+
+def _kept(descriptor: int, is_needed: bool) -> bool:
+    if not is_needed:
+        os.close(descriptor)
+    return is_needed
 
 
 def remove_files_of_mpi() -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from isoviz.errors import RunError
+
+_LOG = logging.getLogger("isoviz")
 
 Ended = Callable[[BaseException | None], None]
 """Called in the MPI thread when a request has ended, with its error if it failed."""
@@ -38,8 +41,7 @@ class Requests:
         """Call `done` when a request of `rank` has ended. `keep` lives until then."""
         if request.Test():
             self.ended += 1
-            if done is not None:
-                done(None)
+            tell(done, None)
             return
         self._requests.append(request)
         self._entries.append((done, keep, rank))
@@ -68,8 +70,7 @@ class Requests:
         self._entries = [entry for k, entry in enumerate(self._entries) if k not in gone]
         for done, _, _ in over:
             self.ended += 1
-            if done is not None:
-                done(None)
+            tell(done, None)
 
     def _test_each(self) -> None:
         """Test the requests one by one, to find those that failed."""
@@ -87,24 +88,43 @@ class Requests:
         self._entries = [entry for _, entry in kept]
         for done, error in over:
             self.ended += 1
-            if done is not None:
-                done(error)
+            tell(done, error)
 
-    def drop(self, rank: int, error: BaseException) -> None:
-        """End all requests of a rank that no longer answers with an error, and refuse new ones. Receives are cancelled."""
+    def drop(self, rank: int, error: BaseException) -> bool:
+        """End all requests of a rank that no longer answers with an error, and refuse new ones. Receives are cancelled.
+
+        Returns whether MPI may still write what that rank sends: a message that has begun to arrive cannot be cancelled.
+        """
         self._gone[rank] = error
         both = list(zip(self._requests, self._entries, strict=True))
         gone = [each for each in both if each[1][2] == rank]
         self._requests = [request for request, entry in both if entry[2] != rank]
         self._entries = [entry for _, entry in both if entry[2] != rank]
+        may_write = False
         for request, (done, keep, _) in gone:
             if isinstance(keep, ToReceive):
-                with contextlib.suppress(self._mpi.Exception):
-                    request.Cancel()
+                may_write |= not self._cancelled(request)
             self._abandoned.append((request, keep))  # MPI may still use the buffer
             self.ended += 1
-            if done is not None:
-                done(error)
+            tell(done, error)
+        return may_write
+
+    def _cancelled(self, request: Any) -> bool:
+        """Cancel a request that receives; whether MPI no longer writes to its buffer."""
+        with contextlib.suppress(self._mpi.Exception):
+            request.Cancel()
+            return bool(request.Test())
+        return False
+
+
+def tell(done: Ended | None, error: BaseException | None) -> None:
+    """Call `done`. An error of its own is logged: those of the other requests are called all the same."""
+    if done is None:
+        return
+    try:
+        done(error)
+    except Exception:  # noqa: BLE001  # as said
+        _LOG.exception("the end of a request of MPI could not be handled")
 
 
 def failed(error: BaseException, rank: int) -> RunError:

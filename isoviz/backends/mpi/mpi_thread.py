@@ -8,12 +8,14 @@ processors needed 14 ms for a round trip with MPICH.
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import os
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -35,6 +37,10 @@ RUNG = 5e-3
 """Seconds of the longest sleep where all other ranks can ring this one's bell."""
 WAITING = 200e-6
 """Seconds of the longest sleep while requests are outstanding: they progress only within MPI calls."""
+_OSC = "OMPI_MCA_osc"
+"""The environment variable for the parts of Open MPI that put; those of one part have longer names."""
+_LOOKS = 1000
+"""Looks into MPI after which everything that an ended rank had sent to this host has arrived."""
 LAST = 5.0
 """Seconds that the last messages of a rank have to leave it."""
 SWITCH = 500e-6
@@ -72,7 +78,7 @@ class MpiThread:
         self._failed: set[int] = set()
         self.when_failed: Callable[[int, str], None] | None = None
         """Called in the MPI thread with a rank whose process has ended, where MPI goes on without it, and with the reason."""
-        self._stopping = False
+        self._stopping = self._silent = False
         self._clean = True
         self._interval = sys.getswitchinterval()
         self.mpi: Any = None
@@ -194,10 +200,21 @@ class MpiThread:
         """The number of tags."""
         return int(self._bulk.Get_attr(self.mpi.TAG_UB) or 32767) + 1
 
-    def drop(self, rank: int, error: BaseException) -> None:
-        """End all requests of a rank that no longer answers with an error."""
+    def drop(self, rank: int, error: BaseException) -> bool:
+        """End all requests of a rank that no longer answers with an error; whether MPI may still write what it sends.
+
+        What has arrived from it is put in its place before.
+        """
         self._helped.discard(rank)
-        self._requests.drop(rank, error)
+        if not self._silent:
+            with contextlib.suppress(self.mpi.Exception):
+                for _ in range(_LOOKS):  # Nobody sends this tag. MPI takes a few pieces of messages at each look.
+                    self._bulk.Iprobe(self.rank, 0)
+        return self._requests.drop(rank, error)
+
+    def fall_silent(self) -> None:
+        """Make no MPI call any more, because MPI would write to memory that is no longer its own. Requests are refused."""
+        self._silent = True
 
     def wake(self, rank: int) -> None:
         """Wake the MPI thread of another rank of this host, because MPI has something for it."""
@@ -231,6 +248,8 @@ class MpiThread:
 
     def _send(self, comm: Any, buffer: Buffer, rank: int, tag: int, done: Ended | None, kind: Any = None) -> None:
         if comm is self._bulk and self._requests.refused(rank, done):
+            return
+        if self._silent:
             return
         try:
             request = comm.Isend([buffer, self.mpi.BYTE] if kind is None else [buffer, 1, kind], rank, tag)
@@ -292,7 +311,8 @@ class MpiThread:
         self.mpi = MPI
         self._initialised = not MPI.Is_initialized()
         if self._initialised:
-            MPI.Init_thread(MPI.THREAD_SERIALIZED)
+            with _without_ucx():
+                MPI.Init_thread(MPI.THREAD_SERIALIZED)
         elif MPI.Query_thread() < MPI.THREAD_SERIALIZED:
             raise RunError("MPI is initialised already, without threads: initialise it with MPI.THREAD_SERIALIZED or more")
         world = MPI.COMM_WORLD
@@ -328,16 +348,17 @@ class MpiThread:
         last, seen, pause = time.perf_counter(), 0, SHORTEST
         while not self._stopping:
             self._obey()
-            self._requests.test()
-            try:
-                self._arrivals.look()
-            except self.mpi.Exception as error:
-                self._note_failed(error)
+            if not self._silent:
+                self._requests.test()
+                try:
+                    self._arrivals.look()
+                except self.mpi.Exception as error:
+                    self._note_failed(error)
             now = time.perf_counter()
             for timer in self._timers:
                 if now >= timer.due:
                     timer.due = now + timer.period
-                    timer.call()
+                    self._guard(timer.call)
             events = self.events + self._requests.ended
             if events != seen:
                 last, seen, pause = now, events, SHORTEST
@@ -351,7 +372,7 @@ class MpiThread:
     def _has_work(self) -> bool:
         """Whether a command or a message came before the bell was ready to ring."""
         try:
-            return bool(self._commands) or self._arrivals.look()
+            return bool(self._commands) or (not self._silent and self._arrivals.look())
         except self.mpi.Exception:
             return True  # the next look tells why
 
@@ -380,7 +401,24 @@ class MpiThread:
         commands = self._commands
         for _ in range(len(commands)):
             self.events += 1
-            try:
-                commands.popleft()()
-            except Exception:  # noqa: BLE001  # the thread goes on for all others
-                _LOG.exception("rank %d: a command of the MPI thread failed", self.rank)
+            self._guard(commands.popleft())
+
+    def _guard(self, command: Callable[[], None]) -> None:
+        """Carry out what others have given to this thread. Its error is logged: the thread goes on for all others."""
+        try:
+            command()
+        except Exception:  # noqa: BLE001  # as said
+            _LOG.exception("rank %d: a command of the MPI thread failed", self.rank)
+
+
+@contextlib.contextmanager
+def _without_ucx() -> Iterator[None]:
+    """Have Open MPI put without UCX, unless the user chose: it prints lines about itself for every rank that nobody needs."""
+    if any(name.startswith(_OSC) for name in os.environ):
+        yield
+        return
+    os.environ[_OSC] = "^ucx"
+    try:
+        yield
+    finally:
+        del os.environ[_OSC]

@@ -7,13 +7,17 @@ import struct
 import threading
 import time
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING
 
+from isoviz.backends.mpi.fencing import Fence
 from isoviz.backends.mpi.tags import BEAT, BYE, CLOCK, CLOCK_ANSWER, CONTROL
 from isoviz.errors import EngineClosed, RunError
 from isoviz.runtime.ranks.transport import ClockOffset
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from isoviz.backends.mpi.mpi_thread import MpiThread
     from isoviz.runtime.ranks.transport import Lost, Receive
 
@@ -49,6 +53,15 @@ class MpiTransport:
         self._lost: Lost = _ignored
         self._listeners: list[Lost] = []
         self._left: set[int] = set()
+        self._ending: dict[int, str] = {}
+        """The ranks that are being ended, because they are lost, and why."""
+        self._held: deque[tuple[int, int, object]] = deque()
+        """Messages that came meanwhile: they may say how transfers of those ranks have ended."""
+        self.fence = Fence({})
+        """Ends lost ranks of this host."""
+        self.before_loss: Callable[[int, bool, bool], bool] = lambda *_: True
+        """Called in the MPI thread with a rank that is about to count as lost, whether it has ended, and whether MPI may still
+        write what it has begun to send. Returns whether this rank can go on with the others."""
         self._leaving = False
         self._farewell = threading.Condition()
         self._clock: _ClockProbe | None = None
@@ -125,6 +138,8 @@ class MpiTransport:
 
     def take(self, sender: int, tag: int, data: bytes) -> None:
         """Take a message of one of this transport's tags, in the MPI thread."""
+        if self.is_given_up(sender) and tag != BYE:
+            return
         self.hear(sender)
         if tag == CONTROL:
             self._deliver(sender, *pickle.loads(data))  # noqa: S301  # the ranks of a job trust each other
@@ -135,8 +150,8 @@ class MpiTransport:
                 self._clock.answered(sender, struct.unpack("d", data)[0])
         elif tag == BYE:
             self._left.add(sender)
-            if data:
-                self.give_up(sender, data.decode())
+            if data and not self.is_given_up(sender):
+                self._drop(sender, data.decode(), has_ended=True)  # it has ended its transfers itself
             with self._farewell:
                 self._farewell.notify_all()
         elif tag != BEAT:
@@ -147,11 +162,50 @@ class MpiTransport:
         self._heard[sender] = time.perf_counter()
 
     def give_up(self, rank: int, reason: str) -> None:
-        """Count a rank as lost, in the MPI thread. Its requests fail."""
-        if rank in self.lost or rank == self.rank:
+        """Count a rank as lost, in the MPI thread. Its requests fail as soon as it cannot write to this rank any more.
+
+        If it is a rank of this host, it is killed. If it cannot be killed and MPI may still write to this rank for it, this rank
+        makes no MPI call any more, its windows get pages of their own, and all other ranks count as lost, too.
+        """
+        if self.is_given_up(rank) or rank == self.rank:
             return
+        self._ending[rank] = reason
+
+        def ended(has_ended: bool) -> None:
+            self._thread.post_quietly(partial(self._ended, rank, reason, has_ended))
+
+        self.fence.end(rank, ended)
+
+    def is_given_up(self, rank: int) -> bool:
+        """Whether a rank is lost, or about to count as lost. Nothing that it sends counts any more."""
+        return rank in self.lost or rank in self._ending
+
+    def _ended(self, rank: int, reason: str, has_ended: bool) -> None:
+        try:
+            self._drop(rank, reason, has_ended=has_ended)
+        finally:
+            self._ending.pop(rank, None)
+            while self._held and not self._ending:
+                self._deliver(*self._held.popleft())
+
+    def _drop(self, rank: int, reason: str, *, has_ended: bool) -> None:
+        may_write = self._thread.drop(rank, RunError(f"rank {rank} is lost: {reason}"))
+        goes_on = self.before_loss(rank, has_ended, may_write)
+        if goes_on:
+            self._tell_loss(rank, reason)
+            return
+        alone = f"rank {self.rank} has left the others, because rank {rank} may still write to its memory"
+        others = [other for other in self._others if other != rank and other not in self.lost]
+        for other in others:
+            self._thread.message(other, BYE, alone.encode(), ahead=True)
+        self._thread.fall_silent()
+        self._tell_loss(rank, reason)
+        for other in others:
+            self._thread.drop(other, RunError(alone))
+            self._tell_loss(other, alone)
+
+    def _tell_loss(self, rank: int, reason: str) -> None:
         self.lost[rank] = reason
-        self._thread.drop(rank, RunError(f"rank {rank} is lost: {reason}"))
         if self._clock is not None:
             self._clock.lost(rank)
         for listener in (*self._listeners, self._lost):
@@ -196,7 +250,9 @@ class MpiTransport:
 
     def _deliver(self, sender: int, turn: int, message: object) -> None:
         """Deliver a message of this turn, keep one of a later turn, and drop one of an earlier turn."""
-        if turn == self._turn:
+        if self._ending:
+            self._held.append((sender, turn, message))
+        elif turn == self._turn:
             self._receive(sender, message)
         elif turn > self._turn:
             self._early.append((sender, turn, message))
@@ -210,7 +266,7 @@ class MpiTransport:
                 self._heard[rank] += late
         for rank in self._others:
             over = self._leaving and rank in self._left
-            if rank in self.lost or over:
+            if self.is_given_up(rank) or over:
                 continue
             if now - self._heard[rank] > self._limit:
                 self.give_up(rank, f"no sign of life for {now - self._heard[rank]:.1f} s")

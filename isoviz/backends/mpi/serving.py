@@ -7,7 +7,7 @@ thread scatters them: the MPI thread never copies much. An answer is sent when t
 from __future__ import annotations
 
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,8 @@ from isoviz.backends.mpi.channels.runs import RunReceiver
 from isoviz.errors import RunError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from isoviz.backends.mpi.exchange import Exchange, Serve
     from isoviz.backends.mpi.gpu.message_buffers import MessageBuffers
     from isoviz.backends.mpi.piece_pool import PiecePool
@@ -49,6 +51,8 @@ class Server:
         self._exported = exported
         self._pool = pool
         self._workers = ThreadPoolExecutor(WORKERS, "isoviz scatter")
+        self._jobs: dict[int, set[Future[None]]] = {}
+        """What worker threads do for each rank."""
         self._clearing: dict[int, deque[tuple[Serve, int, int, tuple[Any, ...]]]] = {}
         """The stores that a worker thread clears, with the requests that wait for it."""
         ordered = {
@@ -65,6 +69,16 @@ class Server:
     def close(self) -> None:
         """End the worker threads."""
         self._workers.shutdown()
+
+    def finish(self, sender: int) -> None:
+        """Wait for the end of what was begun for a rank that is lost: afterwards nothing writes for it here."""
+        wait(self._jobs.pop(sender, set()))
+
+    def _begin(self, sender: int, job: Callable[[], None]) -> None:
+        """Do something for a rank in a worker thread."""
+        jobs = self._jobs.setdefault(sender, set())
+        jobs -= {each for each in jobs if each.done()}
+        jobs.add(self._workers.submit(job))
 
     def _in_order(self, serve: Serve, sender: int, number: int, arguments: tuple[Any, ...]) -> None:
         """Carry out a request to the store `arguments[0]`, after those that came before it."""
@@ -105,7 +119,7 @@ class Server:
                 result = error
             self._exchange.answer(sender, number, result)
 
-        self._workers.submit(job)
+        self._begin(sender, job)
 
     def _inline(self, sender: int, number: int, arguments: tuple[Any, ...]) -> None:
         key, parts, payload = arguments
@@ -214,7 +228,7 @@ class Server:
         """Answer when earlier requests to the store no longer change it by themselves."""
         self._exchange.answer(sender, number)
 
-    def _clear(self, _sender: int, _number: int, arguments: tuple[Any, ...]) -> None:
+    def _clear(self, sender: int, _number: int, arguments: tuple[Any, ...]) -> None:
         """Clear a store. This has no answer; requests that come later wait."""
         key = arguments[0]
         store = self._exported.get(key)
@@ -228,12 +242,14 @@ class Server:
             finally:
                 self._thread.post_quietly(partial(self._cleared, key))
 
-        self._workers.submit(job)
+        self._begin(sender, job)
 
     def _cleared(self, key: int) -> None:
         waiting = self._clearing.pop(key)
         while waiting:
             serve, sender, number, arguments = waiting.popleft()
+            if self._exchange.transport.is_given_up(sender):
+                continue
             try:
                 self._in_order(serve, sender, number, arguments)
             except Exception as error:  # noqa: BLE001  # the other rank waits for an answer

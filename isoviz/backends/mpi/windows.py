@@ -7,6 +7,7 @@ so that missing memory is an error here and not a bus error during a copy. A ran
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import mmap
 import os
@@ -25,6 +26,7 @@ from isoviz.units import format_bytes
 
 _POPULATE_WRITE = 23
 """MADV_POPULATE_WRITE of Linux 5.14: map all pages now, so that no copy waits for page faults."""
+_MAP_FIXED = 0x10
 _PART = 64 << 20
 """Bytes of pages that are taken between two looks at a cancel."""
 
@@ -120,6 +122,19 @@ class Windows:
         room = None if mine is None else mine.room()
         return None if room is None else np.asarray(room)
 
+    def make_private(self) -> None:
+        """Give all segments pages of their own, with the bytes that they hold: what other processes write no longer arrives.
+
+        The arrays keep their addresses. They count as memory outside of the windows from now on. A thread of this rank may write
+        to them meanwhile: the system copies each page as a whole.
+        """
+        for inode, mine in list(self._mine.items()):
+            if (room := mine.room()) is not None:
+                _map_privately(mine)
+            self._forget(inode)
+            del room
+        self._rest = np.empty(0, np.uint8)
+
     def close(self) -> None:
         """Close the descriptors. Arrays that are in use keep their memory, but cannot be mapped any more."""
         self._closed = True
@@ -170,6 +185,26 @@ class Windows:
             os.close(mine.segment.descriptor)
         if self._ended is not None:
             self._ended(mine.segment)
+
+
+def _map_privately(mine: _Mine) -> None:
+    """Map a segment anew over itself. Copies of its pages are taken at once.
+
+    Raises:
+        RunError: the system has no room for the copies.
+    """
+    size = mine.segment.nbytes
+    library = ctypes.CDLL(None, use_errno=True)
+    library.mmap.restype = ctypes.c_void_p
+    where = ctypes.c_void_p(mine.address)
+    flags = mmap.MAP_PRIVATE | _MAP_FIXED
+    kinds = mmap.PROT_READ | mmap.PROT_WRITE
+    if library.mmap(where, ctypes.c_size_t(size), kinds, flags, mine.segment.descriptor, ctypes.c_long(0)) != mine.address:
+        raise RunError(f"no room for {format_bytes(size)} of memory: {os.strerror(ctypes.get_errno())}")
+    if library.madvise(where, ctypes.c_size_t(size), _POPULATE_WRITE):  # an older system copies a page that is written to
+        for at in range(mine.address, mine.address + size, PAGE):
+            byte = ctypes.c_uint8.from_address(at)
+            byte.value |= 0
 
 
 class PeerWindows:

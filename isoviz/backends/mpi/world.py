@@ -21,6 +21,7 @@ import numpy as np
 from isoviz.backends.cuda.gpus import Gpus, ProcessOnHost
 from isoviz.backends.mpi.channels.put import PutWindow
 from isoviz.backends.mpi.exchange import Exchange
+from isoviz.backends.mpi.fencing import Fence
 from isoviz.backends.mpi.gpu.cuda_aware import CudaAware
 from isoviz.backends.mpi.gpu.locked_windows import LockedWindows
 from isoviz.backends.mpi.gpu.message_buffers import MessageBuffers
@@ -88,9 +89,10 @@ class World:
         self._peers = PeerWindows()
         self._pools = [PiecePool(self.windows.array) for _ in range(2)]
         """One to pack into, one to receive into: ranks that send to each other do not wait for each other's pieces."""
-        found = meet(self.thread)
+        found, processes = meet(self.thread)
         self.transport = MpiTransport(self.thread, period=period, limit=limit)
         self.transport.hosts = found
+        self.transport.fence = Fence(processes)
         self.exchange = Exchange(self.thread, self.transport)
         self.stores = Stores(self.exchange, self.windows, self._peers, mapped=mapped)
         self._buffers = MessageBuffers(self.thread, takes_gpu_memory)
@@ -110,6 +112,7 @@ class World:
             directory=directory,
             verify_budget=verify_budget,
         )
+        self.transport.before_loss = self._before_loss
         self.thread.call(self._ready)
 
     @property
@@ -167,6 +170,19 @@ class World:
             if rank != self.rank and rank not in self.transport.lost and self.stores.shares_host(rank):
                 self.exchange.tell(rank, "forget", *segment)
 
+    def _before_loss(self, rank: int, has_ended: bool, may_write: bool) -> bool:
+        """Let nothing write for a rank that is lost; whether this rank can go on with the others."""
+        self._server.finish(rank)
+        is_mapped = self.stores.shares_host(rank) and self.windows.nbytes > 0
+        is_put_into = self._put is not None and self._put.is_exposed
+        if has_ended or not (is_mapped or is_put_into or may_write):
+            return True
+        _LOG.error(
+            "rank %d leaves the others: rank %d is lost, runs perhaps, and may write to the memory of this rank", self.rank, rank
+        )
+        self.windows.make_private()
+        return False
+
     def _forget(self, _sender: int, _number: int, arguments: tuple[Any, ...]) -> None:
         self._peers.forget(Segment(*arguments))
 
@@ -189,6 +205,7 @@ class World:
             for pool in self._pools:
                 pool.close()
             self._peers.close()
+            self.transport.fence.close()
             self.stores.exported.clear()
             self.windows.close()
             self.thread.close(clean=clean)

@@ -297,7 +297,7 @@ class RankDriver(AgreeingDriver):
             number, rank, ranks, reason = message
             self._answer(lambda arbiter: arbiter.decline(rank, number, ranks, reason))
         elif type(message) is Gone:
-            self._lost(message.rank, message.reason)
+            self.transport.give_up(message.rank, message.reason)
         elif type(message) is Gathered:
             self._letters.put((Gathered, message.turn, sender), message.value)
         elif type(message) is Riding:

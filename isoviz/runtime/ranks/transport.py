@@ -34,6 +34,9 @@ class Transport(Protocol):
     def send(self, rank: int, message: object) -> None:
         """Send a message and return at once. Any thread may call it. A rank can send to itself."""
 
+    def give_up(self, rank: int, reason: str) -> None:
+        """Count a rank as lost, because another rank does. Its `Lost` is called when it cannot write to this rank any more."""
+
     def clock_offsets(self) -> tuple[ClockOffset | None, ...]:
         """The clock of each rank against that of rank 0; None for a lost rank. Any rank may ask at any time.
 

@@ -54,6 +54,9 @@ class Queues:
         if not self.cut and not self.group[rank].cut:
             self.group[rank].queue.put((self.rank, pickle.dumps(message)))
 
+    def give_up(self, rank: int, reason: str) -> None:
+        self.lost(rank, reason)
+
     def clock_offsets(self) -> tuple[ClockOffset | None, ...]:
         return (ClockOffset(0.0, 0.0),) * self.size
 

@@ -6,6 +6,7 @@ and stays until the rank closes.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from isoviz.backends.mpi.channels.writing import bytes_of, handle_of, require_in
 from isoviz.backends.mpi.stores import RemoteStore, window_of
 from isoviz.errors import EngineClosed, RunError
 from isoviz.runtime.device_bases import AsynchronousChannel
+from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.exchange import Exchange
@@ -27,12 +29,15 @@ if TYPE_CHECKING:
     from isoviz.runtime.ranks.handles import StoreHandle
 
 
+_SHM = "/dev/shm"  # noqa: S108
 MOST_ATTACHED = 16
 """Segments that are attached to the MPI window at a time. Open MPI takes 64. An attached segment keeps its memory."""
 
 
 class PutWindow:
-    """The MPI window of a rank. All ranks make it together.
+    """The MPI window of a rank. All ranks open it together when one of them first wants to put.
+
+    That rank asks rank 0, which asks all ranks whether they are there, and then has all open it at once.
 
     A segment is attached when another rank asks for its address. Then the segments that lie longest attached are detached if
     there are too many; `exported` gives those with exported stores, which stay.
@@ -44,18 +49,62 @@ class PutWindow:
         self._exported = exported
         self._attached: dict[int, tuple[int, Bytes]] = {}
         self._addresses: dict[tuple[int, int], int] = {}
-        self.window: Any = exchange.thread.call(self._open)
-        exchange.serve |= {"attach": self._attach, "detached": self._detached, "help": self._help}
+        self.window: Any = None
+        self._wanting: list[tuple[int, int]] = []
+        self._refusal: RunError | None = None
+        exchange.serve |= {
+            "attach": self._attach,
+            "detached": self._detached,
+            "help": self._help,
+            "put wanted": self._wanted,
+            "put ready": lambda sender, number, _: exchange.answer(sender, number),
+            "put open": lambda *_: self._open(),
+        }
 
-    def _open(self) -> Any:
+    @property
+    def is_exposed(self) -> bool:
+        """Whether other ranks can put into memory of this rank."""
+        return bool(self._attached)
+
+    def _wanted(self, sender: int, number: int, _arguments: tuple[Any, ...]) -> None:
+        """On rank 0: another rank, or this one, needs the window."""
+        self._wanting.append((sender, number))
+        if len(self._wanting) > 1:
+            return
+        ranks = range(self.exchange.thread.size)
+        answers: list[object] = []
+
+        def answered(answer: object) -> None:
+            answers.append(answer)
+            if len(answers) < len(ranks):
+                return
+            error = next((each for each in answers if isinstance(each, BaseException)), None)
+            if error is None and self.window is None:
+                for rank in ranks[1:]:
+                    self.exchange.tell(rank, "put open", ahead=True)
+                self._open()
+                error = self._refusal
+            wanting, self._wanting = self._wanting, []
+            for rank, asked in wanting:
+                self.exchange.answer(rank, asked, error)
+
+        for rank in ranks:
+            self.exchange.request(rank, "put ready", answer=answered)
+
+    def _open(self) -> None:
         mpi = self.exchange.thread.mpi
-        window = mpi.Win.Create_dynamic(comm=mpi.COMM_WORLD)
-        window.Lock_all(mpi.MODE_NOCHECK)
-        return window
+        self._refusal = None
+        try:
+            window = mpi.Win.Create_dynamic(comm=mpi.COMM_WORLD)
+            window.Lock_all(mpi.MODE_NOCHECK)
+        except mpi.Exception as error:
+            self._refusal = RunError(f"MPI could not open its window for channels of kind Put ({error}){_shared_memory()}")
+        else:
+            self.window = window
 
     def close(self, *, clean: bool) -> None:
         """Free the window with all other ranks. After the loss of a rank it cannot be freed."""
-        if clean:
+        if clean and self.window is not None:
             self.exchange.thread.call(self._free)
         self._attached.clear()
 
@@ -101,6 +150,11 @@ class PutWindow:
         if handle.window is None:
             use(RunError("the destination lies in no window of its rank"))
             return
+        if self.window is None:
+            self.exchange.request(
+                0, "put wanted", answer=lambda result: self._opened(result, partial(self.with_address, handle, use), use)
+            )
+            return
         segment, offset = window_of(handle)
         key = handle.rank, segment.inode
 
@@ -120,6 +174,25 @@ class PutWindow:
             except EngineClosed as error:
                 use(error)
 
+    def _opened(self, result: object, then: Callable[[], None], failed: Callable[[object], None]) -> None:
+        if self.window is None:
+            failed(self._refusal or result)
+        else:
+            then()
+
+
+def _shared_memory() -> str:
+    """What may be full, as the rest of a sentence; empty where the system has no /dev/shm."""
+    try:
+        room = os.statvfs(_SHM)
+    except OSError:
+        return ""
+    free, size = (format_bytes(blocks * room.f_frsize) for blocks in (room.f_bavail, room.f_blocks))
+    return (
+        f". MPI keeps it in {_SHM}, which has {free} of {size} left: remove files there or make it larger;"
+        " other kinds of channels need no room there"
+    )
+
 
 class Put(AsynchronousChannel):
     """MPI Put of all bytes, and a Flush: then they are in place. MPI converts by datatypes. For comparison.
@@ -136,6 +209,9 @@ class Put(AsynchronousChannel):
         require_inside(copies, handle)
 
         def put(address: object) -> None:
+            lost = self._window.exchange.transport.lost
+            if handle.rank in lost:  # MPI may wait for it for ever
+                address = RunError(f"rank {handle.rank} is lost: {lost[handle.rank]}")
             if isinstance(address, BaseException):
                 done(address)
                 return

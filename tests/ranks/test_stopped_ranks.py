@@ -1,0 +1,58 @@
+"""A rank that is stopped in the middle of a copy, counts as lost and continues overwrites no byte of the others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from mpi_jobs import needs_mpi, run
+
+SCRIPT = str(Path(__file__).with_name("stopped_rank.py"))
+pytestmark = needs_mpi
+
+WAYS = (
+    "window",
+    "packed",
+    "message",
+    "message to window",
+    "datatype",
+    "put",
+    "small",
+    "redistribution",
+    "transfer",
+)
+QUICK = ("window", "message", "redistribution")
+
+
+def some(quick: tuple[str, ...]) -> list[object]:
+    return [pytest.param(way, marks=() if way in quick else pytest.mark.full) for way in WAYS]
+
+
+@pytest.fixture(autouse=True)
+def messages_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MPI may copy a whole message straight out of the other process, and then nothing of it comes later."""
+    monkeypatch.setenv("OMPI_MCA_smsc", "^cma")
+    monkeypatch.setenv("MPIR_CVAR_CH4_CMA_ENABLE", "0")
+
+
+@pytest.mark.parametrize("way", some(QUICK))
+def test_it_is_ended_before_its_transfers_end(way: str, tmp_path: Path, report: Callable[[str, object], None]) -> None:
+    done = run(2, SCRIPT, way, str(tmp_path), seconds=150, survivors=True)
+    found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert found, done.stderr[-3000:]
+    assert 0 < found[0]["written"] < found[0]["size"], "it was stopped at another time"
+    assert found[0]["ended"] and found[0]["overwritten"] == 0, found
+    report(f"bytes overwritten by a rank that was stopped: {way}", 0)
+
+
+@pytest.mark.parametrize("way", some(("small", "window")))
+def test_where_it_cannot_be_ended_the_others_keep_their_bytes(way: str, tmp_path: Path) -> None:
+    """It continues, and writes to the end. Rank 0 has left the other ranks and has pages of its own."""
+    if way == "put":
+        pytest.skip("MPI may put by the addresses of the other process, which no new pages stop")
+    done = run(2, SCRIPT, way, str(tmp_path), "unfenced", seconds=150)
+    found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert found, done.stderr[-3000:]
+    assert found[0]["written"] > 0 and not found[0]["ended"] and found[0]["overwritten"] == 0, found
