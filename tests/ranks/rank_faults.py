@@ -154,7 +154,6 @@ def waiting() -> None:
 
 def main() -> None:
     faulthandler.dump_traceback_later(200, exit=True)
-    signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # MPICH tells survivors so that a rank has ended
     what = sys.argv[1]
     if what in ("stopped", "killed"):
         gone(float(sys.argv[2]), signal.SIGSTOP if what == "stopped" else signal.SIGKILL)

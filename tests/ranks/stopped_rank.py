@@ -34,7 +34,7 @@ from isoviz.runtime.ranks.rank_engine import RankEngine
 LIMIT = 1.0
 PATTERN = 0xAB
 MIB = 1 << 20
-PARTS, BEFORE = 24, 6
+PARTS, BEFORE = 24, 12
 """Parts of what rank 1 writes, and those that it has written when it stops itself."""
 LONG = 64 * MIB
 """Bytes of one message: rank 0 stops rank 1 when the first bytes arrive."""
@@ -114,7 +114,8 @@ def judge(array: Any, other: int, finished: Path, written: int) -> None:
     wait(lambda: finished.exists() or state(other) in ("", "Z", "X"))
     ended = not finished.exists()
     overwritten = int(np.count_nonzero(array != PATTERN))
-    print(json.dumps({"written": written, "overwritten": overwritten, "ended": ended, "size": array.nbytes}), flush=True)
+    found = {"written": written, "overwritten": overwritten, "ended": ended, "size": array.nbytes}
+    finished.with_name("found").write_text(json.dumps(found))
     with contextlib.suppress(ProcessLookupError):
         os.kill(other, signal.SIGKILL)
 
@@ -177,13 +178,13 @@ def work_together(world: World, way: str, finished: Path) -> None:
     engine = RankEngine(replace(made, channels=tuple(kept)), world.devices, world.transport)
     pids: Any = engine.gather(os.getpid())
     if world.rank == 1:
-        move, stop = window_copy.WindowCopy.move, StopAfter(BEFORE)
+        move, stop = window_copy.WindowCopy.move, StopAfter(4)
 
         def move_in_parts(self: Any, copies: Sequence[StridedCopy], source: Any, destination: Any, check: Any) -> int:
             parts = [
-                StridedCopy(copy.source_offset + at, copy.destination_offset + at, min(copy.run - at, 1 << 16))
+                StridedCopy(copy.source_offset + at, copy.destination_offset + at, min(copy.run - at, MIB))
                 for copy in copies
-                for at in range(0, copy.run, 1 << 16)
+                for at in range(0, copy.run, MIB)
             ]
             return move(self, parts, source, destination, stop)
 
@@ -210,7 +211,6 @@ def work_together(world: World, way: str, finished: Path) -> None:
 
 def main(way: str, folder: str, *, unfenced: bool) -> None:
     faulthandler.dump_traceback_later(150, exit=True)
-    signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # MPICH tells survivors so that a rank has ended
     if unfenced:
 
         def refused(*_: object) -> int:
