@@ -31,12 +31,13 @@ def is_open_mpi() -> bool:
 def command(ranks: int, *args: str, survivors: bool = False) -> list[str]:
     """The command that starts Python on some ranks, for either MPI that comes as a wheel.
 
-    With `survivors`, the other ranks go on when one has ended: Open MPI can, and a shell keeps the end from MPICH.
+    With `survivors`, the other ranks go on when one has ended: Open MPI can do that. A shell keeps the end, and the
+    signal that follows it, from MPICH.
     """
     more = ["--oversubscribe", "--mca", "pml", "ob1", "--mca", "osc", "^ucx"] if is_open_mpi() else []
     if survivors:
-        more += ["--with-ft", "ulfm"] if is_open_mpi() else []
-    shell = ["sh", "-c", '"$@"; true', "sh"] if survivors and not is_open_mpi() else []
+        more += ["--with-ft", "ulfm"] if is_open_mpi() else ["-disable-auto-cleanup"]
+    shell = ["sh", "-c", 'trap "" USR1; "$@"; true', "sh"] if survivors and not is_open_mpi() else []
     return [str(MPIEXEC), *more, "-n", str(ranks), *shell, sys.executable, *args]
 
 
