@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { linearize, type Linearization } from "../src/layouts/linearization.ts";
 import { entryAt, nextEntry, orderLength, type Entry } from "../src/layouts/order.ts";
 import { requestBox } from "../src/layouts/requests.ts";
-import { ticks } from "../src/linearization-view/drawing/axes-canvas.ts";
+import { besideTitle, ticks } from "../src/linearization-view/drawing/axes-canvas.ts";
 import { cellPixels } from "../src/linearization-view/drawing/cells.ts";
 import { colourOf, colouring, elementColour, ofSlice, separables } from "../src/linearization-view/drawing/colouring.ts";
 import { knot, lanesOf, segment, type Point } from "../src/linearization-view/drawing/order-line.ts";
@@ -45,6 +45,15 @@ function inOrder(linear: Linearization): Entry[] {
   for (let at = nextEntry(linear, 0); at !== null; at = nextEntry(linear, at + 1)) found.push(entryAt(linear, at) as Entry);
   return found;
 }
+
+test("a long name of a field leaves room for the axis above the first panel", () => {
+  const context = { measureText: (text: string) => ({ width: 7 * text.length }) } as unknown as CanvasRenderingContext2D;
+  const named = (name: string): Geometry => geometryOf(layout("<F, x, y>", { x: 400, y: 400 }, { [name]: 4, im: 4 }), 160, 200);
+  for (const name of ["re", "weight_of_the_particle_at_rest"]) {
+    const geometry = named(name);
+    assert.ok(geometry.panels.length === 2 && besideTitle(context, geometry, geometry.panels[0]!) >= 7 * "x →".length, name);
+  }
+});
 
 test("steps through memory pass every element once, forwards and backwards", () => {
   for (const linear of LAYOUTS) {

@@ -26,7 +26,7 @@ export function rateAt(curve: readonly CurvePoint[], run: number): number {
   return before.rate * (after.rate / before.rate) ** share;
 }
 
-/** A throughput function that is drawn, with the hops that have it. `look` is its number among the lines that can be told; null is grey. */
+/** A throughput function that is drawn, with the hops that have it; it is drawn as that of the first, the longest. `look` is its number among the lines that can be told; null is grey. */
 export interface DrawnCurve {
   readonly hops: readonly PlacedHop[];
   readonly look: number | null;
@@ -35,15 +35,25 @@ export interface DrawnCurve {
 /** Lines that can be told from each other by colour and dashes. */
 export const LOOKS = 5;
 
+/** Whether two hops of a kind have one line: their functions are the same, perhaps as far as longer runs. */
+function haveOneLine({ hop: one }: PlacedHop, { hop: other }: PlacedHop): boolean {
+  const [shorter, longer] = lengthOf(one.curve) < lengthOf(other.curve) ? [one.curve, other.curve] : [other.curve, one.curve];
+  return one.words === other.words && shorter.every(({ run, rate }) => Math.abs(rateAt(longer, run) - rate) <= 0.01 * rate);
+}
+
+const lengthOf = (curve: readonly CurvePoint[]): number => curve.at(-1)?.run ?? 0;
+
 /** The functions of the hops, each once, the slowest hop's first. The slowest ones get looks of their own, the others are grey. */
 export function drawnCurves(hops: readonly PlacedHop[]): DrawnCurve[] {
-  const alike = new Map<string, PlacedHop[]>();
+  const lines: PlacedHop[][] = [];
   for (const placed of [...hops].sort((one, other) => one.hop.rate - other.hop.rate)) {
-    const key = JSON.stringify([placed.hop.words, placed.hop.curve, placed.hop.measured]);
-    alike.set(key, [...(alike.get(key) ?? []), placed].sort((one, other) => one.number - other.number));
+    const line = lines.find(([first]) => first !== undefined && haveOneLine(first, placed));
+    if (line === undefined) lines.push([placed]);
+    else line.push(placed);
   }
+  for (const line of lines) line.sort((one, other) => lengthOf(other.hop.curve) - lengthOf(one.hop.curve) || one.number - other.number);
   // One more line needs no common name for the rest.
-  return [...alike.values()].map((members, place) => ({ hops: members, look: place < LOOKS || alike.size === LOOKS + 1 ? place : null }));
+  return lines.map((members, place) => ({ hops: members, look: place < LOOKS || lines.length === LOOKS + 1 ? place : null }));
 }
 
 export function Curves(): JSX.Element | null {

@@ -184,7 +184,8 @@ function drawWindow(context: CanvasRenderingContext2D, tape: TapeGeometry, colou
       context.fillStyle = fieldColour(element.field);
       context.fillRect(left, top + rows.window - 5, right - left - gap, 5);
     }
-    const text = windowText(context, linear, element, right - left - 4);
+    // Not the rounded width: of cells that are alike, all have a text or none.
+    const text = windowText(context, linear, element, (Math.min(last, begin + size) - Math.max(first, begin)) * scale - 4);
     if (text === "") continue;
     context.fillStyle = inkOn(colour);
     context.fillText(text, (left + right - gap) / 2, top + (several && colours.by !== "field" ? (rows.window - 5) / 2 : rows.window / 2) + 1);
