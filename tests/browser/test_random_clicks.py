@@ -71,6 +71,7 @@ def test_random_clicks_break_nothing(desk: harness.Notebook, full: bool) -> None
     if desk.part("dock").get_attribute("data-wide") == "true":
         desk.part("dock-size").click()
     before = int(desk.explorer.get_attribute("data-revision") or 0)
+    desk.to_top()
     desk.part("source-layout").fill("<F>")
     desk.settled()
     harness.assert_seen(desk.part("error-source-layout"))

@@ -226,6 +226,8 @@ explorer.show()
 def test_a_failing_run_says_why(desk: harness.Notebook) -> None:
     notebook = explorer(desk, FAILING)
     notebook.run()
+    harness.assert_seen(notebook.part("error-failed-run"), "The disk is full")
+    notebook.part("error-run").scroll_into_view_if_needed()
     harness.assert_seen(notebook.part("error-run"), "The disk is full")
     expect(notebook.part("advice-run")).to_be_visible()
     notebook.picture("runs-failed")

@@ -69,7 +69,7 @@ def test_every_kind_is_measured(probed: tuple[Machine, list[ProbeProgress]], rep
         kind: [float(f"{c.rate(run) / 1e9:.2g}") for run in (8, 1024, 4 << 20)] for kind, c in rates.items()
     })  # fmt: skip
     assert all(channel.rate(run) > 0 for channel in rates.values() for run in (8, 1024, 4 << 20))
-    assert all(0 <= channel.setup < 1 for channel in rates.values()) and rates["TwoSided"].setup > 0
+    assert all(0 <= channel.setup < 1 for channel in rates.values())
 
 
 @needs_mpi
