@@ -17,7 +17,7 @@ import psutil
 import pytest
 import rank_calls
 from left_over import Belongings, descriptors, until
-from mpi_jobs import needs_mpi
+from mpi_jobs import command, descendants, environment, needs_mpi
 
 import isoviz
 from isoviz.errors import LaunchError, RankLost
@@ -272,6 +272,35 @@ def test_a_folder_that_cannot_be_made_is_named(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(missing))
     with pytest.raises(LaunchError, match=rf"{missing}/isoviz-job-[0-9a-f]+: No such file or directory"):
         isoviz.ranks(2)
+
+
+PROGRAM = """
+import re, signal
+from pathlib import Path
+from isoviz.launch.rank_session import rank_session
+session = rank_session()
+names = "mpich_|sm_segment|vader_segment"
+mapped = set(re.findall(rf"/dev/shm/(?:{names})[^ \\n]*", Path("/proc/self/maps").read_text()))
+print("files", *mapped, flush=True)
+signal.pause()
+"""
+
+
+@needs_mpi
+def test_a_program_of_ranks_whose_mpiexec_is_killed_leaves_no_shared_memory() -> None:
+    job = subprocess.Popen(
+        command(2, "-c", PROGRAM), env=environment(), stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    with job:
+        assert job.stdout is not None
+        try:
+            files = {Path(name) for _ in range(2) for name in job.stdout.readline().split()[1:]}
+            ranks = [psutil.Process(pid) for pid in descendants(job.pid)]
+        finally:
+            job.kill()
+    assert files
+    assert until(lambda: all(map(gone, ranks))), ranks
+    assert not [file for file in files if file.exists()]
 
 
 def test_ctrl_c_stops_the_waiting_and_not_the_ranks() -> None:

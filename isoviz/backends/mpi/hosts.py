@@ -7,7 +7,7 @@ import mmap
 import os
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz.backends.mpi.bells import Bell, SharedBell, are_shared
 from isoviz.backends.mpi.fencing import process_of
@@ -43,6 +43,7 @@ def _meet(thread: MpiThread) -> Met:
     world = mpi.COMM_WORLD
     shared = world.Split_type(mpi.COMM_TYPE_SHARED)
     together = set(shared.allgather(world.rank))
+    _unname_files_of_mpi(shared)
     shared.Free()
     token = secrets.token_bytes(16)
     descriptor = _page(token)
@@ -74,6 +75,21 @@ def _kept(descriptor: int, is_needed: bool) -> bool:
     if not is_needed:
         os.close(descriptor)
     return is_needed
+
+
+def _unname_files_of_mpi(shared: Any) -> None:
+    """Take the names from the files through which MPI joins these ranks, so that none is left if the job is killed.
+
+    A rank maps the file of another one when they first exchange a message. Afterwards nobody needs its name.
+    """
+    others = [rank for rank in range(shared.size) if rank != shared.rank]
+    sent = [shared.isend(None, rank) for rank in others]
+    for rank in others:
+        shared.recv(source=rank)
+    for request in sent:
+        request.wait()
+    shared.Barrier()
+    remove_files_of_mpi()
 
 
 def remove_files_of_mpi() -> None:
