@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import json
 import os
@@ -10,6 +11,7 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,8 @@ from isoviz.errors import RunError
 from isoviz.layouts import StridedCopy
 from isoviz.machines import Channel, ChannelKind, Constant, Memory, MemoryKind
 from isoviz.runtime.protocols import Bound
+
+MESSAGES = 4
 
 
 class Mail:
@@ -152,13 +156,79 @@ def waiting() -> None:
         print(json.dumps({"lost": []}), flush=True)
 
 
+def raising() -> None:
+    """A timer and the end of a message raise errors of their own on rank 0. Both ranks go on, and nobody counts as lost."""
+    interval = sys.getswitchinterval()
+    with World(period=0.1, limit=2.0) as world:
+        mail = Mail(world)
+        calls: list[str] = []
+        over = threading.Event()
+
+        def fail(where: str) -> None:
+            calls.append(where)
+            if calls.count("timer") > 2:
+                over.set()
+            raise ValueError(f"of the {where}")
+
+        if world.rank == 0:
+            world.thread.every(0.02, lambda: fail("timer"))
+            other = np.zeros(MESSAGES, np.uint8)
+            ends: list[object] = []
+            for part in range(MESSAGES):
+                ended = ends.append if part else lambda _: fail("message")
+                world.thread.irecv(other[part : part + 1], 1, 1 + part, ended)
+            world.transport.send(1, "begin")
+            assert over.wait(100)
+            while len(ends) < MESSAGES - 1:
+                world.thread.call(int)
+            assert other.all() and "message" in calls
+            world.transport.send(1, "end")
+        else:
+            assert mail.take(0) == "begin"
+            for part in range(MESSAGES):
+                world.thread.isend(np.ones(1, np.uint8), 0, 1 + part)
+            assert mail.take(0) == "end"
+        assert sys.getswitchinterval() == interval, "the process of a user keeps its own"
+        assert not mail.lost, mail.lost
+    if world.rank == 0:
+        print(json.dumps({"failed": sorted(set(calls))}), flush=True)
+
+
+def putting() -> None:
+    """Rank 1 puts into rank 0. The option `full` fills /dev/shm before that, after MPI has started."""
+    with World(limit=60) as world:
+        mail = Mail(world)
+        if world.rank == 0:
+            store = HostStore(world.array(1 << 20))
+            if "full" in sys.argv:
+                room = os.statvfs("/dev/shm")
+                with contextlib.suppress(OSError), Path("/dev/shm/filler").open("wb") as file:
+                    file.write(bytes(room.f_bavail * room.f_frsize))
+            world.transport.send(1, world.devices.export(store))
+            words = mail.take(1)
+            print(json.dumps({"words": words, "bytes": int(store.array.sum())}), flush=True)
+            world.transport.send(1, "end")
+            return
+        here, there = (Memory(f"node{node}.reg", MemoryKind.REG, node=node) for node in (1, 0))
+        described = Channel("", ChannelKind.PUT, here.name, there.name, Constant(1e9))
+        channel: Any = world.devices.channel(described, Bound(here, world.devices.memory(here)), Bound(there, None))  # type: ignore[arg-type]
+        target, source = world.devices.reach(mail.take(0)), HostStore(np.ones(1 << 20, np.uint8))
+        try:
+            channel.move([StridedCopy(0, 0, 1 << 20)], source, target, lambda: None)
+        except RunError as error:
+            world.transport.send(0, str(error))
+        else:
+            world.transport.send(0, "put")
+        assert mail.take(0) == "end"
+
+
 def main() -> None:
     faulthandler.dump_traceback_later(200, exit=True)
     what = sys.argv[1]
     if what in ("stopped", "killed"):
         gone(float(sys.argv[2]), signal.SIGSTOP if what == "stopped" else signal.SIGKILL)
     else:
-        {"failing": failing, "aborting": aborting, "waiting": waiting}[what]()
+        {"failing": failing, "aborting": aborting, "waiting": waiting, "raising": raising, "putting": putting}[what]()
 
 
 main()

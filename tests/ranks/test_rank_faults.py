@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import mpi_jobs
 import pytest
 from mpi_jobs import is_open_mpi, needs_mpi, run
 
 SCRIPT = str(Path(__file__).with_name("rank_faults.py"))
 pytestmark = needs_mpi
+OSC = ("--mca", "osc", "^ucx", "pml", "ob1")
 
 
 def told(out: str) -> Any:
@@ -61,3 +64,46 @@ def test_ranks_wait_for_a_busy_one() -> None:
     done = run(3, SCRIPT, "waiting", seconds=250)
     assert done.returncode == 0, done.stderr
     assert told(done.stdout) == {"lost": []}
+
+
+def test_errors_of_timers_and_callbacks_end_nothing() -> None:
+    done = run(2, SCRIPT, "raising", seconds=250)
+    assert done.returncode == 0, done.stderr
+    assert told(done.stdout) == {"failed": ["message", "timer"]}
+    assert "ValueError: of the timer" in done.stderr and "ValueError: of the message" in done.stderr
+
+
+@pytest.fixture
+def small_shared_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs have a /dev/shm of their own, of 40 MiB: enough for MPI to start."""
+    mount = "mount -t tmpfs -o size=40m tmpfs /dev/shm"
+    if subprocess.run(["unshare", "-m", "sh", "-c", mount], capture_output=True, check=False).returncode:
+        pytest.skip("needs the right to make a mount namespace (root)")
+    plain = mpi_jobs.command
+    within = ["unshare", "-m", "sh", "-c", f'{mount} && exec "$@"', "sh"]
+    monkeypatch.setattr(mpi_jobs, "command", lambda *args, **options: [*within, *plain(*args, **options)])
+
+
+@pytest.mark.usefixtures("small_shared_memory")
+@pytest.mark.parametrize("options", [(), ("full",)])
+def test_only_put_needs_room_in_shared_memory(options: tuple[str, ...]) -> None:
+    if not is_open_mpi():
+        pytest.skip("MPICH keeps nothing of its windows in /dev/shm")
+    done = run(2, SCRIPT, "putting", *options, seconds=100)
+    found = told(done.stdout)
+    assert done.returncode == 0, done.stderr
+    if options:
+        assert "MPI could not open its window for channels of kind Put" in found["words"], done.stderr
+        assert "/dev/shm, which has 0 B of 40 MiB left" in found["words"] and found["bytes"] == 0
+    else:
+        assert found == {"words": "put", "bytes": 1 << 20}
+
+
+def test_plain_mpiexec_prints_nothing_of_ucx(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = mpi_jobs.command
+    monkeypatch.setattr(
+        mpi_jobs, "command", lambda *args, **options: [each for each in plain(*args, **options) if each not in OSC]
+    )
+    done = run(2, SCRIPT, "putting", seconds=100)
+    assert told(done.stdout)["words"] == "put"
+    assert "UCX" not in done.stdout + done.stderr

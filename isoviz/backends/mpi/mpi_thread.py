@@ -44,7 +44,7 @@ _LOOKS = 1000
 LAST = 5.0
 """Seconds that the last messages of a rank have to leave it."""
 SWITCH = 500e-6
-"""Seconds after which another Python thread gives way. Every MPI call waits for the interpreter once."""
+"""Seconds after which another Python thread gives way, where `switch_often` was called."""
 
 Message = Callable[[int, int, bytes], None]
 """Called in the MPI thread with the sender's rank, the tag and the bytes of a message."""
@@ -80,7 +80,6 @@ class MpiThread:
         """Called in the MPI thread with a rank whose process has ended, where MPI goes on without it, and with the reason."""
         self._stopping = self._silent = False
         self._clean = True
-        self._interval = sys.getswitchinterval()
         self.mpi: Any = None
         """The module `mpi4py.MPI`, for commands."""
         self.rank = self.size = 0
@@ -288,13 +287,11 @@ class MpiThread:
             return
         started.append(None)
         ready.set()
-        sys.setswitchinterval(min(self._interval, SWITCH))
         try:
             self._work()
         finally:
             self._stopping = True
             self._end_all()
-            sys.setswitchinterval(self._interval)
         if self._clean:
             self._finalise()
         for bell in (self._bell, *self._bells.values()):
@@ -409,6 +406,15 @@ class MpiThread:
             command()
         except Exception:  # noqa: BLE001  # as said
             _LOG.exception("rank %d: a command of the MPI thread failed", self.rank)
+
+
+def switch_often() -> None:
+    """Let the threads of this process take turns more often, because every MPI call waits once for the interpreter.
+
+    It concerns all threads, so only processes call it that isoviz has started for itself. In the program of a user,
+    `sys.setswitchinterval` is the user's own.
+    """
+    sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH))
 
 
 @contextlib.contextmanager

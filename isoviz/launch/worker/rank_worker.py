@@ -63,10 +63,12 @@ def main() -> None:
     die_with(here)
     faulthandler.enable()
     # Imported after the fork: the first process stays small.
+    from isoviz.backends.mpi.mpi_thread import switch_often
     from isoviz.launch.hello import Hello
     from isoviz.launch.wire import ConnectionLost, answer
     from isoviz.launch.worker.rank_service import Refused, Worker
 
+    switch_often()
     try:
         (host, port), secret = _client()
     except (OSError, ValueError) as error:
