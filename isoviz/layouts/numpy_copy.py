@@ -34,6 +34,7 @@ def apply(copies: Iterable[StridedCopy], source: Bytes, destination: Bytes) -> N
     """Move the bytes of strided copies between two one-dimensional, contiguous uint8 arrays.
 
     Raises:
+        InputError: it got something else.
         LayoutError: a copy reaches outside one of the arrays. No byte of that copy has been moved.
     """
     for end in (source, destination):
@@ -45,12 +46,19 @@ def apply(copies: Iterable[StridedCopy], source: Bytes, destination: Bytes) -> N
         expect("copy", copy, StridedCopy, "strided copies")
     for copy in copies:
         try:
-            _apply(copy, source, destination)
+            apply_one(copy, source, destination)
+        except LayoutError:
+            raise
         except (TypeError, ValueError, OverflowError, IndexError):
             raise LayoutError(f"copy {copy}: expected whole numbers") from None
 
 
-def _apply(copy: StridedCopy, source: Bytes, destination: Bytes) -> None:
+def apply_one(copy: StridedCopy, source: Bytes, destination: Bytes) -> None:
+    """`apply` of one copy between arrays that are known to be right.
+
+    Raises:
+        LayoutError: the copy reaches outside one of the arrays. No byte has been moved.
+    """
     if copy.loops and copy.run > _LONGEST_SCALAR:
         copy = copy._replace(run=1, loops=(*copy.loops, (copy.run, 1, 1)))
     if copy.loops:

@@ -21,8 +21,8 @@ from isoviz.backends.host import kernels
 from isoviz.backends.host.kernels.many import many_of
 from isoviz.errors import LayoutError
 from isoviz.forks import in_child
-from isoviz.layouts import StridedCopy, apply
-from isoviz.layouts.numpy_copy import strided_view
+from isoviz.layouts import StridedCopy
+from isoviz.layouts.numpy_copy import apply_one, strided_view
 from isoviz.layouts.recurring import neighbours, split_together
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def copy_strided(copy: StridedCopy, source: Bytes, destination: Bytes, *, large:
         return
     swap = _transposed(copy)
     if swap is None or copy.run > _WIDEST:
-        apply((copy,), source, destination)
+        apply_one(copy, source, destination)
         return
     dtype = np.dtype(_SCALARS.get(copy.run) or (np.void, copy.run))
     there = strided_view(destination, copy, dtype, end=2)

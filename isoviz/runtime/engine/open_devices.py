@@ -84,30 +84,27 @@ class OpenedDevices:
             TransferError: no memory of the machine on this computer accepts it.
             InputError: the layout does not fit.
         """
+        perhaps = None
         try:
-            return self._described(given, layout, like)
+            for memory in self._all or self._all_here():
+                holds = memory.holds(given)
+                if holds is _YES:
+                    return memory.describe(given, layout, like)
+                if holds is _PERHAPS and perhaps is None:
+                    perhaps = memory
+            if perhaps is not None:
+                return perhaps.describe(given, layout, like)
         except TypeError:  # not asked before: a small copy takes some microseconds
             expect("copy", layout, (str, Layout), "a layout, such as '<F, x>'")
             raise
-
-    def _described(self, given: Any, layout: Layout | str, like: Instance | None) -> Instance:
-        perhaps = None
-        for memory in self._all or self._all_here():
-            holds = memory.holds(given)
-            if holds is _YES:
-                return memory.describe(given, layout, like)
-            if holds is _PERHAPS and perhaps is None:
-                perhaps = memory
-        if perhaps is None:
-            taken = " or ".join(dict.fromkeys(memory.takes for memory in self._all if memory.takes))
-            kind = type(given).__name__
-            if not taken:
-                raise TransferError(
-                    f"copy: this computer has no memory of machine {self.machine.name!r} that holds an object of the caller,"
-                    f" here {kind}"
-                )
-            raise TransferError(f"copy: expected {taken}, not {kind}; no memory of machine {self.machine.name!r} here holds that")
-        return perhaps.describe(given, layout, like)
+        taken = " or ".join(dict.fromkeys(memory.takes for memory in self._all if memory.takes))
+        kind = type(given).__name__
+        if not taken:
+            raise TransferError(
+                f"copy: this computer has no memory of machine {self.machine.name!r} that holds an object of the caller,"
+                f" here {kind}"
+            )
+        raise TransferError(f"copy: expected {taken}, not {kind}; no memory of machine {self.machine.name!r} here holds that")
 
     def channel(self, name: str) -> RealChannel:
         """A channel.

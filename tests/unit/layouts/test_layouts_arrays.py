@@ -12,6 +12,7 @@ from isoviz.layouts import (
     IndexSpace,
     Layout,
     Linearization,
+    StridedCopy,
     View,
     apply,
     layout_of_array,
@@ -150,3 +151,16 @@ def test_many_fields() -> None:
     assert fields.subset(fields.names) == fields
     source, destination = (View(Layout(text).on(IndexSpace(x=4), fields)) for text in ("<F, x>", "<x, F>"))
     assert len(strided_copies(source, destination, Box.whole(IndexSpace(x=4)))) == 1
+
+
+@pytest.mark.parametrize(
+    ("copy", "words"),
+    [
+        (StridedCopy(0, 4, 8), "reaches outside"),
+        (StridedCopy(0, 0, 2, ((5, 2, 2),)), "reaches outside"),
+        (StridedCopy(0, 0, "2"), "expected whole numbers"),
+    ],
+)
+def test_copies_that_cannot_be_done_say_why(copy: StridedCopy, words: str) -> None:
+    with pytest.raises(LayoutError, match=words):
+        apply([copy], np.zeros(8, "u1"), np.zeros(8, "u1"))

@@ -230,7 +230,7 @@ def written(tmp_path: Path, change: object) -> Path:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda data: data.update(version=99), "version 99 of the format; this isoviz reads up to 5"),
+        (lambda data: data.update(version=99), "version 99 of the format; this isoviz reads 1 to 5"),
         (lambda data: data.update(isoviz="plan"), "isoviz: expected 'session', got 'plan'"),
         (
             lambda data: data["settings"]["transfers"][0].pop("planner"),
