@@ -130,6 +130,7 @@ class Things:
     def close(self) -> None:
         if "engine" in vars(self):
             self.engine.close()
+        planner.CACHE.clear()  # other tests count what is kept
 
 
 _NUMBERS = itertools.count()
@@ -626,8 +627,8 @@ WIDGETS: dict[str, Callable[[Things], Call]] = {
         partial(_shown, isoviz.explore),
         example=None,
         session=None,
-        machine="sapling",
-        machine_options={"nodes": 2},
+        machine="xstream",
+        machine_options={"gpus": 2},
         space={"x": 8, "y": 8},
         fields={"re": "f4", "im": "f4"},
         source=("node0.sys", "<F, x, y>"),
@@ -646,7 +647,7 @@ WIDGETS: dict[str, Callable[[Things], Call]] = {
 VIEWS = {
     "LayoutEditor": lambda it: call(isoviz.LayoutEditor, "<F, x, y>", space=it.space, fields=it.fields, session=None, side=None),
     "LinearizationView": lambda it: call(isoviz.LinearizationView, it.layout, space={"x": 8, "y": 4}, fields={"v": "f4"}),
-    "MachineEditor": lambda it: call(isoviz.MachineEditor, "sapling", session=None),
+    "MachineEditor": lambda it: call(isoviz.MachineEditor, "xstream", session=None),
     "PlanView": lambda it: call(isoviz.PlanView, it.transfer, it.machine, options=it.options),
     "RunPanel": lambda it: call(isoviz.RunPanel, it.plan, machine=it.machine),
     "TraceView": lambda it: call(isoviz.TraceView, it.trace, machine=it.cluster),
