@@ -207,8 +207,8 @@ class PathPlan:
         last = len(self.hops) - 1
         if type(hop) is not int or not 0 <= hop <= last:
             hop = checks.count("plan", "hop", hop, high=last)
-        if type(chunk) is not int or not 0 <= chunk < self.chunk_count:
-            chunk = checks.count("plan", "chunk", chunk, high=self.chunk_count - 1)
+        if type(chunk) is not int or not 0 <= chunk < len(self.chunks):
+            chunk = checks.count("plan", "chunk", chunk, high=len(self.chunks) - 1)
         source = self.transfer.source_view() if hop == 0 else self._slot(hop - 1, chunk)
         return source, self.transfer.destination_view() if hop == last else self._slot(hop, chunk)
 
@@ -254,7 +254,7 @@ class PathPlan:
     def copies(self, hop: int, chunk: int) -> list[StridedCopy]:
         """The copies of a hop for chunk number `chunk`."""
         hop = checks.count("plan", "hop", hop, high=len(self.hops) - 1)
-        chunk = checks.count("plan", "chunk", chunk, high=self.chunk_count - 1)
+        chunk = checks.count("plan", "chunk", chunk, high=len(self.chunks) - 1)
         return RecurringChunks(self.chunks, partial(self.views, hop), padding=self.padding[hop]).of(chunk)[0]
 
     def _slot(self, buffer: int, chunk: int) -> View:
