@@ -25,12 +25,12 @@ def told(out: str) -> Any:
 
 
 def test_a_stopped_rank_is_noticed(report: Callable[[str, object], None]) -> None:
-    done = run(3, SCRIPT, "stopped", "1.0", seconds=250, survivors=True)
+    done = run(3, SCRIPT, "stopped", "5.0", seconds=250, survivors=True)
     found = told(done.stdout + done.stderr)
     assert found["lost"] == [[1, found["reason"]]]
     assert "no sign of life for" in found["reason"]
     assert "rank 1 of this host is lost: it is killed" in done.stderr
-    report("seconds until a stopped rank is noticed (limit 1 s)", round(found["noticed"], 2))
+    report("seconds until a stopped rank is noticed (limit 5 s)", round(found["noticed"], 2))
 
 
 def test_survivors_go_on_without_a_killed_rank(report: Callable[[str, object], None]) -> None:
