@@ -159,7 +159,7 @@ def waiting() -> None:
 def raising() -> None:
     """A timer and the end of a message raise errors of their own on rank 0. Both ranks go on, and nobody counts as lost."""
     interval = sys.getswitchinterval()
-    with World(period=0.1, limit=2.0) as world:
+    with World(period=0.1, limit=10.0) as world:
         mail = Mail(world)
         calls: list[str] = []
         over = threading.Event()

@@ -31,7 +31,7 @@ from isoviz.redistribution.running.on_rank import redistribute_on_rank
 from isoviz.runtime.protocols import Bound
 from isoviz.runtime.ranks.rank_engine import RankEngine
 
-LIMIT = 1.0
+LIMIT = 3.0
 PATTERN = 0xAB
 MIB = 1 << 20
 PARTS, BEFORE = 24, 12
