@@ -28,8 +28,8 @@ from lanes import Counts, beside
 WIDGETS = ROOT / "widgets"
 
 BROWSER = ("tests/browser",)
-RUNNING = ("tests/ranks", "tests/run", "tests/notebook", "tests/wheel")
-"""Folders of tests that run beside all others, each group in a lane of its own: what waits, and what starts processes."""
+RANKS = ("tests/ranks", "tests/notebook", "tests/wheel")
+"""Folders of tests that run beside all others, each group in a lane of its own: what waits for others."""
 
 # Environments that `make test-full` adds to the constrained one: name, what replaces constrained versions, what runs there.
 MATRIX = (
@@ -193,7 +193,7 @@ def test(arguments: list[str]) -> int:
         widget_steps(steps)
         pytest(steps, arguments)
     else:
-        in_lanes(steps, {"browser-tests": BROWSER, "run-tests": RUNNING})
+        in_lanes(steps, {"browser-tests": BROWSER, "rank-tests": RANKS})
     return finish(steps)
 
 
@@ -271,9 +271,9 @@ def browser_tests(arguments: list[str]) -> int:
     return only_folders(steps, BROWSER, arguments, ISOVIZ_CHROMIUM=chromium(steps.env))
 
 
-def run_tests(arguments: list[str]) -> int:
-    """The tests that run transfers, in ranks too, and what starts processes."""
-    return only_folders(Steps(testing_environment()), RUNNING, arguments)
+def rank_tests(arguments: list[str]) -> int:
+    """The tests of ranks, of notebooks and of the wheel."""
+    return only_folders(Steps(testing_environment()), RANKS, arguments)
 
 
 def only_folders(steps: Steps, folders: tuple[str, ...], arguments: list[str], **variables: str) -> int:
@@ -333,7 +333,7 @@ COMMANDS = {
     "test-full": test_full,
     "pytest": only_pytest,
     "browser-tests": browser_tests,
-    "run-tests": run_tests,
+    "rank-tests": rank_tests,
     "other-environments": other_environments,
     "bench": bench,
     "gpu": gpu,

@@ -210,7 +210,7 @@ def test_narrow_windows_lose_nothing(desk: harness.Notebook, page: harness.Noteb
     desk.picture(f"screen-{screen}-{width}-drawer")
 
 
-@pytest.mark.parametrize("screen", ["first", "crowded"])
+@pytest.mark.parametrize("screen", [pytest.param("first", marks=pytest.mark.full), "crowded"])
 def test_zoomed_to_125_per_cent(browser: Browser, lab: harness.Lab, desk: harness.Notebook, screen: str) -> None:
     size: Any = {"width": 1024, "height": 720}
     notebook = harness.Notebook(browser, lab, desk.path, viewport=size, device_scale_factor=1.25)
@@ -250,7 +250,7 @@ def assert_tabs_readable(notebook: harness.Notebook, name: str) -> None:
             raise
 
 
-@pytest.mark.parametrize("screen", ["first", "crowded"])
+@pytest.mark.parametrize("screen", [pytest.param("first", marks=pytest.mark.full), "crowded"])
 def test_every_pane_of_the_dock_and_the_drawer_can_be_read(
     desk: harness.Notebook, page: harness.Notebook, screen: str, full: bool
 ) -> None:

@@ -258,7 +258,7 @@ def preset_transfers() -> Iterator[tuple[str, Transfer]]:
             yield name, Transfer.whole(space, fields, ends[0], here, ends[1], there)
 
 
-@pytest.mark.parametrize("planner", ["full", "simple", "spsl", "spdl"])
+@pytest.mark.parametrize("planner", [pytest.param("full", marks=pytest.mark.full), "simple", "spsl", "spdl"])
 def test_presets_take_the_predicted_time(report: Report, planner: str, full: bool) -> None:
     others = Limits(slots=1), Limits(overlap=False), Limits(slots=3, slot_limit=1 << 16)
     for number, (name, transfer) in enumerate(preset_transfers()):

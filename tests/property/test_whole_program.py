@@ -222,7 +222,12 @@ def test_full_reaches_the_bound_on_large_transfers(report: Report, first: int) -
 AOS, SOA, TRANSPOSED = "<F, x, y>", "<x, y, F>", "<F, y, x>"
 
 
-@pytest.mark.parametrize("name", [name for name in presets() if name != "local"])
+LARGE = "dgx-h100-pair"
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.full if name == LARGE else ()) for name in presets() if name != "local"]
+)
 def test_presets(name: str) -> None:
     """`full` reaches the bound of the program between memories of each kind on all machines of the package, but for what its
     blocks and chunks of whole numbers take."""

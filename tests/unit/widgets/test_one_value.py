@@ -34,7 +34,7 @@ def texts_of(state: State, session: Session) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("example", ["two-node", "tensor", "transpose"])
+@pytest.mark.parametrize("example", ["two-node", pytest.param("tensor", marks=pytest.mark.full), "transpose"])
 def test_figures_of_a_plan(example: str) -> None:
     session = Session(EXAMPLES[example].settings)
     try:

@@ -110,7 +110,7 @@ def test_pages_are_small(kind: Any) -> None:
         text = plan_page(state.derived.plan, state.derived.planned_on, kind=kind)
     finally:
         session.close()
-    assert len(text.encode()) <= 600_000
+    assert len(text.encode()) <= 640_000
 
 
 def test_predictions_without_runs() -> None:
