@@ -599,7 +599,7 @@ def test_what_cannot_be_tried_is_no_rival(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(trial, "_tried_once", once)
     found = try_out(made, here, of=5)
     assert found is not None and found.plan is made and found.others == ()
-    with pytest.raises(InputError, match="at least 1"):
+    with pytest.raises(InputError, match="from 1 to"):
         try_out(made, here, of=0)
 
 
@@ -629,14 +629,14 @@ def test_several_plans_on_the_command_line(
     assert main(["plan", str(file), "--trial", "--of", "3", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["interval_basis"]["from"] == "trial"
     assert main(["plan", str(file), "--of", "0"]) == 2
-    assert "at least 1" in capsys.readouterr().err
+    assert "from 1 to" in capsys.readouterr().err
     assert main(["run", str(file), "--of", "3", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["verified"] is True and data["interval_basis"]["from"] == "trial"
     assert main(["run", str(file), "--of", "3", "--no-trial"]) == 2
     assert "not allowed with" in capsys.readouterr().err
     assert main(["run", str(file), "--of", "0"]) == 2
-    assert "at least 1" in capsys.readouterr().err
+    assert "from 1 to" in capsys.readouterr().err
     with pytest.raises(InputError, match="found by trials"):
         run_file(file, trial=False, of=3)
     assert [path.name for path in tmp_path.iterdir()] == ["transfer.toml"]
@@ -660,7 +660,7 @@ def test_the_first_chunks_alone() -> None:
     made = plan(transfer(SYS, SYS), here)
     with Engine(here) as engine:
         assert engine.run(made, chunks=1).verified is None
-        with pytest.raises(InputError, match="at least 1"):
+        with pytest.raises(InputError, match="from 1 to"):
             engine.run(made, chunks=0)
 
 
