@@ -194,7 +194,7 @@ class MpiTransport:
         if goes_on:
             self._tell_loss(rank, reason)
             return
-        alone = f"rank {self.rank} has left the others, because rank {rank} may still write to its memory"
+        alone = f"rank {self.rank} has left the others: rank {rank} is lost ({reason}) and may still write to its memory"
         others = [other for other in self._others if other != rank and other not in self.lost]
         for other in others:
             self._thread.message(other, BYE, alone.encode(), ahead=True)
