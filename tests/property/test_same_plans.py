@@ -1,4 +1,4 @@
-"""The same question has the same plan: in every process, whatever else the computer does, and whatever was planned before."""
+"""The same question has the same plan: in every process, on a busy computer, and after other questions."""
 
 from __future__ import annotations
 

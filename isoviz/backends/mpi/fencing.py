@@ -22,8 +22,8 @@ PATIENCE = 60.0
 
 
 class Fence:
-    """Ends other ranks of this host. `processes` has a pidfd for each: it names that process for ever, whatever becomes of its
-    number. It is closed with the fence.
+    """Ends other ranks of this host. `processes` has a pidfd for each: it names that process also after the system has
+    given its number to another one. It is closed with the fence.
     """
 
     def __init__(self, processes: dict[int, int]) -> None:

@@ -130,7 +130,7 @@ class Engine(Driver):
 
         `source` and `destination` are objects that the devices accept: NumPy arrays (host memory) or paths of files. Index spaces
         and fields follow from the source. A channel serves transfers of the highest priority first. What fails after planning is
-        the error of the event, whatever the size.
+        the error of the event, for copies of every size.
 
         Raises:
             InputError: source, destination and layouts do not fit each other.

@@ -169,7 +169,7 @@ def test_files_to_a_gpu_and_back(compat: bool, tmp_path: Path, found: Callable[.
 
 
 def test_two_threads_may_ask_for_one_request() -> None:
-    """The played kvikio: whoever asks while another thread carries a request out gets its result, and it is carried out once."""
+    """The played kvikio: two threads that ask for one request get its result, and it is carried out once."""
     for _ in range(30):
         begun, asking = threading.Event(), threading.Event()
         carried: list[None] = []
