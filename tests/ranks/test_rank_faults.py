@@ -27,8 +27,8 @@ def told(out: str) -> Any:
 def test_a_stopped_rank_is_noticed(report: Callable[[str, object], None]) -> None:
     done = run(3, SCRIPT, "stopped", "5.0", seconds=250, survivors=True)
     found = told(done.stdout + done.stderr)
-    assert found["lost"] == [[1, found["reason"]]]
-    assert "no sign of life for" in found["reason"]
+    assert found["lost"] == [[1, found["reasons"][0]]]
+    assert "no sign of life for" in " ".join(found["reasons"])
     assert "rank 1 of this host is lost: it is killed" in done.stderr
     report("seconds until a stopped rank is noticed (limit 5 s)", round(found["noticed"], 2))
 

@@ -71,7 +71,7 @@ class Job:
             threading.Thread(target=self._listen, name="isoviz ranks: guardian", daemon=True),
             threading.Thread(target=self._collect, name="isoviz ranks: output", daemon=True),
         ]
-        for thread in self._threads:
+        for thread in reversed(self._threads):  # The first one waits for the other.
             thread.start()
 
     @property
