@@ -24,7 +24,7 @@ Problem = dict[str, Any]
 
 CLOSE = 1e-9
 FULL = os.environ.get("ISOVIZ_FULL", "") not in ("", "0")
-BATCH = 8 if not FULL else 100
+BATCH = 100 if FULL else 5
 # (first seed, blocks that need not nest): 48 problems, or 2400.
 BATCHES = [(k * BATCH, k % 5 == 4) for k in range(6 if not FULL else 24)]
 OTHERS = ("simple", "spsl", "spdl", "direct")

@@ -39,8 +39,9 @@ Report = Callable[[str, object], None]
 
 FULL = os.environ.get("ISOVIZ_FULL", "") not in ("", "0")
 CLOSE = 1e-9
-BATCHES = range(0, 100 if not FULL else 2400, 50)
-MEDIUM = range(0, 20 if not FULL else 120, 20)
+BATCHES = range(0, 2400 if FULL else 50, 50)
+MEDIUM_BATCH = 20 if FULL else 7
+MEDIUM = range(0, 120 if FULL else MEDIUM_BATCH, MEDIUM_BATCH)
 
 
 def searched(problem: Problem) -> Outcome:
@@ -75,7 +76,7 @@ def test_it_finds_what_trying_every_path_finds(report: Report, first: int, monke
     """Larger transfers, on machines with limits, resources, one-time costs: the best of all paths that are listed."""
     monkeypatch.setattr(route_search, "MOST_LABELS", 10**6)
     monkeypatch.setattr(route_search, "MOST_COST_CLASSES", 10**6)
-    for seed in range(first, first + 20):
+    for seed in range(first, first + MEDIUM_BATCH):
         forget_routes()
         problem = Problem(*reversed(medium(seed)), Options())
         try:
@@ -93,7 +94,7 @@ def test_it_finds_what_trying_every_path_finds(report: Report, first: int, monke
 
 @pytest.mark.parametrize("first", MEDIUM)
 def test_no_choice_lies_below_the_bound_of_a_box_that_holds_it(report: Report, first: int) -> None:
-    for seed in range(first, first + 20):
+    for seed in range(first, first + MEDIUM_BATCH):
         draw = random.Random(seed)
         problem = Problem(*reversed(medium(seed)), Options())
         space = SearchSpace(problem, None)

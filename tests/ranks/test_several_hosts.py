@@ -120,5 +120,5 @@ def test_a_broken_link_ends_all_ranks_with_an_error(report: Callable[[str, objec
             assert until(lambda: not ranks(), 60), ranks()
         finally:
             kill(job)  # What MPI itself runs waits for the network.
-            job.communicate()
+            print(*job.communicate())
         assert until(lambda: not hosts.left(), 60), hosts.left()

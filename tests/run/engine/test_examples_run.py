@@ -16,6 +16,7 @@ from isoviz.cli import main
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
 
 
+@pytest.mark.full
 def test_a_quarter_gibyte_of_structs_from_disk_to_arrays_in_memory(tmp_path: Path) -> None:
     done = isoviz("run", ROOT / "examples" / "aos_to_soa_file.toml", "--json", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")

@@ -118,9 +118,13 @@ def test_without_a_gpu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     assert main(["bench", "gpu", "--repeat", "0"]) == 2
 
 
+@pytest.mark.full
 def test_some_parts_only(plays: FakeDriver) -> None:
     table = gpu_suite.measure(repeat=1, quick=True, parts="small, conversions", minutes=10)
     assert {row["part"] for row in table.rows} == {"small", "conversions"} and not table.to_json()["missing"]
+
+
+def test_a_part_that_does_not_exist() -> None:
     with pytest.raises(InputError, match=r"there is no part 'large'; expected some of links, small, "):
         gpu_suite.measure(parts="links,large")
 

@@ -181,7 +181,7 @@ def test_files_that_do_not_go_straight_stop_no_probe(
     assert machine_from_json(machine_to_json(machine)) == machine
 
 
-@pytest.mark.parametrize("failures", [1, 10**9])
+@pytest.mark.parametrize("failures", [1, pytest.param(10**9, marks=pytest.mark.full)])
 def test_a_direct_channel_that_fails_once_is_measured_again(
     driver: FakeDriver,
     disk: Path,

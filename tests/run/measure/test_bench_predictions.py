@@ -326,6 +326,7 @@ def test_on_this_computer(
     assert sum(each.tried for each in kept) == len(rounds) and all(each.scatter is not None for each in kept if each.tried)
 
 
+@pytest.mark.full
 def test_for_people(tmp_path: Path, tiny: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "predictions", "--size", "128KiB", "--repeat", "1", "--directory", str(tmp_path)]) == 0
     said = capsys.readouterr().out
