@@ -89,11 +89,11 @@ def _run_on_ranks(args: argparse.Namespace, file: TransferFile) -> int:
 
 def _run_with_others(args: argparse.Namespace) -> int:
     """Run as one of the ranks of an MPI job. Rank 0 speaks for all; the exit status is the same everywhere."""
-    from isoviz.backends.mpi.mpi_thread import switch_often
     from isoviz.cli.output import check_outputs, watched
     from isoviz.errors import InputError
     from isoviz.launch.hello import Hello
     from isoviz.launch.same_program import run_together
+    from isoviz.launch.this_rank import switch_often
 
     switch_often()
 

@@ -1,7 +1,8 @@
-"""What a function that runs on a rank can ask about its rank: `this_rank()`."""
+"""What a function that runs on a rank can ask about its rank, `this_rank()`, and how threads of its process take turns."""
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,6 +13,9 @@ from isoviz.launch.rank_station import Station
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.world import World
+
+SWITCH = 500e-6
+"""Seconds after which another Python thread gives way, where `switch_often` was called."""
 
 
 @dataclass(frozen=True)
@@ -63,3 +67,12 @@ def this_rank() -> ThisRank:
 def set_this_rank(rank: ThisRank | None) -> None:
     """Set what `this_rank` answers in this thread."""
     _current.rank = rank
+
+
+def switch_often() -> None:
+    """Let the threads of this process take turns more often, because every MPI call waits once for the interpreter.
+
+    It concerns all threads, so only processes call it that isoviz has started for itself. In the program of a user,
+    `sys.setswitchinterval` is the user's own.
+    """
+    sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH))

@@ -1,6 +1,7 @@
 """Run under mpiexec: registered memory that GPUs reach or not, and messages to and from memory of GPUs.
 
-`gpu_rank_ways.py locked|refused|unaware|aware|absent|limited [cupy|real]`
+`gpu_rank_ways.py locked|refused|unaware|aware|absent|limited [cupy|real]`, or several of these that need the
+same GPUs, with commas between them: the result then has what each found, by its name.
 """
 
 from __future__ import annotations
@@ -202,7 +203,8 @@ def main() -> None:
                 "aware": aware,
                 "limited": limited,
             }
-            found, rank = ways[what](gpus, world), world.rank
+            every, rank = {name: ways[name](gpus, world) for name in what.split(",")}, world.rank
+            found = every if "," in what else every[what]
         gpus.calls_at_end()
     if rank == 0:
         print(json.dumps(found))

@@ -112,7 +112,7 @@ def main() -> None:
         else:
             sizes = [int(size) for size in sys.argv[2:] if size.isdigit()]
             for nbytes in sizes:
-                count = (300 if nbytes <= 1 << 16 else 30 if nbytes <= 4 << 20 else 7) // (1 if "many" in sys.argv else 4) + 1
+                count = (300 if nbytes <= 1 << 16 else 30 if nbytes <= 4 << 20 else 7) + 1
                 times = {"raw": raw(world, nbytes, count)}
                 if world.rank == 1:
                     store = HostStore(world.array(nbytes))

@@ -45,7 +45,7 @@ STRIKES: dict[str, tuple[Strike, str]] = {
         "the process that guards the ranks was killed",
     ),
 }
-QUICK = ((2, "rank stopped"), (2, "mpiexec killed"), (2, "guardian killed"), (4, "rank killed"))
+QUICK = ((2, "rank stopped"), (2, "mpiexec killed"), (2, "guardian killed"), (2, "rank killed"))
 
 
 def waiting(ranks: isoviz.Ranks, pool: ThreadPoolExecutor) -> list[Future[list[object]]]:

@@ -14,7 +14,7 @@ from mpi_jobs import is_open_mpi, needs_mpi, run
 
 SCRIPT = str(Path(__file__).with_name("rank_faults.py"))
 pytestmark = needs_mpi
-OSC = ("--mca", "osc", "^ucx", "pml", "ob1")
+CHOSEN = ("--mca", "osc", "^ucx", "pml", "ob1", "btl", "^ofi")
 
 
 def told(out: str) -> Any:
@@ -42,26 +42,27 @@ def test_survivors_go_on_without_a_killed_rank(report: Callable[[str, object], N
     report("seconds until a killed rank is noticed (ULFM)", round(found["noticed"], 3))
 
 
+@pytest.mark.full
 def test_a_killed_rank_ends_the_job() -> None:
     done = run(3, SCRIPT, "killed", "20", seconds=250)
     assert done.returncode != 0
 
 
-def test_the_error_of_a_rank_reaches_the_others() -> None:
-    done = run(3, SCRIPT, "failing", seconds=250)
+def test_the_error_of_a_rank_reaches_the_others(full: bool) -> None:
+    done = run(3 if full else 2, SCRIPT, "failing", seconds=250)
     assert told(done.stdout) == {"reason": "it ended with ValueError: no such file on this rank"}
     assert done.returncode != 0
     assert "ValueError: no such file on this rank" in done.stderr
 
 
-def test_abort_ends_all_ranks() -> None:
-    done = run(3, SCRIPT, "aborting", seconds=250)
+def test_abort_ends_all_ranks(full: bool) -> None:
+    done = run(3 if full else 2, SCRIPT, "aborting", seconds=250)
     assert done.returncode != 0
     assert "isoviz: rank 1 ends the job: the test wants it" in done.stderr
 
 
-def test_ranks_wait_for_a_busy_one() -> None:
-    done = run(3, SCRIPT, "waiting", seconds=250)
+def test_ranks_wait_for_a_busy_one(full: bool) -> None:
+    done = run(3 if full else 2, SCRIPT, "waiting", seconds=250)
     assert done.returncode == 0, done.stderr
     assert told(done.stdout) == {"lost": []}
 
@@ -85,7 +86,7 @@ def small_shared_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_shared_memory")
-@pytest.mark.parametrize("options", [(), ("full",)])
+@pytest.mark.parametrize("options", [pytest.param((), marks=pytest.mark.full), ("full",)])
 def test_only_put_needs_room_in_shared_memory(options: tuple[str, ...]) -> None:
     if not is_open_mpi():
         pytest.skip("MPICH keeps nothing of its windows in /dev/shm")
@@ -99,11 +100,13 @@ def test_only_put_needs_room_in_shared_memory(options: tuple[str, ...]) -> None:
         assert found == {"words": "put", "bytes": 1 << 20}
 
 
-def test_plain_mpiexec_prints_nothing_of_ucx(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plain_mpiexec_prints_nothing_of_ucx_and_looks_for_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FI_LOG_LEVEL", "info")
     plain = mpi_jobs.command
     monkeypatch.setattr(
-        mpi_jobs, "command", lambda *args, **options: [each for each in plain(*args, **options) if each not in OSC]
+        mpi_jobs, "command", lambda *args, **options: [each for each in plain(*args, **options) if each not in CHOSEN]
     )
     done = run(2, SCRIPT, "putting", seconds=100)
     assert told(done.stdout)["words"] == "put"
     assert "UCX" not in done.stdout + done.stderr
+    assert "libfabric" not in done.stdout + done.stderr or not is_open_mpi()

@@ -52,6 +52,7 @@ def blocks(text: str, language: str) -> list[str]:
 
 
 @needs_mpi
+@pytest.mark.full
 def test_commands_of_the_example_run_as_printed(tmp_path: Path) -> None:
     """With either MPI, as root or not, with fewer processors than ranks; nothing is left in the folder."""
     text = (ROOT / "examples/ranks.md").read_text(encoding="utf-8").split("## From the shell")[1].split("\n## ")[0]

@@ -99,7 +99,7 @@ def test_a_machine_with_too_many_nodes_is_refused(write: Callable[..., Path], ca
 
 
 @needs_mpi
-@pytest.mark.parametrize("machine", ["preset = 'local'", "preset = 'ranks'\nranks = 2"])
+@pytest.mark.parametrize("machine", ["preset = 'local'", pytest.param("preset = 'ranks'\nranks = 2", marks=pytest.mark.full)])
 def test_ranks_run_a_file_together(write: Callable[..., Path], tmp_path: Path, machine: str) -> None:
     done = together(2, "run", write(machine=machine), "--json", "--chrome", tmp_path / "trace.json")
     assert done.returncode == 0, done.stderr
@@ -124,7 +124,7 @@ def test_an_error_that_all_ranks_have_is_told_once(write: Callable[..., Path], t
     ("what", "words", "status"),
     [
         ("no file on rank 0", "transfer file {folder}/another.toml: no such file", 2),
-        ("crash on rank 0", "internal error, ZeroDivisionError: of this rank alone", 1),
+        pytest.param("crash on rank 0", "internal error, ZeroDivisionError: of this rank alone", 1, marks=pytest.mark.full),
         ("unsent on rank 0", "rank 0: UnsentError: of this rank alone", 1),
     ],
 )
@@ -140,7 +140,14 @@ def test_what_goes_wrong_on_rank_0_ends_all(
 
 
 @needs_mpi
-@pytest.mark.parametrize("what", ["no file on rank 1", "another plan on rank 1", "crash on rank 1"])
+@pytest.mark.parametrize(
+    "what",
+    [
+        "another plan on rank 1",
+        pytest.param("no file on rank 1", marks=pytest.mark.full),
+        pytest.param("crash on rank 1", marks=pytest.mark.full),
+    ],
+)
 def test_ranks_carry_out_the_plan_of_rank_0(write: Callable[..., Path], tmp_path: Path, what: str) -> None:
     """What the planner of another rank would answer does not count."""
     write()

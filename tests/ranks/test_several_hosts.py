@@ -90,6 +90,7 @@ def test_a_notebook_on_one_host_has_ranks_on_both(two: Hosts) -> None:
     assert until(lambda: not two.left(), 60), two.left()
 
 
+@pytest.mark.full
 def test_the_same_program_runs_on_both_hosts(two: Hosts, tmp_path: Path) -> None:
     """`mpiexec -n 4 isoviz run FILE`."""
     file = tmp_path / "between.toml"

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import sys
 import threading
 import time
 from collections import deque
@@ -39,12 +38,12 @@ WAITING = 200e-6
 """Seconds of the longest sleep while requests are outstanding: they progress only within MPI calls."""
 _OSC = "OMPI_MCA_osc"
 """The environment variable for the parts of Open MPI that put; those of one part have longer names."""
+_NETWORKS = ("OMPI_MCA_btl", "OMPI_MCA_mtl")
+"""The environment variables for the parts of Open MPI that reach other hosts."""
 _LOOKS = 1000
 """Looks into MPI after which everything that an ended rank had sent to this host has arrived."""
 LAST = 5.0
 """Seconds that the last messages of a rank have to leave it."""
-SWITCH = 500e-6
-"""Seconds after which another Python thread gives way, where `switch_often` was called."""
 
 Message = Callable[[int, int, bytes], None]
 """Called in the MPI thread with the sender's rank, the tag and the bytes of a message."""
@@ -308,7 +307,7 @@ class MpiThread:
         self.mpi = MPI
         self._initialised = not MPI.Is_initialized()
         if self._initialised:
-            with _without_ucx():
+            with _without_unused_parts():
                 MPI.Init_thread(MPI.THREAD_SERIALIZED)
         elif MPI.Query_thread() < MPI.THREAD_SERIALIZED:
             raise RunError("MPI is initialised already, without threads: initialise it with MPI.THREAD_SERIALIZED or more")
@@ -408,23 +407,22 @@ class MpiThread:
             _LOG.exception("rank %d: a command of the MPI thread failed", self.rank)
 
 
-def switch_often() -> None:
-    """Let the threads of this process take turns more often, because every MPI call waits once for the interpreter.
-
-    It concerns all threads, so only processes call it that isoviz has started for itself. In the program of a user,
-    `sys.setswitchinterval` is the user's own.
-    """
-    sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH))
-
-
 @contextlib.contextmanager
-def _without_ucx() -> Iterator[None]:
-    """Have Open MPI put without UCX, unless the user chose: it prints lines about itself for every rank that nobody needs."""
-    if any(name.startswith(_OSC) for name in os.environ):
-        yield
-        return
-    os.environ[_OSC] = "^ucx"
+def _without_unused_parts() -> Iterator[None]:
+    """Have Open MPI start without parts that isoviz does not need, unless the user chose.
+
+    UCX prints lines about itself for every rank. Looking for networks with libfabric takes a second, also where all ranks are on
+    this computer.
+    """
+    chosen = {}
+    if not any(name.startswith(_OSC) for name in os.environ):
+        chosen[_OSC] = "^ucx"
+    here, everywhere = (os.environ.get(f"OMPI_COMM_WORLD_{which}") for which in ("LOCAL_SIZE", "SIZE"))
+    if everywhere is not None and here == everywhere:
+        chosen |= {name: "^ofi" for name in _NETWORKS if name not in os.environ}
+    os.environ.update(chosen)
     try:
         yield
     finally:
-        del os.environ[_OSC]
+        for name in chosen:
+            del os.environ[name]

@@ -50,7 +50,7 @@ class Job:
         self._on_line, self._on_end = on_line, on_end
         self._told: dict[str, int] = {}
         self._folders: list[str] = []
-        environment = dict(os.environ) | dict(variables) | mpi.environment()
+        environment = mpi.environment(remote) | dict(os.environ) | dict(variables)
         shared = None
         if not remote:  # Another host has no such folders.
             environment["TMPDIR"] = self._folder(tempfile.gettempdir())

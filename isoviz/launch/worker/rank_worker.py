@@ -63,8 +63,8 @@ def main() -> None:
     die_with(here)
     faulthandler.enable()
     # Imported after the fork: the first process stays small.
-    from isoviz.backends.mpi.mpi_thread import switch_often
     from isoviz.launch.hello import Hello
+    from isoviz.launch.this_rank import switch_often
     from isoviz.launch.wire import ConnectionLost, answer
     from isoviz.launch.worker.rank_service import Refused, Worker
 
