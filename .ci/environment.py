@@ -35,12 +35,13 @@ def say(text: str) -> None:
 
 
 def clean_environment(**changes: str) -> dict[str, str]:
-    """The process environment without what would make one Python see the packages of another."""
-    environment = {
-        key: value
-        for key, value in os.environ.items()
-        if key not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PIP_TARGET", "PIP_PREFIX", "__PYVENV_LAUNCHER__")
-    }
+    """The process environment without what would make one Python see the packages of another.
+
+    Python keeps its bytecode: containers often say that it shall not, and then each of the hundreds of processes that tests start
+    compiles all modules of the checkout again, which takes longer than everything else that it does.
+    """
+    elsewhere = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PIP_TARGET", "PIP_PREFIX", "__PYVENV_LAUNCHER__")
+    environment = {key: value for key, value in os.environ.items() if key not in elsewhere and key != "PYTHONDONTWRITEBYTECODE"}
     if environment.get("BROWSER") in ("0", "1"):  # ours, of `make test BROWSER=0`; Python's webbrowser would start a program "0"
         del environment["BROWSER"]
     environment.update(PIP_USER="0", PIP_DISABLE_PIP_VERSION_CHECK="1", PYTHONNOUSERSITE="1", PYTHONUTF8="1", **changes)

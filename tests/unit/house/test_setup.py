@@ -144,3 +144,8 @@ def test_other_pythons_packages_stay_out(environment, monkeypatch: pytest.Monkey
     assert not {"PYTHONPATH", "VIRTUAL_ENV", "BROWSER"} & environment.clean_environment().keys()
     monkeypatch.setenv("BROWSER", "firefox")
     assert environment.clean_environment()["BROWSER"] == "firefox"
+
+
+def test_bytecode_is_kept(environment, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    assert "PYTHONDONTWRITEBYTECODE" not in environment.clean_environment()
