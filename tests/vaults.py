@@ -1,6 +1,6 @@
 """Vaults: memories with asynchronous channels, for tests of what an engine does with these.
 
-The memory keeps its bytes inverted, so that whoever takes them for host memory gets them wrong. Each channel has one thread that
+The memory keeps its bytes inverted. Code that takes them for host memory gets them wrong. Each channel has one thread that
 works on everything in flight and finishes the newest request first.
 """
 

@@ -21,11 +21,6 @@ def bound_digest(machine: Machine) -> str:
     return " ".join((machine.digest, *bound))
 
 
-SILENCE = 30.0
-"""Seconds of silence after which ranks of a job give each other up, in a program of ranks as well. A client, which also sees the
-processes, notices a loss earlier."""
-
-
 class Station:
     """The world and the engine of one worker. The thread that executes commands uses it."""
 
@@ -46,7 +41,7 @@ class Station:
         if self._world is None:
             from isoviz.backends.mpi.world import World
 
-            self._world = World(limit=SILENCE)
+            self._world = World()
         return self._world
 
     def engine(self, machine: Machine | str) -> RankEngine:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.errors import InternalError
 from isoviz.launch.rank_files import plan_on_ranks
-from isoviz.launch.rank_station import SILENCE
 from isoviz.machines import Machine, Memory, MemoryKind
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def run_together(
     shared: Shared | None = None
     failed: Exception | None = None
     # An error that all ranks know of is raised after they have left together. Any other makes them count this rank as lost.
-    with World(limit=SILENCE) as world:
+    with World() as world:
         try:
             plan, machine, file, verify = _agreed(world, decide)
         except Exception as error:  # noqa: BLE001  # raised below

@@ -192,7 +192,7 @@ class Selected(TypedDict):
     """The selection with its origin.
 
     `client` and `number` name the view and the command that made it; both are null where Python code made it. `count` grows with
-    every selection, whoever makes it.
+    every selection, from the browser and from Python.
     """
 
     selection: ShownSelection

@@ -807,7 +807,7 @@ export interface ShownSelection {
 
 /**
  * The selection with its origin. `client` and `number` name the view and the command that made it; both are null where
- * Python code made it. `count` grows with every selection, whoever makes it.
+ * Python code made it. `count` grows with every selection, from the browser and from Python.
  */
 export interface Selected {
   selection: ShownSelection;

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from isoviz.backends.mpi.mpi_thread import MpiThread
     from isoviz.runtime.ranks.transport import Lost, Receive
 
-PERIOD, LIMIT = 0.5, 5.0
-"""Seconds between two signs of life, and seconds of silence after which a rank counts as lost."""
+PERIOD, LIMIT = 0.5, 30.0
+"""Seconds between two signs of life, and seconds of silence after which a rank counts as lost.
+
+A rank of this host is then killed, so the limit is longer than a busy computer keeps a rank waiting."""
 _PINGS = 32
 """Questions to a clock. The fastest answer counts."""
 

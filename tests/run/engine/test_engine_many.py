@@ -291,7 +291,7 @@ def test_one_request_after_the_other_stays_in_one_thread(nbytes: int, threads: i
     assert len({thread for _, thread in devices.threads}) == threads
 
 
-def test_whoever_waits_for_a_single_request_carries_it_out() -> None:
+def test_a_waiting_thread_carries_a_single_request_out() -> None:
     """The bytes are in the cache of the processor that has them, and nobody has to be woken up."""
     machine, devices = replace(row(1), limits=Limits(slot_limit=1 << 20, chunk_seconds=1.0)), Recording()
     mine, own = threading.current_thread().name, "isoviz m0->m1 0"

@@ -138,7 +138,7 @@ def played(gpu_run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Pla
 
 
 def test_both_calls_end_in_time_even_if_every_step_takes_all_of_its_own(gpu_run: Any, played: Played) -> None:
-    """Ten minutes a call, of which 45 seconds are for the environment and the ends of programs."""
+    """Ten minutes a call. 45 seconds of them are for the environment and the ends of programs."""
     assert gpu_run.gpu([]) == 0
     assert [step.name for step in played.order] == [
         *("kernels of the processor", "first transfers", "tests on the GPU", "memcheck", "racecheck", "conversions", "links"),

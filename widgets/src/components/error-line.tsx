@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { ShownProblem } from "../types.ts";
 import { Button } from "./button.tsx";
 
-/** For an element that says what is wrong with the text beside it: whoever types the text sees it, also at the edge of the window. */
+/** For an element that says what is wrong with the text beside it. It is seen where the text is typed, also at the edge of the window. */
 export function useSeen<T extends HTMLElement>(): RefObject<T | null> {
   const element = useRef<T>(null);
   const last = useRef("");

@@ -38,7 +38,7 @@ export interface Marks {
   readonly candidate: readonly string[];
   readonly selected: string | null;
   readonly pointed: string | null;
-  /** The memory of which all lines are drawn, also those that lie in one from node to node. */
+  /** All lines of this memory are drawn, also those that lie in one from node to node. */
   readonly around: string | null;
   readonly beads: readonly Bead[];
   /** What stands beside a line that is lit. */
@@ -110,7 +110,7 @@ export class Stage {
     return this.at.scale < GROUPED && this.at.scale * this.widest < WIDE && (this.scene?.nodes.size ?? 0) > 1;
   }
 
-  /** Takes what is to be shown. `afresh`: it is another machine, of which all is to be seen. */
+  /** Takes what is to be shown. `afresh`: it is another machine, and all of it is to be seen. */
   show(scene: Scene, afresh: boolean): void {
     this.scene = scene;
     this.byName = new Map(scene.edges.map((edge) => [edge.name, edge]));
