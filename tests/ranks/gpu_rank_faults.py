@@ -138,7 +138,7 @@ def part_of(engine: RankEngine, made: Plan, **options: Any) -> RankPart:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(280, exit=True)
+    faulthandler.dump_traceback_later(580, exit=True)
     seed, cases = sys.argv[1], int(sys.argv[2])
     gpus = PlayedGpus(random.Random(seed).randrange(1 << 30))
     staging.PIECE = 1024  # type: ignore[misc]

@@ -75,6 +75,7 @@ class Hosts:
                 self._ip(pid, "link set eth0 up")
                 for at, name in ((pid, "eth0"), (self._hub, f"p{k}")):
                     self._within(at, "tc", "qdisc", "add", "dev", name, "root", "tbf", "rate", rate, *_SHAPED)
+            self._wait_for_links()
         except BaseException:
             self.close()
             raise
@@ -89,6 +90,19 @@ class Hosts:
             f'exec nsenter -t $holder -m -u -n -i env -i HOME=/root PATH="$PATH" LANG=C.UTF-8 sh -c "cd /; $*"\n'
         )
         self.agent.chmod(0o755)
+
+    def _wait_for_links(self) -> None:
+        """Wait until each host reaches each other one. A port without a listener answers, too: the connection is refused."""
+        code = (
+            "import socket, sys, time\n"
+            "last = time.monotonic() + 60\n"
+            "for address in sys.argv[1:]:\n"
+            "    while socket.socket().connect_ex((address, 1)) != 111:\n"
+            "        assert time.monotonic() < last, address + ' is not reached'\n"
+            "        time.sleep(0.05)\n"
+        )
+        for k in range(len(self.names)):
+            subprocess.run(self.on(k, sys.executable, "-S", "-c", code, *self.addresses), check=True, timeout=90)
 
     def on(self, host: int, *command: str | Path) -> list[str]:
         """The command that runs a command on a host. It keeps the environment."""

@@ -18,6 +18,7 @@ from run_cases import random_bytes
 
 from isoviz import FieldSpace, IndexSpace, Transfer, cost
 from isoviz.backends.cuda.device_memory import DeviceMemory
+from isoviz.errors import DeviceError
 from isoviz.machines import MemoryKind
 
 SIZE = 3000
@@ -101,3 +102,16 @@ def test_late_work_of_the_caller_comes_first(road: str, dlpack: bool, tmp_path: 
     for late, (_, (end, _)) in zip(data, ends, strict=True):
         assert np.array_equal(end.data if isinstance(end, CurrentArray) else end, late)
     assert False in opened or "zcm" not in path
+
+
+def test_a_stream_that_cannot_follow_the_caller_fails_the_transfer(tmp_path: Path) -> None:
+    driver, made = FakeDriver(3), machine()
+    transfer = Transfer.whole(IndexSpace(x=SIZE), FieldSpace(a="u1"), "node0.fbm0", "<F, x>", "node0.sys", "<F, x>")
+    chosen, caller = cost(transfer, made, ["node0.fbm0", "node0.sys"]), Caller(driver)
+    array, begin = caller.array(random_bytes(random.Random(1), SIZE), "fbm0")
+    driver.fail = lambda name, number: DeviceError("planted") if name == "follow" else None
+    with engine(driver, made, tmp_path) as running:
+        begin()
+        with pytest.raises(DeviceError, match="planted"):
+            running.run(chosen, array, np.zeros(SIZE, np.uint8))
+        caller.end()
