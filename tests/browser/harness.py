@@ -88,8 +88,8 @@ _AT_REST = """async () => {
   const look = () => [...document.querySelectorAll('.isoviz, .isoviz *')].map(place).join('|')
     + document.getAnimations().filter(fades).length;
   let [last, same] = [look(), 0];
-  for (let frame = 0; frame < 600 && same < 30; frame += 1) {
-    await new Promise(requestAnimationFrame);
+  for (let turn = 0; turn < 200 && same < 10; turn += 1) {
+    for (let frame = 0; frame < 3; frame += 1) await new Promise(requestAnimationFrame);
     const now = look();
     [same, last] = [now === last ? same + 1 : 0, now];
   }

@@ -78,6 +78,7 @@ def test_a_page_that_is_reloaded_shows_what_was_there(desk: harness.Notebook) ->
     expect(desk.part("destination-layout")).to_have_value("<x, y, F>")
 
 
+@pytest.mark.full
 def test_a_viewer_without_a_kernel_shows_the_last_state(desk: harness.Notebook, browser: Browser, tmp_path: Path) -> None:
     desk.show(FRESH)
     desk.choose_layout("destination", BLOCKED)

@@ -43,7 +43,7 @@ _TARGETS = """(root, alone) => [...root.querySelectorAll("button, input, select,
 def test_random_clicks_break_nothing(desk: harness.Notebook, full: bool) -> None:
     desk.show(SMALL)
     chosen = random.Random(2711)
-    for gestures in range(1, 600 if full else 70):
+    for gestures in range(1, 600 if full else 40):
         targets = desk.explorer.evaluate(_TARGETS, list(LEFT_ALONE))
         place, tag, kind = chosen.choice(targets)
         target = desk.explorer.locator(f"[data-random='{place}']").first
