@@ -28,19 +28,20 @@ _TICK = 0.05
 class RateLimited(BaseChannel):
     """A channel that moves real bytes in the time that its description predicts.
 
-    A request of n bytes in runs of r bytes takes n / tp(r) seconds. Requests submitted while another is under way follow it
+    A request of n bytes in runs of r bytes takes n / tp(r) seconds, and the channel's time per request; where it has several
+    runs, the channel's rate for layout changes holds. Requests submitted while another is under way follow it
     without a gap, as in a device with a queue (`max_in_flight` above 1). The rate cannot exceed that of this computer's memory.
     """
 
     def __init__(self, channel: Channel) -> None:
-        self._throughput = channel.throughput
+        self._channel = channel
         self._copy = Memcpy()
         self._free_at = 0.0
         self._lock = threading.Lock()
 
     def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
         assert isinstance(source, HostStore) and isinstance(destination, HostStore)
-        seconds = sum(copy.nbytes / self._throughput(max(copy.run, 1)) for copy in copies)
+        seconds = self._channel.request_seconds + sum(self._seconds(copy) for copy in copies)
         now = time.perf_counter()
         with self._lock:
             end = self._free_at = max(now, self._free_at) + seconds
@@ -49,6 +50,12 @@ class RateLimited(BaseChannel):
             check()
             time.sleep(min(left, _TICK))  # Oversleeping delays nothing: the next request already counts from `end`.
         return count
+
+    def _seconds(self, copy: StridedCopy) -> float:
+        plain, layouts, run = self._channel.throughput, self._channel.layout_throughput, max(copy.run, 1)
+        if layouts is None or run >= copy.nbytes:
+            return copy.nbytes / plain(run)
+        return copy.nbytes / min(plain(copy.nbytes), layouts(run))
 
 
 class EmulatedMachine(BaseDevices):

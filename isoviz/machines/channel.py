@@ -53,12 +53,17 @@ class Channel:
     Several channels may join the same two memories; `name` distinguishes them. An empty name becomes `"source->destination"`.
 
     - `throughput`: the rate in bytes per second by the length of contiguous runs. `rate` and `seconds` evaluate it.
+    - `layout_throughput`: the rate of a hop between two different layouts, by the length of the runs that both layouts have in
+      common; None if `throughput` holds for these hops as well. A kernel changes a layout with tiles in fast memory: it touches
+      whole sectors or cache lines of the source and of the destination, even where both have only 4 bytes in common. A plain copy
+      of runs of 4 bytes does not. A hop is never faster than `throughput` allows for its chunk as one run.
     - `setup`: seconds paid once per transfer that uses the channel.
     - `conversion_setup`: further seconds paid once per transfer if the hop over the channel converts.
     - `costs`: further one-time costs (`OneTimeCost`), such as the registration of a buffer or the creation of a datatype.
-    - `descriptors`: the number of contiguous runs per request (a gather/scatter list, an IOV); None for no limit. A copy of more
+    - `request_seconds`: the seconds that every request costs besides its bytes: a launch, a hand-over. A hop moves a chunk with
+      one request, unless `descriptors` says otherwise.
+    - `descriptors`: the number of contiguous runs per request (a gather/scatter list, an IOV); None for no limit. A chunk of more
       runs needs more requests.
-    - `request_seconds`: the seconds that every request of a copy after the first costs.
     - `alignment`: offsets and lengths of requests are multiples of this power of two, in bytes. It is one block for disk access
       that bypasses the page cache, and 1 for no alignment.
     - `resources`: pairs (resource, weight), weight ≥ 0. The weight is the number of resource bytes per payload byte; for a held
@@ -84,6 +89,7 @@ class Channel:
     costs: tuple[OneTimeCost, ...] = ()
     descriptors: int | None = None
     request_seconds: float = 0.0
+    layout_throughput: ThroughputFunction | None = None
 
     def __post_init__(self) -> None:
         source = checks.text("channel", "source", self.source, spaces=False)
@@ -92,9 +98,9 @@ class Channel:
         object.__setattr__(self, "name", name)
         owner = f"channel {name!r}"
         object.__setattr__(self, "kind", ChannelKind.of(owner, "kind", self.kind))
-        # The protocol check comes last: it takes longer than all other checks here together.
-        if not isinstance(self.throughput, _FUNCTIONS) and not isinstance(self.throughput, ThroughputFunction):
-            raise checks.FieldError(owner, "throughput", f"expected a throughput function, got {checks.show(self.throughput)}")
+        _check_function(owner, "throughput", self.throughput)
+        if self.layout_throughput is not None:
+            _check_function(owner, "layout_throughput", self.layout_throughput)
         object.__setattr__(self, "setup", checks.number(owner, "setup", self.setup, high=LONGEST))
         more = checks.number(owner, "conversion_setup", self.conversion_setup, high=LONGEST)
         object.__setattr__(self, "conversion_setup", more)
@@ -114,35 +120,47 @@ class Channel:
         object.__setattr__(self, "request_seconds", seconds)
 
     def rate(self, run_bytes: float) -> float:
-        """Sustained bytes per second for contiguous runs of `run_bytes` bytes. No copy with such runs is faster."""
+        """Sustained bytes per second for contiguous runs of `run_bytes` bytes. No copy between equal layouts is faster."""
         return self.throughput(run_bytes)
 
-    def seconds(self, shape: CopyShape) -> float:
+    @property
+    def layout_rates(self) -> ThroughputFunction:
+        """The throughput function of hops between two different layouts."""
+        return self.throughput if self.layout_throughput is None else self.layout_throughput
+
+    def seconds(self, shape: CopyShape, *, stretch: float | None = None) -> float:
         """Seconds that a copy takes, without one-time costs; infinite if the rate is 0.
 
-        It is `nbytes / rate(run)` plus the seconds of further requests (`descriptors`). For a `ShapedThroughput` the first term
-        is its `seconds`.
+        It is `nbytes / rate(run)` plus the seconds of its requests. For a `ShapedThroughput` the first term is its `seconds`.
+
+        Two different layouts cut a copy into runs of `shape.run_bytes`. They are those of `layout_throughput` if `stretch` is
+        given: the bytes that would be contiguous between equal layouts (infinite for the whole copy).
         """
         expect("channel", shape, CopyShape, "the shape of a copy")
         if type(shape.nbytes) is not float or type(shape.run_bytes) is not float:
             shape = CopyShape(*[checks.number("shape of a copy", name, getattr(shape, name)) for name in CopyShape._fields])
-        function = self.throughput
-        if isinstance(function, ShapedThroughput):
-            found = function.seconds(shape)
+        layouts = None if stretch is None else self.layout_throughput
+        if layouts is None or stretch is None:
+            found = _moving(self.throughput, shape)
         else:
-            rate = function(min(shape.run_bytes, shape.nbytes))
-            found = shape.nbytes / rate if rate else math.inf
-        if self.descriptors is not None and self.request_seconds:
-            found += (-(-shape.pieces // self.descriptors) - 1) * self.request_seconds
+            plain = _moving(self.throughput, CopyShape(shape.nbytes, min(stretch, shape.nbytes)))
+            found = max(plain, _moving(layouts, shape))
+        if self.request_seconds:
+            found += (1 if self.descriptors is None else -(-shape.pieces // self.descriptors)) * self.request_seconds
         return found
 
     @cached_property
     def by_run(self) -> bool:
-        """Whether the seconds of a copy are `nbytes / rate(run_bytes)`, independent of all else."""
+        """Whether the seconds of a copy are `request_seconds + nbytes / rate(run_bytes)`, independent of all else."""
         if self.descriptors is not None and self.request_seconds:
             return False
         # The protocol check comes last because it is slow.
         return isinstance(self.throughput, _FUNCTIONS) or not isinstance(self.throughput, ShapedThroughput)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether the seconds of a copy are `nbytes / rate(run_bytes)`, also between two different layouts."""
+        return self.by_run and not self.request_seconds and self.layout_throughput is None
 
     @cached_property
     def one_time(self) -> tuple[OneTimeCost, ...]:
@@ -175,6 +193,20 @@ class Channel:
     def is_self_loop(self) -> bool:
         """Whether both ends are the same memory, so that it copies between two buffers."""
         return self.source == self.destination
+
+
+def _check_function(owner: str, field: str, given: object) -> None:
+    # The protocol check comes last: it takes longer than all other checks of a channel together.
+    if not isinstance(given, _FUNCTIONS) and not isinstance(given, ThroughputFunction):
+        raise checks.FieldError(owner, field, f"expected a throughput function, got {checks.show(given)}")
+
+
+def _moving(function: ThroughputFunction, shape: CopyShape) -> float:
+    """Seconds of the bytes of a copy, without its requests."""
+    if isinstance(function, ShapedThroughput):
+        return function.seconds(shape)
+    rate = function(min(shape.run_bytes, shape.nbytes))
+    return shape.nbytes / rate if rate else math.inf
 
 
 def _checked_uses(owner: str, uses: object) -> tuple[tuple[str, float], ...]:

@@ -85,7 +85,8 @@ def _headline(machine: Machine) -> str:
 
 def _speed_key(channel: Channel) -> str:
     """A key that is equal for channels with the same behaviour, independent of their ends."""
-    function = json.dumps(channel.throughput.to_json(), sort_keys=True)
+    functions = channel.throughput, channel.layout_rates
+    function = json.dumps([each.to_json() for each in functions], sort_keys=True)
     requests = channel.alignment, channel.max_in_flight, channel.descriptors, channel.request_seconds
     return f"{function} {(channel.kind, channel.one_time, requests, channel.provenance)}"
 
@@ -254,9 +255,18 @@ def _row(group: _Group, sources: str, destinations: str, notes: _Notes, *, big: 
 def _further(channel: Channel) -> str:
     """Further costs of a channel as the text of a note: few channels have them, and a table row has no room for them."""
     said = [f"{cost.name} {format_seconds(cost.seconds)} per {cost.per}" for cost in channel.costs]
+    if channel.layout_throughput is not None:
+        said.append(layout_words(channel.layout_throughput))
     if channel.descriptors is not None:
-        said.append(f"{channel.descriptors} runs per request, {format_seconds(channel.request_seconds)} for each further one")
+        said.append(f"{channel.descriptors:,} runs per request")
+    if channel.request_seconds:
+        said.append(f"{format_seconds(channel.request_seconds)} per request")
     return "; ".join(said)
+
+
+def layout_words(function: ThroughputFunction) -> str:
+    """The rates of hops that change the layout, in words."""
+    return f"layout changes up to {format_rate(function.peak)}, {format_rate(function(4.0))} in runs of 4 bytes"
 
 
 def _one_byte(function: ThroughputFunction) -> str:

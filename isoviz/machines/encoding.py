@@ -70,6 +70,8 @@ def channel_to_json(channel: Channel) -> dict[str, Any]:
         "destination": channel.destination,
         "throughput": channel.throughput.to_json(),
     }
+    if channel.layout_throughput is not None:
+        result["layout_throughput"] = channel.layout_throughput.to_json()
     if channel.one_time:
         result["costs"] = [_cost_to_json(cost) for cost in channel.one_time]
     if channel.descriptors is not None:

@@ -22,6 +22,8 @@ from isoviz.machines.positions import Positions
 if TYPE_CHECKING:
     import networkx
 
+    from isoviz.machines.throughput import ThroughputFunction
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -124,25 +126,29 @@ class Machine:
         # Many channels share few functions: each function is written once and referenced by its number.
         number_of: dict[int, int] = {}
         texts: dict[str, int] = {}
+
+        def number(function: ThroughputFunction) -> int:
+            found = number_of.get(id(function))
+            if found is None:
+                found = texts.setdefault(json.dumps(function.to_json(), sort_keys=True), len(texts))
+                number_of[id(function)] = found
+            return found
+
         for channel in self.channels:
-            function = channel.throughput
-            number = number_of.get(id(function))
-            if number is None:
-                number = texts.setdefault(json.dumps(function.to_json(), sort_keys=True), len(texts))
-                number_of[id(function)] = number
             said = (
                 channel.name,
                 channel.kind.name,
                 channel.source,
                 channel.destination,
-                number,
+                number(channel.throughput),
                 channel.setup,
                 channel.alignment,
                 channel.resources,
                 channel.max_in_flight,
                 channel.provenance,
                 *([channel.conversion_setup] if channel.conversion_setup else []),
-                *([_further(channel)] if channel.costs or channel.descriptors is not None else []),
+                *([_further(channel)] if channel.costs or channel.descriptors is not None or channel.request_seconds else []),
+                *([number(channel.layout_throughput)] if channel.layout_throughput is not None else []),
             )
             fingerprint.update(ascii(said).encode())
         fingerprint.update(ascii(tuple(texts)).encode())

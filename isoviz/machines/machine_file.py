@@ -100,6 +100,7 @@ def _read_channel(node: Node) -> Channel:
         ("kind", "source", "destination", "throughput"),
         (
             *("name", "costs", "descriptors", "request_seconds", "alignment", "resources", "max_in_flight", "provenance"),
+            "layout_throughput",
             *("setup", "conversion_setup"),  # in older files, which have no list of costs
         ),
     )
@@ -109,7 +110,9 @@ def _read_channel(node: Node) -> Channel:
         values["costs"] = _read_costs(parts["costs"], values)
     if "resources" in parts:
         values["resources"] = [use.value for use in parts["resources"].items()]
-    values["throughput"] = throughput.from_json(parts["throughput"])
+    for name in ("throughput", "layout_throughput"):
+        if name in parts:
+            values[name] = throughput.from_json(parts[name])
     return node.build(lambda: Channel(**values))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from isoviz.errors import DistributionError
 
 if TYPE_CHECKING:
-    from isoviz.machines import Channel, Machine, Memory
+    from isoviz.machines import Channel, Machine, Memory, ThroughputFunction
 
 Pair = tuple[int, int]
 """The ranks of a pair: the sender and the receiver."""
@@ -126,7 +126,8 @@ class PairMachines:
             self._short[channel.source],
             self._short[channel.destination],
             channel.kind,
-            self._function(channel),
+            self._function(channel.throughput),
+            self._function(channel.layout_rates),
             channel.setup,
             channel.alignment,
             channel.max_in_flight,
@@ -136,9 +137,8 @@ class PairMachines:
             channel.request_seconds,
         )
 
-    def _function(self, channel: Channel) -> int:
-        """The number of a channel's throughput function; equal functions have the same number."""
-        function = channel.throughput
+    def _function(self, function: ThroughputFunction) -> int:
+        """The number of a throughput function; equal functions have the same number."""
         number = self._number_of.get(id(function))
         if number is None:
             number = self._number_of[id(function)] = self._numbers.setdefault(repr(function.to_json()), len(self._numbers))

@@ -94,11 +94,8 @@ def added_up(found: Plan, machine: Machine) -> float:
 
 
 def sustained(given: dict[str, Any], channel: Channel, chunk: float, run: float) -> float:
-    seconds = chunk / rate(given["throughput"], run)
-    if channel.descriptors is not None:
-        requests = math.ceil(math.ceil(chunk / run - 1e-9) / channel.descriptors)
-        seconds += (requests - 1) * channel.request_seconds
-    return chunk / seconds
+    requests = 1 if channel.descriptors is None else math.ceil(math.ceil(chunk / run - 1e-9) / channel.descriptors)
+    return chunk / (chunk / rate(given["throughput"], run) + requests * channel.request_seconds)
 
 
 @pytest.mark.parametrize("first", range(0, 90, BATCH))

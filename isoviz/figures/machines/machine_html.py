@@ -11,6 +11,7 @@ from isoviz.figures.machines.measured_throughput import measured_throughput_svg
 from isoviz.figures.machines.path_picture import path_svg
 from isoviz.figures.machines.throughput_plot import throughput_svg
 from isoviz.machines import Channel, Machine
+from isoviz.machines.drawing import layout_words
 from isoviz.machines.memory import emulated_text
 from isoviz.units import format_bytes, format_rate, format_seconds
 
@@ -94,8 +95,11 @@ def _setup(channel: Channel) -> str:
         where = f", once for all channels with {cost.cached_by}" if cost.cached_by else ""
         converting = " that converts" if cost.only_converting else ""
         costs.append(f"{cost.name} {format_seconds(cost.seconds)} per {cost.per}{converting}{where}")
-    if channel.descriptors is not None:
-        costs.append(f"{format_seconds(channel.request_seconds)} per further {channel.descriptors:,} runs")
+    if channel.layout_throughput is not None:
+        costs.append(layout_words(channel.layout_throughput))
+    if channel.request_seconds:
+        runs = "" if channel.descriptors is None else f" of {channel.descriptors:,} runs"
+        costs.append(f"{format_seconds(channel.request_seconds)} per request{runs}")
     return "; ".join(filter(None, costs)) or "–"
 
 

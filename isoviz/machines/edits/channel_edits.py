@@ -86,7 +86,8 @@ def with_channel(machine: Machine, name: str, /, **changes: Any) -> Machine:
             raise MachineError(f"{kind.words} does not lead from {where(ends[0])} to {where(ends[1])}")
         changes["kind"] = kind
     after = replace(before, **changes)
-    if {"throughput", "setup", "conversion_setup"} & changes.keys() and after != before:
+    figures = {"throughput", "layout_throughput", "setup", "conversion_setup", "request_seconds"}
+    if figures & changes.keys() and after != before:
         after = replace(after, provenance=BY_HAND)
     return replace(machine, channels=tuple(after if each.name == name else each for each in machine.channels))
 

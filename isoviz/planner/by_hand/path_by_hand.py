@@ -26,6 +26,7 @@ from isoviz.planner.options import BY_HAND, Options
 from isoviz.planner.path_plan import Hop, PathPlan
 from isoviz.planner.plan import Plan
 from isoviz.planner.problem import Problem
+from isoviz.planner.time.run_rates import rate_of
 from isoviz.planner.tuning import CHUNK_GROWTH_SHARE, FEW_CHUNKS
 from isoviz.units import format_bytes, parse_bytes
 
@@ -275,7 +276,7 @@ def _best_channels(
     if math.prod(map(len, ways)) > MOST_PARALLEL:
         runs = hop_runs(problem.transfer, orders)
         most = float(problem.limit([way[0].destination for way in ways[:-1]]))
-        return tuple(max(way, key=lambda each, run=run: each.rate(min(run, most))) for way, run in zip(ways, runs, strict=True))  # type: ignore[misc]
+        return tuple(max(way, key=lambda each, run=run: rate_of(each, most, run)) for way, run in zip(ways, runs, strict=True))  # type: ignore[misc]
 
     def seconds(channels: tuple[Channel, ...]) -> float:
         if fixed is not None:

@@ -13,6 +13,7 @@ from isoviz.layouts import Box
 from isoviz.planner.by_hand.path_by_hand import costed, violations
 from isoviz.planner.cache import CACHE
 from isoviz.planner.check_ends import check_ends, check_given
+from isoviz.planner.intermediate.part_runs import end_runs
 from isoviz.planner.one_path.hop_facts import chunk_bytes, path_orders
 from isoviz.planner.options import BY_HAND, Options
 from isoviz.planner.plan import Plan
@@ -147,7 +148,15 @@ def _with_run(problem: Problem, number: int, path: PathPlan, run: range) -> Path
     way = path_orders(path.transfer, path.orders)
     channels = [problem.machine.channel(hop.channel) for hop in path.hops]
     converting = [hop for hop, converts in enumerate(way.converts) if converts]
-    clock = Clock(problem.machine, channels, found.bytes, path.slots, converting=converting, setup=path.setup)
+    clock = Clock(
+        problem.machine,
+        channels,
+        found.bytes,
+        path.slots,
+        converting=converting,
+        setup=path.setup,
+        gaps=end_runs(path.transfer),
+    )
     return replace(found, objective=clock.seconds(chunk_bytes(path.chunks), way.runs))
 
 

@@ -98,7 +98,8 @@ def path_clock(
     converting = [hop for hop, converts in enumerate(path.converts) if converts]
     pace = pace or Pace(channels)
     setup = None if pace.has_fixed_costs else one_time_seconds(channels, path.converts, path.orders)
-    return Clock(machine, channels, transfer.nbytes, slots, pace, converting, setup)
+    gaps = (math.inf, math.inf) if pace.is_plain else end_runs(transfer)
+    return Clock(machine, channels, transfer.nbytes, slots, pace, converting, setup, gaps)
 
 
 def converting_hops(orders: Sequence[Linearization]) -> tuple[bool, ...]:

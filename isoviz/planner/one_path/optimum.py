@@ -59,7 +59,7 @@ def lower_bounds(problem: Problem, routes: Sequence[Route]) -> list[float]:
         try:
             period = route.slowest(chunk)
             if at is not None:
-                period = max(period, chunk / pace.functions[at](min(problem.ends.run, chunk)))
+                period = max(period, pace.hop_seconds(at, chunk, problem.ends.run))
         except ZeroDivisionError:  # such runs move nothing
             found.append(math.inf)
         else:
@@ -71,7 +71,8 @@ def lower_bounds(problem: Problem, routes: Sequence[Route]) -> list[float]:
 def clock_of(problem: Problem, route: Route) -> Clock:
     """The clock of a route for this problem."""
     converting = () if route.converting is None else (route.converting,)
-    return Clock(problem.machine, route.channels, problem.nbytes, problem.slots, route.pace, converting)
+    gaps = problem.end_runs
+    return Clock(problem.machine, route.channels, problem.nbytes, problem.slots, route.pace, converting, gaps=gaps)
 
 
 def best_choice(problem: Problem, route: Route, clock: Clock) -> Choice | None:

@@ -25,27 +25,32 @@ def at_least_as_fast(f: ThroughputFunction, g: ThroughputFunction) -> bool:
 
 
 Further = tuple[tuple["OneTimeCost", ...], int | None, float]
-"""A channel's one-time costs besides set-up, its descriptors per request, and the seconds of each further request."""
+"""A channel's one-time costs besides set-up, its descriptors per request, and the seconds of each request."""
 
 
 class ChannelCost(NamedTuple):
     """The cost of a channel; channels of equal cost are interchangeable."""
 
     throughput: ThroughputFunction
+    layout_rates: ThroughputFunction
     setup: float
     conversion_setup: float
     further: Further
     resources: tuple[tuple[str, float], ...]
 
     def dominates(self, other: ChannelCost) -> bool:
-        """Whether it is at least as fast for every run, costs no more to set up, and uses no more of any shared resource."""
+        """Whether it is at least as fast for every run, costs no more to set up and per request, and uses no more of any shared
+        resource."""
         if self._costs_more(other) or not _no_further(self.further, other.further):
             return False
         if self.resources:
             theirs = dict(other.resources)
             if any(weight > theirs.get(name, 0.0) for name, weight in self.resources):
                 return False
-        return at_least_as_fast(self.throughput, other.throughput)
+        if not at_least_as_fast(self.throughput, other.throughput):
+            return False
+        plain = self.layout_rates is self.throughput and other.layout_rates is other.throughput
+        return plain or at_least_as_fast(self.layout_rates, other.layout_rates)
 
     def _costs_more(self, other: ChannelCost) -> bool:
         """Whether its set-up may take longer."""
@@ -57,11 +62,9 @@ def _no_further(here: Further, there: Further) -> bool:
     if here == there:
         return True
     costs, descriptors, seconds = here
-    if costs and costs != there[0]:
+    if (costs and costs != there[0]) or seconds > there[2]:
         return False
-    if descriptors is None or not seconds:
-        return True
-    return there[1] is not None and descriptors >= there[1] and seconds <= there[2]
+    return descriptors is None or not seconds or (there[1] is not None and descriptors >= there[1])
 
 
 class CostClasses:
@@ -74,11 +77,12 @@ class CostClasses:
         for channel in machine.channels:
             setups = channel.setup, channel.conversion_setup
             further = channel.costs, channel.descriptors, channel.request_seconds
-            parts = (id(channel.throughput), setups, further, channel.resources)  # most channels share their function
+            functions = channel.throughput, channel.layout_rates
+            parts = (id(functions[0]), id(functions[1]), setups, further, channel.resources)  # most channels share theirs
             number = by_parts.get(parts)
             if number is None:
                 used = tuple(sorted(use for use in channel.resources if use[1] > 0))
-                number = numbers.setdefault(ChannelCost(channel.throughput, *setups, further, used), len(numbers))
+                number = numbers.setdefault(ChannelCost(*functions, *setups, further, used), len(numbers))
                 by_parts[parts] = number
             self._of[channel.name] = number
         self._costs = tuple(numbers)

@@ -19,6 +19,7 @@ stand for all. So the search does not depend on the size of a cluster, and one s
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from dataclasses import dataclass
 from functools import cached_property
@@ -57,7 +58,8 @@ class Route:
         """Seconds that a full chunk takes in the slowest hop, without the converting one; 0 where there is no other hop."""
         known = self.__dict__.get("_slowest")
         if known is None or known[0] != chunk:  # large transfers share one chunk size, that of a full slot
-            hops = [chunk / function(chunk) for i, function in enumerate(self.pace.functions) if i != self.converting]
+            pace = self.pace
+            hops = [pace.hop_seconds(i, chunk, math.inf) for i in range(len(pace.functions)) if i != self.converting]
             known = self.__dict__["_slowest"] = chunk, max(hops, default=0.0)
         seconds: float = known[1]
         return seconds

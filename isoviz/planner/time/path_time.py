@@ -1,6 +1,8 @@
 """The time model: the time T of a path for chunks of a given size (DESIGN, section 2: objective).
 
-With N chunks of c bytes and hop times tₕ = c / tpₕ(min(runₕ, c)), T = set-up + Σ tₕ + (N − 1) × period.
+With N chunks of c bytes and hop times tₕ = requestsₕ + c / tpₕ(min(runₕ, c)), T = set-up + Σ tₕ + (N − 1) × period. A hop between
+two different layouts has the slower of two rates: that of its channel for layout changes in runs of runₕ, and that for whole
+chunks. The rates in this module include the requests: c / tₕ.
 
 The period is max tₕ. With one slot between two hops, these hops cannot work at the same time, and their times add inside the max.
 Without `overlap`, the hops of a chunk work one after another, and the period is Σ tₕ.
@@ -63,10 +65,30 @@ class Pace:
         self.setup = sum([channel.least_setup for channel in channels])
         self.uses_resources = any(channel.resources for channel in channels)
         self.by_run = all(channel.by_run for channel in channels)
-        """Whether the run alone determines the rate of every hop, through its throughput function."""
-        self.is_concave = self.by_run and all(function.is_concave for function in self.functions)
+        """Whether run and chunk alone determine the rate of every hop, through its throughput functions."""
+        self.is_plain = all(channel.is_plain for channel in channels)
+        """Whether the run alone determines the rate of every hop, through one throughput function."""
+        self.layouts = tuple(channel.layout_throughput for channel in channels)
+        self.requests = tuple(channel.request_seconds for channel in channels)
+        functions = self.functions if self.is_plain else (*self.functions, *(each for each in self.layouts if each is not None))
+        self.is_concave = self.by_run and all(function.is_concave for function in functions)
         self.has_fixed_costs = all(channel.has_fixed_costs for channel in channels)
         """Whether the one-time costs depend only on which hops convert."""
+
+    def hop_seconds(self, hop: int, chunk: float, run: float, gap: float = math.inf) -> float:
+        """Seconds that a chunk takes on a hop in runs of at most `run` bytes; the channel is one `by_run`.
+
+        `gap` is the bound on the run by the gaps of a part, as in `rate_of`.
+
+        Raises:
+            ZeroDivisionError: such runs move nothing.
+        """
+        layouts = self.layouts[hop]
+        if layouts is None or run >= gap:
+            return self.requests[hop] + chunk / self.functions[hop](run if run < chunk else chunk)
+        plain = chunk / self.functions[hop](gap if gap < chunk else chunk)
+        changed = chunk / layouts(run if run < chunk else chunk)
+        return self.requests[hop] + (plain if plain > changed else changed)
 
 
 class Clock:
@@ -74,7 +96,8 @@ class Clock:
 
     `pace` holds the properties of the channels, if they are known already. `converting` holds the numbers of the hops that
     convert. `setup` is the sum of all one-time costs, in seconds. Without `setup`, a cost that depends on layouts or on other
-    hops counts at its lower bound.
+    hops counts at its lower bound. `gaps` bounds the runs of the first and of the last hop, in bytes, where only a part moves
+    (`end_runs`).
     """
 
     def __init__(
@@ -86,9 +109,10 @@ class Clock:
         pace: Pace | None = None,
         converting: Iterable[int] = (),
         setup: float | None = None,
+        gaps: tuple[float, float] = (math.inf, math.inf),
     ) -> None:
-        pace = pace or Pace(channels)
-        self.by_run = pace.by_run
+        self.pace = pace = pace or Pace(channels)
+        self.is_plain = pace.is_plain
         self.channels = pace.channels
         self.nbytes = nbytes
         self.functions = pace.functions
@@ -104,7 +128,11 @@ class Clock:
         self.slots = slots
         self.separable = self.overlap and (slots > 1 or len(self.channels) == 1)
         """Whether each hop bounds the steady state by itself: no buffer with one slot couples two hops."""
-        self._plain = self.separable and not pace.uses_resources and pace.by_run
+        self._separate = self.separable and not pace.uses_resources and pace.by_run
+        self.gaps = [math.inf] * len(self.channels)
+        """For every hop, the bound on its runs by the gaps of a part."""
+        self.gaps[0] = gaps[0]
+        self.gaps[-1] = min(self.gaps[-1], gaps[1])
 
     def shares(self, rates: Sequence[float]) -> tuple[tuple[float, ...], ...]:
         """For every shared resource of the channels, the seconds of the resource that a byte costs on each hop at these rates."""
@@ -140,12 +168,16 @@ class Clock:
         """T for chunks of `chunk` bytes, in seconds."""
         if self.nbytes < chunk:
             chunk = self.nbytes
-        if not self._plain:
+        if not self._separate:
             return self.timing(chunk, runs).seconds
         total = slowest = 0.0
+        functions, hop_seconds, gaps = self.functions, self.pace.hop_seconds, self.gaps
         try:
-            for function, run in zip(self.functions, runs, strict=True):
-                hop = chunk / function(run if run < chunk else chunk)
+            for i, run in enumerate(runs):
+                if self.is_plain:
+                    hop = chunk / functions[i](run if run < chunk else chunk)
+                else:
+                    hop = hop_seconds(i, chunk, run, gaps[i])
                 total += hop
                 if hop > slowest:
                     slowest = hop
@@ -183,20 +215,35 @@ class Clock:
 
     def rates(self, chunk: float, runs: Runs) -> list[float]:
         """Bytes per second of every hop."""
-        if self.by_run:
+        if self.pace.by_run:
             return self.most_rates(chunk, runs)
-        return [rate_of(channel, chunk, run) for channel, run in zip(self.channels, runs, strict=True)]
+        return [rate_of(channel, chunk, run, gap) for channel, run, gap in zip(self.channels, runs, self.gaps, strict=True)]
 
     def most_rates(self, chunk: float, runs: Runs) -> list[float]:
         """For every hop, an upper bound on its bytes per second with chunks up to this size."""
-        return [function(run if run < chunk else chunk) for function, run in zip(self.functions, runs, strict=True)]
+        if self.is_plain:
+            return [function(run if run < chunk else chunk) for function, run in zip(self.functions, runs, strict=True)]
+        return [self._most_rate(hop, chunk, run) for hop, run in enumerate(runs)]
+
+    def _most_rate(self, hop: int, chunk: float, run: float) -> float:
+        try:
+            return chunk / self.pace.hop_seconds(hop, chunk, run, self.gaps[hop])
+        except ZeroDivisionError:  # such runs move nothing
+            return 0.0
 
     def _rates_of(self, hop: int, chunks: Floats, run: float) -> Floats:
         """Bytes per second of a hop for chunks of each of these sizes."""
-        channel = self.channels[hop]
-        if channel.by_run:
-            return rates_of(channel.throughput, np.minimum(run, chunks))
-        return np.array([rate_of(channel, chunk, run) for chunk in chunks.tolist()])
+        channel, gap = self.channels[hop], self.gaps[hop]
+        if not channel.by_run:
+            return np.array([rate_of(channel, chunk, run, gap) for chunk in chunks.tolist()])
+        layouts = channel.layout_throughput if run < gap else None
+        rates = rates_of(channel.throughput, np.minimum(run if layouts is None else gap, chunks))
+        if layouts is not None:
+            rates = np.minimum(rates, rates_of(layouts, np.minimum(run, chunks)))
+        if channel.request_seconds:
+            with np.errstate(divide="ignore"):  # such runs move nothing
+                rates = chunks / (channel.request_seconds + chunks / rates)
+        return rates
 
     def timing(self, chunk: float, runs: Runs, rates: Sequence[float] | None = None) -> Timing:
         """T with its parts. `rates` are the rates of the hops, if they are known already."""
@@ -217,7 +264,7 @@ class Clock:
 
     def throughput(self, chunk: float, rates: Sequence[float]) -> float:
         """Bytes per second in the steady state, for chunks of `chunk` bytes and these rates of the hops."""
-        if not self._plain:
+        if not self._separate:
             return self.timing(chunk, (), rates).throughput
         chunk = min(chunk, self.nbytes)
         return chunk / max([chunk / rate for rate in rates])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,15 +22,17 @@ SHORTEST_RUN = 1e-9
 """A run in bytes, shorter than every real run: it stands for the left end of a sampled function."""
 
 
-def rate_of(channel: Channel, nbytes: float, run: float) -> float:
-    """Bytes per second of a channel that moves `nbytes` bytes per copy, in runs of at most `run` bytes.
+def rate_of(channel: Channel, nbytes: float, run: float, gap: float = math.inf) -> float:
+    """Bytes per second of a channel that moves `nbytes` bytes per copy, its requests included.
 
-    An infinite `run` means one contiguous run. The rate is 0 if the channel moves nothing in such runs.
+    The layouts at both ends have runs of `run` bytes in common; infinite where they are equal. Gaps of a part cut its bytes into
+    stretches of `gap` bytes. Where `gap` bounds the runs, the layouts do not matter. The rate is 0 if the channel moves nothing
+    in such runs.
     """
-    shape = CopyShape(nbytes, min(run, nbytes))
-    if channel.by_run:
+    shape = CopyShape(nbytes, min(run, gap, nbytes))
+    if channel.is_plain:
         return channel.throughput(shape.run_bytes)
-    return nbytes / channel.seconds(shape) if shape.run_bytes > 0 else 0.0
+    return nbytes / channel.seconds(shape, stretch=gap if run < gap else None) if shape.run_bytes > 0 else 0.0
 
 
 def rates_of(function: ThroughputFunction, runs: Floats) -> Floats:
