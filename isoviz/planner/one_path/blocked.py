@@ -104,9 +104,7 @@ class BlockSearch:
         """The largest throughput that any blocks sustain, in bytes per second: every run as long as it can be."""
         longest = min(self.limit, self.problem.nbytes)
         largest = self.limit // (self.entries * self.entry_slot_bytes)
-        runs = self._runs(largest, largest)
-        functions = self.clock.functions
-        return min([function(run if run < longest else longest) for function, run in zip(functions, runs, strict=True)])
+        return min(self.clock.most_rates(longest, self._runs(largest, largest)))
 
     def bound(self) -> float:
         """A lower bound on T in seconds: the peak throughput, with nothing for filling the pipeline."""
@@ -198,7 +196,7 @@ class BlockSearch:
         if not self.clock.overlap:  # nothing to fill, and rates only grow with blocks
             return self.choice_for(1, largest) if only_b else self.choice_for(largest, 1)
         start = None
-        if not self.every and self.clock.separable:
+        if not self.every and self.clock.separable and self.clock.is_plain:
             start = first_at_least(sizes, self._sustaining(self.peak(), only_b))
         if only_b:
             seconds, size = fastest_size(lambda size: self._seconds(1, size), sizes, self.every, start)
@@ -263,10 +261,10 @@ class BlockSearch:
     def _pairs(self) -> Choice | None:
         """The best pair of cuts.
 
-        Where each hop bounds the throughput on its own, the search goes over the throughput; otherwise over a, with a search over
-        b for each a.
+        Where each hop bounds the throughput on its own, by its run alone, the search goes over the throughput; otherwise over a,
+        with a search over b for each a.
         """
-        start = self._by_throughput() if self.clock.separable else self._nested()
+        start = self._by_throughput() if self.clock.separable and self.clock.is_plain else self._nested()
         return self._polished(start) if start is not None else None
 
     def _by_throughput(self) -> tuple[int, int] | None:
@@ -376,7 +374,8 @@ class BlockSearch:
         if math.isinf(here[0]):
             return None
         choice = self.choice_for(self.a[i], self.b[j])
-        more = self._chunked(self.a[i], self.b[j]) if self.clock.overlap is False or len(seen) < 3 else None
+        several = self.clock.overlap is False or not self.clock.is_plain or len(seen) < 3
+        more = self._chunked(self.a[i], self.b[j]) if several else None
         return min((c for c in (choice, more) if c is not None), key=lambda c: c.key, default=None)
 
 

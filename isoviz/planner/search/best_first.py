@@ -100,7 +100,7 @@ class BestFirst:
     def _global_bound(self) -> float:
         """A lower bound for every path, in seconds: some channel leads out of the source, and some channel leads into the
         destination."""
-        seconds_per_byte = self.links.seconds_per_byte(np.array([math.inf]))[:, 0]
+        seconds_per_byte = self.links.pace(np.array([math.inf]))[:, 0]
         leaving = self.links.leaving[self.space.source]
         out = seconds_per_byte[leaving.start : leaving.stop].min(initial=math.inf)
         into = seconds_per_byte[self.links.there == self.space.destination].min(initial=math.inf)
@@ -295,15 +295,16 @@ class BestFirst:
         if runs is None:
             return math.inf
         problem, links = self.problem, self.links
-        bounds = [math.inf] * len(walk.links)
+        bounds, gaps = [math.inf] * len(walk.links), [math.inf] * len(walk.links)
         bounds[0], bounds[-1] = min(bounds[0], runs[0]), min(bounds[-1], runs[1])
+        gaps[0], gaps[-1] = min(gaps[0], problem.end_runs[0]), min(gaps[-1], problem.end_runs[1])
         if walk.converting is not None:
             bounds[walk.converting] = min(bounds[walk.converting], problem.ends.run)
         total = longest = 0.0
-        for link, bound in zip(walk.links, bounds, strict=True):
-            chunk = box.chunk_low * links.seconds_per_byte_of(link, min(box.chunk_low, bound))
+        for link, bound, gap in zip(walk.links, bounds, gaps, strict=True):
+            chunk = box.chunk_low * links.pace_of(link, box.chunk_low, bound, gap)
             total, longest = total + links.channels[link].least_setup + chunk, max(longest, chunk)
-            if problem.nbytes * links.seconds_per_byte_of(link, min(box.chunk_high, bound)) > box.slowest_high * (1 + TIE):
+            if problem.nbytes * links.pace_of(link, box.chunk_high, bound, gap) > box.slowest_high * (1 + TIE):
                 return math.inf
         floor = box.slowest_low * max(0.0, 1 - box.chunk_high / problem.nbytes)
         return total + (max(floor, box.slowest_low - longest) if self.space.alone else floor)

@@ -121,8 +121,9 @@ class Bounds:
         self.leaving: range = links.leaving[space.source]
         self.entering: Numbers = np.flatnonzero(links.there == space.destination)
         kinds = [box.kind for box in boxes]
-        self.first = self._ends(self._costs(first), [kind is ConvertingHop.FIRST for kind in kinds])
-        self.last = self._ends(self._costs(last), [kind is ConvertingHop.LAST for kind in kinds])
+        gaps = problem.end_runs
+        self.first = self._ends(self._costs(first, gaps[0]), [kind is ConvertingHop.FIRST for kind in kinds])
+        self.last = self._ends(self._costs(last, gaps[1]), [kind is ConvertingHop.LAST for kind in kinds])
         self.inner = self._inner(self._costs(np.inf), loops=space.paired)
         self.converting = None
         if self.middle:
@@ -137,14 +138,15 @@ class Bounds:
 
     # ---- what hops cost
 
-    def _costs(self, bound: Floats | float) -> Costs:
+    def _costs(self, bound: Floats | float, gap: float = math.inf) -> Costs:
+        """The costs of hops with runs of at most `bound` bytes, where gaps of a part bound them by `gap`."""
         space, links = self.space, self.space.links
         nbytes = space.problem.nbytes
         each = space.problem.machine.limits.chunk_seconds * np.maximum(1.0, nbytes / self.high)
-        pace = links.seconds_per_byte(np.minimum(self.high, bound))
+        pace = links.pace(self.high, bound, gap)
         if not space.overlap:  # hops follow each other, so each of them counts for every chunk
             return Costs((links.setup[:, None] + nbytes * pace + each) * ROUND_DOWN, np.zeros_like(pace), np.zeros_like(pace))
-        chunk = links.chunk_seconds(self.low, self.high, bound)
+        chunk = links.chunk_seconds(self.low, self.high, bound, gap)
         total = (links.setup[:, None] + chunk + each) * ROUND_DOWN
         if space.paired:  # neighbouring hops take turns, and every hop has a neighbour
             both = (pace + self._neighbour) * ROUND_DOWN
@@ -167,7 +169,7 @@ class Bounds:
     def _neighbour(self) -> Floats:
         """For each channel, the least seconds per byte of a neighbouring hop."""
         links = self.space.links
-        pace = links.seconds_per_byte(self.high)
+        pace = links.pace(self.high)
         out = np.full((len(links.memories), pace.shape[1]), np.inf)
         into = out.copy()
         np.minimum.at(out, links.here, pace)

@@ -14,7 +14,7 @@ from isoviz.planner.search.tuning import MOST_LINKS, ROUND_DOWN
 from isoviz.planner.time.run_rates import SHORTEST_RUN, rates_of
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Sequence
 
     from numpy.typing import NDArray
 
@@ -48,7 +48,12 @@ class Links:
         """The first channel of every memory that has any; `starting` holds these memories."""
         self.starting: Numbers = np.array([k for k, each in enumerate(self.leaving) if each], np.intp)
         self._classify(machine)
-        self._collect_functions()
+        self._plain = _Curves([each.throughput for each in self.channels])
+        changes = any(each.layout_throughput is not None for each in self.channels)
+        self._layouts = _Curves([each.layout_rates for each in self.channels]) if changes else None
+        requests = np.array([each.request_seconds for each in self.channels], float)[:, None]
+        self._requests: Floats | None = requests if requests.any() else None
+        self._is_steep = bool(self._plain.steep or (self._layouts is not None and self._layouts.steep))
 
     def _leaving(self) -> tuple[range, ...]:
         ends = np.searchsorted(self.here, np.arange(len(self.memories) + 1)).tolist()
@@ -77,40 +82,92 @@ class Links:
             held_factor.append(hold)
             setups = channel.setup, channel.conversion_setup, channel.costs
             requests = channel.descriptors, channel.request_seconds
-            key = channel.throughput, setups, requests, cap, hold, tuple(sorted(shared))
+            key = channel.throughput, channel.layout_rates, setups, requests, cap, hold, tuple(sorted(shared))
             self.cost_class.append(cost_classes.setdefault(key, len(cost_classes)))
         self.least_seconds_per_byte: Floats = np.array(least_seconds_per_byte, float)
         """The least seconds per byte of each channel, by its use of shared resources."""
         self.held_factor: Floats = np.array(held_factor, float)
         """The factor by which held resources slow down each channel, even when it is alone."""
 
-    def _collect_functions(self) -> None:
-        latency, flow = np.zeros(len(self.channels)), np.zeros(len(self.channels))
+    def pace(self, chunk: Floats, bound: Floats | float = np.inf, gap: float = np.inf) -> Floats:
+        """The least seconds per byte of every channel (rows) for chunks of `chunk` bytes (columns), when it is alone.
+
+        The runs have at most `bound` bytes; `gap` as in `rate_of`.
+        """
+        found = self._plain.seconds_per_byte(np.minimum(chunk, bound))
+        if self._layouts is not None:
+            plain = self._plain.seconds_per_byte(np.minimum(chunk, gap))
+            changed = np.maximum(plain, self._layouts.seconds_per_byte(np.minimum(chunk, bound)))
+            found = np.where(np.less(bound, gap), changed, found)
+        if self._requests is not None:
+            found += self._requests / chunk
+        found *= self.held_factor[:, None]
+        np.maximum(found, self.least_seconds_per_byte[:, None], out=found)
+        return found * ROUND_DOWN
+
+    def chunk_seconds(self, low: Floats, high: Floats, bound: Floats | float = np.inf, gap: float = np.inf) -> Floats:
+        """The least seconds that a chunk of `low` to `high` bytes takes on every channel, in runs of at most `bound` bytes."""
+        found: Floats = low * self.pace(low, bound, gap)
+        if not self._is_steep:
+            return found
+        least = self._plain.least_seconds(low, high, bound)
+        if self._layouts is not None:
+            plain, changed = self._plain.least_seconds(low, high, gap), self._layouts.least_seconds(low, high, bound)
+            least = np.where(np.less(bound, gap), np.maximum(plain, changed), least)
+        if self._requests is not None:
+            least = least + self._requests
+        least = np.maximum(least * self.held_factor[:, None], low * self.least_seconds_per_byte[:, None]) * ROUND_DOWN
+        return np.minimum(found, least)
+
+    def pace_of(self, link: int, chunk: float, bound: float, gap: float = math.inf) -> float:
+        """Seconds per byte of one channel for chunks of `chunk` bytes when it is alone."""
+        channel = self.channels[link]
+        rates = [channel.throughput(min(chunk, bound))]
+        if channel.layout_throughput is not None and bound < gap:
+            rates = [channel.throughput(min(chunk, gap)), channel.layout_throughput(min(chunk, bound))]
+        seconds = 1 / min(rates) + channel.request_seconds / chunk if all(rates) else math.inf
+        return max(float(self.held_factor[link]) * seconds, float(self.least_seconds_per_byte[link]))
+
+
+class _Curves:
+    """Throughput functions, one per row, evaluated together."""
+
+    def __init__(self, functions: Sequence[ThroughputFunction]) -> None:
+        latency, flow = np.zeros(len(functions)), np.zeros(len(functions))
         others: dict[int, list[int]] = {}
-        functions = {}
-        for k, channel in enumerate(self.channels):
-            function = channel.throughput
+        known = {}
+        for k, function in enumerate(functions):
             if isinstance(function, LatencyBandwidth):
                 latency[k], flow[k] = function.latency, 1 / function.bandwidth
             elif isinstance(function, Constant):
                 flow[k] = 1 / function.bandwidth
             else:
                 others.setdefault(id(function), []).append(k)
-                functions[id(function)] = function
+                known[id(function)] = function
         self._latency, self._flow = latency[:, None], flow[:, None]
-        self._others = [(np.array(rows, np.intp), functions[key]) for key, rows in others.items()]
+        self._others = [(np.array(rows, np.intp), known[key]) for key, rows in others.items()]
         self._logs = [_logarithms(function) for _, function in self._others]
-        self._steep = [k for k, (_, function) in enumerate(self._others) if not function.is_concave]
+        self.steep = [k for k, (_, function) in enumerate(self._others) if not function.is_concave]
+        """The numbers of the functions with which a larger chunk may take less time."""
 
     def seconds_per_byte(self, runs: Floats) -> Floats:
-        """Seconds per byte of every channel (rows) for every run length (columns), when it is alone."""
+        """Seconds per byte of every function (rows) for every run length (columns)."""
         found: Floats = self._latency / runs + self._flow
         logs = np.log(runs)
         for k, (rows, _) in enumerate(self._others):
             found[rows] = self._other(k, runs, logs)
-        found *= self.held_factor[:, None]
-        np.maximum(found, self.least_seconds_per_byte[:, None], out=found)
-        return found * ROUND_DOWN
+        return found
+
+    def least_seconds(self, low: Floats, high: Floats, bound: Floats | float) -> Floats:
+        """The least seconds of `low` to `high` bytes by every function, in runs of at most `bound` bytes."""
+        found: Floats = low * self.seconds_per_byte(np.minimum(low, bound))
+        for k in self.steep:
+            rows, function = self._others[k]
+            knots = [run for run, _ in function.samples]
+            for size in (*(np.clip(knot, low, high) for knot in knots), high, np.clip(bound, low, high)):
+                runs = np.minimum(size, bound)
+                found[rows] = np.minimum(found[rows], size * self._other(k, runs, np.log(runs)))
+        return found
 
     def _other(self, number: int, runs: Floats, logs: Floats) -> Floats:
         """Seconds per byte of a function that is not given by a formula."""
@@ -119,25 +176,6 @@ class Links:
             return np.exp(-np.interp(logs, *known))
         with np.errstate(divide="ignore"):  # such runs move nothing
             return 1 / rates_of(self._others[number][1], runs)
-
-    def chunk_seconds(self, low: Floats, high: Floats, bound: Floats | float) -> Floats:
-        """The least seconds that a chunk of `low` to `high` bytes takes on every channel, in runs of at most `bound` bytes."""
-        found: Floats = low * self.seconds_per_byte(np.minimum(low, bound))
-        for k in self._steep:  # only with these functions a larger chunk may take less time
-            rows, function = self._others[k]
-            knots = [run for run, _ in function.samples]
-            for size in (*(np.clip(knot, low, high) for knot in knots), high, np.clip(bound, low, high)):
-                runs = np.minimum(size, bound)
-                pace = self._other(k, runs, np.log(runs)) * self.held_factor[rows, None]
-                found[rows] = np.minimum(
-                    found[rows], size * np.maximum(pace, self.least_seconds_per_byte[rows, None]) * ROUND_DOWN
-                )
-        return found
-
-    def seconds_per_byte_of(self, link: int, run: float) -> float:
-        """Seconds per byte of one channel when it is alone."""
-        rate = self.channels[link].throughput(run)
-        return max(float(self.held_factor[link]) / rate if rate else math.inf, float(self.least_seconds_per_byte[link]))
 
 
 def _logarithms(function: ThroughputFunction) -> tuple[Floats, Floats] | None:
