@@ -12,7 +12,9 @@ size × every chunk. A problem is plain data:
      "limits": {"slot_limit", "memory_limit", "slots", "overlap"},
      "options": {"slot_limit", "memory_limit", "slots"}}         # None leaves the choice to the limits
 
-Throughputs are ("latency", seconds, bandwidth), ("constant", bandwidth) or ("samples", ((run, rate), ...)).
+Throughputs are ("latency", seconds, bandwidth), ("constant", bandwidth) or ("samples", ((run, rate), ...)). A channel may have
+"layouts", the throughput of hops between different layouts (these are also no faster than "throughput" is for the chunk), and
+"request", the seconds that each chunk costs on top of its bytes.
 
 Lengths are counted in *elements* (one field of one entry, of the mean size |F| / fields): run = elements in the common prefix,
 block = elements before the common suffix. How long a path takes depends on its layouts only through the runs of its hops and
@@ -159,9 +161,14 @@ def seconds_of(problem: Problem, path: Sequence[dict[str, Any]], layouts: Sequen
     chunk = min(float(elements * entry / count), payload)
     hops = []
     for channel, (a, b) in zip(path, itertools.pairwise([ends[0], *layouts, ends[1]]), strict=True):
-        run = min(prefix(a, b, sizes, count) * entry / count, chunk)
+        alike = prefix(a, b, sizes, count)
+        run = min(alike * entry / count, chunk)
         shares = [weight * chunk / problem["resources"][name] for name, weight in channel["resources"]]
-        hops.append(max([chunk / rate(channel["throughput"], run), *shares]))
+        if channel.get("layouts") is None or alike == payload // entry * count:
+            moving = chunk / rate(channel["throughput"], run)
+        else:
+            moving = chunk / min(rate(channel["throughput"], chunk), rate(channel["layouts"], run))
+        hops.append(max([channel.get("request", 0.0) + moving, *shares]))
     if not problem["limits"]["overlap"]:
         period = sum(hops)
     elif slot_count(problem) == 1 and len(hops) > 1:
@@ -221,8 +228,10 @@ class Search:
         self.widest = max((limit for path, limit in self.paths if len(path) > 1), default=0)
         self.lengths = np.arange(1, self.total + 1) * self.entry / self.fields  # bytes of 1, 2, … elements
         self.rates = {
-            channel["name"]: np.array([np.nan, *(rate(channel["throughput"], run) for run in self.lengths)])
+            (channel["name"], which): np.array([np.nan, *(rate(channel[which], run) for run in self.lengths)])
             for channel in problem["channels"]
+            for which in ("throughput", "layouts")
+            if channel.get(which) is not None
         }
         # Slots count the largest field for every element unless the chunk holds whole entries: both are tried where that differs.
         self.modes = (False, True) if WHOLE_ENTRIES and self.fields * self.largest > self.entry else (False,)
@@ -343,7 +352,12 @@ class Search:
         chunk, payload = self.lengths[elements - 1], self.lengths[-1]
         hops = []
         for channel, run in zip(path, runs.T, strict=True):
-            hop = chunk / self.rates[channel["name"]][np.minimum(run, elements)]
+            rates = self.rates[channel["name"], "throughput"]
+            moved = rates[np.minimum(run, elements)]
+            if channel.get("layouts") is not None:
+                changed = self.rates[channel["name"], "layouts"][np.minimum(run, elements)]
+                moved = np.where(run >= self.total, moved, np.minimum(rates[elements], changed))
+            hop = channel.get("request", 0.0) + chunk / moved
             for name, weight in channel["resources"]:
                 hop = np.maximum(hop, weight * chunk / self.problem["resources"][name])
             hops.append(hop)

@@ -32,8 +32,11 @@ HOST = ("SYS", "REG", "ZCM")
 RATES = (1e3, 2e3, 5e3, 1e4, 3e4, 1e5)
 
 
-def random_problem(seed: int, *, non_nesting: bool = False) -> Problem:
-    """A problem; with `non_nesting` the blocks of its ends need not divide a dimension, and often not each other (`regular`)."""
+def random_problem(seed: int, *, non_nesting: bool = False, costs: bool = False) -> Problem:
+    """A problem; with `non_nesting` the blocks of its ends need not divide a dimension, and often not each other (`regular`).
+
+    With `costs` requests cost time, and some channels have a throughput of their own between different layouts.
+    """
     draw = random.Random(f"{seed} {non_nesting}")
     count = draw.choice((1, 2, 2, 3, 4))
     fields = tuple(draw.choices(tuple(DTYPES), k=count)) if draw.random() < 0.5 else (draw.choice(tuple(DTYPES)),) * count
@@ -62,6 +65,8 @@ def random_problem(seed: int, *, non_nesting: bool = False) -> Problem:
     }
     _add_resources(draw, problem)
     _add_limits(draw, problem)
+    if costs:
+        _add_costs(draw, problem)
     return problem
 
 
@@ -264,6 +269,15 @@ def _staged(draw: random.Random) -> tuple[dict[str, Any], list[dict[str, Any]], 
     return memories, channels, "s0", f"s{inner + 1}"
 
 
+# ---- layout changes and requests
+
+
+def _add_costs(draw: random.Random, problem: Problem) -> None:
+    for channel in problem["channels"]:
+        channel["request"] = draw.choice((0.0, 0.0001, 0.001, 0.001, 0.01))
+        channel["layouts"] = None if draw.random() < 0.5 else _throughput(draw)
+
+
 # ---- limits
 
 
@@ -339,6 +353,17 @@ def throughput(given: tuple[Any, ...]) -> ThroughputFunction:
     return {"constant": Constant, "latency": LatencyBandwidth, "samples": Sampled}[kind](*rest)
 
 
+def _built(given: dict[str, Any]) -> Channel:
+    known = {name: value for name, value in given.items() if name not in ("throughput", "layouts", "request")}
+    layouts, request = given.get("layouts"), given.get("request", 0.0)
+    return Channel(
+        **known,
+        throughput=throughput(given["throughput"]),
+        layout_throughput=None if layouts is None else throughput(layouts),
+        request_seconds=request,
+    )
+
+
 def build(problem: Problem) -> tuple[Transfer, Machine, Options]:
     """A problem for `plan(transfer, machine, planner, options)`."""
     space = IndexSpace.of(problem["sizes"])
@@ -347,7 +372,7 @@ def build(problem: Problem) -> tuple[Transfer, Machine, Options]:
     machine = Machine(
         "random",
         [Memory(name, **memory) for name, memory in problem["memories"].items()],
-        [Channel(**{**channel, "throughput": throughput(channel["throughput"])}) for channel in problem["channels"]],
+        [_built(channel) for channel in problem["channels"]],
         [Resource(name, capacity) for name, capacity in problem["resources"].items()],
         Limits(**problem["limits"]),
     )

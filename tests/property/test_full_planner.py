@@ -25,8 +25,8 @@ Problem = dict[str, Any]
 CLOSE = 1e-9
 FULL = os.environ.get("ISOVIZ_FULL", "") not in ("", "0")
 BATCH = 100 if FULL else 5
-# (first seed, blocks that need not nest): 48 problems, or 2400.
-BATCHES = [(k * BATCH, k % 5 == 4) for k in range(6 if not FULL else 24)]
+# (first seed, blocks that need not nest, requests and layout changes cost time): 50 problems, or 4800.
+BATCHES = [(k * BATCH, k % 5 == 4, costs) for costs in (False, True) for k in range((4 if costs else 6) if not FULL else 24)]
 OTHERS = ("simple", "spsl", "spdl", "direct")
 
 # ---- the planner
@@ -41,10 +41,10 @@ def planned(problem: Problem, planner: str) -> Plan | None:
         return None
 
 
-def described(problem: Problem, seed: int, non_nesting: bool, found: Plan | None, best: Best | None) -> str:
+def described(problem: Problem, seed: int, kind: str, found: Plan | None, best: Best | None) -> str:
     """Two answers, and the problem as Python that makes it again."""
     lines = ["", "from planner_problems import build, random_problem", "from brute_force import optimum"]
-    lines += [f"problem = random_problem({seed}, non_nesting={non_nesting})  # which is", pprint.pformat(problem, width=130)]
+    lines += [f"problem = random_problem({seed}, {kind})  # which is", pprint.pformat(problem, width=130)]
     lines.append(f"source {problem['source'][0]} {text(problem['source'][1])}")
     lines.append(f"destination {problem['destination'][0]} {text(problem['destination'][1])}")
     if best is None:
@@ -71,12 +71,12 @@ def shown(layout: Parts) -> str:
     return text(tuple(part if part == "F" else part[:2] for part in layout))
 
 
-@pytest.mark.parametrize(("first", "non_nesting"), BATCHES)
-def test_full_is_optimal(report: Report, first: int, non_nesting: bool) -> None:
+@pytest.mark.parametrize(("first", "non_nesting", "costs"), BATCHES)
+def test_full_is_optimal(report: Report, first: int, non_nesting: bool, costs: bool) -> None:
     """Where the ends' blocks divide each other and their dimension, the least time of all; elsewhere never less than that."""
-    wrong, equals = [], []
+    wrong, equals, kind = [], [], f"non_nesting={non_nesting}, costs={costs}"
     for seed in range(first, first + BATCH):
-        problem = random_problem(seed, non_nesting=non_nesting)
+        problem = random_problem(seed, non_nesting=non_nesting, costs=costs)
         best, found = optimum(problem), planned(problem, "full")
         least = best.seconds if best is not None else math.inf
         seconds = found.objective if found is not None else math.inf
@@ -89,30 +89,31 @@ def test_full_is_optimal(report: Report, first: int, non_nesting: bool) -> None:
             report("... brute force counts short blocks as whole", 1)
             equal = True
         if not equal and (regular(problem) or seconds < least):
-            wrong.append(described(problem, seed, non_nesting, found, best))
+            wrong.append(described(problem, seed, kind, found, best))
     if equals:
         report("problems with blocks that do not nest or that pad", len(equals))
         report("... of them with the optimal plan", sum(equals))
     assert not wrong, f"{len(wrong)} of {BATCH} differ; the first:{wrong[0]}"
 
 
-@pytest.mark.parametrize(("first", "non_nesting"), BATCHES)
-def test_no_other_planner_beats_the_optimum(report: Report, first: int, non_nesting: bool) -> None:
+@pytest.mark.parametrize(("first", "non_nesting", "costs"), BATCHES)
+def test_no_other_planner_beats_the_optimum(report: Report, first: int, non_nesting: bool, costs: bool) -> None:
+    kind = f"non_nesting={non_nesting}, costs={costs}"
     for seed in range(first, first + BATCH):
-        problem = random_problem(seed, non_nesting=non_nesting)
+        problem = random_problem(seed, non_nesting=non_nesting, costs=costs)
         best = optimum(problem)
         for planner in OTHERS:
             found = planned(problem, planner)
             if found is not None:
                 report("plans of other planners against brute force", 1)
                 beaten = best is None or found.objective < best.seconds * (1 - CLOSE)
-                assert not beaten, f"{planner}:{described(problem, seed, non_nesting, found, best)}"
+                assert not beaten, f"{planner}:{described(problem, seed, kind, found, best)}"
 
 
-@pytest.mark.parametrize(("first", "non_nesting"), BATCHES)
-def test_no_other_planner_beats_full(first: int, non_nesting: bool) -> None:
+@pytest.mark.parametrize(("first", "non_nesting", "costs"), BATCHES)
+def test_no_other_planner_beats_full(first: int, non_nesting: bool, costs: bool) -> None:
     for seed in range(first, first + BATCH):
-        problem = random_problem(seed, non_nesting=non_nesting)
+        problem = random_problem(seed, non_nesting=non_nesting, costs=costs)
         full = planned(problem, "full")
         for planner in OTHERS:
             found = planned(problem, planner)

@@ -27,6 +27,7 @@ def path_program(problem: Problem, choice: Choice, chunk: float = 0.0) -> PathPr
         most = max(most, chunk)
     names = _names(ends, family) if family is not None else {}
     variables = tuple(Variable(name, float(ends.digits[digit].extent)) for digit, name in names.items())
+    whole = problem.runs(len(route.channels), None)
     rows = []
     for hop, channel in enumerate(route.channels):
         run = Monomial(min(choice.runs[hop], most), text=_constant_text(problem, choice, hop, most))
@@ -36,7 +37,9 @@ def path_program(problem: Problem, choice: Choice, chunk: float = 0.0) -> PathPr
             run = _end_run(problem, choice, names, 1, most)
         elif hop != route.converting and len(route.channels) > 1 and math.isinf(choice.runs[hop]):
             run = Monomial(most, text="chunk")
-        rows.append(ThroughputRow(hop, str(channel.kind), channel.throughput, run))
+        changes = choice.runs[hop] < whole[hop]  # a hop between two different layouts
+        function = channel.layout_rates if changes else channel.throughput
+        rows.append(ThroughputRow(hop, str(channel.kind), function, run))
     weights: dict[str, float] = {}
     for channel in route.channels:
         for name, weight in channel.resources:

@@ -39,10 +39,10 @@ class WholeSolution:
 
     No path, layouts and blocks sustain more than `bound` bytes per second. The path of `channels`, which converts in hop
     `converting` (None: nothing to convert), sustains `throughput`. `exact` says whether the program contains everything of
-    section 4.2; otherwise it omits the layouts or a throughput function, and its optimum is only a bound. `finished` says whether
-    the bound was reached within the planning time. `chunk` and `block` are in bytes. `kept` holds the digits of both ends' orders
-    that the buffers keep together, each with its number of values (a real number). `binding` holds the names of the rows without
-    slack.
+    section 4.2; otherwise it omits the layouts, requests or a throughput function, and its optimum is only a bound.
+    `finished` says whether the bound was reached within the planning time. `chunk` and `block` are in bytes. `kept` holds the
+    digits of both ends' orders that the buffers keep together, each with its number of values (a real number). `binding`
+    holds the names of the rows without slack.
 
     `seconds` (of all solves) and `rounds` (of whole programs) do not affect the equality of solutions.
     """

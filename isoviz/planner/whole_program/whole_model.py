@@ -8,6 +8,9 @@ and an arc leads to a later place (`order_…`; Miller, Tucker and Zemlin), so n
 a converting hop between two buffers are variables; all other hops move whole chunks. The rows are in logarithms, by concave parts
 (`rate_lines`).
 
+**What is left out.** The requests of channels (`Channel.request_seconds`), and the rate for layout changes of an end hop that
+forms blocks. Then the optimum is a bound, and the program is not `exact`.
+
 **Layouts and space.** See `layout_rows` and `limit_rows`.
 
 **Shared resources.** TP × Σ weights ≤ capacity, summed over the hops of the path.
@@ -76,7 +79,7 @@ class Model:
         memories = [memory.name for memory in problem.machine.memories]
         self.bounds = slot_bounds(problem, memories)
         self.stages = self._fitting(stages_of(problem.machine, here, there, self.converts))
-        self.exact = self.layouts and all(arc.channel.by_run and is_known(arc.channel.throughput) for arc in self.stages.arcs)
+        self.exact = self.layouts and all(arc.channel.is_plain and is_known(arc.channel.throughput) for arc in self.stages.arcs)
         self.rows = Rows("isometry_4_2")
         if self.stages.arcs:
             self._build_rows()
@@ -109,7 +112,7 @@ class Model:
         if arc.role is Role.ONLY:
             run = math.log(min(self.direct_chunk, *end_runs, self.conversion_run))
             return run, run
-        if arc.role is Role.MIDDLE:
+        if _run(arc) == CHUNK:
             return self.chunk_low, self.most
         high = self.most
         if arc.converts:
@@ -123,7 +126,7 @@ class Model:
     def _cap(self, arc: Arc) -> float:
         """The log throughput that an arc never exceeds, by its longest run and by its resources alone."""
         _, high = self._span(arc)
-        most = math.log(arc.channel.throughput(math.exp(high)))
+        most = math.log(_function(arc)(math.exp(high)))
         for name, weight in self._weights(arc.channel):
             most = min(most, -math.log(weight / self.problem.machine.resource(name).capacity))
         return most
@@ -242,13 +245,14 @@ class Model:
             if arc.role is Role.ONLY:
                 continue
             low, high = self._span(arc)
-            if high - low <= 0 or self._above(arc.channel.throughput, low):
+            function = _function(arc)
+            if high - low <= 0 or self._above(function, low):
                 continue
-            number = numbers.setdefault(arc.channel.throughput, len(numbers))
+            number = numbers.setdefault(function, len(numbers))
             where = arc.channel.destination if arc.role is Role.MIDDLE else ""
-            key = arc.role, number, where, low, high
+            key = arc.role, _run(arc), number, where, low, high
             name = f"{arc.role}_{number}{f'_{where}' if where else ''}_{len(found)}"
-            group = found.setdefault(key, Group(name, arc.channel.throughput, _RUNS[arc.role], low, []))
+            group = found.setdefault(key, Group(name, function, _run(arc), low, []))
             group.arcs.append(arc)
             group.when.append((self.names[arc.number], 1.0))
         return list(found.values())
@@ -337,8 +341,8 @@ class Model:
         rates, loads = [], dict[str, float]()
         for arc in self.route(point):
             low, high = self._span(arc)
-            run = high if arc.role is Role.ONLY else max(low, min(high, point[_RUNS[arc.role]]))
-            rates.append(arc.channel.throughput(math.exp(run)))
+            run = high if arc.role is Role.ONLY else max(low, min(high, point[_run(arc)]))
+            rates.append(_function(arc)(math.exp(run)))
             for name, weight in self._weights(arc.channel):
                 loads[name] = loads.get(name, 0.0) + weight
         shared = (self.problem.machine.resource(name).capacity / load for name, load in loads.items())
@@ -387,6 +391,20 @@ class Model:
             self.rows.at_most("no_slower", [(PERIOD, 1.0)], point.objective * (1 + slack))
         else:
             self.rows.at_most("no_slower", [(TP, -1.0)], -point.objective + slack)
+
+
+def _function(arc: Arc) -> ThroughputFunction:
+    """The throughput function of an arc: a bound on its rate."""
+    return arc.channel.layout_rates if arc.converts else arc.channel.throughput
+
+
+def _run(arc: Arc) -> str:
+    """The name of the variable for the runs of an arc.
+
+    Where layout changes have a rate of their own, an end hop that does not convert may form blocks or not, which has different
+    rates. Both are below the rate for whole chunks.
+    """
+    return CHUNK if arc.channel.layout_throughput is not None and not arc.converts else _RUNS[arc.role]
 
 
 def _cost(arc: Arc) -> float:

@@ -91,7 +91,7 @@ def _honest(solution: WholeSolution) -> str:
         said.append(f"planning_time was used up, so that its path may be {100 * solution.gap:.2g} % below the best")
     if not solution.exact:
         said.append(
-            "the blocks of both ends do not nest or pad, or a throughput function is of another kind: the program leaves out"
-            " what that does to runs, and only bounds the throughput"
+            "the blocks of both ends do not nest or pad, a throughput function is of another kind, or a channel has requests or"
+            " layout changes with figures of their own: the program leaves out what that does, and only bounds the throughput"
         )
     return "; ".join(said)
