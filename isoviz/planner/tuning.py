@@ -42,6 +42,8 @@ PAGE_DEVIATION = 8
 
 BRACKET_FACTOR = 1.4
 """The search for the best throughput begins and ends with this factor between its points; a parabola does the rest."""
+CHUNK_STEP = 1.1
+"""Where requests cost time, the block for a throughput is known up to this factor; its neighbours are tried afterwards."""
 FIRST_SHORTFALL = 1 / 16
 """The search assumes at first that the best throughput lies this share below the peak."""
 MOST_SHORTFALL = 1e6

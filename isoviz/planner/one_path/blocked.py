@@ -22,6 +22,7 @@ from isoviz.planner.one_path.sizes import even_or_round_sizes, fastest_size, fir
 from isoviz.planner.tuning import (
     BOUND_SLACK,
     BRACKET_FACTOR,
+    CHUNK_STEP,
     FIRST_SHORTFALL,
     MOST_BOXES,
     MOST_PAIRS_TRIED,
@@ -34,7 +35,7 @@ from isoviz.planner.tuning import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from isoviz.planner.intermediate.intermediate_layouts import LayoutFamily
     from isoviz.planner.paths.routes import Route
@@ -261,10 +262,10 @@ class BlockSearch:
     def _pairs(self) -> Choice | None:
         """The best pair of cuts.
 
-        Where each hop bounds the throughput on its own, by its run alone, the search goes over the throughput; otherwise over a,
-        with a search over b for each a.
+        Where each hop bounds the throughput on its own, the search goes over the throughput; otherwise over a, with a search over
+        b for each a.
         """
-        start = self._by_throughput() if self.clock.separable and self.clock.is_plain else self._nested()
+        start = self._by_throughput() if self.clock.separable else self._nested()
         return self._polished(start) if start is not None else None
 
     def _by_throughput(self) -> tuple[int, int] | None:
@@ -273,16 +274,9 @@ class BlockSearch:
         T is convex in log TP, and infinite where no blocks that fit sustain TP. The search variable is the shortfall: with the
         peak P, TP = P / (1 + shortfall).
         """
-        functions, at = self.clock.functions, self.route.converting
-        family, problem = self.family, self.problem
-        whole = min(self.limit, problem.nbytes)
-        reach: list[float] = [float(whole)] * len(functions)
-        reach[0], reach[-1] = min(whole, family.longest_first_run), min(whole, family.longest_last_run)
-        peak = min(
-            function(min(run, bound))
-            for function, run, bound in zip(functions, problem.runs(len(functions), at), reach, strict=True)
-        )
-        peak = min(peak, self.clock.resource_bound)
+        runs, whole = list(self.runs), float(min(self.limit, self.problem.nbytes))
+        runs[0], runs[-1] = min(runs[0], self.family.longest_first_run), min(runs[-1], self.family.longest_last_run)
+        peak = min(*self.clock.most_rates(whole, runs), self.clock.resource_bound)
         if not peak > 0:
             return None
         if (sized := self._cuts_for(peak)) is not None and self._seconds(*sized) <= self._seconds_for(peak * PEAK_SHARE):
@@ -325,15 +319,39 @@ class BlockSearch:
 
     def _cuts_for(self, throughput: float) -> tuple[int, int] | None:
         """The smallest cuts whose runs sustain a throughput; None where a slot does not hold such blocks."""
-        functions, family = self.clock.functions, self.family
-        a = first_at_least(self.a, functions[0].inverse(throughput) / family.first)
-        b = first_at_least(self.b, functions[-1].inverse(throughput) / family.last)
+        if not any(self.clock.pace.requests):
+            return self._cuts([throughput] * len(self.runs), 0.0)
+        # The larger a block, the slower may its bytes move, because its requests cost the same. The least such block is wanted.
+        low = throughput * max(self.clock.pace.requests) * (1 + TIE)
+        high = float(min(self.limit, self.problem.nbytes))
+        found = self._cuts_in(throughput, high) if low < high else None
+        while found is not None and high > low * CHUNK_STEP:
+            block = math.sqrt(low * high)
+            cuts = self._cuts_in(throughput, block)
+            if cuts is None:
+                low = block
+            else:
+                found, high = cuts, block
+        return found
+
+    def _cuts_in(self, throughput: float, block: float) -> tuple[int, int] | None:
+        """The smallest cuts that sustain a throughput in a block of about `block` bytes; None where they need a larger block."""
+        left = [1 / throughput - seconds / block for seconds in self.clock.pace.requests]
+        cuts = self._cuts([1 / each if each > 0 else math.inf for each in left], block)
+        return cuts if cuts is None or self._block(*cuts)[0] * self.entry_bytes <= block * CHUNK_STEP else None
+
+    def _cuts(self, rates: Sequence[float], least: float) -> tuple[int, int] | None:
+        """The smallest cuts whose runs let the bytes of every hop move at a rate, in a block of at least `least` bytes."""
+        functions, layouts, family = self.clock.functions, self.clock.pace.layouts, self.family
+        a = first_at_least(self.a, (layouts[0] or functions[0]).inverse(rates[0]) / family.first)
+        b = first_at_least(self.b, (layouts[-1] or functions[-1]).inverse(rates[-1]) / family.last)
         block, slot = self._block(a, b)
         if slot > self.limit:
             return None
-        rest = [function for i, function in enumerate(functions[1:-1], 1) if i != self.route.converting]
-        need = max((function.inverse(throughput) for function in rest), default=0.0)
-        need = min(need, self.limit) / self.entry_bytes
+        cut = (0, self.route.converting, len(functions) - 1)
+        rest = [i for i in range(len(functions)) if i not in cut or layouts[i] is not None]
+        need = max([functions[i].inverse(rates[i]) for i in rest], default=0.0)
+        need = min(max(need, least), self.limit) / self.entry_bytes
         if block < need:  # the other hops need a larger chunk anyway, so both cuts may grow to fill it
             factor = math.sqrt(need / block)
             a = min(first_at_least(self.a, a * factor), self.a[-1])

@@ -50,6 +50,8 @@ def best_one_layout(problem: Problem, route: Route, clock: Clock, *, costs: bool
     able = [exact_if_needed(problem, choice) for choice in found if choice is not None]
     if search.multiple > 1 and not search.bounded_by_part:
         able += [evaluated(problem, choice) for choice in search.by_blocks_across_runs() if choice is not None]
+        if not clock.is_plain:
+            able += [evaluated(problem, choice) for choice in search.by_other_first_digits() if choice is not None]
         least = min((choice.seconds for choice in able), default=math.inf)
         able += [evaluated(problem, choice) for choice in search.by_parts_of_runs(least) if choice is not None]
     return min(able, key=lambda choice: (choice.seconds + search.cost(choice.chunk), choice.key), default=None)
@@ -222,6 +224,20 @@ class _OneLayoutSearch:
                 lone = [Mode(dim, 1, 1, True) for dim in self.order.space if dim not in named]
                 if first.top or first.extent % size == 0:
                     yield self._of_layout(layout_of([*lone, inner, rest[0], outer, *rest[1:]]), len(rest) + 1)
+
+    def by_other_first_digits(self) -> Iterator[Choice | None]:
+        """The end's order with another part in front, where chunks have few elements and cost time themselves.
+
+        Its runs are shorter, so that chunks may have other sizes than multiples of the end's runs.
+        """
+        parts = self.order.normal
+        if not self.multiple < min(self.limit, self.problem.nbytes) // self.problem.largest <= MOST_SIZES_TRIED:
+            return
+        named = {part.dim for part in parts if isinstance(part, Mode)}
+        lone = [Mode(dim, 1, 1, True) for dim in self.order.space if dim not in named]
+        for place in range(1, len(parts)):
+            layout = layout_of([*lone, parts[place], *parts[:place], *parts[place + 1 :]])
+            yield self._of_layout(layout, len(layout.on(self.order.space, self.order.fields).parts))
 
     def _of_parts(self, before: int, size: int) -> float:
         """T for chunks of `before` × `size` elements, where every hop has runs of one chunk."""

@@ -37,7 +37,7 @@ def path_program(problem: Problem, choice: Choice, chunk: float = 0.0) -> PathPr
             run = _end_run(problem, choice, names, 1, most)
         elif hop != route.converting and len(route.channels) > 1 and math.isinf(choice.runs[hop]):
             run = Monomial(most, text="chunk")
-        changes = choice.runs[hop] < whole[hop]  # a hop between two different layouts
+        changes = choice.runs[hop] < min(whole[hop], problem.nbytes)  # a hop between two different layouts
         function = channel.layout_rates if changes else channel.throughput
         rows.append(ThroughputRow(hop, str(channel.kind), function, run))
     weights: dict[str, float] = {}

@@ -295,7 +295,7 @@ class BestFirst:
         if runs is None:
             return math.inf
         problem, links = self.problem, self.links
-        bounds, gaps = [math.inf] * len(walk.links), [math.inf] * len(walk.links)
+        bounds, gaps = [math.inf] * len(walk.links), [float(problem.nbytes)] * len(walk.links)
         bounds[0], bounds[-1] = min(bounds[0], runs[0]), min(bounds[-1], runs[1])
         gaps[0], gaps[-1] = min(gaps[0], problem.end_runs[0]), min(gaps[-1], problem.end_runs[1])
         if walk.converting is not None:

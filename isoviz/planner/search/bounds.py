@@ -121,7 +121,7 @@ class Bounds:
         self.leaving: range = links.leaving[space.source]
         self.entering: Numbers = np.flatnonzero(links.there == space.destination)
         kinds = [box.kind for box in boxes]
-        gaps = problem.end_runs
+        gaps = [min(gap, problem.nbytes) for gap in problem.end_runs]
         self.first = self._ends(self._costs(first, gaps[0]), [kind is ConvertingHop.FIRST for kind in kinds])
         self.last = self._ends(self._costs(last, gaps[1]), [kind is ConvertingHop.LAST for kind in kinds])
         self.inner = self._inner(self._costs(np.inf), loops=space.paired)

@@ -129,9 +129,9 @@ class Clock:
         self.separable = self.overlap and (slots > 1 or len(self.channels) == 1)
         """Whether each hop bounds the steady state by itself: no buffer with one slot couples two hops."""
         self._separate = self.separable and not pace.uses_resources and pace.by_run
-        self.gaps = [math.inf] * len(self.channels)
-        """For every hop, the bound on its runs by the gaps of a part."""
-        self.gaps[0] = gaps[0]
+        self.gaps = [float(nbytes)] * len(self.channels)
+        """For every hop, the run that equal layouts have: everything, or less where gaps of a part bound it."""
+        self.gaps[0] = min(self.gaps[0], gaps[0])
         self.gaps[-1] = min(self.gaps[-1], gaps[1])
 
     def shares(self, rates: Sequence[float]) -> tuple[tuple[float, ...], ...]:
@@ -146,6 +146,15 @@ class Clock:
             )
             for name in self.shared_names
         )
+
+    @cached_property
+    def _uses(self) -> list[tuple[int, str, float, float, bool]]:
+        """For every use of a shared resource: the hop, the resource, the weight, the capacity, and whether it is held."""
+        return [
+            (i, name, weight, self.resources[name].capacity, self.resources[name].held)
+            for i, channel in enumerate(self.channels if self.resources else ())
+            for name, weight in channel.resources
+        ]
 
     @cached_property
     def shared_names(self) -> tuple[str, ...]:
@@ -253,12 +262,11 @@ class Clock:
             return Timing(math.inf, math.inf, tuple(chunk / rate if rate else math.inf for rate in rates), chunk)
         hops = [chunk / rate for rate in rates]
         shares: dict[str, float] = {}
-        if self.resources:
-            for i, channel in enumerate(self.channels):
-                for name, weight in channel.resources:
-                    share = chunk * self.resources[name].cost(weight, rates[i])
-                    shares[name] = shares.get(name, 0.0) + share
-                    hops[i] = max(hops[i], share)
+        for i, name, weight, capacity, held in self._uses:
+            share = chunk * (weight / (rates[i] * capacity) if held else weight / capacity)  # as `Resource.cost`
+            shares[name] = shares.get(name, 0.0) + share
+            if share > hops[i]:
+                hops[i] = share
         seconds, period = self._combined(chunk, hops, shares)
         return Timing(seconds, period, tuple(hops), chunk)
 
