@@ -19,9 +19,9 @@ from isoviz.layouts import StridedCopy
 from isoviz.layouts.numpy_copy import apply
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Memory, MemoryKind
 from isoviz.planner.path_plan import Hop, PathPlan
+from isoviz.planner.time.requests import PLAIN
 from isoviz.runtime.device_bases import AsynchronousChannel, BaseEndpoint, BaseMemory, BaseSlot
 from isoviz.runtime.protocols import Bound, Holds
-from isoviz.runtime.scheduling.requests import PLAIN
 
 VAULT = MemoryKind.FBM
 STORE, FETCH, WITHIN = ChannelKind.GPU_WRITE, ChannelKind.GPU_READ, ChannelKind.GPU_COPY

@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from isoviz import checks
 from isoviz.layouts import ChunkSequence, Layout, Mode, View, compare
 from isoviz.layouts.recurring import RecurringChunks
-from isoviz.planner.time.makespan import makespan, shared_makespan
+from isoviz.planner.time.makespan import makespan
+from isoviz.planner.time.requests import REQUEST_BYTES, rule_of
+from isoviz.planner.time.schedule import MOST_REQUESTS, Line, Stage, scheduled_end
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from isoviz.layouts import Linearization, StridedCopy
     from isoviz.planner.transfer import Transfer
 
@@ -22,7 +26,8 @@ class Hop(NamedTuple):
     """One hop: a channel moves every chunk from one memory to the next, from one layout to another.
 
     `request_bytes` bounds the contiguous run: PREFIX, at most a chunk, the mean over the fields. `throughput` is the rate that
-    the channel sustains with such runs, in bytes per second. `converts` says whether the hop converts the layout.
+    the channel sustains with such runs, in bytes per second. `converts` says whether the hop converts the layout. `in_flight` is
+    the number of requests that the channel takes at a time (`Channel.max_in_flight`).
     """
 
     index: int  # type: ignore[assignment]  # the hop's number, not the method of tuples
@@ -35,6 +40,20 @@ class Hop(NamedTuple):
     request_bytes: float
     throughput: float
     converts: bool
+    in_flight: int = 1
+
+
+def slowest_hops(hops: Sequence[Hop], rates: Sequence[float]) -> frozenset[int]:
+    """The numbers of the hops that set the pace of a path (several if they tie). `rates` are their bytes per second.
+
+    Hops of one channel take turns there, so their times add up.
+    """
+    seconds = [1 / rate if rate else math.inf for rate in rates]
+    busy: dict[str, float] = {}
+    for hop, each in zip(hops, seconds, strict=True):
+        busy[hop.channel] = busy.get(hop.channel, 0.0) + each
+    most = max(busy.values(), default=0.0)
+    return frozenset(hop.index for hop in hops if busy[hop.channel] >= most * (1 - 1e-9))
 
 
 MOST_PADDED, MOST_CONVERTED = 2.0, 1.25
@@ -96,8 +115,9 @@ class PathPlan:
     def seconds(self) -> float:
         """The predicted completion time: the exact time of this pipeline on an idle machine, with its short last chunk.
 
-        It is at most T, and above T minus the time of one chunk through all hops. There are two exceptions. If three or more hops
-        share a resource, it may be slightly above T. If padding moves as well (`moved`), it may be well above T.
+        It is at most T, and above T minus the time of one chunk through all hops. There are three exceptions. If three or more
+        hops share a resource, it may be slightly above T. If hops share a channel, it may be above T, because they take turns
+        (`isoviz.planner.time.schedule`). If padding moves as well (`moved`), it may be well above T.
         """
         return self.seconds_of(self.chunk_count)
 
@@ -105,16 +125,43 @@ class PathPlan:
         """The predicted completion time of the first `count` chunks of the path."""
         if type(count) is not int or not 0 < count <= self.chunk_count:
             count = checks.count("plan", "chunks", count, low=1, high=self.chunk_count)
-        payload = self.chunk_payload
         if not all(hop.throughput for hop in self.hops):  # nothing moves
             return math.inf
-        moved = [payload * each for each in self.moved]
-        hops = [nbytes / hop.throughput for nbytes, hop in zip(moved, self.hops, strict=True)]
+        if self.shares or (self.overlap and self.repeats_a_channel):
+            return scheduled_end([self.line(count, in_requests=self.repeats_a_channel)], self.setup)
+        payload = self.chunk_payload
+        hops = [payload * moved / hop.throughput for moved, hop in zip(self.moved, self.hops, strict=True)]
         last = self.bytes / payload - (count - 1) if count == self.chunk_count else 1.0
-        if self.shares:
-            shares = [[each * nbytes for each, nbytes in zip(share, moved, strict=True)] for share in self.shares]
-            return self.setup + shared_makespan(hops, count, last, shares, slots=self.slots, overlap=self.overlap)
         return self.setup + makespan(hops, count, last, slots=self.slots, overlap=self.overlap)
+
+    def requests(self, hop: Hop, request_bytes: int = REQUEST_BYTES) -> int:
+        """The number of requests of a chunk on a hop, by the rule of the kind of its channel (`isoviz.planner.time.requests`).
+
+        `request_bytes` is the length that requests should have.
+        """
+        return rule_of(hop.kind).requests(self.chunk_payload, hop.request_bytes, request_bytes)
+
+    @property
+    def repeats_a_channel(self) -> bool:
+        """Whether two of its hops use the same channel."""
+        return len({hop.channel for hop in self.hops}) < len(self.hops)
+
+    def line(self, count: int | None = None, *, in_requests: bool = True) -> Line:
+        """The path with its first `count` chunks, all by default, for a prediction with shared channels and resources.
+
+        `in_requests`: whether chunks are cut into requests. It only matters where hops share a channel.
+        """
+        count = self.chunk_count if count is None else count
+        full = self.chunk_payload
+        last = self.last_payload if count == self.chunk_count else full
+        stages = []
+        for hop, moved, *costs in zip(self.hops, self.moved, *self.shares, strict=True):
+            requests = min(self.requests(hop), MOST_REQUESTS) if in_requests else 1
+            seconds = moved / hop.throughput / requests
+            uses = tuple([(name, cost * moved) for name, cost in zip(self.resources, costs, strict=True) if cost])
+            nbytes = full / requests, last / requests
+            stages.append(Stage(hop.channel, hop.in_flight, requests, (full * seconds, last * seconds), nbytes, uses))
+        return Line(tuple(stages), count, self.slots, self.overlap)
 
     @cached_property
     def chunk_payload(self) -> float:
@@ -250,6 +297,11 @@ class PathPlan:
     def rates(self) -> tuple[float, ...]:
         """For every hop, the bytes of entries per second: its throughput, divided by `moved`."""
         return tuple(hop.throughput / moved for hop, moved in zip(self.hops, self.moved, strict=True))
+
+    @cached_property
+    def slowest(self) -> frozenset[int]:
+        """The numbers of the hops that set the pace of the path; none if it has one hop."""
+        return slowest_hops(self.hops, self.rates) if len(self.hops) > 1 else frozenset()
 
     def copies(self, hop: int, chunk: int) -> list[StridedCopy]:
         """The copies of a hop for chunk number `chunk`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,8 @@ from isoviz.errors import TransferError
 from isoviz.layouts import Layout
 from isoviz.machines.memory import emulated_text
 from isoviz.planner.shares import Share, check_shares, share_of, share_text
-from isoviz.planner.time.together import rates_together, seconds_together
+from isoviz.planner.time.schedule import scheduled_end
+from isoviz.planner.time.together import rates_together, seconds_together, sharing_paths
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
@@ -65,21 +67,31 @@ class Plan:
         """The predicted completion time.
 
         For one path it is the exact time of its pipeline on an idle machine (`PathPlan.seconds`). For several paths it is their
-        set-up plus the time of the slowest path; shared channels and resources are divided by fair sharing
-        (`isoviz.planner.time.together`).
+        set-up plus the time of the slowest path. Paths that share channels or resources take turns as the scheduler lets them
+        (`isoviz.planner.time.schedule`).
         """
-        return self._together([path.seconds for path in self.paths])
+        if len(self.paths) == 1:
+            return self.paths[0].seconds
+        return max(self._end(paths) for paths in sharing_paths(self.paths))
+
+    def _end(self, paths: Sequence[PathPlan]) -> float:
+        """The time at which the last of some paths ends that share nothing with the others."""
+        if len(paths) == 1:
+            return self.setup + (paths[0].seconds - paths[0].setup)
+        if not all(hop.throughput for path in paths for hop in path.hops):  # nothing moves
+            return math.inf
+        return scheduled_end([path.line() for path in paths], self.setup)
 
     @cached_property
     def objective(self) -> float:
-        """T, the time that planners minimise (`PathPlan.objective`); several paths combine as in `seconds`."""
-        return self._together([path.objective for path in self.paths])
+        """T, the time that planners minimise (`PathPlan.objective`).
 
-    def _together(self, seconds: list[float]) -> float:
-        if len(seconds) == 1:
-            return seconds[0]
-        moving = [each - path.setup for each, path in zip(seconds, self.paths, strict=True)]
-        return self.setup + seconds_together(self.paths, moving)
+        Several paths count as streams of bytes, which divide shared channels and resources fairly
+        (`isoviz.planner.time.together`).
+        """
+        if len(self.paths) == 1:
+            return self.paths[0].objective
+        return self.setup + seconds_together(self.paths, [path.objective - path.setup for path in self.paths])
 
     @cached_property
     def throughput(self) -> float:

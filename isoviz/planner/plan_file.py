@@ -253,17 +253,21 @@ def _resource_share(node: Node, hops: int) -> tuple[float, ...]:
 
 
 def _hop(node: Node, index: int) -> Hop:
-    parts = node.members((*_HOP, *_HOP_FIGURES), ("shuffle_bytes", "path"))
+    parts = node.members((*_HOP, *_HOP_FIGURES), ("in_flight", "shuffle_bytes", "path"))
     if parts["index"].whole() != index:
         parts["index"].fail(f"expected {index}")
     if not parts["throughput"].number():
         parts["throughput"].fail("expected a number above 0, got 0: nothing would move")
+    in_flight = parts["in_flight"].whole() if "in_flight" in parts else 1
+    if in_flight < 1:
+        parts["in_flight"].fail(f"expected at least 1, got {show(in_flight)}")
     return Hop(
         index=index,
         **{name: parts[name].text() for name in _HOP[1:]},
         request_bytes=parts["request_bytes"].number(),
         throughput=parts["throughput"].number(),
         converts=parts["converts"].flag(),
+        in_flight=in_flight,
     )
 
 

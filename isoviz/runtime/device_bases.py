@@ -15,7 +15,6 @@ import numpy as np
 
 from isoviz.errors import TransferError
 from isoviz.runtime.protocols import Holds
-from isoviz.runtime.scheduling.requests import requests_of_chunk
 
 if TYPE_CHECKING:
     from isoviz.layouts import Layout, StridedCopy
@@ -118,7 +117,7 @@ class BaseChannel(ABC):
         """Compile nothing."""
 
     def requests_of_chunk(self, path: PathPlan, hop: Hop, request_bytes: int) -> int:
-        return requests_of_chunk(path, hop, request_bytes)
+        return path.requests(hop, request_bytes)
 
     def kept_together(self, copies: Sequence[StridedCopy]) -> tuple[list[StridedCopy], list[StridedCopy]]:
         return [], list(copies)

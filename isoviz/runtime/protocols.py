@@ -205,7 +205,7 @@ class RealChannel(Protocol):
 
         A more urgent transfer may go first between two requests. `request_bytes` is the length that the engine asks for. The
         simulator has no real channels, so it uses the rule of the described kind
-        (`isoviz.runtime.scheduling.requests.requests_of_chunk`). That rule is the default here, too.
+        (`PathPlan.requests`). That rule is the default here, too.
         """
 
     def kept_together(self, copies: Sequence[StridedCopy]) -> tuple[list[StridedCopy], list[StridedCopy]]:

@@ -20,7 +20,8 @@ from isoviz.checks import expect
 from isoviz.errors import InputError, TransferError, show
 from isoviz.planner import Plan, machine_of
 from isoviz.planner.time.fair_sharing import Uses, fair_rates
-from isoviz.runtime.scheduling.pipeline import REQUEST_BYTES, work_of
+from isoviz.planner.time.requests import REQUEST_BYTES
+from isoviz.runtime.scheduling.pipeline import work_of
 from isoviz.runtime.scheduling.pool import highest_priority_first
 from isoviz.runtime.scheduling.scheduler import Scheduler
 from isoviz.runtime.scheduling.work import Allocate, Cancel, Done, Failed, Finish, Issue, Submit

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from isoviz.figures.charts.svg import Drawing, shorten, text_width, wrap
 from isoviz.machines import ChannelKind
+from isoviz.planner.path_plan import slowest_hops
 from isoviz.units import format_bytes, format_rate
 
 if TYPE_CHECKING:
@@ -35,12 +36,6 @@ def changes(hop: Hop) -> bool:
     return hop.source_layout != hop.destination_layout
 
 
-def slowest(hops: Sequence[Hop]) -> frozenset[int]:
-    """The numbers of the slowest hops (several if they tie)."""
-    low = min((hop.throughput for hop in hops), default=0.0)
-    return frozenset(hop.index for hop in hops if hop.throughput <= low * (1 + 1e-9))
-
-
 def draw_cards(drawing: Drawing, hops: Sequence[Hop], x: float, y: float, width: float) -> float:
     """Draw the cards in rows that fit `width`, all of one height. Returns the bottom."""
     columns = max(1, min(len(hops), int((width + _GAP) // (190 + _GAP))))
@@ -49,7 +44,7 @@ def draw_cards(drawing: Drawing, hops: Sequence[Hop], x: float, y: float, width:
     card = min(420.0, (width - _GAP * (columns - 1)) / columns)
     texts = [_layout_lines(hop, card - 24) for hop in hops]
     height = 124.0 + _LINE * max(map(len, texts))
-    limiting = slowest(hops)
+    limiting = slowest_hops(hops, [hop.throughput for hop in hops])
     fastest = max(hop.throughput for hop in hops)
     for place, (hop, lines) in enumerate(zip(hops, texts, strict=True)):
         row, column = divmod(place, columns)

@@ -25,7 +25,7 @@ from isoviz.figures.charts.theme import MARGIN, ThemeName
 from isoviz.figures.layouts.order_plot import linearization_svg
 from isoviz.figures.layouts.order_view import default_axes
 from isoviz.figures.machines.curves import channels_of, operating_points
-from isoviz.figures.machines.hop_cards import changes, draw_cards, pretty, slowest
+from isoviz.figures.machines.hop_cards import changes, draw_cards, pretty
 from isoviz.figures.machines.path_picture import path_svg
 from isoviz.figures.machines.throughput_plot import throughput_svg
 from isoviz.layouts import Layout, compare
@@ -179,7 +179,7 @@ def hop_table(plan: Plan) -> str:
     rows: list[Sequence[object]] = []
     marked: list[int] = []
     for number, path in enumerate(plan.paths):
-        limits = slowest(path.hops) if len(path.hops) > 1 else ()
+        limits = path.slowest
         marked += [len(rows) + at for at, hop in enumerate(path.hops) if hop.index in limits]
         rows += _hop_rows(path, limits, f"{number}." if len(plan.paths) > 1 else "", plan.emulated)
     return table(
@@ -224,14 +224,7 @@ def reasons(plan: Plan) -> list[str]:
     """The reasons for the throughput of the plan, as sentences."""
     if len(plan.paths) > 1:
         return [sentence for number, path in enumerate(plan.paths) for sentence in _shares(plan, number, path)]
-    slow = min(slowest(plan.hops))
-    hop = next(hop for hop in plan.hops if hop.index == slow)
-    found = [
-        (
-            f"Slowest is hop {hop.index} ({ChannelKind.words_for(hop.kind)}): with runs of {format_bytes(hop.request_bytes)} "
-            f"it sustains {format_rate(hop.throughput)}."
-        )
-    ]
+    found = [_pace(plan.only)]
     if len(plan.hops) > 1 and plan.chunk_count == 1:
         found.append("Everything moves as one chunk, so the hops follow each other and their times add up.")
     elif len(plan.hops) > 1:
@@ -256,6 +249,20 @@ def reasons(plan: Plan) -> list[str]:
             through = f", through {count} of {format_bytes(plan.buffer_bytes)} in all"
         found.append(f"It moves as {plan.chunk_count:,} chunks of {format_bytes(plan.chunk_bytes)}{through}.")
     return found
+
+
+def _pace(path: PathPlan) -> str:
+    """The hop that sets the pace of a path, or the hops of one channel that do so together."""
+    hop = path.hops[min(path.slowest, default=0)]
+    turns = [other for other in path.hops if other.channel == hop.channel]
+    words = ChannelKind.words_for(hop.kind)
+    if len(turns) > 1:
+        numbers = ", ".join(str(other.index) for other in turns[:-1])
+        together = 1 / sum(1 / other.throughput for other in turns)
+        said = f"Slowest are hops {numbers} and {turns[-1].index} ({words}), which take turns on one channel"
+        return f"{said}: together they sustain {format_rate(together)}."
+    said = f"Slowest is hop {hop.index} ({words}): with runs of {format_bytes(hop.request_bytes)}"
+    return f"{said} it sustains {format_rate(hop.throughput)}."
 
 
 def _shares(plan: Plan, number: int, path: PathPlan) -> list[str]:

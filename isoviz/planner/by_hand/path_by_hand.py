@@ -183,6 +183,7 @@ def _path(
             words.requests[i],
             words.rates[i],
             words.converts[i],
+            each.max_in_flight,
         )
         for i, each in enumerate(channels)
     ]

@@ -5,7 +5,8 @@ The program of a path has the same constraints with block sizes as unknowns. Her
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -27,7 +28,8 @@ ROUNDING = 1e-9
 class Constraint:
     """`left` ≤ `bound`: bytes per second for `throughput` and `resource`, else bytes.
 
-    - `throughput`: the wanted throughput ≤ the rate of hop `hop`, with its runs and chunks.
+    - `throughput`: the wanted throughput ≤ the rate of hop `hop`, with its runs and chunks. Hops of one channel take turns; then
+      the bound is what the channel sustains for all of them.
     - `shuffle`: the shuffle size of hop `hop`, between two buffers, ≤ the chunk.
     - `slot`: the slot that a chunk takes in the memory `name` ≤ the slot limit there (TH).
     - `memory-limit`: all buffers of the transfer together ≤ their limit.
@@ -64,27 +66,51 @@ def constraints_of(
     problem = Problem(plan.transfer, machine, Options.given(options))
     found: list[Constraint] = []
     hops = 0
+    in_turn = _in_turn(plan)
     for path in plan.paths:
-        share = path.bytes / plan.bytes if plan.bytes else 1.0
-        found += _of_path(path, problem, throughput * share, chunk, hops)
+        found += _of_path(path, problem, throughput, _share(plan, path), in_turn, chunk, hops)
         hops += len(path.hops)
     return (*found, *_together(plan, problem))
 
 
-def _of_path(path: PathPlan, problem: Problem, throughput: float, chunk: float | None, first: int) -> Iterator[Constraint]:
+def _share(plan: Plan, path: PathPlan) -> float:
+    """The share of a path of the bytes of its plan."""
+    return path.bytes / plan.bytes if plan.bytes else 1.0
+
+
+def _in_turn(plan: Plan) -> dict[str, float]:
+    """For every channel that several hops use, the bytes per second of the plan that it sustains for all of them."""
+    uses: dict[str, list[float]] = {}
+    for path in plan.paths:
+        for hop, rate in zip(path.hops, path.rates, strict=True):
+            uses.setdefault(hop.channel, []).append(_share(plan, path) / rate if rate else math.inf)
+    return {name: 1 / sum(seconds) for name, seconds in uses.items() if len(seconds) > 1}
+
+
+def _of_path(
+    path: PathPlan,
+    problem: Problem,
+    throughput: float,
+    share: float,
+    in_turn: Mapping[str, float],
+    chunk: float | None,
+    first: int,
+) -> Iterator[Constraint]:
     last = len(path.hops) - 1
+    throughput *= share
     held = min(path.chunk_bytes if chunk is None else chunk, path.chunk_bytes)
     for hop, rate in enumerate(path.rates):
-        yield Constraint("throughput", first + hop, path.hops[hop].channel, throughput, rate)
+        channel = path.hops[hop].channel
+        yield Constraint("throughput", first + hop, channel, throughput, in_turn[channel] * share if channel in in_turn else rate)
         if 0 < hop < last and path.hops[hop].converts:
             yield Constraint("shuffle", first + hop, path.hops[hop].channel, path.shuffles[hop], held)
     for place, buffer in enumerate(path.buffers):
         if not problem.machine.memory(buffer.memory).holds_buffers:
             yield Constraint("buffers", first + place, buffer.memory, buffer.nbytes, 0.0)
         yield Constraint("slot", first + place, buffer.memory, buffer.nbytes, problem.own_slot_limit([buffer.memory]))
-    for share, name in zip(path.shares, path.resources, strict=True):
+    for costs, name in zip(path.shares, path.resources, strict=True):
         capacity = problem.machine.resource(name).capacity
-        yield Constraint("resource", None, name, throughput * sum(share) * capacity, capacity)
+        yield Constraint("resource", None, name, throughput * sum(costs) * capacity, capacity)
 
 
 def _together(plan: Plan, problem: Problem) -> Iterator[Constraint]:

@@ -7,11 +7,13 @@ chunks. The rates in this module include the requests: c / tₕ.
 The period is max tₕ. With one slot between two hops, these hops cannot work at the same time, and their times add inside the max.
 Without `overlap`, the hops of a chunk work one after another, and the period is Σ tₕ.
 
+Hops that use the same channel take turns, so the period is at least the sum of their times.
+
 A shared resource bounds the steady state, and also each hop alone: throughput × Σ weights ≤ capacity. For a held resource the
 bound is throughput × Σ weightₕ / tpₕ ≤ capacity.
 
 N is payload / c. The last chunk thus counts as a fraction, which keeps T smooth enough for a search. The real pipeline ends
-slightly earlier (`isoviz.planner.time.makespan`).
+slightly earlier (`isoviz.planner.time.makespan`), or later if hops share a channel (`isoviz.planner.time.schedule`).
 """
 
 from __future__ import annotations
@@ -74,6 +76,7 @@ class Pace:
         self.is_concave = self.by_run and all(function.is_concave for function in functions)
         self.has_fixed_costs = all(channel.has_fixed_costs for channel in channels)
         """Whether the one-time costs depend only on which hops convert."""
+        self.in_turn = hops_in_turn([channel.name for channel in channels])
 
     def hop_seconds(self, hop: int, chunk: float, run: float, gap: float = math.inf) -> float:
         """Seconds that a chunk takes on a hop in runs of at most `run` bytes; the channel is one `by_run`.
@@ -89,6 +92,16 @@ class Pace:
         plain = chunk / self.functions[hop](gap if gap < chunk else chunk)
         changed = chunk / layouts(run if run < chunk else chunk)
         return self.requests[hop] + (plain if plain > changed else changed)
+
+
+def hops_in_turn(channels: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    """For every channel that several hops of a path use, the numbers of these hops. `channels` names the channel of every hop."""
+    if len(set(channels)) == len(channels):
+        return ()
+    found: dict[str, list[int]] = {}
+    for hop, name in enumerate(channels):
+        found.setdefault(name, []).append(hop)
+    return tuple(tuple(hops) for hops in found.values() if len(hops) > 1)
 
 
 class Clock:
@@ -126,8 +139,9 @@ class Clock:
         It is small where shared resources may give T several minima, and large where a throughput function may."""
         self.overlap = machine.limits.overlap
         self.slots = slots
-        self.separable = self.overlap and (slots > 1 or len(self.channels) == 1)
-        """Whether each hop bounds the steady state by itself: no buffer with one slot couples two hops."""
+        self.in_turn = pace.in_turn if self.overlap else ()
+        self.separable = self.overlap and (slots > 1 or len(self.channels) == 1) and not self.in_turn
+        """Whether each hop bounds the steady state by itself: no buffer with one slot and no channel couples two hops."""
         self._separate = self.separable and not pace.uses_resources and pace.by_run
         self.gaps = [float(nbytes)] * len(self.channels)
         """For every hop, the run that equal layouts have: everything, or less where gaps of a part bound it."""
@@ -212,6 +226,8 @@ class Clock:
         if self.overlap:
             paired = self.slots == 1 and len(hops) > 1
             period = (hops[:-1] + hops[1:]).max(axis=0) if paired else hops.max(axis=0)
+        for group in self.in_turn:
+            period = np.maximum(period, hops[list(group)].sum(axis=0))
         for share in shares.values():
             period = np.maximum(period, share)
         found: Floats = self.setup + total + (self.nbytes / chunks - 1.0) * period
@@ -289,6 +305,8 @@ class Clock:
             period = max(here + there for here, there in itertools.pairwise(hops))
         else:
             period = max(hops)
+        for group in self.in_turn:
+            period = max(period, sum([hops[hop] for hop in group]))
         if shares:
             period = max(period, *shares.values())
         return self.setup + sum(hops) + (self.nbytes / chunk - 1.0) * period, period

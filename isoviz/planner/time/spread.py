@@ -101,8 +101,9 @@ def spread_at(function: ThroughputFunction, run_bytes: float) -> float | None:
 def spread_prediction(plan: Plan, machine: Machine) -> Prediction | None:
     """The prediction of a plan by the model alone.
 
-    The interval has all hops at the fast end of their channels' spread, and all at the slow end. The result is None if a channel
-    of the path was not measured, because nothing is known about its error.
+    The interval has all hops at the fast end of their channels' spread, and all at the slow end. It holds the plan's own seconds:
+    hops that take turns may end later when they are faster. The result is None if a channel of the path was not measured, because
+    nothing is known about its error.
 
     Raises:
         MachineError: the machine lacks a channel of the plan.
@@ -114,7 +115,8 @@ def spread_prediction(plan: Plan, machine: Machine) -> Prediction | None:
             return None
         factors.append(1 + spread / 2)
     slower = [1 / factor for factor in factors]
-    return Prediction(plan.seconds, seconds_at(plan, machine, factors), seconds_at(plan, machine, slower))
+    ends = plan.seconds, seconds_at(plan, machine, factors), seconds_at(plan, machine, slower)
+    return Prediction(plan.seconds, min(ends), max(ends))
 
 
 def seconds_at(plan: Plan, machine: Machine, factors: Sequence[float]) -> float:

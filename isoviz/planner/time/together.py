@@ -1,9 +1,12 @@
-"""Several paths of one transfer at the same time: the rate of each path, and the time at which the last one ends.
+"""Several paths at the same time, as streams of bytes: the rate of each path, and the time at which the last one ends.
 
 Paths that share nothing do not slow each other down: the slowest path determines the time. A channel or resource that several
-paths use is divided by max-min fair sharing with progressive filling (`isoviz.planner.time.fair_sharing`); the simulator divides
-resources among requests in the same way. A path counts as one stream of bytes. It has the rate that it has alone, unless a shared
-channel or resource allows less. When a path ends, the remaining paths share the capacity that it frees.
+paths use is divided by max-min fair sharing with progressive filling (`isoviz.planner.time.fair_sharing`). A path has the rate
+that it has alone, unless a shared channel or resource allows less. When a path ends, the remaining paths share the capacity that
+it frees.
+
+So T counts the paths of a plan, and so does a redistribution, which may have thousands of paths. The paths of a plan really take
+turns, request by request: its prediction follows them (`isoviz.planner.time.schedule`).
 """
 
 from __future__ import annotations
@@ -46,6 +49,18 @@ def rates_together(paths: Sequence[PathPlan]) -> list[float]:
     uses = _shared_uses(paths)
     most = [path.throughput for path in paths]
     return fair_rates(most, uses, {name: 1.0 for each in uses for name, _ in each}) if any(uses) else most
+
+
+def sharing_paths(paths: Sequence[PathPlan]) -> list[list[PathPlan]]:
+    """Groups of paths: paths of different groups share no channel and no resource. A group has the order of the paths."""
+    groups: list[tuple[set[str], list[int]]] = []
+    for number, path in enumerate(paths):
+        names, members = {name for name, cost in _uses(path).items() if cost > 0}, [number]
+        for group in [each for each in groups if not names.isdisjoint(each[0])]:
+            groups.remove(group)
+            names, members = names | group[0], members + group[1]
+        groups.append((names, members))
+    return [[paths[number] for number in sorted(members)] for _, members in groups]
 
 
 def _shared_uses(paths: Sequence[PathPlan]) -> list[Uses]:

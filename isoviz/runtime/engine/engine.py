@@ -20,6 +20,7 @@ from isoviz.checks import expect
 from isoviz.errors import EngineClosed
 from isoviz.machines import Machine
 from isoviz.planner import Options
+from isoviz.planner.time.requests import REQUEST_BYTES
 from isoviz.runtime.engine.driver import Driver, Request
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.execution import Execution, trace_of
@@ -28,7 +29,7 @@ from isoviz.runtime.engine.open_devices import OpenedDevices
 from isoviz.runtime.engine.prepared_plans import PreparedPlans
 from isoviz.runtime.engine.progress import setting, tell, watch
 from isoviz.runtime.engine.small_copies import PreparedCopies
-from isoviz.runtime.scheduling.pipeline import REQUEST_BYTES, work_of
+from isoviz.runtime.scheduling.pipeline import work_of
 from isoviz.runtime.scheduling.pool import highest_priority_first
 from isoviz.runtime.scheduling.scheduler import Scheduler
 from isoviz.runtime.trace.report import Report, emulated, unmeasured

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isoviz import checks
-from isoviz.runtime.scheduling.requests import requests_of_chunk
+from isoviz.planner.time.requests import REQUEST_BYTES
 from isoviz.runtime.scheduling.work import PathWork, Ring, Work
 
 if TYPE_CHECKING:
@@ -13,9 +13,6 @@ if TYPE_CHECKING:
 
     from isoviz.planner import PathPlan, Plan
     from isoviz.runtime.protocols import RealChannel
-
-REQUEST_BYTES = 1 << 20
-"""Bytes. Longer chunks are cut into several requests, so that a more urgent transfer can go first between two of them."""
 
 
 def work_of(
@@ -50,7 +47,7 @@ def _path_work(
 ) -> PathWork:
     count = path.chunk_count if chunks is None else min(chunks, path.chunk_count)
     if channels is None:
-        requests = tuple([requests_of_chunk(path, hop, request_bytes) for hop in path.hops])
+        requests = tuple([path.requests(hop, request_bytes) for hop in path.hops])
     else:
         pairs = zip(path.hops, channels, strict=False)  # hops first: at their end, zip takes no channel of the next path
         requests = tuple([channel.requests_of_chunk(path, hop, request_bytes) for hop, channel in pairs])

@@ -77,6 +77,9 @@ def limit_words(path: PathPlan, hop: int, channel: Channel) -> str:
         ]
         beside = f" with hop{'s'[: len(others) > 1]} {' and '.join(others)}" if others else ""
         return f"It shares {resource}{beside}"
+    turns = [str(other.index) for other in path.hops if other.channel == found.channel and other.index != hop]
+    if turns and hop in path.slowest:
+        return f"It takes turns with hop{'s'[: len(turns) > 1]} {' and '.join(turns)} on its channel"
     if found.throughput >= AT_PEAK * channel.peak:
         return "It works at its peak"
     run = format_bytes(found.request_bytes)

@@ -231,7 +231,7 @@ def _hop(plan: Plan, path: PathPlan, index: int, machine: Machine) -> ShownHop:
         "rate": hop.throughput,
         "peak": channel.peak,
         "busy": _busy(path.bytes, rate, plan.seconds),
-        "bottleneck": len(path.hops) > 1 and rate == min(path.rates),
+        "bottleneck": index in path.slowest,
         "limits": limit_words(path, index, channel),
         "curve": curve_points(channel, hop.request_bytes),
         "measured": measured_points(channel, hop.request_bytes),

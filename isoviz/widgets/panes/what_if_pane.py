@@ -88,9 +88,9 @@ def hops_of(plan: Plan, machine: Machine) -> list[WhatIfHop]:
             "source": hop.source,
             "destination": hop.destination,
             "rate": hop.throughput,
-            "slowest": len(path.hops) > 1 and rate == min(path.rates),
+            "slowest": hop.index in path.slowest,
             "converts": hop.converts,
         }
         for path in plan.paths
-        for hop, rate in zip(path.hops, path.rates, strict=True)
+        for hop in path.hops
     ]

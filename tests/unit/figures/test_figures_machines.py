@@ -11,7 +11,6 @@ import pytest
 from isoviz import machines
 from isoviz.figures.machines.curves import OperatingPoint, bounds, channels_of, curves, operating_points
 from isoviz.figures.machines.graph_layout import Rect, graph_layout, shown_nodes
-from isoviz.figures.machines.hop_cards import slowest
 from isoviz.figures.machines.path_picture import path_svg
 from isoviz.figures.machines.throughput_plot import throughput_svg
 from isoviz.layouts import FieldSpace, IndexSpace
@@ -134,7 +133,7 @@ def test_path_shows_every_hop_and_what_limits(name: str) -> None:
         assert ChannelKind(hop.kind).words in texts
     codes = {str(kind) for kind in (*memory_kinds(), *channel_kinds())}
     assert not [text for text in texts if codes & set(text.split())], "a kind is named by its code alone"
-    assert texts.count("slowest hop") == (len(slowest(made.hops)) if len(made.hops) > 1 else 0)
+    assert texts.count("slowest hop") == len(made.only.slowest)
     discs = [box for _, box in text_boxes(path_svg(machine, made, cards=False))]
     assert len(discs) == len(made.hops)
     assert not any(a.overlaps(b) for a, b in itertools.combinations(discs, 2))

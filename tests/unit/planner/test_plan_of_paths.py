@@ -6,7 +6,6 @@ import copy
 import itertools
 import json
 import random
-import statistics
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -102,8 +101,8 @@ def shares_anything(made: Plan) -> bool:
 
 
 def test_random_plans_take_what_their_simulation_takes() -> None:
-    """Exactly, where paths share nothing. Where they do, fair shares of streams are near to what requests in turn come to."""
-    apart, ratios = 0, []
+    """Exactly, whether paths share channels and resources or not."""
+    apart = together = 0
     for seed in range(120):
         draw = random.Random(seed)
         machine = rails(draw, resources=draw.choice((0, 0, 1, 2)))
@@ -115,15 +114,13 @@ def test_random_plans_take_what_their_simulation_takes() -> None:
         assert made.chunk_count == sum(path.chunk_count for path in made.paths)
         end, alone = simulate(made, machine).end, max(path.seconds - path.setup for path in made.paths)
         assert made.seconds >= (made.setup + alone) * (1 - 1e-9), seed
+        assert end == pytest.approx(made.seconds, rel=1e-9), seed
         if shares_anything(made):
-            ratios.append(end / made.seconds)
+            together += 1
         else:
             apart += 1
             assert made.seconds == pytest.approx(made.setup + alone, rel=1e-12)
-            assert end == pytest.approx(made.seconds, rel=1e-9), seed
-    assert apart > 20 and len(ratios) > 50
-    assert statistics.median(ratios) == pytest.approx(1.0, abs=0.01)
-    assert min(ratios) > 0.8 and max(ratios) < 1.6
+    assert apart > 20 and together > 50
 
 
 def test_no_channel_and_no_resource_carries_more_than_it_can() -> None:
@@ -325,7 +322,7 @@ def test_old_plans_still_load(name: str) -> None:
         assert getattr(made, key) == data[key], key
     assert made.seconds == pytest.approx(data["seconds"], rel=1e-12)
     hops = [hop._asdict() | {"shuffle_bytes": size} for hop, size in zip(made.hops, made.only.shuffles, strict=True)]
-    assert hops == data["hops"]
+    assert hops == [{"in_flight": 1} | hop for hop in data["hops"]]
     assert list(map(list, made.shares)) == data["shares"]
     again = plan_to_json(made)
     assert again["format"] == "isoviz-plan-3" and plan_from_json(json.loads(json.dumps(again))) == made

@@ -13,9 +13,12 @@ import isoviz
 from isoviz import FieldSpace, IndexSpace, Layout, Transfer
 from isoviz.cli import main
 from isoviz.errors import InputError, LayoutError, LimitError, MachineError, NoPathError, NotationError, TransferError
+from isoviz.figures.plans.plan_html import reasons
 from isoviz.machines import Channel, ChannelKind, Constant, LatencyBandwidth, Machine, Memory, MemoryKind, preset
 from isoviz.machines import Limits as MachineLimits
 from isoviz.planner import Options, plan, plan_from_json, plan_of_paths, plan_to_json
+from isoviz.planner.explanation.constraints import constraints_of
+from isoviz.widgets.panes.hop_parts import limit_words
 
 SPACE, PAIR = IndexSpace(x=256, y=128), FieldSpace(a="f4", b="f8")
 MACHINE = preset("two-node")
@@ -51,6 +54,24 @@ def test_the_path_of_a_planner_costs_what_it_says(planner: str, layouts: tuple[s
     assert [hop[1:] for hop in again.hops] == [hop[1:] for hop in made.hops]
     free = isoviz.cost(made.transfer, MACHINE, [hop.channel for hop in made.hops], inside)
     assert free.objective <= made.objective * (1 + 2e-3), "left to itself the chunk is as good"
+
+
+def test_a_channel_taken_three_times() -> None:
+    """One channel carries every byte three times: time, throughput and the words for its pace count that."""
+    loop = Channel("", ChannelKind.MEMCPY, "a", "a", Constant(1e9))
+    machine = Machine("loop", [Memory("a", MemoryKind.SYS)], [loop])
+    transfer = Transfer.whole(IndexSpace(x=1 << 20), FieldSpace(v="u1"), "a", "<F, x>", "a", "<F, x>")
+    once, thrice = (isoviz.cost(transfer, machine, path, chunk=1 << 14) for path in ("a,a", "a,a,a,a"))
+    assert once.seconds == pytest.approx(transfer.nbytes / 1e9)
+    assert thrice.seconds == pytest.approx(3 * once.seconds) == pytest.approx(thrice.objective)
+    assert isoviz.simulate(thrice, machine).seconds == pytest.approx(thrice.seconds, rel=1e-9)
+    assert thrice.throughput == pytest.approx(1e9 / 3)
+    assert thrice.only.slowest == {0, 1, 2}
+    assert "hops 0, 1 and 2 (memory copy), which take turns on one channel: together they sustain 333 MB/s" in reasons(thrice)[0]
+    rows = [row for row in constraints_of(thrice, machine, thrice.throughput) if row.kind == "throughput"]
+    assert all(row.holds and row.slack == pytest.approx(0, abs=1) for row in rows)
+    turns = [limit_words(thrice.only, hop, loop) for hop in range(3)]
+    assert turns[0] == "It takes turns with hops 1 and 2 on its channel"
 
 
 def test_memories_and_channels_name_a_path() -> None:

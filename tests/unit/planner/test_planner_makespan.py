@@ -7,8 +7,22 @@ from collections.abc import Sequence
 
 import pytest
 
-from isoviz.planner.time import makespan as module
-from isoviz.planner.time.makespan import makespan, shared_makespan
+from isoviz.planner.time import schedule
+from isoviz.planner.time.makespan import makespan
+from isoviz.planner.time.schedule import Line, Stage, scheduled_end
+
+
+def shared_makespan(
+    hops: Sequence[float], chunks: int, last: float, shares: Sequence[Sequence[float]], slots: int = 2, overlap: bool = True
+) -> float:
+    """The time of hops that share resources. `shares` holds the seconds of each resource that a full chunk costs on each hop."""
+    stages = [
+        Stage(
+            f"channel {h}", 1, 1, (seconds, last * seconds), (1.0, last), tuple((str(k), row[h]) for k, row in enumerate(shares))
+        )
+        for h, seconds in enumerate(hops)
+    ]
+    return scheduled_end([Line(tuple(stages), chunks, slots, overlap)])
 
 
 def spelled_out(hops: Sequence[float], chunks: int, last: float, slots: int) -> float:
@@ -59,6 +73,31 @@ def test_a_bus_by_hand() -> None:
     assert shared_makespan([1.0, 1.0], 10, 0.5, both) == pytest.approx(19), "the bus is never idle, and 2 × 9.5 chunks cross it"
 
 
+def turns(*paths: tuple[str, int], requests: int = 1, in_flight: int = 1, slots: int = 2) -> list[Line]:
+    """Paths of hops of a second each; a letter for every hop names its channel, and a number counts the chunks."""
+    seconds = 1 / requests
+    return [
+        Line(tuple(Stage(name, in_flight, requests, (seconds, seconds), (1.0, 1.0)) for name in names), chunks, slots, True)
+        for names, chunks in paths
+    ]
+
+
+def test_a_channel_used_again_by_hand() -> None:
+    assert scheduled_end(turns(("aaa", 7))) == pytest.approx(21), "one channel moves every chunk three times"
+    assert scheduled_end(turns(("aaa", 7), requests=4, in_flight=2)) == pytest.approx(21)
+    # Hop 0 goes first, so hop 2 waits for two chunks; then the channel alternates, and hop 1 works beside it.
+    assert scheduled_end(turns(("aba", 5))) == pytest.approx(10)
+    # With one slot: 0 writes, 1 moves on, then 0 goes before 2, and 1 waits for 2: three seconds for each further chunk.
+    assert scheduled_end(turns(("aba", 5), slots=1)) == pytest.approx(3 + 4 * 3)
+
+
+def test_paths_over_one_channel_by_hand() -> None:
+    assert scheduled_end(turns(("a", 3), ("a", 4))) == pytest.approx(7)
+    assert scheduled_end(turns(("ab", 3), ("cb", 3))) == pytest.approx(1 + 6), "b is never idle after the first chunk"
+    assert scheduled_end(turns(("a", 3), ("b", 4)), 10.0) == pytest.approx(14), "they share nothing"
+    assert scheduled_end(turns(("ab", 1), ("ac", 1))) == pytest.approx(3), "the first path goes first"
+
+
 def test_what_repeats_is_not_followed_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     """A million chunks on a bus, as far as the pipeline repeats itself; and where it does not, as it last went."""
     hops, shares = [1.0, 0.7, 1.3], [[0.6, 0.6, 0.6]]
@@ -66,8 +105,23 @@ def test_what_repeats_is_not_followed_for_ever(monkeypatch: pytest.MonkeyPatch) 
     many = shared_makespan(hops, 1_000_000, 0.4, shares)
     assert many == pytest.approx(few[1] + (few[1] - few[0]) * 998, rel=1e-9)
     exact = shared_makespan(hops, 400, 0.4, shares)
-    monkeypatch.setattr(module, "_close", lambda one, other: False)
-    monkeypatch.setattr(module, "MOST_FOLLOWED", 10**9)
+    monkeypatch.setattr(schedule, "SAME", -1.0)
     assert shared_makespan(hops, 400, 0.4, shares) == pytest.approx(exact, rel=1e-9), "followed to the end"
-    monkeypatch.setattr(module, "MOST_FOLLOWED", 64)
+    monkeypatch.setattr(schedule, "MOST_FOLLOWED", 64)
+    monkeypatch.setattr(schedule, "MOST_CHUNKS", 8)
     assert shared_makespan(hops, 400, 0.4, shares) == pytest.approx(exact, rel=1e-3)
+
+
+def test_many_chunks_take_turns_as_few_do() -> None:
+    """Beyond what is followed at least, a channel that is used again and again goes on as it did."""
+    draw = random.Random(5)
+    for _ in range(6):
+        names = ["".join(draw.choices("abc", k=draw.randint(2, 4))) for _ in range(2)]
+        speed = {name: draw.uniform(0.5, 2) for name in "abc"}
+
+        def of(chunks: int, names: Sequence[str] = names, speed: dict[str, float] = speed) -> float:
+            stages = [tuple(Stage(c, 2, 2, (speed[c], speed[c]), (1.0, 1.0)) for c in each) for each in names]
+            return scheduled_end([Line(each, chunks * (k + 1), 2, True) for k, each in enumerate(stages)])
+
+        few, more = of(400), of(800)
+        assert of(200_000) == pytest.approx(few + (more - few) * (200_000 - 400) / 400, rel=1e-2)

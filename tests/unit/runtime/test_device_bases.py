@@ -15,10 +15,10 @@ from isoviz.backends.verify import verify
 from isoviz.errors import Cancelled, RunError, TransferError
 from isoviz.layouts import StridedCopy
 from isoviz.machines import ChannelKind, preset
+from isoviz.planner.time.requests import IN_MEMORY, ON_DISK, ON_GPU, PLAIN, rule_of
 from isoviz.runtime.device_bases import AsynchronousChannel, BaseChannel, BaseEndpoint, BaseMemory, BaseSlot
 from isoviz.runtime.protocols import Holds
 from isoviz.runtime.scheduling.pipeline import work_of
-from isoviz.runtime.scheduling.requests import IN_MEMORY, ON_DISK, ON_GPU, PLAIN, requests_of_chunk, rule_of
 
 PAIR = FieldSpace(re="f4", im="f4")
 
@@ -105,7 +105,7 @@ def test_rules_of_the_described_kinds() -> None:
     mib = 1 << 20
     assert rule_of(ChannelKind.MEMCPY) is IN_MEMORY and rule_of("Memcpy") is IN_MEMORY
     assert rule_of(ChannelKind.DISK_READ) is rule_of(ChannelKind.DISK_WRITE) is rule_of("GPUDirectRead") is ON_DISK
-    assert rule_of(ChannelKind.REMOTE_MEMCPY) is PLAIN
+    assert rule_of(ChannelKind.REMOTE_MEMCPY) is rule_of("a kind of another package") is PLAIN
     for kind in ("GPUCopy", "GPURead", "GPUWrite", "ZeroCopyRead", "ZeroCopyWrite"):
         assert rule_of(kind) is ON_GPU
     for nbytes, run, plain, in_memory, on_disk, on_gpu in (
@@ -162,5 +162,5 @@ def test_engine_and_simulator_agree_on_requests() -> None:
             said = simulate(made, machine, request_bytes=request_bytes)
             assert sorted(span[1:4] for span in said.requests) == sorted(span[1:4] for span in real.requests)
             assert work_of(made, request_bytes=request_bytes).requests == tuple(
-                requests_of_chunk(made, hop, request_bytes) for hop in made.hops
+                made.only.requests(hop, request_bytes) for hop in made.hops
             )

@@ -1,19 +1,20 @@
 """The number of requests of a chunk on a channel: a rule for each described kind of channels.
 
 The simulator uses these rules, and so does the default of real channels
-(`isoviz.runtime.device_bases.BaseChannel.requests_of_chunk`). So a simulated trace has the same requests as a real one.
+(`isoviz.runtime.device_bases.BaseChannel.requests_of_chunk`). So a simulated trace has the same requests as a real one, and a
+prediction counts the same requests where hops share a channel (`isoviz.planner.time.schedule`).
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from isoviz.errors import MachineError
 from isoviz.machines import ChannelKind
 
-if TYPE_CHECKING:
-    from isoviz.planner.path_plan import Hop, PathPlan
-
+REQUEST_BYTES = 1 << 20
+"""Bytes. Longer chunks are cut into several requests, so that a more urgent transfer can go first between two of them."""
 SHORT_RUNS, SHORTER = 128 << 10, 3 / 4
 """On disks, a request holds many runs if they are shorter than `SHORT_RUNS` bytes. Such requests are shorter by the factor
 `SHORTER`: with the rest of their pages, they fit the buffer of a thread, which has the size of a full request."""
@@ -56,19 +57,13 @@ _OF_GPUS = (
 
 
 def rule_of(name: str) -> RequestRule:
-    """The rule of a kind of channels, by its name in plans.
-
-    Raises:
-        MachineError: no kind of that name is registered.
-    """
-    kind = ChannelKind(name)
+    """The rule of a kind of channels, by its name in plans. A name that this process does not know has no rule of its own."""
+    try:
+        kind = ChannelKind(name)
+    except MachineError:
+        return PLAIN
     if kind.is_host_copy:
         return IN_MEMORY
     if any(end.is_file_system for end in (*kind.sources, *kind.destinations)):
         return ON_DISK
     return ON_GPU if kind in _OF_GPUS else PLAIN
-
-
-def requests_of_chunk(path: PathPlan, hop: Hop, request_bytes: int) -> int:
-    """The number of requests for a chunk of a path on the channel of a hop, by the rule of its kind."""
-    return rule_of(hop.kind).requests(path.chunk_payload, hop.request_bytes, request_bytes)
