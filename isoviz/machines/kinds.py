@@ -179,6 +179,9 @@ class ChannelKind(_Kind):
     DIRECT_WRITE: ClassVar[ChannelKind]
     """A file is written straight from the memory of a GPU (GPUDirect Storage)."""
     REMOTE_MEMCPY: ClassVar[ChannelKind]
+    """Remote direct memory access between host memories of two nodes, as in table 2."""
+    DIRECT_REMOTE: ClassVar[ChannelKind]
+    """Remote direct memory access where the NIC reads or writes the memory of a GPU itself (GPUDirect RDMA)."""
     WINDOW: ClassVar[ChannelKind]
     """The copy of the sending rank straight into memory of its peer that both map. It converts."""
     TWO_SIDED: ClassVar[ChannelKind]
@@ -328,3 +331,7 @@ ChannelKind.DERIVED = register_channel_kind(
     "Derived", sources=_HOST, destinations=_HOST, crosses_nodes=True, description="MPI datatype"
 )
 ChannelKind.PUT = register_channel_kind("Put", sources=_HOST, destinations=_WINDOWS, crosses_nodes=True, description="MPI put")
+_NIC = (*_GPU, MemoryKind.REG)
+ChannelKind.DIRECT_REMOTE = register_channel_kind(
+    "GPUDirectRemote", sources=_NIC, destinations=_NIC, crosses_nodes=True, description="GPUDirect RDMA"
+)

@@ -55,11 +55,11 @@ class Everyday:
 
 
 _COPY_KERNEL = (
-    "HBM3 of 3.35 TB/s (NVIDIA, data sheet of the H100 SXM5), half of it for a copy; a tiled transpose of float32 reaches 88 % of it"
-    " on an H100 (yencal.github.io/gpu-matrix-transpose-optimization)"
+    "HBM3 of 3.35 TB/s (NVIDIA, data sheet of the H100 SXM5), half of it for a copy; a tiled transpose of float32 reaches 88 % of"
+    " it on an H100 (yencal.github.io/gpu-matrix-transpose-optimization)"
 )
 _LAUNCH = "a launch takes 4 to 6 µs (susun-blog.com/blog/pegainfer-3-cuda-graph)"
-_RDMA = "GPU to NIC over PCIe 5.0 ×16: about 49 GB/s per GPU, measured by NVIDIA (MLPerf inference 3.1, start_from_device/dgx-h100.md)"
+_RDMA = "GPU to NIC: about 49 GB/s for each GPU, measured by NVIDIA (MLPerf inference 3.1, start_from_device/dgx-h100.md)"
 _NVLINK = "376 GB/s from GPU to GPU, copy engines and kernels alike (p2pBandwidthLatencyTest in NVIDIA/nccl issue 1264)"
 _PCIE = "55.6 GB/s from pinned memory over PCIe 5.0 ×16 (NVIDIA, blog about nvbandwidth)"
 
@@ -72,10 +72,10 @@ _TRANSFERS = (
         ("node0.fbm0", "<F, x, y>"),
         ("node0.fbm0", "<y, x, F>"),
         ("node0.fbm0", "node0.fbm0"),
-        "One kernel within the GPU. It reads tiles of rows and writes tiles of columns, both in whole sectors, through shared memory."
-        " Nothing leaves the GPU: PCIe has a thirtieth of the rate of its memory.",
-        f"{_COPY_KERNEL}; structs of three fields get 0.66 of a copy (modelled from the instructions of isoviz's kernels): 1.0 TB/s."
-        f" {_LAUNCH}",
+        "One kernel within the GPU. It reads tiles of rows and writes tiles of columns, both in whole sectors, through shared"
+        " memory. Nothing leaves the GPU: PCIe has a thirtieth of the rate of its memory.",
+        f"{_COPY_KERNEL}; structs of three fields get 0.66 of a copy (modelled from the instructions of isoviz's kernels):"
+        f" 1.0 TB/s. {_LAUNCH}",
         72 * US,
     ),
     Everyday(
@@ -98,7 +98,8 @@ _TRANSFERS = (
         ("node0.zcm", "<F, c, w, h, n>"),
         ("node0.fbm0", "<F, w, h, c, n>"),
         ("node0.zcm", "node0.fbm0", "node0.fbm0"),
-        "The link is the limit. Copy engines bring groups of images as they are; a kernel permutes a group while the next one comes.",
+        "The link is the limit. Copy engines bring groups of images as they are; a kernel permutes a group while the next one"
+        " comes.",
         f"{_PCIE}: 77 MB in 1.40 ms, and one group of images in the GPU at the end.",
         1.42 * MS,
         layouts=("<F, c, w, h, n>",),
@@ -112,8 +113,8 @@ _TRANSFERS = (
         ("node0.fbm0", "<F, x, y>"),
         ("node1.fbm0", "<F, y, x>"),
         ("node0.fbm0", "node0.fbm0", "node1.fbm0"),
-        "GPUDirect RDMA, no copy in host memory. A kernel transposes panels of columns into a send buffer of the GPU, the NIC sends"
-        " each panel while the next one is transposed. The NIC is the limit.",
+        "GPUDirect RDMA, no copy in host memory. A kernel transposes panels of columns into a send buffer of the GPU, the NIC"
+        " sends each panel while the next one is transposed. The NIC is the limit.",
         f"{_RDMA}: 268 MB in 5.48 ms, and one panel at the beginning.",
         5.5 * MS,
         layouts=("<F, y, x>",),
@@ -154,7 +155,8 @@ _TRANSFERS = (
         ("node0.dsk", "<F, x, y>"),
         ("node0.fbm0", "<F, y, x>"),
         ("node0.dsk", "node0.fbm0", "node0.fbm0"),
-        "The drive is read in sequence, by GPUDirect Storage into a buffer of the GPU; a kernel transposes bands of rows meanwhile.",
+        "The drive is read in sequence, by GPUDirect Storage into a buffer of the GPU; a kernel transposes bands of rows"
+        " meanwhile.",
         "14.8 GB/s for reading (Samsung, data sheet of the 9100 PRO): 1.07 GB in 72.6 ms, and one band in the GPU",
         73 * MS,
         layouts=("<F, x, y>",),
@@ -223,10 +225,10 @@ _TRANSFERS = (
         ("node0.sys", "<F, i>"),
         ("node0.fbm0", "<F, i>"),
         ("node0.sys", "node0.zcm", "node0.fbm0"),
-        "The driver stages pageable memory with one thread. A few threads that copy pieces into pinned buffers, with the copy engine"
-        " behind them, are faster.",
-        "9.6 GB/s pageable beside 32 GB/s pinned (kekzl/imp pull request 1409, an RTX 5090); a few threads copy 40 GB/s (assumed):"
-        " 268 MB in 6.7 ms, and one piece over the link",
+        "The driver stages pageable memory with one thread. A few threads that copy pieces into pinned buffers, with the copy"
+        " engine behind them, are faster.",
+        "9.6 GB/s pageable beside 32 GB/s pinned (kekzl/imp pull request 1409, an RTX 5090); a few threads copy 40 GB/s"
+        " (assumed): 268 MB in 6.7 ms, and one piece over the link",
         6.9 * MS,
         layouts=("<F, i>",),
         chunk=8 * MIB,
@@ -266,7 +268,8 @@ _TRANSFERS = (
         ("node0.fbm0", "<F, i>"),
         ("node1.fbm3", "<F, i>"),
         ("node0.fbm0", "node0.fbm3", "node1.fbm3"),
-        "Over NVLink to the GPU beside NIC 3, then GPUDirect RDMA on that rail; host memory is not touched. NCCL does the same (PXN).",
+        "Over NVLink to the GPU beside NIC 3, then GPUDirect RDMA on that rail; host memory is not touched. NCCL does the same"
+        " (PXN).",
         f"{_RDMA}: 268 MB in 5.48 ms; NVLink is hidden but for one piece",
         5.5 * MS,
         layouts=("<F, i>",),

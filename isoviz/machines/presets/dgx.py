@@ -6,31 +6,29 @@ from collections.abc import Iterator
 
 from isoviz import checks
 from isoviz.machines.channel import Channel, Resource
-from isoviz.machines.kinds import ChannelKind, MemoryKind
+from isoviz.machines.kinds import MemoryKind
 from isoviz.machines.machine import Machine
 from isoviz.machines.memory import Memory
 from isoviz.machines.presets import numbers_dgx as figures
-from isoviz.machines.presets.clusters import throughput
-
-Uses = tuple[tuple[str, float], ...]
+from isoviz.machines.presets.today import PROVENANCE, Uses
 
 
 def dgx_h100_pair(gpus: int = figures.GPUS) -> Machine:
     """Two DGX H100 nodes: NVLink between the GPUs of a node, and one 400 Gb/s NIC per GPU between the nodes.
 
     Every node has `node<k>.fbm0` to `.fbm7`, `.reg0` to `.reg7`, `.sys0`, `.sys1`, `.zcm0`, `.zcm1` and `.dsk`. GPU k and NIC k
-    are a pair: they share one PCIe link of socket k // 4. `reg<k>` is memory of this socket that is registered with NIC k. GPU k
-    sends and receives through it. The network connects NICs of the same number (rails); data of another GPU reaches the NIC over
-    NVLink. Host memories copy within their socket. Copies between sockets are from SYS to SYS.
+    are a pair: they share one PCIe link of socket k // 4. `reg<k>` is memory of this socket that is registered with NIC k. The
+    network connects NICs of the same number (rails); data of another GPU reaches the NIC over NVLink. Host memories copy within
+    their socket. Copies between sockets are from SYS to SYS.
 
-    RemoteMemcpy connects host memories only (Isometry, table 2). Therefore GPUDirect RDMA, in which a NIC accesses GPU memory
-    directly, is not modelled. A transfer from GPU to GPU between nodes has a hop into `reg<k>` and a hop out of it, which load
-    the PCIe link and the memory bus of the socket. Predictions are for such transfers; transfers with GPUDirect RDMA are at
-    least as fast.
+    NIC k reads and writes `reg<k>` (RemoteMemcpy) and the memory of GPU k (GPUDirectRemote: GPUDirect RDMA), which needs no copy
+    in host memory. GPUs read and write pinned memory with copy engines (GPURead, GPUWrite) and with kernels, which change the
+    layout on the way (ZeroCopyRead, ZeroCopyWrite). Files reach GPUs through host memory or directly (GPUDirectRead,
+    GPUDirectWrite).
 
-    Shared resources are NICs, PCIe links (`up` is towards the host), NVLink ports of GPUs, and the memory bus of each socket.
-    Capacities are per direction, except that of the memory bus, which is for both directions together. `gpus` is the number of
-    pairs per node.
+    Shared resources are NICs, PCIe links (`up` is towards the host), NVLink ports of GPUs, the memory of each GPU, the memory bus
+    of each socket, and the drives. Capacities are per direction, except those of memories and drives, which are for both
+    directions together. `gpus` is the number of pairs per node.
 
     Raises:
         MachineError: `gpus` is no whole number from 1 to 8.
@@ -42,8 +40,7 @@ def dgx_h100_pair(gpus: int = figures.GPUS) -> Machine:
         tuple(memory for number in range(len(nodes)) for memory in _memories(number, pairs)),
         tuple(channel for node in nodes for channel in (*_within(node, pairs), *_to_other(node, nodes, pairs))),
         tuple(resource for node in nodes for resource in _resources(node, pairs)),
-        provenance="links, NICs, memory buses and sizes published; what copies get of them, latencies and disks assumed"
-        "; GPUDirect RDMA not modelled: reg<k> stages between GPU k and NIC k",
+        provenance=PROVENANCE,
     )
 
 
@@ -69,16 +66,18 @@ def _memories(number: int, pairs: int) -> Iterator[Memory]:
 
 
 def _resources(node: str, pairs: int) -> Iterator[Resource]:
-    for name, capacity, origin, ways in (
-        ("nvlink", figures.NVLINK, "nvlink", ("out", "in")),
-        ("pcie", figures.PCIE, "pcie", ("up", "down")),
-        ("nic", figures.NIC, "nic", ("out", "in")),
+    for name, capacity, ways in (
+        ("nvlink", figures.NVLINK, (".out", ".in")),
+        ("pcie", figures.PCIE, (".up", ".down")),
+        ("nic", figures.NIC, (".out", ".in")),
+        ("hbm", figures.HBM, ("",)),
     ):
         for pair in range(pairs):
             for way in ways:
-                yield Resource(f"{node}.{name}{pair}.{way}", capacity, figures.ORIGIN[origin])
+                yield Resource(f"{node}.{name}{pair}{way}", capacity, figures.ORIGIN[name])
     for socket in range(figures.SOCKETS):
         yield Resource(f"{node}.bus{socket}", figures.HOST_BUS, figures.ORIGIN["bus"])
+    yield Resource(f"{node}.drives", figures.DRIVES, figures.ORIGIN["drives"])
 
 
 def _within(node: str, pairs: int) -> Iterator[Channel]:
@@ -88,88 +87,70 @@ def _within(node: str, pairs: int) -> Iterator[Channel]:
     for socket in range(figures.SOCKETS):
         bus = f"{node}.bus{socket}"
         host = [f"sys{socket}", f"zcm{socket}"]
+        both: Uses = ((bus, 2.0),)
         for a in host:
             for b in host:
-                yield _memcpy(node, a, b, ((bus, 2.0),))
+                yield _channel("memcpy", node, a, b, both)
         for pair in range(pairs):
             if _socket(pair) == socket:
                 # No channels between registered memories: each can be reached from every GPU as fast as any other.
                 registered = f"reg{pair}"
-                yield _memcpy(node, registered, registered, ((bus, 2.0),))
+                yield _channel("memcpy", node, registered, registered, both)
                 for other in host:
-                    yield _memcpy(node, registered, other, ((bus, 2.0),))
-                    yield _memcpy(node, other, registered, ((bus, 2.0),))
+                    yield _channel("memcpy", node, registered, other, both)
+                    yield _channel("memcpy", node, other, registered, both)
         for memory in host:
-            uses = ((bus, 1.0),)
-            yield _channel(ChannelKind.DISK_READ, node, "dsk", memory, figures.DISK_READ, "disk", uses)
-            yield _channel(ChannelKind.DISK_WRITE, node, memory, "dsk", figures.DISK_WRITE, "disk", uses)
-    both = ((f"{node}.bus0", 1.0), (f"{node}.bus1", 1.0))
+            yield from _files(node, "disk", memory, ((bus, 1.0),), ((bus, 1.0),))
+    across: Uses = ((f"{node}.bus0", 1.0), (f"{node}.bus1", 1.0))
     for a, b in (("sys0", "sys1"), ("sys1", "sys0")):
-        yield _channel(ChannelKind.MEMCPY, node, a, b, figures.MEMCPY_ACROSS, "memcpy", both)
+        yield _channel("memcpy across", node, a, b, across)
 
 
 def _gpu(node: str, pair: int, pairs: int) -> Iterator[Channel]:
-    """The channels out of one GPU, and the channels into it from host memory."""
+    """The channels out of one GPU, and the channels into it from host memory and files."""
     gpu, socket = f"fbm{pair}", _socket(pair)
-    yield _channel(ChannelKind.GPU_COPY, node, gpu, gpu, figures.GPU_COPY, "copy")
+    hbm: Uses = ((f"{node}.hbm{pair}", 1.0),)
+    yield _channel("copy", node, gpu, gpu, ((f"{node}.hbm{pair}", 2.0),))
     for other in range(pairs):
         if other != pair:
-            uses = ((f"{node}.nvlink{pair}.out", 1.0), (f"{node}.nvlink{other}.in", 1.0))
-            yield _channel(ChannelKind.GPU_COPY, node, gpu, f"fbm{other}", figures.GPU_PEER, "peer", uses)
-    for memory, bandwidth, origin in (
-        (f"reg{pair}", figures.PINNED, "pinned"),
-        (f"zcm{socket}", figures.PINNED, "pinned"),
-        (f"sys{socket}", figures.PAGEABLE, "pageable"),
-    ):
-        link, bus = f"{node}.pcie{pair}", (f"{node}.bus{socket}", 1.0)
-        yield _channel(ChannelKind.GPU_READ, node, gpu, memory, bandwidth, origin, ((f"{link}.up", 1.0), bus))
-        yield _channel(ChannelKind.GPU_WRITE, node, memory, gpu, bandwidth, origin, ((f"{link}.down", 1.0), bus))
+            links: Uses = ((f"{node}.nvlink{pair}.out", 1.0), (f"{node}.nvlink{other}.in", 1.0))
+            yield _channel("peer", node, gpu, f"fbm{other}", (*links, *hbm, (f"{node}.hbm{other}", 1.0)))
+    link = f"{node}.pcie{pair}"
+    bus: Uses = ((f"{node}.bus{socket}", 1.0),)
+    up, down = ((f"{link}.up", 1.0), *bus, *hbm), ((f"{link}.down", 1.0), *bus, *hbm)
+    for memory, how in ((f"reg{pair}", "pinned"), (f"zcm{socket}", "pinned"), (f"sys{socket}", "pageable")):
+        yield _channel(f"{how} read", node, gpu, memory, up)
+        yield _channel(f"{how} write", node, memory, gpu, down)
+    yield _channel("kernel read", node, gpu, f"zcm{socket}", up, beside=True)
+    yield _channel("kernel write", node, f"zcm{socket}", gpu, down, beside=True)
+    yield from _files(node, "direct", gpu, ((f"{link}.down", 1.0), *hbm), ((f"{link}.up", 1.0), *hbm))
+
+
+def _files(node: str, how: str, memory: str, reading: Uses, writing: Uses) -> Iterator[Channel]:
+    """The channels between files and a memory. Writing occupies the drives for longer."""
+    drives, longer = f"{node}.drives", figures.DRIVES / figures.DISK_WRITE
+    yield _channel(f"{how} read", node, "dsk", memory, ((drives, 1.0), *reading))
+    yield _channel(f"{how} write", node, memory, "dsk", ((drives, longer), *writing))
 
 
 def _to_other(node: str, nodes: tuple[str, ...], pairs: int) -> Iterator[Channel]:
-    """The channels from one node to the other. NIC k reads host memory of its node; NIC k of the other node writes to its own."""
+    """The channels from one node to the other. NIC k reads memory of its node; NIC k of the other node writes to its own."""
     for other in nodes:
         for pair in range(pairs if other != node else 0):
-            uses = tuple(
-                (name, 1.0)
-                for name in (
-                    f"{node}.bus{_socket(pair)}",
-                    f"{node}.pcie{pair}.down",
-                    f"{node}.nic{pair}.out",
-                    f"{other}.nic{pair}.in",
-                    f"{other}.pcie{pair}.up",
-                    f"{other}.bus{_socket(pair)}",
-                )
-            )
-            registered = f"reg{pair}"
-            yield _channel(ChannelKind.REMOTE_MEMCPY, node, registered, registered, figures.REMOTE, "remote", uses, other=other)
-
-
-def _memcpy(node: str, source: str, destination: str, uses: Uses) -> Channel:
-    return _channel(ChannelKind.MEMCPY, node, source, destination, figures.MEMCPY, "memcpy", uses)
+            bus, hbm, pcie = f"bus{_socket(pair)}", f"hbm{pair}", f"pcie{pair}"
+            # The NIC takes data of the host down its link, and data of the GPU up the link of the GPU; it gives the other way.
+            taken = {"reg": (bus, f"{pcie}.down"), "fbm": (hbm, f"{pcie}.up")}
+            given = {"reg": (bus, f"{pcie}.up"), "fbm": (hbm, f"{pcie}.down")}
+            for here, before in taken.items():
+                for there, after in given.items():
+                    role = "remote" if here == there == "reg" else "direct remote"
+                    names = [f"{node}.{name}" for name in (*before, f"nic{pair}.out")]
+                    names += [f"{other}.{name}" for name in (f"nic{pair}.in", *after)]
+                    uses = tuple((name, 1.0) for name in names)
+                    yield _channel(role, node, f"{here}{pair}", f"{there}{pair}", uses, other=other)
 
 
 def _channel(
-    kind: ChannelKind,
-    node: str,
-    source: str,
-    destination: str,
-    bandwidth: float,
-    origin: str,
-    uses: Uses = (),
-    *,
-    other: str | None = None,
+    role: str, node: str, source: str, destination: str, uses: Uses, *, other: str | None = None, beside: bool = False
 ) -> Channel:
-    behaviour = figures.BEHAVIOUR[kind]
-    return Channel(
-        "",
-        kind,
-        f"{node}.{source}",
-        f"{other or node}.{destination}",
-        throughput(bandwidth, behaviour),
-        setup=behaviour.setup,
-        alignment=behaviour.alignment,
-        resources=uses,
-        max_in_flight=behaviour.in_flight,
-        provenance=figures.ORIGIN[origin],
-    )
+    return figures.CHANNELS[role].channel(f"{node}.{source}", f"{other or node}.{destination}", uses, beside=beside)

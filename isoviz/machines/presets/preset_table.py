@@ -12,6 +12,7 @@ from isoviz.errors import MachineError
 from isoviz.machines.presets.clusters import laptop, moonlight, sapling, two_node, xstream
 from isoviz.machines.presets.dgx import dgx_h100_pair
 from isoviz.machines.presets.rank_gpu_presets import GPU_MEMORY, REAL, with_gpus
+from isoviz.machines.presets.single_socket import gh200, workstation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,9 +139,21 @@ def presets() -> dict[str, PresetInfo]:
             ),
             PresetInfo(
                 "dgx-h100-pair",
-                "two nodes of 8 H100 GPUs with NVLink, a NIC of 400 Gb/s per GPU; link rates published, what copies get assumed",
+                "two nodes of 8 H100 GPUs: NVLink, GPUDirect, a NIC of 400 Gb/s per GPU; figures published, measured, assumed",
                 {"gpus": PresetOption(8, "how many GPUs per node, each with its NIC; a DGX H100 has 8")},
                 dgx_h100_pair,
+            ),
+            PresetInfo(
+                "gh200",
+                "Grace Hopper superchips, one per node: NVLink-C2C, a NIC of 400 Gb/s; figures published, measured, assumed",
+                {"nodes": PresetOption(2, "how many nodes")},
+                gh200,
+            ),
+            PresetInfo(
+                "workstation",
+                "a workstation of 2025: RTX PRO 6000 Blackwell and NVMe on PCIe 5.0; figures published, measured, assumed",
+                {"gpus": PresetOption(1, "how many GPUs; the board has slots for 4")},
+                workstation,
             ),
             PresetInfo(
                 "laptop",
