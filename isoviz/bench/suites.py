@@ -45,6 +45,12 @@ SUITES: Mapping[str, Suite] = MappingProxyType(
             ("size", "memory_limit", "repeat", "directory"),
         ),
         "engine": Suite("what the engine costs, beside NumPy and a thread pool", "isoviz.bench.running.engine_cost", ("repeat",)),
+        "everyday": Suite(
+            "everyday transfers on machines of today: the plans of `full` and `auto` beside an expert's",
+            "isoviz.bench.planning.everyday",
+            (),
+            page="md",
+        ),
         "explorer": Suite(
             "the explorer in JupyterLab and headless Chromium: from a gesture to the painted answer",
             "isoviz.bench.explorer.explorer_speed",

@@ -29,6 +29,7 @@ class Everyday:
     - `why`: the reasons of the expert. `sources`: where the figures come from.
     - `expected`: seconds, calculated by hand from the sources.
     - `box`: shape, origin in the source and origin in the destination, where a part moves.
+    - `differs`: why the plan of `full` differs, where it does; written after planning.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Everyday:
     chunk: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     box: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]] | None = None
+    differs: str = ""
 
     @property
     def transfer(self) -> Transfer:
@@ -175,8 +177,8 @@ _TRANSFERS = (
         "NVLink-C2C: 375 GB/s to the GPU (Schieffer et al., Harnessing Integrated CPU-GPU System Memory for HPC, 2024);"
         " 400 Gb/s per NIC, 49 GB/s reached (as in MLPerf's page of the DGX H100): 134 MB in 2.74 ms, and two panels",
         2.8 * MS,
-        layouts=("<F, x, y>", "<F, y, x>"),
-        chunk=4 * MIB,
+        layouts=("<F, x, y_in=256, y_out>", "<F, y_in=256, x, y_out>"),
+        chunk=8 * MIB,
     ),
     Everyday(
         "A halo of four planes to the next GPU",
