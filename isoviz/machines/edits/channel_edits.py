@@ -17,7 +17,7 @@ from isoviz.machines.throughput import LatencyBandwidth, ThroughputFunction
 
 BY_HAND = "set by hand"
 """The provenance of a figure that a person entered."""
-_PRESETS = ("laptop", "two-node")
+_PRESETS = ("laptop", "two-node", "workstation", "gh200")
 """Presets whose figures a new channel begins with, the first that has a channel of its kind."""
 _ANY = LatencyBandwidth(1e-6, 10e9)
 """The throughput of a new channel of a kind that no preset has."""
