@@ -353,7 +353,8 @@ def test_dgx_as_text_shows_families() -> None:
     assert max(map(len, text.splitlines())) <= 120
     assert len(text.splitlines()) < 85
     for words in ("8 × FBM, 74.5 GiB", "fbm0–7  each other", "fbm0–7  reg0–7, same number", "fbm0–7  1 of zcm0–1 each",
-                  "reg0–7*, same number", "fbm0–7*, same number", "uses pcie*.up, bus", "16 × node*.nic*.out", "16 × node*.hbm*"):  # fmt: skip
+                  "reg0–7*, same number", "fbm0–7*, same number", "uses pcie*.up, bus", "16 × node*.nic*.out",
+                  "16 × node*.hbm*"):  # fmt: skip
         assert words in text
 
 
@@ -401,7 +402,7 @@ def test_pictures_stack_memories_that_are_alike(name: str, stacks: int) -> None:
     apart = graph_layout(machine, machine.nodes, path)
     for memory in path:
         assert [key for key, box in apart.boxes.items() if box == apart.boxes[memory]] == [memory]
-    for text in ("fbm0–7", "8 × 74.5 GiB", "0.38–1.51 TB/s", "8 channels each way") if name == "dgx-h100-pair" else ():
+    for text in ("fbm0–7", "8 × 74.5 GiB", "0.38–1.51 TB/s", "32 channels each way") if name == "dgx-h100-pair" else ():
         assert f">{text}</text>" in path_svg(machine)
 
 
