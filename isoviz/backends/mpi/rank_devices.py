@@ -63,6 +63,7 @@ class MpiRankDevices(ThisComputer):
             ChannelKind.PACKED: lambda _: Packed(exchange, pool),
             ChannelKind.DERIVED: lambda _: Derived(exchange),
             ChannelKind.PUT: lambda _: None if put is None else Put(put),
+            ChannelKind.DIRECT_REMOTE: lambda _: TwoSided(exchange, buffers),  # for memory that emulates that of a GPU
             ChannelKind.REMOTE_MEMCPY: lambda _: RemoteMemcpy(exchange, pool, buffers),
         }
 
@@ -105,7 +106,7 @@ class MpiRankDevices(ThisComputer):
         Raises:
             TransferError: the MPI library does not reach such memory.
         """
-        if channel.kind is not ChannelKind.TWO_SIDED:
+        if channel.kind not in (ChannelKind.TWO_SIDED, ChannelKind.DIRECT_REMOTE):
             return None
         if self._buffers.refusal:
             raise TransferError(
