@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from isoviz.layouts import FieldSpace, IndexSpace
+from isoviz.layouts import FieldSpace, IndexSpace, Layout
 from isoviz.planner import Instance, Transfer
 
 MIB = 1 << 20
@@ -52,8 +52,9 @@ class Everyday:
     def transfer(self) -> Transfer:
         """The transfer."""
         space, fields = IndexSpace.of(dict(self.sizes)), FieldSpace.of(dict(self.fields))
-        ends = [Instance(memory, space, fields, layout) for memory, layout in (self.source, self.destination)]  # type: ignore[arg-type]
-        return Transfer(*ends, *(self.box or ()))
+        (here, before), (there, after) = self.source, self.destination
+        source, destination = Instance(here, space, fields, Layout(before)), Instance(there, space, fields, Layout(after))
+        return Transfer(source, destination, *(self.box or ()))
 
 
 _COPY_KERNEL = (
