@@ -1,7 +1,8 @@
 """Fifteen everyday transfers on machines of today, each with the plan that an expert would make.
 
 The plans, their reasons and their expected times were written down before any planner had planned these transfers. The times are
-calculated from the sources that stand beside them, without isoviz's model. What has no source is called assumed.
+calculated from the sources that stand beside them, without isoviz's model. What has no source is called assumed. One plan was
+completed later: for the rows and columns of two ranks, the layouts of the panels (blocks of 256 rows) were missing.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 *Published*: NVIDIA's data sheet of the GH200 Grace Hopper Superchip with 120 GB of LPDDR5X and 96 GB of HBM3, and the line rate
 of NDR InfiniBand. *Measured*: by others, as named; "Schieffer" is G. Schieffer et al., Harnessing Integrated CPU-GPU System
-Memory for HPC: a first look into Grace Hopper (ICPP 2024). *Assumed*: the rest.
+Memory for HPC: a first look into Grace Hopper (ICPP 2024). The paper itself was not at hand: its
+figures are those that others quote. *Assumed*: the rest.
 """
 
 from __future__ import annotations

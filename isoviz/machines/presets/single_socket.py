@@ -30,8 +30,7 @@ def workstation(gpus: int = 1) -> Machine:
 
 
 def gh200(nodes: int = 2) -> Machine:
-    """A cluster of NVIDIA GH200 Grace Hopper Superchips, one per node, with a ConnectX-7 NIC of 400 Gb/s, as TACC's Vista has
-    them.
+    """A cluster of NVIDIA GH200 Grace Hopper Superchips, one per node, with a ConnectX-7 NIC of 400 Gb/s.
 
     Every node has `node<k>.sys`, `.reg`, `.zcm`, `.fbm0` and `.dsk`. NVLink-C2C joins the GPU with the processor. The NIC reads
     and writes `.reg` (RemoteMemcpy) and the memory of the GPU (GPUDirectRemote). The GPU reaches pageable memory as fast as
