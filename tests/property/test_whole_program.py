@@ -247,12 +247,15 @@ def test_presets(name: str) -> None:
                 full, program = plan(transfer, machine, "full"), plan(transfer, machine, "program")
             except TransferError:  # too large for the memory, or one without a way back
                 continue
-            assert bound is not None and bound.finished and bound.exact
-            assert bound.throughput == pytest.approx(bound.bound, rel=AGREE)
+            assert bound is not None and bound.finished
             for each in (full, program):
                 assert each.throughput <= bound.bound * (1 + ABOVE)
-            assert full.throughput >= bound.bound * (1 - ON_PRESETS), f"{here} → {there}, {source} → {destination}: {full}"
             checked += 1
+            if not bound.exact:  # requests and layout changes cost time that the program leaves out
+                assert not all(channel.is_plain for channel in machine.channels)
+                continue
+            assert bound.throughput == pytest.approx(bound.bound, rel=AGREE)
+            assert full.throughput >= bound.bound * (1 - ON_PRESETS), f"{here} → {there}, {source} → {destination}: {full}"
     assert checked
 
 
