@@ -94,12 +94,11 @@ class Hosts:
     def _wait_for_links(self) -> None:
         """Wait until each host reaches each other one. A port without a listener answers, too: the connection is refused."""
         code = (
-            "import socket, sys, time\n"
+            "import errno, socket, sys, time\n"
             "last = time.monotonic() + 60\n"
             "for address in sys.argv[1:]:\n"
-            "    while socket.socket().connect_ex((address, 1)) != 111:\n"
+            "    while socket.socket().connect_ex((address, 1)) != errno.ECONNREFUSED:\n"
             "        assert time.monotonic() < last, address + ' is not reached'\n"
-            "        time.sleep(0.05)\n"
         )
         for k in range(len(self.names)):
             subprocess.run(self.on(k, sys.executable, "-S", "-c", code, *self.addresses), check=True, timeout=90)

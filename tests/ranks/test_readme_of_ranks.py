@@ -12,6 +12,7 @@ import pytest
 from mpi_jobs import needs_mpi
 
 import isoviz
+from isoviz.backends.mpi.mpi_transport import LIMIT
 from isoviz.cli import main
 from isoviz.launch.rank_session import rank_session
 from isoviz.launch.same_program import run_together
@@ -28,7 +29,7 @@ def test_the_silence_that_examples_promise_is_that_of_programs(monkeypatch: pyte
     asked = []
 
     def world(**options: object) -> None:
-        asked.append(options["limit"])
+        asked.append(options.get("limit", LIMIT))
         raise NoWorldError
 
     monkeypatch.setattr("isoviz.backends.mpi.world.World", world)

@@ -67,14 +67,17 @@ class Runner:
         self._keep = keep
         self._cancel = threading.Event()
         self._thread: threading.Thread | None = None
+        self._beginning = threading.Lock()
+        """Held while a run begins: a thread can be waited for only after it was started."""
 
     def start(self, run: Run, machine: Machine) -> None:
         """Begin; returns at once. `run` has a plan, or several transfers."""
-        self._cancel = threading.Event()
-        self._thread = threading.Thread(
-            target=self._work, args=(run, machine, self._cancel), name=f"isoviz-run-{run.number}", daemon=True
-        )
-        self._thread.start()
+        with self._beginning:
+            self._cancel = threading.Event()
+            self._thread = threading.Thread(
+                target=self._work, args=(run, machine, self._cancel), name=f"isoviz-run-{run.number}", daemon=True
+            )
+            self._thread.start()
 
     def cancel(self) -> None:
         """Ask the run in hand to stop."""
@@ -82,9 +85,11 @@ class Runner:
 
     def close(self, timeout: float = 5.0) -> None:
         """Cancel the run in hand and wait for its thread."""
-        self._cancel.set()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join(timeout)
+        with self._beginning:
+            self._cancel.set()
+            thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout)
 
     def _work(self, run: Run, machine: Machine, cancel: threading.Event) -> None:
         over = run

@@ -202,6 +202,32 @@ def test_a_run_is_cancelled_in_every_phase(stage: Stage, monkeypatch: pytest.Mon
     assert state.run.report is None
 
 
+def test_a_session_is_closed_while_a_run_begins(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By another thread, which waits for the run's thread: that can be waited for only once it has started."""
+    begun = threading.Thread.start
+    errors: list[RuntimeError] = []
+    closers: list[threading.Thread] = []
+
+    def close() -> None:
+        try:
+            session._runner.close()
+        except RuntimeError as error:
+            errors.append(error)
+
+    def start(thread: threading.Thread) -> None:
+        if thread.name.startswith("isoviz-run-"):
+            closers.append(threading.Thread(target=close))
+            begun(closers[0])
+            closers[0].join(0.05)
+        begun(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    session.run()
+    session.wait()
+    closers[0].join(60)
+    assert not errors, errors
+
+
 def test_repeats_are_cancelled_between(session: Session) -> None:
     count = 0
 
