@@ -38,6 +38,17 @@ _REACHABLE = """root => {
     .map(element => element.outerHTML.slice(0, 160));
 }"""
 
+_IN_SIGHT = """element => {
+  const box = element.getBoundingClientRect();
+  return box.top >= 0 && box.bottom <= innerHeight && element.contains(document.elementFromPoint(box.x + 2, box.y + 2));
+}"""
+
+# Pixels between a word and its explanation, which stands below it, or above it where there is no room.
+_GAP_TO_EXPLANATION = """word => {
+  const at = word.getClientRects()[0], box = word.querySelector("[role=tooltip]").getBoundingClientRect();
+  return Math.max(box.top - at.bottom, at.top - box.bottom);
+}"""
+
 
 @pytest.fixture
 def explorer(desk: harness.Notebook) -> harness.Notebook:
@@ -270,6 +281,20 @@ def test_escape_closes_what_is_open_and_the_focus_returns(explorer: harness.Note
     explorer.page.mouse.up()
     explorer.settled()
     expect(explorer.part("source-layout")).to_have_value("<F, x, y>")
+
+
+def test_an_explanation_goes_with_its_word_when_the_focus_scrolls_the_page(explorer: harness.Notebook) -> None:
+    term = explorer.part("journey").locator("[data-term]").first
+    explorer.explorer.evaluate("element => element.scrollIntoView({block: 'end'})")
+    explorer.frame()
+    assert not term.evaluate(_IN_SIGHT), "the window shows the whole explorer"
+    term.focus()
+    explorer.rest()
+    assert term.evaluate(_IN_SIGHT)
+    explanation = term.get_by_role("tooltip")
+    harness.assert_seen(explanation)
+    gap = term.evaluate(_GAP_TO_EXPLANATION)
+    assert 0 <= gap <= 8, "it stands elsewhere"
 
 
 def test_arrow_keys_go_along_the_journey_and_the_tabs(explorer: harness.Notebook) -> None:

@@ -11,6 +11,7 @@ import gc
 import json
 import random
 import sys
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -35,6 +36,13 @@ def straight(world: World) -> Machine:
     """From GPU to GPU through registered memory, where no processor converts."""
     machine = only(machine_of(None, world.hosts, 1), NEAR, "node0.reg", "node1.reg", FAR, kinds=("Window",))
     channels = tuple(channel for channel in machine.channels if channel.kind is not ChannelKind.MEMCPY)
+    return Machine(machine.name, machine.memories, channels)
+
+
+def by_rdma(machine: Machine) -> Machine:
+    """The machine with GPUDirect RDMA in place of messages."""
+    kinds = {ChannelKind.TWO_SIDED: ChannelKind.DIRECT_REMOTE}
+    channels = tuple(replace(channel, name="", kind=kinds.get(channel.kind, channel.kind)) for channel in machine.channels)
     return Machine(machine.name, machine.memories, channels)
 
 
@@ -117,18 +125,19 @@ def unaware(gpus: PlayedGpus, world: World) -> dict[str, object]:
     """The MPI library of the tests takes no memory of GPUs: such messages are refused on all ranks, and nothing is sent."""
     assert not world.cuda_aware.takes, world.cuda_aware
     machine = only(machine_of(None, world.hosts, 1, aware=True), NEAR, FAR, kinds=("TwoSided",))
-    found = plan_on(machine)
-    with engine_of(gpus, world, machine) as engine:
-        error = engine.run_parts([Item(found)])[0].error
-        errors = [str(each) for each in engine.gather(str(error))]
-        types = engine.gather(type(error).__name__)
-    assert types[0] == "TransferError" and "of rank 0 takes no addresses of GPU memory" in errors[0], errors
-    assert "of rank 0 takes no addresses of GPU memory" in errors[1], (types, errors)
+    for each in (machine, by_rdma(machine)):
+        with engine_of(gpus, world, each) as engine:
+            error = engine.run_parts([Item(plan_on(each))])[0].error
+            errors = [str(each) for each in engine.gather(str(error))]
+            types = engine.gather(type(error).__name__)
+        assert types[0] == "TransferError" and "of rank 0 takes no addresses of GPU memory" in errors[0], errors
+        assert "of rank 0 takes no addresses of GPU memory" in errors[1], (types, errors)
     return {"said": world.cuda_aware.said, "errors": errors}
 
 
 def aware(gpus: PlayedGpus, world: World) -> dict[str, object]:
-    """An MPI library that takes memory of GPUs, here because it lies in the host: messages go from GPU to GPU."""
+    """An MPI library that takes memory of GPUs, here because it lies in the host: messages go from GPU to GPU, and so does what a
+    machine describes as GPUDirect RDMA."""
     whole = machine_of(None, world.hosts, 1, aware=True)
     names = (NEAR, FAR, "node0.sys", "node1.reg")
     roads = [
@@ -140,13 +149,14 @@ def aware(gpus: PlayedGpus, world: World) -> dict[str, object]:
     kinds: list[list[str]] = []
     for near, far, layout in roads:
         machine = only(whole, f"node0.{near}", f"node1.{far}", kinds=("TwoSided",))
-        found = plan_on(machine, f"node0.{near}", f"node1.{far}", layout)
-        with engine_of(gpus, world, machine, request_bytes=4096) as engine:
-            assert engine.run(found).verified
-            if near == far == "fbm0":
-                run_arrays(gpus, world, engine, found)
-            engine.barrier()
-        kinds.append([str(hop.kind) for hop in found.every_hop])
+        for each in (machine, by_rdma(machine)) if near == "fbm0" else (machine,):
+            found = plan_on(each, f"node0.{near}", f"node1.{far}", layout)
+            with engine_of(gpus, world, each, request_bytes=4096) as engine:
+                assert engine.run(found).verified
+                if near == far == "fbm0":
+                    run_arrays(gpus, world, engine, found)
+                engine.barrier()
+            kinds.append([str(hop.kind) for hop in found.every_hop])
     # As a buffer between two hops: on the GPU of rank 1, between a message and a copy within that GPU.
     machine = only(whole, *names, "node1.sys", kinds=("TwoSided",))
     through = [channel for channel in machine.channels if channel.destination == FAR or channel.source == FAR]

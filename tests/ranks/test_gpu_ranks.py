@@ -75,12 +75,12 @@ def test_messages_reach_no_gpu_memory_with_the_wheels(in_one_job: Any) -> None:
     assert found["said"].startswith(name) and found["said"].endswith("MPIX_Query_cuda_support() gave 0"), found
 
 
-def test_messages_between_gpus_where_the_library_takes_them() -> None:
+def test_messages_and_rdma_between_gpus_where_the_library_takes_them() -> None:
     assert ways("aware")["kinds"] == [
-        ["TwoSided"],
-        ["TwoSided"],
+        *[["TwoSided"], ["GPUDirectRemote"]] * 2,
         ["Memcpy", "TwoSided"],
         ["TwoSided"],
+        ["GPUDirectRemote"],
         ["TwoSided", "GPURead"],
     ]
 

@@ -36,21 +36,13 @@ export function Term({ name, children }: TermProps): JSX.Element {
   // Before the next key: an effect after the paint would miss an Escape that follows at once.
   useLayoutEffect(() => {
     if (!open) return;
-    const close = (): void => turnNow(false);
     const key = (event: KeyboardEvent): void => {
       if (event.key !== "Escape") return;
       event.stopPropagation(); // the drawer or the strip around it stays open
-      close();
+      turnNow(false);
     };
-    // An explanation that stays where its word has been would point at nothing.
     window.addEventListener("keydown", key, true);
-    window.addEventListener("scroll", close, true);
-    window.addEventListener("resize", close);
-    return () => {
-      window.removeEventListener("keydown", key, true);
-      window.removeEventListener("scroll", close, true);
-      window.removeEventListener("resize", close);
-    };
+    return () => window.removeEventListener("keydown", key, true);
   }, [open]);
   return (
     <span
@@ -67,27 +59,45 @@ export function Term({ name, children }: TermProps): JSX.Element {
       onBlur={() => turnNow(false)}
     >
       {children ?? name}
-      {open && <Explanation id={id} text={glossary[name]} word={word.current} />}
+      {open && <Explanation id={id} text={glossary[name]} word={word.current} close={() => turnNow(false)} />}
     </span>
   );
 }
 
+interface ExplanationProps {
+  id: string;
+  text: string;
+  word: HTMLElement | null;
+  close: () => void;
+}
+
 /** The explanation, above everything else on the page, so that no edge of the explorer cuts it off. */
-function Explanation({ id, text, word }: { id: string; text: string; word: HTMLElement | null }): JSX.Element {
+function Explanation({ id, text, word, close }: ExplanationProps): JSX.Element {
   const box = useRef<HTMLSpanElement>(null);
   useLayoutEffect(() => {
     const element = box.current;
     if (element === null || word === null) return;
+    const place = (): void => {
+      // A word that is broken over two lines is explained at its first line.
+      const at = word.getClientRects()[0] ?? word.getBoundingClientRect();
+      const own = element.getBoundingClientRect();
+      const right = document.documentElement.clientWidth - EDGE - own.width;
+      const below = at.bottom + GAP;
+      const fits = below + own.height <= document.documentElement.clientHeight - EDGE;
+      element.style.left = `${Math.max(EDGE, Math.min(at.left, right))}px`;
+      element.style.top = `${fits ? below : Math.max(EDGE, at.top - GAP - own.height)}px`;
+    };
+    // A word that gets the focus scrolls into sight, and its explanation goes with it. The pointer stays where the word has been.
+    const moved = (): void => (word === document.activeElement ? place() : close());
     element.showPopover?.();
-    // A word that is broken over two lines is explained at its first line.
-    const at = word.getClientRects()[0] ?? word.getBoundingClientRect();
-    const own = element.getBoundingClientRect();
-    const right = document.documentElement.clientWidth - EDGE - own.width;
-    const below = at.bottom + GAP;
-    const fits = below + own.height <= document.documentElement.clientHeight - EDGE;
-    element.style.left = `${Math.max(EDGE, Math.min(at.left, right))}px`;
-    element.style.top = `${fits ? below : Math.max(EDGE, at.top - GAP - own.height)}px`;
-  });
+    place();
+    window.addEventListener("scroll", moved, true);
+    window.addEventListener("resize", moved);
+    return () => {
+      window.removeEventListener("scroll", moved, true);
+      window.removeEventListener("resize", moved);
+    };
+  }, []);
   return (
     <span ref={box} id={id} class="iv-term-text" role="tooltip" popover="manual">
       {text}
