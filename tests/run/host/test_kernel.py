@@ -131,7 +131,8 @@ def test_random_geometries_between_guard_pages(report: Report, full: bool, batch
     report("of these in several squares, one below the other", tall)
     report("of these many small ones in one call", together)
     assert min(tiled, together) > right / 100 and min(staged, cut) > right / 200
-    assert min(squares, 4 * tall) > right / 100 or not has_whole_lines(), "no copy was made in squares"
+    seldom = 4 * tall if full else squares  # of a few hundred copies none may be tall
+    assert min(squares, seldom) > right / 100 or not has_whole_lines(), "no copy was made in squares"
     assert shuffled > right / 100 or not shuffles(), "no copy was made by shuffling bytes"
 
 
