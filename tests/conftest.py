@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
@@ -80,3 +81,14 @@ def no_leaked_threads() -> Iterator[None]:
         thread.join(timeout=5)
     alive = [thread.name for thread in left if thread.is_alive()]
     assert not alive, f"threads left behind: {alive}"
+
+
+@pytest.fixture
+def ctrl_c_interrupts() -> Iterator[None]:
+    """Ctrl-C raises `KeyboardInterrupt`, whatever tests before have done with it; and not within what Hypothesis does at every
+    garbage collection, where Python would print it and go on."""
+    before, callbacks = signal.signal(signal.SIGINT, signal.default_int_handler), gc.callbacks[:]
+    gc.callbacks.clear()
+    yield
+    gc.callbacks[:] = callbacks
+    signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)

@@ -3,12 +3,14 @@
     python widgets/layout_cases.py PATH [COUNT] [SEED]
 
 writes COUNT layouts in pairs on common spaces as compact JSON: offsets of points, contents of bytes, strides, comparisons,
-edits and chunks; and texts with mistakes, with the problems that the explorer tells.
+edits and chunks; and texts with mistakes, with the problems that the explorer tells. Without COUNT they are 2,000, and 10,000
+where ISOVIZ_FULL=1.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import random
 import sys
 from dataclasses import replace
@@ -297,4 +299,5 @@ def written(path: Path, count: int, seed: int) -> None:
 
 if __name__ == "__main__":
     _, target, *numbers = sys.argv
-    written(Path(target), *(int(given) for given in (*numbers, *("10000", "20240611")[len(numbers) :])))
+    count = "2000" if os.environ.get("ISOVIZ_FULL", "") in ("", "0") else "10000"
+    written(Path(target), *(int(given) for given in (*numbers, *(count, "20240611")[len(numbers) :])))

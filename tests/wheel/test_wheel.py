@@ -38,6 +38,9 @@ preset = "local"
 
 
 ELSEWHERE = ("PYTHON", "VIRTUAL_ENV", "ISOVIZ")  # variables that point into the checkout or its environment
+FULL = os.environ.get("ISOVIZ_FULL", "") not in ("", "0")
+KERNELS = {} if FULL else {"ISOVIZ_KERNELS": "numpy"}
+"""In `make test` NumPy makes the copies there: to compile the kernels of another place takes half a minute."""
 
 
 def clean(**changes: str) -> dict[str, str]:
@@ -46,6 +49,7 @@ def clean(**changes: str) -> dict[str, str]:
     return {
         **{key: value for key, value in os.environ.items() if not key.startswith(dropped)},
         "PYTHONNOUSERSITE": "1",
+        **KERNELS,
         **changes,
     }
 

@@ -11,7 +11,7 @@ import resource
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -32,24 +32,13 @@ from isoviz.runtime.engine.dispatcher import Dispatcher
 from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
 from isoviz.runtime.protocols import Bound
 
-pytestmark = pytest.mark.usefixtures("no_leaked_files")
+pytestmark = pytest.mark.usefixtures("no_leaked_files", "ctrl_c_interrupts")
 __all__ = ["no_leaked_files"]
 
 MACHINE = assumed_machine()
 SYS, DSK = "node0.sys", "node0.dsk"
 PAIR = FieldSpace(re="f4", im="f4")
 Report = Callable[[str, object], None]
-
-
-@pytest.fixture(autouse=True)
-def ctrl_c_interrupts() -> Iterator[None]:
-    """Ctrl-C raises `KeyboardInterrupt`, whatever tests before have done with it; and not within what Hypothesis does at every
-    garbage collection, where Python would print it and go on."""
-    before, callbacks = signal.signal(signal.SIGINT, signal.default_int_handler), gc.callbacks[:]
-    gc.callbacks.clear()
-    yield
-    gc.callbacks[:] = callbacks
-    signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
 
 
 class Unreliable(ThisComputer):

@@ -245,6 +245,7 @@ def test_ends_that_do_not_fit_are_errors_of_the_event(engine: Engine, nbytes: in
 
 
 @pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="only the main thread handles signals")
+@pytest.mark.usefixtures("ctrl_c_interrupts")
 def test_ctrl_c_inside_a_small_copy(engine: Engine, devices: Steps) -> None:
     """It is raised, the channel goes on with what waits for it, and the stores are closed."""
     waiting: list[Event] = []
@@ -265,6 +266,7 @@ def test_ctrl_c_inside_a_small_copy(engine: Engine, devices: Steps) -> None:
 
 
 @pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="only the main thread handles signals")
+@pytest.mark.usefixtures("ctrl_c_interrupts")
 def test_ctrl_c_at_any_time_leaves_the_channel_free(engine: Engine, full: bool) -> None:
     """While another thread uses the same channel."""
     rng, events, over = random.Random(5), [], threading.Event()
@@ -275,6 +277,7 @@ def test_ctrl_c_at_any_time_leaves_the_channel_free(engine: Engine, full: bool) 
             events[-1].wait(30)
 
     before = signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    limit = signal.getitimer(signal.ITIMER_REAL)  # that of pytest-timeout
     thread = threading.Thread(target=others, daemon=True)
     thread.start()
     interrupted = 0
@@ -288,6 +291,7 @@ def test_ctrl_c_at_any_time_leaves_the_channel_free(engine: Engine, full: bool) 
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, *limit)
         over.set()
     thread.join(30)
     assert not thread.is_alive() and interrupted and all(event.error(30) is None for event in events)

@@ -304,7 +304,8 @@ def test_planning_by_other_planners_loads_no_solver() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_ctrl_c_stops_the_solver(monkeypatch: pytest.MonkeyPatch, no_leaked_threads: None) -> None:
+@pytest.mark.usefixtures("no_leaked_threads", "ctrl_c_interrupts")
+def test_ctrl_c_stops_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     """While HiGHS works the main thread still answers; the solver is told to stop."""
     import highspy
 
