@@ -118,7 +118,7 @@ def search(
         shortest_path(machine, here, there)  # raises an error that names the reachable memories
         raise NoPathError(f"machine {machine.name}: no channels lead from {here} back to it")
     work.add(listed_steps(problem, len(routes)))
-    order = sorted(_with_bounds(problem, routes), key=lambda each: each[1])
+    order = sorted(with_bounds(problem, routes), key=lambda each: each[1])
     if first is not None:
         order.sort(key=lambda each: (each[0].names, each[0].converting) != first)
     best: Choice | None = None
@@ -141,7 +141,7 @@ def search(
     return SearchResult(problem, tuple(order), tuple(choices), best, problem.with_cost(best), left_out)
 
 
-def _with_bounds(problem: Problem, routes: Sequence[Route]) -> list[tuple[Route, float]]:
+def with_bounds(problem: Problem, routes: Sequence[Route]) -> list[tuple[Route, float]]:
     """Routes with their lower bounds in seconds: T with all bytes at their best rate, and the cost of a single chunk."""
     bounds = lower_bounds(problem, routes)
     costs = (problem.chunk_cost(problem.nbytes, len(route.channels)) for route in routes)
@@ -196,5 +196,5 @@ def _best_first(
     if math.isinf(found.best.seconds):
         raise no_throughput(problem)
     tried = begun.rivals() if everything else found.tried
-    bounds = tuple(_with_bounds(problem, [route for route, _ in tried]))
+    bounds = tuple(with_bounds(problem, [route for route, _ in tried]))
     return SearchResult(problem, bounds, tuple(choice for _, choice in tried), found.best, found.lower, None, found.stopped)

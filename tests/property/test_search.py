@@ -267,19 +267,6 @@ def test_planning_stops_in_time_and_says_how_good_the_plan_is() -> None:
     assert not longer.notes
 
 
-def test_auto_searches_for_a_tenth_of_the_transfer(monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[float] = []
-    run = BestFirst.run
-    monkeypatch.setattr(BestFirst, "run", lambda self: (given.append(self.work.seconds), run(self))[1])
-    machine = ring(12, 11)
-    large = Transfer.whole(IndexSpace(x=1 << 30), FieldSpace(v="f8"), "m0", "<F, x>", "m11", "<F, x>")
-    simple = plan(large, machine, "simple")
-    assert plan(large, machine, "auto").planner == "full"
-    assert given == [pytest.approx(simple.objective / 10)]
-    small = Transfer.whole(IndexSpace(x=1 << 10), FieldSpace(v="f8"), "m0", "<F, x>", "m11", "<F, x>")
-    assert plan(small, machine, "auto").planner == "simple", "a tenth of it is no time"
-
-
 def test_rivals_of_a_dense_machine_are_explained() -> None:
     machine = ring(12, 11)
     said = explain(transposed("m0", "m11"), machine, "full", Options(planning_time=600))
