@@ -28,6 +28,7 @@ from isoviz.planner.paths.route_search import RouteQuery
 from isoviz.planner.paths.routes import Route, forget_routes, routes_of
 from isoviz.planner.planning_work import Work, listed_steps, work_of
 from isoviz.planner.search.best_first import BestFirst
+from isoviz.planner.search.first_look import first_look
 from isoviz.planner.search.links import forget_links
 from isoviz.planner.tuning import BOUND_SLACK
 
@@ -78,8 +79,16 @@ class SearchResult:
 
     @property
     def gap(self) -> float | None:
-        """The largest share by which the best choice can lie above the optimum; None where nothing is proved."""
-        return max(0.0, self.problem.with_cost(self.best) / self.lower - 1) if self.problem.promised else None
+        """The largest share by which the best choice can lie above the optimum; None where nothing is proved.
+
+        The search covers all plans only where that is promised. Elsewhere the bound of a first look holds, which is weaker.
+        """
+        problem, lower = self.problem, 0.0
+        if problem.promised:
+            lower = self.lower
+        if problem.bounded and (self.stopped or not problem.promised):
+            lower = max(lower, first_look(problem).lower)
+        return max(0.0, problem.with_cost(self.best) / lower - 1) if lower else None
 
     def clock(self, route: Route) -> Clock:
         """The clock of a route."""

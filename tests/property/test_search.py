@@ -33,6 +33,7 @@ from isoviz.planner.problem import Problem
 from isoviz.planner.search.best_first import BestFirst, Outcome
 from isoviz.planner.search.bounds import Bounds, SearchSpace
 from isoviz.planner.search.box import Box, ConvertingHop
+from isoviz.planner.search.first_look import first_look
 from isoviz.planner.search.tuning import ACCEPTED_GAP
 
 Report = Callable[[str, object], None]
@@ -66,6 +67,8 @@ def test_it_finds_what_brute_force_finds(report: Report, first: int) -> None:
         best = optimum(raw)
         expected = math.inf if best is None else best.seconds
         seconds = math.inf if found.best is None else found.best.seconds
+        if problem.bounded:
+            assert first_look(problem).lower <= expected * (1 + CLOSE), f"seed {seed}"
         if best is not None and seconds > expected and counts_short_blocks_as_whole(raw, best):
             continue
         assert seconds == expected or math.isclose(seconds, expected, rel_tol=CLOSE), f"seed {seed}: {seconds!r}, {expected!r}"

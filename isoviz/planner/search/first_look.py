@@ -5,6 +5,8 @@
 2. Of the walks that are hardly slower than that one, the one with the least time for a chunk is a good route for many chunks. The
    walk with the least time for all bytes as one chunk is a good route for few.
 3. Each is a shortest walk: rounds of Bellman and Ford over the channels as arrays, with the maximum or the sum of hops.
+4. Some hop of every path has a run of at most PREFIX of both ends (`intermediate.intermediate_layouts`). A walk chooses this hop.
+   For all other hops the bound takes the best rate that any layout can give them.
 
 The look takes a fraction of a millisecond, the search (`best_first`) many times as long.
 """
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 class FirstLook(NamedTuple):
     """`lower` is a lower bound of T in seconds; `routes` are routes worth trying, the best first.
 
-    Where the search's bounds are estimates (`SearchSpace.exact`), `lower` is one too.
+    Where the blocks of the ends do not nest or do not divide their dimension, `lower` is an estimate (`Problem.bounded`).
     """
 
     lower: float

@@ -8,9 +8,6 @@ from isoviz.bench.planning.everyday import PROVED, WORST_AUTO, WORST_TO_EXPERT, 
 from isoviz.bench.planning.everyday_transfers import EVERYDAY, Everyday
 from isoviz.machines import preset
 
-_NO_PROOF = "Structs of 4, 4 and 8 bytes to arrays, transposed, in a GPU"
-"""Its fields differ in size, which the proof does not cover (`Problem.promised`)."""
-
 
 @pytest.mark.parametrize("each", EVERYDAY.values(), ids=EVERYDAY)
 def test_plans_are_as_good_as_those_of_an_expert(each: Everyday) -> None:
@@ -18,5 +15,5 @@ def test_plans_are_as_good_as_those_of_an_expert(each: Everyday) -> None:
     expert, full = by_hand(each, machine), planned(each, machine, "full")
     assert full.objective <= WORST_TO_EXPERT * expert.objective, path_of(full)
     assert each.expected / 1.25 < expert.objective < 1.25 * each.expected, "the model agrees with the calculation by hand"
-    assert full.gap is None if each.name == _NO_PROOF else full.gap is not None and full.gap <= PROVED
+    assert full.gap is not None and full.gap <= PROVED
     assert planned(each, machine, "auto").objective <= WORST_AUTO * full.objective
