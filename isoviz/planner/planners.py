@@ -31,10 +31,10 @@ from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
 from isoviz.planner.options import Options, check_planner
 from isoviz.planner.paths.routes import Route
 from isoviz.planner.plan import Plan
-from isoviz.planner.planning_work import Work, listed_steps, work_of
+from isoviz.planner.planning_work import PLAN_STEPS, ROUTE_STEPS, Work, listed_steps, work_of
 from isoviz.planner.problem import Problem
 from isoviz.planner.search.expected_steps import look_steps, search_steps, worked_out_steps
-from isoviz.planner.search.first_look import NOT_LOOKED, first_look
+from isoviz.planner.search.first_look import first_look
 from isoviz.planner.time.path_time import Clock
 from isoviz.planner.whole_program.program_planner import program
 from isoviz.units import format_share
@@ -198,25 +198,30 @@ def auto(problem: Problem) -> Plan:
 
     1. The shortest path is known at once, and so is a lower bound of its T. A small transfer ends here, with the plan of `simple`
        or a plan of the same path that converts elsewhere.
-    2. If a look costs less than this bound, a first look at all paths (`search.first_look`) gives a lower bound for every plan,
-       and routes that may come close to it.
+    2. If it may pay, all paths are bounded. Where they are listed, each has its bound. Where they are too many to list, a first
+       look (`search.first_look`) gives a lower bound for all of them, and routes that may come close to it.
     3. These routes are worked out, the least bound first, while the next one can save more than it costs.
-    4. `full` searches on while it has cost less than it can still save: the best T so far less the bound.
+    4. `full` searches on while it costs less than it can still save: the best T so far less the least bound.
 
     Steps are counted, not measured (`planning_work`), so the plan is the same on every computer.
     """
     work = work_of(problem.options, sparing=True)
-    bounds, look, steps = with_bounds(problem, _short_routes(problem)), NOT_LOOKED, look_steps(problem)
-    if work.pays(min(bound for _, bound in bounds), steps):
-        work.add(steps)
-        look = first_look(problem)
-        known = {route for route, _ in bounds}
-        bounds += with_bounds(problem, [route for route in look.routes if route not in known])
-    found = _best_that_pays(problem, bounds, look.lower, work)
-    listed = listed_routes(problem)
-    steps = search_steps(problem) if listed is None else listed_steps(problem, len(listed))
-    if found is None or work.pays(problem.with_cost(found[0]) - look.lower, steps):
-        return _full(problem, work, look.routes)
+    bounds, lower = with_bounds(problem, _short_routes(problem)), 0.0
+    seeds: tuple[Route, ...] = ()
+    least = min(bound for _, bound in bounds)
+    if work.pays(least, PLAN_STEPS):
+        listed = listed_routes(problem)
+        steps = look_steps(problem) if listed is None else ROUTE_STEPS * len(listed)
+        if work.pays(least, steps):
+            work.add(steps)
+            if listed is None:
+                lower, seeds = first_look(problem)
+            known = {route for route, _ in bounds}
+            bounds += with_bounds(problem, [route for route in (seeds if listed is None else listed) if route not in known])
+            lower = lower if listed is None else min(bound for _, bound in bounds)
+    found = _best_that_pays(problem, bounds, lower, work)
+    if found is None or _search_pays(problem, problem.with_cost(found[0]) - lower, work):
+        return _full(problem, work, seeds)
     choice, clock = found
     return simple(problem) if choice.route in _simple_routes(problem) else _made(problem, choice, clock, "auto")
 
@@ -252,6 +257,14 @@ def _best_that_pays(
             if best is None or problem.key(choice) < problem.key(best[0]):
                 best = choice, clock
     return best
+
+
+def _search_pays(problem: Problem, saving: float, work: Work) -> bool:
+    """Whether `full` may save more than it costs, where it can save at most `saving` seconds."""
+    if not work.pays(saving, listed_steps(problem, 0)):
+        return False  # a list of routes takes time on a machine that is new
+    routes = listed_routes(problem)
+    return work.pays(saving, search_steps(problem) if routes is None else listed_steps(problem, len(routes)))
 
 
 def _made(problem: Problem, choice: Choice, clock: Clock, planner: str) -> Plan:

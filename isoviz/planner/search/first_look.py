@@ -39,10 +39,6 @@ class FirstLook(NamedTuple):
     routes: tuple[Route, ...]
 
 
-NOT_LOOKED = FirstLook(0.0, ())
-"""What is known without a look."""
-
-
 class _Costs(NamedTuple):
     """What every channel costs, as a plain and as a converting hop: the first one, one between buffers, the last one, and alone.
 
