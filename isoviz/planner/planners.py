@@ -15,7 +15,7 @@ import math
 from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.checks import expect
 from isoviz.errors import InputError, LimitError, NoPathError
@@ -206,24 +206,43 @@ def auto(problem: Problem) -> Plan:
     Steps are counted, not measured (`planning_work`), so the plan is the same on every computer.
     """
     work = work_of(problem.options, sparing=True)
-    bounds, lower = with_bounds(problem, _short_routes(problem)), 0.0
-    seeds: tuple[Route, ...] = ()
-    least = min(bound for _, bound in bounds)
-    if work.pays(least, PLAN_STEPS):
-        listed = listed_routes(problem)
-        steps = look_steps(problem) if listed is None else ROUTE_STEPS * len(listed)
-        if work.pays(least, steps):
-            work.add(steps)
-            if listed is None:
-                lower, seeds = first_look(problem)
-            known = {route for route, _ in bounds}
-            bounds += with_bounds(problem, [route for route in (seeds if listed is None else listed) if route not in known])
-            lower = lower if listed is None else min(bound for _, bound in bounds)
-    found = _best_that_pays(problem, bounds, lower, work)
-    if found is None or _search_pays(problem, problem.with_cost(found[0]) - lower, work):
-        return _full(problem, work, seeds)
+    short = with_bounds(problem, _short_routes(problem))
+    known = _bounds_that_pay(problem, min(bound for _, bound in short), work)
+    found = _best_that_pays(problem, [*short, *known.routes], known.lower, work)
+    if found is not None and known is _NOTHING_KNOWN:  # T may be far above its bound
+        known = _bounds_that_pay(problem, problem.with_cost(found[0]), work)
+        found = _best_that_pays(problem, known.routes, known.lower, work, found)
+    if found is None or _search_pays(problem, problem.with_cost(found[0]) - known.lower, work):
+        return _full(problem, work, known.seeds)
     choice, clock = found
     return simple(problem) if choice.route in _simple_routes(problem) else _made(problem, choice, clock, "auto")
+
+
+class _Known(NamedTuple):
+    """What is known of all paths: a lower bound of T in seconds, routes with their bounds, and those to begin a search with."""
+
+    lower: float
+    routes: Sequence[tuple[Route, float]]
+    seeds: tuple[Route, ...] = ()
+
+
+_NOTHING_KNOWN = _Known(0.0, ())
+
+
+def _bounds_that_pay(problem: Problem, seconds: float, work: Work) -> _Known:
+    """Bounds of all paths, if they cost less than they can save of `seconds`: the least bound of T of the shortest path, or T."""
+    if not work.pays(seconds, PLAN_STEPS):
+        return _NOTHING_KNOWN  # a list of routes takes time on a machine that is new
+    listed = listed_routes(problem)
+    steps = look_steps(problem) if listed is None else ROUTE_STEPS * len(listed)
+    if not work.pays(seconds, steps):
+        return _NOTHING_KNOWN
+    work.add(steps)
+    if listed is None:
+        lower, seeds = first_look(problem)
+        return _Known(lower, with_bounds(problem, seeds), seeds)
+    bounds = with_bounds(problem, listed)
+    return _Known(min((bound for _, bound in bounds), default=0.0), bounds)
 
 
 def _short_routes(problem: Problem) -> list[Route]:
@@ -240,15 +259,23 @@ def _simple_routes(problem: Problem) -> list[Route]:
 
 
 def _best_that_pays(
-    problem: Problem, bounds: Sequence[tuple[Route, float]], lower: float, work: Work
+    problem: Problem,
+    bounds: Sequence[tuple[Route, float]],
+    lower: float,
+    work: Work,
+    best: tuple[Choice, Clock] | None = None,
 ) -> tuple[Choice, Clock] | None:
     """The best choice of those routes that are worth working out, where no plan takes less than `lower` seconds; None where no
-    chunk fits. `bounds` holds the routes with their lower bounds."""
-    best: tuple[Choice, Clock] | None = None
+    chunk fits.
+
+    `bounds` holds the routes with their lower bounds; `best` is the best choice so far.
+    """
     steps = worked_out_steps(problem)
     for route, bound in sorted(bounds, key=lambda each: each[1]):
         if best is not None and not work.pays(problem.with_cost(best[0]) - max(bound, lower), steps):
             break
+        if (route.names, route.converting) in problem.choices:
+            continue
         work.add(steps)
         clock = clock_of(problem, route)
         choice = best_feasible_choice(problem, route, clock)
