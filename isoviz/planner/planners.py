@@ -31,7 +31,7 @@ from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
 from isoviz.planner.options import Options, check_planner
 from isoviz.planner.paths.routes import Route
 from isoviz.planner.plan import Plan
-from isoviz.planner.planning_work import PLAN_STEPS, ROUTE_STEPS, Work, listed_steps, work_of
+from isoviz.planner.planning_work import NO_COST, PLAN_STEPS, ROUTE_STEPS, STEPS_PER_SECOND, Work, listed_steps, work_of
 from isoviz.planner.problem import Problem
 from isoviz.planner.search.expected_steps import look_steps, search_steps, worked_out_steps
 from isoviz.planner.search.first_look import first_look
@@ -203,11 +203,15 @@ def auto(problem: Problem) -> Plan:
     3. These routes are worked out, the least bound first, while the next one can save more than it costs.
     4. `full` searches on while it costs less than it can still save: the best T so far less the least bound.
 
-    Steps are counted, not measured (`planning_work`), so the plan is the same on every computer.
+    Where `full` costs next to nothing beside the transfer, it plans at once, since it proves its plan. Steps are counted, not
+    measured (`planning_work`), so the plan is the same on every computer.
     """
     work = work_of(problem.options, sparing=True)
     short = with_bounds(problem, _short_routes(problem))
-    known = _bounds_that_pay(problem, min(bound for _, bound in short), work)
+    least = min(bound for _, bound in short)
+    if _costs_nothing(problem, least):
+        return _full(problem, work_of(problem.options))
+    known = _bounds_that_pay(problem, least, work)
     found = _best_that_pays(problem, [*short, *known.routes], known.lower, work)
     if found is not None and known is _NOTHING_KNOWN:  # T may be far above its bound
         known = _bounds_that_pay(problem, problem.with_cost(found[0]), work)
@@ -284,6 +288,14 @@ def _best_that_pays(
             if best is None or problem.key(choice) < problem.key(best[0]):
                 best = choice, clock
     return best
+
+
+def _costs_nothing(problem: Problem, seconds: float) -> bool:
+    """Whether `full` costs nothing beside a transfer of `seconds` seconds: its paths are listed, and few."""
+    if NO_COST * seconds * STEPS_PER_SECOND < listed_steps(problem, 0):
+        return False
+    routes = listed_routes(problem)
+    return routes is not None and listed_steps(problem, len(routes)) <= NO_COST * seconds * STEPS_PER_SECOND
 
 
 def _search_pays(problem: Problem, saving: float, work: Work) -> bool:

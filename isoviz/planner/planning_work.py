@@ -23,6 +23,9 @@ WORTH = 1 / 3
 together, in counted steps, take 0.85 of the time that they take with `simple` (geometric mean; at worst 1.26). Shares of 1/4 and
 1/2 give 0.85 and 0.86 (at worst 1.21 and 1.37)."""
 
+NO_COST = 0.01
+"""Planning that takes less than this share of the transfer needs no saving: `full` also proves its plan."""
+
 # ---- steps
 
 PLAN_STEPS = 150
