@@ -28,6 +28,7 @@ from isoviz.planner.paths.route_search import RouteQuery
 from isoviz.planner.paths.routes import Route, forget_routes, routes_of
 from isoviz.planner.planning_work import Work, listed_steps, work_of
 from isoviz.planner.search.best_first import BestFirst
+from isoviz.planner.search.first_look import first_look
 from isoviz.planner.search.links import forget_links
 from isoviz.planner.tuning import BOUND_SLACK
 
@@ -78,8 +79,16 @@ class SearchResult:
 
     @property
     def gap(self) -> float | None:
-        """The largest share by which the best choice can lie above the optimum; None where nothing is proved."""
-        return max(0.0, self.problem.with_cost(self.best) / self.lower - 1) if self.problem.promised else None
+        """The largest share by which the best choice can lie above the optimum; None where nothing is proved.
+
+        The search covers all plans only where that is promised. Elsewhere the bound of a first look holds, which is weaker.
+        """
+        problem, lower = self.problem, 0.0
+        if problem.promised:
+            lower = self.lower
+        if problem.bounded and (self.stopped or not problem.promised):
+            lower = max(lower, first_look(problem).lower)
+        return max(0.0, problem.with_cost(self.best) / lower - 1) if lower else None
 
     def clock(self, route: Route) -> Clock:
         """The clock of a route."""
@@ -118,7 +127,7 @@ def search(
         shortest_path(machine, here, there)  # raises an error that names the reachable memories
         raise NoPathError(f"machine {machine.name}: no channels lead from {here} back to it")
     work.add(listed_steps(problem, len(routes)))
-    order = sorted(_with_bounds(problem, routes), key=lambda each: each[1])
+    order = sorted(with_bounds(problem, routes), key=lambda each: each[1])
     if first is not None:
         order.sort(key=lambda each: (each[0].names, each[0].converting) != first)
     best: Choice | None = None
@@ -141,7 +150,7 @@ def search(
     return SearchResult(problem, tuple(order), tuple(choices), best, problem.with_cost(best), left_out)
 
 
-def _with_bounds(problem: Problem, routes: Sequence[Route]) -> list[tuple[Route, float]]:
+def with_bounds(problem: Problem, routes: Sequence[Route]) -> list[tuple[Route, float]]:
     """Routes with their lower bounds in seconds: T with all bytes at their best rate, and the cost of a single chunk."""
     bounds = lower_bounds(problem, routes)
     costs = (problem.chunk_cost(problem.nbytes, len(route.channels)) for route in routes)
@@ -196,5 +205,5 @@ def _best_first(
     if math.isinf(found.best.seconds):
         raise no_throughput(problem)
     tried = begun.rivals() if everything else found.tried
-    bounds = tuple(_with_bounds(problem, [route for route, _ in tried]))
+    bounds = tuple(with_bounds(problem, [route for route, _ in tried]))
     return SearchResult(problem, bounds, tuple(choice for _, choice in tried), found.best, found.lower, None, found.stopped)

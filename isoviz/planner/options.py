@@ -12,7 +12,7 @@ from isoviz.machines.limits import MOST_SLOTS
 from isoviz.units import parse_bytes
 
 PLANNERS = {
-    "auto": "full where planning costs less than a tenth of the transfer, else a shortest path",
+    "auto": "plans while that costs less than it can save: a shortest path, good paths of a first look, then full",
     "full": "every path, layout and block size: the fastest there is (Isometry, section 4.2), or the best within planning_time",
     "simple": "shortest path; one Memcpy channel converts (Isometry, section 4.4)",
     "spsl": "shortest path; the last hop converts (Isometry, section 6.3)",
@@ -49,9 +49,9 @@ class Options:
 
     `planning_time` bounds planning, in seconds. No clock is read: planning counts its steps, a million for a second
     (`isoviz.planner.planning_work`). So the same question has the same plan on every computer. A second of planning time takes
-    about a second on a computer of 2024 that does nothing else, longer on others. Without it the bound is `PLANNING_TIME`; in
-    `auto` it is at most a tenth of the predicted transfer, in `program` a minute. When it is used up the best plan found so far
-    is returned, and says how far from the optimum it can be at most.
+    about a second on a computer of 2024 that does nothing else, longer on others. Without it the bound is `PLANNING_TIME`, in
+    `program` a minute; `auto` also stops where planning costs more than it can save. When the time is used up the best plan found
+    so far is returned, and says how far from the optimum it can be at most.
 
     Raises:
         InputError: an unknown planner, an invalid size or number of slots, or a planning time that is not a number above 0.

@@ -3,8 +3,8 @@
 `full` searches every path, every intermediate layout and every block size (Isometry, section 4.2). `direct` uses one channel and
 no buffer. `simple` uses the shortest path, with a Memcpy for the conversion (section 4.4). `spsl` and `spdl` convert in the last
 and in the first hop of the shortest path (section 6.3). `program` takes the path of the highest throughput from one mixed-integer
-program (section 4.2). `auto` chooses between `full` and `simple` by the size of the transfer (section 4.4). All planners choose
-blocks and chunk with the same time model, so their predictions are comparable. `PLANNERS` maps names to planners.
+program (section 4.2). `auto` plans while that costs less than it can save (in section 4.4 the size of the transfer decides). All
+planners choose blocks and chunk with the same time model, so their predictions are comparable. `PLANNERS` maps names to planners.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import math
 from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.checks import expect
 from isoviz.errors import InputError, LimitError, NoPathError
@@ -24,15 +24,17 @@ from isoviz.planner.build_plan import make_plan
 from isoviz.planner.cache import CACHE
 from isoviz.planner.check_ends import check_ends, check_given
 from isoviz.planner.failures import limits_too_small, no_throughput
-from isoviz.planner.full import listed_routes, search
+from isoviz.planner.full import listed_routes, search, with_bounds
 from isoviz.planner.one_path.choice import Choice
 from isoviz.planner.one_path.chunk_size import with_comparable_chunks, with_larger_chunks
 from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
 from isoviz.planner.options import Options, check_planner
 from isoviz.planner.paths.routes import Route
 from isoviz.planner.plan import Plan
-from isoviz.planner.planning_work import Work, work_of, work_that_pays
+from isoviz.planner.planning_work import NO_COST, PLAN_STEPS, ROUTE_STEPS, STEPS_PER_SECOND, Work, listed_steps, work_of
 from isoviz.planner.problem import Problem
+from isoviz.planner.search.expected_steps import look_steps, search_steps, worked_out_steps
+from isoviz.planner.search.first_look import first_look
 from isoviz.planner.time.path_time import Clock
 from isoviz.planner.whole_program.program_planner import program
 from isoviz.units import format_share
@@ -101,10 +103,10 @@ def full(problem: Problem) -> Plan:
     return _full(problem, work_of(problem.options))
 
 
-def _full(problem: Problem, work: Work) -> Plan:
+def _full(problem: Problem, work: Work, more: Sequence[Route] = ()) -> Plan:
     if listed_routes(problem) is None:
         # No path from the cache: what a search finds that is stopped depends on the paths that it begins with.
-        seeds: list[Route] = []
+        seeds = list(more)
         with contextlib.suppress(LimitError, NoPathError):  # another path may exist, or have room
             seeds.append(_simple(problem)[0].route)
         found = search(problem, work=work, seeds=seeds)
@@ -123,16 +125,16 @@ def _full(problem: Problem, work: Work) -> Plan:
                 other = with_comparable_chunks(problem, other, its_clock)
                 if problem.key(other) < problem.key(choice):
                     choice, clock = other, its_clock
-    done = problem.machine.limits.chunk_seconds > 0  # the search compared them with larger chunks already
-    made = make_plan(problem, choice if done else with_larger_chunks(problem, choice, clock), clock, "full")
-    notes = (*made.notes, stopped_said(found.gap)) if found.stopped else made.notes
+    made = _made(problem, choice, clock, "full")
+    notes = (*made.notes, stopped_said(found.gap, used_up=work.is_done)) if found.stopped else made.notes
     return replace(made, gap=found.gap, notes=notes)
 
 
-def stopped_said(gap: float | None) -> str:
-    """The note for a plan that was the best one when the planning time was used up."""
+def stopped_said(gap: float | None, *, used_up: bool = True) -> str:
+    """The note for a plan that was the best one when planning stopped: `planning_time` was used up, or planning cost too much."""
     said = "nothing is proved of what was not looked at" if gap is None else f"at most {format_share(gap)} above the optimum"
-    return f"planning_time was used up before all was searched: {said}"
+    why = "planning_time was used up before all was searched" if used_up else "it stopped where it cost more than it can save"
+    return f"{why}: {said}"
 
 
 def simple(problem: Problem) -> Plan:
@@ -151,11 +153,16 @@ def simple(problem: Problem) -> Plan:
 
 
 def _simple(problem: Problem) -> tuple[Choice, Clock]:
+    return _best(problem, *_simple_way(problem))
+
+
+def _simple_way(problem: Problem) -> tuple[Path, Sequence[int | None]]:
+    """The path of `simple`, and the hops that may convert."""
     path = shortest(problem.machine, problem.transfer)
     if not problem.ends.converts:
-        return _best(problem, path, (None,))
+        return path, (None,)
     path, at = _with_memcpy(problem.machine, path)
-    return _best(problem, path, (at,) if at is not None else range(len(path) - 1))
+    return path, (at,) if at is not None else range(len(path) - 1)
 
 
 def spsl(problem: Problem) -> Plan:
@@ -185,28 +192,123 @@ def direct(problem: Problem) -> Plan:
 
 
 def auto(problem: Problem) -> Plan:
-    """`full` if planning costs less than a tenth of the transfer, else `simple` (Isometry, section 4.4: about 16 MiB there).
+    """The plan for which planning and transfer together take least, as far as counted steps can tell.
 
-    Planning is predicted in counted steps (`planning_work`), not measured, so the choice is the same on every computer. If the
-    paths are too many to list, `full` stops after a tenth of the predicted transfer, in counted steps too.
+    Isometry (section 4.4) switches from `simple` to `full` where the transfer is large. Here the saving decides:
 
-    A machine whose plans are run has a cost per chunk. There the best plan along the path of `simple` and along the shortest path
-    replaces that of `simple`. The reason is that a small transfer is a single chunk, and its time is the set-up of its hops.
+    1. The shortest path is known at once, and so is a lower bound of its T. A small transfer ends here, with the plan of `simple`
+       or a plan of the same path that converts elsewhere.
+    2. If it may pay, all paths are bounded. Where they are listed, each has its bound. Where they are too many to list, a first
+       look (`search.first_look`) gives a lower bound for all of them, and routes that may come close to it.
+    3. These routes are worked out, the least bound first, while the next one can save more than it costs.
+    4. `full` searches on while it costs less than it can still save: the best T so far less the least bound.
+
+    Where `full` costs next to nothing beside the transfer, it plans at once, since it proves its plan. Steps are counted, not
+    measured (`planning_work`), so the plan is the same on every computer.
     """
-    found = simple(problem)
-    routes = listed_routes(problem)
-    work = work_that_pays(problem, found.objective, None if routes is None else len(routes))
-    if work is not None:
-        return _full(problem, work)
-    if problem.machine.limits.chunk_seconds == 0 or not problem.ends.converts:
-        return found
-    plans = [found]
+    work = work_of(problem.options, sparing=True)
+    short = with_bounds(problem, _short_routes(problem))
+    least = min(bound for _, bound in short)
+    if _costs_nothing(problem, least):
+        return _full(problem, work_of(problem.options))
+    known = _bounds_that_pay(problem, least, work)
+    found = _best_that_pays(problem, [*short, *known.routes], known.lower, work)
+    if found is not None and known is _NOTHING_KNOWN:  # T may be far above its bound
+        known = _bounds_that_pay(problem, problem.with_cost(found[0]), work)
+        found = _best_that_pays(problem, known.routes, known.lower, work, found)
+    if found is None or _search_pays(problem, problem.with_cost(found[0]) - known.lower, work):
+        return _full(problem, work, known.seeds)
+    choice, clock = found
+    return simple(problem) if choice.route in _simple_routes(problem) else _made(problem, choice, clock, "auto")
+
+
+class _Known(NamedTuple):
+    """What is known of all paths: a lower bound of T in seconds, routes with their bounds, and those to begin a search with."""
+
+    lower: float
+    routes: Sequence[tuple[Route, float]]
+    seeds: tuple[Route, ...] = ()
+
+
+_NOTHING_KNOWN = _Known(0.0, ())
+
+
+def _bounds_that_pay(problem: Problem, seconds: float, work: Work) -> _Known:
+    """Bounds of all paths, if they cost less than they can save of `seconds`: the least bound of T of the shortest path, or T."""
+    if not work.pays(seconds, PLAN_STEPS):
+        return _NOTHING_KNOWN  # a list of routes takes time on a machine that is new
+    listed = listed_routes(problem)
+    steps = look_steps(problem) if listed is None else ROUTE_STEPS * len(listed)
+    if not work.pays(seconds, steps):
+        return _NOTHING_KNOWN
+    work.add(steps)
+    if listed is None:
+        lower, seeds = first_look(problem)
+        return _Known(lower, with_bounds(problem, seeds), seeds)
+    bounds = with_bounds(problem, listed)
+    return _Known(min((bound for _, bound in bounds), default=0.0), bounds)
+
+
+def _short_routes(problem: Problem) -> list[Route]:
+    """The routes of `simple`, and those of the shortest path that convert at an end."""
     path = shortest(problem.machine, problem.transfer)
-    for way in dict.fromkeys((path, _with_memcpy(problem.machine, path)[0])):
-        for at in dict.fromkeys((0, len(way) - 2)):
-            with contextlib.suppress(LimitError, NoPathError):
-                plans.append(_plan(problem, way, (at,), "auto"))
-    return min(plans, key=lambda made: made.objective + problem.chunk_cost(problem.nbytes / made.chunk_count, len(made.hops)))
+    ends = (0, len(path) - 2) if problem.ends.converts else (None,)
+    more = [route for at in ends for route in _routes_along(problem, path, at)]
+    return list(dict.fromkeys((*_simple_routes(problem), *more)))
+
+
+def _simple_routes(problem: Problem) -> list[Route]:
+    path, converting = _simple_way(problem)
+    return [route for at in converting for route in _routes_along(problem, path, at)]
+
+
+def _best_that_pays(
+    problem: Problem,
+    bounds: Sequence[tuple[Route, float]],
+    lower: float,
+    work: Work,
+    best: tuple[Choice, Clock] | None = None,
+) -> tuple[Choice, Clock] | None:
+    """The best choice of those routes that are worth working out, where no plan takes less than `lower` seconds; None where no
+    chunk fits.
+
+    `bounds` holds the routes with their lower bounds; `best` is the best choice so far.
+    """
+    steps = worked_out_steps(problem)
+    for route, bound in sorted(bounds, key=lambda each: each[1]):
+        if best is not None and not work.pays(problem.with_cost(best[0]) - max(bound, lower), steps):
+            break
+        if (route.names, route.converting) in problem.choices:
+            continue
+        work.add(steps)
+        clock = clock_of(problem, route)
+        choice = best_feasible_choice(problem, route, clock)
+        if choice is not None:
+            choice = with_comparable_chunks(problem, choice, clock)
+            if best is None or problem.key(choice) < problem.key(best[0]):
+                best = choice, clock
+    return best
+
+
+def _costs_nothing(problem: Problem, seconds: float) -> bool:
+    """Whether `full` costs nothing beside a transfer of `seconds` seconds: its paths are listed, and few."""
+    if NO_COST * seconds * STEPS_PER_SECOND < listed_steps(problem, 0):
+        return False
+    routes = listed_routes(problem)
+    return routes is not None and listed_steps(problem, len(routes)) <= NO_COST * seconds * STEPS_PER_SECOND
+
+
+def _search_pays(problem: Problem, saving: float, work: Work) -> bool:
+    """Whether `full` may save more than it costs, where it can save at most `saving` seconds."""
+    if not work.pays(saving, listed_steps(problem, 0)):
+        return False  # a list of routes takes time on a machine that is new
+    routes = listed_routes(problem)
+    return work.pays(saving, search_steps(problem) if routes is None else listed_steps(problem, len(routes)))
+
+
+def _made(problem: Problem, choice: Choice, clock: Clock, planner: str) -> Plan:
+    done = problem.machine.limits.chunk_seconds > 0  # larger chunks were compared already
+    return make_plan(problem, choice if done else with_larger_chunks(problem, choice, clock), clock, planner)
 
 
 PLANNERS: Mapping[str, Callable[[Problem], Plan]] = MappingProxyType(
@@ -257,7 +359,7 @@ def _best(problem: Problem, path: Path, converting: Sequence[int | None]) -> tup
     """
     best: tuple[Choice, Clock] | None = None
     for at in converting:
-        for route in _routes(problem.machine, path, at) or _fastest(problem, path, at):
+        for route in _routes_along(problem, path, at):
             clock = clock_of(problem, route)
             choice = best_feasible_choice(problem, route, clock)
             if choice is not None and (best is None or choice.key < best[0].key):
@@ -268,6 +370,11 @@ def _best(problem: Problem, path: Path, converting: Sequence[int | None]) -> tup
     if math.isinf(choice.seconds):
         raise no_throughput(problem)
     return choice, clock
+
+
+def _routes_along(problem: Problem, path: Path, converting: int | None) -> tuple[Route, ...]:
+    """The combinations of parallel channels along a path, or the fastest one where there are more than `MOST_PARALLEL`."""
+    return _routes(problem.machine, path, converting) or _fastest(problem, path, converting)
 
 
 @lru_cache(maxsize=4096)

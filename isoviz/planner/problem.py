@@ -163,6 +163,15 @@ class Problem:
         plain = self.ends.regular and all(digit.top for digit in self.ends.digits)
         return plain and not self.spread and not scattered and _argued(self.machine)
 
+    @cached_property
+    def bounded(self) -> bool:
+        """Whether the bound of a first look (`search.first_look`) holds for all plans of this transfer, whatever their layouts.
+
+        It requires throughput functions of a known kind, and blocks of the ends that divide each other and their dimension. Then
+        some hop of every path has a run of at most that of the conversion, as T counts runs: in mean fields where sizes differ.
+        """
+        return self.ends.regular and _known_rates(self.machine)
+
     @property
     def spread(self) -> bool:
         """Whether the runs at both ends of a route may be short even if it converts at one end or nowhere (`one_layout`)."""
@@ -197,6 +206,12 @@ class Problem:
             return self.follows
         here, there, nbytes = self.transfer.source_order, self.transfer.destination_order, min(UNBUFFERED_UNIT, self.nbytes)
         return "source" if stretch_bytes(here, there, nbytes) > stretch_bytes(there, here, nbytes) else "destination"
+
+
+@lru_cache(maxsize=256)
+def _known_rates(machine: Machine) -> bool:
+    kinds = Sampled | LatencyBandwidth | Constant
+    return all(isinstance(each.throughput, kinds) and isinstance(each.layout_rates, kinds) for each in machine.channels)
 
 
 @lru_cache(maxsize=256)

@@ -99,7 +99,7 @@ _TIMES = {
 
 _PLANNERS = {
     "planner": "The method that chooses path, layouts, blocks and chunks.",
-    "auto": "Takes full where planning costs less than a tenth of the transfer, else simple.",
+    "auto": "Plans while that costs less than it can save, from a shortest path to full.",
     "full": "Considers every path, layout and block size: the least predicted time, or the best found when time runs out.",
     "simple": "The shortest path. One memory copy on it converts the layout.",
     "direct": "One channel from source to destination, without a buffer between.",

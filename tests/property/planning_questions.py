@@ -50,7 +50,7 @@ def question(number: int) -> tuple[Transfer, Machine, str, Options]:
         machine, transfer = ring(count, count - 1), transposed("m0", f"m{draw.randrange(1, count)}")
         if planner == "program":
             planner = "auto"
-        if draw.random() < 0.5:  # larger or smaller: a tenth of it is more or less work
+        if draw.random() < 0.5:  # larger or smaller: planning may save more or less
             space = IndexSpace(x=draw.randrange(64, 8192), y=draw.randrange(64, 8192))
             transfer = Transfer.whole(space, FIELDS, "m0", "<F, x, y>", f"m{count - 1}", "<y, F, x>")
     return transfer, machine, planner, Options(planning_time=time_given)

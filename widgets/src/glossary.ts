@@ -77,7 +77,7 @@ export const glossary = {
   "verified": "After the run, every byte at the destination was compared with what the layout says, by other code.",
   "notes": "What else there is to know about a plan or a run.",
   "planner": "The method that chooses path, layouts, blocks and chunks.",
-  "auto": "Takes full where planning costs less than a tenth of the transfer, else simple.",
+  "auto": "Plans while that costs less than it can save, from a shortest path to full.",
   "full": "Considers every path, layout and block size: the least predicted time, or the best found when time runs out.",
   "simple": "The shortest path. One memory copy on it converts the layout.",
   "direct": "One channel from source to destination, without a buffer between.",

@@ -26,6 +26,7 @@ from isoviz.planner.one_path.optimum import best_choice, clock_of
 from isoviz.planner.paths.routes import Route
 from isoviz.planner.search.bounds import Bounds, SearchSpace
 from isoviz.planner.search.box import Box, ConvertingHop
+from isoviz.planner.search.expected_steps import worked_out_steps
 from isoviz.planner.search.tuning import (
     ACCEPTED_GAP,
     BATCH_STEPS,
@@ -44,8 +45,6 @@ from isoviz.planner.search.tuning import (
     SLACK_GROWTH,
     SLACK_STEP,
     TIE,
-    WORKED_OUT_FAMILY_STEPS,
-    WORKED_OUT_STEPS,
 )
 from isoviz.planner.search.walks import best_walk, paths_in
 
@@ -118,7 +117,7 @@ class BestFirst:
         key = route.names, route.converting
         if key in self.tried:
             return
-        self.work.add(WORKED_OUT_STEPS + WORKED_OUT_FAMILY_STEPS * len(self.problem.ends.families))
+        self.work.add(worked_out_steps(self.problem))
         clock = clock_of(self.problem, route)
         choice = best_choice(self.problem, route, clock)
         if choice is not None:
@@ -149,7 +148,7 @@ class BestFirst:
             if done > PATIENCE_BOXES and queue[0][0] >= self.goal * (1 - ACCEPTED_GAP):
                 lower = queue[0][0]
                 break
-            if self.work.is_done:
+            if not self.work.pays(self.goal - max(queue[0][0], self._least_seconds), self.work.steps):
                 lower, stopped = max(queue[0][0], self._least_seconds), True
                 break
             batch = [heapq.heappop(queue)[2] for _ in range(min(BOXES_PER_BATCH, len(queue)))]

@@ -89,7 +89,7 @@ class Links:
         self.held_factor: Floats = np.array(held_factor, float)
         """The factor by which held resources slow down each channel, even when it is alone."""
 
-    def pace(self, chunk: Floats, bound: Floats | float = np.inf, gap: float = np.inf) -> Floats:
+    def pace(self, chunk: Floats, bound: Floats | float = np.inf, gap: Floats | float = np.inf) -> Floats:
         """The least seconds per byte of every channel (rows) for chunks of `chunk` bytes (columns), when it is alone.
 
         The runs have at most `bound` bytes; `gap` as in `rate_of`.

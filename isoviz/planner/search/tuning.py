@@ -74,6 +74,18 @@ LISTED_LINK_STEPS = 0.3
 LABEL_STEPS = 5
 """Steps of listing the paths of a box, for every beginning of a path."""
 
+LOOK_STEPS = 350
+"""Steps of a first look."""
+LOOK_LINK_STEPS = 1.0
+"""Steps of a first look, for every channel."""
+
+# ---- first look
+
+CHUNKS_OF_A_LOOK = 16
+"""A first look compares routes by the time of a chunk: so many of them make the transfer, unless slots are smaller."""
+SLOWER_THAN_WIDEST = 1.03
+"""The slowest hop of a good route for many chunks takes at most this many times as long as that of the widest walk."""
+
 # ---- cache
 
 MOST_LINKS = 64

@@ -166,7 +166,7 @@ def test_where_candidates_read_otherwise_than_the_plan_the_words_have_both_times
     )
     for x, y, there, reason in cases:
         ends = ("node0.fbm0", "<F, x, y>", "node3.fbm0", there)
-        explanation = explain(Transfer.whole(IndexSpace(x=x, y=y), FieldSpace(v="f8", w="f4"), *ends), sapling)
+        explanation = explain(Transfer.whole(IndexSpace(x=x, y=y), FieldSpace(v="f8", w="f4"), *ends), sapling, "simple")
         plan = explanation.plan
         said = compared_said(explanation)
         assert f"compared by T, {format_seconds(plan.objective)} for this one. {reason}" in said

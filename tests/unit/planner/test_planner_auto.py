@@ -1,0 +1,130 @@
+"""`auto`: the least of planning and transfer together, by counted steps."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from isoviz.bench.planning.bench_machines import ring
+from isoviz.errors import LimitError, NoPathError
+from isoviz.layouts import FieldSpace, IndexSpace
+from isoviz.machines import Machine, preset
+from isoviz.planner import CACHE, Options, Transfer, plan, planning_work
+from isoviz.planner.planning_work import STEPS_PER_SECOND, WORTH, Work
+from isoviz.planner.problem import Problem
+from isoviz.planner.search.best_first import BestFirst
+from isoviz.planner.search.expected_steps import search_steps, worked_out_steps
+from isoviz.planner.search.first_look import first_look
+
+FULL = os.environ.get("ISOVIZ_FULL", "") not in ("", "0")
+PRESETS = ("two-node", "sapling", "laptop", "xstream", "workstation", "gh200")
+ORDERS = ("<F, x, y>", "<y, F, x>", "<x, F, y>", "<F, y, x>", "<y, x, F>", "<F, x_in=8, y, x_out>")
+FIELDS = (FieldSpace(v="complex128"), FieldSpace(a="f4", b="f4", c="f4"), FieldSpace(a="f4"))
+
+
+def square(side: int, here: str, there: str) -> Transfer:
+    """A transposition."""
+    return Transfer.whole(IndexSpace(x=side, y=side), FieldSpace(v="complex128"), here, "<F, x, y>", there, "<F, y, x>")
+
+
+def moved(count: int, here: str, there: str) -> Transfer:
+    return Transfer.whole(IndexSpace(x=count), FieldSpace(v="f8"), here, "<F, x>", there, "<F, x>")
+
+
+def questions(count: int) -> Iterator[tuple[Transfer, Machine]]:
+    """Transfers of up to a few hundred MiB between any two memories of presets."""
+    draw = random.Random(3)
+    machines = [preset(name) for name in PRESETS]
+    while count:
+        machine, fields = draw.choice(machines), draw.choice(FIELDS)
+        space = IndexSpace.of({dim: int(2 ** draw.uniform(6, 12)) for dim in "xy"})
+        here, there = (draw.choice(machine.memories).name for _ in range(2))
+        transfer = Transfer.whole(space, fields, here, draw.choice(ORDERS), there, draw.choice(ORDERS))
+        try:
+            plan(transfer, machine, "simple")
+        except (NoPathError, LimitError):
+            continue
+        count -= 1
+        yield transfer, machine
+
+
+@pytest.fixture
+def works(monkeypatch: pytest.MonkeyPatch) -> list[Work]:
+    """The work of every plan of `auto`."""
+    found: list[Work] = []
+
+    def work_of(options: Options, *, sparing: bool = False) -> Work:
+        work = planning_work.work_of(options, sparing=sparing)
+        if sparing:
+            found.append(work)
+        return work
+
+    monkeypatch.setattr("isoviz.planner.planners.work_of", work_of)
+    return found
+
+
+def test_it_plans_where_that_saves_more_than_it_costs(works: list[Work]) -> None:
+    """Isometry's two nodes: planning takes milliseconds and saves more."""
+    machine = preset("two-node")
+    transfer = square(1024, "node0.fbm0", "node1.fbm0")
+    simple, full, auto = (plan(transfer, machine, planner) for planner in ("simple", "full", "auto"))
+    assert auto.objective <= 1.001 * full.objective < 0.5 * simple.objective
+    assert works[0].steps / STEPS_PER_SECOND < 0.5 * (simple.objective - full.objective)
+
+
+def test_small_transfers_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    def looked(*_: object) -> None:
+        raise AssertionError
+
+    for name in ("first_look", "search"):
+        monkeypatch.setattr(f"isoviz.planner.planners.{name}", looked)
+    for name in PRESETS:
+        machine = preset(name)
+        host = machine.memories[0].name
+        transfer = Transfer.whole(IndexSpace(x=512), FieldSpace(a="f4", b="f4"), host, "<F, x>", host, "<x, F>")
+        assert plan(transfer, machine, "auto").objective <= plan(transfer, machine, "simple").objective
+
+
+def test_planning_and_transfer_take_less_than_by_simple(works: list[Work], report: Callable[[str, object], None]) -> None:
+    """Never more than by a third above, and less on average; counted, so the figures are the same everywhere."""
+    shares: list[float] = []
+    for transfer, machine in questions(300 if FULL else 40):
+        CACHE.clear()
+        works.clear()
+        simple = plan(transfer, machine, "simple").objective + worked_out_steps(Problem(transfer, machine, Options())) / 1e6
+        auto = plan(transfer, machine, "auto").objective + works[0].steps / STEPS_PER_SECOND
+        shares.append(auto / simple)
+    assert max(shares) <= 1 + WORTH
+    assert math.prod(shares) ** (1 / len(shares)) < 0.95
+    report("transfers planned by auto and by simple", len(shares))
+
+
+def test_no_plan_takes_less_than_the_bound_of_a_first_look() -> None:
+    tight = 0
+    for transfer, machine in questions(200 if FULL else 25):
+        problem = Problem(transfer, machine, Options())
+        full = plan(transfer, machine, "full")
+        if problem.promised:
+            lower = first_look(problem).lower
+            assert lower <= full.objective * (1 + 1e-9)
+            tight += lower > 0.9 * full.objective
+    assert tight
+
+
+def test_the_search_stops_where_it_costs_more_than_it_may_save() -> None:
+    machine = ring(12, 11)
+    transfer = moved(1 << 22, "m0", "m11")
+    problem = Problem(transfer, machine, Options())
+    work = Work(math.inf, sparing=True)
+    found = BestFirst(problem, None, [], work).run()
+    whole = Work(math.inf)
+    best = BestFirst(problem, None, [], whole).run().best
+    assert found.best is not None and best is not None
+    assert found.stopped and work.steps < whole.steps
+    saved = STEPS_PER_SECOND * WORTH * found.best.seconds
+    assert work.steps <= saved + 2 * search_steps(problem)
+    assert found.lower <= best.seconds <= found.best.seconds
