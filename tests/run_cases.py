@@ -70,7 +70,8 @@ def no_leaked_files(no_leaked_threads: None) -> Iterator[None]:
     """Fails a test that leaves descriptors or threads behind."""
     before = open_files()
     yield
-    assert open_files() - before == set()
+    left = open_files() - before
+    assert not left, f"descriptors left behind: {sorted(left)}"
 
 
 def names_in(folder: Path) -> list[str]:
