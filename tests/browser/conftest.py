@@ -60,19 +60,38 @@ def notebook(browser: Browser, lab: harness.Lab) -> Iterator[harness.Notebook]:
     notebook.close()
 
 
+@pytest.fixture(scope="session")
+def open_notebooks() -> Iterator[list[harness.Notebook]]:
+    """The notebook that modules share, once one has needed it."""
+    found: list[harness.Notebook] = []
+    yield found
+    for notebook in found:
+        notebook.close()
+
+
 @pytest.fixture(scope="module")
-def shared_notebook(browser: Browser, lab: harness.Lab, request: pytest.FixtureRequest) -> Iterator[harness.Notebook]:
-    path = lab.new_notebook(str(request.module.__name__))
-    notebook = harness.Notebook(browser, lab, path)
-    notebook.open()
-    yield notebook
-    notebook.close()
-    path.unlink()
+def shared_notebook(
+    browser: Browser, lab: harness.Lab, open_notebooks: list[harness.Notebook], request: pytest.FixtureRequest
+) -> Iterator[harness.Notebook]:
+    """A notebook with a kernel that modules share, as a page and a kernel take seconds to open.
+
+    What a module shows there is closed with it. After a module with a failed test comes another notebook.
+    """
+    if not open_notebooks:
+        notebook = harness.Notebook(browser, lab, lab.new_notebook(str(request.module.__name__)))
+        open_notebooks.append(notebook)
+        notebook.open()
+    failed = request.session.testsfailed
+    yield open_notebooks[0]
+    if request.session.testsfailed > failed:
+        open_notebooks.pop().close()
+    else:
+        open_notebooks[0].python("import ipywidgets\nipywidgets.Widget.close_all()")
 
 
 @pytest.fixture
 def desk(shared_notebook: harness.Notebook) -> Iterator[harness.Notebook]:
-    """A notebook of 1280 × 900 pixels that the tests of a module share; each of them shows an explorer of its own there."""
+    """The shared notebook, with 1280 × 900 pixels; each test shows an explorer of its own there."""
     shared_notebook.errors.clear()
     shared_notebook.page.set_viewport_size({"width": 1280, "height": 900})
     yield shared_notebook

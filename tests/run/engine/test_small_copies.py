@@ -267,6 +267,7 @@ def test_ctrl_c_inside_a_small_copy(engine: Engine, devices: Steps) -> None:
 
 @pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="only the main thread handles signals")
 @pytest.mark.usefixtures("ctrl_c_interrupts")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Python drops what comes in a destructor
 def test_ctrl_c_at_any_time_leaves_the_channel_free(engine: Engine, full: bool) -> None:
     """While another thread uses the same channel."""
     rng, events, over = random.Random(5), [], threading.Event()
@@ -280,21 +281,21 @@ def test_ctrl_c_at_any_time_leaves_the_channel_free(engine: Engine, full: bool) 
     limit = signal.getitimer(signal.ITIMER_REAL)  # that of pytest-timeout
     thread = threading.Thread(target=others, daemon=True)
     thread.start()
-    interrupted = 0
+    rounds, dropped = 2000 if full else 100, 0
     try:
-        for _ in range(2000 if full else 200):
+        for _ in range(rounds):
             with suppress(KeyboardInterrupt):
-                interrupted += 1
                 signal.setitimer(signal.ITIMER_REAL, rng.uniform(2e-5, 4e-4))
-                while True:
+                for _ in range(1000):  # they take longer than any of these intervals
                     copy(engine, 1)
+                dropped += 1
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
         signal.setitimer(signal.ITIMER_REAL, *limit)
         over.set()
     thread.join(30)
-    assert not thread.is_alive() and interrupted and all(event.error(30) is None for event in events)
+    assert not thread.is_alive() and dropped < rounds / 2 and all(event.error(30) is None for event in events)
     copy(engine, 3).wait(30)  # it comes after all copies that were not waited for
     pause = threading.Event()
     while engine._scheduler.counts.in_flight:  # a channel that stays taken meets the limit of the test

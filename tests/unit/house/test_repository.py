@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 import shutil
@@ -138,7 +137,7 @@ def test_notebooks_hold_no_outputs(texts: dict[Path, str]) -> None:
 def test_every_module_has_a_docstring_and_futures(texts: dict[Path, str]) -> None:
     for path, text in texts.items():
         if path.suffix == ".py" and path.parts[0] == "isoviz" and text.strip():
-            assert ast.get_docstring(ast.parse(text)), f"{path} says nowhere what it is for"
+            assert re.match(r'(#.*\n|\s)*"""\S', text), f"{path} says nowhere what it is for"
 
 
 def test_tests_never_sleep(texts: dict[Path, str]) -> None:

@@ -374,20 +374,22 @@ def test_a_memcpy_that_does_not_pay_still_converts() -> None:
         ("xstream", {"x": 426_862}, "f4", ("node1.fbm2 <x_in=7, F, x_out>", "node1.fbm0 <F, x_out, x_in=16>"), Options()),
         # larger chunks cut digits where they cannot be cut
         ("moonlight", {"x": 12288, "y": 4096}, "f4 f4", ("node0.fbm1 <x_out, y, F, x_in=3>", "node1.fbm0 <x, y, F>"), Options()),
-        (
+        pytest.param(
             "two-node",
             {"x": 36864, "y": 81},
             "f4 f4",
             ("node1.zcm <x_in=9, y, F, x_out>", "node0.fbm0 <y, x, F>"),
             Options(slots=1),
+            marks=pytest.mark.full,
         ),
         # paths with one slot to a buffer are many: the simple planner's was not among those kept
-        (
+        pytest.param(
             "moonlight",
             {"x": 128, "y": 406, "z": 101},
             "f8 f4",
             ("node1.dsk <x_in=8, F, y, x_out, z>", "node0.dsk <z, y, x, F>"),
             Options(slots=1),
+            marks=pytest.mark.full,
         ),
         # the cut that fits is no round one, and falls into too many boxes
         (

@@ -34,7 +34,9 @@ def texts_of(state: State, session: Session) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("example", ["two-node", pytest.param("tensor", marks=pytest.mark.full), "transpose"])
+@pytest.mark.parametrize(
+    "example", [*(pytest.param(name, marks=pytest.mark.full) for name in ("two-node", "tensor")), "transpose"]
+)
 def test_figures_of_a_plan(example: str) -> None:
     session = Session(EXAMPLES[example].settings)
     try:

@@ -112,7 +112,9 @@ def test_candidates_that_take_as_long_are_ties() -> None:
         session.close()
 
 
-def test_steps_of_turns_lead_to_the_same_turns() -> None:
+def test_steps_of_turns_lead_to_the_same_turns(monkeypatch: pytest.MonkeyPatch, full: bool) -> None:
+    if not full:
+        monkeypatch.setattr("isoviz.planner.explanation.rivals.MOST_CHANNELS", 1)
     problem = Problem(TRANSFER, MACHINE, FULL)
     candidates = isoviz.explain(TRANSFER, MACHINE, options=FULL).candidates
     steps = list(turn_steps(problem, candidates, 1))
