@@ -19,6 +19,7 @@ from isoviz.measure.channel_timer import Job, shapes
 from isoviz.measure.sampling import Sample
 from isoviz.planner import Transfer
 from isoviz.planner import plan as make_plan
+from isoviz.planner.time.spread import slowest_channel
 from isoviz.units import format_bytes
 
 TWIN = "beside it"
@@ -32,12 +33,16 @@ class Effort:
     After `limit` seconds no function is refined and no round begins. Some repeats of a sample follow each other, to find where a
     function bends. The others, more than half, are taken in rounds over all samples of all channels. The speed of a computer
     changes within seconds, so the median of one moment may be off by half.
+
+    A probe that `is_brief` leaves out what changes predictions least: the shortest runs of disks, most jobs that compare numbers
+    of requests in flight, and conversions beside other channels.
     """
 
     repeats: int
     samples: int
     seconds: float
     limit: float
+    is_brief: bool = False
 
 
 class JobTimer(Protocol):
@@ -249,9 +254,9 @@ class ChannelSteps:
     def _check(self, machine: Machine, transfers: Sequence[tuple[str, Transfer]]) -> None:
         for what, transfer in transfers:
             self._step(f"check: {what}")
-            predicted = make_plan(transfer, machine).seconds
+            plan = make_plan(transfer, machine)
             measured = median(self.timer.transfer_seconds(machine, transfer) for _ in range(self.effort.repeats))
-            self.checks.append(Check(what, float(f"{predicted:.4g}"), float(f"{measured:.4g}")))
+            self.checks.append(Check(what, float(f"{plan.seconds:.4g}"), float(f"{measured:.4g}"), slowest_channel(plan)))
 
 
 def fewest_that_pay(speed: Mapping[int, float], pays: float = tuning.COPIES_PAY) -> int:

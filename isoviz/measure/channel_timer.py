@@ -19,6 +19,7 @@ from isoviz.backends.devices import ThisComputer
 from isoviz.backends.disk.disk_memory import DiskMemory, FileStore
 from isoviz.backends.disk.file_access import NewFile
 from isoviz.backends.generate import fill
+from isoviz.backends.host.host_memory import Memcpy
 from isoviz.backends.pages import page_aligned
 from isoviz.errors import RunError
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
@@ -28,13 +29,14 @@ from isoviz.planner import Instance, Options, Transfer, cost
 from isoviz.planner import plan as make_plan
 from isoviz.planner.explanation.chunk_curve import rechunked
 from isoviz.runtime import Engine
+from isoviz.this_computer import caches
 
 if TYPE_CHECKING:
     from isoviz.machines import Channel, Memory
     from isoviz.measure.gpus.gpu_rooms import GpuRooms
     from isoviz.planner import Plan
     from isoviz.runtime import Trace
-    from isoviz.runtime.protocols import RealMemory
+    from isoviz.runtime.protocols import Bound, RealChannel, RealMemory
 
 _BYTE = FieldSpace(v="uint8")
 _FIELDS = 4
@@ -212,6 +214,17 @@ class _TimerDevices(ThisComputer):
             return self._timer.gpus.memory(memory)
         return super().memory(memory)
 
+    def channel(self, channel: Channel, source: Bound, destination: Bound) -> RealChannel | None:
+        found = super().channel(channel, source, destination)
+        return _AsItIs() if isinstance(found, Memcpy) else found
+
+
+class _AsItIs(Memcpy):
+    """Copies with the kernels that are ready. None are compiled meanwhile: that would take a processor from the measurement."""
+
+    def prepare(self, nbytes: int) -> None:
+        """Do nothing: whoever measures has prepared what there is."""
+
 
 class _TimerDisk(DiskMemory):
     """A disk that accepts parts of a timer's file as sources."""
@@ -294,6 +307,12 @@ def shapes(channel: Channel, run: int) -> tuple[str, ...]:
     elif run < tuning.WHOLE_CHUNKS_DISK:
         return ("gather", "transpose") if run < tuning.MIB // 16 else ("gather", "piped")
     return "piped", "stream"
+
+
+def working_set() -> int:
+    """Bytes to use in turn so that caches do not help: twice the largest cache, at least 64 MiB and at most 1 GiB."""
+    largest = max((cache.size for cache in caches()), default=0)
+    return min(max(tuning.LEAST_WORKING_SET, 2 * largest), tuning.MOST_WORKING_SET)
 
 
 def _in_turns(plans: Sequence[Plan]) -> list[Plan]:

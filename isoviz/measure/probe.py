@@ -17,19 +17,19 @@ from pathlib import Path
 from isoviz.backends.cuda.gpus import Gpus
 from isoviz.backends.direct_storage import why_not_direct
 from isoviz.backends.host import kernels
-from isoviz.errors import FileError, InputError, show
+from isoviz.errors import Cancelled, FileError, InputError, RunError, show
 from isoviz.machines import Machine
 from isoviz.machines.measurement import Measurement
 from isoviz.measure import kept_measurements as measurements
 from isoviz.measure import tuning
 from isoviz.measure.channel_steps import Effort
-from isoviz.measure.channel_timer import ChannelTimer
+from isoviz.measure.channel_timer import ChannelTimer, working_set
 from isoviz.measure.gpus.gpu_parts import memories_of, with_remark
 from isoviz.measure.gpus.gpu_rooms import GpuRooms
 from isoviz.measure.gpus.gpu_steps import GpuSteps
 from isoviz.measure.gpus.gpus_here import free_bytes, gpus_here
+from isoviz.measure.local_machine import with_assumed_disk
 from isoviz.measure.probe_steps import Steps
-from isoviz.measure.quick_memory import working_set
 from isoviz.measure.ranks.rank_probe import RunningRanks, probe_ranks
 from isoviz.this_computer import GpuFacts, nvidia_driver, this_computer, versions
 
@@ -37,6 +37,7 @@ __all__ = ["ProbeProgress", "probe"]
 
 QUICK = Effort(repeats=7, samples=11, seconds=0.02, limit=45.0)
 THOROUGH = Effort(repeats=11, samples=19, seconds=0.06, limit=300.0)
+BRIEF = Effort(repeats=2, samples=7, seconds=0.004, limit=1.0, is_brief=True)
 
 
 Tell = Callable[[int, int, str], None]
@@ -110,6 +111,34 @@ def probe(
     return machine
 
 
+def probe_briefly(place: Path, tell: Callable[[str, float], None] | None = None) -> Machine:
+    """A brief probe of the host memory and of the file system of a directory, for one or two seconds.
+
+    It is the probe with fewer samples and repeats of shorter jobs. Copies are made with the kernels if these were compiled
+    before, else with NumPy; nothing is compiled meanwhile. The disk has assumed rates if the directory cannot be written to.
+    `tell` is called often with what is being measured ("memory", "disk") and the share of the whole that is done. It may raise to
+    stop.
+    """
+    told = tell or (lambda _what, _share: None)
+
+    def inner(done: int, steps: int, what: str) -> None:
+        told("disk" if "dsk" in what else "memory", min(done / steps, 1.0))
+
+    inner(0, 1, "")
+    if kernels.is_compiled():
+        kernels.prepare()
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    try:
+        found = _measured(_Order({measurements.DISK: place}, (), BRIEF, date), Gpus(), inner)
+    except Cancelled:
+        raise
+    except (FileError, RunError):
+        host = _measured(_Order({}, (), BRIEF, date), Gpus(), inner)
+        why = "assumed: the directory could not be written to, so the disk was not measured"
+        found = with_assumed_disk(host, place, why)
+    return replace(found, provenance=f"{found.provenance}, briefly")
+
+
 @dataclass(frozen=True)
 class _Order:
     """What to measure: disks by memory, GPUs, how thoroughly, and the date of the measurement."""
@@ -124,6 +153,8 @@ def _measured(order: _Order, devices: Gpus, tell: Tell) -> Machine:
     """The machine with the record of its measurement."""
     facts, began = this_computer(), time.perf_counter()
     room = max(tuning.PROBE_ROOM, working_set())
+    if order.effort.is_brief:
+        room = min(max(tuning.BRIEF_ROOM, working_set() // 2), room)
     with ExitStack() as stack:
         rooms = stack.enter_context(_rooms(order.gpus, devices, room)) if order.gpus else None
         timer = stack.enter_context(ChannelTimer(order.directories, room, rooms))

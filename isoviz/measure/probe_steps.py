@@ -62,7 +62,7 @@ class Steps(ChannelSteps):
         for channel in machine.channels:
             way = ("split", 16) if channel.is_self_loop else ("piped", tuning.MIB)
             channel = replace(channel, setup=self._setup(machine, channel, *way))
-            first = FIRST_COPIES if channel.is_self_loop else FIRST_DISK
+            first = FIRST_COPIES if channel.is_self_loop else FIRST_DISK[1:] if self.effort.is_brief else FIRST_DISK
             machine = self._with(machine, replace(channel, throughput=self._function(machine, channel, first)))
         for _ in range(self._later):
             if self._clock() > self._end:
@@ -106,19 +106,20 @@ class Steps(ChannelSteps):
         self._step(f"{channel.kind} {channel.name}: requests in flight")
         if channel.is_self_loop:
             candidates = [k for k in (1, 2, 4) if k <= self.facts.cpus]
-            jobs = [
-                self._job(machine, channel, shape, run)
-                for shape, run in (("gather", 4), ("transpose", 4), ("stream", 4 * tuning.MIB))
-            ]
+            ways = [("gather", 4), ("transpose", 4), ("stream", 4 * tuning.MIB)]
+            jobs = [self._job(machine, channel, *each) for each in ways]
+        elif self.effort.is_brief:
+            candidates = [1, 4]
+            jobs = [self._job(machine, channel, "piped", tuning.MIB)]
         else:
             candidates = [1, 2, 4, 8]
             short = "sparse" if channel.kind is ChannelKind.DISK_READ else "gather"
-            ways = (
+            ways = [
                 ("piped", tuning.MIB),
                 ("piped", 4 * tuning.MIB),
                 ("stream", 16 * tuning.MIB),
                 *((short, run) for run in tuning.SHORT_DISK_RUNS),
-            )
+            ]
             jobs = [self._job(machine, channel, *each) for each in ways]
             jobs.append(jobs[0]._replace(shape="copied"))
         return self._pays(machine, channel, candidates, jobs, tuning.COPIES_PAY if channel.is_self_loop else tuning.REQUESTS_PAY)
@@ -146,7 +147,7 @@ class Steps(ChannelSteps):
         for channel in others:
             self._step(f"{channel.kind} {channel.name} beside a copy")
             beside.append(self._beside(machine, copy, channel))
-            if self._clock() <= self._end:
+            if self._clock() <= self._end and not self.effort.is_brief:
                 conversions.append(self._beside(machine, copy, channel, tuning.CONVERSION_BESIDE))
         found = [shared.memory_resource("node0.memory", copies, beside, peaks, copy.provenance, conversions)]
         self.pairs += [copies, *beside]
@@ -183,14 +184,24 @@ class Steps(ChannelSteps):
     # ---- whether predictions hold
 
     def _transfers(self) -> list[tuple[str, Transfer]]:
-        pixels, points = FieldSpace(value="float32"), FieldSpace(re="float32", im="float32")
-        side = 1 << (self.room // 16).bit_length() // 2
-        turned, line = IndexSpace(x=side, y=side), IndexSpace(x=self.room // 32)
-        found = [("a matrix transposed in memory", Transfer.whole(turned, pixels, SYS, "<F, x, y>", SYS, "<F, y, x>"))]
+        """Transfers between all memories, of several sizes and kinds."""
+        found = [(f"{what} in memory", self._transfer(what, SYS, SYS)) for what in ("structs", "matrix", "blocks", "turned")]
         for disk in self.directories:
-            found += [
-                (f"{disk} to memory, structs to arrays", Transfer.whole(line, points, disk, "<F, x>", SYS, "<x, F>")),
-                (f"memory to {disk}, arrays to structs", Transfer.whole(line, points, SYS, "<x, F>", disk, "<F, x>")),
-                (f"{disk} to itself, structs to arrays", Transfer.whole(line, points, disk, "<F, x>", disk, "<x, F>")),
-            ]
+            for what in ("structs", "matrix", "copy"):
+                found.append((f"{what}, {disk} to memory", self._transfer(what, disk, SYS)))
+                found.append((f"{what}, memory to {disk}", self._transfer(what, SYS, disk)))
+            found += [(f"{what}, {disk} to itself", self._transfer(what, disk, disk)) for what in ("structs", "copy")]
         return found
+
+    def _transfer(self, what: str, source: str, destination: str) -> Transfer:
+        """A transfer of a kind: structs to arrays, a matrix transposed, arrays to blocks, turned axes, or a copy."""
+        nbytes = self.room // {"structs": 4, "matrix": 16, "blocks": 8, "turned": 16, "copy": 16}[what]
+        fields, (here, there), others = {
+            "structs": (FieldSpace(a="float32", b="float64", c="uint8"), ("<F, x>", "<x, F>"), {}),
+            "matrix": (FieldSpace(value="float32"), ("<F, x, y>", "<F, y, x>"), {"y": 1000}),
+            "blocks": (FieldSpace(a="float64", b="float64"), ("<x, y, F>", "<x_in=32, F, y, x_out>"), {"y": 100}),
+            "turned": (FieldSpace(a="int16", b="int16", c="int16"), ("<F, x, y, z>", "<F, z, x, y>"), {"y": 50, "z": 60}),
+            "copy": (FieldSpace(a="float32", b="float32"), ("<F, x>", "<F, x>"), {}),
+        }[what]
+        space = IndexSpace(x=nbytes // fields.nbytes // math.prod(others.values()), **others)
+        return Transfer.whole(space, fields, source, here, destination, there)

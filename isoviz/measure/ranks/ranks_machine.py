@@ -79,7 +79,7 @@ def ranks(ranks: int = 4, hosts: object = 1, directory: str | Path | None = None
         if probed is not None:
             return _as_kept(probed, placed, place)
     kept = local_machine.kept_machine(place) if measure == "cached" else None
-    local = local_machine.described(place, None) if kept is None else without_gpus(kept)
+    local = local_machine.described(place) if kept is None else without_gpus(kept)
     return ranks_machine(placed, assumed_between_ranks(local))
 
 
