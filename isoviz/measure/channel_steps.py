@@ -90,6 +90,11 @@ class ChannelSteps:
         """The number of steps that measure one channel alone."""
         return self.effort.samples + 3 + self._later
 
+    @property
+    def _piece(self) -> int:
+        """Bytes of the jobs that show a channel at work for a while."""
+        return self.room // (12 if self.effort.is_brief else 4)
+
     def _with(self, machine: Machine, channel: Channel) -> Machine:
         return replace(machine, channels=tuple(channel if each.name == channel.name else each for each in machine.channels))
 
@@ -115,7 +120,7 @@ class ChannelSteps:
     def _setup(self, machine: Machine, channel: Channel, shape: str, run: int) -> float:
         """The seconds of a transfer of zero bytes, extrapolated from the times of two sizes."""
         self._step(f"{channel.kind} {channel.name}: set-up")
-        sizes = tuning.MIB, min(32 * tuning.MIB, self.room // 4)
+        sizes = tuning.MIB, min(32 * tuning.MIB, self._piece)
         small, large = (
             median(self.timer.seconds(machine, Job(channel.name, shape, run, nbytes)) for _ in range(self.effort.repeats + 2))
             for nbytes in sizes
@@ -233,7 +238,7 @@ class ChannelSteps:
         """
         second = replace(first, name=TWIN) if other is None else other
         both = replace(machine, channels=(*machine.channels, second)) if other is None else machine
-        piece, (shape, run) = self.room // 4, way
+        piece, (shape, run) = self._piece, way
         count = max(4, math.ceil(2 * first.rate(run) / second.peak))
         jobs = {first.name: [Job(first.name, shape, run, piece)] * count}
         jobs[second.name] = [Job(second.name, *tuning.COPY_BESIDE, piece)] * (second_jobs if second is other else count)

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from statistics import median
+from statistics import geometric_mean, median
 from typing import TYPE_CHECKING
 
 from isoviz.layouts import FieldSpace, IndexSpace
@@ -31,6 +31,7 @@ SYS = "node0.sys"
 
 FIRST_COPIES = 1, 16, 256, 4096, tuning.MIB // 16, tuning.MIB, 16 * tuning.MIB
 FIRST_DISK = 64, 4096, tuning.MIB // 16, tuning.MIB, 8 * tuning.MIB
+FIRST_DISK_BRIEFLY = 4096, tuning.MIB // 16, tuning.MIB, 4 * tuning.MIB
 """The runs in bytes at which functions are always measured."""
 
 
@@ -62,7 +63,7 @@ class Steps(ChannelSteps):
         for channel in machine.channels:
             way = ("split", 16) if channel.is_self_loop else ("piped", tuning.MIB)
             channel = replace(channel, setup=self._setup(machine, channel, *way))
-            first = FIRST_COPIES if channel.is_self_loop else FIRST_DISK[1:] if self.effort.is_brief else FIRST_DISK
+            first = FIRST_COPIES if channel.is_self_loop else FIRST_DISK_BRIEFLY if self.effort.is_brief else FIRST_DISK
             machine = self._with(machine, replace(channel, throughput=self._function(machine, channel, first)))
         for _ in range(self._later):
             if self._clock() > self._end:
@@ -167,7 +168,7 @@ class Steps(ChannelSteps):
     def _reading_and_writing(self, machine: Machine, read: Channel, write: Channel) -> Pair:
         """A disk that is read and written at the same rate, as on a path from it to itself."""
         gains = []
-        for run in (tuning.MIB, 4 * tuning.MIB):
+        for run in (tuning.MIB,) if self.effort.is_brief else (tuning.MIB, 4 * tuning.MIB):
             nbytes = min(16 * run, self.room // 4)
             apart = 1 / read.rate(run) + 1 / write.rate(run)
             job = Job(read.name, "copied", run, nbytes)
@@ -176,7 +177,7 @@ class Steps(ChannelSteps):
             # The first chunk is read while nothing is written, and the last one written while nothing is read.
             chunks = nbytes / run
             gains.append(apart * run * (chunks - 1) / max(seconds - run * apart, seconds / 4))
-        gain = math.sqrt(math.prod(gains))
+        gain = geometric_mean(gains)
         alone = read.rate(tuning.MIB), write.rate(tuning.MIB)
         together = gain / (1 / alone[0] + 1 / alone[1])
         return Pair(read.name, write.name, alone, (min(together, alone[0]), min(together, alone[1])))
@@ -195,7 +196,7 @@ class Steps(ChannelSteps):
 
     def _transfer(self, what: str, source: str, destination: str) -> Transfer:
         """A transfer of a kind: structs to arrays, a matrix transposed, arrays to blocks, turned axes, or a copy."""
-        nbytes = self.room // {"structs": 4, "matrix": 16, "blocks": 8, "turned": 16, "copy": 16}[what]
+        nbytes = self.room // {"structs": 8, "matrix": 16, "blocks": 8, "turned": 32, "copy": 16}[what]
         fields, (here, there), others = {
             "structs": (FieldSpace(a="float32", b="float64", c="uint8"), ("<F, x>", "<x, F>"), {}),
             "matrix": (FieldSpace(value="float32"), ("<F, x, y>", "<F, y, x>"), {"y": 1000}),

@@ -118,11 +118,14 @@ def never_falling(samples: Iterable[Sample]) -> tuple[float, ...]:
 
     A small decrease, or one within the noise, is replaced by the geometric mean (isotonic regression, pool adjacent violators),
     so that predictions are right on average. After a larger decrease, longer runs are really slower, and the lower rate also
-    replaces the higher ones before it.
+    replaces the higher ones before it. A sample counts as no less noisy than half of the samples are: two or three repetitions
+    may agree by chance.
     """
+    ordered = list(samples)
+    usual = median(sample.noise for sample in ordered)
     blocks: list[tuple[list[float], float]] = []  # Logarithms of the rates, and the largest noise among them.
-    for sample in samples:
-        logs, noise = [math.log(sample.middle)], sample.noise
+    for sample in ordered:
+        logs, noise = [math.log(sample.middle)], max(sample.noise, usual)
         while blocks and _level(*blocks[-1]) > _level(logs, noise):
             before, more = blocks.pop()
             logs, noise = before + logs, max(noise, more)
