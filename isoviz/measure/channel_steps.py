@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from statistics import median
-from typing import Protocol
+from typing import Any, Protocol
 
 from isoviz.machines import Channel, Machine, Sampled
 from isoviz.machines.measurement import Check, Pair
@@ -82,13 +83,20 @@ class ChannelSteps:
         self.pairs: list[Pair] = []
         self.checks: list[Check] = []
         self.samples: dict[str, tuple[Sample, ...]] = {}
+        self.plain: defaultdict[str, list[tuple[Sample, Job]]] = defaultdict(list)
+        """The samples of plain copies with their jobs, by channel, where these differ from layout changes."""
         self._jobs: dict[tuple[str, int], list[Job]] = {}
         """The jobs of each sample, by channel and run."""
 
     @property
     def steps_of_channel(self) -> int:
         """The number of steps that measure one channel alone."""
-        return self.effort.samples + 3 + self._later
+        return self.effort.samples + 5 + self._later
+
+    @property
+    def _more_repeats(self) -> int:
+        """The repeats of what is the difference of two times."""
+        return self.effort.repeats + (0 if self.effort.is_brief else 2)
 
     @property
     def _piece(self) -> int:
@@ -122,37 +130,91 @@ class ChannelSteps:
         self._step(f"{channel.kind} {channel.name}: set-up")
         sizes = tuning.MIB, min(32 * tuning.MIB, self._piece)
         small, large = (
-            median(self.timer.seconds(machine, Job(channel.name, shape, run, nbytes)) for _ in range(self.effort.repeats + 2))
+            median(self.timer.seconds(machine, Job(channel.name, shape, run, nbytes)) for _ in range(self._more_repeats))
             for nbytes in sizes
         )
         per_byte = (large - small) / (sizes[1] - sizes[0])
         return float(f"{max(0.0, small - sizes[0] * per_byte):.3g}")
 
-    def _left(
-        self, machine: Machine, channel: Channel, function: Sampled, ways: Sequence[tuple[str, int]]
-    ) -> tuple[float, float]:
-        """The set-up with which predictions of small transfers hold, and the additional set-up of a conversion.
+    def _in_parts(self, machine: Machine, channel: Channel, *, plain: bool = True) -> Channel:
+        """The channel with its costs apart, after its throughput function was measured as a whole.
 
-        Both are seconds beyond the throughput function. `_setup`, which the function excludes, is less accurate: it is a
+        These are with `plain` the rates of plain copies and those of layout changes where the two differ, then the seconds of a
+        request, and the set-ups of transfers.
+        """
+        if plain:
+            channel = self._apart(machine, channel)
+        requests = self._request(machine, channel)
+        if requests:
+            self.samples[channel.name] = tuple(
+                sample.without(requests, [job.run if job.shape == "stream" else job.nbytes for job in jobs])
+                for sample, jobs in ((each, self._jobs[channel.name, each.run]) for each in self.samples[channel.name])
+            )
+            self.plain[channel.name] = [(each.without(requests, [job.nbytes]), job) for each, job in self.plain[channel.name]]
+            channel = replace(channel, request_seconds=requests, **self._functions(channel))
+        return channel
+
+    def _apart(self, machine: Machine, channel: Channel) -> Channel:
+        """The channel with its rates for layout changes apart from those of plain copies, if they differ."""
+        self._step(f"{channel.kind} {channel.name}: runs as they are")
+        found: list[tuple[Sample, Job]] = []
+        for run in tuning.PLAIN_RUNS:
+            if not _is_whole(channel, run):
+                job = self._job(machine, channel, "parts", run)
+                rates = [self._rates(machine, channel, [job])[0] for _ in range(self.effort.repeats)]
+                found.append((Sample(run, (reduce(add, rates),)), job))
+        ratios = [math.log(sample.middle / channel.throughput(sample.run)) for sample, _ in found]
+        if max(map(abs, ratios)) <= math.log(tuning.PLAIN_DIFFERS):
+            return channel
+        self.plain[channel.name] = found
+        return replace(channel, **self._functions(channel))
+
+    def _functions(self, channel: Channel) -> dict[str, Any]:
+        """The throughput functions of a channel by the fields that have them."""
+        samples = self.samples[channel.name]
+        together = adaptive.sampled(samples, self.date)
+        plain = [sample for sample, _ in self.plain[channel.name]]
+        if not plain:
+            return {"throughput": together}
+        whole = [sample for sample in samples if _is_whole(channel, sample.run)]
+        return {"throughput": adaptive.sampled([*plain, *whole], self.date), "layout_throughput": together}
+
+    def _request(self, machine: Machine, channel: Channel) -> float:
+        """The seconds of a request besides its bytes: what more chunks of the same size take longer."""
+        self._step(f"{channel.kind} {channel.name}: requests")
+        found = []
+        for run in tuning.REQUESTED_RUNS:
+            few, many = tuning.REQUESTED_CHUNKS
+            times: dict[int, list[float]] = {few: [], many: []}
+            for _ in range(self._more_repeats):
+                for count, own in times.items():  # They alternate: slow moments affect both.
+                    own.append(self.timer.seconds(machine, Job(channel.name, "stream", run, count * run)))
+            each = (median(times[many]) - median(times[few])) / (many - few)
+            bytes_alone = run / channel.rate(run)
+            found.append(each - bytes_alone if each - bytes_alone > tuning.LEAST_REQUEST * bytes_alone else 0.0)
+        return float(f"{min(found):.3g}")
+
+    def _left(self, machine: Machine, channel: Channel, ways: Sequence[tuple[str, int]]) -> Channel:
+        """The channel with the set-up with which predictions of small transfers hold, and the additional one of a conversion.
+
+        Both are seconds beyond the throughput functions. `_setup`, which the functions exclude, is less accurate: it is a
         difference of large times. `ways` are shapes and runs of conversions.
         """
         self._step(f"{channel.kind} {channel.name}: small transfers")
-        whole = [
-            self._longer(machine, Job(channel.name, "stream", nbytes, nbytes), function) for nbytes in tuning.SMALL_TRANSFERS
-        ]
+        sizes = tuning.SMALL_TRANSFERS[1:2] if self.effort.is_brief else tuning.SMALL_TRANSFERS
+        whole = [self._longer(machine, channel, Job(channel.name, "stream", nbytes, nbytes)) for nbytes in sizes]
         setup = max(0.0, median(whole))
         converted = [
-            self._longer(machine, Job(channel.name, shape, run, nbytes), function)
-            for nbytes in tuning.SMALL_TRANSFERS
-            for shape, run in ways
+            self._longer(machine, channel, Job(channel.name, shape, run, nbytes)) for nbytes in sizes for shape, run in ways
         ]
         more = max(0.0, median(converted) - setup) if converted else 0.0
-        return float(f"{setup:.3g}"), float(f"{more:.3g}")
+        return replace(channel, setup=float(f"{setup:.3g}"), conversion_setup=float(f"{more:.3g}"))
 
-    def _longer(self, machine: Machine, job: Job, function: Sampled) -> float:
-        """The seconds of a job beyond those of the throughput function."""
-        times = [self.timer.seconds(machine, job) for _ in range(self.effort.repeats + 2)]
-        return median(times) - job.nbytes / function(job.run)
+    def _longer(self, machine: Machine, channel: Channel, job: Job) -> float:
+        """The seconds of a job of one request beyond those of the throughput functions."""
+        times = [self.timer.seconds(machine, job) for _ in range(self._more_repeats)]
+        function = channel.throughput if job.shape == "stream" else channel.layout_rates
+        return median(times) - job.nbytes / function(job.run) - channel.request_seconds
 
     def _function(self, machine: Machine, channel: Channel, first: Sequence[int]) -> Sampled:
         """The throughput function: samples at the runs of `first`, and more where it bends."""
@@ -257,11 +319,21 @@ class ChannelSteps:
     # ---- whether predictions hold
 
     def _check(self, machine: Machine, transfers: Sequence[tuple[str, Transfer]]) -> None:
-        for what, transfer in transfers:
-            self._step(f"check: {what}")
+        """Run transfers in turn, so that the repeats of one are some time apart, as its later runs will be."""
+        times: list[list[float]] = [[] for _ in transfers]
+        for k in range(self.effort.repeats):
+            for (what, transfer), found in zip(transfers, times, strict=True):
+                self._step(f"check: {what}", 0 if k else 1)
+                found.append(self.timer.transfer_seconds(machine, transfer))
+        for (what, transfer), found in zip(transfers, times, strict=True):
             plan = make_plan(transfer, machine)
-            measured = median(self.timer.transfer_seconds(machine, transfer) for _ in range(self.effort.repeats))
-            self.checks.append(Check(what, float(f"{plan.seconds:.4g}"), float(f"{measured:.4g}"), slowest_channel(plan)))
+            measured = f"{median(found):.4g}"
+            self.checks.append(Check(what, float(f"{plan.seconds:.4g}"), float(measured), slowest_channel(plan)))
+
+
+def _is_whole(channel: Channel, run: int) -> bool:
+    """Whether runs of `run` bytes are measured as whole chunks."""
+    return "stream" in shapes(channel, run)
 
 
 def fewest_that_pay(speed: Mapping[int, float], pays: float = tuning.COPIES_PAY) -> int:

@@ -49,7 +49,7 @@ _LAYOUTS = {
     "split": ("<F, x>", "<x, F>"),
     "join": ("<x, F>", "<F, x>"),
 }
-SHAPES = ("stream", "piped", "copied", "gather", "scatter", "sparse", "split", "join", "transpose")
+SHAPES = ("stream", "piped", "copied", "gather", "scatter", "sparse", "parts", "split", "join", "transpose")
 """The kinds of jobs.
 
 - `stream`: contiguous chunks of one run.
@@ -57,6 +57,7 @@ SHAPES = ("stream", "piped", "copied", "gather", "scatter", "sparse", "split", "
 - `split` and `join`: the same with fields of a quarter, a half, one and 9/4 of a run, whose mean is the run.
 - `transpose`: rows of a matrix become columns; an element is a run.
 - `sparse`: one field of structs, with gaps so large that a disk does not read through them.
+- `parts`: one of two equal fields of structs, so that runs with gaps are copied as they are.
 - `piped`: chunks of a run go through a buffer in host memory, and a copy converts them there. Most plans for disks are such
   pipelines.
 - `copied`: `piped` from a disk to itself.
@@ -256,8 +257,8 @@ def job_plan(machine: Machine, job: Job) -> Plan:
         source, destination = _LAYOUTS[job.shape]
         transfer = Transfer.whole(space, fields, ends[0], source, ends[1], destination)
         return _on_channel(transfer, machine, channel)
-    if job.shape == "sparse":
-        fields = FieldSpace(a=f"V{job.run}", b=f"V{tuning.APART}")
+    if job.shape in ("sparse", "parts"):
+        fields = FieldSpace(a=f"V{job.run}", b=f"V{tuning.APART if job.shape == 'sparse' else job.run}")
         space = IndexSpace(x=max(1, job.nbytes // job.run))
         here = Instance(ends[0], space, fields, Layout("<F, x>"))
         there = Instance(ends[1], space, fields.subset(("a",)), Layout("<F, x>"))

@@ -37,7 +37,7 @@ __all__ = ["ProbeProgress", "probe"]
 
 QUICK = Effort(repeats=7, samples=11, seconds=0.02, limit=45.0)
 THOROUGH = Effort(repeats=11, samples=19, seconds=0.06, limit=300.0)
-BRIEF = Effort(repeats=3, samples=7, seconds=0.003, limit=0.8, is_brief=True)
+BRIEF = Effort(repeats=3, samples=9, seconds=0.003, limit=0.8, is_brief=True)
 
 
 Tell = Callable[[int, int, str], None]

@@ -11,7 +11,7 @@ from statistics import geometric_mean, median
 from typing import TYPE_CHECKING
 
 from isoviz.layouts import FieldSpace, IndexSpace
-from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Machine, Memory, MemoryKind, Sampled
+from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Machine, Memory, MemoryKind
 from isoviz.machines.measurement import Pair
 from isoviz.measure import shared_resources as shared
 from isoviz.measure import tuning
@@ -70,10 +70,10 @@ class Steps(ChannelSteps):
                 break
             machine = self._once_more(machine, machine.channels)
         for channel in machine.channels:
-            assert isinstance(channel.throughput, Sampled)
-            conversions = (("transpose", 4), ("split", 16)) if channel.is_self_loop else ()
-            setup, more = self._left(machine, channel, channel.throughput, conversions)
-            machine = self._with(machine, replace(channel, setup=setup, conversion_setup=more))
+            ways = (("transpose", 4), ("split", 16)) if channel.is_self_loop else ()
+            if channel.is_self_loop:
+                channel = self._in_parts(machine, channel, plain=not self.effort.is_brief)
+            machine = self._with(machine, self._left(machine, channel, ways))
         found = self._shared(machine)
         channels = shared.with_resources(machine.channels, found)
         machine = replace(machine, channels=channels, resources=tuple(resource for resource, _ in found))

@@ -34,6 +34,19 @@ class Sample:
         logs = [math.log(median(rates)) for rates in self.shapes]
         return math.exp(median(logs))
 
+    def without(self, seconds: float, nbytes: Sequence[int]) -> Sample:
+        """The sample without the seconds that a request costs besides its bytes; at most half of the time of a request.
+
+        `nbytes` are the bytes of a request, for every job shape.
+        """
+        return Sample(
+            self.run,
+            tuple(
+                tuple(size / max(size / rate - seconds, size / rate / 2) for rate in rates)
+                for size, rates in zip(nbytes, self.shapes, strict=True)
+            ),
+        )
+
     @property
     def lowest(self) -> float:
         """The lowest of all rates."""

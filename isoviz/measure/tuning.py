@@ -83,6 +83,14 @@ COPIES_PAY, REQUESTS_PAY = 1.15, 1.05
 
 More copies slow other channels down. A waiting disk request does not, so a smaller gain is enough.
 """
+PLAIN_RUNS = (4, 64, 1 * KIB, 16 * KIB, 256 * KIB)
+"""Runs in bytes at which copies between equal layouts are measured, besides layout changes."""
+PLAIN_DIFFERS = 1.25
+"""Rates of plain copies are kept beside those of layout changes if they differ by this factor at some run."""
+REQUESTED_CHUNKS, REQUESTED_RUNS = (16, 64), (64 * KIB, 256 * KIB)
+"""Numbers of chunks whose times differ by the time of requests, and the sizes of these chunks in bytes."""
+LEAST_REQUEST = 0.1
+"""The least time of a request that is recorded, as a part of that of its bytes: less is the error of a throughput function."""
 SMALL_TRANSFERS = (70_000, 140_000, 280_000)
 """Bytes of transfers whose time is mostly set-up."""
 FEWEST_CHUNKS = 4

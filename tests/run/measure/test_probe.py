@@ -55,7 +55,7 @@ def test_a_probe_of_this_computer(tiny: Path, no_leaked_threads: None) -> None:
     assert found is not None
     assert found.directories == (("node0.dsk", str(tiny)),)
     assert (found.pairs[0].first, found.pairs[0].second) == ("node0.sys->node0.sys",) * 2
-    assert len(found.pairs) == 4 and len(found.checks) == 4
+    assert len(found.pairs) == 4 and len(found.checks) == 12
     assert {name for name, _ in found.versions} >= {"isoviz", "python", "numpy"}
     assert list(tiny.iterdir()) == [], "nothing is left on the disk"
     assert told[0].done == 0 and told[-1].done <= told[-1].steps
