@@ -35,8 +35,8 @@ class Effort:
     function bends. The others, more than half, are taken in rounds over all samples of all channels. The speed of a computer
     changes within seconds, so the median of one moment may be off by half.
 
-    A probe that `is_brief` leaves out what changes predictions least: the shortest runs of disks, most jobs that compare numbers
-    of requests in flight, and conversions beside other channels.
+    A probe that `is_brief` leaves out what changes predictions least: the shortest runs of disks, samples where their functions
+    bend, most jobs that compare numbers of requests in flight, and conversions beside other channels.
     """
 
     repeats: int
@@ -96,7 +96,12 @@ class ChannelSteps:
     @property
     def _more_repeats(self) -> int:
         """The repeats of what is the difference of two times."""
-        return self.effort.repeats + (0 if self.effort.is_brief else 2)
+        return self._repeats + (0 if self.effort.is_brief else 2)
+
+    @property
+    def _repeats(self) -> int:
+        """The repeats of a measurement. A brief probe that lasts too long, on a busy computer say, does without."""
+        return 1 if self.effort.is_brief and self._clock() > self._end else self.effort.repeats
 
     @property
     def _piece(self) -> int:
@@ -118,7 +123,7 @@ class ChannelSteps:
             return candidates[0]
         tried = {k: self._with(machine, replace(channel, max_in_flight=k)) for k in candidates}
         times: dict[int, list[list[float]]] = {k: [[] for _ in jobs] for k in candidates}
-        for _ in range(self.effort.repeats):
+        for _ in range(self._repeats):
             for k in candidates:  # The numbers alternate, so that slow moments affect all of them.
                 for found, job in zip(times[k], jobs, strict=True):
                     found.append(self.timer.seconds(tried[k], job))
@@ -161,7 +166,7 @@ class ChannelSteps:
         for run in tuning.PLAIN_RUNS:
             if not _is_whole(channel, run):
                 job = self._job(machine, channel, "parts", run)
-                rates = [self._rates(machine, channel, [job])[0] for _ in range(self.effort.repeats)]
+                rates = [self._rates(machine, channel, [job])[0] for _ in range(self._repeats)]
                 found.append((Sample(run, (reduce(add, rates),)), job))
         ratios = [math.log(sample.middle / channel.throughput(sample.run)) for sample, _ in found]
         if max(map(abs, ratios)) <= math.log(tuning.PLAIN_DIFFERS):
@@ -224,7 +229,7 @@ class ChannelSteps:
             self._step(f"{channel.kind} {channel.name}: runs of {format_bytes(run)}", 1 if self._done < before + most else 0)
             return self._sample(machine, channel, run)
 
-        most = self.effort.samples
+        most = self.effort.samples if channel.is_self_loop or not self.effort.is_brief else len(first)
         found = adaptive.sample_adaptively(measure, first, most, adaptive.halfway, enough=lambda: self._clock() > self._end)
         self.samples[channel.name] = found
         self._done = before + most
@@ -249,7 +254,7 @@ class ChannelSteps:
 
     def _sample(self, machine: Machine, channel: Channel, run: int) -> Sample:
         jobs = self._jobs[channel.name, run] = self._jobs_of(machine, channel, run)
-        at_once = [self._rates(machine, channel, jobs) for _ in range(self.effort.repeats - self._later)]
+        at_once = [self._rates(machine, channel, jobs) for _ in range(max(1, self._repeats - self._later))]
         return Sample(run, tuple(reduce(add, rates) for rates in zip(*at_once, strict=True)))
 
     def _jobs_of(self, machine: Machine, channel: Channel, run: int) -> list[Job]:
@@ -306,7 +311,7 @@ class ChannelSteps:
         jobs[second.name] = [Job(second.name, *tuning.COPY_BESIDE, piece)] * (second_jobs if second is other else count)
         alone: dict[str, list[float]] = {name: [] for name in jobs}
         at_once: dict[str, list[float]] = {name: [] for name in jobs}
-        for _ in range(self.effort.repeats if way == tuning.COPY_BESIDE else min(self.effort.repeats, tuning.CONVERSION_PAIRS)):
+        for _ in range(self._repeats if way == tuning.COPY_BESIDE else min(self._repeats, tuning.CONVERSION_PAIRS)):
             for name, own in jobs.items():
                 alone[name].append(self.timer.together(both, own[:4])[name])
             for name, rate in self.timer.together(both, [job for own in jobs.values() for job in own]).items():
@@ -321,7 +326,7 @@ class ChannelSteps:
     def _check(self, machine: Machine, transfers: Sequence[tuple[str, Transfer]]) -> None:
         """Run transfers in turn, so that the repeats of one are some time apart, as its later runs will be."""
         times: list[list[float]] = [[] for _ in transfers]
-        for k in range(self.effort.repeats):
+        for k in range(self._repeats):
             for (what, transfer), found in zip(transfers, times, strict=True):
                 self._step(f"check: {what}", 0 if k else 1)
                 found.append(self.timer.transfer_seconds(machine, transfer))

@@ -172,7 +172,7 @@ class Steps(ChannelSteps):
             nbytes = min(16 * run, self.room // 4)
             apart = 1 / read.rate(run) + 1 / write.rate(run)
             job = Job(read.name, "copied", run, nbytes)
-            taken = median(self.timer.seconds(machine, job) for _ in range(self.effort.repeats))
+            taken = median(self.timer.seconds(machine, job) for _ in range(self._repeats))
             seconds = max(taken - read.setup - write.setup, taken / 2, tuning.CLOCK_TICK)
             # The first chunk is read while nothing is written, and the last one written while nothing is read.
             chunks = nbytes / run
