@@ -75,12 +75,13 @@ def disk_machine(directory: Path, limit: int) -> Machine:
         FileError: the directory does not exist.
     """
     from isoviz.measure import local_machine
+    from isoviz.measure.assumed_host import described
     from isoviz.measure.gpus.gpu_parts import without_gpus
 
     if not directory.is_dir():
         raise FileError(f"{directory}: no such directory")
     kept = local_machine.kept_machine(local_machine.checked_directory(directory), outdated=True)
-    machine = local_machine.described(directory) if kept is None else without_gpus(kept)
+    machine = described(directory) if kept is None else without_gpus(kept)
     least = 1 if kept is not None else in_flight(limit)
     channels = tuple(
         replace(channel, max_in_flight=min(max(channel.max_in_flight, least), _fitting(limit)))

@@ -15,9 +15,9 @@ from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Mach
 from isoviz.machines.measurement import Pair
 from isoviz.measure import shared_resources as shared
 from isoviz.measure import tuning
+from isoviz.measure.assumed_host import BLOCK, disk_space, host_memory
 from isoviz.measure.channel_steps import ChannelSteps, Effort, JobTimer
 from isoviz.measure.channel_timer import Job
-from isoviz.measure.local_machine import BLOCK, disk_space, host_memory
 from isoviz.planner import Transfer
 from isoviz.units import format_bytes
 

@@ -142,7 +142,8 @@ def cancel_measuring() -> bool:
 
 def _this_computer(choice: PresetMachine, measurement: int, options: dict[str, Any]) -> Iterator[Making]:
     """This computer: what is kept of it, else with assumed figures at once and with measured ones in the end."""
-    from isoviz.measure.local_machine import MEASURE, checked_directory, described, kept_machine
+    from isoviz.measure.assumed_host import described
+    from isoviz.measure.local_machine import MEASURE, checked_directory, kept_machine
     from isoviz.measure.measuring import measuring
 
     key = (*choice.key(), measurement)

@@ -14,10 +14,10 @@ from isoviz.backends.host import kernels
 from isoviz.errors import Cancelled, FileError, RunError
 from isoviz.machines import Machine, Sampled, machine_from_json, machine_to_json, preset
 from isoviz.machines.measurement import Measurement
+from isoviz.measure import host_probe as probing
 from isoviz.measure import kept_measurements as measurements
 from isoviz.measure import local_machine, tuning
-from isoviz.measure import probe as probing
-from isoviz.measure.local_machine import described
+from isoviz.measure.assumed_host import described
 from isoviz.this_computer import this_computer, versions
 
 Tell = Callable[[str, float], None] | None

@@ -16,7 +16,7 @@ from isoviz.errors import MachineError
 from isoviz.machines import Machine, Sampled, machine_from_json, machine_to_json, preset
 from isoviz.machines.measurement import Measurement
 from isoviz.measure import kept_measurements
-from isoviz.measure.local_machine import described
+from isoviz.measure.assumed_host import described
 from isoviz.measure.ranks.rank_hosts import rank_hosts
 from isoviz.planner.paths import routes
 from isoviz.planner.paths.routes import Route, RouteQuery, Routes
