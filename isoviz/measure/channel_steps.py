@@ -177,12 +177,12 @@ class ChannelSteps:
     def _functions(self, channel: Channel) -> dict[str, Any]:
         """The throughput functions of a channel by the fields that have them."""
         samples = self.samples[channel.name]
-        together = adaptive.sampled(samples, self.date)
+        together = self._sampled(samples)
         plain = [sample for sample, _ in self.plain[channel.name]]
         if not plain:
             return {"throughput": together}
         whole = [sample for sample in samples if _is_whole(channel, sample.run)]
-        return {"throughput": adaptive.sampled([*plain, *whole], self.date), "layout_throughput": together}
+        return {"throughput": self._sampled([*plain, *whole]), "layout_throughput": together}
 
     def _request(self, machine: Machine, channel: Channel) -> float:
         """The seconds of a request besides its bytes: what more chunks of the same size take longer."""
@@ -233,7 +233,11 @@ class ChannelSteps:
         found = adaptive.sample_adaptively(measure, first, most, adaptive.halfway, enough=lambda: self._clock() > self._end)
         self.samples[channel.name] = found
         self._done = before + most
-        return adaptive.sampled(found, self.date)
+        return self._sampled(found)
+
+    def _sampled(self, samples: Sequence[Sample]) -> Sampled:
+        """The function through samples. Those of a brief probe have few moments each: a decrease says more about these."""
+        return adaptive.sampled(samples, self.date, math.inf if self.effort.is_brief else tuning.EVENED_OUT)
 
     @property
     def _later(self) -> int:
@@ -249,7 +253,7 @@ class ChannelSteps:
                 for old in self.samples[channel.name]
             ]
             self.samples[channel.name] = tuple(more)
-            machine = self._with(machine, replace(channel, throughput=adaptive.sampled(more, self.date)))
+            machine = self._with(machine, replace(channel, throughput=self._sampled(more)))
         return machine
 
     def _sample(self, machine: Machine, channel: Channel, run: int) -> Sample:

@@ -90,6 +90,7 @@ def test_small_falls_are_evened_out_and_large_ones_taken_at_their_lower_end() ->
     assert never_falling(middles(1, 2, 4)) == pytest.approx((1, 2, 4))
     assert never_falling(middles(1, 2.2, 2.0, 4)) == pytest.approx((1, math.sqrt(4.4), math.sqrt(4.4), 4))
     assert never_falling(middles(10, 1, 4)) == pytest.approx((1, 1, 4))
+    assert never_falling(middles(10, 1, 4), math.inf) == pytest.approx((math.sqrt(10), math.sqrt(10), 4))
     assert never_falling(middles(10, 4, noise=0.6)) == pytest.approx((math.sqrt(40),) * 2), "chance explains it"
 
 
