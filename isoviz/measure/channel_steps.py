@@ -95,8 +95,8 @@ class ChannelSteps:
 
     @property
     def _more_repeats(self) -> int:
-        """The repeats of what is the difference of two times."""
-        return self._repeats + (0 if self.effort.is_brief else 2)
+        """The repeats of short jobs whose time is the difference of two times."""
+        return self.effort.repeats + (0 if self.effort.is_brief else 2)
 
     @property
     def _repeats(self) -> int:
