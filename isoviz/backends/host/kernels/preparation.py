@@ -103,7 +103,7 @@ def is_compiled() -> bool:
     if is_ready():
         return True
     try:
-        return os.environ.get(SWITCH, "").lower() != "numpy" and cache.is_complete()
+        return os.environ.get(SWITCH, "").lower() != "numpy" and cache.is_begun() and cache.is_complete()
     except Exception:  # noqa: BLE001  # Numba is missing or cannot be loaded: there are none.
         return False
 
