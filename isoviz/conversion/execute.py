@@ -74,18 +74,15 @@ def disk_machine(directory: Path, limit: int) -> Machine:
     Raises:
         FileError: the directory does not exist.
     """
-    from isoviz.machines import preset
+    from isoviz.measure import local_machine
+    from isoviz.measure.assumed_host import described
     from isoviz.measure.gpus.gpu_parts import without_gpus
-    from isoviz.measure.kept_measurements import cached, kept_probe
 
     if not directory.is_dir():
         raise FileError(f"{directory}: no such directory")
-    least = 1
-    if kept_probe(directory) is not None:
-        machine = without_gpus(preset("local", directory=directory))
-    else:
-        machine = preset("local", directory=directory, measure="assumed" if cached(directory) is None else "cached")
-        least = in_flight(limit)
+    kept = local_machine.kept_machine(local_machine.checked_directory(directory), outdated=True)
+    machine = described(directory) if kept is None else without_gpus(kept)
+    least = 1 if kept is not None else in_flight(limit)
     channels = tuple(
         replace(channel, max_in_flight=min(max(channel.max_in_flight, least), _fitting(limit)))
         if channel.kind in _DISK

@@ -1,1 +1,1 @@
-"""Measurements of this computer: the probe, quick measurements, trials of plans, and the cache of results."""
+"""Measurements of this computer: the probe, brief or long, trials of plans, and the cache of results."""

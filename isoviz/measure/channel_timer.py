@@ -19,6 +19,7 @@ from isoviz.backends.devices import ThisComputer
 from isoviz.backends.disk.disk_memory import DiskMemory, FileStore
 from isoviz.backends.disk.file_access import NewFile
 from isoviz.backends.generate import fill
+from isoviz.backends.host.host_memory import Memcpy
 from isoviz.backends.pages import page_aligned
 from isoviz.errors import RunError
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
@@ -28,13 +29,14 @@ from isoviz.planner import Instance, Options, Transfer, cost
 from isoviz.planner import plan as make_plan
 from isoviz.planner.explanation.chunk_curve import rechunked
 from isoviz.runtime import Engine
+from isoviz.this_computer import caches
 
 if TYPE_CHECKING:
     from isoviz.machines import Channel, Memory
     from isoviz.measure.gpus.gpu_rooms import GpuRooms
     from isoviz.planner import Plan
     from isoviz.runtime import Trace
-    from isoviz.runtime.protocols import RealMemory
+    from isoviz.runtime.protocols import Bound, RealChannel, RealMemory
 
 _BYTE = FieldSpace(v="uint8")
 _FIELDS = 4
@@ -47,7 +49,7 @@ _LAYOUTS = {
     "split": ("<F, x>", "<x, F>"),
     "join": ("<x, F>", "<F, x>"),
 }
-SHAPES = ("stream", "piped", "copied", "gather", "scatter", "sparse", "split", "join", "transpose")
+SHAPES = ("stream", "piped", "copied", "gather", "scatter", "sparse", "parts", "split", "join", "transpose")
 """The kinds of jobs.
 
 - `stream`: contiguous chunks of one run.
@@ -55,6 +57,7 @@ SHAPES = ("stream", "piped", "copied", "gather", "scatter", "sparse", "split", "
 - `split` and `join`: the same with fields of a quarter, a half, one and 9/4 of a run, whose mean is the run.
 - `transpose`: rows of a matrix become columns; an element is a run.
 - `sparse`: one field of structs, with gaps so large that a disk does not read through them.
+- `parts`: one of two equal fields of structs, so that runs with gaps are copied as they are.
 - `piped`: chunks of a run go through a buffer in host memory, and a copy converts them there. Most plans for disks are such
   pipelines.
 - `copied`: `piped` from a disk to itself.
@@ -212,6 +215,17 @@ class _TimerDevices(ThisComputer):
             return self._timer.gpus.memory(memory)
         return super().memory(memory)
 
+    def channel(self, channel: Channel, source: Bound, destination: Bound) -> RealChannel | None:
+        found = super().channel(channel, source, destination)
+        return _AsItIs() if isinstance(found, Memcpy) else found
+
+
+class _AsItIs(Memcpy):
+    """Copies with the kernels that are ready. None are compiled meanwhile: that would take a processor from the measurement."""
+
+    def prepare(self, nbytes: int) -> None:
+        """Do nothing: whoever measures has prepared what there is."""
+
 
 class _TimerDisk(DiskMemory):
     """A disk that accepts parts of a timer's file as sources."""
@@ -243,8 +257,8 @@ def job_plan(machine: Machine, job: Job) -> Plan:
         source, destination = _LAYOUTS[job.shape]
         transfer = Transfer.whole(space, fields, ends[0], source, ends[1], destination)
         return _on_channel(transfer, machine, channel)
-    if job.shape == "sparse":
-        fields = FieldSpace(a=f"V{job.run}", b=f"V{tuning.APART}")
+    if job.shape in ("sparse", "parts"):
+        fields = FieldSpace(a=f"V{job.run}", b=f"V{tuning.APART if job.shape == 'sparse' else job.run}")
         space = IndexSpace(x=max(1, job.nbytes // job.run))
         here = Instance(ends[0], space, fields, Layout("<F, x>"))
         there = Instance(ends[1], space, fields.subset(("a",)), Layout("<F, x>"))
@@ -294,6 +308,12 @@ def shapes(channel: Channel, run: int) -> tuple[str, ...]:
     elif run < tuning.WHOLE_CHUNKS_DISK:
         return ("gather", "transpose") if run < tuning.MIB // 16 else ("gather", "piped")
     return "piped", "stream"
+
+
+def working_set() -> int:
+    """Bytes to use in turn so that caches do not help: twice the largest cache, at least 64 MiB and at most 1 GiB."""
+    largest = max((cache.size for cache in caches()), default=0)
+    return min(max(tuning.LEAST_WORKING_SET, 2 * largest), tuning.MOST_WORKING_SET)
 
 
 def _in_turns(plans: Sequence[Plan]) -> list[Plan]:

@@ -1,4 +1,4 @@
-"""Kept measurements of this computer: quick ones, and the results of `isoviz.probe`.
+"""Kept measurements of this computer: the results of `isoviz.probe`, and of the brief probe at first use.
 
 They are in the user's cache directory, so that the next plan has them at once.
 """
@@ -9,140 +9,29 @@ import contextlib
 import hashlib
 import json
 import os
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isoviz import checks
 from isoviz._version import __version__
 from isoviz.errors import FileError, MachineError
 from isoviz.json_cursor import Node, format_json, parse
 from isoviz.machines.kinds import MemoryKind
 from isoviz.machines.machine_file import machine_from_json, machine_to_json, read_text
-from isoviz.machines.throughput import Sampled, from_json
 from isoviz.regular_files import write_text
 from isoviz.this_computer import host_name, nvidia_gpus, processor
 from isoviz.user_cache import cache_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from isoviz.machines.channel import Channel
     from isoviz.machines.machine import Machine
 
-FORMAT = "isoviz local measurement"
 PROBE_FORMAT = "isoviz kept probe"
 RANKS_FORMAT = "isoviz kept probe of ranks"
 VERSION = 1
 DISK = "node0.dsk"
-
-
-@dataclass(frozen=True)
-class LocalMeasurement:
-    """Throughput functions of this computer. Those of the disk are None if its directory is not writable.
-
-    `host` is the computer's name and `date` the time of the measurement (ISO 8601, UTC). `unbuffered` tells whether the disk was
-    accessed with direct I/O.
-    """
-
-    host: str
-    date: str
-    memcpy: Sampled
-    disk_read: Sampled | None
-    disk_write: Sampled | None
-    unbuffered: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """A JSON object from which `from_json` makes an equal measurement."""
-        return {
-            "host": self.host,
-            "date": self.date,
-            "memcpy": self.memcpy.to_json(),
-            "disk_read": None if self.disk_read is None else self.disk_read.to_json(),
-            "disk_write": None if self.disk_write is None else self.disk_write.to_json(),
-            "unbuffered": self.unbuffered,
-        }
-
-    @classmethod
-    def from_json(cls, node: Node) -> LocalMeasurement:
-        """The measurement in a JSON object from `to_json`.
-
-        Raises:
-            MachineError: the object is no measurement.
-        """
-        parts = node.members(("host", "date", "memcpy", "disk_read", "disk_write", "unbuffered"))
-        owner = "measurement"
-        return node.build(
-            lambda: cls(
-                checks.text(owner, "host", parts["host"].value),
-                checks.text(owner, "date", parts["date"].value),
-                _sampled(parts["memcpy"]),
-                None if parts["disk_read"].value is None else _sampled(parts["disk_read"]),
-                None if parts["disk_write"].value is None else _sampled(parts["disk_write"]),
-                checks.flag(owner, "unbuffered", parts["unbuffered"].value),
-            )
-        )
-
-
-def _sampled(node: Node) -> Sampled:
-    function = from_json(node)
-    if not isinstance(function, Sampled):
-        node.fail("expected samples")
-    return function
-
-
-def measure(directory: Path, tell: Callable[[str, float], None] | None = None) -> LocalMeasurement:
-    """Measure the memory of this computer and the file system of a directory, for about a second.
-
-    `tell` is called often with what is being measured ("memory", "disk") and the share of the whole that is done. It may raise to
-    stop.
-    """
-    from isoviz.measure.quick_disk import measure_disk
-    from isoviz.measure.quick_memory import measure_memcpy
-
-    date = datetime.now(UTC).isoformat(timespec="seconds")
-    inner: Callable[[str, float], None] = tell or (lambda _what, _share: None)
-    memcpy = _function(measure_memcpy(tell=lambda share: inner("memory", share / 2)), date)
-    try:
-        disk = measure_disk(directory, tell=lambda share: inner("disk", (1 + share) / 2))
-    except FileError:
-        return LocalMeasurement(host_name(), date, memcpy, None, None, unbuffered=False)
-    reads, writes = _function(disk.reads, date), _function(disk.writes, date)
-    return LocalMeasurement(host_name(), date, memcpy, reads, writes, disk.unbuffered)
-
-
-def _function(triples: list[tuple[float, float, float]], date: str) -> Sampled:
-    return Sampled.from_measurement(
-        [(run, _rounded(rate)) for run, rate, _ in triples], [_rounded(spread) for _, _, spread in triples], date
-    )
-
-
-def _rounded(value: float) -> float:
-    """Round to four digits: this exceeds the precision of a quick measurement and is short to read."""
-    return float(f"{value:.4g}")
-
-
-def cached(directory: Path) -> LocalMeasurement | None:
-    """The kept measurement of this computer and the device of a directory; None if it is missing or damaged."""
-    try:
-        root = Node(parse(read_text(_place(directory))))
-        parts = root.members(("format", "version", "key", "measurement"))
-        if parts["format"].value != FORMAT or parts["version"].value != VERSION or parts["key"].value != _key(directory):
-            return None
-        return LocalMeasurement.from_json(parts["measurement"])
-    except (FileError, MachineError):
-        return None
-
-
-def keep(measurement: LocalMeasurement, directory: Path) -> bool:
-    """Keep a measurement for `cached`; False if the cache directory is not writable."""
-    content = {"format": FORMAT, "version": VERSION, "key": _key(directory), "measurement": measurement.to_json()}
-    try:
-        write_text(_place(directory), format_json(content) + "\n")
-    except FileError:
-        return False
-    return True
 
 
 def keep_probe(machine: Machine, disk: str, directory: Path) -> bool:
@@ -153,7 +42,7 @@ def keep_probe(machine: Machine, disk: str, directory: Path) -> bool:
     kept = machine_to_json(_with_disk(machine, disk))
     content = {"format": PROBE_FORMAT, "version": VERSION, "key": _probe_key(directory), "machine": kept}
     try:
-        write_text(_place(directory, "probe"), format_json(content) + "\n")
+        write_text(_place(directory), format_json(content) + "\n")
     except FileError:
         return False
     return True
@@ -166,7 +55,7 @@ def kept_probe(directory: Path) -> Machine | None:
     """
     key = _probe_key(directory)
     try:
-        root = Node(parse(read_text(_place(directory, "probe"))))
+        root = Node(parse(read_text(_place(directory))))
         parts = root.members(("format", "version", "key", "machine"))
         if parts["format"].value != PROBE_FORMAT or parts["version"].value != VERSION or parts["key"].value != key:
             return None
@@ -213,7 +102,7 @@ def kept_ranks(hosts: Sequence[int], mpi: str, directory: Path) -> Machine | Non
 def forget_probe(directory: Path) -> None:
     """Delete the kept probe for the device of a directory."""
     with contextlib.suppress(OSError, FileError):
-        _place(directory, "probe").unlink(missing_ok=True)
+        _place(directory).unlink(missing_ok=True)
 
 
 def _with_disk(machine: Machine, disk: str) -> Machine:
@@ -242,13 +131,13 @@ def _renamed(channel: Channel, disk: str) -> Channel:
     return replace(channel, name="", source=source, destination=destination)
 
 
-def _place(directory: Path, what: str = "local") -> Path:
-    """The file of a quick measurement, or of a probe.
+def _place(directory: Path) -> Path:
+    """The file of a probe.
 
     Raises:
         FileError: nothing can be kept.
     """
-    return _file(what, _probe_key(directory) if what == "probe" else _key(directory))
+    return _file("probe", _probe_key(directory))
 
 
 def _file(what: str, key: dict[str, Any]) -> Path:

@@ -1,4 +1,4 @@
-"""The quick measurement of this computer in the background: once at a time for a directory, with progress, and cancellable."""
+"""The brief probe of this computer in the background: once at a time for a directory, with progress, and cancellable."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import logging
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from isoviz.errors import Cancelled, IsovizError
 from isoviz.forks import Lock, in_child
-from isoviz.measure import kept_measurements as measurements
-from isoviz.measure.kept_measurements import LocalMeasurement
+from isoviz.measure import local_machine
+
+if TYPE_CHECKING:
+    from isoviz.machines.machine import Machine
 
 _LOG = logging.getLogger("isoviz")
 
@@ -20,14 +23,14 @@ in_child(_under_way.clear)  # the threads stayed in the parent
 
 
 class Measuring:
-    """A measurement under way, in a thread of its own, and its end: `found`, or `error` that says why there is nothing.
+    """A measurement under way, in a thread of its own, and its end: the machine `found`, or `error` that says why there is none.
 
     What was found is kept for later (`isoviz.measure.kept_measurements`).
     """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.found: LocalMeasurement | None = None
+        self.found: Machine | None = None
         self.error = ""
         self._step = "memory, 0 %"
         self.is_cancelled = False
@@ -66,8 +69,7 @@ class Measuring:
 
     def _work(self) -> None:
         try:
-            self.found = measurements.measure(self.directory, self._tell)
-            measurements.keep(self.found, self.directory)
+            self.found = local_machine.measured_machine(self.directory, self._tell)
         except IsovizError as error:
             self.error = str(error)
         except Exception as error:  # noqa: BLE001 - those who wait have to hear of it

@@ -1,46 +1,26 @@
-"""The probe: it measures this computer and returns a machine (DESIGN, section 5).
-
-It first measures the throughput function of every channel by running plans (`isoviz.measure.channel_timer`), with more samples
-where the function bends (`isoviz.measure.sampling`). Then it measures pairs of channels at once, to find shared resources
-(`isoviz.measure.shared_resources`). Finally it checks predictions on a few transfers.
-"""
+"""The probe: it measures this computer, or MPI ranks, and returns a machine to plan with (DESIGN, section 5)."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from isoviz.backends.cuda.gpus import Gpus
-from isoviz.backends.direct_storage import why_not_direct
 from isoviz.backends.host import kernels
 from isoviz.errors import FileError, InputError, show
 from isoviz.machines import Machine
-from isoviz.machines.measurement import Measurement
 from isoviz.measure import kept_measurements as measurements
-from isoviz.measure import tuning
 from isoviz.measure.channel_steps import Effort
-from isoviz.measure.channel_timer import ChannelTimer
-from isoviz.measure.gpus.gpu_parts import memories_of, with_remark
-from isoviz.measure.gpus.gpu_rooms import GpuRooms
-from isoviz.measure.gpus.gpu_steps import GpuSteps
-from isoviz.measure.gpus.gpus_here import free_bytes, gpus_here
-from isoviz.measure.probe_steps import Steps
-from isoviz.measure.quick_memory import working_set
+from isoviz.measure.gpus.gpus_here import gpus_here
+from isoviz.measure.host_probe import ProbeOrder, Tell, measured
 from isoviz.measure.ranks.rank_probe import RunningRanks, probe_ranks
-from isoviz.this_computer import GpuFacts, nvidia_driver, this_computer, versions
 
 __all__ = ["ProbeProgress", "probe"]
 
 QUICK = Effort(repeats=7, samples=11, seconds=0.02, limit=45.0)
 THOROUGH = Effort(repeats=11, samples=19, seconds=0.06, limit=300.0)
-
-
-Tell = Callable[[int, int, str], None]
-"""Called with (steps done, all steps, text about the current measurement)."""
 
 
 @dataclass(frozen=True)
@@ -102,73 +82,12 @@ def probe(
     found = gpus_here(gpus, devices)
     tell(0, 1, "making the copy kernels ready")
     kernels.prepare(wait=True)  # Otherwise only the later copies would use them.
-    order = _Order(directories, found, THOROUGH if thorough else QUICK, datetime.now(UTC).isoformat(timespec="seconds"))
-    machine = _measured(order, devices, tell)
+    order = ProbeOrder(directories, found, THOROUGH if thorough else QUICK, datetime.now(UTC).isoformat(timespec="seconds"))
+    machine = measured(order, devices, tell)
     if keep:
         for memory, place in directories.items():
             measurements.keep_probe(machine, memory, place)
     return machine
-
-
-@dataclass(frozen=True)
-class _Order:
-    """What to measure: disks by memory, GPUs, how thoroughly, and the date of the measurement."""
-
-    directories: Mapping[str, Path]
-    gpus: tuple[GpuFacts, ...]
-    effort: Effort
-    date: str
-
-
-def _measured(order: _Order, devices: Gpus, tell: Tell) -> Machine:
-    """The machine with the record of its measurement."""
-    facts, began = this_computer(), time.perf_counter()
-    room = max(tuning.PROBE_ROOM, working_set())
-    with ExitStack() as stack:
-        rooms = stack.enter_context(_rooms(order.gpus, devices, room)) if order.gpus else None
-        timer = stack.enter_context(ChannelTimer(order.directories, room, rooms))
-        buffered = [memory for memory in order.directories if not timer.is_unbuffered(memory)]
-        later = 0
-
-        def first(done: int, steps: int, what: str) -> None:
-            tell(done, steps + later, what)
-
-        def then(done: int, steps: int, what: str) -> None:
-            tell(host.steps + done, host.steps + steps, what)
-
-        host = Steps(timer, facts, order.directories, buffered, room, order.effort, order.date, first)
-        pairs, checks = host.pairs, host.checks
-        remarks: tuple[str, ...] = ()
-        if rooms is None:
-            machine = host.measure()
-        else:
-            disks, direct = tuple(order.directories), not why_not_direct()
-            with_gpus = GpuSteps(timer, order.gpus, disks, rooms.room, order.effort, order.date, then, direct=direct)
-            later = with_gpus.steps
-            machine = host.measure()
-            machine = with_gpus.measure(machine, host.pairs[0])
-            pairs, checks, remarks = pairs + with_gpus.pairs, checks + with_gpus.checks, tuple(with_gpus.remarks)
-            machine = with_remark(machine, rooms.without_kernels)
-        made = (*versions(), ("copies", _line(kernels.state())), *_gpu_versions(order.gpus, devices))
-    places = tuple((memory, _printable(place)) for memory, place in order.directories.items())
-    seconds = round(time.perf_counter() - began, 1)
-    measured = Measurement(facts, order.date, seconds, made, places, tuple(pairs), tuple(checks), order.gpus, remarks)
-    return replace(machine, measurement=measured)
-
-
-def _rooms(gpus: Sequence[GpuFacts], devices: Gpus, room: int) -> GpuRooms:
-    """Blocks in pinned memory and on every GPU, as large as the GPUs can spare."""
-    free = [free_bytes(devices, gpu.number) for gpu in gpus]
-    most = min(room, min(free) // tuning.SPARED // tuning.MIB * tuning.MIB)
-    return GpuRooms(devices, memories_of(gpus), max(most, tuning.LEAST_GPU_ROOM))
-
-
-def _gpu_versions(gpus: Sequence[GpuFacts], devices: Gpus) -> Sequence[tuple[str, str]]:
-    driver = devices.driver() if gpus else None
-    if driver is None:
-        return ()
-    kernel_driver = nvidia_driver()
-    return (*driver.versions(), *((("NVIDIA driver", kernel_driver),) if kernel_driver else ()))
 
 
 def _places(disks: object, most: int | None = None) -> Sequence[Path]:
@@ -195,14 +114,6 @@ def _places(disks: object, most: int | None = None) -> Sequence[Path]:
     if most is not None and len(found) != most:
         raise InputError(f"probe, disks: expected {most} directory for the files of all ranks, got {len(found)}")
     return found
-
-
-def _printable(place: Path) -> str:
-    return "".join(c if c.isprintable() else "?" for c in str(place)).strip()[-200:]
-
-
-def _line(text: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in text).strip()[:200].strip()
 
 
 def _teller(progress: Callable[[ProbeProgress], None] | None) -> Tell:

@@ -7,17 +7,17 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from statistics import median
+from statistics import geometric_mean, median
 from typing import TYPE_CHECKING
 
 from isoviz.layouts import FieldSpace, IndexSpace
-from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Machine, Memory, MemoryKind, Sampled
+from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Machine, Memory, MemoryKind
 from isoviz.machines.measurement import Pair
 from isoviz.measure import shared_resources as shared
 from isoviz.measure import tuning
+from isoviz.measure.assumed_host import BLOCK, disk_space, host_memory
 from isoviz.measure.channel_steps import ChannelSteps, Effort, JobTimer
 from isoviz.measure.channel_timer import Job
-from isoviz.measure.local_machine import BLOCK, disk_space, host_memory
 from isoviz.planner import Transfer
 from isoviz.units import format_bytes
 
@@ -31,6 +31,7 @@ SYS = "node0.sys"
 
 FIRST_COPIES = 1, 16, 256, 4096, tuning.MIB // 16, tuning.MIB, 16 * tuning.MIB
 FIRST_DISK = 64, 4096, tuning.MIB // 16, tuning.MIB, 8 * tuning.MIB
+FIRST_DISK_BRIEFLY = 4096, tuning.MIB // 16, tuning.MIB, 4 * tuning.MIB
 """The runs in bytes at which functions are always measured."""
 
 
@@ -62,17 +63,17 @@ class Steps(ChannelSteps):
         for channel in machine.channels:
             way = ("split", 16) if channel.is_self_loop else ("piped", tuning.MIB)
             channel = replace(channel, setup=self._setup(machine, channel, *way))
-            first = FIRST_COPIES if channel.is_self_loop else FIRST_DISK
+            first = FIRST_COPIES if channel.is_self_loop else FIRST_DISK_BRIEFLY if self.effort.is_brief else FIRST_DISK
             machine = self._with(machine, replace(channel, throughput=self._function(machine, channel, first)))
         for _ in range(self._later):
             if self._clock() > self._end:
                 break
             machine = self._once_more(machine, machine.channels)
         for channel in machine.channels:
-            assert isinstance(channel.throughput, Sampled)
-            conversions = (("transpose", 4), ("split", 16)) if channel.is_self_loop else ()
-            setup, more = self._left(machine, channel, channel.throughput, conversions)
-            machine = self._with(machine, replace(channel, setup=setup, conversion_setup=more))
+            ways = (("transpose", 4), ("split", 16)) if channel.is_self_loop else ()
+            if channel.is_self_loop:
+                channel = self._in_parts(machine, channel, plain=not self.effort.is_brief)
+            machine = self._with(machine, self._left(machine, channel, ways))
         found = self._shared(machine)
         channels = shared.with_resources(machine.channels, found)
         machine = replace(machine, channels=channels, resources=tuple(resource for resource, _ in found))
@@ -106,19 +107,20 @@ class Steps(ChannelSteps):
         self._step(f"{channel.kind} {channel.name}: requests in flight")
         if channel.is_self_loop:
             candidates = [k for k in (1, 2, 4) if k <= self.facts.cpus]
-            jobs = [
-                self._job(machine, channel, shape, run)
-                for shape, run in (("gather", 4), ("transpose", 4), ("stream", 4 * tuning.MIB))
-            ]
+            ways = [("gather", 4), ("transpose", 4), ("stream", 4 * tuning.MIB)]
+            jobs = [self._job(machine, channel, *each) for each in ways]
+        elif self.effort.is_brief:
+            candidates = [1, 4]
+            jobs = [self._job(machine, channel, "piped", tuning.MIB)]
         else:
             candidates = [1, 2, 4, 8]
             short = "sparse" if channel.kind is ChannelKind.DISK_READ else "gather"
-            ways = (
+            ways = [
                 ("piped", tuning.MIB),
                 ("piped", 4 * tuning.MIB),
                 ("stream", 16 * tuning.MIB),
                 *((short, run) for run in tuning.SHORT_DISK_RUNS),
-            )
+            ]
             jobs = [self._job(machine, channel, *each) for each in ways]
             jobs.append(jobs[0]._replace(shape="copied"))
         return self._pays(machine, channel, candidates, jobs, tuning.COPIES_PAY if channel.is_self_loop else tuning.REQUESTS_PAY)
@@ -146,7 +148,7 @@ class Steps(ChannelSteps):
         for channel in others:
             self._step(f"{channel.kind} {channel.name} beside a copy")
             beside.append(self._beside(machine, copy, channel))
-            if self._clock() <= self._end:
+            if self._clock() <= self._end and not self.effort.is_brief:
                 conversions.append(self._beside(machine, copy, channel, tuning.CONVERSION_BESIDE))
         found = [shared.memory_resource("node0.memory", copies, beside, peaks, copy.provenance, conversions)]
         self.pairs += [copies, *beside]
@@ -166,16 +168,16 @@ class Steps(ChannelSteps):
     def _reading_and_writing(self, machine: Machine, read: Channel, write: Channel) -> Pair:
         """A disk that is read and written at the same rate, as on a path from it to itself."""
         gains = []
-        for run in (tuning.MIB, 4 * tuning.MIB):
+        for run in (tuning.MIB,) if self.effort.is_brief else (tuning.MIB, 4 * tuning.MIB):
             nbytes = min(16 * run, self.room // 4)
             apart = 1 / read.rate(run) + 1 / write.rate(run)
             job = Job(read.name, "copied", run, nbytes)
-            taken = median(self.timer.seconds(machine, job) for _ in range(self.effort.repeats))
+            taken = median(self.timer.seconds(machine, job) for _ in range(self._repeats))
             seconds = max(taken - read.setup - write.setup, taken / 2, tuning.CLOCK_TICK)
             # The first chunk is read while nothing is written, and the last one written while nothing is read.
             chunks = nbytes / run
             gains.append(apart * run * (chunks - 1) / max(seconds - run * apart, seconds / 4))
-        gain = math.sqrt(math.prod(gains))
+        gain = geometric_mean(gains)
         alone = read.rate(tuning.MIB), write.rate(tuning.MIB)
         together = gain / (1 / alone[0] + 1 / alone[1])
         return Pair(read.name, write.name, alone, (min(together, alone[0]), min(together, alone[1])))
@@ -183,14 +185,24 @@ class Steps(ChannelSteps):
     # ---- whether predictions hold
 
     def _transfers(self) -> list[tuple[str, Transfer]]:
-        pixels, points = FieldSpace(value="float32"), FieldSpace(re="float32", im="float32")
-        side = 1 << (self.room // 16).bit_length() // 2
-        turned, line = IndexSpace(x=side, y=side), IndexSpace(x=self.room // 32)
-        found = [("a matrix transposed in memory", Transfer.whole(turned, pixels, SYS, "<F, x, y>", SYS, "<F, y, x>"))]
+        """Transfers between all memories, of several sizes and kinds."""
+        found = [(f"{what} in memory", self._transfer(what, SYS, SYS)) for what in ("structs", "matrix", "blocks", "turned")]
         for disk in self.directories:
-            found += [
-                (f"{disk} to memory, structs to arrays", Transfer.whole(line, points, disk, "<F, x>", SYS, "<x, F>")),
-                (f"memory to {disk}, arrays to structs", Transfer.whole(line, points, SYS, "<x, F>", disk, "<F, x>")),
-                (f"{disk} to itself, structs to arrays", Transfer.whole(line, points, disk, "<F, x>", disk, "<x, F>")),
-            ]
+            for what in ("structs", "matrix", "copy"):
+                found.append((f"{what}, {disk} to memory", self._transfer(what, disk, SYS)))
+                found.append((f"{what}, memory to {disk}", self._transfer(what, SYS, disk)))
+            found += [(f"{what}, {disk} to itself", self._transfer(what, disk, disk)) for what in ("structs", "copy")]
         return found
+
+    def _transfer(self, what: str, source: str, destination: str) -> Transfer:
+        """A transfer of a kind: structs to arrays, a matrix transposed, arrays to blocks, turned axes, or a copy."""
+        nbytes = self.room // {"structs": 8, "matrix": 16, "blocks": 8, "turned": 32, "copy": 16}[what]
+        fields, (here, there), others = {
+            "structs": (FieldSpace(a="float32", b="float64", c="uint8"), ("<F, x>", "<x, F>"), {}),
+            "matrix": (FieldSpace(value="float32"), ("<F, x, y>", "<F, y, x>"), {"y": 1000}),
+            "blocks": (FieldSpace(a="float64", b="float64"), ("<x, y, F>", "<x_in=32, F, y, x_out>"), {"y": 100}),
+            "turned": (FieldSpace(a="int16", b="int16", c="int16"), ("<F, x, y, z>", "<F, z, x, y>"), {"y": 50, "z": 60}),
+            "copy": (FieldSpace(a="float32", b="float32"), ("<F, x>", "<F, x>"), {}),
+        }[what]
+        space = IndexSpace(x=nbytes // fields.nbytes // math.prod(others.values()), **others)
+        return Transfer.whole(space, fields, source, here, destination, there)

@@ -34,6 +34,19 @@ class Sample:
         logs = [math.log(median(rates)) for rates in self.shapes]
         return math.exp(median(logs))
 
+    def without(self, seconds: float, nbytes: Sequence[int]) -> Sample:
+        """The sample without the seconds that a request costs besides its bytes; at most half of the time of a request.
+
+        `nbytes` are the bytes of a request, for every job shape.
+        """
+        return Sample(
+            self.run,
+            tuple(
+                tuple(size / max(size / rate - seconds, size / rate / 2) for rate in rates)
+                for size, rates in zip(nbytes, self.shapes, strict=True)
+            ),
+        )
+
     @property
     def lowest(self) -> float:
         """The lowest of all rates."""
@@ -113,33 +126,39 @@ def _bends(rates: Mapping[int, float]) -> dict[tuple[int, int], float]:
     return found
 
 
-def never_falling(samples: Iterable[Sample]) -> tuple[float, ...]:
+def never_falling(samples: Iterable[Sample], evened_out: float = tuning.EVENED_OUT) -> tuple[float, ...]:
     """Rates to plan with, which never decrease as runs grow.
 
-    A small decrease, or one within the noise, is replaced by the geometric mean (isotonic regression, pool adjacent violators),
-    so that predictions are right on average. After a larger decrease, longer runs are really slower, and the lower rate also
-    replaces the higher ones before it.
+    A decrease by at most the factor `evened_out`, or one within the noise, is replaced by the geometric mean (isotonic
+    regression, pool adjacent violators), so that predictions are right on average. After a larger decrease, longer runs are
+    really slower, and the lower rate also replaces the higher ones before it. A sample counts as no less noisy than half of the
+    samples are: two or three repetitions may agree by chance.
     """
+    ordered = list(samples)
+    usual = median(sample.noise for sample in ordered)
     blocks: list[tuple[list[float], float]] = []  # Logarithms of the rates, and the largest noise among them.
-    for sample in samples:
-        logs, noise = [math.log(sample.middle)], sample.noise
-        while blocks and _level(*blocks[-1]) > _level(logs, noise):
+    for sample in ordered:
+        logs, noise = [math.log(sample.middle)], max(sample.noise, usual)
+        while blocks and _level(*blocks[-1], evened_out) > _level(logs, noise, evened_out):
             before, more = blocks.pop()
             logs, noise = before + logs, max(noise, more)
         blocks.append((logs, noise))
-    return tuple(math.exp(_level(logs, noise)) for logs, noise in blocks for _ in logs)
+    return tuple(math.exp(_level(logs, noise, evened_out)) for logs, noise in blocks for _ in logs)
 
 
-def _level(logs: Sequence[float], noise: float) -> float:
+def _level(logs: Sequence[float], noise: float, evened_out: float) -> float:
     """The common rate of several decreasing rates, in logarithms."""
-    if max(logs) - min(logs) <= max(2 * noise, math.log(tuning.EVENED_OUT)):
+    if max(logs) - min(logs) <= max(2 * noise, math.log(evened_out)):
         return math.fsum(logs) / len(logs)
     return min(logs)
 
 
-def sampled(samples: Sequence[Sample], date: str | None = None) -> Sampled:
-    """The throughput function of a measurement: the rates to plan with, and also the measured rates and their spread."""
-    hull = [_rounded(rate) for rate in never_falling(samples)]
+def sampled(samples: Sequence[Sample], date: str | None = None, evened_out: float = tuning.EVENED_OUT) -> Sampled:
+    """The throughput function of a measurement: the rates to plan with, and also the measured rates and their spread.
+
+    Decreases by at most the factor `evened_out` are averaged.
+    """
+    hull = [_rounded(rate) for rate in never_falling(samples, evened_out)]
     measured = tuple((float(sample.run), _rounded(sample.middle)) for sample in samples)
     planned = tuple((float(sample.run), rate) for sample, rate in zip(samples, hull, strict=True))
     return Sampled(

@@ -66,6 +66,10 @@ FLUSH_SHARE = 0.2
 
 PROBE_ROOM = 128 * MIB
 """Least size in bytes of the arrays and files that a probe moves; more where caches are larger."""
+BRIEF_ROOM = 64 * MIB
+"""The same for a brief probe."""
+LEAST_WORKING_SET, MOST_WORKING_SET = 64 * MIB, 1024 * MIB
+"""The least and the most bytes of the arrays in use; between them a multiple of the caches."""
 TIMED_TWICE = 1 * MIB
 """Jobs up to this size run once before they are timed: page faults and other first-time costs would dominate."""
 PIPED_RUN = 4096
@@ -79,6 +83,14 @@ COPIES_PAY, REQUESTS_PAY = 1.15, 1.05
 
 More copies slow other channels down. A waiting disk request does not, so a smaller gain is enough.
 """
+PLAIN_RUNS = (4, 64, 1 * KIB, 16 * KIB, 256 * KIB)
+"""Runs in bytes at which copies between equal layouts are measured, besides layout changes."""
+PLAIN_DIFFERS = 1.25
+"""Rates of plain copies are kept beside those of layout changes if they differ by this factor at some run."""
+REQUESTED_CHUNKS, REQUESTED_RUNS = (16, 64), (64 * KIB, 256 * KIB)
+"""Numbers of chunks whose times differ by the time of requests, and the sizes of these chunks in bytes."""
+LEAST_REQUEST = 0.1
+"""The least time of a request that is recorded, as a part of that of its bytes: less is the error of a throughput function."""
 SMALL_TRANSFERS = (70_000, 140_000, 280_000)
 """Bytes of transfers whose time is mostly set-up."""
 FEWEST_CHUNKS = 4
@@ -128,23 +140,6 @@ LEAST_LOSS = 0.05
 """The smallest loss of a channel beside a copy that is recorded, as a part of its rate."""
 LEAST_PART = 0.02
 """The smallest part of a resource that is recorded as a use."""
-
-# ---- quick measurements
-
-QUICK_REQUESTS = (4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, 1 * MIB, 4 * MIB, 16 * MIB)
-"""The measured request lengths of a disk."""
-QUICK_FILE, QUICK_REQUESTS_BYTES = 256 * MIB, 32 * MIB
-"""The largest file that is written, and the most bytes that are moved for one request length."""
-QUICK_RUNS = (1, 2, 4, 8, 16, 32, 64, 256, 1024, 4096, 65536, 1 * MIB, 4 * MIB)
-"""The measured run lengths of conversions in memory."""
-QUICK_FIELDS = 8
-"""The number of fields of these conversions."""
-PIECE_ENTRIES = 8192
-"""Entries of one field that NumPy converts before the next field: their cache lines stay in the cache."""
-WHOLE_LINE = 64
-"""Longer runs are whole cache lines: no line is read twice."""
-LEAST_WORKING_SET, MOST_WORKING_SET = 64 * MIB, 1024 * MIB
-"""The least and the most bytes of the arrays in use; between them a multiple of the caches."""
 
 # ---- the machine `local`
 

@@ -104,14 +104,14 @@ def measure(
     if directory is None and os.access(Path.cwd(), os.W_OK):
         directory = Path.cwd()
     with tempfile.TemporaryDirectory(prefix="isoviz-bench-", dir=directory) as folder:
+        if devices is None:
+            kernels.prepare(wait=True)  # else a first measurement and the first transfers would be without them
         here = preset("local", directory=folder) if machine is None else machine
         mine = ThisComputer(folder) if devices is None else devices
         book = ledger() if devices is None else None
         memories = [memory for memory in here.memories if mine.memory(memory) is not None]
         largest = min(largest, *(memory.capacity // 8 for memory in memories if memory.capacity is not None), LARGEST)
         began = time.monotonic()
-        if devices is None:
-            kernels.prepare()  # else only the later transfers would have them
         engine = Engine(here, mine)
         with engine, unrecorded():
             bench = _Bench(engine, folder, repeat, planner, effort or (THOROUGH if thorough else USUAL), book)

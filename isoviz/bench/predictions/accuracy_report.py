@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from isoviz.bench.predictions.regret import GOAL, plan_words, share_within
-from isoviz.bench.predictions.samples import held_share, transfer_words
+from isoviz.bench.predictions.samples import held_share, interval_width, transfer_words
 from isoviz.bench.table import Row, Table
 from isoviz.runtime.ledger.prediction_errors import (
     MEDIAN_GOAL,
@@ -103,7 +103,7 @@ def tabled(found: Found, machine: Machine, seed: int, sizes: tuple[int, int], re
             "trial_cost": ("trial ÷ transfer", _factor_text),
         },
         rows,
-        _notes(found, seed),
+        _notes(found, seed, machine.provenance),
         model=found.model,
         trials=found.trials,
         regret=_regrets(found.regrets),
@@ -135,6 +135,7 @@ def _errors(way: str, outcomes: Sequence[Outcome], samples: Sequence[Sample]) ->
         f"{way}_median_error": None if every is None else every.median,
         f"{way}_p95_error": None if every is None else every.tail,
         f"{way}_median_ratio": None if every is None else every.ratio,
+        f"{way}_width": interval_width(samples, with_trial=way == "trial"),
         f"{way}_coverage": None if held is None else held[0],
         f"{way}_held": None if held is None else held[1],
         f"{way}_runs": None if held is None else held[2],
@@ -179,16 +180,17 @@ def _summary(found: Found, every: Row | None) -> dict[str, Any]:
     }
 
 
-def _notes(found: Found, seed: int) -> list[str]:
+def _notes(found: Found, seed: int, rates: str) -> list[str]:
     goals = f"median {percent_text(MEDIAN_GOAL)}, 95 % below {percent_text(TAIL_GOAL)}"
-    notes = [f"error: |predicted − measured| ÷ measured, beside the median of the runs; aimed at: {goals}"]
+    notes = [f"rates: {rates}", f"error: |predicted − measured| ÷ measured, beside the median of the runs; aimed at: {goals}"]
     for way, with_trial in (("the model alone", False), ("trial and ledger", True)):
         if held := held_share(found.samples, with_trial=with_trial):
             share, inside, runs = held
+            width = interval_width(found.samples, with_trial=with_trial) or 1.0
             goal = f"; aimed at: {percent_text(COVERAGE_GOAL[0])} to {percent_text(COVERAGE_GOAL[1])}" if with_trial else ""
             notes.append(
                 f"intervals by {way} held {percent_text(share)} of the runs in the mean over all rounds"
-                f" ({inside:,} of {runs:,} single runs){goal}"
+                f" ({inside:,} of {runs:,} single runs){goal}; upper ÷ lower end: {factor_text(width)} in the median"
             )
     if done := [each.trial for each in found.samples if each.trial is not None]:
         spent = sorted(trial.spent for trial in done)

@@ -106,6 +106,13 @@ def held_share(samples: Iterable[Sample], *, with_trial: bool) -> tuple[float, i
     return (statistics.fmean(shares), inside, runs) if shares else None
 
 
+def interval_width(samples: Iterable[Sample], *, with_trial: bool) -> float | None:
+    """The median of upper ÷ lower end of the intervals; None where there is no interval."""
+    said = (each.by_trial if with_trial else each.by_model for each in samples)
+    widths = [found.high / found.low for found in said if found is not None]
+    return statistics.median(widths) if widths else None
+
+
 def transfer_words(transfer: Transfer) -> str:
     """A transfer in short: `12 MiB node0.sys <F, x> → node0.dsk <x, F> (x=1024; fields of 4, 8 B)`."""
     sizes = f"{transfer.space}; fields of {', '.join(map(str, transfer.fields.sizes))} B"

@@ -74,12 +74,12 @@ def presets() -> dict[str, PresetInfo]:
         for info in (
             PresetInfo(
                 "local",
-                "this computer: its memory and the file system of a directory, as probed, else quickly measured",
+                "this computer: its memory and the file system of a directory, as probed, else probed briefly",
                 {
                     "directory": PresetOption(None, "where files will be (None: the working directory)"),
                     "measure": PresetOption(
                         "cached",
-                        "use a probe or an earlier measurement, take a quick new one (a second), or assume round figures",
+                        "use the latest probe, take a brief new one (some seconds), or assume round figures",
                         ("cached", "fresh", "assumed"),
                     ),
                 },

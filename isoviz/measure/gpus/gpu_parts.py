@@ -92,11 +92,15 @@ def with_gpus_of(host: Machine, probed: Machine) -> Machine:
     known = {resource.name for resource in host.resources}
     used = {name for channel in channels for name, _ in channel.resources} - known
     resources = [resource for resource in probed.resources if resource.name in used]
+    measured = host.measurement
+    if measured is not None and probed.measurement is not None:
+        measured = replace(measured, gpus=probed.measurement.gpus)
     return replace(
         host,
         memories=(*host.memories, *there),
         channels=(*host.channels, *channels),
         resources=(*host.resources, *resources),
+        measurement=measured,
     )
 
 

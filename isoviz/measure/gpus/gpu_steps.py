@@ -92,11 +92,11 @@ class GpuSteps(ChannelSteps):
                 break
             machine = self._once_more(machine, [machine.channel(name) for name in own])
         for name in own:
-            channel = machine.channel(name)
-            assert isinstance(channel.throughput, Sampled)
-            ways = (("transpose", 4), ("split", 16)) if channel.kind not in DIRECT else ()
-            setup, more = self._left(machine, channel, channel.throughput, ways)
-            machine = self._with(machine, replace(channel, setup=setup, conversion_setup=more))
+            channel, ways = machine.channel(name), (("transpose", 4), ("split", 16))
+            if channel.kind in DIRECT:
+                machine = self._with(machine, self._left(machine, channel, ()))
+            else:
+                machine = self._with(machine, self._left(machine, self._in_parts(machine, channel), ways))
         for name, like in self._like.items():
             machine = self._with(machine, _as(machine.channel(like.other), machine.channel(name), like))
         pairs = GpuPairs(self._pair, lambda: self._clock() > self._end)

@@ -18,8 +18,8 @@ from isoviz.machines import Machine
 from isoviz.measure import kept_measurements as measurements
 from isoviz.measure import local_machine, tuning
 from isoviz.measure.channel_steps import Effort
+from isoviz.measure.channel_timer import working_set
 from isoviz.measure.gpus.gpu_parts import without_gpus
-from isoviz.measure.quick_memory import working_set
 from isoviz.measure.ranks.mpi_here import mpi_here
 from isoviz.measure.ranks.rank_hosts import RankHosts
 from isoviz.measure.ranks.rank_program import ProbeOrder, probe_on_rank
@@ -76,13 +76,11 @@ def probe_ranks(ranks: int | RunningRanks, place: Path, *, thorough: bool, tell:
 
 
 def _local(place: Path, tell: Tell) -> Machine:
-    """One rank alone, as far as it is known: what is kept of this computer, else a quick measurement, which is kept."""
+    """One rank alone, as far as it is known: what is kept of this computer, else a brief probe, which is kept."""
     kept = local_machine.kept_machine(place)
-    if kept is not None:
-        return without_gpus(kept)
-    found = measurements.measure(place, lambda what, _: tell(0, 1, f"a quick measurement of this computer: {what}"))
-    measurements.keep(found, place)
-    return local_machine.described(place, found)
+    if kept is None:
+        kept = local_machine.measured_machine(place, lambda what, _: tell(0, 1, f"a brief probe of this computer: {what}"))
+    return without_gpus(kept)
 
 
 def _followed(group: RunningRanks, order: ProbeOrder, tell: Tell) -> Machine:

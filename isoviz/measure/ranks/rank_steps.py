@@ -30,6 +30,7 @@ from isoviz.measure.ranks.ranks_machine import RankFigures, ranks_machine
 from isoviz.measure.sampling import Sample
 from isoviz.planner import Plan, Transfer
 from isoviz.planner import plan as make_plan
+from isoviz.planner.time.spread import slowest_channel
 from isoviz.runtime.ranks.eager import RIDES
 from isoviz.units import format_bytes
 
@@ -309,7 +310,7 @@ class RankSteps:
         # The engine takes plans of its own machine. It has the same channels under other names.
         here = replace(plan.changed(hops=hops), machine_name=self.machine.name, machine_digest=self.machine.digest)
         measured = median(self._times(here))
-        self.checks.append(Check(what, float(f"{plan.seconds:.4g}"), float(f"{measured:.4g}")))
+        self.checks.append(Check(what, float(f"{plan.seconds:.4g}"), float(f"{measured:.4g}"), slowest_channel(plan)))
 
 
 def _small(tried: Tried) -> tuple[int, ...]:

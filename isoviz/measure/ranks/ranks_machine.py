@@ -13,6 +13,7 @@ from isoviz.machines.kinds import ChannelKind, MemoryKind
 from isoviz.machines.machine import Machine
 from isoviz.machines.memory import Memory
 from isoviz.measure import kept_measurements, local_machine
+from isoviz.measure.assumed_host import described
 from isoviz.measure.gpus.gpu_parts import without_gpus
 from isoviz.measure.ranks.assumed_rates import LINK, KindFigures, assumed_figures, assumed_memory
 from isoviz.measure.ranks.mpi_here import mpi_here
@@ -79,7 +80,7 @@ def ranks(ranks: int = 4, hosts: object = 1, directory: str | Path | None = None
         if probed is not None:
             return _as_kept(probed, placed, place)
     kept = local_machine.kept_machine(place) if measure == "cached" else None
-    local = local_machine.described(place, None) if kept is None else without_gpus(kept)
+    local = described(place) if kept is None else without_gpus(kept)
     return ranks_machine(placed, assumed_between_ranks(local))
 
 

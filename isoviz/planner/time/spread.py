@@ -1,9 +1,18 @@
 """The prediction of a plan: its seconds, and the interval in which its runs are expected.
 
-The plan's own seconds come from the model: throughput functions and the pipeline. A measured channel keeps the spread of its
-repetitions beside every sample of its throughput function. `spread_prediction` applies that spread to the model of the pipeline:
-all hops at the fast end of their spread, and all at the slow end. A trial just before a run corrects the model
-(`isoviz.measure.trials`); its interval comes from `isoviz.runtime.ledger.trial_interval`.
+The plan's own seconds come from the model: throughput functions and the pipeline. The interval of `spread_prediction` is made of
+two things that a measurement finds:
+
+- **Spread.** A measured channel keeps, beside every sample of its throughput function, the lowest and the highest rate over all
+  repetitions and job shapes. The interval has all hops at the slow end, and all at the fast end.
+- **Checks.** At its end a measurement runs some transfers and compares them with their predictions. That has what the spread
+  cannot show: fields and strides, interpolation, hops that slow each other down. The checks with the same slowest channel give
+  an error that nine of ten transfers stay within (`Measurement.error`).
+
+Each covers what the other leaves out, and part of what the other has. So each end of the interval is the wider of the two.
+
+A trial just before a run corrects the model (`isoviz.measure.trials`); its interval comes from
+`isoviz.runtime.ledger.trial_interval`.
 """
 
 from __future__ import annotations
@@ -31,7 +40,7 @@ Basis = Literal["model", "trial"]
 class Prediction:
     """The predicted seconds of a plan, and the interval from `low` to `high` in which its runs are expected.
 
-    With `basis` `"model"` the seconds are the plan's own, and the interval follows from the spread of its channels. With
+    With `basis` `"model"` the seconds are the plan's own, and the interval follows from the measurement of the machine. With
     `"trial"` a part of the transfer was tried just before (`isoviz.measure.trials`), and the seconds follow from that
     measurement. `scatter` is the scatter of the repeats: half of log(slowest / fastest), a natural logarithm. `runs` is the
     number of earlier runs with a trial that determine the interval. The interval is meant to hold nine of ten runs.
@@ -89,34 +98,62 @@ def spread_at(function: ThroughputFunction, run_bytes: float) -> float | None:
     found: Any = getattr(function, "spread", None)
     if not isinstance(found, tuple) or not found or len(found) != len(function.samples):
         return None
-    spreads: list[float] = [float(each) for each in found]
-    runs = [run for run, _ in function.samples]
+    return _between(function.samples, [float(each) for each in found], run_bytes)
+
+
+def _between(samples: Sequence[tuple[float, float]], values: Sequence[float], run_bytes: float) -> float:
+    """The value at runs of `run_bytes`, from one value for every sample."""
+    runs = [run for run, _ in samples]
     k = bisect_right(runs, run_bytes)
     if k == 0 or k == len(runs):
-        return spreads[min(k, len(runs) - 1)]
+        return values[min(k, len(runs) - 1)]
     share = math.log(run_bytes / runs[k - 1]) / math.log(runs[k] / runs[k - 1])
-    return spreads[k - 1] + share * (spreads[k] - spreads[k - 1])
+    return values[k - 1] + share * (values[k] - values[k - 1])
 
 
 def spread_prediction(plan: Plan, machine: Machine) -> Prediction | None:
     """The prediction of a plan by the model alone.
 
-    The interval has all hops at the fast end of their channels' spread, and all at the slow end. It holds the plan's own seconds:
-    hops that take turns may end later when they are faster. The result is None if a channel of the path was not measured, because
-    nothing is known about its error.
+    The interval holds the plan's own seconds. The result is None if a channel of the path was not measured, because nothing is
+    known about its error.
 
     Raises:
         MachineError: the machine lacks a channel of the plan.
     """
-    factors = []
+    slow, fast = [], []
     for hop in plan.every_hop:
-        spread = spread_at(machine.channel(hop.channel).throughput, hop.request_bytes)
-        if spread is None:
+        band = band_at(machine.channel(hop.channel).layout_rates, hop.request_bytes)
+        if band is None:
             return None
-        factors.append(1 + spread / 2)
-    slower = [1 / factor for factor in factors]
-    ends = plan.seconds, seconds_at(plan, machine, factors), seconds_at(plan, machine, slower)
-    return Prediction(plan.seconds, min(ends), max(ends))
+        slow.append(band[0])
+        fast.append(band[1])
+    ends = plan.seconds, seconds_at(plan, machine, fast), seconds_at(plan, machine, slow)
+    error = machine.measurement.error(slowest_channel(plan)) if machine.measurement is not None else None
+    factor = math.exp(error or 0.0)
+    return Prediction(plan.seconds, min(*ends, plan.seconds / factor), max(*ends, plan.seconds * factor))
+
+
+def slowest_channel(plan: Plan) -> str:
+    """The channel of the slowest hop of a plan."""
+    return min(plan.every_hop, key=lambda hop: hop.throughput).channel
+
+
+def band_at(function: ThroughputFunction, run_bytes: float) -> tuple[float, float] | None:
+    """The lowest and the highest rate measured at runs of `run_bytes`, as multiples of the rate planned with: (0.8, 1.1).
+
+    None if the function was not measured or nothing was kept of its repetitions. Between two samples the logarithms are
+    interpolated over log(run). Without `ranges`, the spread counts to both sides.
+    """
+    ranges: Any = getattr(function, "ranges", None)
+    if ranges is None:
+        spread = spread_at(function, run_bytes)
+        return None if spread is None else (1 / (1 + spread / 2), 1 + spread / 2)
+    samples = function.samples
+    low, high = (
+        _between(samples, [math.log(ends[k] / rate) for ends, (_, rate) in zip(ranges, samples, strict=True)], run_bytes)
+        for k in (0, 1)
+    )
+    return math.exp(min(low, 0.0)), math.exp(max(high, 0.0))
 
 
 def seconds_at(plan: Plan, machine: Machine, factors: Sequence[float]) -> float:

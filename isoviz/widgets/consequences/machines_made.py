@@ -121,7 +121,7 @@ def measure_again(progress: Callable[[str], None], directory: str | Path | None 
         RunError: it failed, or was cancelled (`cancel_measuring`).
     """
     from isoviz.errors import RunError
-    from isoviz.measure.local_machine import checked_directory, quickly_measured
+    from isoviz.measure.local_machine import checked_directory
     from isoviz.measure.measuring import measuring
 
     place = checked_directory(directory)
@@ -130,7 +130,7 @@ def measure_again(progress: Callable[[str], None], directory: str | Path | None 
         progress(step)
     if run.found is None:
         raise RunError(run.error)
-    return quickly_measured(place, run.found)
+    return run.found
 
 
 def cancel_measuring() -> bool:
@@ -142,7 +142,8 @@ def cancel_measuring() -> bool:
 
 def _this_computer(choice: PresetMachine, measurement: int, options: dict[str, Any]) -> Iterator[Making]:
     """This computer: what is kept of it, else with assumed figures at once and with measured ones in the end."""
-    from isoviz.measure.local_machine import MEASURE, checked_directory, described, kept_machine, quickly_measured
+    from isoviz.measure.assumed_host import described
+    from isoviz.measure.local_machine import MEASURE, checked_directory, kept_machine
     from isoviz.measure.measuring import measuring
 
     key = (*choice.key(), measurement)
@@ -156,17 +157,17 @@ def _this_computer(choice: PresetMachine, measurement: int, options: dict[str, A
     place = checked_directory(options.get("directory"))
     kept = kept_machine(place)
     if kept is None or measurement or options.get("measure") == "fresh":
-        until = described(place, None, NOT_YET) if kept is None else kept
+        until = described(place, NOT_YET) if kept is None else kept
         run = measuring(place)
         for step in run.steps():
             yield Making(until, f"Measuring this computer: {step}")
         if run.found is not None:
-            kept = quickly_measured(place, run.found)
+            kept = run.found
             with _lock:  # older figures of this computer are over for everybody
                 for other in [other for other in _made if other[0] == choice.name]:
                     del _made[other]
         elif kept is None:
-            kept = described(place, None, f"assumed: {run.error}")
+            kept = described(place, f"assumed: {run.error}")
     with _lock:
         _made[key] = kept
     yield Making(kept, "")

@@ -323,10 +323,10 @@ def test_structs_with_gaps_in_two_passes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("probed", [None, 1, 8])
 def test_buffers_and_threads_within_the_limit(probed: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever a probe said of requests in flight: what threads need for what lies across pages is a part of the limit."""
-    monkeypatch.setattr(measurements, "kept_probe", lambda _: probed)
     local = preset("local", directory=tmp_path, measure="assumed")
     channels = tuple(replace(channel, max_in_flight=probed or 1) for channel in local.channels)
-    monkeypatch.setattr("isoviz.machines.preset", lambda *_, **__: replace(local, channels=channels))
+    kept = None if probed is None else replace(local, channels=channels)
+    monkeypatch.setattr(measurements, "kept_probe", lambda _: kept)
     for mib in (4, 8, 16, 32, 64, 256, 1024):
         limit = mib << 20
         machine = passing.disk_machine(tmp_path, limit)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ from isoviz import FieldSpace, IndexSpace, Layout, Machine
 from isoviz.conversion.convert import convert
 from isoviz.errors import RunError, TransferError
 from isoviz.machines import Memory, preset
+from isoviz.measure import assumed_host
 from isoviz.measure.run_file import run_file
 from isoviz.planner import Instance, Transfer, plan
 
@@ -25,8 +25,7 @@ __all__ = ["no_leaked_files"]
 
 def small_disk(nbytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The preset `local` describes a disk of so many bytes, whatever is really there."""
-    module = import_module("isoviz.measure.local_machine")  # the package has a function of that name
-    monkeypatch.setattr(module, "disk_space", lambda _: nbytes)
+    monkeypatch.setattr(assumed_host, "disk_space", lambda _: nbytes)
 
 
 @pytest.mark.parametrize("passes", [1, 2])

@@ -37,7 +37,7 @@ from isoviz.machines import (
     save,
 )
 from isoviz.machines.measurement import Pair
-from isoviz.measure import kept_measurements, tuning
+from isoviz.measure import host_probe, kept_measurements, tuning
 from isoviz.measure import probe as probing
 from isoviz.measure.channel_steps import Effort
 from isoviz.measure.gpus.gpus_here import gpus_here
@@ -67,7 +67,7 @@ def disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A probe that takes seconds; the user's cache is a folder of the test's."""
     monkeypatch.setattr(probing, "QUICK", TINY)
     monkeypatch.setattr(tuning, "PROBE_ROOM", 16 * tuning.MIB)
-    monkeypatch.setattr(probing, "working_set", lambda: 0)
+    monkeypatch.setattr(host_probe, "working_set", lambda: 0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("ISOVIZ_KERNELS", "numpy")  # Compiling the kernels for a new cache would take a minute.
     place = tmp_path / "disk"

@@ -15,8 +15,8 @@ import pytest
 import isoviz
 from isoviz.errors import FileError, InputError, RunError
 from isoviz.machines import Machine, Sampled, load, machine_from_json, machine_to_json, preset
+from isoviz.measure import host_probe, tuning
 from isoviz.measure import probe as probing
-from isoviz.measure import tuning
 from isoviz.measure.channel_steps import Effort
 from isoviz.measure.channel_timer import ChannelTimer, Job
 from isoviz.measure.probe import ProbeProgress, probe
@@ -29,7 +29,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A probe that takes a second; the user's cache is a folder of the test's."""
     monkeypatch.setattr(probing, "QUICK", TINY)
     monkeypatch.setattr(tuning, "PROBE_ROOM", 32 * tuning.MIB)
-    monkeypatch.setattr(probing, "working_set", lambda: 0)
+    monkeypatch.setattr(host_probe, "working_set", lambda: 0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -55,7 +55,7 @@ def test_a_probe_of_this_computer(tiny: Path, no_leaked_threads: None) -> None:
     assert found is not None
     assert found.directories == (("node0.dsk", str(tiny)),)
     assert (found.pairs[0].first, found.pairs[0].second) == ("node0.sys->node0.sys",) * 2
-    assert len(found.pairs) == 4 and len(found.checks) == 4
+    assert len(found.pairs) == 4 and len(found.checks) == 12
     assert {name for name, _ in found.versions} >= {"isoviz", "python", "numpy"}
     assert list(tiny.iterdir()) == [], "nothing is left on the disk"
     assert told[0].done == 0 and told[-1].done <= told[-1].steps
@@ -90,11 +90,11 @@ def test_ctrl_c_on_the_command_line(tmp_path: Path) -> None:
     """While bytes move: no machine file, no data file, and the exit status of an interrupted command."""
     code = f"""
 import os, signal, sys, threading
-from isoviz.measure import channel_timer as workbench, probe as probing, tuning
+from isoviz.measure import channel_timer as workbench, host_probe, probe as probing, tuning
 from isoviz.measure.channel_steps import Effort
 from isoviz.cli import main
 probing.QUICK, tuning.PROBE_ROOM = {TINY!r}, 32 * tuning.MIB
-probing.working_set = lambda: 0
+host_probe.working_set = lambda: 0
 moves = workbench.ChannelTimer.seconds
 def seconds(self, machine, job):
     if job.channel.startswith("node0.sys->node0.dsk"):

@@ -135,6 +135,34 @@ def test_finds_the_throughput_functions(found, ends: tuple[str, str], run: int) 
         assert mine.kind is true.kind and mine.rate(run) == pytest.approx(true.rate(run), rel=0.12)
 
 
+def test_finds_layout_changes_and_requests_apart() -> None:
+    """Kernels change layouts at rates of their own, and every request costs time besides its bytes."""
+    kernels, requests = LatencyBandwidth(2e-11, 150e9), 6e-6
+    true = truth()
+
+    def real(channel: Channel) -> Channel:
+        if channel.kind is ChannelKind.GPU_COPY and channel.is_self_loop:
+            return replace(channel, layout_throughput=kernels, request_seconds=requests)
+        if channel.kind is ChannelKind.ZERO_COPY_READ:
+            return replace(channel, layout_throughput=LatencyBandwidth(1e-10, 12e9), request_seconds=requests)
+        return channel
+
+    true = replace(true, channels=tuple(map(real, true.channels)))
+    machine, _, _ = probed(true)
+    for mine, other in zip(machine.channels, true.channels, strict=True):
+        if other.layout_throughput is None:
+            continue
+        assert mine.layout_throughput is not None, mine.name
+        assert mine.request_seconds == pytest.approx(requests, rel=0.1), mine.name
+        for run in (4, 64, 4096, 65536):
+            assert mine.rate(run) == pytest.approx(other.rate(run), rel=0.08), (mine.name, run)
+            assert mine.layout_rates(run) == pytest.approx(other.layout_rates(run), rel=0.12), (mine.name, run)
+        assert mine.rate(1 << 24) == pytest.approx(other.rate(1 << 24), rel=0.03)
+    copy, write = machine.channel(f"{SYS}->{SYS}"), machine.channel(f"{ZCM}->{A}")
+    assert copy.layout_throughput is write.layout_throughput is None, "they differ in nothing"
+    assert copy.request_seconds == write.request_seconds == 0
+
+
 def test_equal_gpus_are_compared_and_others_are_measured(found) -> None:
     machine, _, _ = found
     assert machine.channel(f"{ZCM}->{B}").provenance == f"measured 2026-01-01 on here, as {ZCM}->{A}, compared"

@@ -28,7 +28,7 @@ from isoviz.machines import (
     preset,
     save,
 )
-from isoviz.machines.measurement import Check, Measurement, Pair
+from isoviz.machines.measurement import Check, Measurement, Pair, student_quantile
 from isoviz.measure import kept_measurements as measurements
 from isoviz.measure.sampling import Sample, never_falling, sample_adaptively, sampled
 from isoviz.measure.shared_resources import beside_copies, device_resource, memory_resource, with_resources
@@ -90,6 +90,7 @@ def test_small_falls_are_evened_out_and_large_ones_taken_at_their_lower_end() ->
     assert never_falling(middles(1, 2, 4)) == pytest.approx((1, 2, 4))
     assert never_falling(middles(1, 2.2, 2.0, 4)) == pytest.approx((1, math.sqrt(4.4), math.sqrt(4.4), 4))
     assert never_falling(middles(10, 1, 4)) == pytest.approx((1, 1, 4))
+    assert never_falling(middles(10, 1, 4), math.inf) == pytest.approx((math.sqrt(10), math.sqrt(10), 4))
     assert never_falling(middles(10, 4, noise=0.6)) == pytest.approx((math.sqrt(40),) * 2), "chance explains it"
 
 
@@ -321,6 +322,22 @@ def test_damaged_measurements_are_refused_in_words(change: dict[str, object], pr
         machine_from_json(data)
     with pytest.raises(MachineError, match="measurement"):
         replace(local(), measurement=5)  # type: ignore[arg-type]
+
+
+def test_errors_of_checks_by_the_channel_that_bounds_them() -> None:
+    measurement = local().measurement
+    assert measurement is not None
+    checks = tuple(Check("t", 1.0, seconds, channel) for seconds, channel in ((1.1, "r"), (1 / 1.1, "r"), (1.1, "r"), (2.0, "w")))
+    found = replace(measurement, checks=checks)
+    t = {1: 6.314, 2: 2.920, 3: 2.353, 4: 2.132, 10: 1.812, 40: 1.684}  # tables of Student's distribution
+    assert [student_quantile(n) for n in (3, 4, 10, 40)] == pytest.approx([t[n] for n in (3, 4, 10, 40)], rel=0.02)
+    assert student_quantile(1) < t[1] and student_quantile(2) < t[2], "few checks are never told as fewer"
+    assert found.error("r") == pytest.approx(student_quantile(3) * math.log(1.1))
+    assert found.error("elsewhere") == pytest.approx(
+        student_quantile(4) * math.sqrt((3 * math.log(1.1) ** 2 + math.log(2) ** 2) / 4)
+    ), "all count where none is alike"
+    assert replace(found, checks=()).error("r") is None
+    assert machine_from_json(json.loads(json.dumps(machine_to_json(replace(local(), measurement=found))))).measurement == found
 
 
 # ---- the preset local

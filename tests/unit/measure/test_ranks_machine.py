@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,14 @@ import pytest
 from isoviz import FieldSpace, IndexSpace, Plan, Transfer, plan
 from isoviz.errors import MachineError
 from isoviz.machines import Machine, Sampled, machine_from_json, machine_to_json, preset
-from isoviz.measure import kept_measurements, quick_disk, quick_memory
-from isoviz.measure.quick_disk import DiskMeasurement, Triples
+from isoviz.machines.measurement import Measurement
+from isoviz.measure import kept_measurements
+from isoviz.measure.assumed_host import described
 from isoviz.measure.ranks.rank_hosts import rank_hosts
 from isoviz.planner.paths import routes
 from isoviz.planner.paths.routes import Route, RouteQuery, Routes
 from isoviz.planner.time.together import seconds_together
+from isoviz.this_computer import this_computer, versions
 
 SAME_HOST = {"Window": 2, "TwoSided": 4, "Packed": 4, "Derived": 4, "Put": 2}
 """Channels from one rank to another on its host: windows are registered memory."""
@@ -187,10 +190,12 @@ def test_round_trip_and_digest(count: int, hosts: int, tmp_path: Path) -> None:
 def test_what_is_kept_of_this_computer_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert preset("ranks", directory=tmp_path).digest == ranks(4).digest, "nothing is measured by asking for a machine"
-    triples: Triples = [(4096.0, 1e8, 0.1), (1048576.0, 8e8, 0.3)]
-    monkeypatch.setattr(quick_disk, "measure_disk", lambda *_, **__: DiskMeasurement(triples, triples, unbuffered=True))
-    monkeypatch.setattr(quick_memory, "measure_memcpy", lambda **_: [(4.0, 1e9, 0.0), (4096.0, 3e10, 0.0)])
-    kept_measurements.keep(kept_measurements.measure(tmp_path), tmp_path)
+    found = described(tmp_path, "measured 2026-01-01 on here")
+    disk = Sampled(((4096.0, 1e8), (1048576.0, 8e8)))
+    channels = [replace(each, throughput=disk) for each in found.channels if not each.is_self_loop]
+    channels.append(replace(found.channel("node0.sys->node0.sys"), throughput=Sampled(((4.0, 1e9), (4096.0, 3e10)))))
+    measurement = Measurement(this_computer(), "2026-01-01T00:00:00+00:00", 1.0, versions())
+    kept_measurements.keep_probe(replace(found, channels=tuple(channels), measurement=measurement), "node0.dsk", tmp_path)
     machine = preset("ranks", directory=tmp_path)
     (copy,) = machine.between("node1.sys", "node1.reg")
     assert isinstance(copy.throughput, Sampled)

@@ -20,9 +20,10 @@ from isoviz.backends.emulated import EmulatedMachine
 from isoviz.cli import main
 from isoviz.errors import MachineError
 from isoviz.machines import Channel, ChannelKind, Constant, LatencyBandwidth, Machine, Memory, MemoryKind, save
+from isoviz.machines.measurement import Check, Measurement
 from isoviz.machines.throughput import Sampled
 from isoviz.planner import Plan, plan_from_json, plan_to_json
-from isoviz.planner.time.spread import Prediction, range_text, spread_at, spread_prediction
+from isoviz.planner.time.spread import Prediction, band_at, range_text, slowest_channel, spread_at, spread_prediction
 from isoviz.runtime.ledger.ledger_entry import LedgerEntry
 from isoviz.runtime.ledger.prediction_errors import Outcome, by_path, quantile, summarized
 from isoviz.runtime.ledger.trial_interval import (
@@ -39,6 +40,7 @@ from isoviz.runtime.ledger.trial_interval import (
     trial_prediction,
     unit_of,
 )
+from isoviz.this_computer import this_computer, versions
 
 # ---- by the spread
 
@@ -75,6 +77,35 @@ def test_a_pipeline_is_off_by_what_its_slowest_hop_is() -> None:
     assert found is not None
     assert 1.2 < found.high / found.seconds <= 1.25
     assert 1 / 1.25 <= found.low / found.seconds < 0.85
+
+
+def test_the_lowest_and_the_highest_rate_bound_it() -> None:
+    """Not the same on both sides, and never on one side of the prediction alone."""
+    for low, high, slower, faster in ((0.5e9, 1.1e9, 2.0, 1.1), (0.5e9, 0.8e9, 2.0, 1.0), (1.2e9, 1.5e9, 1.0, 1.5)):
+        machine = two(Sampled(((1.0, 1e9),), spread=(0.1,), ranges=((low, high),)))
+        found = spread_prediction(planned(machine), machine)
+        assert found is not None
+        assert found.high / found.seconds == pytest.approx(slower)
+        assert found.seconds / found.low == pytest.approx(faster)
+    ranges = ((0.5e9, 2e9), (1e9, 4e9))
+    assert band_at(Sampled(((4.0, 1e9), (64.0, 4e9)), ranges=ranges), 16) == pytest.approx((math.sqrt(0.5 * 0.25), math.sqrt(2)))
+    assert band_at(Constant(1.0), 4) is None
+
+
+def test_the_errors_of_checks_widen_it() -> None:
+    """Those on the channel of the slowest hop; each end is the wider of what the repetitions and the checks say."""
+    calm = two(Sampled(((1.0, 1e9),), spread=(0.1,), ranges=((0.5e9, 1.05e9),)))
+    mine = calm.channels[0].name
+    checks = tuple(Check("a copy", 1.0, seconds, mine) for seconds in (1.1, 1.2, 0.9, 0.8))
+    others = tuple(Check("a copy", 1.0, 9.0, "elsewhere") for _ in range(4))
+    measurement = Measurement(this_computer(), "2026-01-01", 1.0, versions(), checks=(*checks, *others))
+    machine = replace(calm, measurement=measurement)
+    made = planned(machine)
+    found, error = spread_prediction(made, machine), measurement.error(mine)
+    assert slowest_channel(made) == mine
+    assert found is not None and error is not None and 0.2 < error < 0.5
+    assert found.seconds / found.low == pytest.approx(math.exp(error)), "the checks are further off"
+    assert found.high / found.seconds == pytest.approx(2.0), "the lowest rate is further off"
 
 
 def test_without_a_measurement_nothing_is_said() -> None:

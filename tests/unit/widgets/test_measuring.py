@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from isoviz.errors import FileError, RunError
-from isoviz.machines import preset
-from isoviz.measure import quick_disk, quick_memory
-from isoviz.measure.quick_disk import DiskMeasurement
+from isoviz.machines import Machine, preset
+from isoviz.machines.measurement import Measurement
+from isoviz.measure import host_probe as probing
+from isoviz.measure.assumed_host import described
+from isoviz.this_computer import this_computer, versions
 from isoviz.widgets.chosen.machine_choice import PresetMachine
 from isoviz.widgets.chosen.settings import settings_for
 from isoviz.widgets.consequences import machines_made
@@ -19,7 +22,7 @@ from isoviz.widgets.consequences.machines_made import Making, cancel_measuring, 
 from isoviz.widgets.session import Session
 from isoviz.widgets.state import Problem
 
-RATES = [(4096.0, 1e8, 0.1), (65536.0, 9e8, 0.2), (1048576.0, 1e9, 0.3)]
+Tell = Callable[[str, float], None]
 
 
 class Clock:
@@ -29,23 +32,21 @@ class Clock:
         self.begun = 0
         self.may_end = threading.Event()
 
-    def memory(self, tell: Callable[[float], None]) -> list[tuple[float, float, float]]:
+    def probe(self, directory: Path, tell: Tell) -> Machine:
         self.begun += 1
-        tell(0.5)
-        return [(4.0, 1e9, 0.0), (4096.0, 1e10, 0.0)]
-
-    def disk(self, directory: Path, tell: Callable[[float], None]) -> DiskMeasurement:
+        tell("memory", 0.25)
         while not self.may_end.wait(0.002):
-            tell(0.2)
-        return DiskMeasurement(RATES, RATES, unbuffered=True)
+            tell("disk", 0.6)
+        tell("disk", 0.6)
+        measurement = Measurement(this_computer(), f"2026-01-01T00:00:0{self.begun}+00:00", 1.0, versions())
+        return replace(described(directory, f"measured 2026-01-0{self.begun} on here"), measurement=measurement)
 
 
 @pytest.fixture
 def clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     made = Clock()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(quick_memory, "measure_memcpy", made.memory)
-    monkeypatch.setattr(quick_disk, "measure_disk", made.disk)
+    monkeypatch.setattr(probing, "probe_briefly", made.probe)
     machines_made._made.clear()
     yield made
     made.may_end.set()
@@ -121,10 +122,10 @@ def test_measure_again_tells_its_progress_and_its_errors(clock: Clock, tmp_path:
     assert measure_again(progress, tmp_path).provenance.startswith("measured")
     assert said[-1] == "disk, 60 %"
 
-    def broken(tell: Callable[[float], None]) -> list[tuple[float, float, float]]:
+    def broken(directory: Path, tell: Tell) -> Machine:
         raise FileError("no memory to measure")
 
-    monkeypatch.setattr(quick_memory, "measure_memcpy", broken)
+    monkeypatch.setattr(probing, "probe_briefly", broken)
     with pytest.raises(RunError, match="no memory to measure"):
         measure_again(progress, tmp_path)
 

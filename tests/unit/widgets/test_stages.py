@@ -111,7 +111,7 @@ def no_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("isoviz.widgets.consequences.derive.makings", fail)
     monkeypatch.setattr("isoviz.measure.local_machine.local", fail)
-    monkeypatch.setattr("isoviz.measure.kept_measurements.measure", fail)
+    monkeypatch.setattr("isoviz.measure.local_machine.measured_machine", fail)
     monkeypatch.setattr("isoviz.machines.preset", fail)
     monkeypatch.setattr("isoviz.planner.plan", fail)
 

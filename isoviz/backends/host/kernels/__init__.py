@@ -9,6 +9,7 @@ from __future__ import annotations
 from isoviz.backends.host.kernels.dispatch import copy, copy_many, copy_structs
 from isoviz.backends.host.kernels.preparation import (
     SWITCH,
+    is_compiled,
     is_ready,
     prepare,
     prepare_unless_cancelled,
@@ -22,6 +23,7 @@ __all__ = [
     "copy",
     "copy_many",
     "copy_structs",
+    "is_compiled",
     "is_ready",
     "prepare",
     "prepare_unless_cancelled",

@@ -48,6 +48,12 @@ def folder() -> Path | None:
     return above / f"kernels-{hash_of(_SOURCES, here, *about)}"
 
 
+def is_begun() -> bool:
+    """Whether kernels of any version are kept. This loads neither Numba nor LLVM, which takes a second."""
+    above = cache_folder()
+    return above is not None and any(above.glob("kernels-*"))
+
+
 def hash_of(sources: Sequence[str], *about: str) -> str:
     """A short hash of some source files of the kernels and of texts."""
     parts = [(_HERE / name).read_bytes() for name in sources] + [text.encode() for text in about]

@@ -98,6 +98,16 @@ def is_ready() -> bool:
     return in_use.compiled is not None
 
 
+def is_compiled() -> bool:
+    """Whether the kernels are loaded, or have been compiled and could be loaded."""
+    if is_ready():
+        return True
+    try:
+        return os.environ.get(SWITCH, "").lower() != "numpy" and cache.is_begun() and cache.is_complete()
+    except Exception:  # noqa: BLE001  # Numba is missing or cannot be loaded: there are none.
+        return False
+
+
 def was_wanted() -> bool:
     """Whether `prepare` was called in this process."""
     return _asked

@@ -1,0 +1,137 @@
+"""A probe of this computer in one process: it measures what an order names, and returns the machine with its record.
+
+It first measures the throughput function of every channel by running plans (`isoviz.measure.channel_timer`), with more samples
+where the function bends (`isoviz.measure.sampling`). Then it measures pairs of channels at once, to find shared resources
+(`isoviz.measure.shared_resources`). Finally it checks predictions on a few transfers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from isoviz.backends.cuda.gpus import Gpus
+from isoviz.backends.direct_storage import why_not_direct
+from isoviz.backends.host import kernels
+from isoviz.errors import Cancelled, FileError, RunError
+from isoviz.machines import Machine
+from isoviz.machines.measurement import Measurement
+from isoviz.measure import tuning
+from isoviz.measure.assumed_host import with_assumed_disk
+from isoviz.measure.channel_steps import Effort
+from isoviz.measure.channel_timer import ChannelTimer, working_set
+from isoviz.measure.gpus.gpu_parts import memories_of, with_remark
+from isoviz.measure.gpus.gpu_rooms import GpuRooms
+from isoviz.measure.gpus.gpu_steps import GpuSteps
+from isoviz.measure.gpus.gpus_here import free_bytes
+from isoviz.measure.kept_measurements import DISK
+from isoviz.measure.probe_steps import Steps
+from isoviz.this_computer import GpuFacts, nvidia_driver, this_computer, versions
+
+BRIEF = Effort(repeats=3, samples=9, seconds=0.003, limit=0.8, is_brief=True)
+
+Tell = Callable[[int, int, str], None]
+"""Called with (steps done, all steps, text about the current measurement)."""
+
+
+def probe_briefly(place: Path, tell: Callable[[str, float], None] | None = None) -> Machine:
+    """A brief probe of the host memory and of the file system of a directory, for one or two seconds.
+
+    It is the probe with fewer samples and repeats of shorter jobs. Copies are made with the kernels if these were compiled
+    before, else with NumPy; nothing is compiled meanwhile. The disk has assumed rates if the directory cannot be written to.
+    `tell` is called often with what is being measured ("memory", "disk") and the share of the whole that is done. It may raise to
+    stop.
+    """
+    told = tell or (lambda _what, _share: None)
+
+    def inner(done: int, steps: int, what: str) -> None:
+        told("disk" if "dsk" in what else "memory", min(done / steps, 1.0))
+
+    inner(0, 1, "")
+    if kernels.is_compiled():
+        kernels.prepare()
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    try:
+        found = measured(ProbeOrder({DISK: place}, (), BRIEF, date), Gpus(), inner)
+    except Cancelled:
+        raise
+    except (FileError, RunError):
+        host = measured(ProbeOrder({}, (), BRIEF, date), Gpus(), inner)
+        why = "assumed: the directory could not be written to, so the disk was not measured"
+        found = with_assumed_disk(host, place, why)
+    return replace(found, provenance=f"{found.provenance}, briefly")
+
+
+@dataclass(frozen=True)
+class ProbeOrder:
+    """What to measure: the directories of disks by memory, GPUs, how thoroughly, and the date of the measurement."""
+
+    directories: Mapping[str, Path]
+    gpus: tuple[GpuFacts, ...]
+    effort: Effort
+    date: str
+
+
+def measured(order: ProbeOrder, devices: Gpus, tell: Tell) -> Machine:
+    """The machine with the record of its measurement."""
+    facts, began = this_computer(), time.perf_counter()
+    room = max(tuning.PROBE_ROOM, working_set())
+    if order.effort.is_brief:
+        room = min(max(tuning.BRIEF_ROOM, working_set() // 2), room)
+    with ExitStack() as stack:
+        rooms = stack.enter_context(_rooms(order.gpus, devices, room)) if order.gpus else None
+        timer = stack.enter_context(ChannelTimer(order.directories, room, rooms))
+        buffered = [memory for memory in order.directories if not timer.is_unbuffered(memory)]
+        later = 0
+
+        def first(done: int, steps: int, what: str) -> None:
+            tell(done, steps + later, what)
+
+        def then(done: int, steps: int, what: str) -> None:
+            tell(host.steps + done, host.steps + steps, what)
+
+        host = Steps(timer, facts, order.directories, buffered, room, order.effort, order.date, first)
+        pairs, checks = host.pairs, host.checks
+        remarks: tuple[str, ...] = ()
+        if rooms is None:
+            machine = host.measure()
+        else:
+            disks, direct = tuple(order.directories), not why_not_direct()
+            with_gpus = GpuSteps(timer, order.gpus, disks, rooms.room, order.effort, order.date, then, direct=direct)
+            later = with_gpus.steps
+            machine = host.measure()
+            machine = with_gpus.measure(machine, host.pairs[0])
+            pairs, checks, remarks = pairs + with_gpus.pairs, checks + with_gpus.checks, tuple(with_gpus.remarks)
+            machine = with_remark(machine, rooms.without_kernels)
+        made = (*versions(), ("copies", _line(kernels.state())), *_gpu_versions(order.gpus, devices))
+    places = tuple((memory, _printable(place)) for memory, place in order.directories.items())
+    seconds = round(time.perf_counter() - began, 1)
+    measured = Measurement(facts, order.date, seconds, made, places, tuple(pairs), tuple(checks), order.gpus, remarks)
+    return replace(machine, measurement=measured)
+
+
+def _rooms(gpus: Sequence[GpuFacts], devices: Gpus, room: int) -> GpuRooms:
+    """Blocks in pinned memory and on every GPU, as large as the GPUs can spare."""
+    free = [free_bytes(devices, gpu.number) for gpu in gpus]
+    most = min(room, min(free) // tuning.SPARED // tuning.MIB * tuning.MIB)
+    return GpuRooms(devices, memories_of(gpus), max(most, tuning.LEAST_GPU_ROOM))
+
+
+def _gpu_versions(gpus: Sequence[GpuFacts], devices: Gpus) -> Sequence[tuple[str, str]]:
+    driver = devices.driver() if gpus else None
+    if driver is None:
+        return ()
+    kernel_driver = nvidia_driver()
+    return (*driver.versions(), *((("NVIDIA driver", kernel_driver),) if kernel_driver else ()))
+
+
+def _printable(place: Path) -> str:
+    return "".join(c if c.isprintable() else "?" for c in str(place)).strip()[-200:]
+
+
+def _line(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in text).strip()[:200].strip()
