@@ -162,7 +162,10 @@ class _Look:
         return found
 
     def _walk(self, costs: _Costs) -> Route | None:
-        """The walk of the least sum, as a route; None where it passes a memory twice, or there is none."""
+        """The walk of the least sum, as a route; None where it passes a memory twice, or there is none.
+
+        Hops whose costs are lost in the rounding of a sum may lead round in circles.
+        """
         links, space = self.links, self.space
         least, after, before = self._tables(costs, np.add)
         if math.isinf(least):
@@ -171,12 +174,13 @@ class _Look:
         converting: int | None = None
         at, ended = links.leaving[space.source], False
         while not ended:
+            if len(walk) > len(links.memories):  # every memory once, and the conversion within one of them
+                return None
             here = slice(at.start, at.stop)
             there, done = links.there[here], converting is not None or not self.converts
             middle, end = (costs.inner, costs.last) if walk else (costs.first, costs.alone)
-            ways: list[
-                tuple[Floats, bool, bool]
-            ] = [  # the costs of the next hops, whether they convert, whether they end the walk
+            # The costs of the next hops, whether they convert, and whether they end the walk.
+            ways: list[tuple[Floats, bool, bool]] = [
                 (middle[0][here] + (after if done else before)[there], False, False),
                 (np.where(self.entering[here], end[not done][here], np.inf), not done, True),
             ]

@@ -27,7 +27,7 @@ PAIR = FieldSpace(a="f4", b="f8", c="i2")
 
 def to_arrays() -> Plan:
     """A plan with three kernels."""
-    return plan(Transfer.whole(IndexSpace(x=3000), PAIR, "node0.fbm0", "<F, x>", "node0.fbm0", "<x, F>"), machine())
+    return plan(Transfer.whole(IndexSpace(x=3000), PAIR, "node0.fbm0", "<F, x>", "node0.fbm0", "<x, F>"), machine(), "direct")
 
 
 @pytest.mark.parametrize("piece", [1024, 1 << 20])

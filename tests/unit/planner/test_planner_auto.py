@@ -12,7 +12,7 @@ import pytest
 from isoviz.bench.planning.bench_machines import ring
 from isoviz.errors import LimitError, NoPathError
 from isoviz.layouts import FieldSpace, IndexSpace
-from isoviz.machines import Machine, preset
+from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind, preset
 from isoviz.planner import CACHE, Options, Transfer, plan, planning_work
 from isoviz.planner.planning_work import STEPS_PER_SECOND, WORTH, Work
 from isoviz.planner.problem import Problem
@@ -128,3 +128,14 @@ def test_the_search_stops_where_it_costs_more_than_it_may_save() -> None:
     saved = STEPS_PER_SECOND * WORTH * found.best.seconds
     assert work.steps <= saved + 2 * search_steps(problem)
     assert found.lower <= best.seconds <= found.best.seconds
+
+
+def test_hops_that_cost_nothing_beside_others_lead_round_in_no_circle() -> None:
+    """Their time is lost in the rounding of a sum, so the way round is as short as the way on."""
+    rates = {("a", "b"): 1e6, ("b", "c"): 1e24, ("c", "b"): 1e24, ("b", "d"): 1e6}
+    memories = tuple(Memory(name, MemoryKind.SYS) for name in "abcd")
+    channels = tuple(Channel("", ChannelKind.MEMCPY, *ends, Constant(rate)) for ends, rate in rates.items())
+    machine, space = Machine("circle", memories, channels), IndexSpace(x=4096, y=4096)
+    transfer = Transfer.whole(space, FieldSpace(v="f4", w="f2"), "a", "<F, x, y>", "d", "<x, F, y>")
+    assert first_look(Problem(transfer, machine, Options())).lower > 0
+    assert plan(transfer, machine).memories == ("a", "b", "d")
