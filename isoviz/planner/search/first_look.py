@@ -76,7 +76,8 @@ class _Look:
 
     def found(self) -> FirstLook:
         space, links, nbytes = self.space, self.links, self.problem.nbytes
-        few, many = space.most, min(space.most, nbytes / CHUNKS_OF_A_LOOK)
+        few = max(space.most, 1.0)  # where limits leave buffers no room, all their memories are shut
+        many = min(few, nbytes / CHUNKS_OF_A_LOOK)
         widest, one, several = self._hops(few, nbytes), self._hops(few, few), self._hops(many, many)
         hops = list(dict.fromkeys(hop for roles in (widest, one, several) for role in roles for hop in role))
         columns = dict(zip(hops, links.pace(*np.array(hops).T).T, strict=True))

@@ -139,3 +139,12 @@ def test_hops_that_cost_nothing_beside_others_lead_round_in_no_circle() -> None:
     transfer = Transfer.whole(space, FieldSpace(v="f4", w="f2"), "a", "<F, x, y>", "d", "<x, F, y>")
     assert first_look(Problem(transfer, machine, Options())).lower > 0
     assert plan(transfer, machine).memories == ("a", "b", "d")
+
+
+@pytest.mark.parametrize("limit", [Options(memory_limit=1), Options(slot_limit=1)])
+def test_limits_without_room_for_an_entry(limit: Options) -> None:
+    space, fields = IndexSpace(x=512, y=512), FieldSpace(a="f4", b="f8")
+    transfer = Transfer.whole(space, fields, "node0.fbm0", "<F, x, y>", "node1.fbm0", "<x, y, F>")
+    with pytest.raises(LimitError, match="at least"):
+        plan(transfer, preset("two-node"), options=limit)
+    assert plan(transfer, preset("gh200"), options=limit).memories == ("node0.fbm0", "node1.fbm0")
