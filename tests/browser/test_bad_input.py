@@ -199,6 +199,10 @@ def test_more_dimensions_than_can_be_shown_are_refused(explorer: harness.Noteboo
 
 
 def test_a_plan_that_does_not_exist_is_explained(explorer: harness.Notebook) -> None:
+    explorer.open_drawer()
+    explorer.part("planner").select_option("simple")  # others find a path without a buffer
+    explorer.settled()
+    explorer.close_drawer()
     before = places(explorer)
     figure = explorer.part("figure-seconds").inner_text()
     explorer.open_drawer()

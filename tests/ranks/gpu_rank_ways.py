@@ -29,7 +29,7 @@ NEAR, FAR = "node0.fbm0", "node1.fbm0"
 
 
 def plan_on(machine: Machine, near: str = NEAR, far: str = FAR, layout: str = "<y, x, F>") -> Plan:
-    return plan(Transfer.whole(SPACE, PAIR, near, "<F, x, y>", far, layout), machine, options=Options(slot_limit=4096))
+    return plan(Transfer.whole(SPACE, PAIR, near, "<F, x, y>", far, layout), machine, options=Options("simple", slot_limit=4096))
 
 
 def straight(world: World) -> Machine:

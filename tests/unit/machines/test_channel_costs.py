@@ -248,8 +248,8 @@ def test_the_planner_chooses_between_protocols_as_between_paths() -> None:
     assert [hop.channel for hop in small.hops] == ["eager"]
     assert [hop.channel for hop in large.hops] == ["gather"]
     assert large.setup == pytest.approx(4e-4), "both ends are registered"
-    assert large.gap is None, "no promise where the run does not say all"
-    assert small.gap is None
+    assert large.gap is not None and large.gap > 1, "the bound knows the runs, and not that requests gather them"
+    assert small.gap is not None and small.gap > 1
 
 
 def test_what_is_cached_is_paid_once_along_a_path() -> None:
