@@ -224,7 +224,7 @@ class _AsItIs(Memcpy):
     """Copies with the kernels that are ready. None are compiled meanwhile: that would take a processor from the measurement."""
 
     def prepare(self, nbytes: int) -> None:
-        """Do nothing: whoever measures has prepared what there is."""
+        """Do nothing: the kernels were prepared before the measurement, where there are any."""
 
 
 class _TimerDisk(DiskMemory):

@@ -165,7 +165,7 @@ class Problem:
 
     @cached_property
     def bounded(self) -> bool:
-        """Whether the bound of a first look (`search.first_look`) holds for all plans of this transfer, whatever their layouts.
+        """Whether the bound of a first look (`search.first_look`) holds for all plans of this transfer, with any layouts.
 
         It requires throughput functions of a known kind, and blocks of the ends that divide each other and their dimension. Then
         some hop of every path has a run of at most that of the conversion, as T counts runs: in mean fields where sizes differ.

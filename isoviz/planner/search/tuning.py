@@ -82,7 +82,7 @@ LOOK_LINK_STEPS = 1.0
 # ---- first look
 
 CHUNKS_OF_A_LOOK = 16
-"""A first look compares routes by the time of a chunk: so many of them make the transfer, unless slots are smaller."""
+"""A first look compares routes by the time of a chunk. A transfer has this number of chunks, or more in smaller slots."""
 SLOWER_THAN_WIDEST = 1.03
 """The slowest hop of a good route for many chunks takes at most this many times as long as that of the widest walk."""
 
