@@ -154,14 +154,17 @@ class Problem:
         - throughput functions of a known kind, which determine the time of every copy;
         - no held resource: its cost depends on the runs of all hops together;
         - no one-time cost that depends on layouts or on other hops;
-        - no channel where a conversion has an extra cost, apart from self-loops.
+        - no channel where a conversion has an extra cost, apart from self-loops;
+        - no rates of layout changes apart where buffers have one slot: two conversions may then be faster than one.
         """
         orders = self.transfer.source_order, self.transfer.destination_order
         scattered = any(boxes_of_runs(order) > MOST_BOXES for order in orders) or any(
             each.scattered for each in self.ends.families
         )
         plain = self.ends.regular and all(digit.top for digit in self.ends.digits)
-        return plain and not self.spread and not scattered and _argued(self.machine)
+        paired = self.machine.limits.overlap and self.slots == 1
+        apart = paired and any(each.layout_throughput is not None for each in self.machine.channels)
+        return plain and not self.spread and not scattered and not apart and _argued(self.machine)
 
     @cached_property
     def bounded(self) -> bool:

@@ -73,7 +73,10 @@ def shown(layout: Parts) -> str:
 
 @pytest.mark.parametrize(("first", "non_nesting", "costs"), BATCHES)
 def test_full_is_optimal(report: Report, first: int, non_nesting: bool, costs: bool) -> None:
-    """Where the ends' blocks divide each other and their dimension, the least time of all; elsewhere never less than that."""
+    """Where the ends' blocks divide each other and their dimension, the least time of all; elsewhere never less than that.
+
+    Where layout changes have rates of their own, it is the least time of all where the plan says so.
+    """
     wrong, equals, kind = [], [], f"non_nesting={non_nesting}, costs={costs}"
     for seed in range(first, first + BATCH):
         problem = random_problem(seed, non_nesting=non_nesting, costs=costs)
@@ -81,17 +84,20 @@ def test_full_is_optimal(report: Report, first: int, non_nesting: bool, costs: b
         least = best.seconds if best is not None else math.inf
         seconds = found.objective if found is not None else math.inf
         equal = least == seconds or math.isclose(least, seconds, rel_tol=CLOSE, abs_tol=0)
-        if regular(problem):
+        promised = regular(problem) and not (costs and found is not None and found.gap)
+        if promised:
             report("problems of the optimal planner against brute force", 1)
         else:
             equals.append(equal)
         if not equal and seconds > least and best is not None and counts_short_blocks_as_whole(problem, best):
             report("... brute force counts short blocks as whole", 1)
             equal = True
-        if not equal and (regular(problem) or seconds < least):
+        if not equal and (promised or seconds < least):
             wrong.append(described(problem, seed, kind, found, best))
     if equals:
-        report("problems with blocks that do not nest or that pad", len(equals))
+        report(
+            "problems without a promise: blocks that do not nest or that pad, layout changes with rates of their own", len(equals)
+        )
         report("... of them with the optimal plan", sum(equals))
     assert not wrong, f"{len(wrong)} of {BATCH} differ; the first:{wrong[0]}"
 
