@@ -85,8 +85,10 @@ def no_leaked_threads() -> Iterator[None]:
 
 @pytest.fixture
 def ctrl_c_interrupts() -> Iterator[None]:
-    """Ctrl-C raises `KeyboardInterrupt`, whatever tests before have done with it; and not within what Hypothesis does at every
-    garbage collection, where Python would print it and go on."""
+    """Ctrl-C raises `KeyboardInterrupt`, also after tests that changed its handler.
+
+    Callbacks of the garbage collector are taken away: Python drops an interrupt that comes inside one. Hypothesis has such a one.
+    """
     before, callbacks = signal.signal(signal.SIGINT, signal.default_int_handler), gc.callbacks[:]
     gc.callbacks.clear()
     yield
