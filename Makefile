@@ -5,7 +5,7 @@
 #   make test       ARGS="-k layout"                  options of pytest
 #   make test       BROWSER=0                         without the tests that need Chromium
 #   make test-full                                    every count, and every environment
-#   make bench                                        measured ratios against peers; ARGS="convert --size 1GiB" for one
+#   make bench      ARGS="planner --repeat 9"         a benchmark of isoviz itself, or one of `isoviz bench`
 #   make gpu        WHEELS=folder OUT=folder          what needs a GPU, the first part (.ci/gpu_run.py says more)
 #   make gpu        ARGS=rest                         what needs a GPU, the rest
 #   make lint       make format                       ruff, mypy and the floors alone; ruff's formatter

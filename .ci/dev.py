@@ -284,10 +284,10 @@ def only_folders(steps: Steps, folders: tuple[str, ...], arguments: list[str], *
 
 
 def bench(arguments: list[str]) -> int:
-    """Measured ratios against peers: every benchmark, or the one named with its options."""
+    """Measured ratios against peers: two benchmarks, or the one named with its options, of isoviz itself or of `isoviz bench`."""
     steps = Steps(environment("lab", "mpi", "bench"))
     for words in [arguments] if arguments else [["import"], ["convert"]]:
-        steps(f"bench {words[0]}", steps.tool("isoviz"), "bench", *words)
+        steps(f"bench {words[0]}", str(steps.env.python), "-m", "benchmarks", *words)
     return steps.result()
 
 

@@ -89,7 +89,7 @@ def seconds_of(action: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def beside(seconds: Mapping[str, float], nbytes: int, limit: float, ratio: str, **same: Any) -> list[dict[str, Any]]:
+def comparison_rows(seconds: Mapping[str, float], nbytes: int, limit: float, ratio: str, **same: Any) -> list[dict[str, Any]]:
     """A row for each of several ways to move the same `nbytes`, with its rate and its share of a limit.
 
     `seconds` maps the name of a way to its time, `limit` is the time of the limit, `ratio` the key of `limit` ÷ time. `same` is

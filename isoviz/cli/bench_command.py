@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from isoviz.cli.output import whole_number
 from isoviz.cli.progress_line import ProgressLine
 
+if TYPE_CHECKING:
+    from isoviz.bench import Suite
+
 OPTIONS = ("size", "memory_limit", "directory", "repeat", "seed", "thorough", "minutes", "quick", "parts")
-"""What a suite may take; each names its own in `Suite.options`."""
+"""What suites may take."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -20,10 +25,20 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "bench",
         help="measure isoviz beside its peers",
         description="Measure isoviz beside its peers, all in one run; compare ratios, not times.",
-        epilog="\n".join(f"{name:11} {suite.description}" for name, suite in SUITES.items()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("suite", nargs="?", choices=SUITES, help="what to measure")
+    add_arguments(parser, SUITES)
+
+
+def add_arguments(parser: argparse.ArgumentParser, suites: Mapping[str, Suite]) -> None:
+    """Give a parser what runs one of these suites: its name, the options of all suites, and where the table goes."""
+    parser.epilog = "\n".join(f"{name:12} {suite.description}" for name, suite in suites.items())
+    pages: dict[str, list[str]] = {}
+    for name, suite in suites.items():
+        if suite.page:
+            pages.setdefault(suite.page, []).append(name)
+    formats = ", ".join(f"{page} ({', '.join(names)})" for page, names in pages.items())
+    parser.add_argument("suite", nargs="?", choices=suites, help="what to measure")
     parser.add_argument("--size", metavar="SIZE", help="bytes to move, such as 1GiB")
     parser.add_argument("--memory-limit", metavar="SIZE", help="bytes of memory for buffers, such as 64MiB")
     parser.add_argument(
@@ -32,13 +47,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--repeat", metavar="N", type=whole_number, help="rounds; medians are reported")
     parser.add_argument("--seed", metavar="N", type=whole_number, help="draws other random transfers (predictions)")
     parser.add_argument("--thorough", action="store_true", default=None, help="measure more, for an hour (predictions)")
-    parser.add_argument(
-        "--minutes",
-        metavar="N",
-        type=float,
-        help="minutes of random clicks at the end (explorer; default: none); about how long it may take (gpu; default: 3)",
-    )
-    parser.add_argument("-o", "--output", metavar="OUT", help="write a page as well: HTML (planner, predictions), Markdown (gpu)")
+    parser.add_argument("--minutes", metavar="N", type=float, help="about how long it may take (gpu; default: 3)")
+    parser.add_argument("-o", "--output", metavar="OUT", help=f"write a page as well: {formats}")
     parser.add_argument(
         "--quick", action="store_true", default=None, help="small transfers: only shows that it runs (ranks, gpu)"
     )
@@ -50,21 +60,20 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         const="-",
         help="print one JSON object instead; with FILE, write it and print the table",
     )
-    parser.set_defaults(func=run)
+    parser.set_defaults(func=lambda args: run(args, suites))
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace, suites: Mapping[str, Suite]) -> int:
     """Measure and print."""
-    from isoviz.bench import SUITES
     from isoviz.cli.output import check_outputs, print_json, print_text, watched, write_file
     from isoviz.errors import InputError
     from isoviz.runtime.ledger.ledger import unrecorded
 
-    if args.suite is None and args.json in SUITES:  # `bench --json engine`: the name of the suite is no file
+    if args.suite is None and args.json in suites:  # `bench --json engine`: the name of the suite is no file
         args.suite, args.json = args.json, "-"
     if args.suite is None:
-        raise InputError(f"bench: name what to measure: {', '.join(SUITES)}")
-    suite = SUITES[args.suite]
+        raise InputError(f"bench: name what to measure: {', '.join(suites)}")
+    suite = suites[args.suite]
     given = {name: getattr(args, name) for name in OPTIONS}
     options = {name: value for name, value in given.items() if value is not None}
     if unknown := [name for name in options if name not in suite.options]:
@@ -76,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     file = None if args.json == "-" else args.json
     check_outputs(None, (args.output, file))
     line = _Line()
-    if suite.tells:
+    if "progress" in suite.options:
         options["progress"] = line.tell
     try:
         with watched(), unrecorded():  # A signal still removes the folders, and the ledger is for the runs of users.

@@ -10,7 +10,7 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
@@ -26,7 +26,7 @@ _CLOSED_PIPE = 141
 """128 + SIGPIPE: the exit status of programs that stop because their reader has closed the pipe."""
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
     """A parser with errors on one line, like all other errors of isoviz."""
 
     def error(self, message: str) -> NoReturn:
@@ -35,7 +35,7 @@ class _Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """The parser of the whole command line."""
-    found = _Parser(prog="isoviz", description="Plan, show and run data transfers between memories and layouts.")
+    found = Parser(prog="isoviz", description="Plan, show and run data transfers between memories and layouts.")
     found.add_argument("--version", action="version", version=f"isoviz {__version__}")
     subparsers = found.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
     for name in _COMMANDS:
@@ -43,13 +43,13 @@ def parser() -> argparse.ArgumentParser:
     return found
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; the result is the exit status."""
+def main(argv: Sequence[str] | None = None, make_parser: Callable[[], argparse.ArgumentParser] = parser) -> int:
+    """Run one command; the result is the exit status. A command line of its own gives the function that makes its parser."""
     from isoviz.cli.standard_output import OutputError, StandardOutput
 
     output = StandardOutput(sys.stdout)
     with contextlib.redirect_stdout(output), _standard_error():
-        status = _status(argv)
+        status = _status(argv, make_parser)
         try:
             output.finish()
         except BrokenPipeError:
@@ -63,10 +63,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return status
 
 
-def _status(argv: Sequence[str] | None) -> int:
+def _status(argv: Sequence[str] | None, make_parser: Callable[[], argparse.ArgumentParser]) -> int:
     """Run one command; the result is the exit status before standard output is flushed."""
     try:
-        args = parser().parse_args(argv)
+        args = make_parser().parse_args(argv)
         status = int(args.func(args))
         sys.stdout.flush()  # This may wait for a reader until a signal interrupts it.
         return status

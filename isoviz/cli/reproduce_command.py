@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import argparse
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from isoviz.reproduce.reproduction import Reproduction
+
+PAPERS = ("isometry",)
+"""Each is a package of `isoviz.reproduce`."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -15,7 +23,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Run a paper's evaluation again, in simulation on the presets of its machines, and print ours beside what the"
         " paper states. Takes about two minutes on a quiet computer.",
     )
-    parser.add_argument("paper", choices=("isometry",), help="whose evaluation")
+    parser.add_argument("paper", choices=PAPERS, help="whose evaluation")
     parser.add_argument("-o", "--output", metavar="PAGE", help="also write figures and tables as one HTML page")
     parser.add_argument("--figures", metavar="DIR", help="also write the figures as SVG into a folder")
     parser.add_argument("--report", metavar="FILE", help="also write the tables as Markdown")
@@ -26,30 +34,26 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Reproduce and print."""
-    from isoviz.bench.reproduce.isometry import reproduce
-    from isoviz.bench.reproduce.pages import grids
-    from isoviz.bench.reproduce.pages import reproduction_charts as charts
-    from isoviz.bench.reproduce.pages.reproduction_page import page
-    from isoviz.bench.reproduce.pages.reproduction_report import markdown
     from isoviz.cli.output import check_outputs, print_json, print_text, save_file
     from isoviz.errors import FileError
+    from isoviz.reproduce.page import markdown, page
 
     check_outputs(None, (args.output, args.report))
     if args.figures is not None and not Path(args.figures).is_dir():
         raise FileError(f"{args.figures}: is no folder")
-    found = reproduce(quick=args.quick, progress=None if args.json else _say)
+    reproduce = import_module(f"isoviz.reproduce.{args.paper}").reproduce
+    found: Reproduction = reproduce(quick=args.quick, progress=None if args.json else _say)
     if args.output is not None:
         save_file(args.output, page(found).encode())
     if args.figures is not None:
-        for name, drawn in charts.everything(found).items():
-            save_file(Path(args.figures) / f"{name}.svg", drawn.encode())
+        for figure in found.figures:
+            save_file(Path(args.figures) / f"{figure.name}.svg", figure.svg.encode())
     if args.report is not None:
         save_file(args.report, markdown(found).encode())
     if args.json:
         print_json(found.to_json())
     else:
-        print_text("\n\n".join(grid.text() for grid in grids.everything(found)))
-        print_text("\n" + "\n".join(f"note: {what}: {why}" for what, why in grids.reasons(found)))
+        print_text(found)
     return 0
 
 

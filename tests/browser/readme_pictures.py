@@ -9,18 +9,20 @@ committed.
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import harness
 import numpy as np
 from PIL import Image
 from playwright.sync_api import Browser, Locator
 
 import isoviz
-from isoviz.bench.explorer.lab_page import browser, lab_page, server
 from isoviz.figures import block_region_svg, candidate_ranking_svg
 from isoviz.planner import load_transfer
 
@@ -87,7 +89,7 @@ def main(names: list[str]) -> int:
         print(f"no such pictures: {', '.join(sorted(strangers))}; there are {', '.join(known)}", file=sys.stderr)
         return 2
     too_large = []
-    with browser() as chromium:
+    with harness.running_chromium() as chromium:
         for name in names or known:
             path = PICTURES / f"{name}.png"
             path.write_bytes(known[name](chromium))
@@ -100,6 +102,16 @@ def main(names: list[str]) -> int:
     return 1 if too_large else 0
 
 
+@contextlib.contextmanager
+def notebook(chromium: Browser, home: Path, **context: Any) -> Iterator[harness.Notebook]:
+    """A notebook in a JupyterLab of its own."""
+    with harness.running_lab(home) as lab:
+        opened = harness.Notebook(chromium, lab, **context)
+        opened.open()
+        yield opened
+        opened.close()
+
+
 def explorer(chromium: Browser, code: str, dark: bool) -> bytes:
     """JupyterLab with the explorer at the top of its notebook, an entry hovered at the source."""
     with tempfile.TemporaryDirectory() as home:
@@ -107,61 +119,53 @@ def explorer(chromium: Browser, code: str, dark: bool) -> bytes:
             folder = Path(home, "config/lab/user-settings/@jupyterlab/apputils-extension")
             folder.mkdir(parents=True)
             (folder / "themes.jupyterlab-settings").write_text('{"theme": "JupyterLab Dark"}', encoding="utf-8")
-        with server(Path(home)) as url, lab_page(chromium, url) as lab:
-            lab.run(code)
-            lab.settled()
-            shown = lab.page.locator("[data-testid=explorer]").first
-            shown.evaluate("element => element.scrollIntoView({block: 'start'})")
-            hovered(shown.locator("[data-testid=end-source]"))
-            has_facts(shown.locator("[data-testid=end-destination]"))
-            return lab.page.screenshot()
+        with notebook(chromium, Path(home)) as shown:
+            shown.show(code)
+            shown.to_top()
+            hovered(shown.end("source"))
+            has_facts(shown.end("destination"))
+            return shown.page.screenshot()
 
 
-def tab(chromium: Browser, code: str, name: str, prepare: Callable[[Locator], None] | None = None) -> bytes:
+def tab(chromium: Browser, code: str, name: str, prepare: Callable[[harness.Notebook], None] | None = None) -> bytes:
     """JupyterLab with a tab of the dock, which has the screen below the journey."""
-    with tempfile.TemporaryDirectory() as home, server(Path(home)) as url, lab_page(chromium, url) as lab:
-        lab.run(code)
-        lab.settled()
-        shown = lab.page.locator("[data-testid=explorer]").first
-        shown.get_by_test_id(f"tab-{name}").click()
-        shown.get_by_test_id("dock-size").click()
+    with tempfile.TemporaryDirectory() as home, notebook(chromium, Path(home)) as shown:
+        shown.show(code)
+        shown.part(f"tab-{name}").click()
+        shown.part("dock-size").click()
         if prepare is not None:
             prepare(shown)
-        shown.get_by_test_id(f"tab-{name}").click()
-        shown.evaluate("element => element.scrollIntoView({block: 'start'})")
-        lab.settled()
-        lab.page.mouse.move(1, 1)
-        lab.page.evaluate(AT_REST)
-        return lab.page.screenshot()
+        shown.part(f"tab-{name}").click()
+        shown.to_top()
+        shown.settled()
+        shown.page.mouse.move(1, 1)
+        shown.page.evaluate(AT_REST)
+        return shown.page.screenshot()
 
 
-def moment(shown: Locator) -> None:
+def moment(shown: harness.Notebook) -> None:
     """The middle of the simulated transfer."""
-    scrub = shown.get_by_test_id("timeline-scrub")
+    scrub = shown.part("timeline-scrub")
     scrub.focus()
     box = scrub.bounding_box()
     assert box is not None
     scrub.click(position={"x": box["width"] / 2, "y": box["height"] / 2})
 
 
-def run_three_times(shown: Locator) -> None:
+def run_three_times(shown: harness.Notebook) -> None:
     """Three runs, so that there is a history."""
-    for number in range(1, 4):
-        shown.get_by_test_id("run").click()
-        done = f"element => element.dataset.run === '{number}' && element.dataset.running === 'false'"
-        shown.page.wait_for_function(done, arg=shown.element_handle())
-        shown.page.locator("[data-testid=explorer][data-busy=false]").first.wait_for()
+    for _ in range(3):
+        shown.run()
 
 
 def alone(chromium: Browser, code: str, hover: bool = False) -> bytes:
     """A code cell and the two views that it shows, an entry hovered in the last view if wanted."""
     tall = {"width": 1280, "height": 1300}
-    with tempfile.TemporaryDirectory() as home, server(Path(home)) as url, lab_page(chromium, url, viewport=tall) as lab:
-        lab.run("import isoviz\nfrom ipywidgets import HBox")
-        lab.page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for()
-        lab.run(code)
-        lab.page.wait_for_function("() => document.querySelectorAll('[data-testid=explorer][data-busy=false]').length === 2")
-        cell = lab.page.locator(".jp-CodeCell").first
+    with tempfile.TemporaryDirectory() as home, notebook(chromium, Path(home), viewport=tall) as shown:
+        shown.python("import isoviz\nfrom ipywidgets import HBox")
+        shown.show(code)
+        shown.page.wait_for_function("() => document.querySelectorAll('[data-testid=explorer][data-busy=false]').length === 2")
+        cell = shown.page.locator(".jp-CodeCell").first
         cell.evaluate("element => element.scrollIntoView({block: 'start'})")
         view = cell.locator("[data-testid=explorer]").last
         if hover:

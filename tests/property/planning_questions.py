@@ -17,7 +17,7 @@ import time
 from dense_machines import medium, transposed
 from planner_problems import build, random_problem
 
-from isoviz.bench.planning.bench_machines import ring
+from benchmarks.machines import ring
 from isoviz.errors import IsovizError
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Machine, preset

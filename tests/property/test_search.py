@@ -15,7 +15,7 @@ from brute_force_short_blocks import counts_short_blocks_as_whole
 from dense_machines import medium, transposed
 from planner_problems import build, random_problem, regular
 
-from isoviz.bench.planning.bench_machines import chain, ring, torus
+from benchmarks.machines import chain, ring, torus
 from isoviz.errors import LimitError, NoPathError
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, LatencyBandwidth, Limits, Machine, Memory, preset

@@ -11,8 +11,8 @@ import sys
 
 from rank_gpu_cases import PlayedGpus
 
-from isoviz.bench.gpu.gpus_of_ranks import between_gpus, machine_of_two
-from isoviz.bench.ranks.here import Here, Order
+from isoviz.bench.gpu.ranks import between_gpus, machine_of_two
+from isoviz.bench.ranks.bench import Order, RankBench
 from isoviz.runtime.ranks.rank_engine import RankEngine
 
 
@@ -22,7 +22,7 @@ def main() -> None:
     order = Order(1, 1 << 16, sys.argv[1], quick=True)
     with gpus.world(limit=60, directory=sys.argv[1]) as world:
         with RankEngine(machine_of_two(world.hosts), world.devices, world.transport, request_bytes=4096) as engine:
-            rank = Here(world, engine)
+            rank = RankBench(world, engine)
             rows = between_gpus(rank, order)
             engine.barrier()
             world.thread.call(rank.comm.Free)

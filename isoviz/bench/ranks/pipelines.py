@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isoviz.bench.ranks.here import Here, Order, Span, here
-from isoviz.bench.result_rows import compared, quickest, row
+from isoviz.bench.aims import compared, quickest, row
+from isoviz.bench.ranks.bench import Order, RankBench, Span, rank_bench
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.planner import Plan, Transfer, cost, plan
 from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
-    from isoviz.bench.ranks.here import Way
+    from isoviz.bench.ranks.bench import Way
     from isoviz.machines import Machine
 
 PATH = ("node0.dsk", "node0.sys", "node0.reg", "node1.reg", "node1.sys")
@@ -32,11 +32,11 @@ URGENT_PRIORITY = 10
 
 def pipelines_on_rank(machine: Machine, order: Order) -> list[dict[str, Any]]:
     """The path of four hops pipelined, beside its slowest hop alone and beside itself stored and forwarded."""
-    with here(machine, order) as rank:
+    with rank_bench(machine, order) as rank:
         return [*_pipelined(rank, order), *_urgent(rank, order)]
 
 
-def _pipelined(rank: Here, order: Order) -> list[dict[str, Any]]:
+def _pipelined(rank: RankBench, order: Order) -> list[dict[str, Any]]:
     file = Path(order.folder) / "in.npy"
     words = order.nbytes // 8
     if rank.rank == 0:
@@ -81,7 +81,7 @@ def _star(memory: str) -> str:
     return name.upper() + ("*" if node != "node0" else "")
 
 
-def _urgent(rank: Here, order: Order) -> list[dict[str, Any]]:
+def _urgent(rank: RankBench, order: Order) -> list[dict[str, Any]]:
     rows = []
     for memory in ("sys", "reg"):
 
@@ -108,7 +108,7 @@ def _urgent(rank: Here, order: Order) -> list[dict[str, Any]]:
     return rows
 
 
-def _way(rank: Here, bulk: Plan, urgent: Plan, low: Any, high: Any, others: int) -> Way:
+def _way(rank: RankBench, bulk: Plan, urgent: Plan, low: Any, high: Any, others: int) -> Way:
     """An urgent transfer from rank 0 to rank 1, once the others are under way."""
     engine, is_sender = rank.engine, rank.rank == 0
 

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isoviz.bench.ranks.here import Here, Order, Span, here
-from isoviz.bench.ranks.raw_mpi import datatype
-from isoviz.bench.result_rows import compared
+from isoviz.bench.aims import compared
+from isoviz.bench.ranks.bench import Order, RankBench, Span, datatype, rank_bench
 from isoviz.errors import VerificationError
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.redistribution import DistributedInstance, Distribution, plan_redistribution
 from isoviz.redistribution.running.prepared import Prepared
 
 if TYPE_CHECKING:
-    from isoviz.bench.ranks.here import Way
+    from isoviz.bench.ranks.bench import Way
     from isoviz.machines import Machine
 
 WORD = 8
@@ -26,11 +25,11 @@ AIMS = {"Alltoallw, derived datatypes": 10.0, "NumPy, Alltoall, NumPy": 4.0, "al
 
 def transposition_on_rank(machine: Machine, order: Order) -> list[dict[str, Any]]:
     """A square matrix of `order.nbytes` bytes of float64; its side is a multiple of the number of ranks."""
-    with here(machine, order) as rank:
+    with rank_bench(machine, order) as rank:
         return _rows(rank, order)
 
 
-def _rows(rank: Here, order: Order) -> list[dict[str, Any]]:
+def _rows(rank: RankBench, order: Order) -> list[dict[str, Any]]:
     parts = rank.size
     side = int((order.nbytes // WORD) ** 0.5) // parts * parts
     block = side // parts
@@ -73,7 +72,7 @@ def _redistributed(prepared: Prepared) -> Span:
     return Span(begin, time.perf_counter())
 
 
-def _derived(rank: Here, stack: ExitStack, here_: Any, there: Any, side: int, block: int) -> Way:
+def _derived(rank: RankBench, stack: ExitStack, here_: Any, there: Any, side: int, block: int) -> Way:
     """Columns for each peer as a datatype at the sender, rows at the receiver; MPI transposes."""
 
     def columns(mpi: Any) -> Any:
@@ -95,7 +94,7 @@ def _derived(rank: Here, stack: ExitStack, here_: Any, there: Any, side: int, bl
     return rank.raw(work)
 
 
-def _packed(rank: Here, here_: Any, there: Any, block: int) -> Way:
+def _packed(rank: RankBench, here_: Any, there: Any, block: int) -> Way:
     """NumPy transposes what each peer gets into a contiguous message, and puts what came into its place."""
     parts = rank.size
     messages, came = np.empty((parts, block, block)), np.empty((parts, block, block))
@@ -109,7 +108,7 @@ def _packed(rank: Here, here_: Any, there: Any, block: int) -> Way:
     return rank.raw(work)
 
 
-def _copied(rank: Here, ours: Any, theirs: Any) -> Way:
+def _copied(rank: RankBench, ours: Any, theirs: Any) -> Way:
     """Each rank copies its own part, and moves nothing to others: a bound for any transposition."""
 
     def work() -> bool:

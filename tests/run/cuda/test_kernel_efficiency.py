@@ -14,7 +14,7 @@ from ptx_executor import Executor
 from test_cuda_kernels import decoded
 
 from isoviz.backends.cuda.kernels import KernelSource, kernels_of
-from isoviz.bench.host.layout_copies import Case, cases
+from isoviz.bench.layouts import Case, cases
 from isoviz.layouts import StridedCopy
 
 SIZE = 64_000_000

@@ -16,10 +16,10 @@ from fake_cupy import install
 from fake_driver import FakeDriver
 
 from isoviz.backends.cuda.cupy_driver import loaded
-from isoviz.bench.gpu import gpu_conversions, gpu_here, gpu_predictions, gpu_suite
-from isoviz.bench.gpu.gpu_here import FAKE, BenchedGpu
-from isoviz.bench.gpu.gpu_report import GpuTable
-from isoviz.bench.host.layout_copies import Case, cases
+from isoviz.bench.gpu import conversions, predictions, suite
+from isoviz.bench.gpu.bench import FAKE, BenchedGpu, GpuBench
+from isoviz.bench.gpu.report import GpuTable
+from isoviz.bench.layouts import Case, cases
 from isoviz.cli import main
 from isoviz.errors import InputError
 
@@ -35,9 +35,9 @@ def plays(monkeypatch: pytest.MonkeyPatch, full: bool) -> Iterator[FakeDriver]:
     driver = FakeDriver(7)
     gpu = BenchedGpu(install(monkeypatch, driver), FakeKernels(), is_real=False)
     monkeypatch.setitem(sys.modules, "torch", fake_torch.make())
-    monkeypatch.setattr(gpu_here, "gpu_of_this_computer", lambda: gpu)
-    monkeypatch.setattr(gpu_predictions, "measured_machine", lambda here: here.machine)
-    monkeypatch.setattr(gpu_conversions, "cases", lambda nbytes: list(filter(is_short, cases(nbytes)))[:: 1 if full else 3])
+    monkeypatch.setattr(suite, "gpu_of_this_computer", lambda: gpu)
+    monkeypatch.setattr(predictions, "measured_machine", lambda bench: bench.machine)
+    monkeypatch.setattr(conversions, "cases", lambda nbytes: list(filter(is_short, cases(nbytes)))[:: 1 if full else 3])
     yield driver
     assert not driver.violations, driver.violations
 
@@ -51,7 +51,7 @@ def test_every_part_runs_on_the_fake_driver(plays: FakeDriver, tmp_path: Path, c
     (absent,) = found["missing"]
     assert absent.startswith("ranks: failed: RunError: ranks use the real GPUs"), absent
     assert found["measured_on"] == FAKE and FAKE in page.read_text() and FAKE in capsys.readouterr().out
-    assert {row["part"] for row in found["rows"]} >= {part.name for part in gpu_suite.PARTS}
+    assert {row["part"] for row in found["rows"]} >= {part.name for part in suite.PARTS}
     beside = {row["beside"] for row in found["rows"]}
     assert {"cudaMemcpyAsync", "cudaMemcpy, pageable", "contiguous bytes by isoviz", "CuPy", "PyTorch", "10 %"} <= beside
     ways = {way for row in found["rows"] for way in row.get("ways", ())}
@@ -65,7 +65,7 @@ def test_every_part_runs_on_the_fake_driver(plays: FakeDriver, tmp_path: Path, c
 def test_a_fake_report_is_never_that_of_a_gpu(
     plays: FakeDriver, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gpu_suite, "PARTS", gpu_suite.PARTS[1:2])
+    monkeypatch.setattr(suite, "PARTS", suite.PARTS[1:2])
     folder = tmp_path / "benchmarks"
     folder.mkdir()
     for option in ("--json", "-o"):
@@ -89,10 +89,10 @@ def test_a_part_that_fails_is_a_row(plays: FakeDriver, monkeypatch: pytest.Monke
         kept.append(here.device(64))
         yield from ()
 
-    small = gpu_suite.PARTS[1]
-    parts = [gpu_suite.Part(name, part, 0.1) for name, part in (("a", fails), ("k", keeps), ("c", stops), ("d", fails))]
-    monkeypatch.setattr(gpu_suite, "PARTS", [parts[0], small, *parts[1:]])
-    table = gpu_suite.measure(repeat=1, quick=True)
+    small = suite.PARTS[1]
+    parts = [suite.Part(name, part, 0.1) for name, part in (("a", fails), ("k", keeps), ("c", stops), ("d", fails))]
+    monkeypatch.setattr(suite, "PARTS", [parts[0], small, *parts[1:]])
+    table = suite.measure(repeat=1, quick=True)
     assert isinstance(table, GpuTable)
     said = {row["part"]: row["error"] for row in table.rows}
     assert said["a"] == "RuntimeError: no such luck" and said["small"] is None and "KeyboardInterrupt" in said["c"]
@@ -103,9 +103,9 @@ def test_a_part_that_fails_is_a_row(plays: FakeDriver, monkeypatch: pytest.Monke
 
 @pytest.mark.full
 def test_what_has_no_time_is_named(plays: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
-    timed = [part for part in gpu_suite.PARTS if part.name not in ("small", "files", "urgent", "ranks")]
-    monkeypatch.setattr(gpu_suite, "PARTS", timed)
-    table = gpu_suite.measure(repeat=1, quick=True, minutes=1e-9)
+    timed = [part for part in suite.PARTS if part.name not in ("small", "files", "urgent", "ranks")]
+    monkeypatch.setattr(suite, "PARTS", timed)
+    table = suite.measure(repeat=1, quick=True, minutes=1e-9)
     assert {row["error"] for row in table.rows if row["unit"] != "share"} == {"left out: no time"}
     assert {row["part"] for row in table.rows} == {"links", "conversions", "structs", "engine", "predictions"}
 
@@ -120,27 +120,27 @@ def test_without_a_gpu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
 
 @pytest.mark.full
 def test_some_parts_only(plays: FakeDriver) -> None:
-    table = gpu_suite.measure(repeat=1, quick=True, parts="small, conversions", minutes=10)
+    table = suite.measure(repeat=1, quick=True, parts="small, conversions", minutes=10)
     assert {row["part"] for row in table.rows} == {"small", "conversions"} and not table.to_json()["missing"]
 
 
 def test_a_part_that_does_not_exist() -> None:
     with pytest.raises(InputError, match=r"there is no part 'large'; expected some of links, small, "):
-        gpu_suite.measure(parts="links,large")
+        suite.measure(parts="links,large")
 
 
 def test_kernels_are_ready_before_conversions_are_timed(plays: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of all cases, before the first one; and the engine keeps its threads from one transfer to the next."""
     entered: list[bool] = []
     loaded_before: list[int] = []
-    timed = gpu_here.GpuHere.in_turn
+    timed = GpuBench.in_turn
 
-    def in_turn(here: Any, *arguments: Any) -> Any:
-        entered.append(here.engine._entered)
+    def in_turn(bench: Any, *arguments: Any) -> Any:
+        entered.append(bench.engine._entered)
         loaded_before.append(plays.calls["load"])
-        return timed(here, *arguments)
+        return timed(bench, *arguments)
 
-    monkeypatch.setattr(gpu_here.GpuHere, "in_turn", in_turn)
-    gpu_suite.measure(repeat=1, quick=True, parts="conversions", minutes=10)
+    monkeypatch.setattr(GpuBench, "in_turn", in_turn)
+    suite.measure(repeat=1, quick=True, parts="conversions", minutes=10)
     assert loaded_before and loaded_before[0] == loaded_before[-1] > 0, "no kernel is compiled while conversions are timed"
     assert all(entered)

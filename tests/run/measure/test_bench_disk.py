@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from run_cases import names_in, no_leaked_files
 
-from isoviz.bench.files.plain_requests import PAGE, created, in_pieces, moved, opened
+from isoviz.bench.files import PAGE, created, in_pieces, moved, opened
 from isoviz.cli import main
 
 pytestmark = pytest.mark.usefixtures("no_leaked_files")

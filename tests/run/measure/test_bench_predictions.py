@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 
 from isoviz.backends.emulated import EmulatedMachine, RateLimited
-from isoviz.bench.predictions import accuracy as bench
 from isoviz.bench.predictions import regret
-from isoviz.bench.predictions.accuracy import Effort, measure
+from isoviz.bench.predictions import suite as bench
 from isoviz.bench.predictions.random_transfers import LARGEST, MOST_HELD, SMALLEST, random_layout, random_transfers
 from isoviz.bench.predictions.regret import BEST, OTHERS, Regret, _over, candidates, regret_of, share_within
 from isoviz.bench.predictions.samples import Found, Sample, held_share
+from isoviz.bench.predictions.suite import Effort, measure
 from isoviz.bench.predictions.timed_runs import Deadline, TimedRuns
 from isoviz.cli import main
 from isoviz.errors import InputError, TransferError, VerificationError
@@ -337,8 +337,8 @@ def test_for_people(tmp_path: Path, tiny: None, capsys: pytest.CaptureFixture[st
 def test_what_cannot_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "predictions", "--size", "1KiB"]) == 2
     assert "expected at least 64 KiB" in capsys.readouterr().err
-    assert main(["bench", "import", "-o", str(tmp_path / "x.html")]) == 2
-    assert main(["bench", "import", "--seed", "1"]) == 2
+    assert main(["bench", "engine", "-o", str(tmp_path / "x.html")]) == 2
+    assert main(["bench", "engine", "--seed", "1"]) == 2
     with pytest.raises(InputError):
         measure(size="junk")
 

@@ -4,58 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
-from isoviz.bench import SUITES
-from isoviz.bench.host import layout_copies as layouts
-from isoviz.bench.host import permutations
-from isoviz.bench.planning import planning_time as planner
-from isoviz.bench.planning.bench_machines import PLACES
-from isoviz.bench.running import simulation_speed as simulator
+from isoviz.bench import SUITES, layouts, permutations
 from isoviz.bench.table import interleaved
 from isoviz.cli import main
 from isoviz.layouts import StridedCopy, apply
-from isoviz.planner import CACHE, Plan, Transfer, plan
-
-
-class Planned(NamedTuple):
-    """What `bench planner` has measured, the transfers that it planned, and how many plans it took from the cache."""
-
-    table: Any
-    transfers: list[Transfer]
-    hits: int
-
-
-@pytest.fixture(scope="module")
-def planned() -> Planned:
-    """Measured once. Growth is measured on two small machines: the paths of one are listed, those of the other are too many."""
-    seen: list[Transfer] = []
-
-    def watched(transfer: Transfer, *others: Any) -> Plan:
-        seen.append(transfer)
-        return plan(transfer, *others)
-
-    few = {name: PLACES[name] for name in ("sapling, 2 nodes", "10 memories, all-to-all")}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("isoviz.bench.planning.growth.PLACES", few)
-        patch.setattr(planner, "plan", watched)
-        patch.setattr(planner, "_cached", lambda *_: 1.0)
-        table = planner.measure(repeat=1)
-        return Planned(table, seen, CACHE.statistics.hits)
-
-
-@pytest.fixture
-def told(planned: Planned, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command tells what was measured already."""
-
-    def measure(repeat: int) -> Any:
-        assert repeat == 1
-        return planned.table
-
-    monkeypatch.setattr(planner, "measure", measure)
 
 
 def test_conversions_beside_their_peers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,14 +27,14 @@ def test_conversions_beside_their_peers(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_tables_are_aligned(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "import", "--repeat", "1"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[2].split()[0] == "statement"
+    assert main(["bench", "priority", "--size", "64KiB", "--repeat", "1"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("note: ")]
+    assert lines[2].split()[0] == "path"
     assert len({len(line) for line in lines[2:]}) == 1
 
 
 def test_options_a_suite_does_not_take(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "import", "--size", "1MiB"]) == 2
+    assert main(["bench", "engine", "--size", "1MiB"]) == 2
     assert "takes no --size" in capsys.readouterr().err
     assert main(["bench", "convert", "--repeat", "0"]) == 2
 
@@ -97,61 +53,6 @@ def test_medians_of_interleaved_rounds() -> None:
 
 def test_every_suite_can_be_loaded() -> None:
     assert all(callable(suite.measure) for suite in SUITES.values())
-
-
-def test_planning_beside_its_peers(capsys: pytest.CaptureFixture[str], told: None) -> None:
-    assert main(["bench", "planner", "--repeat", "1", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    rows = {row["what"]: row for row in found["rows"]}
-    assert len(rows) == len(found["rows"])
-    known = {
-        *("cached", "direct", "spsl", "spdl", "simple", "full", "full, 64 nodes"),
-        *("certifying full", "networkx shortest path", "one PuLP solve"),
-        *(f"full{nodes}, {what}" for nodes in ("", ", 64 nodes") for what in ("path unknown", "first plan on a machine")),
-    }
-    assert {row["what"].replace(f" {row['case']}", "") for row in found["rows"]} == known
-    assert {row["case"] for row in found["rows"]} == {"1-D", "2-D"}
-    assert all(row["seconds"] > 0 and row["to_simple"] > 0 for row in found["rows"])
-    for dims in ("1-D", "2-D"):
-        assert rows[f"simple {dims}"]["to_simple"] == 1
-        assert rows[f"networkx shortest path {dims}"]["to_networkx"] == rows[f"one PuLP solve {dims}"]["to_pulp"] == 1
-        assert rows[f"one PuLP solve {dims}"]["programs"] == 1
-        assert rows[f"certifying full {dims}"]["programs"] > 1
-        assert 0 < rows[f"certifying full {dims}"]["solver_share"] < 1
-        for name in ("direct", "spsl", "spdl", "simple", "full"):
-            row = rows[f"{name} {dims}"]
-            assert row["programs"] == row["solver_share"] == 0
-            assert all(row[size] > 0 for size in ("16 MiB", "256 MiB", "8 GiB"))
-        assert rows[f"cached {dims}"]["programs"] is rows[f"cached {dims}"]["8 GiB"] is None
-    assert rows["full 2-D"]["paper"] and rows["full 1-D, 64 nodes"]["paper"] is None
-
-
-def test_planning_for_people(capsys: pytest.CaptureFixture[str], told: None, tmp_path: Path) -> None:
-    page = tmp_path / "planner.html"
-    assert main(["bench", "planner", "--repeat", "1", "-o", str(page)]) == 0
-    first, growth = capsys.readouterr().out.split("\n\nfull planner on machines of growing size")
-    lines = first.splitlines()
-    assert all(heading in lines[2] for heading in ("what", "÷ simple", "Isometry (C++)", "in solver", "16 MiB", "8 GiB"))
-    table = [line for line in lines[2:] if not line.startswith("note: ")]
-    assert len({len(line) for line in table}) == 1
-    assert any("64 nodes ÷ 2 nodes" in line for line in lines)
-    assert growth.count("10 memories, all-to-all") == growth.count("sapling, 2 nodes") == 4
-    assert "gap" in growth and "networkx" in growth
-    assert "Planning time over channels" in page.read_text(encoding="utf-8")
-
-
-def test_growth_of_planning_for_programs(capsys: pytest.CaptureFixture[str], told: None) -> None:
-    assert main(["bench", "planner", "--repeat", "1", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["growth"]["rows"]
-    assert {row["case"] for row in rows} == {"1-D", "2-D", "3-D", "as it is"}
-    for row in rows:
-        assert row["seconds"] > 0 and row["first"] > 0 and row["channels"] in (62, 90)
-        assert row["gap"] is not None and row["gap"] <= 1e-4 and row["slower"] >= 1 - 2e-3
-
-
-def test_planning_is_never_of_a_transfer_planned_before(planned: Planned) -> None:
-    assert len(set(planned.transfers)) == len(planned.transfers) > 50
-    assert planned.hits == 0
 
 
 def test_pipelines_beside_their_slowest_hop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -242,20 +143,6 @@ def test_what_the_engine_costs(capsys: pytest.CaptureFixture[str]) -> None:
     for size in ("8 B", "4 KiB"):
         assert f"copy, {size}" in said and f"submit, {size}" in said
     assert "÷ copy" in said
-
-
-def test_simulated_requests_beside_simpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulator, "CHUNKS", 128)
-    monkeypatch.setattr(simulator, "NODES", 2)
-    monkeypatch.setattr(simulator, "TRANSFERS", 5)
-    found = simulator.measure(repeat=1)
-    rows = {row["what"]: row for row in found.rows}
-    assert [row["requests"] for row in found.rows[:2]] == [128, 384]
-    assert all(row["per_second"] == row["requests"] / row["seconds"] > 0 for row in found.rows)
-    assert rows["5 transfers among 2 nodes"]["planning"] > 0
-    if simulator._simpy() is not None:
-        assert all(row["to_simpy"] > 0 for row in found.rows[:3])
-    assert "SimPy" in str(found)
 
 
 @pytest.mark.parametrize(

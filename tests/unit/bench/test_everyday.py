@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from isoviz.bench.planning.everyday import PROVED, WORST_AUTO, WORST_TO_EXPERT, by_hand, path_of, planned
-from isoviz.bench.planning.everyday_transfers import EVERYDAY, Everyday
+from benchmarks.everyday import PROVED, WORST_AUTO, WORST_TO_EXPERT, by_hand, path_of, planned
+from benchmarks.everyday_transfers import EVERYDAY, Everyday
 from isoviz.machines import preset
 
 

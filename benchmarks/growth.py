@@ -1,0 +1,153 @@
+"""The growth of planning time with the machine: time, and the proved gap of the plan, over memories and channels."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import networkx
+
+from benchmarks.machines import PLACES, Place
+from isoviz.bench.table import Row, Table
+from isoviz.layouts import FieldSpace, IndexSpace
+from isoviz.machines import Machine
+from isoviz.planner import CACHE, Options, Plan, Transfer, plan
+from isoviz.planner.full import forget_machines
+from isoviz.units import format_seconds, format_share
+
+REPEAT = 5
+"""Plans of each case; the median counts."""
+_FIELDS = FieldSpace(re="float32", im="float32")
+_NUMBERS = itertools.count()
+"""A number for each transfer, so that no two transfers have the same sizes."""
+CASES: Mapping[str, tuple[dict[str, int], str, str]] = {
+    "1-D": ({"x": 1 << 22}, "<F, x>", "<x, F>"),
+    "2-D": ({"x": 1024, "y": 768}, "<F, x, y>", "<y, x, F>"),
+    "3-D": ({"x": 128, "y": 96, "z": 64}, "<F, x, y, z>", "<z, F, y, x>"),
+    "as it is": ({"x": 1024, "y": 768}, "<F, x, y>", "<F, x, y>"),
+}
+"""Sizes, and the layouts of both ends: 6 MiB, 32 MiB where there is one dimension."""
+
+
+@dataclass(frozen=True)
+class PlannerTable(Table):
+    """What planners cost on one cluster, and how planning time grows with the machine."""
+
+    growth: Table | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return super().to_json() | ({} if self.growth is None else {"growth": self.growth.to_json()})
+
+    def to_page(self) -> str:
+        """A page: planning time over channels as a figure, and both tables."""
+        from benchmarks.growth_chart import planning_growth_svg
+        from isoviz.figures.charts.html_parts import heading, items, paragraph, table
+        from isoviz.figures.charts.svg import escape
+        from isoviz.figures.pages.html_page import html_document
+
+        sections = [f"<header><h1>{escape('Planning time')}</h1></header>"]
+        for each in (self.growth, self):
+            if each is None:
+                continue
+            headings = [text for text, _ in each.columns.values()]
+            cells = [[write(row[key]) for key, (_, write) in each.columns.items()] for row in each.rows]
+            figure = planning_growth_svg(each.rows) if each is self.growth else ""
+            shown = table(each.title, headings, cells, numbers=range(2, len(headings)))
+            sections.append(f"<section>{figure}{shown}{items(each.notes)}</section>")
+        known = ", ".join(f"{value}{' cores' if key == 'cores' else ''}" for key, value in self.machine.items())
+        sections.append(f"<section>{heading('Measured on', 2)}{paragraph(known)}</section>")
+        return html_document("Planning time", sections)
+
+    def __str__(self) -> str:
+        return super().__str__() + ("" if self.growth is None else f"\n\n{self.growth}")
+
+
+def growth(repeat: int = REPEAT) -> Table:
+    """Planning times of `full` on machines of growing size, beside `simple` and a shortest path by networkx."""
+    rows = [row for name, place in PLACES.items() for row in _rows(name, place, repeat)]
+    gaps = [row["gap"] for row in rows if row["gap"] is not None]
+    return Table(
+        "planning growth",
+        f"full planner on machines of growing size: medians of {repeat}, sizes new every time",
+        {
+            "what": ("machine", str),
+            "case": ("case", str),
+            "memories": ("memories", str),
+            "channels": ("channels", str),
+            "seconds": ("full", format_seconds),
+            "first": ("first on the machine", format_seconds),
+            "gap": ("gap", _gap),
+            "hops": ("hops", str),
+            "simple": ("simple", format_seconds),
+            "networkx": ("networkx", format_seconds),
+            "slower": ("T of simple ÷ full", lambda value: f"{value:.3g}"),
+        },
+        rows,
+        (
+            f"gap: by how much the plan can be above the optimum at most; the largest is {_gap(max(gaps, default=None))}",
+            "first on the machine: nothing is known of its channels and paths; a plan may use what other sizes left",
+            "networkx: a shortest path by the peak of the channels",
+            "links of their own: latencies of 10 ns to 3 µs and 1 to 32 GB/s at random, the same in every run",
+        ),
+    )
+
+
+def _gap(value: float | None) -> str:
+    return "not proved" if value is None else "0" if value <= 1e-9 else f"≤ {format_share(value)}"
+
+
+def _rows(name: str, place: Place, repeat: int) -> list[Row]:
+    machine = place.machine()
+    machine.digest  # noqa: B018  a machine in use has one
+    graph = machine.graph()
+    for _, _, data in graph.edges(data=True):
+        data["weight"] = 1 / data["channel"].peak
+    rows: list[Row] = []
+    for case in CASES:
+        first = statistics.median([_first(place, machine, case)[0] for _ in range(min(repeat, 3))])
+        found = [_planned(place, machine, case, "full") for _ in range(repeat)]
+        simple = [_planned(place, machine, case, "simple") for _ in range(repeat)]
+        began = time.perf_counter()
+        networkx.dijkstra_path(graph, place.source, place.destination)
+        peer = time.perf_counter() - began
+        made = found[-1][1]
+        plain = plan(made.transfer, machine, "simple", Options())
+        gaps = [each.gap for _, each in found]
+        rows.append(
+            {
+                "what": name,
+                "family": place.family,
+                "case": case,
+                "memories": len(machine.memories),
+                "channels": len(machine.channels),
+                "seconds": statistics.median(seconds for seconds, _ in found),
+                "first": first,
+                "gap": None if None in gaps else max(gap for gap in gaps if gap is not None),
+                "hops": len(made.hops),
+                "simple": statistics.median(seconds for seconds, _ in simple),
+                "networkx": peer,
+                "slower": plain.objective / made.objective,
+            }
+        )
+    return rows
+
+
+def _first(place: Place, machine: Machine, case: str) -> tuple[float, Plan]:
+    CACHE.clear()
+    forget_machines()
+    return _planned(place, machine, case, "full")
+
+
+def _planned(place: Place, machine: Machine, case: str, planner: str) -> tuple[float, Plan]:
+    """Seconds of planning a transfer of new sizes, and the plan."""
+    sizes, source, destination = CASES[case]
+    number = next(_NUMBERS)
+    space = IndexSpace.of({**sizes, "x": sizes["x"] - number % (sizes["x"] // 4)})
+    transfer = Transfer.whole(space, _FIELDS, place.source, source, place.destination, destination)
+    began = time.perf_counter()
+    found = plan(transfer, machine, planner, Options())
+    return time.perf_counter() - began, found

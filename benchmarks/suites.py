@@ -1,0 +1,31 @@
+"""The benchmarks of isoviz itself by name, each with the module that measures it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from isoviz.bench import Suite
+
+SUITES: Mapping[str, Suite] = MappingProxyType(
+    {
+        "everyday": Suite(
+            "everyday transfers on machines of today: the plans of `full` and `auto` beside an expert's",
+            "benchmarks.everyday",
+            page="Markdown",
+        ),
+        "explorer": Suite(
+            "the explorer in JupyterLab and headless Chromium: from a gesture to the painted answer; random clicks (--minutes)",
+            "benchmarks.explorer",
+        ),
+        "import": Suite("starting Python with isoviz, beside NumPy", "benchmarks.import_time"),
+        "planner": Suite(
+            "planning, beside Isometry's figures, a graph search and one PuLP solve; its growth with the machine",
+            "benchmarks.planner",
+            page="HTML",
+        ),
+        "simulator": Suite("requests simulated per second, beside SimPy", "benchmarks.simulator"),
+        "staging": Suite("a transposing read from disk: the staged path beside the one hop", "benchmarks.staging"),
+    }
+)
+"""Name → benchmark."""

@@ -1,1 +1,0 @@
-"""How quickly the explorer answers, in JupyterLab and a real browser."""

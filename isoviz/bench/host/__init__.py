@@ -1,1 +1,0 @@
-"""Benchmarks of copies in host memory."""

@@ -1,0 +1,242 @@
+"""`isoviz bench ranks`: transfers between MPI ranks of this computer, beside MPI itself, NumPy and memcpy in the same run.
+
+It starts two ranks and four ranks with the MPI of this Python's environment, measures their channels (`isoviz.probe`), plans with
+what it found, and runs everything in turn with its peers. Ranks that wait have rows of their own: round trips of messages, and
+the processors that idle ranks use.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from isoviz.backends.host import kernels
+from isoviz.backends.mpi.world import World
+from isoviz.bench.aims import COLUMNS, AimsTable, row
+from isoviz.bench.ranks.bench import Order
+from isoviz.bench.ranks.choices import choices_on_rank
+from isoviz.bench.ranks.pipelines import pipelines_on_rank
+from isoviz.bench.ranks.transfers import contiguous_on_rank, layout_changes_on_rank, small_on_rank
+from isoviz.bench.ranks.transposition import transposition_on_rank
+from isoviz.bench.table import Table, scratch_folder
+from isoviz.errors import InputError
+from isoviz.launch.ranks import Ranks, ranks
+from isoviz.layouts import FieldSpace, IndexSpace
+from isoviz.machines import Machine, preset
+from isoviz.measure.probe import ProbeProgress, probe
+from isoviz.measure.ranks.mpi_here import mpi_here
+from isoviz.planner import Transfer, plan
+
+PART_SIZES = {
+    "contiguous": 64 << 20,
+    "layout changes": 32 << 20,
+    "pipeline": 64 << 20,
+    "matrix": 4096 * 4096 * 8,
+    "choices": 16 << 20,
+}
+QUICK_SIZES = {"contiguous": 1 << 20, "layout changes": 1 << 18, "pipeline": 1 << 20, "matrix": 64 * 64 * 8, "choices": 1 << 16}
+"""Bytes of the largest transfer of each part; the second ones only show that everything runs."""
+START, AGAIN = 3.0, 0.05
+"""Aims: seconds until four ranks have started, and seconds of a plan that runs again on them."""
+FEWEST = 7
+"""The least number of rounds whose medians count for the report."""
+ROUND_TRIP, IDLE = 2e-3, 0.05
+"""Aims: seconds of a round trip in the median, and the share of a processor that all idle ranks use together."""
+IDLE_SECONDS = 0.3
+"""Seconds of idleness that are measured for each round."""
+_PATIENCE = 120.0
+
+Tell = Callable[[str], None]
+
+
+def measure(
+    repeat: int = FEWEST, directory: str | Path | None = None, quick: bool = False, progress: Tell | None = None
+) -> Table:
+    """Medians of `repeat` rounds in turn; files are written below `directory`. `progress` gets a text about each part.
+
+    With `quick` all transfers are small and rates are assumed instead of measured: it takes seconds, and its figures say nothing.
+
+    Raises:
+        MissingPartError: there is no MPI in this Python's environment. LaunchError: the ranks did not start.
+        RankError, RankLost: a part failed on a rank. InputError: `repeat` is less than 1.
+    """
+    if repeat < 1:
+        raise InputError(f"bench ranks: repeat={repeat}; expected at least 1")
+    tell = progress or _nobody
+    mpi, load = mpi_here(), os.getloadavg()[0]
+    if not quick:
+        kernels.prepare(wait=True)  # the ranks only load them then
+    sizes = QUICK_SIZES if quick else PART_SIZES
+    rows: list[dict[str, Any]] = []
+    with scratch_folder(directory) as folder:
+
+        def order(part: str) -> Order:
+            return Order(repeat, sizes[part], str(folder), quick)
+
+        with ranks(2) as two:
+            machine = _machine(two, folder, quick, tell)
+            pairs: Sequence[tuple[str, Callable[..., Any], Order]] = (
+                ("contiguous bytes", contiguous_on_rank, order("contiguous")),
+                ("small transfers", small_on_rank, order("contiguous")),
+                ("layout changes", layout_changes_on_rank, order("layout changes")),
+                ("a pipeline, an urgent transfer", pipelines_on_rank, order("pipeline")),
+                ("predictions and regret", choices_on_rank, order("choices")),
+            )
+            for what, part, asked in pairs:
+                tell(f"two ranks: {what}")
+                rows += two.call(part, machine, asked)[0]
+        with ExitStack() as stack:
+            four, started = _started(stack, 1 if quick else 3, tell)
+            machine = _machine(four, folder, quick, tell)
+            tell("four ranks: a transposition")
+            rows += four.call(transposition_on_rank, machine, order("matrix"))[0]
+            tell("four ranks: waiting")
+            rows += four.call(waiting_on_rank, order("matrix"))[0]
+            tell("four ranks: a plan again and again")
+            rows += [started, _again(four, machine, repeat)]
+    found = [*rows, _predicted(rows)]
+    table = AimsTable("ranks", f"transfers between MPI ranks, {mpi}: medians of {repeat}", COLUMNS, found, NOTES)
+    more = {
+        "mpi": mpi,
+        "load": f"load {load:.1f} to {os.getloadavg()[0]:.1f}",
+        "rates": "assumed" if quick else "measured in this run",
+    }
+    return replace(table, machine={**table.machine, **more})
+
+
+def _nobody(_what: str) -> None:
+    """Progress that nobody follows."""
+
+
+def _machine(group: Ranks, folder: Path, quick: bool, tell: Tell) -> Machine:
+    """The machine of these ranks: measured now, or with assumed rates."""
+    hosts = [hello.host for hello in group.processes]
+    if quick:
+        return preset("ranks", ranks=len(group), hosts=hosts, directory=folder, measure="assumed")
+
+    def told(found: ProbeProgress) -> None:
+        tell(f"{len(group)} ranks: the probe, {found.done} of {found.steps}")
+
+    return probe(folder, ranks=group, progress=told, keep=False)
+
+
+def _started(stack: ExitStack, times: int, tell: Tell) -> tuple[Ranks, dict[str, Any]]:
+    """Four ranks, and the median of the seconds that starting them takes."""
+    seconds = []
+    for turn in range(times):
+        tell(f"four ranks: starting, {turn + 1} of {times}")
+        if turn < times - 1:
+            with ranks(4) as group:
+                seconds.append(group.start_seconds)
+        else:
+            group = stack.enter_context(ranks(4))
+            seconds.append(group.start_seconds)
+    return group, row("launch", "start of 4 ranks", statistics.median(seconds), "3 s", START, 1.0)
+
+
+def _again(group: Ranks, machine: Machine, repeat: int) -> dict[str, Any]:
+    """A plan that runs again: from the call in this process to the report, with verification."""
+    space, byte = IndexSpace(x=1 << 20), FieldSpace(v="uint8")
+    made = plan(Transfer.whole(space, byte, "node0.sys", "<F, x>", "node1.sys", "<F, x>"), machine)
+    seconds = []
+    for _ in range(repeat + 1):
+        begin = time.perf_counter()
+        group.run(made, machine=machine)
+        seconds.append(time.perf_counter() - begin)
+    return row("launch", "a plan of 1 MiB runs again, with its report", statistics.median(seconds[1:]), "50 ms", AGAIN, 1.0)
+
+
+def _predicted(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The median error of the predictions in this table against the times in it."""
+    known = {each["what"]: (each["predicted"], each["figure"]) for each in rows if each["predicted"]}
+    error = statistics.median(abs(predicted / figure - 1) for predicted, figure in known.values())
+    what = f"median error, from the call to the end: {len(known)} transfers of this table"
+    return row("predictions", what, error, "10 %", 0.1, 1.0, unit="share")
+
+
+NOTES = (
+    "ratio: figure of the peer ÷ figure of isoviz, the median of all rounds; above 1, isoviz is faster",
+    "a transfer takes from `submit` (or MPI's call) at the sender until both ranks know of its end; receives are posted before",
+    "SYS is pageable memory, REG memory in the windows of a rank; * marks memory of the other rank",
+    "all ranks are on this computer; where they are more than its cores, MPI's blocking calls compete for them",
+)
+
+
+class _Echo:
+    """Answers questions of other ranks, and waits for answers and for the last word of rank 0."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._answered, self._over = threading.Event(), threading.Event()
+        self._used: dict[int, float] = {}
+        self._told = threading.Condition()
+        world.transport.start(self._receive, lambda rank, reason: None)  # noqa: ARG005  # a wait ends at its limit
+
+    def _receive(self, sender: int, message: object) -> None:
+        if message == "question":
+            self._world.transport.send(sender, "answer")
+        elif message == "answer":
+            self._answered.set()
+        elif message == "over":
+            self._over.set()
+        elif isinstance(message, float):
+            with self._told:
+                self._used[sender] = message
+                self._told.notify()
+
+    def round_trip(self, rank: int) -> float:
+        """Seconds from a question to the answer of a rank."""
+        self._answered.clear()
+        begin = time.perf_counter()
+        self._world.transport.send(rank, "question")
+        if not self._answered.wait(_PATIENCE):
+            raise TimeoutError(f"rank {rank} did not answer")
+        return time.perf_counter() - begin
+
+    def wait_until_over(self) -> None:
+        """Wait for the last word of rank 0."""
+        self._over.wait(_PATIENCE)
+
+    def used(self, own: float) -> float:
+        """The sum of what all ranks tell."""
+        with self._told:
+            self._told.wait_for(lambda: len(self._used) == self._world.size - 1, _PATIENCE)
+            return own + sum(self._used.values())
+
+
+def waiting_on_rank(order: Order) -> list[dict[str, Any]]:
+    """Round trips from rank 0 to every other rank in turn, after which all ranks are idle."""
+    with World() as world:
+        echo = _Echo(world)
+        others = range(1, world.size)
+        if world.rank == 0:
+            hot = [echo.round_trip(rank) for _ in range(20 * order.repeat) for rank in others]
+            cold = []
+            for _ in range(order.repeat):
+                for rank in others:
+                    threading.Event().wait(0.02)
+                    cold.append(echo.round_trip(rank))
+            for rank in others:
+                world.transport.send(rank, "over")
+        else:
+            echo.wait_until_over()
+        seconds = IDLE_SECONDS * order.repeat
+        begin, used = time.perf_counter(), time.process_time()
+        threading.Event().wait(seconds)
+        share = (time.process_time() - used) / (time.perf_counter() - begin)
+        if world.rank:
+            world.transport.send(0, share)
+            return []
+        ranks = f"{world.size} ranks"
+        return [
+            row("waiting", f"round trip of a message, {ranks} at work", statistics.median(hot), "2 ms", ROUND_TRIP, 1.0),
+            row("waiting", f"round trip of a message, {ranks} asleep", statistics.median(cold), "2 ms", ROUND_TRIP, 1.0),
+            row("waiting", f"{ranks} idle: share of a core, all together", echo.used(share), "5 %", IDLE, 1.0, unit="share"),
+        ]

@@ -1,1 +1,0 @@
-"""A reproduction as charts, tables and pages."""
