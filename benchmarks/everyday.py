@@ -36,7 +36,7 @@ class EverydayTable(Table):
         table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
         notes = "\n".join(f"- {note}" for note in self.notes)
         sections = "\n\n".join(_section(number, each) for number, each in enumerate(self.rows, start=1))
-        return f"# Everyday transfers\n\n`isoviz bench everyday`: {self.title}.\n\n{table}\n\n{notes}\n\n{sections}\n"
+        return f"# Everyday transfers\n\n`python -m benchmarks everyday`: {self.title}.\n\n{table}\n\n{notes}\n\n{sections}\n"
 
 
 def measure() -> EverydayTable:

@@ -1,7 +1,7 @@
 """The numbers that tune the choice of block sizes and chunk for one route.
 
 `tests/property/test_full_planner.py` holds the choices against brute force: on small problems no number here changes the optimum.
-`isoviz bench planner` measures the planning time that they cost. Numbers without a derivation are plain choices.
+`python -m benchmarks planner` measures the planning time that they cost. Numbers without a derivation are plain choices.
 """
 
 from __future__ import annotations

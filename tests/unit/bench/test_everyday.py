@@ -1,4 +1,4 @@
-"""Everyday transfers on presets of today: the plans of isoviz beside those of an expert (`isoviz.bench.planning`)."""
+"""Everyday transfers on presets of today: the plans of isoviz beside those of an expert (`benchmarks.everyday`)."""
 
 from __future__ import annotations
 
