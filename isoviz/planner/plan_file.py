@@ -9,9 +9,10 @@ from isoviz.errors import InputError, TransferError, show
 from isoviz.json_cursor import Document, Node
 from isoviz.layouts import Box, ChunkSequence, FieldSpace, IndexSpace, Layout
 from isoviz.machines.limits import MOST_SLOTS
-from isoviz.planner.options import BY_HAND, check_planner
+from isoviz.planner.options import BY_HAND
 from isoviz.planner.path_plan import Hop, PathPlan
 from isoviz.planner.plan import Plan
+from isoviz.planner.planner_registry import find_planner
 from isoviz.planner.transfer import Instance, Transfer
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def _plan(root: Node) -> Plan:
     machine = parts["machine"].members(("name", "digest"))
     planner = parts["planner"].text()
     if planner != BY_HAND:
-        check_planner(planner)
+        find_planner(planner)
     transfer = _transfer(parts["transfer"])
     paths = parts["paths"].items()
     if not paths:
