@@ -95,7 +95,7 @@ class Types:
 def types() -> str:
     """The text of `src/types.ts`."""
     found = Types()
-    parts = [f"  {name}: {found.of(get_type_hints(part)['return'])};" for name, part in PANES.items()]
+    parts = [f"  {name}: {found.of(get_type_hints(pane.part)['return'])};" for name, pane in PANES.items()]
     found.add("Panes", "The parts of the panes by name; null where there is nothing to show yet.", parts)
     concerns = [f"  {key}: {found.of(kind)};" for key, kind in keys_of(contract.Concerns).items()]
     found.add("Snapshot", inspect.getdoc(contract.Concerns) or "", [*concerns, "  panes: Panes;"])
@@ -105,7 +105,14 @@ def types() -> str:
         found.of(union)
     for kind in (PagePart, HistoryPart):
         found.of(kind)
-    return "\n".join([FRAME, *found.written.values(), BY_HAND])
+    return "\n".join([FRAME, *found.written.values(), part_names(), BY_HAND])
+
+
+def part_names() -> str:
+    """The names of the panes' parts as a list that the browser can go through."""
+    names = ", ".join(json.dumps(name) for name in PANES)
+    comment = _comment("The panes whose parts are traits of the model, each called `part_<name>`.")
+    return f"{comment}export const paneNames = [{names}] as const;\n"
 
 
 def _is_alias(value: Any) -> bool:

@@ -101,7 +101,6 @@ def _read_channel(node: Node) -> Channel:
         (
             *("name", "costs", "descriptors", "request_seconds", "alignment", "resources", "max_in_flight", "provenance"),
             "layout_throughput",
-            *("setup", "conversion_setup"),  # in older files, which have no list of costs
         ),
     )
     values = {key: part.value for key, part in parts.items()}

@@ -9,11 +9,13 @@ from isoviz.planner.explanation.explanation import Explanation, Sweep
 from isoviz.planner.explanation.explanation_file import certificate_to_json, explanation_to_json
 from isoviz.planner.explanation.explanation_text import explanation_text
 from isoviz.planner.explanation.sweeping import sweep
-from isoviz.planner.options import PLANNERS, Options
+from isoviz.planner.options import Options
 from isoviz.planner.path_plan import Buffer, Hop, PathPlan
 from isoviz.planner.plan import Plan
 from isoviz.planner.plan_file import plan_from_json, plan_to_json, transfer_from_json, transfer_to_json
+from isoviz.planner.planner_registry import PLANNERS, Planner, register_planner, registered_planners
 from isoviz.planner.planners import machine_of, plan
+from isoviz.planner.problem import Problem
 from isoviz.planner.program.certificate import Certificate, certificate
 from isoviz.planner.transfer import Instance, Transfer
 from isoviz.planner.transfer_file import TransferFile, load_transfer
@@ -35,6 +37,8 @@ __all__ = [
     "PathByHand",
     "PathPlan",
     "Plan",
+    "Planner",
+    "Problem",
     "Sweep",
     "Transfer",
     "TransferFile",
@@ -54,6 +58,8 @@ __all__ = [
     "plan_of_paths",
     "plan_to_json",
     "rechunked",
+    "register_planner",
+    "registered_planners",
     "sweep",
     "transfer_from_json",
     "transfer_to_json",

@@ -7,37 +7,18 @@ from functools import cached_property
 from typing import Any
 
 from isoviz import checks
-from isoviz.errors import InputError, show
 from isoviz.machines.limits import MOST_SLOTS
+from isoviz.planner.planner_registry import find_planner
 from isoviz.units import parse_bytes
 
-PLANNERS = {
-    "auto": "plans while that costs less than it can save: a shortest path, good paths of a first look, then full",
-    "full": "every path, layout and block size: the fastest there is (Isometry, section 4.2), or the best within planning_time",
-    "simple": "shortest path; one Memcpy channel converts (Isometry, section 4.4)",
-    "spsl": "shortest path; the last hop converts (Isometry, section 6.3)",
-    "spdl": "shortest path; the first hop converts (Isometry, section 6.3)",
-    "direct": "one channel, no intermediate buffer",
-    "program": "the path with the highest throughput, by one mixed-integer program (Isometry, section 4.2)",
-}
-"""Names of the planners, each with a line for people."""
+AUTO = "auto"
+"""The planner unless the options say otherwise."""
 PLANNING_TIME = 2.0
 """The planning time unless the options say otherwise."""
 MOST_PLANNING_TIME = 86400.0
 """The largest planning time in seconds that the options may give."""
 BY_HAND = "by hand"
 """The planner's name in a plan whose path the user gave (`isoviz.planner.by_hand.path_by_hand`)."""
-
-
-def check_planner(name: object) -> str:
-    """Return `name` if it is the name of a planner.
-
-    Raises:
-        InputError: it is not.
-    """
-    if not isinstance(name, str) or name not in PLANNERS:
-        raise InputError(f"planner {show(name)}: expected one of {', '.join(PLANNERS)}")
-    return name
 
 
 @dataclass(frozen=True)
@@ -57,14 +38,15 @@ class Options:
         InputError: an unknown planner, an invalid size or number of slots, or a planning time that is not a number above 0.
     """
 
-    planner: str = "auto"
+    planner: str = AUTO
     slot_limit: int | None = None
     memory_limit: int | None = None
     slots: int | None = None
     planning_time: float | None = None
 
     def __post_init__(self) -> None:
-        check_planner(self.planner)
+        if self.planner != AUTO:
+            find_planner(self.planner)
         for name in ("slot_limit", "memory_limit"):
             value = getattr(self, name)
             if value is not None:

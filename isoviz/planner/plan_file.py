@@ -9,9 +9,10 @@ from isoviz.errors import InputError, TransferError, show
 from isoviz.json_cursor import Document, Node
 from isoviz.layouts import Box, ChunkSequence, FieldSpace, IndexSpace, Layout
 from isoviz.machines.limits import MOST_SLOTS
-from isoviz.planner.options import BY_HAND, check_planner
+from isoviz.planner.options import BY_HAND
 from isoviz.planner.path_plan import Hop, PathPlan
 from isoviz.planner.plan import Plan
+from isoviz.planner.planner_registry import find_planner
 from isoviz.planner.transfer import Instance, Transfer
 
 if TYPE_CHECKING:
@@ -19,14 +20,12 @@ if TYPE_CHECKING:
 
 FORMAT = "isoviz-plan-3"
 """Name and version of the JSON form of a plan."""
-OLD_FORMATS = ("isoviz-plan-2",)
-"""Older formats for plans with one path, which are still read: the members of the path stand in the plan itself."""
 
 PLAN = Document("a plan", TransferError)
 
 _TRANSFER = ("source", "destination"), ("shape", "source_origin", "destination_origin", "fields", "priority")
 _ORDER = ("layout", "outer", "per_chunk")
-_PLAN = ("transfer", "machine", "planner", "seconds")
+_PLAN = ("transfer", "machine", "planner", "seconds", "paths")
 _DECIDED = ("hops", "order", "slots", "overlap", "seconds", "objective", "throughput", "setup", "shares")
 _FIGURES = ("bytes", "chunk_bytes", "chunks", "buffer_bytes")
 _HOP = ("index", "channel", "kind", "source", "destination", "source_layout", "destination_layout")
@@ -142,7 +141,7 @@ def _path_to_json(plan: Plan, number: int) -> dict[str, Any]:
 
 
 def plan_from_json(data: Mapping[str, Any]) -> Plan:
-    """The plan of a JSON object that `plan_to_json` made, in the present or an older format (`OLD_FORMATS`).
+    """The plan of a JSON object that `plan_to_json` made.
 
     Raises:
         TransferError: the object is invalid; the message names the place.
@@ -158,27 +157,23 @@ def plan_from_json(data: Mapping[str, Any]) -> Plan:
 
 
 def _plan(root: Node) -> Plan:
-    version = root.choice("format", (FORMAT, *OLD_FORMATS))
-    parts = root.members((*_PLAN, *(("paths",) if version == FORMAT else _DECIDED)), ("notes", "gap", "emulated"), others=True)
+    root.choice("format", (FORMAT,))
+    parts = root.members(_PLAN, ("notes", "gap", "emulated"), others=True)
     machine = parts["machine"].members(("name", "digest"))
     planner = parts["planner"].text()
     if planner != BY_HAND:
-        check_planner(planner)
+        find_planner(planner)
     transfer = _transfer(parts["transfer"])
-    if version == FORMAT:
-        nodes = parts["paths"].items()
-        if not nodes:
-            parts["paths"].fail("expected a list of at least one path, got none")
-        paths = [_path(node, transfer) for node in nodes]
-    else:
-        paths = [_only_path(root, parts, transfer)]
+    paths = parts["paths"].items()
+    if not paths:
+        parts["paths"].fail("expected a list of at least one path, got none")
     parts["seconds"].number()  # which follows from the rest
     return Plan(
         transfer,
         machine["name"].text(),
         machine["digest"].text(),
         planner,
-        tuple(paths),
+        tuple(_path(node, transfer) for node in paths),
         tuple(str(note) for note in _list(parts, "notes")),
         parts["gap"].number() if "gap" in parts and parts["gap"].value is not None else None,
         tuple(name.text() for name in parts["emulated"].items()) if "emulated" in parts else (),
@@ -193,23 +188,12 @@ def _path(node: Node, transfer: Transfer) -> PathPlan:
     names = [name.text() for name in parts["resources"].items()]
     if len(names) != len(shares) or len(set(names)) != len(names):
         parts["resources"].fail(f"expected {len(shares)} different names, one for each of the shares, got {show(names)}")
-    return _decided(node, parts, part, tuple(names), run)
-
-
-def _only_path(root: Node, parts: Mapping[str, Node], transfer: Transfer) -> PathPlan:
-    """The path of a plan in an old format, which has no names for the shared resources."""
-    return _decided(root, parts, transfer, tuple(f"#{k}" for k in range(len(parts["shares"].items()))), None)
-
-
-def _decided(
-    node: Node, parts: Mapping[str, Node], transfer: Transfer, resources: tuple[str, ...], run: tuple[int, int] | None
-) -> PathPlan:
     order = parts["order"].members(_ORDER)
     hops = parts["hops"].items()
     if not hops:
         parts["hops"].fail("expected a list of at least one hop, got none")
     path = PathPlan(
-        transfer=transfer,
+        transfer=part,
         hops=tuple(_hop(hop, i) for i, hop in enumerate(hops)),
         order=Layout(order["layout"].text()),
         outer=order["outer"].whole(),
@@ -220,7 +204,7 @@ def _decided(
         throughput=parts["throughput"].number(),
         setup=parts["setup"].number(),
         shares=tuple(_resource_share(share, len(hops)) for share in parts["shares"].items()),
-        resources=resources,
+        resources=tuple(names),
         run=run,
     )
     _check_path(path, node.path)

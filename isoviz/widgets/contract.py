@@ -368,7 +368,7 @@ class OpenSession(TypedDict):
 
 class Watch(TypedDict):
     """Compute what these views need, for as long as the sender shows them: names of views as in
-    `isoviz.widgets.consequences.derive.DEMANDS`. It replaces what the sender watched before.
+    `isoviz.widgets.panes.pane_table.VIEWS`. It replaces what the sender watched before.
     """
 
     kind: Literal["watch"]

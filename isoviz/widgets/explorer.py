@@ -21,10 +21,11 @@ from isoviz.errors import CommandError, InputError, show
 from isoviz.widgets.chosen.settings import Settings, transfer_text
 from isoviz.widgets.commands.answers import ANSWERED, answer, is_due
 from isoviz.widgets.commands.reading import read_command
-from isoviz.widgets.consequences.derive import DEMANDS
 from isoviz.widgets.notebook.static_picture import StaticPicture
+from isoviz.widgets.panes.pane import Pane
+from isoviz.widgets.panes.pane_table import PANES, VIEWS
 from isoviz.widgets.session import Session
-from isoviz.widgets.snapshot import snapshot, traits
+from isoviz.widgets.snapshot import PART, snapshot, traits
 from isoviz.widgets.state import State
 from isoviz.widgets.steps import describe
 from isoviz.widgets.worker import Publisher, Worker
@@ -44,8 +45,16 @@ def _stop_publishing() -> None:
         explorer.fall_silent()
 
 
-class Explorer(anywidget.AnyWidget):
-    """A view of a session: the whole explorer, or one pane of it (`isoviz.widgets.consequences.derive.DEMANDS` names them).
+def part_traits(panes: Mapping[str, Pane]) -> Any:
+    """A class with one trait for the part of each pane, `part_<name>`: a dict, or None where there is nothing to show yet."""
+    parts = {
+        f"{PART}{name}": traitlets.Dict(None, allow_none=True, help=each.about).tag(sync=True) for name, each in panes.items()
+    }
+    return type("PaneParts", (traitlets.HasTraits,), parts)
+
+
+class Explorer(anywidget.AnyWidget, part_traits(PANES)):  # type: ignore[misc]  # the panes are known once they are loaded
+    """A view of a session: the whole explorer, or one pane of it (`isoviz.widgets.panes.pane_table.VIEWS` names them).
 
     `side` says which end the layout editor and the linearization view show. Closing it stops its threads, and those of its
     session where it made the session itself.
@@ -54,7 +63,7 @@ class Explorer(anywidget.AnyWidget):
     _esm = _STATIC / "explorer.js"
     _css = _STATIC / "explorer.css"
 
-    pane = traitlets.Enum(tuple(DEMANDS), "explorer", help="what is shown").tag(sync=True)
+    pane = traitlets.Enum(tuple(VIEWS), "explorer", help="what is shown").tag(sync=True)
     side = traitlets.Enum(_SIDES, "both", help="the end that is shown").tag(sync=True)
     static_picture = traitlets.Unicode(help="names the static output beside this widget").tag(sync=True)
     # The state as the browser gets it: see isoviz.widgets.contract.
@@ -64,15 +73,6 @@ class Explorer(anywidget.AnyWidget):
     faults = traitlets.Dict(help="what is wrong, by control, and what is stale").tag(sync=True)
     palette = traitlets.Dict(help="the colours of the dimensions").tag(sync=True)
     selected = traitlets.Dict(help="the selection").tag(sync=True)
-    part_layout = traitlets.Dict(None, allow_none=True, help="the layouts of both ends").tag(sync=True)
-    part_plan = traitlets.Dict(None, allow_none=True, help="the plan").tag(sync=True)
-    part_machine = traitlets.Dict(None, allow_none=True, help="the machine").tag(sync=True)
-    part_trace = traitlets.Dict(None, allow_none=True, help="which traces there are").tag(sync=True)
-    part_why = traitlets.Dict(None, allow_none=True, help="why the plan is what it is").tag(sync=True)
-    part_what_if = traitlets.Dict(None, allow_none=True, help="what is tried on the plan").tag(sync=True)
-    part_hand = traitlets.Dict(None, allow_none=True, help="the path by hand").tag(sync=True)
-    part_run = traitlets.Dict(None, allow_none=True, help="the runs").tag(sync=True)
-    part_transfers = traitlets.Dict(None, allow_none=True, help="the plans of all transfers").tag(sync=True)
 
     def __init__(
         self,
@@ -83,8 +83,8 @@ class Explorer(anywidget.AnyWidget):
     ) -> None:
         if session is not None:
             expect("explorer", session, (Session, Settings), "a session, settings or None")
-        if not checks.is_one_of(pane, DEMANDS):
-            raise InputError(f"pane {show(pane)}: expected one of {', '.join(DEMANDS)}")
+        if not checks.is_one_of(pane, VIEWS):
+            raise InputError(f"pane {show(pane)}: expected one of {', '.join(VIEWS)}")
         if not checks.is_one_of(side, _SIDES):
             raise InputError(f"side {show(side)}: expected one of {', '.join(_SIDES)}")
         self._owns_session = not isinstance(session, Session)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
+from isoviz.planner import registered_planners
+
 LONGEST = 140
 """The most characters that an explanation has."""
 
@@ -99,13 +101,7 @@ _TIMES = {
 
 _PLANNERS = {
     "planner": "The method that chooses path, layouts, blocks and chunks.",
-    "auto": "Plans while that costs less than it can save, from a shortest path to full.",
-    "full": "Considers every path, layout and block size: the least predicted time, or the best found when time runs out.",
-    "simple": "The shortest path. One memory copy on it converts the layout.",
-    "direct": "One channel from source to destination, without a buffer between.",
-    "spsl": "The shortest path. The last hop converts the layout.",
-    "spdl": "The shortest path. The first hop converts the layout.",
-    "program": "The path with the highest throughput, from one mixed-integer linear program.",
+    **{planner.name: planner.meaning for planner in registered_planners()},
     "store-and-forward": "Every hop moves the whole array before the next hop starts.",
     "slot limit": "The most bytes that one slot of a buffer may hold: TH in the paper. 32 MiB unless set.",
     "memory limit": "The most bytes that all buffers of the transfer may take together.",

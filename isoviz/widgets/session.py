@@ -21,10 +21,11 @@ from isoviz.widgets.chosen.session_file import load_settings, save_settings
 from isoviz.widgets.chosen.settings import Settings, transfer_text
 from isoviz.widgets.commands.command_steps import COMMAND_STEPS
 from isoviz.widgets.commands.reading import envelope, read_command
-from isoviz.widgets.consequences.derive import DEMANDS, EVERYTHING, LAYOUTS, derive
+from isoviz.widgets.consequences.derive import EVERYTHING, LAYOUTS, derive
 from isoviz.widgets.consequences.machines_made import cancel_measuring
 from isoviz.widgets.consequences.where_it_runs import ranks_of, reason_not_to_run
 from isoviz.widgets.contract import Command
+from isoviz.widgets.panes.pane_table import VIEWS
 from isoviz.widgets.running.begin_run import checked_times, new_run
 from isoviz.widgets.running.rank_keeper import RankKeeper, RanksChanged
 from isoviz.widgets.running.run_thread import Finished, Progressed, Runner, with_run
@@ -121,11 +122,11 @@ class Session(traitlets.HasTraits):
         Raises:
             InputError: there is no such view.
         """
-        if view not in DEMANDS:
-            raise InputError(f"view {show(view)}: expected one of {', '.join(DEMANDS)}")
+        if view not in VIEWS:
+            raise InputError(f"view {show(view)}: expected one of {', '.join(VIEWS)}")
         with self._demanding:
             key = next(_keys)
-            self._views[key] = DEMANDS[view]
+            self._views[key] = VIEWS[view]
             self._put(Demanded(self._demanded()))
 
         def release() -> None:

@@ -24,7 +24,7 @@ from isoviz.widgets.panes.pane_table import PANES
 from isoviz.widgets.state import Problem, Refused, State
 
 PART = "part_"
-"""What the names of the traits begin with that hold the parts of the panes."""
+"""The names of the traits that hold the parts of the panes begin with this."""
 
 
 class Snapshot(Concerns):
@@ -58,7 +58,7 @@ def snapshot(state: State, revision: int, session: str = "") -> Snapshot:
         },
         "palette": _palette(tuple(row.name for row in state.settings.dimensions)),
         "selected": state.selected.shown,
-        "panes": {name: part(state) for name, part in PANES.items()},
+        "panes": {name: pane.part(state) for name, pane in PANES.items()},
     }
 
 

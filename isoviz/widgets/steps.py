@@ -14,8 +14,8 @@ from isoviz.widgets.chosen.machine_choice import PresetMachine
 from isoviz.widgets.chosen.selection import still_there
 from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.chosen.what_if import NOTHING, WhatIf, kept
-from isoviz.widgets.consequences.derive import DEMANDS
 from isoviz.widgets.contract import Command, Side
+from isoviz.widgets.panes.pane_table import VIEWS
 from isoviz.widgets.state import Derived, State
 
 KEPT_STEPS = 200
@@ -116,10 +116,10 @@ def watching(state: State, client: str | None, views: list[str]) -> State:
     Raises:
         InputError: there is no such view.
     """
-    if unknown := [name for name in views if name not in DEMANDS]:
-        raise InputError(f"view {show(unknown[0])}: expected one of {', '.join(DEMANDS)}")
+    if unknown := [name for name in views if name not in VIEWS]:
+        raise InputError(f"view {show(unknown[0])}: expected one of {', '.join(VIEWS)}")
     rest = {name: stages for name, stages in state.watched.items() if name != client}
-    newest = dict([*rest.items(), (client or "", frozenset().union(*(DEMANDS[name] for name in views)))][-KEPT_WATCHERS:])
+    newest = dict([*rest.items(), (client or "", frozenset().union(*(VIEWS[name] for name in views)))][-KEPT_WATCHERS:])
     return replace(state, watched=newest)
 
 

@@ -52,10 +52,6 @@ slots = 2
 planning_time = 1.0
 priority = 1
 """
-SESSION_2 = """{"isoviz": "session", "version": 2, "settings": {"machine": {"preset": "local", "options": {}},
-"dimensions": [{"name": "x", "value": "8", "kept": ""}], "fields": [{"name": "v", "value": "f8", "kept": ""}],
-"source": {"memory": "node0.dsk", "layout": "<F, x>"}, "destination": {"memory": "node0.sys", "layout": "<x, F>"},
-"planner": "auto", "slotLimit": "", "memoryLimit": ""}}"""
 
 
 class Things:
@@ -610,7 +606,6 @@ FILES: dict[str, Callable[[Things], Call]] = {
     "transfer file": lambda it: _text(planner.load_transfer, TRANSFER_FILE, it.folder),
     "machine file": lambda it: _text(machines.load, MACHINE_FILE.read_text(), it.folder),
     "session file": lambda it: _text(lambda text: settings_in(text, "session"), session_text(Settings())),
-    "session file (old)": lambda it: _text(lambda text: settings_in(text, "session"), SESSION_2),
     "ledger line": lambda it: _text(
         lambda text: LedgerEntry.from_line(text.encode("utf-8", "surrogatepass")),
         json.dumps(entry_of(it.report, it.machine).to_json()),

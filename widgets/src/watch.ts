@@ -17,7 +17,7 @@ function tell(connection: Connection, known: Watching): void {
   connection.send({ kind: "watch", views });
 }
 
-/** Watches views (names as in `DEMANDS` of the kernel half) for as long as the component that says so is shown. */
+/** Watches views (names as in `VIEWS` of the kernel half) for as long as the component that says so is shown. */
 export function useWatch(views: readonly string[]): void {
   const { connection } = useView();
   const part = useId();

@@ -60,8 +60,7 @@ class LedgerEntry:
     - `model`: the plan's time (None: the same as `predicted`).
     - `scatter`: how much the repeats of the trial differed (`isoviz.planner.time.spread.Prediction`; None: not known).
     - `interval`: the interval of the prediction (None: there was none).
-    - `basis`: the source of the interval: `"model"`, `"trial"` or `"none"`; in older files also `"spread"`, `"history"` or
-      `"rehearsal"`.
+    - `basis`: the source of the interval: `"model"`, `"trial"` or `"none"`.
     - `flush`: the part of `measured` spent waiting for a disk.
     - `emulated`: whether a memory of the path was held in another memory.
     - `origin`: `"run"` for a run by a user, `TOGETHER` for one beside other transfers, or the name of a benchmark.
@@ -107,10 +106,9 @@ class LedgerEntry:
     def is_real(self) -> bool:
         """Whether the run is evidence about this computer and the current predictions.
 
-        Runs in emulated memories are not, nor are runs of older versions that were predicted by a rehearsal. Nor are runs beside
-        other transfers, which waited for each other.
+        Runs in emulated memories are not, nor are runs beside other transfers, which waited for each other.
         """
-        return not self.emulated and self.basis != "rehearsal" and self.origin != TOGETHER
+        return not self.emulated and self.origin != TOGETHER
 
     @property
     def kinds(self) -> tuple[str, ...]:

@@ -23,10 +23,14 @@ _remembered: Remembered[Menus] = Remembered()
 
 def menus(machine: Machine | None) -> Menus:
     """What can be chosen, by control; memories are those of the machine."""
-    return _remembered.of(lambda: _menus(machine), machine)
+    from isoviz.planner import PLANNERS
+
+    return _remembered.of(lambda: _menus(machine), machine, _planners(tuple(PLANNERS.items())))
 
 
 def _menus(machine: Machine | None) -> Menus:
+    from isoviz.planner import PLANNERS
+
     memories: list[MenuEntry] = [] if machine is None else [
         {
             "name": memory.name,
@@ -35,13 +39,17 @@ def _menus(machine: Machine | None) -> Menus:
         }
         for memory in machine.memories
     ]  # fmt: skip
-    return {**_fixed(), "memories": memories}
+    return {**_fixed(), "memories": memories, "planners": _planners(tuple(PLANNERS.items()))}
+
+
+@lru_cache(maxsize=1)
+def _planners(known: tuple[tuple[str, str], ...]) -> list[MenuEntry]:
+    return [{"name": name, "title": name, "about": about} for name, about in known]
 
 
 @lru_cache(maxsize=1)
 def _fixed() -> Menus:
     from isoviz.machines import presets
-    from isoviz.planner import PLANNERS
 
     return {
         "machines": [
@@ -55,7 +63,7 @@ def _fixed() -> Menus:
         ],
         "memories": [],
         "dtypes": list(DTYPES),
-        "planners": [{"name": name, "title": name, "about": text} for name, text in PLANNERS.items()],
+        "planners": [],
         "examples": [{"name": name, "title": example.title, "about": ""} for name, example in EXAMPLES.items()],
     }
 

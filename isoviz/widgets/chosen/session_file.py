@@ -1,10 +1,4 @@
-"""Settings in a file: what a session was when it was saved.
-
-Version 5 is what `save_settings` writes. Version 4 does not know where the plan runs. Version 3 knows one transfer, of the whole
-array, and no path by hand. In version 2 a machine is a preset or a described one, and nothing says whether it was read from a
-file. Version 1 is from before machines could be described: it is an object without a version, in which `machine` is the name of a
-preset and `machineOptions` has its options.
-"""
+"""Settings in a file: what a session was when it was saved."""
 
 from __future__ import annotations
 
@@ -153,17 +147,10 @@ def settings_in(text: str | bytes, name: object) -> Settings:
         found = json.loads(text, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
         raise FileError(f"{name}: not JSON ({error}); expected the session of an explorer") from None
-    if isinstance(found, dict) and "version" not in found and isinstance(found.get("machine"), str):
-        found = _of_version_1(found)
-    version = found.get("version") if isinstance(found, dict) else None
-    if "settings" in (found if isinstance(found, dict) else ()) and version not in range(1, VERSION + 1):
-        raise FileError(f"{name}: version {show(version)} of the format; this isoviz reads 1 to {VERSION}")
-    if version == 2:
-        found = _of_version_2(found)
-    if version in (2, 3):
-        found = _of_version_3(found)
-    if isinstance(found, dict) and found.get("version") == 4:
-        found = _of_version_4(found)
+    if isinstance(found, dict) and found.get("isoviz") == "session":
+        version = found.get("version")
+        if type(version) is not int or version != VERSION:
+            raise FileError(f"{name}: version {show(version)} of the format; this isoviz reads version {VERSION}")
     if problem := mismatch(found, _File):
         raise FileError(f"{name}: {problem}")
     try:
@@ -284,50 +271,3 @@ def _machine(kept: _KeptMachine) -> MachineChoice:
 
 def _rows(kept: list[_KeptRow], first_key: int) -> tuple[Row, ...]:
     return tuple(Row(first_key + place, **row) for place, row in enumerate(kept))
-
-
-def _of_version_1(found: dict[str, Any]) -> dict[str, Any]:
-    """The same session in this version; what is wrong with it is told when that is read."""
-    settings = {key: value for key, value in found.items() if key != "machineOptions"}
-    settings["machine"] = _preset(found["machine"], found.get("machineOptions", {}))
-    for name in ("dimensions", "fields"):
-        if isinstance(found.get(name), list):
-            settings[name] = [
-                {"kept": "", **{key: value for key, value in row.items() if key != "key"}} if isinstance(row, dict) else row
-                for row in found[name]
-            ]
-    return _of_version_3({"isoviz": "session", "version": 3, "settings": settings})
-
-
-def _of_version_2(found: dict[str, Any]) -> dict[str, Any]:
-    """The same session in this version."""
-    settings = found.get("settings")
-    machine = settings.get("machine") if isinstance(settings, dict) else None
-    if isinstance(settings, dict) and isinstance(machine, dict):
-        if set(machine) == {"preset", "options"}:
-            settings = {**settings, "machine": _preset(machine["preset"], machine["options"])}
-        elif set(machine) == {"described"}:
-            settings = {**settings, "machine": {"kind": "drawn", "machine": machine["described"]}}
-    return {**found, "version": 3, "settings": settings}
-
-
-def _of_version_3(found: dict[str, Any]) -> dict[str, Any]:
-    """The same session in this version: its transfer is the only one, and all of it moves."""
-    settings = found.get("settings")
-    if isinstance(settings, dict):
-        one = {"name": "Transfer 1", "priority": "0", "begin": "0", "part": {"ranges": [], "leftOut": []}}
-        one |= {"byHand": None} | {key: value for key, value in settings.items() if key != "machine"}
-        settings = {**{key: value for key, value in settings.items() if key == "machine"}, "transfers": [one], "place": 0}
-    return {**found, "version": 4, "settings": settings}
-
-
-def _of_version_4(found: dict[str, Any]) -> dict[str, Any]:
-    """The same session in this version: it runs in the first place that can run it."""
-    settings = found.get("settings")
-    if isinstance(settings, dict):
-        settings = {"runsIn": "", **settings}
-    return {**found, "version": VERSION, "settings": settings}
-
-
-def _preset(name: object, options: object) -> dict[str, object]:
-    return {"kind": "measured", "options": options} if name == LOCAL else {"kind": "preset", "name": name, "options": options}

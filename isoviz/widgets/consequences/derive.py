@@ -35,19 +35,7 @@ LAYOUTS = frozenset({"space", "fields", "source", "destination"})
 EVERYTHING = LAYOUTS | {"what if",
     "machine", "memories", "options", "part", "turn", "transfer", "plan", "where", "interval", "beside plans",
 }  # fmt: skip
-DEMANDS: dict[str, frozenset[str]] = {
-    "explorer": EVERYTHING,
-    "layout-editor": LAYOUTS,
-    "linearization": LAYOUTS,
-    "plan": EVERYTHING,
-    "run": EVERYTHING,
-    "machine": LAYOUTS | {"machine", "memories", "canvas"},
-    "timeline": EVERYTHING | {"simulation"},
-    "stored": EVERYTHING | {"stored simulation"},
-    "trace": LAYOUTS,
-    "why": EVERYTHING | {"explanation", "turns"},
-}
-"""The stages that a view demands, by the name of the view; "canvas" is no stage: it asks for the parts of the machine."""
+"""What takes a machine as well: the whole explorer."""
 
 
 def _space(problems: dict[str, Problem], dimensions: tuple[Row, ...]) -> IndexSpace | None:

@@ -9,11 +9,11 @@ from isoviz.errors import IsovizError
 from isoviz.widgets.chosen.machine_choice import DescribedMachine
 from isoviz.widgets.commands.exported_files import exported_file
 from isoviz.widgets.commands.trace_answers import trace_answer
-from isoviz.widgets.consequences.derive import DEMANDS
 from isoviz.widgets.contract import Exported, Side
 from isoviz.widgets.pages.page_contract import PageEnd, PageKind, PageLine, PagePart
 from isoviz.widgets.pages.page_frame import Embedded, html_page
 from isoviz.widgets.pages.state_of_plan import state_of_plan, with_explanation, with_traces, with_views
+from isoviz.widgets.panes.pane_table import VIEWS
 from isoviz.widgets.panes.trace_pane import trace_part
 from isoviz.widgets.snapshot import snapshot, traits
 from isoviz.widgets.trace_contract import TraceKind
@@ -118,8 +118,8 @@ def _page(state: State, kind: PageKind, said: list[str], lines: list[PageLine], 
 
 
 def _demanded(kind: PageKind) -> tuple[str, ...]:
-    """The views of a page that need more than the plan, as `DEMANDS` calls them."""
-    return tuple(view for view in _VIEWS[kind] if view in DEMANDS)
+    """The views of a page that need more than the plan, as `VIEWS` calls them."""
+    return tuple(view for view in _VIEWS[kind] if view in VIEWS)
 
 
 def _traces(state: State) -> tuple[list[tuple[dict[str, Any], Embedded]], dict[str, None]]:

@@ -9,8 +9,9 @@ from isoviz.planner.options import BY_HAND
 from isoviz.widgets.chosen.by_hand import ByHand
 from isoviz.widgets.chosen.machine_choice import LOCAL, DescribedMachine, FileMachine, MachineChoice, PresetMachine
 from isoviz.widgets.chosen.settings import End, Settings, rows, settings_for, transfer_text
-from isoviz.widgets.consequences.derive import DEMANDS, LATER, REFINEMENTS, derived_of_plan
+from isoviz.widgets.consequences.derive import LATER, REFINEMENTS, derived_of_plan
 from isoviz.widgets.consequences.explained_plan import Explained, Turns
+from isoviz.widgets.panes.pane_table import VIEWS
 from isoviz.widgets.state import Derived, Run, State
 from isoviz.widgets.traces.simulating import Simulated, Simulation
 
@@ -31,13 +32,13 @@ def state_of_plan(
     report: Report | None = None,
     views: Iterable[str] = (),
 ) -> State:
-    """The state in which a plan for `machine` is shown, with what `views` (names in `DEMANDS`) need of it.
+    """The state in which a plan for `machine` is shown, with what `views` (names in `VIEWS`) need of it.
 
     `choice` says how the machine was chosen; without it the machine is one that was described. `report` is that of a run of the
     plan.
     """
     settings = settings_of_plan(plan, choice or DescribedMachine(machine), options)
-    demanded = DEMANDS["explorer"].union(*(DEMANDS[view] for view in views))
+    demanded = VIEWS["explorer"].union(*(VIEWS[view] for view in views))
     derived = derived_of_plan(Derived(settings, demanded=demanded), plan, machine)
     run = Run() if report is None else _run(plan, report, transfer_text(settings))
     return State(settings, derived, run=run, views=demanded, computed=0)
@@ -46,7 +47,7 @@ def state_of_plan(
 def with_views(state: State, views: Iterable[str]) -> State:
     """A settled state of an explorer, with what `views` need of its plan where it is not there yet."""
     derived = state.derived
-    demanded = frozenset().union(*(DEMANDS[view] for view in views))
+    demanded = frozenset().union(*(VIEWS[view] for view in views))
     state = replace(state, views=state.views | demanded)
     needed = (LATER.keys() | REFINEMENTS) & demanded - {"what if"}
     if derived.plan is None or derived.planned_on is None or needed <= derived.later.keys():

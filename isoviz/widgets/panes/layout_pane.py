@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypedDict
 
+from isoviz.widgets.consequences.derive import LAYOUTS
+from isoviz.widgets.panes.pane import pane
 from isoviz.widgets.state import State
 
 if TYPE_CHECKING:
@@ -64,6 +66,7 @@ class LayoutPart(TypedDict):
     destination: ShownEnd | None
 
 
+@pane("layout", "the layouts of both ends", {"layout-editor": LAYOUTS, "linearization": LAYOUTS})
 def layout_part(state: State) -> LayoutPart:
     """What the layout pane shows."""
     source, destination = state.derived.source, state.derived.destination

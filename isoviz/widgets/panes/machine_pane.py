@@ -7,12 +7,17 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypedDict
 
 from isoviz.machines import draw
+from isoviz.widgets.consequences.derive import LAYOUTS
 from isoviz.widgets.consequences.rank_places import ranks_for
 from isoviz.widgets.panes.canvas_parts import CanvasPart, canvas_part
+from isoviz.widgets.panes.pane import pane
 from isoviz.widgets.state import State
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
+
+CANVAS = "canvas"
+"""Demanded, it is no stage: it asks for the parts of the machine."""
 
 
 class MachinePart(TypedDict):
@@ -29,12 +34,13 @@ class MachinePart(TypedDict):
     canvas: CanvasPart | None
 
 
+@pane("machine", "the machine", {"machine": LAYOUTS | {"machine", "memories", CANVAS}})
 def machine_part(state: State) -> MachinePart | None:
     """What the machine pane shows: the last machine there was, None before the first."""
     machine = state.derived.machine
     if machine is None:
         return None
-    whole = "canvas" in state.demanded
+    whole = CANVAS in state.demanded
     ranks = ranks_for(machine, state.settings.machine) if whole else None
     return _machine(machine, whole, 0 if ranks is None or ranks.reason else ranks.count)
 

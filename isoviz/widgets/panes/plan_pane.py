@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, TypedDict
 
+from isoviz.widgets.consequences.derive import EVERYTHING
 from isoviz.widgets.consequences.places import RANKS
 from isoviz.widgets.panes.hop_parts import CurvePoint, curve_points, limit_words, measured_points
+from isoviz.widgets.panes.pane import pane
 from isoviz.widgets.remembered import Remembered
 from isoviz.widgets.state import State, sentence
 
@@ -126,6 +128,7 @@ class PlanPart(TypedDict):
 _remembered: Remembered[PlanPart] = Remembered()
 
 
+@pane("plan", "the plan", {"plan": EVERYTHING})
 def plan_part(state: State) -> PlanPart | None:
     """What the plan pane shows: the last plan there was, None before the first."""
     derived = state.derived

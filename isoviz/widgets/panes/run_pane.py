@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from isoviz.machines import ChannelKind
+from isoviz.widgets.consequences.derive import EVERYTHING
 from isoviz.widgets.consequences.places import PlaceName
 from isoviz.widgets.consequences.where_it_runs import reason_not_to_run
 from isoviz.widgets.contract import Phase, RanksPhase, Stage
+from isoviz.widgets.panes.pane import pane
 from isoviz.widgets.running.advice import ShownAdvice, advice, emulated_memories
 from isoviz.widgets.running.run_spread import ShownSpread, spread_of
 from isoviz.widgets.state import MovedTransfer, RanksNow, Run, State, sentence, whole_sentence
@@ -133,6 +135,7 @@ class RunPart(TypedDict):
     changes: int
 
 
+@pane("run", "the runs", {"run": EVERYTHING})
 def run_part(state: State) -> RunPart:
     """What the run pane shows."""
     run, where = state.run, state.derived.where

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+from isoviz.widgets.consequences.derive import EVERYTHING, LAYOUTS
+from isoviz.widgets.panes.pane import pane
 from isoviz.widgets.state import State
 from isoviz.widgets.trace_contract import TraceKind
 from isoviz.widgets.traces.traces_there import STAGES, is_fresh, simulation_there, trace_there
@@ -29,6 +31,11 @@ class TracePart(TypedDict):
     problems: dict[str, str]
 
 
+@pane(
+    "trace",
+    "which traces there are",
+    {"timeline": EVERYTHING | {"simulation"}, "stored": EVERYTHING | {"stored simulation"}, "trace": LAYOUTS},
+)
 def trace_part(state: State) -> TracePart:
     """Which traces there are."""
     problems: dict[str, str] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+from isoviz.widgets.panes.pane import pane
 from isoviz.widgets.state import State
 
 
@@ -22,6 +23,7 @@ class TransfersPart(TypedDict):
     plans: list[ShownTransferPlan]
 
 
+@pane("transfers", "the plans of all transfers")
 def transfers_part(state: State) -> TransfersPart:
     """What was planned for every transfer."""
     derived = state.derived

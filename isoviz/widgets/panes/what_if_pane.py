@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypedDict
 from isoviz.widgets.chosen.what_if import WhatIf
 from isoviz.widgets.consequences.what_if_plan import WhatIfPlan
 from isoviz.widgets.contract import ShownWhatIf
+from isoviz.widgets.panes.pane import pane
 from isoviz.widgets.remembered import Remembered
 from isoviz.widgets.state import State
 
@@ -47,6 +48,7 @@ class WhatIfPart(TypedDict):
 _hops: Remembered[list[WhatIfHop]] = Remembered(16)
 
 
+@pane("what_if", "what is tried on the plan")
 def what_if_part(state: State) -> WhatIfPart | None:
     """What is tried on the plan; None where nothing is."""
     question = state.what_if

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, TypedDict
 
+from isoviz.widgets.consequences.derive import EVERYTHING
 from isoviz.widgets.consequences.explained_plan import Explained, Turns
 from isoviz.widgets.contract import ConstraintKind
+from isoviz.widgets.panes.pane import pane
 from isoviz.widgets.remembered import Remembered
 from isoviz.widgets.state import State
 
@@ -160,6 +162,7 @@ _paths: Remembered[HandPart] = Remembered()
 _NO_PATH: HandPart = {"path": None}
 
 
+@pane("why", "why the plan is what it is", {"why": EVERYTHING | {"explanation", "turns"}})
 def why_part(state: State) -> WhyPart | None:
     """What is known of why the plan is what it is; None before the first explanation."""
     explained: Explained | None = state.derived.later.get("explanation")
@@ -173,6 +176,7 @@ def why_part(state: State) -> WhyPart | None:
     return _whys.of(lambda: _why(explained, turns, is_of_plan), *key)
 
 
+@pane("hand", "the path by hand")
 def hand_part(state: State) -> HandPart:
     """The path by hand as far as it leads, with the channels by which it could go on."""
     settings, machine = state.settings, state.derived.machine

@@ -7,7 +7,6 @@ import itertools
 import json
 import random
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from isoviz.planner import Instance, Options, PathByHand, Plan, Transfer, plan_f
 from isoviz.planner.shares import check_boxes, check_numbers
 from isoviz.runtime import simulate
 
-OLD_FILES = Path(__file__).parent / "old_files"
 PAIR = FieldSpace(re="f4", im="f8")
 LAYOUTS = ("<F, x, y>", "<y, x, F>", "<x, F, y>", "<y, F, x>", "<F, x_in=4, y, x_out>")
 WAYS = ("a,z", "a,m0,z", "a,m1,z", "a,m2,z", "a,m0,m1,z")
@@ -312,24 +310,6 @@ def test_what_belongs_to_one_path_is_asked_of_it() -> None:
     assert alone == cost(transfer(), rails(), "a,m0,z"), "everything over one path is the plan of that path"
 
 
-@pytest.mark.parametrize("name", ["plan_format_2", "plan_format_2_shared"])
-def test_old_plans_still_load(name: str) -> None:
-    """What was written when a plan had one path, and no list of paths; it is written again in the new form."""
-    data = json.loads((OLD_FILES / f"{name}.json").read_text(encoding="utf-8"))
-    made = plan_from_json(data)
-    assert len(made.paths) == 1 and made.transfer is made.only.transfer
-    for key in ("planner", "bytes", "throughput", "objective", "chunk_bytes", "buffer_bytes", "gap"):
-        assert getattr(made, key) == data[key], key
-    assert made.seconds == pytest.approx(data["seconds"], rel=1e-12)
-    hops = [hop._asdict() | {"shuffle_bytes": size} for hop, size in zip(made.hops, made.only.shuffles, strict=True)]
-    assert hops == [{"in_flight": 1} | hop for hop in data["hops"]]
-    assert list(map(list, made.shares)) == data["shares"]
-    again = plan_to_json(made)
-    assert again["format"] == "isoviz-plan-3" and plan_from_json(json.loads(json.dumps(again))) == made
-    needed = {"planner", "bytes", "seconds", "throughput", "chunk_bytes", "hops", "paths"}
-    assert needed <= set(again) and {"source", "request_bytes", "shuffle_bytes", "throughput"} <= set(again["hops"][0])
-
-
 def put(*path: str | int, value: Any) -> Callable[[dict[str, Any]], None]:
     def change(data: Any) -> None:
         for key in path[:-1]:
@@ -356,6 +336,7 @@ def put(*path: str | int, value: Any) -> Callable[[dict[str, Any]], None]:
         (put("paths", 1, "hops", 0, "source", value="z"), r"paths\[1\]\.hops\[0\]\.source"),
         (put("paths", 1, "extra", value=1), "extra"),
         (put("paths", value={}), r"plan\.paths"),
+        (put("format", value="isoviz-plan-2"), "plan.format: expected one of isoviz-plan-3, got 'isoviz-plan-2'"),
     ],
 )
 def test_hostile_files_of_several_paths(change: Callable[[Any], None], problem: str) -> None:

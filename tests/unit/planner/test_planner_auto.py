@@ -63,7 +63,7 @@ def works(monkeypatch: pytest.MonkeyPatch) -> list[Work]:
             found.append(work)
         return work
 
-    monkeypatch.setattr("isoviz.planner.planners.work_of", work_of)
+    monkeypatch.setattr("isoviz.planner.planners.auto_planner.work_of", work_of)
     return found
 
 
@@ -80,7 +80,7 @@ def test_small_transfers_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> N
     def looked(*_: object) -> None:
         raise AssertionError
 
-    for name in ("first_look", "search"):
+    for name in ("auto_planner.first_look", "full_planner.search"):
         monkeypatch.setattr(f"isoviz.planner.planners.{name}", looked)
     for name in PRESETS:
         machine = preset(name)

@@ -606,7 +606,7 @@ def test_an_explanation_compares_as_the_planner_does() -> None:
 
 def test_small_transfers_convert_in_the_hop_that_does_it_best(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("listed_steps", "search_steps"):
-        monkeypatch.setattr(f"isoviz.planner.planners.{name}", lambda *_: math.inf)
+        monkeypatch.setattr(f"isoviz.planner.planners.auto_planner.{name}", lambda *_: math.inf)
     machine, kinds_of = where_conversions_cost(3e-3), set()
     for transfer in itertools.islice(random_transfers(machine, ["node0.sys", "node0.dsk"], 1, 64 << 10, 2 << 20), 40):
         found = plan(transfer, machine)

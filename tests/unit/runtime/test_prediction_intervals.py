@@ -172,7 +172,7 @@ def test_errors_count_in_units_of_their_trials() -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"tried": False}, {"emulated": True}, {"basis": "rehearsal"}, {"digest": "1" * 64, "host": "elsewhere"}],
+    [{"tried": False}, {"emulated": True}, {"digest": "1" * 64, "host": "elsewhere"}],
 )
 def test_runs_that_say_nothing_about_this_trial(change: dict[str, Any]) -> None:
     made = made_here()

@@ -60,19 +60,6 @@ def test_what_a_trial_said_is_in_it() -> None:
     assert ENTRY.model_outcome is ENTRY.outcome
 
 
-@pytest.mark.parametrize("basis", ["spread", "history", "trial", "rehearsal"])
-def test_entries_of_older_versions_are_read(basis: str) -> None:
-    """They have no scatter; the oldest say nothing about trials. Those with a rehearsal do not count."""
-    data = ENTRY.to_json()
-    data["predicted"] = {"seconds": 0.01, "interval": [0.009, 0.012], "basis": basis}
-    found = LedgerEntry.from_json(data)
-    assert not found.tried and found.scatter is None and found.by_model == 0.01
-    assert found.is_real == (basis != "rehearsal")
-    data["predicted"] |= {"tried": True, "model_seconds": 0.03}
-    found = LedgerEntry.from_json(data)
-    assert found.tried and found.scatter is None and found.by_model == 0.03
-
-
 def test_what_a_later_version_adds_is_left_out() -> None:
     data = {**ENTRY.to_json(), "colour": "green"}
     assert LedgerEntry.from_json(data) == ENTRY

@@ -57,8 +57,8 @@ def problems(told: dict[str, Any]) -> list[str]:
     told = json.loads(json.dumps(told, allow_nan=False))
     panes = told.pop("panes")
     found = [mismatch(told, Concerns)]
-    assert list(panes) == list(PANES)
-    found += [mismatch(panes[name], get_type_hints(part)["return"], f"panes.{name}") for name, part in PANES.items()]
+    assert set(panes) == set(PANES)
+    found += [mismatch(panes[name], get_type_hints(pane.part)["return"], f"panes.{name}") for name, pane in PANES.items()]
     return [problem for problem in found if problem is not None]
 
 

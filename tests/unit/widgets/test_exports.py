@@ -277,33 +277,6 @@ def test_session_files_keep_every_kind_of_machine(machine: MachineChoice) -> Non
     assert found.machine.kind == machine.kind
 
 
-def of_version_3(settings: Settings) -> dict[str, Any]:
-    """The text of a session as it was before there were several transfers."""
-    data = json.loads(session_text(settings))
-    (transfer,) = data["settings"].pop("transfers")
-    del data["settings"]["place"], data["settings"]["runsIn"]
-    data["settings"] |= {key: transfer[key] for key in transfer if key not in ("name", "priority", "begin", "part")}
-    return {**data, "version": 3}
-
-
-def test_sessions_of_version_3_are_read() -> None:
-    data = of_version_3(SMALL)
-    assert not {"transfers", "place", "part", "name"} & data["settings"].keys()
-    assert same_settings(settings_in(json.dumps(data), "s"), SMALL)
-
-
-def test_sessions_of_version_2_are_read() -> None:
-    data = of_version_3(SMALL)
-    data["version"] = 2
-    for kept, machine in (
-        ({"preset": "sapling", "options": {"nodes": "3"}}, PresetMachine("sapling", (("nodes", "3"),))),
-        ({"preset": "local", "options": {}}, PresetMachine("local")),
-        ({"described": machine_to_json(TWO_NODE)}, DescribedMachine(TWO_NODE)),
-    ):
-        data["settings"]["machine"] = kept
-        assert settings_in(json.dumps(data), "s").machine == machine
-
-
 def test_isoviz_explores_a_machine_file(tmp_path: Path) -> None:
     save(TWO_NODE, tmp_path / "m.json")
     assert recreated(f"import isoviz\nfrom pathlib import Path\nisoviz.explore(machine=Path({str(tmp_path / 'm.json')!r}))")

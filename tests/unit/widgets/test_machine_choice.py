@@ -198,26 +198,6 @@ def test_a_name_that_cannot_be_stays_with_what_layouts_know_it_by(session: Sessi
     other.close()
 
 
-def test_a_session_of_before_machines_could_be_described_still_loads(tmp_path: Path) -> None:
-    old = {
-        "machine": "sapling",
-        "machineOptions": {"nodes": "3"},
-        "dimensions": [{"key": 6, "name": "x", "value": "64"}],
-        "fields": [{"key": 8, "name": "a", "value": "float32"}],
-        "source": {"memory": "node0.dsk", "layout": "<F, x>"},
-        "destination": {"memory": "node0.sys", "layout": "<x, F>"},
-        "planner": "auto",
-        "slotLimit": "",
-        "memoryLimit": "1MiB",
-    }
-    path = tmp_path / "old.json"
-    path.write_text(json.dumps(old))
-    found = load_settings(path)
-    assert found.machine == PresetMachine("sapling", (("nodes", "3"),))
-    assert [(row.name, row.value) for row in found.dimensions] == [("x", "64")]
-    assert (found.memory_limit, found.destination.layout) == ("1MiB", "<x, F>")
-
-
 def written(tmp_path: Path, change: object) -> Path:
     path = tmp_path / "session.json"
     save_settings(begin(drawn()), path)
@@ -230,7 +210,9 @@ def written(tmp_path: Path, change: object) -> Path:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda data: data.update(version=99), "version 99 of the format; this isoviz reads 1 to 5"),
+        (lambda data: data.update(version=99), "version 99 of the format; this isoviz reads version 5"),
+        (lambda data: data.update(version=4), "version 4 of the format; this isoviz reads version 5"),
+        (lambda data: data.pop("version"), "version None of the format; this isoviz reads version 5"),
         (lambda data: data.update(isoviz="plan"), "isoviz: expected 'session', got 'plan'"),
         (
             lambda data: data["settings"]["transfers"][0].pop("planner"),

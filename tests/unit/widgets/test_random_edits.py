@@ -184,8 +184,8 @@ def test_nothing_breaks_and_undo_brings_everything_back(seed: int) -> None:
             panes = told.pop("panes")
             assert mismatch(told, Concerns) is None
             json.dumps(told, ensure_ascii=False).encode()  # as Jupyter sends it
-            for name, part in PANES.items():
-                assert mismatch(panes[name], get_type_hints(part)["return"]) is None, name
+            for name, pane in PANES.items():
+                assert mismatch(panes[name], get_type_hints(pane.part)["return"]) is None, name
             assert told["frame"]["acknowledged"] == {"a": number}
             if session.plan is not None:
                 assert all(is_of_beside(control) for control in state.derived.problems)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -240,11 +239,7 @@ def test_python_and_session_files_know_the_place(place: str, monkeypatch: pytest
     assert found[0].runs_in == place
 
 
-def test_sessions_from_before_there_were_places_are_read() -> None:
-    data = json.loads(session_text(SMALL))
-    del data["settings"]["runsIn"]
-    data["version"] = 4
-    assert settings_in(json.dumps(data), "session") == replace(settings_in(session_text(SMALL), "session"), runs_in="")
+def test_a_place_for_runs_is_one_of_those_there_are() -> None:
     with pytest.raises(InputError, match="runs_in 'there'"):
         settings_for(runs_in="there")
 

@@ -11,10 +11,11 @@ import pytest
 from isoviz.errors import InputError
 from isoviz.widgets.chosen.settings import Settings, settings_for
 from isoviz.widgets.consequences import derive as derivation
-from isoviz.widgets.consequences.derive import DEMANDS, EVERYTHING, LAYOUTS, derive
+from isoviz.widgets.consequences.derive import EVERYTHING, LAYOUTS, derive
 from isoviz.widgets.consequences.machines_made import Making
 from isoviz.widgets.consequences.stage_graph import Evaluation, Stage
 from isoviz.widgets.explorer import Explorer
+from isoviz.widgets.panes.pane_table import VIEWS
 from isoviz.widgets.session import Session
 from isoviz.widgets.state import Derived, Problem
 
@@ -194,7 +195,7 @@ def test_a_view_that_there_is_not_is_refused() -> None:
 
 
 def test_every_view_demands_the_layouts() -> None:
-    assert all(demand >= LAYOUTS for demand in DEMANDS.values())
+    assert all(demand >= LAYOUTS for demand in VIEWS.values())
 
 
 def test_a_limit_changes_no_layout_and_a_layout_no_machine() -> None:
@@ -314,7 +315,7 @@ def test_a_view_watches_what_it_shows_and_nothing_more() -> None:
         assert "nothing" in state.refused.message
         session.send({"kind": "watch", "views": ["machine"], "client": "two", "number": 1})
         session.send({"kind": "watch", "views": [], "client": "one", "number": 3})
-        assert session.wait().watched["two"] == DEMANDS["machine"]
+        assert session.wait().watched["two"] == VIEWS["machine"]
         assert session.state.watched["one"] == frozenset()
     finally:
         session.close()

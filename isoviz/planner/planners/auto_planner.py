@@ -1,0 +1,139 @@
+"""The planner `auto`: it plans while that costs less than it can save."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from isoviz.planner.full import listed_routes, with_bounds
+from isoviz.planner.one_path.chunk_size import with_comparable_chunks
+from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
+from isoviz.planner.planners.full_planner import full_within, made_plan
+from isoviz.planner.planners.one_path_planners import simple, simple_path
+from isoviz.planner.planners.shortest_routes import routes_along, shortest
+from isoviz.planner.planning_work import NO_COST, PLAN_STEPS, ROUTE_STEPS, STEPS_PER_SECOND, Work, listed_steps, work_of
+from isoviz.planner.search.expected_steps import look_steps, search_steps, worked_out_steps
+from isoviz.planner.search.first_look import first_look
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from isoviz.planner.one_path.choice import Choice
+    from isoviz.planner.paths.routes import Route
+    from isoviz.planner.plan import Plan
+    from isoviz.planner.problem import Problem
+    from isoviz.planner.time.path_time import Clock
+
+
+def auto(problem: Problem) -> Plan:
+    """The plan for which planning and transfer together take least, as far as counted steps can tell.
+
+    Isometry (section 4.4) switches from `simple` to `full` where the transfer is large. Here the saving decides:
+
+    1. The shortest path is known at once, and so is a lower bound of its T. A small transfer ends here, with the plan of `simple`
+       or a plan of the same path that converts elsewhere.
+    2. If it may pay, all paths are bounded. Where they are listed, each has its bound. Where they are too many to list, a first
+       look (`search.first_look`) gives a lower bound for all of them, and routes that may come close to it.
+    3. These routes are worked out, the least bound first, while the next one can save more than it costs.
+    4. `full` searches on while it costs less than it can still save: the best T so far less the least bound.
+
+    Where `full` costs next to nothing beside the transfer, it plans at once, since it proves its plan. Steps are counted, not
+    measured (`planning_work`), so the plan is the same on every computer.
+    """
+    work = work_of(problem.options, sparing=True)
+    short = with_bounds(problem, _short_routes(problem))
+    least = min(bound for _, bound in short)
+    if _costs_nothing(problem, least):
+        return full_within(problem, work_of(problem.options))
+    known = _bounds_that_pay(problem, least, work)
+    found = _best_that_pays(problem, [*short, *known.routes], known.lower, work)
+    if found is not None and known is _NOTHING_KNOWN:  # T may be far above its bound
+        known = _bounds_that_pay(problem, problem.with_cost(found[0]), work)
+        found = _best_that_pays(problem, known.routes, known.lower, work, found)
+    if found is None or _search_pays(problem, problem.with_cost(found[0]) - known.lower, work):
+        return full_within(problem, work, known.seeds)
+    choice, clock = found
+    return simple(problem) if choice.route in _simple_routes(problem) else made_plan(problem, choice, clock, "auto")
+
+
+class _Known(NamedTuple):
+    """What is known of all paths: a lower bound of T in seconds, routes with their bounds, and those to begin a search with."""
+
+    lower: float
+    routes: Sequence[tuple[Route, float]]
+    seeds: tuple[Route, ...] = ()
+
+
+_NOTHING_KNOWN = _Known(0.0, ())
+
+
+def _bounds_that_pay(problem: Problem, seconds: float, work: Work) -> _Known:
+    """Bounds of all paths, if they cost less than they can save of `seconds`: the least bound of T of the shortest path, or T."""
+    if not work.pays(seconds, PLAN_STEPS):
+        return _NOTHING_KNOWN  # a list of routes takes time on a machine that is new
+    listed = listed_routes(problem)
+    steps = look_steps(problem) if listed is None else ROUTE_STEPS * len(listed)
+    if not work.pays(seconds, steps):
+        return _NOTHING_KNOWN
+    work.add(steps)
+    if listed is None:
+        lower, seeds = first_look(problem)
+        return _Known(lower, with_bounds(problem, seeds), seeds)
+    bounds = with_bounds(problem, listed)
+    return _Known(min((bound for _, bound in bounds), default=0.0), bounds)
+
+
+def _short_routes(problem: Problem) -> list[Route]:
+    """The routes of `simple`, and those of the shortest path that convert at an end."""
+    path = shortest(problem.machine, problem.transfer)
+    ends = (0, len(path) - 2) if problem.ends.converts else (None,)
+    more = [route for at in ends for route in routes_along(problem, path, at)]
+    return list(dict.fromkeys((*_simple_routes(problem), *more)))
+
+
+def _simple_routes(problem: Problem) -> list[Route]:
+    path, converting = simple_path(problem)
+    return [route for at in converting for route in routes_along(problem, path, at)]
+
+
+def _best_that_pays(
+    problem: Problem,
+    bounds: Sequence[tuple[Route, float]],
+    lower: float,
+    work: Work,
+    best: tuple[Choice, Clock] | None = None,
+) -> tuple[Choice, Clock] | None:
+    """The best choice of those routes that are worth working out, where no plan takes less than `lower` seconds; None where no
+    chunk fits.
+
+    `bounds` holds the routes with their lower bounds; `best` is the best choice so far.
+    """
+    steps = worked_out_steps(problem)
+    for route, bound in sorted(bounds, key=lambda each: each[1]):
+        if best is not None and not work.pays(problem.with_cost(best[0]) - max(bound, lower), steps):
+            break
+        if (route.names, route.converting) in problem.choices:
+            continue
+        work.add(steps)
+        clock = clock_of(problem, route)
+        choice = best_feasible_choice(problem, route, clock)
+        if choice is not None:
+            choice = with_comparable_chunks(problem, choice, clock)
+            if best is None or problem.key(choice) < problem.key(best[0]):
+                best = choice, clock
+    return best
+
+
+def _costs_nothing(problem: Problem, seconds: float) -> bool:
+    """Whether `full` costs nothing beside a transfer of `seconds` seconds: its paths are listed, and few."""
+    if NO_COST * seconds * STEPS_PER_SECOND < listed_steps(problem, 0):
+        return False
+    routes = listed_routes(problem)
+    return routes is not None and listed_steps(problem, len(routes)) <= NO_COST * seconds * STEPS_PER_SECOND
+
+
+def _search_pays(problem: Problem, saving: float, work: Work) -> bool:
+    """Whether `full` may save more than it costs, where it can save at most `saving` seconds."""
+    if not work.pays(saving, listed_steps(problem, 0)):
+        return False  # a list of routes takes time on a machine that is new
+    routes = listed_routes(problem)
+    return work.pays(saving, search_steps(problem) if routes is None else listed_steps(problem, len(routes)))

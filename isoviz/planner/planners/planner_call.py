@@ -1,0 +1,109 @@
+"""`plan()`: from a transfer and a machine to a plan, by one of the registered planners.
+
+All planners choose blocks and chunk with the same time model, so their predictions are comparable.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isoviz.checks import expect
+from isoviz.errors import InputError
+from isoviz.machines import Machine, preset, presets
+from isoviz.planner.cache import CACHE
+from isoviz.planner.check_ends import check_ends, check_given
+from isoviz.planner.options import Options
+from isoviz.planner.plan import Plan
+from isoviz.planner.planner_registry import find_planner, register_planner
+from isoviz.planner.planners.auto_planner import auto
+from isoviz.planner.planners.full_planner import full
+from isoviz.planner.planners.one_path_planners import direct, simple, spdl, spsl
+from isoviz.planner.problem import Problem
+from isoviz.planner.whole_program.program_planner import program
+
+if TYPE_CHECKING:
+    from isoviz.planner.transfer import Transfer
+
+register_planner(
+    "auto",
+    auto,
+    about="plans while that costs less than it can save: a shortest path, good paths of a first look, then full",
+    meaning="Plans while that costs less than it can save, from a shortest path to full.",
+)
+register_planner(
+    "full",
+    full,
+    about="every path, layout and block size: the fastest there is (Isometry, section 4.2), or the best within planning_time",
+    meaning="Considers every path, layout and block size: the least predicted time, or the best found when time runs out.",
+)
+register_planner(
+    "simple",
+    simple,
+    about="shortest path; one Memcpy channel converts (Isometry, section 4.4)",
+    meaning="The shortest path. One memory copy on it converts the layout.",
+)
+register_planner(
+    "spsl",
+    spsl,
+    about="shortest path; the last hop converts (Isometry, section 6.3)",
+    meaning="The shortest path. The last hop converts the layout.",
+)
+register_planner(
+    "spdl",
+    spdl,
+    about="shortest path; the first hop converts (Isometry, section 6.3)",
+    meaning="The shortest path. The first hop converts the layout.",
+)
+register_planner(
+    "direct",
+    direct,
+    about="one channel, no intermediate buffer",
+    meaning="One channel from source to destination, without a buffer between.",
+)
+register_planner(
+    "program",
+    program,
+    about="the path with the highest throughput, by one mixed-integer program (Isometry, section 4.2)",
+    meaning="The path with the highest throughput, from one mixed-integer linear program.",
+)
+
+
+def plan(transfer: Transfer, machine: Machine, planner: str | None = None, options: Options | None = None) -> Plan:
+    """The plan of a transfer on a machine. Planning is deterministic.
+
+    `planner` (a name in `PLANNERS`) overrides the one in `options`. A repeated call returns the same object
+    (`isoviz.planner.cache`).
+
+    Raises:
+        InputError: an unknown planner, or no transfer, or no machine. MachineError: an unknown memory.
+        NoPathError: no channels lead there. LimitError: no buffer within the limits is large enough.
+        TransferError: an instance larger than its memory.
+    """
+    chosen = None if planner is None else find_planner(planner)
+    check_given("plan", transfer, machine)
+    options = Options.given(options)
+    chosen = chosen or find_planner(options.planner)
+    key = (transfer, machine, chosen, options)
+    made = CACHE.plan(key)
+    if made is None:
+        check_ends(transfer, machine)
+        made = chosen.make(Problem(transfer, machine, options))
+        expect(f"planner {chosen.name!r}", made, Plan, "a plan as its result")
+        CACHE.keep(key, made)
+    return made
+
+
+def machine_of(plan: Plan) -> Machine:
+    """The machine that a plan was made for: the one it was planned on in this process, or the preset of that name.
+
+    Raises:
+        InputError: the plan's machine is neither.
+    """
+    expect("machine_of", plan, Plan, "a plan")
+    found = CACHE.machine(plan.machine_digest)
+    if found is None and plan.machine_name in presets() and plan.machine_name != "local":  # the preset `local` would measure
+        made = preset(plan.machine_name)
+        found = made if made.digest == plan.machine_digest else None
+    if found is None:
+        raise InputError(f"machine {plan.machine_name!r} of this plan is not known in this process; hand it in")
+    return found
