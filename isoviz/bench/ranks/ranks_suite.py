@@ -27,11 +27,11 @@ from isoviz.bench.ranks.waiting import waiting_on_rank
 from isoviz.bench.result_rows import row
 from isoviz.bench.table import Table, scratch_folder
 from isoviz.errors import InputError
+from isoviz.launch.probe import ProbeProgress, probe
 from isoviz.launch.ranks import Ranks, ranks
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Machine, preset
-from isoviz.measure.probe import ProbeProgress, probe
-from isoviz.measure.ranks.mpi_here import mpi_here
+from isoviz.measure.ranks.ranks_machine import mpi_here
 from isoviz.planner import Transfer, plan
 
 PART_SIZES = {
