@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from isoviz import errors as errors
     from isoviz import machines as machines
     from isoviz.conversion.convert import convert as convert
+    from isoviz.launch.probe import probe as probe
     from isoviz.launch.ranks import Ranks as Ranks
     from isoviz.launch.ranks import ranks as ranks
     from isoviz.layouts import Box as Box
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from isoviz.machines import Machine as Machine
     from isoviz.machines.presets import presets as presets
     from isoviz.measure.local_engine import Engine as Engine
-    from isoviz.measure.probe import probe as probe
     from isoviz.measure.trials.trial import try_out as try_out
     from isoviz.planner import Instance as Instance
     from isoviz.planner import Options as Options
@@ -88,7 +88,7 @@ _HOMES: dict[str, str | None] = {
     "plan": "isoviz.planner",
     "plan_redistribution": "isoviz.redistribution",
     "presets": "isoviz.machines",
-    "probe": "isoviz.measure.probe",
+    "probe": "isoviz.launch.probe",
     "redistribute": "isoviz.redistribution.redistribute",
     "ranks": "isoviz.launch.ranks",
     "simulate": "isoviz.runtime",

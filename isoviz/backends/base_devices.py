@@ -29,7 +29,7 @@ class BaseDevices(ABC):
     def channel(self, channel: Channel, source: Bound, destination: Bound) -> RealChannel | None: ...
 
     def absence(self, memory: Memory) -> str:  # noqa: ARG002  # a default
-        """Why `memory` gave None, as the end of a sentence; empty if there is nothing to add."""
+        """Nothing to add."""
         return ""
 
     def verify(self, plan: Plan, source: Endpoint, destination: Endpoint, check: Check) -> None:

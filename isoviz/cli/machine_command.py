@@ -9,8 +9,8 @@ from isoviz.cli.output import whole_number
 from isoviz.cli.progress_line import ProgressLine
 
 if TYPE_CHECKING:
+    from isoviz.launch.probe import ProbeProgress
     from isoviz.machines import Machine
-    from isoviz.measure.probe import ProbeProgress
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -127,8 +127,8 @@ def _named(name: str) -> Machine:
 def _measured(args: argparse.Namespace) -> Machine:
     """This computer, measured; progress on a terminal, and a signal ends it without a trace."""
     from isoviz.cli.output import tell, watched
+    from isoviz.launch.probe import probe
     from isoviz.measure.gpus.gpus_here import why_not_measured
-    from isoviz.measure.probe import probe
 
     line = _StepLine()
     gpus = False if args.no_gpus else None

@@ -60,12 +60,12 @@ def kept_machine(place: Path, *, outdated: bool = False) -> Machine | None:
 
 
 def measured_machine(place: Path, tell: Callable[[str, float], None] | None = None) -> Machine:
-    """This computer, measured briefly (`isoviz.measure.host_probe.probe_briefly`), with the GPUs of an earlier probe. It is kept.
+    """This computer, measured by `isoviz.measure.computer_probe.probe_briefly`, with the GPUs of an earlier probe. It is kept.
 
     `tell` is called often with what is being measured ("memory", "disk") and the share of the whole that is done. It may raise to
     stop.
     """
-    from isoviz.measure.host_probe import probe_briefly
+    from isoviz.measure.computer_probe import probe_briefly
 
     found, earlier = probe_briefly(place, tell), measurements.kept_probe(place)
     if earlier is not None:

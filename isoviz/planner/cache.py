@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from isoviz.planner.transfer import Transfer
 
 MOST_PLANS = 1024
-"""The largest number of plans in the cache; the oldest plan is dropped first."""
+"""The largest number of plans in the cache; the one that was not asked for for longest is dropped first."""
 MOST_PATHS = 1024
-"""The largest number of paths in the cache; the oldest path is dropped first."""
+"""The largest number of paths in the cache; the one that was not asked for for longest is dropped first."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,11 @@ class PlanCache:
 
     def plan(self, key: tuple[Transfer, Machine, str, Options]) -> Plan | None:
         """The earlier plan for exactly this key; None if there is none."""
-        found = self._plans.get(key)
-        if found is not None:
-            self._hits += 1
+        with self._lock:
+            found = self._plans.get(key)
+            if found is not None:
+                self._plans.move_to_end(key)
+                self._hits += 1
         return found
 
     def keep(self, key: tuple[Transfer, Machine, str, Options], plan: Plan) -> None:
@@ -81,11 +83,14 @@ class PlanCache:
 
     def path(self, problem: Problem) -> tuple[tuple[str, ...], int | None] | None:
         """The channels and the converting hop of the path that won for the same memories, layouts and fields."""
-        found = self._paths.get(_path_key(problem))
-        if found is None:
-            self._misses += 1
-        else:
-            self._path_hits += 1
+        key = _path_key(problem)
+        with self._lock:
+            found = self._paths.get(key)
+            if found is None:
+                self._misses += 1
+            else:
+                self._paths.move_to_end(key)
+                self._path_hits += 1
         return found
 
     def keep_path(self, problem: Problem, names: tuple[str, ...], converting: int | None) -> None:

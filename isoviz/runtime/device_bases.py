@@ -85,11 +85,7 @@ class BaseMemory(ABC):
     def destination(self, instance: Instance, given: Any | None, partial: bool) -> Endpoint: ...
 
     def received(self, given: Any) -> Any:
-        """What `source` or `destination` get for an object of the caller. Called in the caller's thread, before a transfer waits.
-
-        A memory overrides it if the object means something else in another thread, such as an array with a current stream. The
-        protocol does not require it: a memory without it gets the object itself.
-        """
+        """The object itself."""
         return given
 
     def holds(self, given: Any) -> Holds:  # noqa: ARG002  # the protocol's signature

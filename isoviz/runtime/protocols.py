@@ -151,6 +151,13 @@ class RealMemory(Protocol):
             RunError: no room.
         """
 
+    def received(self, given: Any) -> Any:
+        """What `source` or `destination` get for an object that a caller passed. A memory usually returns the object itself.
+
+        It is called in the caller's thread, before a transfer waits: the object may mean something else in another thread, such
+        as an array with a current stream.
+        """
+
     def holds(self, given: Any) -> Holds:
         """Whether this memory holds an object that a caller passed to `copy`."""
 
@@ -254,6 +261,9 @@ class Devices(Protocol):
 
     def channel(self, channel: Channel, source: Bound, destination: Bound) -> RealChannel | None:
         """The real channel between two memories, or None if this computer has no channel of its kind between them."""
+
+    def absence(self, memory: Memory) -> str:
+        """Why `memory` returned None for this memory, as the end of a sentence; empty if there is nothing to add."""
 
     def verify(self, plan: Plan, source: Endpoint, destination: Endpoint, check: Check) -> None:
         """Compare both ends bit for bit, with other code than the code that moved the data.

@@ -12,10 +12,10 @@ from mpi_jobs import needs_mpi
 
 import isoviz
 from isoviz.errors import InputError
+from isoviz.launch.probe import ProbeProgress
 from isoviz.machines import Machine, machine_from_json, machine_to_json, preset
 from isoviz.measure import kept_measurements
 from isoviz.measure.channel_steps import Effort
-from isoviz.measure.probe import ProbeProgress
 from isoviz.measure.ranks import rank_probe
 
 SHORT = Effort(repeats=1, samples=6, seconds=0.002, limit=0.0)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from isoviz.bench.aims import row
 from isoviz.bench.gpu.report import left_out
 from isoviz.errors import RunError
+from isoviz.launch.probe import probe
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Machine, Memory, MemoryKind
 from isoviz.measure.local_engine import Engine
-from isoviz.measure.probe import probe
 from isoviz.planner import Transfer, plan
 from isoviz.runtime import Report
 from isoviz.units import format_bytes

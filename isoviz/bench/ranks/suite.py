@@ -27,11 +27,11 @@ from isoviz.bench.ranks.transfers import contiguous_on_rank, layout_changes_on_r
 from isoviz.bench.ranks.transposition import transposition_on_rank
 from isoviz.bench.table import Table, scratch_folder
 from isoviz.errors import InputError
+from isoviz.launch.probe import ProbeProgress, probe
 from isoviz.launch.ranks import Ranks, ranks
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Machine, preset
-from isoviz.measure.probe import ProbeProgress, probe
-from isoviz.measure.ranks.mpi_here import mpi_here
+from isoviz.measure.ranks.ranks_machine import mpi_here
 from isoviz.planner import Transfer, plan
 
 PART_SIZES = {

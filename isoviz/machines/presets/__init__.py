@@ -1,5 +1,6 @@
-"""The machines included in isoviz: `preset(name, **options)` creates one, `presets()` lists them."""
+"""Machines by name: `preset(name, **options)` creates one, `presets()` lists those of isoviz and of installed packages."""
 
-from isoviz.machines.presets.preset_table import PresetInfo, PresetOption, preset, presets
+from isoviz.machines.presets import clusters, dgx, single_socket  # each registers its presets
+from isoviz.machines.presets.registry import PresetInfo, PresetOption, preset, presets, register_preset
 
-__all__ = ["PresetInfo", "PresetOption", "preset", "presets"]
+__all__ = ["PresetInfo", "PresetOption", "clusters", "dgx", "preset", "presets", "register_preset", "single_socket"]

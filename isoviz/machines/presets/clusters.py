@@ -1,4 +1,4 @@
-"""Presets of the clusters in the Isometry paper, and of a laptop. Their figures are in `numbers`."""
+"""Presets of the clusters in the Isometry paper. Their figures are in `numbers`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from isoviz.machines.machine import Machine
 from isoviz.machines.memory import Memory
 from isoviz.machines.presets import numbers
 from isoviz.machines.presets.numbers import Assumed, NodeFigures
+from isoviz.machines.presets.registry import PresetInfo, PresetOption, register_preset
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled, ThroughputFunction
 
 MOST_NODES = 128
@@ -74,12 +75,6 @@ def moonlight(nodes: int = 2, gpus: int = 2) -> Machine:
     )
 
 
-def laptop() -> Machine:
-    """A laptop with one GPU and an NVMe disk: `node0.sys`, `.zcm`, `.fbm0` and `.dsk`. All figures are assumed."""
-    memories = _memories(0, 1, numbers.LAPTOP)
-    return Machine("laptop", tuple(memories), tuple(_channels([memories], numbers.LAPTOP)), provenance="assumed")
-
-
 def two_node() -> Machine:
     """The two nodes of Isometry's figure 4, with the 3 GB/s network of section 4.3.
 
@@ -104,12 +99,14 @@ def two_node() -> Machine:
 def _cluster(name: str, nodes: int, gpus: int, figures: NodeFigures, provenance: str) -> Machine:
     nodes = checks.whole(f"preset {name!r}", "nodes", nodes, low=1, high=MOST_NODES)
     gpus = checks.whole(f"preset {name!r}", "gpus", gpus, low=0, high=MOST_GPUS)
-    by_node = [_memories(node, gpus, figures) for node in range(nodes)]
+    by_node = [node_memories(node, gpus, figures) for node in range(nodes)]
     memories = tuple(memory for members in by_node for memory in members)
-    return Machine(name, memories, tuple(_channels(by_node, figures)), provenance=provenance)
+    return Machine(name, memories, tuple(node_channels(by_node, figures)), provenance=provenance)
 
 
-def _memories(node: int, gpus: int, figures: NodeFigures) -> list[Memory]:
+def node_memories(node: int, gpus: int, figures: NodeFigures) -> list[Memory]:
+    """The memories of a node with `gpus` GPUs."""
+
     def memory(suffix: str, kind: MemoryKind, capacity: int | None) -> Memory:
         return Memory(f"node{node}.{suffix}", kind, node, capacity)
 
@@ -127,7 +124,7 @@ def _memories(node: int, gpus: int, figures: NodeFigures) -> list[Memory]:
 _Template = Callable[[str, str], Channel]
 
 
-def _channels(by_node: list[list[Memory]], figures: NodeFigures) -> list[Channel]:
+def node_channels(by_node: list[list[Memory]], figures: NodeFigures) -> list[Channel]:
     """A channel for every pair of memories whose kinds are in the table of bandwidths. All nodes have the same memories."""
     members = by_node[0]
     local = _templates(members, figures, crossing=False)
@@ -195,3 +192,46 @@ def throughput(bandwidth: float, assumed: Assumed) -> ThroughputFunction:
     if assumed.pipelined:
         return Sampled.with_gap(assumed.latency, bandwidth)
     return LatencyBandwidth(assumed.latency, bandwidth)
+
+
+register_preset(
+    PresetInfo(
+        "sapling",
+        "the cluster of the Isometry paper (tables 4 and 5); bandwidths from the paper, latencies assumed",
+        {
+            "nodes": PresetOption(2, "how many nodes; the paper's cluster has 4"),
+            "gpus": PresetOption(1, "how many GPUs per node; the paper's cluster has 2"),
+        },
+        sapling,
+    )
+)
+register_preset(
+    PresetInfo(
+        "two-node",
+        "two nodes with a GPU and a disk each and a network of 3 GB/s (Isometry, figure 4 and section 4.3)",
+        {},
+        two_node,
+    )
+)
+register_preset(
+    PresetInfo(
+        "xstream",
+        "the XStream cluster (Isometry, table 4): K80 GPUs, FDR InfiniBand; bandwidths published or assumed",
+        {
+            "nodes": PresetOption(2, "how many nodes; the paper's cluster has 16"),
+            "gpus": PresetOption(4, "how many GPUs per node; two K80 have 4"),
+        },
+        xstream,
+    )
+)
+register_preset(
+    PresetInfo(
+        "moonlight",
+        "the Moonlight cluster (Isometry, table 4): M2090 GPUs, QDR InfiniBand; bandwidths published or assumed",
+        {
+            "nodes": PresetOption(2, "how many nodes; the paper's cluster has 308"),
+            "gpus": PresetOption(2, "how many GPUs per node; the paper's cluster has 2"),
+        },
+        moonlight,
+    )
+)

@@ -10,6 +10,7 @@ from isoviz.machines.kinds import MemoryKind
 from isoviz.machines.machine import Machine
 from isoviz.machines.memory import Memory
 from isoviz.machines.presets import numbers_dgx as figures
+from isoviz.machines.presets.registry import PresetInfo, PresetOption, register_preset
 from isoviz.machines.presets.today import PROVENANCE, Uses
 
 
@@ -154,3 +155,13 @@ def _channel(
     role: str, node: str, source: str, destination: str, uses: Uses, *, other: str | None = None, beside: bool = False
 ) -> Channel:
     return figures.CHANNELS[role].channel(f"{node}.{source}", f"{other or node}.{destination}", uses, beside=beside)
+
+
+register_preset(
+    PresetInfo(
+        "dgx-h100-pair",
+        "two nodes of 8 H100 GPUs: NVLink, GPUDirect, a NIC of 400 Gb/s per GPU; figures published, measured, assumed",
+        {"gpus": PresetOption(8, "how many GPUs per node, each with its NIC; a DGX H100 has 8")},
+        dgx_h100_pair,
+    )
+)

@@ -1,4 +1,4 @@
-"""Presets of today whose nodes have one processor: a workstation, and a cluster of Grace Hopper superchips."""
+"""Presets whose nodes have one processor: a cluster of Grace Hopper superchips, a workstation, a laptop."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from isoviz.machines.channel import Channel, Resource
 from isoviz.machines.kinds import MemoryKind
 from isoviz.machines.machine import Machine
 from isoviz.machines.memory import Memory
-from isoviz.machines.presets.clusters import MOST_NODES
+from isoviz.machines.presets import numbers
+from isoviz.machines.presets.clusters import MOST_NODES, node_channels, node_memories
 from isoviz.machines.presets.numbers_gh200 import GH200
 from isoviz.machines.presets.numbers_workstation import GPUS, WORKSTATION
+from isoviz.machines.presets.registry import PresetInfo, PresetOption, register_preset
 from isoviz.machines.presets.today import PROVENANCE, NodeOfToday, Uses
 
 
@@ -41,6 +43,12 @@ def gh200(nodes: int = 2) -> Machine:
     """
     count = checks.whole("preset 'gh200'", "nodes", nodes, low=1, high=MOST_NODES)
     return _machine("gh200", count, 1, GH200)
+
+
+def laptop() -> Machine:
+    """A laptop with one GPU and an NVMe disk: `node0.sys`, `.zcm`, `.fbm0` and `.dsk`. All figures are assumed."""
+    memories = node_memories(0, 1, numbers.LAPTOP)
+    return Machine("laptop", tuple(memories), tuple(node_channels([memories], numbers.LAPTOP)), provenance="assumed")
 
 
 def _machine(name: str, nodes: int, gpus: int, figures: NodeOfToday) -> Machine:
@@ -141,3 +149,22 @@ class _Node:
     def _channel(self, role: str, source: str, destination: str, uses: Mapping[str, float], *, beside: bool = False) -> Channel:
         named: Uses = tuple((f"{self.name}.{name}", weight) for name, weight in uses.items())
         return self.figures.channels[role].channel(f"{self.name}.{source}", f"{self.name}.{destination}", named, beside=beside)
+
+
+register_preset(
+    PresetInfo(
+        "gh200",
+        "Grace Hopper superchips, one per node: NVLink-C2C, a NIC of 400 Gb/s; figures published, measured, assumed",
+        {"nodes": PresetOption(2, "how many nodes")},
+        gh200,
+    )
+)
+register_preset(
+    PresetInfo(
+        "workstation",
+        "a workstation of 2025: RTX PRO 6000 Blackwell and NVMe on PCIe 5.0; figures published, measured, assumed",
+        {"gpus": PresetOption(1, "how many GPUs; the board has slots for 4")},
+        workstation,
+    )
+)
+register_preset(PresetInfo("laptop", "one computer with a GPU and an NVMe disk; all figures assumed", {}, laptop))

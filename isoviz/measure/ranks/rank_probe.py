@@ -1,29 +1,34 @@
-"""The probe of ranks, from outside: it starts the ranks, follows their measurement, and keeps the result."""
+"""The probe of ranks: `probe_ranks` keeps what `probe_in_rank` measured on all of them."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from isoviz.backends.host import kernels
-from isoviz.errors import InputError, RunError, show
+from isoviz.errors import Cancelled, RunError, line, show
 from isoviz.machines import Machine
+from isoviz.machines.measurement import Measurement
 from isoviz.measure import kept_measurements as measurements
 from isoviz.measure import local_machine, tuning
 from isoviz.measure.channel_steps import Effort
 from isoviz.measure.channel_timer import working_set
 from isoviz.measure.gpus.gpu_parts import without_gpus
-from isoviz.measure.ranks.mpi_here import mpi_here
-from isoviz.measure.ranks.rank_hosts import RankHosts
-from isoviz.measure.ranks.rank_program import ProbeOrder, probe_on_rank
-from isoviz.this_computer import this_computer
+from isoviz.measure.ranks.rank_hosts import RankHosts, rank_hosts
+from isoviz.measure.ranks.rank_jobs import trial_machine
+from isoviz.measure.ranks.rank_steps import RankSteps
+from isoviz.measure.ranks.rank_timer import RankTimer
+from isoviz.measure.ranks.ranks_machine import mpi_here
+from isoviz.runtime.ranks.rank_engine import RankEngine
+from isoviz.this_computer import ComputerFacts, this_computer, versions
+
+if TYPE_CHECKING:
+    from isoviz.backends.mpi.world import World
 
 QUICK = Effort(repeats=5, samples=8, seconds=0.01, limit=40.0)
 THOROUGH = Effort(repeats=11, samples=14, seconds=0.04, limit=240.0)
@@ -34,22 +39,26 @@ Tell = Callable[[int, int, str], None]
 """Called with (steps done, all steps, text about the current measurement). It may raise to stop."""
 
 
-class RunningRanks(Protocol):
-    """What a probe asks of ranks that run already: `isoviz.ranks` makes them."""
+@dataclass(frozen=True)
+class RankOrder:
+    """What a probe of ranks measures: `local` is one rank alone, with its disk. The other fields are those of `RankSteps`."""
 
-    def __len__(self) -> int: ...
+    local: Machine
+    facts: ComputerFacts
+    effort: Effort
+    room: int
+    date: str
 
-    def call(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> list[Any]:
-        """Call a function on all ranks; see `isoviz.launch.ranks.Ranks.call`."""
+
+Measure = Callable[[RankOrder, Tell, threading.Event], object]
+"""Has all ranks carry out an order by `probe_in_rank`, and returns what rank 0 returned. A set event ends the measurement."""
 
 
-def probe_ranks(ranks: int | RunningRanks, place: Path, *, thorough: bool, tell: Tell, keep: bool) -> Machine:
+def probe_ranks(measure: Measure, place: Path, *, thorough: bool, tell: Tell, keep: bool) -> Machine:
     """Measure ranks: what is within a rank, and the channels between ranks, for files in the directory `place`.
 
-    `ranks` is a number of ranks, which are started for the probe, or ranks that run already.
-
     Raises:
-        InputError: `ranks` is neither. Errors of `isoviz.ranks`. RunError: a transfer failed on the ranks.
+        RunError: a transfer failed on the ranks. Errors of `measure` and of `tell`.
     """
     began = time.perf_counter()
     tell(0, 1, "making the copy kernels ready")
@@ -57,17 +66,8 @@ def probe_ranks(ranks: int | RunningRanks, place: Path, *, thorough: bool, tell:
     local = _local(place, tell)
     room = max(tuning.PROBE_ROOM, min(working_set(), MOST_ROOM))
     date = datetime.now(UTC).isoformat(timespec="seconds")
-    order = ProbeOrder(local, this_computer(), THOROUGH if thorough else QUICK, room, date)
-    with ExitStack() as stack:
-        if isinstance(ranks, int):
-            tell(0, 1, f"starting {ranks} ranks")
-            # The launcher is on a higher floor, so it is imported by name, where it is needed.
-            group: RunningRanks = stack.enter_context(import_module("isoviz.launch.ranks").ranks(ranks))
-        elif callable(getattr(ranks, "call", None)):
-            group = ranks
-        else:
-            raise InputError(f"probe, ranks: expected a number of ranks or what isoviz.ranks returned, got {show(ranks)}")
-        found = _followed(group, order, tell)
+    order = RankOrder(local, this_computer(), THOROUGH if thorough else QUICK, room, date)
+    found = _followed(measure, order, tell)
     assert found.measurement is not None
     found = replace(found, measurement=replace(found.measurement, seconds=round(time.perf_counter() - began, 1)))
     if keep:
@@ -83,21 +83,21 @@ def _local(place: Path, tell: Tell) -> Machine:
     return without_gpus(kept)
 
 
-def _followed(group: RunningRanks, order: ProbeOrder, tell: Tell) -> Machine:
+def _followed(measure: Measure, order: RankOrder, tell: Tell) -> Machine:
     """The machine that the ranks measured. An error of `tell` ends the measurement, and is raised here."""
     cancel = threading.Event()
     errors: list[BaseException] = []
 
-    def told(_rank: int, value: tuple[int, int, str]) -> None:
+    def told(done: int, steps: int, what: str) -> None:
         if not cancel.is_set():
             try:
-                tell(*value)
+                tell(done, steps, what)
             except BaseException as error:  # noqa: BLE001  # raised by the caller's thread
                 errors.append(error)
                 cancel.set()
 
     try:
-        found = group.call(probe_on_rank, order, tell=told, cancel=cancel)[0]
+        found = measure(order, told, cancel)
     except RunError as error:
         raise errors[0] if errors else error from None
     if not isinstance(found, Machine):
@@ -113,3 +113,46 @@ def hosts_of(machine: Machine) -> RankHosts:
         (memory,) = (name for name, _ in copy.resources if name.endswith(".memory"))
         of.append(int(memory.removeprefix("host").removesuffix(".memory")))
     return RankHosts(tuple(of), tuple(f"host{k}" for k in range(max(of) + 1)))
+
+
+def probe_in_rank(
+    world: World, order: RankOrder, tell: Callable[[tuple[int, int, str]], None], cancel: threading.Event
+) -> Machine | None:
+    """Measure together with all ranks. Rank 0 returns the machine, with the record of its measurement but for its duration.
+
+    `tell` is called on rank 0 with (steps done, all steps, text). A set `cancel` on rank 0 ends the measurement on all ranks.
+
+    Raises:
+        Cancelled: `cancel` was set. RunError: a transfer failed, or there is not enough memory.
+    """
+    kernels.prepare(wait=True)
+    hosts = rank_hosts("probe", world.size, list(world.hosts))
+    machine = trial_machine(hosts, order.local)
+    engine = RankEngine(machine, world.devices, world.transport)
+    with engine:
+        timer = RankTimer(engine, order.room, world.array)
+        if world.rank:
+            timer.follow()
+            return None
+
+        def step(done: int, steps: int, what: str) -> None:
+            if cancel.is_set():
+                raise Cancelled("the probe of the ranks was cancelled")
+            tell((done, steps, what))
+
+        try:
+            steps = RankSteps(timer, hosts, order.local, machine, order.room, order.effort, order.date, order.facts.host, step)
+            found = steps.measure()
+        finally:
+            timer.end()
+    made = (*versions(), ("MPI", library(world)), ("copies", line(kernels.state())))
+    places = tuple((memory.name, str(memory.device)) for memory in found.memories if memory.is_file_system)
+    measured = Measurement(order.facts, order.date, 0.0, made, places[:1], tuple(steps.pairs), tuple(steps.checks))
+    return replace(found, measurement=measured)
+
+
+def library(world: World) -> str:
+    """The name and version of the MPI library."""
+    text: Any = world.thread.mpi.Get_library_version()
+    first = str(text).replace("\0", " ").split(",")[0].splitlines()[0]
+    return line(" ".join(first.replace("Version:", "").split()))[:80]

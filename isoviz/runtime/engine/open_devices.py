@@ -23,7 +23,7 @@ _YES, _PERHAPS = Holds.YES, Holds.PERHAPS
 """Small copies compare with these constants, because looking up an enum member takes as long as a call of `holds`."""
 
 
-_MEMORY = ("slot", "source", "destination", "holds", "describe")
+_MEMORY = ("slot", "source", "destination", "received", "holds", "describe")
 _CHANNEL = ("prepare", "requests_of_chunk", "is_asynchronous", "at_once", "release")
 """What devices of a caller must have at least; more of it is asked for where it is needed."""
 
@@ -43,7 +43,7 @@ class OpenedDevices:
     """The devices of one machine on this computer, opened at their first use. Any thread may use it."""
 
     def __init__(self, machine: Machine, devices: Devices) -> None:
-        for part in ("memory", "channel", "verify"):
+        for part in ("memory", "channel", "absence", "verify"):
             if not callable(getattr(devices, part, None)):
                 raise InputError(f"engine: expected devices (isoviz.runtime.Devices), got {show(devices)} without {part}()")
         self.machine = machine
@@ -167,9 +167,8 @@ class OpenedDevices:
         return self.machine.memories
 
     def _why(self, memory: Memory) -> str:
-        """What the devices say about a memory that is absent (`isoviz.backends.base_devices.BaseDevices.absence`)."""
-        asked = getattr(self.devices, "absence", None)
-        reason = "" if asked is None else asked(memory)
+        """What the devices say about a memory that is absent."""
+        reason = self.devices.absence(memory)
         return f"; {reason}" if reason else ""
 
     def _all_here(self) -> tuple[RealMemory, ...]:

@@ -7,6 +7,7 @@ that do not change: devices, work, hops, and the copies of the first chunk.
 from __future__ import annotations
 
 import weakref
+from collections import OrderedDict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,7 +32,7 @@ IN_TURN = 256 << 10
 MINE = 16 << 20
 """Bytes. The caller's thread carries out a request up to this size: a signal waits for it some milliseconds at most."""
 MOST_PLANS = 4096
-"""The number of plans that an engine keeps prepared."""
+"""The number of plans that an engine keeps prepared; of more, the first one is dropped."""
 MOST_WORKS = 16
 """The number of priorities for which the work of a plan is kept."""
 FEW_COPIES = 256
@@ -125,9 +126,8 @@ class PreparedPlan:
 
 
 def _receiver(memory: RealMemory) -> Callable[[Any], Any] | None:
-    """The method of a memory for objects of a caller (`BaseMemory.received`), unless it returns them as they are."""
-    found = getattr(type(memory), "received", None)
-    return None if found is None or found is BaseMemory.received else memory.received  # type: ignore[attr-defined]  # not required
+    """The method of a memory for objects of a caller; None if it returns them as they are."""
+    return None if type(memory).received is BaseMemory.received else memory.received
 
 
 class PreparedPlans:
@@ -135,7 +135,7 @@ class PreparedPlans:
 
     def __init__(self, real: OpenedDevices) -> None:
         self._real = real
-        self._known: dict[int, tuple[weakref.ref[Plan], PreparedPlan]] = {}
+        self._known: OrderedDict[int, tuple[weakref.ref[Plan], PreparedPlan]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._known)
@@ -152,8 +152,6 @@ class PreparedPlans:
             return known[1]
         memories = self._real.memories(plan)
         found = PreparedPlan(plan, memories, [self._real.channel(hop.channel) for hop in plan.every_hop])
-        if len(self._known) >= MOST_PLANS:
-            self._known.clear()
         mine = weakref.ref(self)
 
         def ended(reference: weakref.ref[Plan]) -> None:
@@ -161,6 +159,8 @@ class PreparedPlans:
                 plans.drop(number, reference)
 
         self._known[number] = weakref.ref(plan, ended), found
+        if len(self._known) > MOST_PLANS:
+            self._known.popitem(last=False)
         return found
 
     def drop(self, number: int, reference: weakref.ref[Plan]) -> None:

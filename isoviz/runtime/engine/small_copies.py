@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz import checks
@@ -94,7 +95,7 @@ class PreparedCopies:
 
     def __init__(self, real: OpenedDevices, state: Callable[[str], ChannelState]) -> None:
         self._real, self._state = real, state
-        self._known: dict[tuple[int, int, int], Prepared] = {}
+        self._known: OrderedDict[tuple[int, int, int], Prepared] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._known)
@@ -115,9 +116,9 @@ class PreparedCopies:
         channel, is_partial = self._real.channel(name), plan.transfer.is_partial
         found = Prepared(here, there, plan, _small(plan, channel), memories, channel, self._state(name), plan.bytes, is_partial)
         if here.path is None and there.path is None:  # a file gets a new instance for every copy
-            if len(self._known) >= MOST_PREPARED:
-                self._known.clear()
             self._known[id(here), id(there), priority] = found
+            if len(self._known) > MOST_PREPARED:
+                self._known.popitem(last=False)
         return found
 
     def clear(self) -> None:

@@ -28,7 +28,8 @@ NOT_YET = "assumed, until this computer has been measured"
 _made: dict[tuple[object, ...], Machine] = {}
 """This computer as measured, by its choice and the number of the measurement: explorers share it."""
 MOST_PRESETS = 8
-"""Presets that are kept for the next explorer: a number that is typed or dragged makes many large ones."""
+"""Presets that are kept for the next explorer: a number that is typed or dragged makes many large ones. It is also the number of
+directories for which this computer is kept."""
 _lock = Lock()
 
 
@@ -170,6 +171,8 @@ def _this_computer(choice: PresetMachine, measurement: int, options: dict[str, A
             kept = described(place, f"assumed: {run.error}")
     with _lock:
         _made[key] = kept
+        while len(_made) > MOST_PRESETS:
+            del _made[next(iter(_made))]
     yield Making(kept, "")
 
 

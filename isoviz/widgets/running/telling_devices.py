@@ -79,6 +79,9 @@ class TakingMemory:
     def destination(self, instance: Instance, given: Any | None, partial: bool) -> Endpoint:
         return given.end if isinstance(given, OpenedEnd) else self.inner.destination(instance, given, partial)
 
+    def received(self, given: Any) -> Any:
+        return given if isinstance(given, OpenedEnd) else self.inner.received(given)
+
     def holds(self, given: Any) -> Holds:
         return self.inner.holds(given)
 

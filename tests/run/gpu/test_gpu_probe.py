@@ -22,6 +22,7 @@ from isoviz.backends.cuda import gpus
 from isoviz.backends.cuda.cupy_driver import Loaded
 from isoviz.backends.direct_storage import why_not_direct
 from isoviz.errors import DeviceError, InputError, MissingPartError
+from isoviz.launch.probe import ProbeProgress
 from isoviz.machines import (
     Channel,
     ChannelKind,
@@ -37,8 +38,7 @@ from isoviz.machines import (
     save,
 )
 from isoviz.machines.measurement import Pair
-from isoviz.measure import host_probe, kept_measurements, tuning
-from isoviz.measure import probe as probing
+from isoviz.measure import computer_probe, kept_measurements, tuning
 from isoviz.measure.channel_steps import Effort
 from isoviz.measure.gpus.gpus_here import gpus_here
 from isoviz.measure.probe_steps import Steps
@@ -65,9 +65,9 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDriver]:
 @pytest.fixture
 def disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A probe that takes seconds; the user's cache is a folder of the test's."""
-    monkeypatch.setattr(probing, "QUICK", TINY)
+    monkeypatch.setattr(computer_probe, "QUICK", TINY)
     monkeypatch.setattr(tuning, "PROBE_ROOM", 16 * tuning.MIB)
-    monkeypatch.setattr(host_probe, "working_set", lambda: 0)
+    monkeypatch.setattr(computer_probe, "working_set", lambda: 0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("ISOVIZ_KERNELS", "numpy")  # Compiling the kernels for a new cache would take a minute.
     place = tmp_path / "disk"
@@ -240,7 +240,7 @@ def test_a_failing_gpu_ends_the_probe_and_nothing_is_kept(driver: FakeDriver, di
 
 
 def test_an_interrupted_probe_leaves_nothing(driver: FakeDriver, disk: Path, known_host: None) -> None:
-    def interrupt(progress: isoviz.measure.probe.ProbeProgress) -> None:  # type: ignore[name-defined]
+    def interrupt(progress: ProbeProgress) -> None:  # type: ignore[name-defined]
         if "GPURead" in progress.what:
             raise KeyboardInterrupt
 

@@ -14,12 +14,11 @@ import pytest
 
 import isoviz
 from isoviz.errors import FileError, InputError, RunError
+from isoviz.launch.probe import ProbeProgress, probe
 from isoviz.machines import Machine, Sampled, load, machine_from_json, machine_to_json, preset
-from isoviz.measure import host_probe, tuning
-from isoviz.measure import probe as probing
+from isoviz.measure import computer_probe, kept_measurements, tuning
 from isoviz.measure.channel_steps import Effort
 from isoviz.measure.channel_timer import ChannelTimer, Job
-from isoviz.measure.probe import ProbeProgress, probe
 
 TINY = Effort(repeats=1, samples=7, seconds=0.002, limit=-1.0)
 
@@ -27,9 +26,9 @@ TINY = Effort(repeats=1, samples=7, seconds=0.002, limit=-1.0)
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A probe that takes a second; the user's cache is a folder of the test's."""
-    monkeypatch.setattr(probing, "QUICK", TINY)
+    monkeypatch.setattr(computer_probe, "QUICK", TINY)
     monkeypatch.setattr(tuning, "PROBE_ROOM", 32 * tuning.MIB)
-    monkeypatch.setattr(host_probe, "working_set", lambda: 0)
+    monkeypatch.setattr(computer_probe, "working_set", lambda: 0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -72,7 +71,7 @@ def test_long_runs_are_faster_than_short_ones(tiny: Path) -> None:
     machine = probe(tiny, keep=False)
     for channel in machine.channels:
         assert channel.rate(2**24) > channel.rate(64)
-    assert probing.measurements.kept_probe(tiny) is None, "not kept"
+    assert kept_measurements.kept_probe(tiny) is None, "not kept"
 
 
 def test_an_interrupted_probe_leaves_nothing(tiny: Path, no_leaked_threads: None) -> None:
@@ -83,18 +82,18 @@ def test_an_interrupted_probe_leaves_nothing(tiny: Path, no_leaked_threads: None
     with pytest.raises(KeyboardInterrupt):
         probe(tiny, progress=interrupt)
     assert list(tiny.iterdir()) == []
-    assert probing.measurements.kept_probe(tiny) is None
+    assert kept_measurements.kept_probe(tiny) is None
 
 
 def test_ctrl_c_on_the_command_line(tmp_path: Path) -> None:
     """While bytes move: no machine file, no data file, and the exit status of an interrupted command."""
     code = f"""
 import os, signal, sys, threading
-from isoviz.measure import channel_timer as workbench, host_probe, probe as probing, tuning
+from isoviz.measure import channel_timer as workbench, computer_probe, tuning
 from isoviz.measure.channel_steps import Effort
 from isoviz.cli import main
-probing.QUICK, tuning.PROBE_ROOM = {TINY!r}, 32 * tuning.MIB
-host_probe.working_set = lambda: 0
+computer_probe.QUICK, tuning.PROBE_ROOM = {TINY!r}, 32 * tuning.MIB
+computer_probe.working_set = lambda: 0
 moves = workbench.ChannelTimer.seconds
 def seconds(self, machine, job):
     if job.channel.startswith("node0.sys->node0.dsk"):

@@ -228,7 +228,7 @@ def test_places_that_can_be_no_file_are_refused_before_the_work(
     (tmp_path / "there").mkdir()
     os.mkfifo(tmp_path / "P")
     file, out = transfer(tmp_path), f"{tmp_path}/{name}"
-    for work in ("isoviz.measure.run_file.make_plan", "isoviz.machines.preset", "isoviz.measure.probe.probe"):
+    for work in ("isoviz.measure.run_file.make_plan", "isoviz.machines.preset", "isoviz.launch.probe.probe"):
         monkeypatch.setattr(work, lambda *_, **__: pytest.fail("worked"))
     for arguments in (("show", file, "-o", out), ("run", file, "-o", out), ("machine", "--measure", "-o", out)):
         status, _, error = call(capsys, *arguments)

@@ -14,7 +14,7 @@ from isoviz.backends.host import kernels
 from isoviz.errors import Cancelled, FileError, RunError
 from isoviz.machines import Machine, Sampled, machine_from_json, machine_to_json, preset
 from isoviz.machines.measurement import Measurement
-from isoviz.measure import host_probe as probing
+from isoviz.measure import computer_probe as probing
 from isoviz.measure import kept_measurements as measurements
 from isoviz.measure import local_machine, tuning
 from isoviz.measure.assumed_host import described

@@ -12,7 +12,7 @@ from measured_in_virtual_time import VirtualTimer
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, Resource, Sampled
 from isoviz.measure.channel_steps import Effort, fewest_that_pay
 from isoviz.measure.channel_timer import Job, job_plan, rates_together, shapes
-from isoviz.measure.host_probe import BRIEF
+from isoviz.measure.computer_probe import BRIEF
 from isoviz.measure.probe_steps import Steps
 from isoviz.measure.sampling import halfway
 from isoviz.measure.tuning import APART, MIB

@@ -157,3 +157,12 @@ def test_values_keep_their_meaning_in_another_process() -> None:
 def test_machines_are_values() -> None:
     edited: Machine = with_bandwidth(MACHINE, "node0.reg->node1.zcm", 1.0)
     assert plan(line(100), MACHINE, "full").machine_digest != plan(line(100), edited, "full").machine_digest, "its provenance"
+
+
+def test_the_plan_that_was_not_asked_for_for_longest_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "MOST_PLANS", 2)
+    first, second = plan(line(10), MACHINE, "full"), plan(line(11), MACHINE, "full")
+    assert plan(line(10), MACHINE, "full") is first
+    plan(line(12), MACHINE, "full")
+    assert plan(line(10), MACHINE, "full") is first
+    assert plan(line(11), MACHINE, "full") is not second

@@ -285,3 +285,15 @@ def test_only_the_newest_presets_are_kept() -> None:
     assert sum(each() is not None for each in made) <= MOST_PRESETS
     (again,) = makings(PresetMachine("sapling", (("nodes", str(nodes)),)), 0, {})
     assert again.machine is made[-1]()
+
+
+def test_this_computer_is_kept_for_the_newest_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isoviz.measure.local_machine.kept_machine", lambda place: preset("laptop"))
+    made = []
+    for k in range(3 * MOST_PRESETS):
+        (tmp_path / str(k)).mkdir()
+        (making,) = makings(PresetMachine("local", (("directory", str(tmp_path / str(k))),)), 0, {})
+        made.append(weakref.ref(making.machine))
+    del making
+    gc.collect()
+    assert 0 < sum(each() is not None for each in made) <= MOST_PRESETS

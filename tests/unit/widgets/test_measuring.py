@@ -12,7 +12,7 @@ import pytest
 from isoviz.errors import FileError, RunError
 from isoviz.machines import Machine, preset
 from isoviz.machines.measurement import Measurement
-from isoviz.measure import host_probe as probing
+from isoviz.measure import computer_probe as probing
 from isoviz.measure.assumed_host import described
 from isoviz.this_computer import this_computer, versions
 from isoviz.widgets.chosen.machine_choice import PresetMachine

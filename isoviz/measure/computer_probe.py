@@ -1,4 +1,4 @@
-"""A probe of this computer in one process: it measures what an order names, and returns the machine with its record.
+"""The probe of this computer: host memory, disks and GPUs, measured in one process (DESIGN, section 5).
 
 It first measures the throughput function of every channel by running plans (`isoviz.measure.channel_timer`), with more samples
 where the function bends (`isoviz.measure.sampling`). Then it measures pairs of channels at once, to find shared resources
@@ -8,7 +8,7 @@ where the function bends (`isoviz.measure.sampling`). Then it measures pairs of 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -17,25 +17,74 @@ from pathlib import Path
 from isoviz.backends.cuda.gpus import Gpus
 from isoviz.backends.direct_storage import why_not_direct
 from isoviz.backends.host import kernels
-from isoviz.errors import Cancelled, FileError, RunError
+from isoviz.errors import Cancelled, FileError, InputError, RunError, line, show
 from isoviz.machines import Machine
 from isoviz.machines.measurement import Measurement
-from isoviz.measure import tuning
+from isoviz.measure import kept_measurements, tuning
 from isoviz.measure.assumed_host import with_assumed_disk
 from isoviz.measure.channel_steps import Effort
 from isoviz.measure.channel_timer import ChannelTimer, working_set
 from isoviz.measure.gpus.gpu_parts import memories_of, with_remark
 from isoviz.measure.gpus.gpu_rooms import GpuRooms
 from isoviz.measure.gpus.gpu_steps import GpuSteps
-from isoviz.measure.gpus.gpus_here import free_bytes
+from isoviz.measure.gpus.gpus_here import free_bytes, gpus_here
 from isoviz.measure.kept_measurements import DISK
 from isoviz.measure.probe_steps import Steps
 from isoviz.this_computer import GpuFacts, nvidia_driver, this_computer, versions
 
 BRIEF = Effort(repeats=3, samples=9, seconds=0.003, limit=0.8, is_brief=True)
+QUICK = Effort(repeats=7, samples=11, seconds=0.02, limit=45.0)
+THOROUGH = Effort(repeats=11, samples=19, seconds=0.06, limit=300.0)
 
 Tell = Callable[[int, int, str], None]
 """Called with (steps done, all steps, text about the current measurement)."""
+
+
+def probe_computer(disks: object, gpus: bool | Iterable[int] | None, *, thorough: bool, tell: Tell, keep: bool) -> Machine:
+    """Measure this computer: see `isoviz.probe`."""
+    directories = {f"node0.dsk{k or ''}": place for k, place in enumerate(places_of(disks))}
+    tell(0, 1, "looking for GPUs")
+    devices = Gpus()
+    found = gpus_here(gpus, devices)
+    tell(0, 1, "making the copy kernels ready")
+    kernels.prepare(wait=True)  # Otherwise only the later copies would use them.
+    order = ProbeOrder(directories, found, THOROUGH if thorough else QUICK, datetime.now(UTC).isoformat(timespec="seconds"))
+    machine = measured(order, devices, tell)
+    if keep:
+        for memory, place in directories.items():
+            kept_measurements.keep_probe(machine, memory, place)
+    return machine
+
+
+def places_of(disks: object, most: int | None = None) -> Sequence[Path]:
+    """The directories that a probe is asked for, at most `most` if given.
+
+    Raises:
+        InputError, FileError: they cannot be measured.
+    """
+    if disks is None:
+        return [Path.cwd()]
+    given = [disks] if isinstance(disks, str | Path) else disks
+    if not isinstance(given, Iterable):
+        raise InputError(f"probe, disks: expected directories, got {show(disks)}")
+    found: list[Path] = []
+    for each in given:
+        if not isinstance(each, str | Path):
+            raise InputError(f"probe, disks: expected a directory, got {show(each)}")
+        try:
+            place = Path(each).resolve()
+            if not place.is_dir():
+                raise FileError(f"{each}: {'is no directory' if place.exists() else 'no such directory'}")
+            if any(place.stat().st_dev == other.stat().st_dev for other in found):
+                raise InputError(f"probe, disks: {each} is on the same file system as one before; name each once")
+        except (OSError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise FileError(f"{str(each)!r}: {error}") from None
+        found.append(place)
+    if most is not None and len(found) != most:
+        raise InputError(f"probe, disks: expected {most} directory for the files of all ranks, got {len(found)}")
+    return found
 
 
 def probe_briefly(place: Path, tell: Callable[[str, float], None] | None = None) -> Machine:
@@ -107,7 +156,7 @@ def measured(order: ProbeOrder, devices: Gpus, tell: Tell) -> Machine:
             machine = with_gpus.measure(machine, host.pairs[0])
             pairs, checks, remarks = pairs + with_gpus.pairs, checks + with_gpus.checks, tuple(with_gpus.remarks)
             machine = with_remark(machine, rooms.without_kernels)
-        made = (*versions(), ("copies", _line(kernels.state())), *_gpu_versions(order.gpus, devices))
+        made = (*versions(), ("copies", line(kernels.state(), 200)), *_gpu_versions(order.gpus, devices))
     places = tuple((memory, _printable(place)) for memory, place in order.directories.items())
     seconds = round(time.perf_counter() - began, 1)
     measured = Measurement(facts, order.date, seconds, made, places, tuple(pairs), tuple(checks), order.gpus, remarks)
@@ -131,7 +180,3 @@ def _gpu_versions(gpus: Sequence[GpuFacts], devices: Gpus) -> Sequence[tuple[str
 
 def _printable(place: Path) -> str:
     return "".join(c if c.isprintable() else "?" for c in str(place)).strip()[-200:]
-
-
-def _line(text: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in text).strip()[:200].strip()

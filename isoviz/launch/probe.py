@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import Any, Protocol
 
-from isoviz.backends.cuda.gpus import Gpus
-from isoviz.backends.host import kernels
-from isoviz.errors import FileError, InputError, show
+from isoviz.errors import InputError, IsovizError, show
+from isoviz.launch import ranks as launcher
+from isoviz.launch.this_rank import this_rank
 from isoviz.machines import Machine
-from isoviz.measure import kept_measurements as measurements
-from isoviz.measure.channel_steps import Effort
-from isoviz.measure.gpus.gpus_here import gpus_here
-from isoviz.measure.host_probe import ProbeOrder, Tell, measured
-from isoviz.measure.ranks.rank_probe import RunningRanks, probe_ranks
+from isoviz.measure.computer_probe import places_of, probe_computer
+from isoviz.measure.ranks.rank_probe import RankOrder, probe_in_rank, probe_ranks
 
 __all__ = ["ProbeProgress", "probe"]
-
-QUICK = Effort(repeats=7, samples=11, seconds=0.02, limit=45.0)
-THOROUGH = Effort(repeats=11, samples=19, seconds=0.06, limit=300.0)
 
 
 @dataclass(frozen=True)
@@ -30,6 +27,15 @@ class ProbeProgress:
     done: int
     steps: int
     what: str
+
+
+class RunningRanks(Protocol):
+    """What a probe asks of ranks that run already: `isoviz.ranks` makes them."""
+
+    def __len__(self) -> int: ...
+
+    def call(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> list[Any]:
+        """Call a function on all ranks; see `isoviz.launch.ranks.Ranks.call`."""
 
 
 def probe(
@@ -70,55 +76,48 @@ def probe(
         DeviceError: a GPU that `gpus` names is absent, or a GPU failed.
         MissingPartError, LaunchError, RankError: the ranks could not be started, or failed.
     """
-    if ranks is not None:
-        if gpus is not None and gpus is not False:
-            raise InputError("probe, gpus: ranks are measured without GPUs")
-        (place,) = _places(disks, 1)
-        return probe_ranks(ranks, place, thorough=thorough, tell=_teller(progress), keep=keep)
-    directories = {f"node0.dsk{k or ''}": place for k, place in enumerate(_places(disks))}
-    tell = _teller(progress)
-    tell(0, 1, "looking for GPUs")
-    devices = Gpus()
-    found = gpus_here(gpus, devices)
-    tell(0, 1, "making the copy kernels ready")
-    kernels.prepare(wait=True)  # Otherwise only the later copies would use them.
-    order = ProbeOrder(directories, found, THOROUGH if thorough else QUICK, datetime.now(UTC).isoformat(timespec="seconds"))
-    machine = measured(order, devices, tell)
-    if keep:
-        for memory, place in directories.items():
-            measurements.keep_probe(machine, memory, place)
-    return machine
 
-
-def _places(disks: object, most: int | None = None) -> Sequence[Path]:
-    if disks is None:
-        return [Path.cwd()]
-    given = [disks] if isinstance(disks, str | Path) else disks
-    if not isinstance(given, Iterable):
-        raise InputError(f"probe, disks: expected directories, got {show(disks)}")
-    found: list[Path] = []
-    for each in given:
-        if not isinstance(each, str | Path):
-            raise InputError(f"probe, disks: expected a directory, got {show(each)}")
-        try:
-            place = Path(each).resolve()
-            if not place.is_dir():
-                raise FileError(f"{each}: {'is no directory' if place.exists() else 'no such directory'}")
-            if any(place.stat().st_dev == other.stat().st_dev for other in found):
-                raise InputError(f"probe, disks: {each} is on the same file system as one before; name each once")
-        except (OSError, ValueError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise FileError(f"{str(each)!r}: {error}") from None
-        found.append(place)
-    if most is not None and len(found) != most:
-        raise InputError(f"probe, disks: expected {most} directory for the files of all ranks, got {len(found)}")
-    return found
-
-
-def _teller(progress: Callable[[ProbeProgress], None] | None) -> Tell:
     def tell(done: int, steps: int, what: str) -> None:
         if progress is not None:
             progress(ProbeProgress(done, steps, what))
 
-    return tell
+    if ranks is None:
+        return probe_computer(disks, gpus, thorough=thorough, tell=tell, keep=keep)
+    if gpus is not None and gpus is not False:
+        raise InputError("probe, gpus: ranks are measured without GPUs")
+    if not isinstance(ranks, int) and not callable(getattr(ranks, "call", None)):
+        raise InputError(f"probe, ranks: expected a number of ranks or what isoviz.ranks returned, got {show(ranks)}")
+    (place,) = places_of(disks, 1)
+    return probe_ranks(partial(_measured_by, ranks), place, thorough=thorough, tell=tell, keep=keep)
+
+
+def _measured_by(
+    ranks: int | RunningRanks,
+    order: RankOrder,
+    tell: Callable[[int, int, str], None],
+    cancel: threading.Event,
+) -> object:
+    """What rank 0 of these ranks, which are started if need be, answers to an order."""
+    with ExitStack() as stack:
+        if isinstance(ranks, int):
+            tell(0, 1, f"starting {ranks} ranks")
+            ranks = stack.enter_context(launcher.ranks(ranks))
+        return ranks.call(probe_on_rank, order, tell=lambda _, value: tell(*value), cancel=cancel)[0]
+
+
+def probe_on_rank(order: RankOrder) -> Machine | None:
+    """Measure together with all ranks of this job, in a call of what `isoviz.ranks` returned; see `probe_in_rank`."""
+    from isoviz.backends.mpi.world import World
+
+    rank = this_rank()
+    failed: IsovizError | None = None
+    with World() as world:
+        try:
+            found = probe_in_rank(world, order, rank.tell, rank.cancel)
+        except IsovizError as error:  # All ranks have left the measurement, so that they leave the world in order.
+            if world.rank:
+                raise
+            failed, found = error, None
+    if failed is not None:
+        raise failed
+    return found

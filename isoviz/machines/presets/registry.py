@@ -1,0 +1,145 @@
+"""The registry of presets: `preset(name, **options)` creates a machine, `presets()` lists them.
+
+The other modules of this package register the presets that are made of figures. The presets of installed packages are entry
+points of the group `isoviz.presets`: the name of an entry point is that of its preset, and its object is a `PresetInfo`. This
+computer and its ranks, which have to be measured, are such entry points of isoviz itself. The module of an entry point is
+imported when presets are listed, so it has to be light.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from isoviz import checks
+from isoviz.errors import MachineError, in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from isoviz.machines.machine import Machine
+
+_LOG = logging.getLogger("isoviz")
+
+GROUP = "isoviz.presets"
+"""The group of the entry points of presets."""
+
+
+@dataclass(frozen=True)
+class PresetOption:
+    """An option of a preset: its default value, a description in one line, and the allowed values if they are fixed."""
+
+    default: object
+    description: str
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PresetInfo:
+    """A preset: its name, a description in one line, its options, and the function that creates it.
+
+    `problem` says why the preset of an installed package cannot be loaded; empty for all others. `str` gives the description and
+    the options in one line.
+    """
+
+    name: str
+    description: str
+    options: dict[str, PresetOption]
+    make: Callable[..., Machine]
+    problem: str = ""
+
+    def __str__(self) -> str:
+        if not self.options:
+            return self.description
+        options = ", ".join(f"{name}={option.default}" for name, option in self.options.items())
+        return f"{self.description} (options: {options})"
+
+
+_registered: dict[str, PresetInfo] = {}
+
+
+def register_preset(info: PresetInfo) -> PresetInfo:
+    """Add a preset for this process, and return it. It hides a preset of an installed package that has the same name.
+
+    A package that is installed adds its presets by entry points instead (see the module).
+
+    Raises:
+        MachineError: another preset with this name is registered.
+        InputError: `info` is no `PresetInfo`.
+    """
+    checks.expect("register_preset", info, PresetInfo, "a PresetInfo")
+    if _registered.setdefault(info.name, info) != info:
+        raise MachineError(f"preset {info.name!r} is registered already; expected another name")
+    return info
+
+
+def presets() -> dict[str, PresetInfo]:
+    """The presets by name: those of installed packages, isoviz first, then the registered ones.
+
+    A preset that cannot be loaded is in the list, too: its description says why, and so does the error of `preset`.
+    """
+    return {**_installed(tuple(sys.path)), **_registered}
+
+
+def preset(name: str, /, **options: Any) -> Machine:
+    """The machine of this name. `presets()` lists the names and their options.
+
+    Raises:
+        MachineError: there is no such preset, it cannot be loaded, it has no such option, or a value is out of range.
+    """
+    asked: object = name
+    if isinstance(asked, str) and asked not in presets():
+        _installed.cache_clear()  # its package may have been installed meanwhile
+    known = presets()
+    info = known.get(asked) if isinstance(asked, str) else None
+    if info is None:
+        close = get_close_matches(str(name)[: checks.NAME_LIMIT], known, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise MachineError(f"no preset {checks.show(name)}; there are {', '.join(known)}{hint}")
+    if info.problem:
+        raise MachineError(f"preset {name!r} {info.problem}")
+    for option in options:
+        if option not in info.options:
+            takes = f"it takes {', '.join(info.options)}" if info.options else "it takes none"
+            raise MachineError(f"preset {name!r} has no option {checks.show(option)}; {takes}")
+    return info.make(**options)
+
+
+@lru_cache(maxsize=4)
+def _installed(path: tuple[str, ...]) -> dict[str, PresetInfo]:  # noqa: ARG001  # what Python imports from decides
+    """The presets of installed packages. Those of isoviz come first; of two with one name, the first counts."""
+    found: dict[str, PresetInfo] = {}
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: not entry.value.startswith("isoviz.")):
+        if entry.name in found or entry.name in _registered:
+            _LOG.warning("the preset %r of %s is left out: another one has its name", entry.name, _package(entry))
+        else:
+            found[entry.name] = _loaded(entry)
+    return found
+
+
+def _loaded(entry: EntryPoint) -> PresetInfo:
+    try:
+        info = entry.load()
+    except Exception as error:  # noqa: BLE001  # code of other packages: it must not hide all other presets
+        _LOG.debug("the preset %r cannot be loaded", entry.name, exc_info=True)
+        problem = in_words(error)
+    else:
+        if isinstance(info, PresetInfo) and info.name == entry.name:
+            return info
+        found = f"one with the name {checks.show(info.name)}" if isinstance(info, PresetInfo) else checks.show(info)
+        problem = f"expected a PresetInfo with this name, got {found}"
+    problem = f"of {_package(entry)} ({entry.value}) cannot be loaded: {problem}"
+    return PresetInfo(entry.name, problem, {}, _nothing, problem)
+
+
+def _nothing() -> NoReturn:
+    raise AssertionError("a preset with a problem is never made")
+
+
+def _package(entry: EntryPoint) -> str:
+    return "a package" if entry.dist is None else f"the package {entry.dist.name} {entry.dist.version}"
