@@ -3,15 +3,43 @@
 // The state comes as traits, one for each concern; `frame` goes with every publication, and the others are in the same message. What
 // has been asked and is not yet in the state is kept as pending: `settings` shows what the person has just done.
 import { applied } from "./settings.ts";
-import type { Command, Exported, ExportMessage, Frame, HandPart, LayoutPart, Message, Model, RunPart, ShownSettings, Snapshot, WhatIfPart, WhyPart } from "./types.ts";
+import type {
+  Command,
+  Exported,
+  ExportMessage,
+  Frame,
+  HandPart,
+  LayoutPart,
+  Message,
+  Model,
+  RunPart,
+  ShownSettings,
+  Snapshot,
+  WhatIfPart,
+  WhyPart,
+} from "./types.ts";
 
 /** Seconds without an answer after which the view says that the kernel is busy. */
 export const PATIENCE = 1.5;
 
 const NO_RUN: RunPart = {
   now: {
-    number: 0, phase: "idle", stage: "prepare", bytesDone: 0, bytes: 0, wanted: 1, over: 0, together: 1, ranks: 0, error: "",
-    transfer: "", canRun: false, reason: "", offerLocal: false, offerEmulated: [], isOfPlan: false,
+    number: 0,
+    phase: "idle",
+    stage: "prepare",
+    bytesDone: 0,
+    bytes: 0,
+    wanted: 1,
+    over: 0,
+    together: 1,
+    ranks: 0,
+    error: "",
+    transfer: "",
+    canRun: false,
+    reason: "",
+    offerLocal: false,
+    offerEmulated: [],
+    isOfPlan: false,
   },
   place: "",
   places: [],
@@ -85,7 +113,8 @@ export class Connection {
     if (frame === null || frame === undefined || !("revision" in frame)) return null;
     const known = this.composed;
     const ended = this.gone && !this.endedRun;
-    if (known !== null && known.frame.revision === frame.revision && known.frame.session === frame.session && !ended) return known;
+    if (known !== null && known.frame.revision === frame.revision && known.frame.session === frame.session && !ended)
+      return known;
     this.endedRun = this.gone;
     this.composed = {
       frame,

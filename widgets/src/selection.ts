@@ -54,7 +54,15 @@ class Membership {
     const selected = connection.snapshot?.selected;
     let store = stores().get(session);
     if (store === undefined) {
-      store = { selection: selected?.selection ?? NOTHING, hover: null, highlightedPath: null, count: selected?.count ?? 0, clients: new Set(), listeners: new Set(), open: 0 };
+      store = {
+        selection: selected?.selection ?? NOTHING,
+        hover: null,
+        highlightedPath: null,
+        count: selected?.count ?? 0,
+        clients: new Set(),
+        listeners: new Set(),
+        open: 0,
+      };
       stores().set(session, store);
     }
     this.store = store;

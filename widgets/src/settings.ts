@@ -28,7 +28,11 @@ function entered(settings: ShownSettings, command: SetText | SetRow | SetMachine
   const { value } = command;
   switch (command.field) {
     case "machine":
-      return { ...settings, runsIn: "", machine: { kind: value === LOCAL ? "measured" : "preset", name: value, options: {}, path: "" } };
+      return {
+        ...settings,
+        runsIn: "",
+        machine: { kind: value === LOCAL ? "measured" : "preset", name: value, options: {}, path: "" },
+      };
     case "machine-option":
       return { ...settings, machine: { ...settings.machine, options: { ...settings.machine.options, [command.name]: value } } };
     case "planner":
@@ -108,5 +112,7 @@ function canBeDimension(name: string): boolean {
 
 /** A layout with a dimension renamed, the rest as it was typed: `<x_in=4, F, x_out>` → `<row_in=4, F, row_out>`. */
 export function renamedLayout(text: string, old: string, name: string): string {
-  return text.replace(/[\p{L}_][\p{L}\p{N}_]*/gu, (word) => (word === old || word.replace(DIGIT, "") === old ? name + word.slice(old.length) : word));
+  return text.replace(/[\p{L}_][\p{L}\p{N}_]*/gu, (word) =>
+    word === old || word.replace(DIGIT, "") === old ? name + word.slice(old.length) : word,
+  );
 }

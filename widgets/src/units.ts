@@ -16,14 +16,23 @@ export function formatBytes(count: number): string {
 
 /** A rate in decimal units: 3.18e9 → "3.18 GB/s". */
 export function formatRate(rate: number): string {
-  for (const [factor, unit] of [[1e12, "TB/s"], [1e9, "GB/s"], [1e6, "MB/s"], [1e3, "kB/s"]] as const)
+  for (const [factor, unit] of [
+    [1e12, "TB/s"],
+    [1e9, "GB/s"],
+    [1e6, "MB/s"],
+    [1e3, "kB/s"],
+  ] as const)
     if (Math.abs(rate) >= factor * 0.9995) return `${short(rate / factor)} ${unit}`;
   return `${short(rate)} B/s`;
 }
 
 /** A duration: 0.0012 → "1.2 ms". */
 export function formatSeconds(seconds: number): string {
-  for (const [factor, unit] of [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]] as const)
+  for (const [factor, unit] of [
+    [1, "s"],
+    [1e-3, "ms"],
+    [1e-6, "µs"],
+  ] as const)
     if (Math.abs(seconds) >= factor * 0.9995) return `${short(seconds / factor)} ${unit}`;
   return `${short(seconds / 1e-9)} ns`;
 }

@@ -24,7 +24,10 @@ test("every control has a name of its own", async () => {
   assert.ok(controls.length > 10);
   for (const control of controls) {
     const label = root.querySelector(`label[for="${control.id}"]`) ?? control.closest("label");
-    assert.ok((control.getAttribute("aria-label") ?? label?.textContent)?.trim(), `${control.outerHTML.slice(0, 120)} has no name`);
+    assert.ok(
+      (control.getAttribute("aria-label") ?? label?.textContent)?.trim(),
+      `${control.outerHTML.slice(0, 120)} has no name`,
+    );
   }
 });
 
@@ -40,12 +43,20 @@ test("quantities are written here, from numbers", async () => {
   const { root } = show(
     aSnapshot((snapshot) => {
       assert.ok(snapshot.panes.plan !== null);
-      Object.assign(snapshot.panes.plan, { bytes: 64 * 2 ** 20, seconds: 0.0151, throughput: 5.214e9, buffers: 1, bufferBytes: 40 * 2 ** 20 });
+      Object.assign(snapshot.panes.plan, {
+        bytes: 64 * 2 ** 20,
+        seconds: 0.0151,
+        throughput: 5.214e9,
+        buffers: 1,
+        bufferBytes: 40 * 2 ** 20,
+      });
       snapshot.panes.plan.interval = { low: 0.0142, high: 0.0163, origin: "12 runs" };
     }),
   );
   await drawn();
-  const figures = ["bytes", "seconds", "throughput", "buffers"].map((name) => find(root, `figure-${name}`).querySelector("dd")?.textContent);
+  const figures = ["bytes", "seconds", "throughput", "buffers"].map(
+    (name) => find(root, `figure-${name}`).querySelector("dd")?.textContent,
+  );
   assert.deepEqual(figures, ["64 MiB", "15.1 ms", "5.21 GB/s", "40 MiB"]);
   assert.equal(find(root, "figure-interval").textContent, "14.2 – 16.3 ms");
   assert.equal(find(root, "figure-where").textContent, "runs on this computer");
@@ -98,7 +109,12 @@ test("a selection that Python makes is shown, and the echo of one's own is not t
   const { model, root } = show(aSnapshot());
   await drawn();
   model.publish((next) => {
-    next.selected = { selection: { entry: null, chunk: null, time: null, stop: 1, hop: null }, count: next.selected.count + 1, client: null, number: null };
+    next.selected = {
+      selection: { entry: null, chunk: null, time: null, stop: 1, hop: null },
+      count: next.selected.count + 1,
+      client: null,
+      number: null,
+    };
   });
   await drawn();
   assert.equal(find(root, "stop-1").getAttribute("aria-pressed"), "true");
@@ -107,7 +123,12 @@ test("a selection that Python makes is shown, and the echo of one's own is not t
   const own = model.sent.at(-1);
   find(root, "stop-0").click();
   model.publish((next) => {
-    next.selected = { selection: { ...next.selected.selection, stop: null, hop: 0 }, count: next.selected.count + 1, client: own?.client ?? "", number: own?.number ?? 0 };
+    next.selected = {
+      selection: { ...next.selected.selection, stop: null, hop: 0 },
+      count: next.selected.count + 1,
+      client: own?.client ?? "",
+      number: own?.number ?? 0,
+    };
   });
   await drawn();
   assert.equal(find(root, "stop-0").getAttribute("aria-pressed"), "true", "what came since is newer than the echo");
@@ -145,7 +166,15 @@ test("run is sent once; while it runs there is progress and Cancel, and the dock
   find(root, "run").click();
   assert.deepEqual(kinds(model), ["run"]);
   model.publish((snapshot) => {
-    Object.assign(snapshot.panes.run.now, { number: 7, phase: "running", canRun: false, stage: "move", over: 0, bytesDone: 5, bytes: 18 });
+    Object.assign(snapshot.panes.run.now, {
+      number: 7,
+      phase: "running",
+      canRun: false,
+      stage: "move",
+      over: 0,
+      bytesDone: 5,
+      bytes: 18,
+    });
   });
   await drawn();
   find(root, "run").click();
@@ -184,7 +213,11 @@ test("where it cannot run it says why, ties the reason to the button, and offers
 test("where this computer lacks memories, it offers to emulate them", async () => {
   const { model, root } = show(
     aSnapshot((snapshot) => {
-      Object.assign(snapshot.panes.run.now, { canRun: false, reason: "This computer lacks node0.fbm0.", offerEmulated: ["node0.fbm0"] });
+      Object.assign(snapshot.panes.run.now, {
+        canRun: false,
+        reason: "This computer lacks node0.fbm0.",
+        offerEmulated: ["node0.fbm0"],
+      });
     }),
   );
   await drawn();
@@ -244,7 +277,8 @@ test("undo inside of a text is the text's own: JupyterLab, which listens at the 
   for (const name of ["source-layout", "stop-0"]) {
     const element = find(root, name);
     element.addEventListener("beforeinput", (event) => heard.push(`${name} ${(event as InputEvent).inputType}`));
-    for (const inputType of ["historyUndo", "insertText"]) element.dispatchEvent(new InputEvent("beforeinput", { inputType, bubbles: true, cancelable: true }));
+    for (const inputType of ["historyUndo", "insertText"])
+      element.dispatchEvent(new InputEvent("beforeinput", { inputType, bubbles: true, cancelable: true }));
   }
   assert.deepEqual(heard, ["source-layout insertText", "stop-0 historyUndo", "stop-0 insertText"]);
 });
@@ -271,7 +305,8 @@ test("JupyterLab gets its shortcuts with Ctrl from any focus, and no single key"
   const { root } = show(aSnapshot());
   await drawn();
   const suppressed: boolean[] = [];
-  const look = (event: Event): void => void suppressed.push((event.target as Element).closest("[data-lm-suppress-shortcuts='true']") !== null);
+  const look = (event: Event): void =>
+    void suppressed.push((event.target as Element).closest("[data-lm-suppress-shortcuts='true']") !== null);
   document.addEventListener("keydown", look, true);
   press(find(root, "stop-0"), "b");
   press(find(root, "source-layout"), "s", { ctrlKey: true });
@@ -334,7 +369,10 @@ test("a refused command is told to the view that sent it, and to all where nobod
 test("a view alone shows what it is called for and nothing else, and needs no plan for a layout", async () => {
   for (const pane of ["layout-editor", "linearization", "plan", "run", "machine"]) {
     const without = pane === "layout-editor" || pane === "linearization";
-    const { root } = show(aSnapshot((snapshot) => void (without && Object.assign(snapshot.panes, { plan: null, machine: null, run: null }))), pane);
+    const { root } = show(
+      aSnapshot((snapshot) => void (without && Object.assign(snapshot.panes, { plan: null, machine: null, run: null }))),
+      pane,
+    );
     await drawn();
     assert.ok((find(root, `pane-${pane}`).textContent ?? "").length > 10, pane);
     assert.equal(root.querySelector(".iv-bar"), null);
@@ -346,7 +384,8 @@ test("a view alone shows what it is called for and nothing else, and needs no pl
 test("the static picture beside is hidden while the view lives, and closing leaves nothing behind", async () => {
   const { model, close } = show(aSnapshot());
   await drawn();
-  const count = (): number => [...document.head.querySelectorAll("style")].filter((style) => style.textContent?.includes("isoviz-static")).length;
+  const count = (): number =>
+    [...document.head.querySelectorAll("style")].filter((style) => style.textContent?.includes("isoviz-static")).length;
   assert.equal(count(), 1);
   close();
   assert.equal(count(), 0);
@@ -354,7 +393,9 @@ test("the static picture beside is hidden while the view lives, and closing leav
 });
 
 test("a run ends with its kernel", async () => {
-  const under = aSnapshot((snapshot) => Object.assign(snapshot.panes.run.now, { number: 1, phase: "running", stage: "generate" }));
+  const under = aSnapshot((snapshot) =>
+    Object.assign(snapshot.panes.run.now, { number: 1, phase: "running", stage: "generate" }),
+  );
   const { model, root } = show(under);
   await drawn();
   assert.equal(find(root, "explorer").dataset["running"], "true");

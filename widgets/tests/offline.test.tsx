@@ -63,8 +63,14 @@ test("a picture has the words of a view as text and its canvases as drawings, an
   assert.equal(parsed.querySelector("parsererror"), null);
   assert.equal(parsed.querySelector("title")?.textContent, "Source <F> & more");
   const words = [...parsed.querySelectorAll("text")].map((text) => text.textContent ?? "");
-  assert.ok(words.some((text) => text.startsWith("Source")), "the heading");
-  assert.ok(words.some((text) => text.startsWith("y = 0")), "what is written on the canvas");
+  assert.ok(
+    words.some((text) => text.startsWith("Source")),
+    "the heading",
+  );
+  assert.ok(
+    words.some((text) => text.startsWith("y = 0")),
+    "what is written on the canvas",
+  );
   assert.ok(parsed.querySelectorAll("image").length > 0, "cells");
   assert.ok(!picture.svg.includes("NaN") && !picture.svg.includes("undefined"));
   const blob = await pixels(picture);

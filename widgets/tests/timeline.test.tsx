@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { TraceHead } from "../src/types.ts";
 import { aSnapshot } from "./model.ts";
-import { closeAfterEach, drawn, find, press, show, type Shown } from "./page.ts";
+import { closeAfterEach, drawn, find, press, type Shown, show } from "./page.ts";
 import { pythonCases } from "./python-cases.ts";
 
 closeAfterEach();
@@ -24,19 +24,29 @@ const view = (text: string): DataView => new DataView(Uint8Array.from(atob(text)
 async function shown(each: Case): Promise<Shown> {
   const { id, seconds, count } = each.head;
   const snapshot = aSnapshot(({ panes }) => {
-    panes.trace = { simulated: { id, requests: count, seconds, note: "", fresh: true }, stored: null, measured: null, given: null, problems: {} };
+    panes.trace = {
+      simulated: { id, requests: count, seconds, note: "", fresh: true },
+      stored: null,
+      measured: null,
+      given: null,
+      problems: {},
+    };
   });
   const found = show(snapshot, "timeline");
   await drawn();
   const asked = found.model.sent.find((sent) => sent.kind === "trace");
   assert.ok(asked !== undefined && asked["which"] === "simulated");
-  found.model.say({ kind: "trace", which: "simulated", number: asked.number, trace: each.head, error: "" }, each.columns.map(view));
+  found.model.say(
+    { kind: "trace", which: "simulated", number: asked.number, trace: each.head, error: "" },
+    each.columns.map(view),
+  );
   await drawn();
   await drawn();
   return found;
 }
 
-const selected = ({ model }: Shown): unknown[] => model.sent.filter((sent) => sent.kind === "select").map((sent) => (sent["selection"] as { time: number | null }).time);
+const selected = ({ model }: Shown): unknown[] =>
+  model.sent.filter((sent) => sent.kind === "select").map((sent) => (sent["selection"] as { time: number | null }).time);
 const until = async (holds: () => boolean): Promise<void> => {
   for (let frame = 0; frame < 300 && !holds(); frame += 1) await drawn();
   assert.ok(holds());
@@ -125,7 +135,13 @@ test("what is compared is watched for as long as it is shown", async () => {
 test("why a plan cannot be simulated stands in the place of the timeline", async () => {
   const { root } = show(
     aSnapshot(({ panes }) => {
-      panes.trace = { simulated: null, stored: null, measured: null, given: null, problems: { simulated: "The buffers are larger than the memory." } };
+      panes.trace = {
+        simulated: null,
+        stored: null,
+        measured: null,
+        given: null,
+        problems: { simulated: "The buffers are larger than the memory." },
+      };
     }),
     "timeline",
   );

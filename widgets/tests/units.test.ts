@@ -7,7 +7,11 @@ import cases from "./units.json";
 test("every quantity is written as Python writes it", () => {
   assert.ok(cases.length > 500);
   for (const [value, bytes, rate, seconds, share] of cases as [number, string, string, string, string][])
-    assert.deepEqual([formatBytes(value), formatRate(value), formatSeconds(value), formatShare(value)], [bytes, rate, seconds, share], String(value));
+    assert.deepEqual(
+      [formatBytes(value), formatRate(value), formatSeconds(value), formatShare(value)],
+      [bytes, rate, seconds, share],
+      String(value),
+    );
 });
 
 test("whole numbers stand in groups of three digits", () => {

@@ -21,7 +21,12 @@ interface ButtonProps {
 }
 
 export function Button(props: ButtonProps): JSX.Element {
-  const looks = [props.primary ? " iv-primary" : "", props.quiet ? " iv-quiet" : "", props.aside ? " iv-aside" : "", props.iconOnly ? " iv-icon-button" : ""].join("");
+  const looks = [
+    props.primary ? " iv-primary" : "",
+    props.quiet ? " iv-quiet" : "",
+    props.aside ? " iv-aside" : "",
+    props.iconOnly ? " iv-icon-button" : "",
+  ].join("");
   return (
     <button
       type="button"

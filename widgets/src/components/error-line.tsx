@@ -11,7 +11,9 @@ export function useSeen<T extends HTMLElement>(): RefObject<T | null> {
   useEffect(() => {
     const said = element.current?.textContent ?? "";
     const typing = document.activeElement;
-    const beside = typing instanceof HTMLInputElement && (element.current?.closest("[role=group]") ?? element.current?.parentElement)?.contains(typing) === true;
+    const beside =
+      typing instanceof HTMLInputElement &&
+      (element.current?.closest("[role=group]") ?? element.current?.parentElement)?.contains(typing) === true;
     if (said !== "" && said !== last.current && beside) element.current?.scrollIntoView({ block: "nearest" });
     last.current = said;
   });
@@ -41,7 +43,15 @@ export function ErrorLine({ name, id, calm, close, children }: ErrorLineProps): 
 }
 
 /** The problem of a control, with a caret below the character that causes it where there is one. */
-export function ProblemLine({ name, id, problem }: { name: string; id?: string; problem: ShownProblem | undefined }): JSX.Element | null {
+export function ProblemLine({
+  name,
+  id,
+  problem,
+}: {
+  name: string;
+  id?: string;
+  problem: ShownProblem | undefined;
+}): JSX.Element | null {
   if (problem === undefined) return null;
   return (
     <ErrorLine name={name} {...(id === undefined ? {} : { id })}>

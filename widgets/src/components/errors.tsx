@@ -15,7 +15,9 @@ export function Errors({ runs }: { runs?: boolean }): JSX.Element | null {
   const refused = useClosing(mine ? JSON.stringify(refusal) : "");
   const broken = useClosing(defect);
   const run = snapshot.panes.run.now;
-  const failed = useClosing(runs === true && run.phase === "failed" && run.isOfPlan ? `Run ${run.number} failed. ${run.error}` : "");
+  const failed = useClosing(
+    runs === true && run.phase === "failed" && run.isOfPlan ? `Run ${run.number} failed. ${run.error}` : "",
+  );
   if (!refused.open && !broken.open && !failed.open) return null;
   return (
     <div class="iv-errors">

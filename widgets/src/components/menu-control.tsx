@@ -1,7 +1,7 @@
 // A menu, tied to a label, to its problem in words, and to the kernel through commands.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { shown, type Draft } from "../connection.ts";
+import { type Draft, shown } from "../connection.ts";
 import type { Command, MenuEntry, ShownProblem } from "../types.ts";
 import { ProblemLine } from "./error-line.tsx";
 import { Icon } from "./icon.tsx";
@@ -30,7 +30,9 @@ export function MenuControl(props: MenuProps): JSX.Element {
   const value = shown(draft, props.value, connection.acknowledged);
   const known = props.choices.find((choice) => choice.name === value);
   const about = props.hideAbout ? "" : (known?.about ?? "");
-  const described = [props.problem !== undefined ? `${id}-problem` : "", about !== "" ? `${id}-about` : ""].filter((part) => part !== "");
+  const described = [props.problem !== undefined ? `${id}-problem` : "", about !== "" ? `${id}-about` : ""].filter(
+    (part) => part !== "",
+  );
   return (
     <div class={`iv-control${props.hideLabel ? " iv-control-bare" : ""}`}>
       <label for={id} class={props.hideLabel ? "iv-hidden" : "iv-label"}>

@@ -28,7 +28,10 @@ export function placeAfter(key: string, place: number, count: number, turns = fa
 export function Tabs({ label, tabs, chosen, choose, aside }: TabsProps): JSX.Element {
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
-  const current = Math.max(0, tabs.findIndex((tab) => tab.name === chosen));
+  const current = Math.max(
+    0,
+    tabs.findIndex((tab) => tab.name === chosen),
+  );
   const shown = tabs[current];
   return (
     <>

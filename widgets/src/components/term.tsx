@@ -53,7 +53,9 @@ export function Term({ name, children }: TermProps): JSX.Element {
       aria-describedby={open ? id : undefined}
       onPointerEnter={(event) => event.pointerType !== "touch" && turn(true, REST)}
       // What the keyboard has opened stays until it goes on.
-      onPointerLeave={(event) => event.pointerType !== "touch" && !event.currentTarget.matches(":focus-visible") && turn(false, CROSSING)}
+      onPointerLeave={(event) =>
+        event.pointerType !== "touch" && !event.currentTarget.matches(":focus-visible") && turn(false, CROSSING)
+      }
       onClick={() => turnNow(true)}
       onFocus={() => turnNow(true)}
       onBlur={() => turnNow(false)}

@@ -1,7 +1,7 @@
 // A line of text, tied to a label, to its problem in words, and to the kernel through commands.
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { shown, type Draft } from "../connection.ts";
+import { type Draft, shown } from "../connection.ts";
 import type { Command, ShownProblem } from "../types.ts";
 import { ProblemLine } from "./error-line.tsx";
 import { useId, useView } from "./view.ts";

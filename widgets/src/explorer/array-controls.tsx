@@ -48,7 +48,10 @@ function Rows({ what }: { what: What }): JSX.Element {
   }, [rows.length]);
   const full = what === "dimension" && rows.length >= MOST_DIMENSIONS;
   const problem = snapshot.faults.problems[`${what}s`];
-  const tooMany = what === "dimension" && rows.length > MOST_DIMENSIONS ? `${rows.length} dimensions are too many; the explorer shows up to ${MOST_DIMENSIONS}` : "";
+  const tooMany =
+    what === "dimension" && rows.length > MOST_DIMENSIONS
+      ? `${rows.length} dimensions are too many; the explorer shows up to ${MOST_DIMENSIONS}`
+      : "";
   const message = problem?.message ?? tooMany;
   const note = `${connection.client}-${what}s`;
   return (
@@ -115,7 +118,11 @@ function RowControls({ what, row, rows, onRemove }: RowProps): JSX.Element {
   const note = `${connection.client}-${what}-${row.key}`;
   return (
     <div class="iv-array-row" role="group" aria-label={`${what} ${row.name}`}>
-      <span class="iv-swatch" style={dimensionColour(snapshot.palette, what === "dimension" ? row.name : "F")} aria-hidden="true" />
+      <span
+        class="iv-swatch"
+        style={dimensionColour(snapshot.palette, what === "dimension" ? row.name : "F")}
+        aria-hidden="true"
+      />
       <span class="iv-array-name">
         <TextControl
           name={`name-${row.name}`}
@@ -140,7 +147,12 @@ function RowControls({ what, row, rows, onRemove }: RowProps): JSX.Element {
           problemId={note}
           numeric={what === "dimension"}
           {...(kind.list ? { list: `${connection.client}-dtypes` } : {})}
-          command={(text) => ({ kind: "set", field: what === "dimension" ? "dimension-size" : "field-dtype", row: row.key, value: text })}
+          command={(text) => ({
+            kind: "set",
+            field: what === "dimension" ? "dimension-size" : "field-dtype",
+            row: row.key,
+            value: text,
+          })}
         />
       </span>
       <Button
@@ -151,7 +163,13 @@ function RowControls({ what, row, rows, onRemove }: RowProps): JSX.Element {
         testid={`remove-${kind.field}-${row.name}`}
         onClick={onRemove}
       />
-      <p ref={seen} class="iv-array-problem" id={note} data-testid={`error-${kind.field}-${row.name}`} role={problem === undefined ? undefined : "alert"}>
+      <p
+        ref={seen}
+        class="iv-array-problem"
+        id={note}
+        data-testid={`error-${kind.field}-${row.name}`}
+        role={problem === undefined ? undefined : "alert"}
+      >
         {problem?.message}
       </p>
     </div>
@@ -188,7 +206,8 @@ function Extent(): JSX.Element {
   const bytes = sizes.reduce((product, size) => product * size, entry);
   return (
     <p class="iv-array-extent" data-testid="array-extent">
-      {sizes.map(formatCount).join(" × ")} <Term name="entry">{sizes.every((size) => size === 1) ? "entry" : "entries"}</Term> of {formatBytes(entry)}: {formatBytes(bytes)}
+      {sizes.map(formatCount).join(" × ")} <Term name="entry">{sizes.every((size) => size === 1) ? "entry" : "entries"}</Term> of{" "}
+      {formatBytes(entry)}: {formatBytes(bytes)}
     </p>
   );
 }

@@ -45,8 +45,24 @@ export function Bar({ drawer, drawerOpen, turnDrawer, lead }: BarProps): JSX.Ele
         <Title drawer={drawer} open={drawerOpen} turn={turnDrawer} />
         <Figures />
         <div class="iv-bar-buttons">
-          <Button label="Undo" icon="undo" iconOnly testid="undo" title="Undo (Ctrl+Z)" disabled={!frame.canUndo || connection.gone} onClick={() => connection.send({ kind: "undo" })} />
-          <Button label="Redo" icon="redo" iconOnly testid="redo" title="Redo (Shift+Ctrl+Z)" disabled={!frame.canRedo || connection.gone} onClick={() => connection.send({ kind: "redo" })} />
+          <Button
+            label="Undo"
+            icon="undo"
+            iconOnly
+            testid="undo"
+            title="Undo (Ctrl+Z)"
+            disabled={!frame.canUndo || connection.gone}
+            onClick={() => connection.send({ kind: "undo" })}
+          />
+          <Button
+            label="Redo"
+            icon="redo"
+            iconOnly
+            testid="redo"
+            title="Redo (Shift+Ctrl+Z)"
+            disabled={!frame.canRedo || connection.gone}
+            onClick={() => connection.send({ kind: "redo" })}
+          />
           <Menu tell={setNews} />
         </div>
         <RunButton />
@@ -120,7 +136,12 @@ const figures: readonly FigureValue[] = [
       ),
   },
   { name: "throughput", title: "rate", term: "throughput", value: (plan) => formatRate(plan.throughput) },
-  { name: "buffers", title: "buffers", term: "buffer", value: (plan) => (plan.buffers > 0 ? formatBytes(plan.bufferBytes) : "none") },
+  {
+    name: "buffers",
+    title: "buffers",
+    term: "buffer",
+    value: (plan) => (plan.buffers > 0 ? formatBytes(plan.bufferBytes) : "none"),
+  },
 ];
 
 export function Figures(): JSX.Element {
@@ -189,18 +210,33 @@ function StatusRow({ lead }: Pick<BarProps, "lead">): JSX.Element {
             <span id={`${connection.client}-reason`} data-testid="run-reason" title={run.reason}>
               {run.reason}
             </span>
-            {wrong !== undefined && <Button label="Show it" quiet testid="show-problem" title="Go to the control that is to be corrected" onClick={() => lead(wrong)} />}
+            {wrong !== undefined && (
+              <Button
+                label="Show it"
+                quiet
+                testid="show-problem"
+                title="Go to the control that is to be corrected"
+                onClick={() => lead(wrong)}
+              />
+            )}
             {run.offerEmulated.length > 0 && (
               <Button
                 label="Emulate here"
                 quiet
                 testid="use-emulated"
                 title={`Main memory stands in for ${run.offerEmulated.join(", ")}: the bytes are real, the speed says nothing about the hardware.`}
-                onClick={() => connection.send({ kind: "edit-machine", edit: { do: "emulate", memories: [...run.offerEmulated], on: true } })}
+                onClick={() =>
+                  connection.send({ kind: "edit-machine", edit: { do: "emulate", memories: [...run.offerEmulated], on: true } })
+                }
               />
             )}
             {run.offerLocal && (
-              <Button label="Plan the same on this computer" quiet testid="use-local" onClick={() => connection.send({ kind: "use-local" })} />
+              <Button
+                label="Plan the same on this computer"
+                quiet
+                testid="use-local"
+                onClick={() => connection.send({ kind: "use-local" })}
+              />
             )}
           </p>
         )

@@ -19,7 +19,8 @@ function axis(low: number, high: number, from: number, to: number): Axis {
   return { low, high, place: (value) => from + ((Math.log(value) - first) / (last - first || 1)) * (to - from) };
 }
 
-const drawable = (point: CurvePoint): boolean => point.run > 0 && point.rate > 0 && Number.isFinite(point.run) && Number.isFinite(point.rate);
+const drawable = (point: CurvePoint): boolean =>
+  point.run > 0 && point.rate > 0 && Number.isFinite(point.run) && Number.isFinite(point.rate);
 
 export function Curve({ hop }: { hop: ShownHop }): JSX.Element | null {
   const curve = hop.curve.filter(drawable);
@@ -61,7 +62,10 @@ export function Curve({ hop }: { hop: ShownHop }): JSX.Element | null {
           {formatBytes(run)}
         </text>
       ))}
-      <path class="iv-curve-line" d={`M${curve.map((point) => `${x.place(point.run).toFixed(1)} ${y.place(point.rate).toFixed(1)}`).join("L")}`} />
+      <path
+        class="iv-curve-line"
+        d={`M${curve.map((point) => `${x.place(point.run).toFixed(1)} ${y.place(point.rate).toFixed(1)}`).join("L")}`}
+      />
       {measured.map((point) => (
         <circle key={point.run} class="iv-curve-sample" cx={x.place(point.run)} cy={y.place(point.rate)} r={2.2} />
       ))}

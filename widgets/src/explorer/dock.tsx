@@ -2,16 +2,16 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../components/icon.tsx";
-import { Tabs, type Tab } from "../components/tabs.tsx";
+import { type Tab, Tabs } from "../components/tabs.tsx";
 import { useView } from "../components/view.ts";
 import { HopsPane } from "../panes/hops-pane.tsx";
 import { MachinePane } from "../panes/machine-pane.tsx";
 import { NumbersPane } from "../panes/numbers-pane.tsx";
-import { RunPane } from "../runs/run-pane.tsx";
 import { SavePicture } from "../pictures/save-picture.tsx";
+import { WhyPane } from "../plan-view/why-pane.tsx";
+import { RunPane } from "../runs/run-pane.tsx";
 import { TimelinePane } from "../timeline/timeline-pane.tsx";
 import { useWatch } from "../watch.ts";
-import { WhyPane } from "../plan-view/why-pane.tsx";
 
 /** A tab of the dock. `watch` names the views whose contents the kernel computes only while the tab is shown. */
 export interface DockTab extends Tab {
@@ -37,7 +37,8 @@ export function Dock({ wide, widen }: { wide: boolean; widen: (wide: boolean) =>
   const seen = useRef(number);
   const box = useRef<HTMLElement>(null);
   useEffect(() => {
-    if (number !== seen.current && (phase === "running" || phase === "cancelling" || phase === "done" || phase === "failed")) choose("run");
+    if (number !== seen.current && (phase === "running" || phase === "cancelling" || phase === "done" || phase === "failed"))
+      choose("run");
     seen.current = number;
   }, [number, phase]);
   const watched = tabs.find((tab) => tab.name === chosen)?.watch ?? NOTHING;
@@ -58,7 +59,10 @@ export function Dock({ wide, widen }: { wide: boolean; widen: (wide: boolean) =>
   const named = tabs.find((tab) => tab.name === chosen);
   const tools = (
     <span class="iv-dock-tools">
-      <SavePicture name={String(named?.title ?? "Details")} of={() => box.current?.querySelector<HTMLElement>(".iv-tabpanel") ?? null} />
+      <SavePicture
+        name={String(named?.title ?? "Details")}
+        of={() => box.current?.querySelector<HTMLElement>(".iv-tabpanel") ?? null}
+      />
       {size}
     </span>
   );

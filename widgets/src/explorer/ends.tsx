@@ -15,7 +15,13 @@ export function Ends(): JSX.Element {
     <div class="iv-ends">
       <End side="source" title="Source" />
       <div class="iv-swap">
-        <Button label="Swap source and destination" icon="swap" iconOnly testid="swap" onClick={() => connection.send({ kind: "swap" })} />
+        <Button
+          label="Swap source and destination"
+          icon="swap"
+          iconOnly
+          testid="swap"
+          onClick={() => connection.send({ kind: "swap" })}
+        />
       </div>
       <End side="destination" title="Destination" />
     </div>

@@ -45,7 +45,9 @@ export function Explorer({ connection, pane, side }: ExplorerProps): JSX.Element
       data-running={phase === "running" || phase === "cancelling" ? "true" : "false"}
     >
       {error !== undefined ? (
-        <ErrorLine name="drawing">The explorer could not be drawn: {error instanceof Error ? error.message : String(error)}</ErrorLine>
+        <ErrorLine name="drawing">
+          The explorer could not be drawn: {error instanceof Error ? error.message : String(error)}
+        </ErrorLine>
       ) : snapshot === null ? (
         <p class="iv-waiting">Waiting for the kernel…</p>
       ) : (

@@ -70,7 +70,11 @@ export function chosenFile(accept: string): Promise<{ name: string; text: string
     input.addEventListener("change", () => {
       const file = input.files?.[0];
       if (file === undefined) resolve(null);
-      else file.text().then((text) => resolve({ name: file.name, text }), () => resolve(null));
+      else
+        file.text().then(
+          (text) => resolve({ name: file.name, text }),
+          () => resolve(null),
+        );
     });
     input.click();
   });

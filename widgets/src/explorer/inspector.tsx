@@ -4,13 +4,13 @@ import { Folded } from "../components/card.tsx";
 import { Term } from "../components/term.tsx";
 import { useView } from "../components/view.ts";
 import { Thumbnail } from "../linearization-view/thumbnail.tsx";
+import { useTried } from "../plan-view/tried.ts";
+import { HopWhatIf } from "../plan-view/what-if.tsx";
 import { useSelection } from "../selection.ts";
 import type { ShownStop } from "../types.ts";
 import { formatBytes, formatRate, formatShare } from "../units.ts";
-import { useTried } from "../plan-view/tried.ts";
-import { HopWhatIf } from "../plan-view/what-if.tsx";
 import { Curve } from "./curve.tsx";
-import { inspected, whereOf, type PlacedHop, type PlacedStop } from "./words.ts";
+import { inspected, type PlacedHop, type PlacedStop, whereOf } from "./words.ts";
 
 export function Inspector(): JSX.Element {
   const { snapshot } = useView();
@@ -19,7 +19,12 @@ export function Inspector(): JSX.Element {
   const found = plan === null ? null : inspected(plan, selection);
   const stale = snapshot.faults.stale.includes("plan");
   return (
-    <section class={`iv-card iv-inspector${stale ? " iv-stale" : ""}`} data-testid="inspector" aria-label="What is selected" aria-live="off">
+    <section
+      class={`iv-card iv-inspector${stale ? " iv-stale" : ""}`}
+      data-testid="inspector"
+      aria-label="What is selected"
+      aria-live="off"
+    >
       {found === null ? <Nothing /> : "hop" in found ? <AboutHop {...found.hop} /> : <AboutStop {...found.stop} />}
     </section>
   );
@@ -47,7 +52,9 @@ function AboutHop({ number, hop, path }: PlacedHop): JSX.Element {
   // What is tried takes the place of the origin: the grids below keep their height.
   // Were the slowest hop faster, the rate of the path would rise to that of the next one.
   const tried = useTried();
-  const next = hop.bottleneck ? [...path.hops].filter((other) => other !== hop).sort((a, b) => a.rate - b.rate)[0] ?? null : null;
+  const next = hop.bottleneck
+    ? ([...path.hops].filter((other) => other !== hop).sort((a, b) => a.rate - b.rate)[0] ?? null)
+    : null;
   const mark = hop.bottleneck ? "slowest hop" : hop.converts ? "converts" : "";
   return (
     <>

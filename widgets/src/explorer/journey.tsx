@@ -3,11 +3,11 @@ import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
 import { Term } from "../components/term.tsx";
 import { useView } from "../components/view.ts";
-import type { PlanPart, Snapshot } from "../types.ts";
-import { counted, formatBytes, formatShare } from "../units.ts";
 import { SavePicture } from "../pictures/save-picture.tsx";
 import { JourneyTried, PathPointedAt } from "../plan-view/tried-marks.tsx";
 import { TransferChips } from "../transfers/transfers.tsx";
+import type { PlanPart, Snapshot } from "../types.ts";
+import { counted, formatBytes, formatShare } from "../units.ts";
 import { Strip } from "./strip.tsx";
 
 export function Journey(): JSX.Element {
@@ -17,7 +17,13 @@ export function Journey(): JSX.Element {
   const stale = plan !== null && snapshot.faults.stale.includes("plan");
   const note = stale ? staleText(snapshot) : plan === null ? "" : planText(plan);
   return (
-    <section ref={box} class={`iv-card iv-journey${stale ? " iv-stale" : ""}`} data-testid="journey" data-stale={stale} aria-label="The journey">
+    <section
+      ref={box}
+      class={`iv-card iv-journey${stale ? " iv-stale" : ""}`}
+      data-testid="journey"
+      data-stale={stale}
+      aria-label="The journey"
+    >
       <header class="iv-card-head">
         <h2>
           <Term name="journey">The journey</Term>
@@ -42,7 +48,8 @@ function planText(plan: PlanPart): string {
   return `${counted(only.hops.length, "hop")}, ${counted(only.chunks, "chunk")} of ${formatBytes(only.chunkBytes)}, ${plannedBy(plan)}`;
 }
 
-const plannedBy = (plan: PlanPart): string => (plan.planner === "by hand" ? "planned by hand" : `planned by the planner ${plan.planner}`);
+const plannedBy = (plan: PlanPart): string =>
+  plan.planner === "by hand" ? "planned by hand" : `planned by the planner ${plan.planner}`;
 
 /** Why the plan on the screen is not that of the settings. */
 function staleText(snapshot: Snapshot): string {

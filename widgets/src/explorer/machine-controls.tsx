@@ -78,7 +78,8 @@ function OptionControl({ option, machine }: { option: MachineOption; machine: Sh
     problem: snapshot.faults.problems[`machine-option:${option.name}`],
     command: (value: string): Command => ({ kind: "set", field: "machine-option", name: option.name, value }),
   };
-  if (option.kind === "choice") return <MenuControl {...common} choices={option.choices.map((name) => ({ name, title: name, about: "" }))} />;
+  if (option.kind === "choice")
+    return <MenuControl {...common} choices={option.choices.map((name) => ({ name, title: name, about: "" }))} />;
   return <TextControl {...common} numeric={option.kind === "number"} whenDone={option.kind === "text"} title={option.title} />;
 }
 
@@ -101,7 +102,8 @@ function OpenMachine(): JSX.Element {
     }
   };
   const { refusal } = connection.snapshot?.frame ?? { refusal: null };
-  const refused = refusal !== null && refusal.kind === "open-machine" && refusal.client === connection.client ? refusal.message : "";
+  const refused =
+    refusal !== null && refusal.kind === "open-machine" && refusal.client === connection.client ? refusal.message : "";
   const message = problem !== "" ? problem : refused;
   return (
     <>

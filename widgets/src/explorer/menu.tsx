@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../components/icon.tsx";
 import { useId, useView } from "../components/view.ts";
 import { savePicture } from "../pictures/save-picture.tsx";
-import { chosenFile, copyPython, save, type News } from "./exports.ts";
+import { chosenFile, copyPython, type News, save } from "./exports.ts";
 
 interface Item {
   name: string;
@@ -41,7 +41,12 @@ export function Menu({ tell }: { tell: (news: News) => void }): JSX.Element {
     { name: "export-plan", title: "Export the plan (JSON)", group: true, act: () => save(connection, "plan") },
     { name: "export-machine", title: "Export the machine (JSON)", act: () => save(connection, "machine") },
     { name: "export-page", title: "Export a page (HTML)", act: () => save(connection, "page") },
-    { name: "export-report", title: "Export the last report (JSON)", reason: snapshot.panes.run.report === null ? "Nothing has run yet" : "", act: () => save(connection, "report") },
+    {
+      name: "export-report",
+      title: "Export the last report (JSON)",
+      reason: snapshot.panes.run.report === null ? "Nothing has run yet" : "",
+      act: () => save(connection, "report"),
+    },
     { name: "export-trace", title: "Export the trace (for ui.perfetto.dev)", act: () => save(connection, "trace") },
     { name: "picture-svg", title: "Save all of this as a picture (SVG)", group: true, act: () => picture("svg") },
     { name: "picture-png", title: "Save all of this as a picture (PNG)", act: () => picture("png") },
@@ -107,7 +112,15 @@ export function Menu({ tell }: { tell: (news: News) => void }): JSX.Element {
         <ul class="iv-menu-list" role="menu" id={`${id}-menu`} ref={list} aria-label="Open, save, export">
           {items.map((item) => (
             <li key={item.name} role="none" class={item.group ? "iv-menu-group" : undefined}>
-              <button type="button" role="menuitem" tabIndex={-1} data-testid={`menu-${item.name}`} aria-disabled={item.reason ? "true" : undefined} title={item.reason || undefined} onClick={() => choose(item)}>
+              <button
+                type="button"
+                role="menuitem"
+                tabIndex={-1}
+                data-testid={`menu-${item.name}`}
+                aria-disabled={item.reason ? "true" : undefined}
+                title={item.reason || undefined}
+                onClick={() => choose(item)}
+              >
                 {item.title}
                 {item.reason && <span class="iv-menu-reason">{item.reason}</span>}
               </button>

@@ -10,7 +10,9 @@ import { useEffect } from "preact/hooks";
 const SUPPRESS = "data-lm-suppress-shortcuts";
 
 /** What a key means for the explorer, wherever the focus in it is. */
-export function editOf(event: Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "altKey" | "shiftKey">): "undo" | "redo" | null {
+export function editOf(
+  event: Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "altKey" | "shiftKey">,
+): "undo" | "redo" | null {
   if (event.altKey || event.ctrlKey === event.metaKey) return null;
   const key = event.key.toLowerCase();
   if (key === "z") return event.shiftKey ? "redo" : "undo";
@@ -31,7 +33,9 @@ export function isAlone({ key }: Pick<KeyboardEvent, "key">): boolean {
 
 /** Whether a key selects all of a text, copies, cuts or pastes. */
 export function isClipboard(event: Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "altKey" | "shiftKey">): boolean {
-  return !event.altKey && !event.shiftKey && event.ctrlKey !== event.metaKey && ["a", "c", "x", "v"].includes(event.key.toLowerCase());
+  return (
+    !event.altKey && !event.shiftKey && event.ctrlKey !== event.metaKey && ["a", "c", "x", "v"].includes(event.key.toLowerCase())
+  );
 }
 
 /** Lets JupyterLab see the keys that are its own, and calls `edit` for undo and redo outside of texts. */
@@ -68,7 +72,8 @@ export function useShortcuts(root: RefObject<HTMLElement | null>, edit: (kind: "
     // JupyterLab holds every key that reaches the document, and the elements that it came by, until one of its shortcuts is used: what
     // is none of its own ends here, or it would hold everything that was on screen once.
     const end = (event: KeyboardEvent): void => {
-      if (element?.hasAttribute(SUPPRESS) === true || isAlone(event) || (isText(event.target) && isClipboard(event))) event.stopPropagation();
+      if (element?.hasAttribute(SUPPRESS) === true || isAlone(event) || (isText(event.target) && isClipboard(event)))
+        event.stopPropagation();
     };
     const element = root.current;
     element?.addEventListener("keydown", end);

@@ -33,7 +33,10 @@ export function arranged(nodes: readonly number[], width: number): Arrangement {
 
 function divided(stops: number, count: number): Row[] {
   const each = Math.ceil(stops / count);
-  return Array.from({ length: Math.ceil(stops / each) }, (_, row) => ({ from: row * each, to: Math.min(stops, (row + 1) * each) - 1 }));
+  return Array.from({ length: Math.ceil(stops / each) }, (_, row) => ({
+    from: row * each,
+    to: Math.min(stops, (row + 1) * each) - 1,
+  }));
 }
 
 /** The least width of a row: labels are wider than stops, so there is room at both ends. */

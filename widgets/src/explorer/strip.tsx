@@ -2,11 +2,11 @@
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { placeAfter } from "../components/tabs.tsx";
-import { Thumbnail } from "../linearization-view/thumbnail.tsx";
 import { useSize } from "../linearization-view/hooks.ts";
+import { Thumbnail } from "../linearization-view/thumbnail.tsx";
 import { TriedRate } from "../plan-view/tried-marks.tsx";
 import { useHighlightedPath, useSelection } from "../selection.ts";
-import { ChunkMark, movingText, SlotMarks, useJourneyMoment, type JourneyMoment } from "../timeline/journey-marks.tsx";
+import { ChunkMark, type JourneyMoment, movingText, SlotMarks, useJourneyMoment } from "../timeline/journey-marks.tsx";
 import type { ShownHop, ShownPath, ShownStop } from "../types.ts";
 import { formatBytes, formatRate, formatShare } from "../units.ts";
 import { arranged, type Row } from "./strip-rows.ts";
@@ -29,7 +29,10 @@ export function Strip({ path, name, firstStop, firstHop }: StripProps): JSX.Elem
   const box = useRef<HTMLDivElement>(null);
   const moment = useJourneyMoment();
   const { width } = useSize(box);
-  const { narrow, rows } = arranged(path.stops.map((stop) => stop.node), width);
+  const { narrow, rows } = arranged(
+    path.stops.map((stop) => stop.node),
+    width,
+  );
   const count = path.stops.length + path.hops.length;
   // Stops and hops take turns: stop i has place 2 i, hop i has place 2 i + 1.
   const chosen =
@@ -59,7 +62,12 @@ export function Strip({ path, name, firstStop, firstHop }: StripProps): JSX.Elem
       {rows.map((row) => (
         <div class="iv-strip-row" key={row.from} style={{ gridTemplateColumns: columnsOf(path.stops, row) }}>
           {nodesOf(path.stops.slice(row.from, row.to + 1)).map((group) => (
-            <div class="iv-node" key={group.from} style={{ gridColumn: `${2 * group.from + 2} / ${2 * group.to + 3}` }} aria-hidden="true">
+            <div
+              class="iv-node"
+              key={group.from}
+              style={{ gridColumn: `${2 * group.from + 2} / ${2 * group.to + 3}` }}
+              aria-hidden="true"
+            >
               <span>node {group.node}</span>
             </div>
           ))}
@@ -67,11 +75,30 @@ export function Strip({ path, name, firstStop, firstHop }: StripProps): JSX.Elem
             const place = row.from + at;
             const hop = path.hops[place];
             const parts = [
-              <Stop key={`stop-${place}`} stop={stop} place={place} column={2 * at + 2} number={firstStop + place} moment={moment} filledBy={stop.buffer === null ? null : firstHop + place - 1} {...button(2 * place)} onClick={() => select({ stop: firstStop + place })} />,
+              <Stop
+                key={`stop-${place}`}
+                stop={stop}
+                place={place}
+                column={2 * at + 2}
+                number={firstStop + place}
+                moment={moment}
+                filledBy={stop.buffer === null ? null : firstHop + place - 1}
+                {...button(2 * place)}
+                onClick={() => select({ stop: firstStop + place })}
+              />,
             ];
             if (hop !== undefined)
               parts.push(
-                <Hop key={`hop-${place}`} hop={hop} place={place} column={2 * at + 3} number={firstHop + place} moment={moment} {...button(2 * place + 1)} onClick={() => select({ hop: firstHop + place })} />,
+                <Hop
+                  key={`hop-${place}`}
+                  hop={hop}
+                  place={place}
+                  column={2 * at + 3}
+                  number={firstHop + place}
+                  moment={moment}
+                  {...button(2 * place + 1)}
+                  onClick={() => select({ hop: firstHop + place })}
+                />,
               );
             return parts;
           })}
@@ -86,7 +113,11 @@ export function Strip({ path, name, firstStop, firstHop }: StripProps): JSX.Elem
  * the gap between two nodes. The hop to the next row is the last column but one.
  */
 function columnsOf(stops: readonly ShownStop[], { from, to }: Row): string {
-  const hops = stops.slice(from + 1, to + 2).map((stop, at) => (stop.node === stops[from + at]?.node ? "minmax(var(--iv-hop), 1fr)" : "minmax(var(--iv-crossing), 1.4fr)"));
+  const hops = stops
+    .slice(from + 1, to + 2)
+    .map((stop, at) =>
+      stop.node === stops[from + at]?.node ? "minmax(var(--iv-hop), 1fr)" : "minmax(var(--iv-crossing), 1.4fr)",
+    );
   const columns = stops.slice(from, to + 1).flatMap((_, at) => ["var(--iv-stop)", ...(hops[at] === undefined ? [] : [hops[at]])]);
   return ["var(--iv-pad)", ...columns, "var(--iv-pad)"].join(" ");
 }
@@ -118,7 +149,16 @@ interface PartProps extends RoveProps {
 }
 
 /** `filledBy` is the hop that fills the buffer at a stop, null where it has none. */
-function Stop({ stop, place, column, number, pressed, moment, filledBy, ...rest }: PartProps & { stop: ShownStop; filledBy: number | null }): JSX.Element {
+function Stop({
+  stop,
+  place,
+  column,
+  number,
+  pressed,
+  moment,
+  filledBy,
+  ...rest
+}: PartProps & { stop: ShownStop; filledBy: number | null }): JSX.Element {
   return (
     <button
       type="button"
@@ -176,7 +216,9 @@ function Hop({ hop, place, column, number, pressed, moment, ...rest }: PartProps
         {moment !== null && <ChunkMark moment={moment} hop={number} />}
       </span>
       <span class="iv-hop-run">run {formatBytes(hop.run)}</span>
-      <span class="iv-hop-mark">{moment !== null ? movingText(moment, number) : marks.length > 0 ? marks.join(" · ") : `${formatShare(hop.busy)} busy`}</span>
+      <span class="iv-hop-mark">
+        {moment !== null ? movingText(moment, number) : marks.length > 0 ? marks.join(" · ") : `${formatShare(hop.busy)} busy`}
+      </span>
     </button>
   );
 }

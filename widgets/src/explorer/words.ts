@@ -1,6 +1,15 @@
 // Words for the transfer and its path: what a title says, what a stop shows of its layout, what is selected of a plan.
-import { parse, type Part } from "../layouts/notation.ts";
-import type { MenuEntry, PlanPart, ShownHop, ShownMachineChoice, ShownPath, ShownSelection, ShownSettings, ShownStop } from "../types.ts";
+import { type Part, parse } from "../layouts/notation.ts";
+import type {
+  MenuEntry,
+  PlanPart,
+  ShownHop,
+  ShownMachineChoice,
+  ShownPath,
+  ShownSelection,
+  ShownSettings,
+  ShownStop,
+} from "../types.ts";
 import { formatSeconds, parseCount } from "../units.ts";
 
 /** A hop of a plan with its number; with several paths, numbers go on from path to path. */
@@ -30,7 +39,8 @@ export function stopsOf(plan: PlanPart): PlacedStop[] {
 }
 
 /** Where a stop is, and whether main memory stands in for its memory. */
-export const whereOf = (stop: Pick<ShownStop, "where" | "emulated">): string => (stop.emulated ? `${stop.where}, emulated` : stop.where);
+export const whereOf = (stop: Pick<ShownStop, "where" | "emulated">): string =>
+  stop.emulated ? `${stop.where}, emulated` : stop.where;
 
 /** What the inspector is about: the selected stop or hop where the plan has it, else the slowest hop. */
 export function inspected(plan: PlanPart, selection: ShownSelection): { stop: PlacedStop } | { hop: PlacedHop } | null {
@@ -74,9 +84,14 @@ export function titleOf(settings: Pick<ShownSettings, "dimensions" | "fields" | 
 }
 
 /** A whole number in groups of three digits, of any length; other text as it is. */
-const grouped = (text: string): string => parseCount(text)?.toString().replace(/\B(?=(\d{3})+$)/g, ",") ?? (text.trim() || "?");
+const grouped = (text: string): string =>
+  parseCount(text)
+    ?.toString()
+    .replace(/\B(?=(\d{3})+$)/g, ",") ??
+  (text.trim() || "?");
 
-const setOf = (parts: readonly Part[]): string => [...new Set(parts.map((part) => (part === "F" ? part : part.dim)))].sort().join();
+const setOf = (parts: readonly Part[]): string =>
+  [...new Set(parts.map((part) => (part === "F" ? part : part.dim)))].sort().join();
 
 function verbOf(source: string, destination: string): string {
   const [from, to] = [parse(source).parts, parse(destination).parts];

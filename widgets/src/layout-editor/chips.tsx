@@ -4,9 +4,9 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { dimensionColour } from "../components/colours.ts";
 import { Term } from "../components/term.tsx";
 import { moved } from "../layouts/edits.ts";
-import { partText, type Part } from "../layouts/notation.ts";
+import { type Part, partText } from "../layouts/notation.ts";
 import type { ShownColour } from "../types.ts";
-import { boxOf, dropPlace, glide, THRESHOLD, type Box } from "./dragging.ts";
+import { type Box, boxOf, dropPlace, glide, THRESHOLD } from "./dragging.ts";
 import { chipLabel, partKey } from "./words.ts";
 
 interface ChipsProps {
@@ -122,7 +122,15 @@ export function Chips(props: ChipsProps): JSX.Element {
     if (event.button !== 0 || !event.isPrimary || key === undefined || item === null || item === undefined) return;
     const box = event.currentTarget.getBoundingClientRect();
     const at = { x: event.clientX - box.left, y: event.clientY - box.top };
-    grip.current = { key, pointer: event.pointerId, ...at, dx: at.x - item.offsetLeft, dy: at.y - item.offsetTop, before: parts, at };
+    grip.current = {
+      key,
+      pointer: event.pointerId,
+      ...at,
+      dx: at.x - item.offsetLeft,
+      dy: at.y - item.offsetTop,
+      before: parts,
+      at,
+    };
   };
   const pull = (event: TargetedPointerEvent<HTMLOListElement>): void => {
     const held = grip.current;
@@ -144,7 +152,9 @@ export function Chips(props: ChipsProps): JSX.Element {
 
   const arrow = (event: TargetedKeyboardEvent<HTMLButtonElement>, place: number): void => {
     const last = parts.length - 1;
-    const to = { ArrowLeft: place - 1, ArrowUp: place - 1, ArrowRight: place + 1, ArrowDown: place + 1, Home: 0, End: last }[event.key];
+    const to = { ArrowLeft: place - 1, ArrowUp: place - 1, ArrowRight: place + 1, ArrowDown: place + 1, Home: 0, End: last }[
+      event.key
+    ];
     if (event.key === "Escape" && props.selected !== null) {
       event.stopPropagation();
       props.onSelect(null);

@@ -3,9 +3,9 @@
 // The last right layout stays for as long as the text is wrong: chips and pictures show it, greyed, and do not jump.
 import type { Connection } from "../connection.ts";
 import { common } from "../layouts/compare.ts";
-import { linearize, type Linearization } from "../layouts/linearization.ts";
-import { parse, type Part } from "../layouts/notation.ts";
-import { MOST_DIMENSIONS, type Dimension, type Field } from "../layouts/spaces.ts";
+import { type Linearization, linearize } from "../layouts/linearization.ts";
+import { type Part, parse } from "../layouts/notation.ts";
+import { type Dimension, type Field, MOST_DIMENSIONS } from "../layouts/spaces.ts";
 import type { Side } from "../settings.ts";
 import type { ShownProblem, ShownRow, ShownSettings, Snapshot } from "../types.ts";
 import { parseCount } from "../units.ts";
@@ -113,7 +113,8 @@ export function layoutAtEnd(connection: Connection, snapshot: Snapshot, side: Si
   const before = all[side];
   if (before !== undefined && before.key.every((each, place) => each === key[place])) return before.end;
   const spaces = spacesOf(settings, snapshot);
-  const last = before?.right ?? (right === "" ? null : readEnd(right, { dims: spacesOfKernel(dims), fields: fieldSizes }, null, null));
+  const last =
+    before?.right ?? (right === "" ? null : readEnd(right, { dims: spacesOfKernel(dims), fields: fieldSizes }, null, null));
   const end = readEnd(text, spaces, last, kernel);
   all[side] = { key, end, right: end.stale ? last : end };
   return end;
@@ -127,7 +128,9 @@ function spacesOfKernel(dims: Record<string, number>): Dimension[] {
 export function keptByBoth(own: LayoutAtEnd, other: LayoutAtEnd): Kept | null {
   const [a, b] = [own.linear, other.linear];
   if (a === null || b === null) return null;
-  const alike = a.dims.length === b.dims.length && a.dims.every((dim, place) => dim.name === b.dims[place]?.name && dim.size === b.dims[place]?.size);
+  const alike =
+    a.dims.length === b.dims.length &&
+    a.dims.every((dim, place) => dim.name === b.dims[place]?.name && dim.size === b.dims[place]?.size);
   if (!alike || a.fields.length !== b.fields.length) return null;
   const found = common(a, b);
   return { ...found, same: found.prefix === a.digits.length && found.suffix === a.digits.length && a.nbytes === b.nbytes };

@@ -27,7 +27,13 @@ export function LayoutEditor({ side }: { side: Side }): JSX.Element {
   };
   const change = (next: readonly Part[]): void => enter(layoutText(next));
   return (
-    <div class="iv-edit" role="group" aria-label={`Layout of the ${side}`} data-testid={`layout-editor-${side}`} data-stale={stale ? "true" : "false"}>
+    <div
+      class="iv-edit"
+      role="group"
+      aria-label={`Layout of the ${side}`}
+      data-testid={`layout-editor-${side}`}
+      data-stale={stale ? "true" : "false"}
+    >
       <div class="iv-edit-top">
         <Chips
           title={`the ${side} layout`}

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { Term } from "../components/term.tsx";
 import type { Linearization } from "../layouts/linearization.ts";
 import { formatBytes } from "../units.ts";
-import { hasPrefix, paddingWords, type Kept } from "./words.ts";
+import { hasPrefix, type Kept, paddingWords } from "./words.ts";
 
 export function Notes({ kept, linear }: { kept: Kept | null; linear: Linearization | null }): JSX.Element {
   const padding = linear === null ? "" : paddingWords(linear);
@@ -13,7 +13,11 @@ export function Notes({ kept, linear }: { kept: Kept | null; linear: Linearizati
         <li>
           {kept.prefix > 0 && <i class="iv-edit-key iv-edit-key-prefix" aria-hidden="true" />}
           <span>
-            {kept.same ? <>the same layout at both ends</> : <Term name="PREFIX">{linear !== null && hasPrefix(kept, linear) ? "common prefix" : "no common prefix"}</Term>}
+            {kept.same ? (
+              <>the same layout at both ends</>
+            ) : (
+              <Term name="PREFIX">{linear !== null && hasPrefix(kept, linear) ? "common prefix" : "no common prefix"}</Term>
+            )}
             : <Term name="run">runs</Term> of {formatBytes(kept.runBytes)}
             {!Number.isInteger(kept.runBytes) && <span title="The fields have different sizes"> on average</span>}
           </span>

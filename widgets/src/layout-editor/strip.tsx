@@ -10,7 +10,17 @@ import type { Part } from "../layouts/notation.ts";
 import type { ShownColour } from "../types.ts";
 import { formatCount } from "../units.ts";
 import type { Spaces } from "./ends.ts";
-import { blockEntry, digitName, digitState, digitWords, firstSplit, partKey, splitWords, splitsOf, type DigitState } from "./words.ts";
+import {
+  blockEntry,
+  type DigitState,
+  digitName,
+  digitState,
+  digitWords,
+  firstSplit,
+  partKey,
+  splitsOf,
+  splitWords,
+} from "./words.ts";
 
 interface StripProps {
   id: string;
@@ -49,7 +59,13 @@ export function Strip(props: StripProps): JSX.Element | null {
     >
       {part === "F" || state === null ? <Fields spaces={spaces} /> : <Digit {...props} state={state} />}
       <span class="iv-edit-close">
-        <Button label={`Close the controls of ${digitName(part)}`} icon="remove" iconOnly testid="strip-close" onClick={props.onClose} />
+        <Button
+          label={`Close the controls of ${digitName(part)}`}
+          icon="remove"
+          iconOnly
+          testid="strip-close"
+          onClick={props.onClose}
+        />
       </span>
     </div>
   );
@@ -144,7 +160,11 @@ function Digit({ parts, at, state, onChange }: StripProps & { state: DigitState 
         <span class="iv-edit-of">of {formatCount(kind === "inner" ? most : state.extent)}</span>
       </div>
       <div class="iv-edit-controls">
-        <p id={note} class={`iv-edit-about${wrong === null ? " iv-edit-muted" : " iv-edit-wrong"}`} role={wrong === null ? undefined : "alert"}>
+        <p
+          id={note}
+          class={`iv-edit-about${wrong === null ? " iv-edit-muted" : " iv-edit-wrong"}`}
+          role={wrong === null ? undefined : "alert"}
+        >
           {wrong ?? (kind === "inner" || ready === null ? digitWords(state) : splitWords(state, ready))}
         </p>
         <span class="iv-edit-actions">
@@ -175,5 +195,7 @@ function Digit({ parts, at, state, onChange }: StripProps & { state: DigitState 
 function splitTitle(state: DigitState, block: number | null): string {
   const name = digitName(state.part);
   if (splitsOf(state).length === 0) return `${name} has no block that could be split off`;
-  return state.kind === "inner" || block === null ? `Split ${name} into two digits` : `Split ${name} into blocks of ${formatCount(block)}`;
+  return state.kind === "inner" || block === null
+    ? `Split ${name} into two digits`
+    : `Split ${name} into blocks of ${formatCount(block)}`;
 }

@@ -24,7 +24,8 @@ export function TextField(props: TextFieldProps): JSX.Element {
   useLayoutEffect(align);
   // Characters beyond the basic plane are one place for the kernel and two for the browser.
   const chars = [...text];
-  const at = problem === null || problem.position === null || problem.text !== text ? null : Math.min(problem.position, chars.length);
+  const at =
+    problem === null || problem.position === null || problem.text !== text ? null : Math.min(problem.position, chars.length);
   const wrong = at === null ? "" : wordAt(chars.slice(at).join(""));
   return (
     <div class="iv-edit-text">

@@ -2,7 +2,7 @@
 import type { Common } from "../layouts/compare.ts";
 import { divisors } from "../layouts/edits.ts";
 import type { Linearization } from "../layouts/linearization.ts";
-import { componentName, partText, type Component, type Part } from "../layouts/notation.ts";
+import { type Component, componentName, type Part, partText } from "../layouts/notation.ts";
 import type { Dimension } from "../layouts/spaces.ts";
 import { counted, formatBytes, formatCount } from "../units.ts";
 
@@ -52,7 +52,15 @@ export function digitState(parts: readonly Part[], at: number, dims: readonly Di
   }
   const extent = Math.ceil(size / step);
   const most = Math.max(1, Math.floor(size / step));
-  return { part, kind: part.label === "" ? "whole" : "top", size, step, extent, most, choices: splitChoices(extent, most, false) };
+  return {
+    part,
+    kind: part.label === "" ? "whole" : "top",
+    size,
+    step,
+    extent,
+    most,
+    choices: splitChoices(extent, most, false),
+  };
 }
 
 /** The blocks that a digit may be split into: of a digit with a block only those that divide it. */

@@ -21,7 +21,10 @@ export function chunkOf(numbers: ChunkNumbers, dims: readonly Dimension[], index
 }
 
 /** `chunkOf` for many entries of the same path. */
-export function chunkFinder(numbers: ChunkNumbers, dims: readonly Dimension[]): (index: readonly number[], field: number) => number {
+export function chunkFinder(
+  numbers: ChunkNumbers,
+  dims: readonly Dimension[],
+): (index: readonly number[], field: number) => number {
   let weight = 1;
   const digits = numbers.digits.map(({ dim, extent, step }) => {
     const own = { place: dim === "F" ? -1 : dims.findIndex(({ name }) => name === dim), extent, step, weight };

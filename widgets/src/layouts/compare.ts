@@ -98,7 +98,10 @@ function prefixOf(a: readonly NormalPart[], b: readonly NormalPart[], sizes: Siz
       if (x.extent !== y.extent) break; // one layout is padded here: the next entries are not adjacent in it
       continue;
     }
-    for (const [mode, stack] of [[x, left], [y, right]] as const) {
+    for (const [mode, stack] of [
+      [x, left],
+      [y, right],
+    ] as const) {
       const rest = above(size, mode, shared);
       if (rest !== null) stack.push(rest);
     }
@@ -118,7 +121,8 @@ function sharedExtent(size: number, x: Mode, y: Mode): number {
 /** The rest of a digit after its `shared` fastest values are split off; null where nothing is left. */
 function above(size: number, mode: Mode, shared: number): Mode | null {
   const step = mode.step * shared;
-  if (!mode.top) return mode.extent > shared ? { dim: mode.dim, extent: Math.floor(mode.extent / shared), step, top: false } : null;
+  if (!mode.top)
+    return mode.extent > shared ? { dim: mode.dim, extent: Math.floor(mode.extent / shared), step, top: false } : null;
   const rest = Math.ceil(size / step);
   return rest > 1 ? { dim: mode.dim, extent: rest, step, top: true } : null;
 }
@@ -142,7 +146,10 @@ function suffixOf(a: readonly NormalPart[], b: readonly NormalPart[], sizes: Siz
     const extent = alike ? Math.floor((x.step * x.extent) / step) : Math.ceil((sizes.get(x.dim) ?? 1) / step);
     if (extent <= 1 && x.step !== y.step) break;
     found.push({ dim: x.dim, extent, step, top: x.top });
-    for (const [mode, stack] of [[x, left], [y, right]] as const) {
+    for (const [mode, stack] of [
+      [x, left],
+      [y, right],
+    ] as const) {
       stack.pop();
       if (step > mode.step) stack.push({ dim: mode.dim, extent: Math.floor(step / mode.step), step: mode.step, top: false });
     }

@@ -2,11 +2,12 @@
 //
 // A digit faster than F has the stride (product of the extents before it) × (bytes of the field), a slower one (product of the
 // extents before it) × |F|, and F contributes (product of the extents before it) × (bytes of the fields before the field).
-import { endOf, layoutText, namedDimensions, parse, partText, textProblem } from "./notation.ts";
+
 import type { Part, TextProblem } from "./notation.ts";
+import { endOf, layoutText, namedDimensions, parse, partText, textProblem } from "./notation.ts";
 import { line, listed, repr, sentence, show } from "./python-text.ts";
-import { MOST_DIMENSIONS } from "./spaces.ts";
 import type { Dimension, Field } from "./spaces.ts";
+import { MOST_DIMENSIONS } from "./spaces.ts";
 
 /** A component on the spaces: coordinate i has the digit `floor(i / step) % extent`. F has the dimension "F" and step 0. */
 export interface Digit {
@@ -248,7 +249,10 @@ export function linearize(text: string, dims: readonly Dimension[], fields: read
   const missing = dims.find(({ name }) => !names.some(({ dim }) => dim === name));
   if (missing !== undefined) return refused({ message: `Dimension ${show(missing.name)} is missing`, position: endOf(text) });
   if (dims.length > MOST_DIMENSIONS)
-    return refused({ message: `${dims.length} dimensions are too many; the explorer shows up to ${MOST_DIMENSIONS}`, position: 0 });
+    return refused({
+      message: `${dims.length} dimensions are too many; the explorer shows up to ${MOST_DIMENSIONS}`,
+      position: 0,
+    });
   if (fields.length === 0) return refused({ message: "The fields are missing", position: 0 });
   const unsized = [...dims, ...fields].find(({ size }) => !(size >= 1));
   if (unsized !== undefined) return refused({ message: `The size of ${show(unsized.name)} is missing`, position: 0 });
@@ -261,7 +265,9 @@ export function linearize(text: string, dims: readonly Dimension[], fields: read
       if (step * block > size) {
         const through = step > 1 ? ` (with the digits below it, ${step * block})` : "";
         const problem = `block ${partText(part)}${through} is larger than dimension ${repr(name)} of size ${size}`;
-        return refused(textProblem(names[components.indexOf(part)]?.position ?? 0, problem, `at most ${Math.floor(size / step)}`));
+        return refused(
+          textProblem(names[components.indexOf(part)]?.position ?? 0, problem, `at most ${Math.floor(size / step)}`),
+        );
       }
       steps.set(part, { step, extent: part.extent ?? Math.ceil(size / step) });
       step *= block;

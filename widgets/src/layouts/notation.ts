@@ -285,7 +285,11 @@ function checkDimension(dim: string, placed: readonly Placed[]): void {
     );
   const ranks = parts.map((part) => part.rank).sort((one, other) => one - other);
   if (ranks.some((rank, place) => rank !== place))
-    throw new Wrong(last, `the digits of ${repr(dim)} are numbered [${ranks.join(", ")}]`, `'${dim}_0' to '${dim}_${ranks.length - 1}'`);
+    throw new Wrong(
+      last,
+      `the digits of ${repr(dim)} are numbered [${ranks.join(", ")}]`,
+      `'${dim}_0' to '${dim}_${ranks.length - 1}'`,
+    );
   parts.forEach((part, place) => {
     const position = placed[place]?.position ?? 0;
     const top = part.rank === parts.length - 1;

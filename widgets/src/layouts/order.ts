@@ -60,7 +60,9 @@ export function nextEntry(linear: Linearization, n: number): number | null {
 }
 
 function coordinate(linear: Linearization, weights: readonly number[], dim: number, at: number): number {
-  return linear.placesOf(dim).reduce((sum, place) => sum + valueAt(linear, weights, place, at) * (linear.digits[place]?.step ?? 0), 0);
+  return linear
+    .placesOf(dim)
+    .reduce((sum, place) => sum + valueAt(linear, weights, place, at) * (linear.digits[place]?.step ?? 0), 0);
 }
 
 function valueAt(linear: Linearization, weights: readonly number[], place: number, at: number): number {

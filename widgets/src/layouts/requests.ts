@@ -1,6 +1,7 @@
 // Requests: the entries that one contiguous run of a copy between two layouts holds.
-import { compare } from "./compare.ts";
+
 import type { Mode } from "./compare.ts";
+import { compare } from "./compare.ts";
 import type { Linearization } from "./linearization.ts";
 
 /** The entries of one contiguous run. It holds all fields of its entries, or elements of one field. */

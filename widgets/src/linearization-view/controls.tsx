@@ -1,8 +1,8 @@
 // The controls of the picture: what colours say, which dimensions are drawn, where the others stand, and what is written.
 import type { ComponentChildren, JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { useId } from "../components/view.ts";
 import { Icon } from "../components/icon.tsx";
+import { useId } from "../components/view.ts";
 import type { Linearization } from "../layouts/linearization.ts";
 import { formatCount } from "../units.ts";
 import type { ColourBy, ViewOptions } from "./options.ts";
@@ -56,7 +56,16 @@ export function ColourMenu({ linear, options, hasChunks, change }: ControlsProps
 }
 
 /** Everything else that can be chosen. */
-export function MoreControls({ linear, options, dims, hasChunks, hasRuns, hasTwin, change, marking }: ControlsProps & { marking: Marking | null }): JSX.Element {
+export function MoreControls({
+  linear,
+  options,
+  dims,
+  hasChunks,
+  hasRuns,
+  hasTwin,
+  change,
+  marking,
+}: ControlsProps & { marking: Marking | null }): JSX.Element {
   const several = linear.fields.length > 1;
   const names = linear.dims.map((dim) => dim.name);
   return (
@@ -64,14 +73,24 @@ export function MoreControls({ linear, options, dims, hasChunks, hasRuns, hasTwi
       {names.length > 2 && (
         <>
           <Labelled label="right">
-            <Select label="Dimension to the right" testid="linearization-across" value={dims[0] ?? ""} onChange={(across) => change(exchanged(dims, across, 0))}>
+            <Select
+              label="Dimension to the right"
+              testid="linearization-across"
+              value={dims[0] ?? ""}
+              onChange={(across) => change(exchanged(dims, across, 0))}
+            >
               {names.map((name) => (
                 <option key={name}>{name}</option>
               ))}
             </Select>
           </Labelled>
           <Labelled label="down">
-            <Select label="Dimension downwards" testid="linearization-down" value={dims[1] ?? ""} onChange={(down) => change(exchanged(dims, down, 1))}>
+            <Select
+              label="Dimension downwards"
+              testid="linearization-down"
+              value={dims[1] ?? ""}
+              onChange={(down) => change(exchanged(dims, down, 1))}
+            >
               {names.map((name) => (
                 <option key={name}>{name}</option>
               ))}
@@ -80,7 +99,12 @@ export function MoreControls({ linear, options, dims, hasChunks, hasRuns, hasTwi
         </>
       )}
       {names.length === 2 && (
-        <button type="button" class="iv-lin-button iv-lin-wide-button" data-testid="linearization-turn" onClick={() => change({ across: dims[1] ?? null, down: dims[0] ?? null })}>
+        <button
+          type="button"
+          class="iv-lin-button iv-lin-wide-button"
+          data-testid="linearization-turn"
+          onClick={() => change({ across: dims[1] ?? null, down: dims[0] ?? null })}
+        >
           Exchange {dims[0]} and {dims[1]}
         </button>
       )}
@@ -99,7 +123,12 @@ export function MoreControls({ linear, options, dims, hasChunks, hasRuns, hasTwi
         </Labelled>
       )}
       <Labelled label="numbers">
-        <Select label="Numbers in cells" testid="linearization-numbers" value={options.numbers} onChange={(numbers) => change({ numbers: numbers as ViewOptions["numbers"] })}>
+        <Select
+          label="Numbers in cells"
+          testid="linearization-numbers"
+          value={options.numbers}
+          onChange={(numbers) => change({ numbers: numbers as ViewOptions["numbers"] })}
+        >
           <option value="offset">byte offset</option>
           <option value="order">order in memory</option>
           <option value="none">none</option>
@@ -122,7 +151,13 @@ export function exchanged(dims: readonly string[], chosen: string, place: 0 | 1)
 }
 
 /** Sliders for the dimensions that are not drawn. */
-export function Slices(props: { linear: Linearization; dims: readonly string[]; at: Readonly<Record<string, number>>; colourOf: (dim: string) => string; set: (dim: string, to: number) => void }): JSX.Element | null {
+export function Slices(props: {
+  linear: Linearization;
+  dims: readonly string[];
+  at: Readonly<Record<string, number>>;
+  colourOf: (dim: string) => string;
+  set: (dim: string, to: number) => void;
+}): JSX.Element | null {
   const others = props.linear.dims.filter((dim) => !props.dims.includes(dim.name) && dim.size > 1);
   if (others.length === 0) return null;
   return (
@@ -200,7 +235,13 @@ export function Drop({ label, children }: { label: string; children: ComponentCh
   );
 }
 
-function Select(props: { label: string; testid: string; value: string; onChange: (value: string) => void; children: ComponentChildren }): JSX.Element {
+function Select(props: {
+  label: string;
+  testid: string;
+  value: string;
+  onChange: (value: string) => void;
+  children: ComponentChildren;
+}): JSX.Element {
   return (
     <select
       class="iv-lin-select"

@@ -1,7 +1,7 @@
 // The digits of a layout as a table, and the NumPy array with the same bytes: the picture in numbers, folded beside it.
 import type { JSX } from "preact";
 import { dimensionColour } from "../components/colours.ts";
-import { Table, type Column } from "../components/table.tsx";
+import { type Column, Table } from "../components/table.tsx";
 import { Term } from "../components/term.tsx";
 import type { Digit, Linearization } from "../layouts/linearization.ts";
 import type { ShownColour } from "../types.ts";
@@ -27,7 +27,11 @@ export function Digits({ linear, palette, numpy }: DigitsProps): JSX.Element {
         keyOf={({ digit }) => digit.text}
       />
       {numpy !== "" && (
-        <pre class="iv-lin-numpy" title="The NumPy array whose bytes lie in this order, and how an element is reached" tabIndex={0}>
+        <pre
+          class="iv-lin-numpy"
+          title="The NumPy array whose bytes lie in this order, and how an element is reached"
+          tabIndex={0}
+        >
           {numpy}
         </pre>
       )}
@@ -52,7 +56,11 @@ function columns(linear: Linearization, palette: Readonly<Record<string, ShownCo
       ),
     },
     { title: () => <Term name="extent">Extent</Term>, number: true, cell: ({ digit }) => formatCount(digit.extent) },
-    { title: () => <Term name="step">Step</Term>, number: true, cell: ({ digit }) => (digit.part === "F" ? "" : formatCount(digit.step)) },
+    {
+      title: () => <Term name="step">Step</Term>,
+      number: true,
+      cell: ({ digit }) => (digit.part === "F" ? "" : formatCount(digit.step)),
+    },
     { title: () => <Term name="stride">Bytes</Term>, number: true, cell: ({ place }) => strides(linear, place) },
   ];
 }

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Term } from "../components/term.tsx";
 import type { Linearization } from "../layouts/linearization.ts";
-import { positionOf, type Entry } from "../layouts/order.ts";
+import { type Entry, positionOf } from "../layouts/order.ts";
 import { formatBytes, formatCount } from "../units.ts";
 import { entryText } from "./entries.ts";
 import { nextElement, stepText } from "./geometry/order.ts";
@@ -34,10 +34,18 @@ export function Facts({ linear, entry, selected, runBytes, elsewhere, compact }:
           </dt>
           <dd data-fact="entry">{entry === null ? "point at one" : entryText(linear, entry)}</dd>
         </div>
-        <Fact name="byte">{offset === null ? "" : !compact && size > 1 ? `${formatCount(offset)} to ${formatCount(offset + size - 1)}` : formatCount(offset)}</Fact>
+        <Fact name="byte">
+          {offset === null
+            ? ""
+            : !compact && size > 1
+              ? `${formatCount(offset)} to ${formatCount(offset + size - 1)}`
+              : formatCount(offset)}
+        </Fact>
         <Fact name="element">{entry === null ? "" : formatCount(positionOf(linear, entry.index, entry.field))}</Fact>
         <Fact name="cache line">{offset === null ? "" : formatCount(Math.floor(offset / CACHE_LINE))}</Fact>
-        <Fact name="next in memory" shown={compact ? "next" : "next in memory"}>{entry === null ? "" : next === null ? "the end" : stepText(linear, entry, next)}</Fact>
+        <Fact name="next in memory" shown={compact ? "next" : "next in memory"}>
+          {entry === null ? "" : next === null ? "the end" : stepText(linear, entry, next)}
+        </Fact>
         {!compact && runBytes !== null && <Fact name="run">{formatBytes(runBytes)}</Fact>}
         {!compact && (
           <Fact name="size">
@@ -51,7 +59,15 @@ export function Facts({ linear, entry, selected, runBytes, elsewhere, compact }:
   );
 }
 
-function Fact({ name, shown = name, children }: { name: string; shown?: string; children: JSX.Element | string | (string | false)[] }): JSX.Element {
+function Fact({
+  name,
+  shown = name,
+  children,
+}: {
+  name: string;
+  shown?: string;
+  children: JSX.Element | string | (string | false)[];
+}): JSX.Element {
   const term = name === "cache line" || name === "element" || name === "run" ? name : null;
   return (
     <div>

@@ -6,17 +6,17 @@ import type { Linearization } from "../layouts/linearization.ts";
 import type { Entry } from "../layouts/order.ts";
 import type { RequestBox } from "../layouts/requests.ts";
 import { drawAxes, leftRoom, TOP } from "./drawing/axes-canvas.ts";
-import { gridOverlay, type ChosenChunk } from "./drawing/chunk-marks.ts";
-import { separables, type Colouring } from "./drawing/colouring.ts";
+import { drawBox } from "./drawing/box.ts";
+import { type ChosenChunk, gridOverlay } from "./drawing/chunk-marks.ts";
+import { type Colouring, separables } from "./drawing/colouring.ts";
 import { drawGrid, NUMBERED, type Scene, type Store } from "./drawing/grid-canvas.ts";
 import type { Ink } from "./drawing/ink.ts";
 import { drawMarks } from "./drawing/marks.ts";
+import { boxed, cellNear, dragged, type IndexBox, panelAt } from "./geometry/index-box.ts";
 import { cellOf, commonBlock, gridModel } from "./geometry/model.ts";
-import { hit, panelsIn, roomOf, type Geometry } from "./geometry/scene.ts";
-import { fitted, followed, panned, resized, showing, zoomed, type Room, type Viewport } from "./geometry/viewport.ts";
+import { type Geometry, hit, panelsIn, roomOf } from "./geometry/scene.ts";
+import { fitted, followed, panned, type Room, resized, showing, type Viewport, zoomed } from "./geometry/viewport.ts";
 import { fitCanvas, useFrame, useRatio, useSize } from "./hooks.ts";
-import { boxed, cellNear, dragged, panelAt, type IndexBox } from "./geometry/index-box.ts";
-import { drawBox } from "./drawing/box.ts";
 import { moved } from "./keyboard.ts";
 import { axesOf, type Lens, type Seen } from "./lens.ts";
 import type { ViewOptions } from "./options.ts";
@@ -130,8 +130,15 @@ export function Grid(props: GridProps): JSX.Element {
     const context = canvas === null ? null : fitCanvas(canvas, size, ratio);
     if (!context || current === null || ink === null) return;
     const scene: Scene = {
-      ...current, colours, numbers, ink, shown: options.numbers, order: options.order,
-      runs: options.runs ? props.runs : null, chunks: options.chunks ? props.chunks : null, ...size,
+      ...current,
+      colours,
+      numbers,
+      ink,
+      shown: options.numbers,
+      order: options.order,
+      runs: options.runs ? props.runs : null,
+      chunks: options.chunks ? props.chunks : null,
+      ...size,
     };
     drawGrid(context, scene, store.current);
     drawAxes(context, current, ink, props.dimColour, current.panels[0]?.x ?? 0);
@@ -148,7 +155,12 @@ export function Grid(props: GridProps): JSX.Element {
     const lanes = options.numbers !== "none" && current.view.height / (current.panels[0]?.fields.length ?? 1) >= NUMBERED;
     const runs = options.runs ? props.runs : null;
     const room = { width: size.width, height: size.height };
-    drawMarks(context, current, { hovered: props.hovered, selected: props.selected, runs, trail: props.trail, lanes, chunk }, ink);
+    drawMarks(
+      context,
+      current,
+      { hovered: props.hovered, selected: props.selected, runs, trail: props.trail, lanes, chunk },
+      ink,
+    );
     if (box !== null) drawBox(context, current, box, room, ink);
     if (canvas !== null) canvas.dataset["drawn"] = props.hovered === null ? "" : props.hovered.index.join(",");
   }, [current, props.hovered, props.selected, props.trail, chunk, ink, size, ratio, options, props.runs, box]);
@@ -180,7 +192,12 @@ export function Grid(props: GridProps): JSX.Element {
 /** The corner where a box was begun by keys, and the one that the keys move. */
 type Corner = RefObject<{ from: Entry; at: Entry } | null>;
 
-function key(event: TargetedKeyboardEvent<HTMLDivElement>, props: GridProps, change: (make: (viewport: Viewport, room: Room) => Viewport) => void, corner: Corner): void {
+function key(
+  event: TargetedKeyboardEvent<HTMLDivElement>,
+  props: GridProps,
+  change: (make: (viewport: Viewport, room: Room) => Viewport) => void,
+  corner: Corner,
+): void {
   if (event.altKey || event.metaKey || event.ctrlKey) return;
   if (event.shiftKey && /^(Arrow|Home|End|Page)/.test(event.key)) {
     if (choose(event.key, props, corner)) {
@@ -267,7 +284,10 @@ function usePointer(
       const { choosing, box } = newest.current.props;
       const shown = live.current;
       const panel = choosing === null || shown === null || down.size > 1 ? null : panelAt(shown, at(event));
-      begun = panel === null || shown === null || box === null ? null : { index: cellNear(shown, panel, at(event)), panel, box, now: box };
+      begun =
+        panel === null || shown === null || box === null
+          ? null
+          : { index: cellNear(shown, panel, at(event)), panel, box, now: box };
     };
     const move = (event: PointerEvent): void => {
       const point = at(event);
@@ -276,7 +296,8 @@ function usePointer(
       if (down.size === 2) {
         const other = [...down].find(([id]) => id !== event.pointerId)?.[1];
         if (other !== undefined) {
-          const factor = Math.hypot(point.x - other.x, point.y - other.y) / Math.max(1, Math.hypot(before.x - other.x, before.y - other.y));
+          const factor =
+            Math.hypot(point.x - other.x, point.y - other.y) / Math.max(1, Math.hypot(before.x - other.x, before.y - other.y));
           const centre = inPanel({ x: (point.x + other.x) / 2, y: (point.y + other.y) / 2 });
           newest.current.change((viewport, room) => zoomed(viewport, room, factor, centre.x, centre.y));
         }
@@ -298,7 +319,8 @@ function usePointer(
       if (shown === null) return;
       const index = cellNear(shown, from.panel, point);
       const { choosing, dims, linear, setDraft } = newest.current.props;
-      from.now = choosing === "move" ? dragged(from.box, linear, from.index, index) : boxed(from.box, linear, dims, from.index, index);
+      from.now =
+        choosing === "move" ? dragged(from.box, linear, from.index, index) : boxed(from.box, linear, dims, from.index, index);
       setDraft(from.now);
     };
     const release = (event: PointerEvent): void => {
@@ -327,11 +349,20 @@ function usePointer(
       if (!meant || shown === null) return;
       const whole = fitted(shown.room);
       // What cannot become smaller lets the page scroll.
-      if (event.deltaY > 0 && !event.ctrlKey && !event.metaKey && shown.view.width <= whole.width && shown.view.height <= whole.height) return;
+      if (
+        event.deltaY > 0 &&
+        !event.ctrlKey &&
+        !event.metaKey &&
+        shown.view.width <= whole.width &&
+        shown.view.height <= whole.height
+      )
+        return;
       event.preventDefault();
       const centre = inPanel(at(event));
       const lines = event.deltaMode === 1 ? 30 : 1;
-      newest.current.change((viewport, room) => zoomed(viewport, room, Math.exp(-event.deltaY * lines * 0.0022), centre.x, centre.y));
+      newest.current.change((viewport, room) =>
+        zoomed(viewport, room, Math.exp(-event.deltaY * lines * 0.0022), centre.x, centre.y),
+      );
     };
     element.addEventListener("pointerdown", press);
     element.addEventListener("pointermove", move);

@@ -35,7 +35,13 @@ export function Legend({ linear, colours, chunks, bytes, runs, chunk, letGo }: L
       )}
       {runs && <Item swatch={<i class="iv-lin-swatch iv-lin-run" />}>request box</Item>}
       {chunk !== null && (
-        <button type="button" class="iv-lin-button iv-lin-chunk" data-testid="linearization-chunk" title="Let the chunk go" onClick={letGo}>
+        <button
+          type="button"
+          class="iv-lin-button iv-lin-chunk"
+          data-testid="linearization-chunk"
+          title="Let the chunk go"
+          onClick={letGo}
+        >
           <i class="iv-lin-swatch" /> chunk {formatCount(chunk)} <Icon name="remove" />
         </button>
       )}
@@ -78,10 +84,20 @@ function Scale({ linear, colours, chunks, bytes }: Omit<LegendProps, "runs" | "c
       const wheel = [...(colours.colours ?? [])];
       return (
         <>
-          <Item swatch={<span class="iv-lin-wheel">{wheel.slice(0, -1).map((colour) => <i key={colour} class="iv-lin-swatch" style={{ background: cssOf(colour) }} />)}</span>}>
+          <Item
+            swatch={
+              <span class="iv-lin-wheel">
+                {wheel.slice(0, -1).map((colour) => (
+                  <i key={colour} class="iv-lin-swatch" style={{ background: cssOf(colour) }} />
+                ))}
+              </span>
+            }
+          >
             {counted(Math.ceil(linear.nbytes / 64), "line")} of 64 bytes
           </Item>
-          <Item swatch={<i class="iv-lin-swatch" style={{ background: cssOf(wheel[wheel.length - 1] ?? 0) }} />}>several in a pixel</Item>
+          <Item swatch={<i class="iv-lin-swatch" style={{ background: cssOf(wheel[wheel.length - 1] ?? 0) }} />}>
+            several in a pixel
+          </Item>
         </>
       );
     }

@@ -5,13 +5,13 @@ import { useView } from "../components/view.ts";
 import type { Connection } from "../connection.ts";
 import { layoutAtEnd } from "../layout-editor/ends.ts";
 import type { ChunkNumbers } from "../layouts/chunks.ts";
-import type { Side } from "../settings.ts";
-import { Lens } from "./lens.ts";
-import { OPTIONS, type ViewOptions } from "./options.ts";
 import type { Linearization } from "../layouts/linearization.ts";
+import type { Side } from "../settings.ts";
 import { EVERYTHING, movedTo, partWords, rangesOf, selected, withRanges } from "../transfers/part.ts";
 import type { IndexBox } from "./geometry/index-box.ts";
-import { LinearizationView as ValueView, type PartOfEnd } from "./view.tsx";
+import { Lens } from "./lens.ts";
+import { OPTIONS, type ViewOptions } from "./options.ts";
+import { type PartOfEnd, LinearizationView as ValueView } from "./view.tsx";
 
 const TITLES: Record<Side, string> = { source: "Source", destination: "Destination" };
 
@@ -27,7 +27,8 @@ export function LinearizationView({ side, compact = false }: { side: Side; compa
     [path, fresh],
   );
   const part = usePart(side, end.linear, options, change);
-  if (end.linear === null) return <p class="iv-faint iv-lin-none">{end.problem?.message ?? "This array is too large to be drawn."}</p>;
+  if (end.linear === null)
+    return <p class="iv-faint iv-lin-none">{end.problem?.message ?? "This array is too large to be drawn."}</p>;
   const numpy = snapshot.panes.layout[side]?.numpy;
   return (
     <ValueView
@@ -48,7 +49,12 @@ export function LinearizationView({ side, compact = false }: { side: Side; compa
 }
 
 /** The part of the array that moves, at one end. */
-function usePart(side: Side, linear: Linearization | null, options: ViewOptions, change: (next: Partial<ViewOptions>) => void): PartOfEnd | null {
+function usePart(
+  side: Side,
+  linear: Linearization | null,
+  options: ViewOptions,
+  change: (next: Partial<ViewOptions>) => void,
+): PartOfEnd | null {
   const { connection } = useView();
   const { settings } = connection;
   const { part, fields } = settings;

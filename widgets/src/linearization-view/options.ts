@@ -50,5 +50,5 @@ export function colouredDigit(linear: Linearization, chosen: string | null): num
   const dim = /^[^_=]*/.exec(chosen ?? "")?.[0] ?? "";
   const places = linear.digits.map((digit, place) => ({ digit, place })).filter(({ digit }) => digit.part !== "F");
   const own = places.filter(({ digit }) => digit.dim === dim);
-  return ((own.length > 0 ? own : places).at(-1)?.place ?? 0);
+  return (own.length > 0 ? own : places).at(-1)?.place ?? 0;
 }

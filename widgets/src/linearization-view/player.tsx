@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../components/icon.tsx";
 import type { Linearization } from "../layouts/linearization.ts";
-import { orderLength, positionOf, type Entry } from "../layouts/order.ts";
+import { type Entry, orderLength, positionOf } from "../layouts/order.ts";
 import { entryText } from "./entries.ts";
 import { elementFrom } from "./geometry/order.ts";
 import { wantsStillness } from "./hooks.ts";

@@ -3,12 +3,12 @@ import type { JSX, TargetedMouseEvent, TargetedPointerEvent } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Linearization } from "../layouts/linearization.ts";
 import type { Entry } from "../layouts/order.ts";
-import { drawTapeChunk, firstEntry, type ChosenChunk } from "./drawing/chunk-marks.ts";
+import { type ChosenChunk, drawTapeChunk, firstEntry } from "./drawing/chunk-marks.ts";
 import type { Colouring } from "./drawing/colouring.ts";
 import type { Ink } from "./drawing/ink.ts";
-import { byteAt, drawTape, drawTapeMarks, linesThatFit, tapeRows, windowFrom, type TapeGeometry } from "./drawing/tape-canvas.ts";
-import { fitCanvas, useFrame, useRatio, useSize } from "./hooks.ts";
+import { byteAt, drawTape, drawTapeMarks, linesThatFit, type TapeGeometry, tapeRows, windowFrom } from "./drawing/tape-canvas.ts";
 import { elementAtOrAfter } from "./geometry/order.ts";
+import { fitCanvas, useFrame, useRatio, useSize } from "./hooks.ts";
 
 interface TapeProps {
   linear: Linearization;
@@ -33,9 +33,15 @@ export function Tape(props: TapeProps): JSX.Element {
   const lines = linesThatFit(linear, size.width);
   const focus = hovered ?? selected ?? (chunk === null ? null : firstEntry(chunk));
   const byte = focus === null ? 0 : linear.offset(focus.index, focus.field);
-  const first = focus === null ? Math.min(firstLine, Math.max(0, Math.ceil(linear.nbytes / 64) - lines)) : windowFrom(firstLine, byte, lines, linear.nbytes);
+  const first =
+    focus === null
+      ? Math.min(firstLine, Math.max(0, Math.ceil(linear.nbytes / 64) - lines))
+      : windowFrom(firstLine, byte, lines, linear.nbytes);
   useEffect(() => setFirstLine(first), [first]);
-  const tape = useMemo<TapeGeometry>(() => ({ linear, width: size.width, ratio, firstLine: first, lines }), [linear, size.width, ratio, first, lines]);
+  const tape = useMemo<TapeGeometry>(
+    () => ({ linear, width: size.width, ratio, firstLine: first, lines }),
+    [linear, size.width, ratio, first, lines],
+  );
   const byField = colours.by === "field";
 
   useFrame(() => {

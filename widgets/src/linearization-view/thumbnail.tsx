@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import { useView } from "../components/view.ts";
 import { layoutAtEnd, spacesOf } from "../layout-editor/ends.ts";
-import { linearize, type Linearization } from "../layouts/linearization.ts";
+import { type Linearization, linearize } from "../layouts/linearization.ts";
 import { cellPixels } from "./drawing/cells.ts";
 import { colouring, ofSlice, separables } from "./drawing/colouring.ts";
 import { gridModel } from "./geometry/model.ts";
@@ -20,8 +20,14 @@ export function Thumbnail({ layout, size }: ThumbnailProps): JSX.Element {
   const { dims, fields } = spacesOf(connection.settings, snapshot);
   const key = JSON.stringify([dims, fields]);
   const linear = useMemo(() => linearize(layout, dims, fields).linear, [layout, key]);
-  const [source, destination] = [layoutAtEnd(connection, snapshot, "source").linear, layoutAtEnd(connection, snapshot, "destination").linear];
-  const shown = useMemo(() => (source === null || destination === null ? null : turnedDims(source, destination)), [source, destination]);
+  const [source, destination] = [
+    layoutAtEnd(connection, snapshot, "source").linear,
+    layoutAtEnd(connection, snapshot, "destination").linear,
+  ];
+  const shown = useMemo(
+    () => (source === null || destination === null ? null : turnedDims(source, destination)),
+    [source, destination],
+  );
   return <Picture linear={linear} size={size} shown={shown} />;
 }
 
@@ -63,7 +69,11 @@ export function drawThumbnail(
   const dims = shown && known ? shown : thumbnailDims(linear);
   const model = gridModel(linear, dims, middles(linear), { width: 1, height: 1 });
   const options = { colour: "offset", digit: null } as const;
-  const colours = ofSlice(colouring(linear, { options, palette: {}, chunks: null, dark, bytes: bytes ?? linear.nbytes }), dims, middles(linear));
+  const colours = ofSlice(
+    colouring(linear, { options, palette: {}, chunks: null, dark, bytes: bytes ?? linear.nbytes }),
+    dims,
+    middles(linear),
+  );
   const numbers = separables(model, colours);
   const last = linear.fields.length - 1;
   const fields = last < MOST ? linear.fields.map((_, field) => field) : [0, last];

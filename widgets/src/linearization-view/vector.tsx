@@ -1,8 +1,8 @@
 // The layout vector: the digits of the layout, fastest first, with the value that each of them has at an entry.
 import type { JSX } from "preact";
-import type { Linearization } from "../layouts/linearization.ts";
-import { entryAt, type Entry } from "../layouts/order.ts";
 import { dimensionColour } from "../components/colours.ts";
+import type { Linearization } from "../layouts/linearization.ts";
+import { type Entry, entryAt } from "../layouts/order.ts";
 import type { ShownColour } from "../types.ts";
 import { formatCount } from "../units.ts";
 

@@ -13,28 +13,28 @@
 import type { JSX, RefObject } from "preact";
 import { useCallback, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Icon, type IconName } from "../components/icon.tsx";
-import { chunkOf, type ChunkNumbers } from "../layouts/chunks.ts";
+import { type ChunkNumbers, chunkOf } from "../layouts/chunks.ts";
 import { compare } from "../layouts/compare.ts";
 import type { Linearization } from "../layouts/linearization.ts";
 import type { Entry } from "../layouts/order.ts";
 import { requestBox } from "../layouts/requests.ts";
+import { SavePicture } from "../pictures/save-picture.tsx";
 import { useHover, useSelection } from "../selection.ts";
 import type { ShownColour } from "../types.ts";
 import { formatBytes, formatCount } from "../units.ts";
 import { ColourMenu, Drop, MoreControls, Slices } from "./controls.tsx";
+import { Digits } from "./digits.tsx";
 import { chosenChunk } from "./drawing/chunk-marks.ts";
 import { colouring, ofSlice } from "./drawing/colouring.ts";
-import { inkOf, type Ink } from "./drawing/ink.ts";
-import { Digits } from "./digits.tsx";
+import { type Ink, inkOf } from "./drawing/ink.ts";
 import { entryFrom, shownFrom } from "./entries.ts";
 import { Facts } from "./facts.tsx";
 import type { IndexBox } from "./geometry/index-box.ts";
 import { fastestDims } from "./geometry/model.ts";
 import { Grid, type Zoomer } from "./grid.tsx";
 import { useDark, useSize } from "./hooks.ts";
-import { Lens } from "./lens.ts";
 import { Legend } from "./legend.tsx";
-import { SavePicture } from "../pictures/save-picture.tsx";
+import type { Lens } from "./lens.ts";
 import { OPTIONS, type ViewOptions } from "./options.ts";
 import { Player } from "./player.tsx";
 import { Tape } from "./tape.tsx";
@@ -107,7 +107,9 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
 
   const dims = shownDims(props.side === "destination" && twin !== null ? twin : linear, options);
   const fixed = Object.fromEntries(
-    linear.dims.map(({ name }, dim) => [name, selected?.index[dim] ?? options.fixed[name] ?? 0]).filter(([name]) => !dims.includes(String(name))),
+    linear.dims
+      .map(({ name }, dim) => [name, selected?.index[dim] ?? options.fixed[name] ?? 0])
+      .filter(([name]) => !dims.includes(String(name))),
   ) as Record<string, number>;
   const slice = (dim: string, to: number): void => {
     if (selected === null) change({ fixed: { ...options.fixed, [dim]: to } });
@@ -122,17 +124,28 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
   const gridColours = useMemo(() => ofSlice(colours, dims, fixed), [colours, fixedKey]);
   const runs = useMemo(() => (twin === null ? null : requestBox(linear, twin)), [linear, twin]);
   const kept = useMemo(() => (twin === null ? null : compare(linear, twin).runBytes), [linear, twin]);
-  const dimColour = useCallback((dim: string): string => palette[dim]?.[dark ? "dark" : "light"] ?? "currentColor", [palette, dark]);
+  const dimColour = useCallback(
+    (dim: string): string => palette[dim]?.[dark ? "dark" : "light"] ?? "currentColor",
+    [palette, dark],
+  );
   const shown = hovered ?? selected;
   const elsewhere = shown !== null && linear.dims.some(({ name }, dim) => name in fixed && fixed[name] !== shown.index[dim]);
   const hasRuns = runs !== null && runs.entries > 1 && runs.entries < linear.payload / linear.entryBytes;
   const hasChunks = chunks !== null && chunks.count > 1;
   const controls = { linear, options, dims, hasChunks, hasRuns, hasTwin: twin !== null && (props.lens ?? null) !== null, change };
   const chunk = useMemo(() => chosenChunk(linear, chunks, selection.chunk), [linear, chunks, selection.chunk]);
-  const marking = hasChunks && (selected !== null || chunk !== null) ? { on: chunk !== null, set: (on: boolean) => markChunk(on ? selected : null) } : null;
+  const marking =
+    hasChunks && (selected !== null || chunk !== null)
+      ? { on: chunk !== null, set: (on: boolean) => markChunk(on ? selected : null) }
+      : null;
   const label = described(props.title ?? "Layout", linear);
   return (
-    <section ref={root} class={`iv-lin${compact ? " iv-lin-compact" : ""}`} aria-label={props.title ?? "Linearization"} data-testid="linearization">
+    <section
+      ref={root}
+      class={`iv-lin${compact ? " iv-lin-compact" : ""}`}
+      aria-label={props.title ?? "Linearization"}
+      data-testid="linearization"
+    >
       <div class="iv-lin-bar">
         <ColourMenu {...controls} />
         {compact ? (
@@ -151,7 +164,10 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
             <Tool label="Zoom in" icon="add" onClick={() => zoomer.current?.zoom(1.6)} />
             <Tool label="Show the whole grid" icon="fit" onClick={() => zoomer.current?.fit()} />
           </span>
-          <SavePicture name={`${props.title ?? "Layout"} ${linear.digits.map((digit) => digit.text).join(" ")}`} of={() => root.current} />
+          <SavePicture
+            name={`${props.title ?? "Layout"} ${linear.digits.map((digit) => digit.text).join(" ")}`}
+            of={() => root.current}
+          />
         </div>
       </div>
       <Slices linear={linear} dims={dims} at={fixed} colourOf={dimColour} set={slice} />
@@ -185,7 +201,15 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
         />
         <div class="iv-lin-aside">
           <Facts linear={linear} entry={shown} selected={selected} runBytes={kept} elsewhere={elsewhere} compact={compact} />
-          <Legend linear={linear} colours={gridColours} chunks={chunks} bytes={bytes} runs={options.runs && hasRuns} chunk={chunk?.number ?? null} letGo={() => select({ chunk: null })} />
+          <Legend
+            linear={linear}
+            colours={gridColours}
+            chunks={chunks}
+            bytes={bytes}
+            runs={options.runs && hasRuns}
+            chunk={chunk?.number ?? null}
+            letGo={() => select({ chunk: null })}
+          />
           {!compact && <Digits linear={linear} palette={palette} numpy={numpy ?? ""} />}
         </div>
       </div>
@@ -209,7 +233,8 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
 export function shownDims(reference: Linearization, options: Pick<ViewOptions, "across" | "down">): string[] {
   const names = reference.dims.map((dim) => dim.name);
   const [fast = "", second] = fastestDims(reference);
-  const across = options.across !== null && names.includes(options.across) ? options.across : fast === options.down ? (second ?? fast) : fast;
+  const across =
+    options.across !== null && names.includes(options.across) ? options.across : fast === options.down ? (second ?? fast) : fast;
   if (names.length < 2) return [across];
   const free = [second ?? "", fast, ...names].find((name) => name !== across && names.includes(name));
   const down = options.down !== null && options.down !== across && names.includes(options.down) ? options.down : free;
@@ -239,7 +264,13 @@ function ChoosePart({ part, end }: { part: PartOfEnd; end: "source" | "destinati
   return (
     <span class="iv-lin-part" role="group" aria-label="Part">
       {part.words !== "" && (
-        <button type="button" class="iv-lin-button iv-lin-wide-button" title={`Moves ${part.words}. Move everything instead`} data-testid="linearization-everything" onClick={part.everything}>
+        <button
+          type="button"
+          class="iv-lin-button iv-lin-wide-button"
+          title={`Moves ${part.words}. Move everything instead`}
+          data-testid="linearization-everything"
+          onClick={part.everything}
+        >
           All
         </button>
       )}

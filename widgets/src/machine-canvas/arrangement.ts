@@ -1,6 +1,6 @@
 // Where memories lie that have no position of their own: by kind within a node, nodes in rows.
 import type { DrawnMemory } from "../types.ts";
-import { boxAround, grown, union, type Point, type Rect } from "./geometry.ts";
+import { boxAround, grown, type Point, type Rect, union } from "./geometry.ts";
 
 export const BOX = { width: 138, height: 46 };
 const ACROSS = BOX.width + 44;
@@ -15,14 +15,27 @@ const IN_ROW = 4;
 const WIDER = 1.7;
 
 /** The row of a kind in its node: GPU memory on top, files at the bottom, what talks to the network to the right. */
-const ROWS: Record<string, readonly [row: number, column: number]> = { FBM: [0, 0], ZCM: [1, 0], REG: [1, 2], SYS: [2, 0], DSK: [2, 2] };
+const ROWS: Record<string, readonly [row: number, column: number]> = {
+  FBM: [0, 0],
+  ZCM: [1, 0],
+  REG: [1, 2],
+  SYS: [2, 0],
+  DSK: [2, 2],
+};
 
 /** The centres of the memories of a node, around the origin. */
 function inNode(members: readonly DrawnMemory[]): Map<string, Point> {
   const rows: DrawnMemory[][] = [[], [], []];
   const rank = (memory: DrawnMemory): number => ROWS[memory.kind]?.[1] ?? 1;
   for (const memory of members) rows[ROWS[memory.kind]?.[0] ?? 1]?.push(memory);
-  const lines = rows.flatMap((row) => chunked([...row].sort((a, b) => rank(a) - rank(b)), IN_ROW)).filter((line) => line.length > 0);
+  const lines = rows
+    .flatMap((row) =>
+      chunked(
+        [...row].sort((a, b) => rank(a) - rank(b)),
+        IN_ROW,
+      ),
+    )
+    .filter((line) => line.length > 0);
   const widest = Math.max(1, ...lines.map((line) => line.length));
   const places = new Map<string, Point>();
   lines.forEach((line, down) => {

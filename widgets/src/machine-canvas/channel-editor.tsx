@@ -17,7 +17,12 @@ function BesideLink({ place }: { place: number }): JSX.Element | null {
   if (channel === undefined) return null;
   const words = part.channelKinds.find(({ name }) => name === channel.kind)?.words ?? channel.kind;
   return (
-    <button type="button" class="iv-link iv-mc-link" title={channel.name} onClick={() => choose({ kind: "channel", name: channel.name, place })}>
+    <button
+      type="button"
+      class="iv-link iv-mc-link"
+      title={channel.name}
+      onClick={() => choose({ kind: "channel", name: channel.name, place })}
+    >
       {words}
     </button>
   );
@@ -31,11 +36,19 @@ export function ChannelEditor({ channel, operating }: { channel: DrawnChannel; o
   const kind = part.channelKinds.find(({ name }) => name === channel.kind);
   const fitting = part.channelKinds.filter(
     (each) =>
-      each.sources.includes(source?.kind ?? "") && each.destinations.includes(destination?.kind ?? "") && each.crosses === (source?.node !== destination?.node),
+      each.sources.includes(source?.kind ?? "") &&
+      each.destinations.includes(destination?.kind ?? "") &&
+      each.crosses === (source?.node !== destination?.node),
   );
-  const set = (field: SetChannel["field"]) => (value: string): SetChannel => ({ do: "set-channel", channel: channel.name, field, value });
-  const back = part.channels.find((each) => each.source === channel.destination && each.destination === channel.source && each !== channel);
-  const beside = part.channels.flatMap((each, place) => (each !== channel && each.source === channel.source && each.destination === channel.destination ? [place] : []));
+  const set =
+    (field: SetChannel["field"]) =>
+    (value: string): SetChannel => ({ do: "set-channel", channel: channel.name, field, value });
+  const back = part.channels.find(
+    (each) => each.source === channel.destination && each.destination === channel.source && each !== channel,
+  );
+  const beside = part.channels.flatMap((each, place) =>
+    each !== channel && each.source === channel.source && each.destination === channel.destination ? [place] : [],
+  );
   const unused = part.resources.filter((_, index) => !channel.uses.some(([used]) => used === index));
   if (source === undefined || destination === undefined || shape === undefined) return <></>;
   const origin = part.origins[channel.origin] ?? "";
@@ -68,15 +81,35 @@ export function ChannelEditor({ channel, operating }: { channel: DrawnChannel; o
           choose={(value) => send("channel-kind", set("kind")(value))}
         />
       )}
-      {shape.editable && <Field name="channel-bandwidth" label={<Term name="peak">Bandwidth</Term>} value={formatRate(shape.bandwidth)} edit={set("bandwidth")} placeholder="3 GB/s" />}
+      {shape.editable && (
+        <Field
+          name="channel-bandwidth"
+          label={<Term name="peak">Bandwidth</Term>}
+          value={formatRate(shape.bandwidth)}
+          edit={set("bandwidth")}
+          placeholder="3 GB/s"
+        />
+      )}
       {shape.editable && shape.latency !== null && (
-        <Field name="channel-latency" label={<Term name="latency">Latency</Term>} value={formatSeconds(shape.latency)} edit={set("latency")} placeholder="5 µs" />
+        <Field
+          name="channel-latency"
+          label={<Term name="latency">Latency</Term>}
+          value={formatSeconds(shape.latency)}
+          edit={set("latency")}
+          placeholder="5 µs"
+        />
       )}
       <h4>
         <Term name="throughput function">Throughput function</Term>
       </h4>
       <CurveEditor channel={channel.name} shape={shape} operating={operating} />
-      <Field name="channel-setup" label={<Term name="set-up">Set-up</Term>} value={formatSeconds(channel.setup)} edit={set("setup")} placeholder="0 s" />
+      <Field
+        name="channel-setup"
+        label={<Term name="set-up">Set-up</Term>}
+        value={formatSeconds(channel.setup)}
+        edit={set("setup")}
+        placeholder="0 s"
+      />
       <Field
         name="channel-conversion-setup"
         label={<Term name="conversion">Conversion</Term>}
@@ -84,7 +117,12 @@ export function ChannelEditor({ channel, operating }: { channel: DrawnChannel; o
         edit={set("conversion-setup")}
         title="Set-up time that is paid besides where the hop converts the layout"
       />
-      <Field name="channel-in-flight" label={<Term name="in flight">In flight</Term>} value={String(channel.inFlight)} edit={set("in-flight")} />
+      <Field
+        name="channel-in-flight"
+        label={<Term name="in flight">In flight</Term>}
+        value={String(channel.inFlight)}
+        edit={set("in-flight")}
+      />
       <h4>
         <Term name="resource">Shared resources</Term>
       </h4>
@@ -99,7 +137,11 @@ export function ChannelEditor({ channel, operating }: { channel: DrawnChannel; o
               label={`Weight of ${resource.name}`}
               hideLabel
               value={String(weight)}
-              title={resource.held ? "How much of it the channel holds while it works" : "Bytes of the resource for each byte that moves"}
+              title={
+                resource.held
+                  ? "How much of it the channel holds while it works"
+                  : "Bytes of the resource for each byte that moves"
+              }
               edit={(value) => ({ do: "set-use", channel: channel.name, resource: resource.name, weight: value })}
             />
             <Button
@@ -123,7 +165,12 @@ export function ChannelEditor({ channel, operating }: { channel: DrawnChannel; o
             choose={(value) => send("use", { do: "set-use", channel: channel.name, resource: value, weight: "1" })}
           />
         )}
-        <Button label="New resource" icon="add" testid="new-use" onClick={() => send("use", { do: "add-resource", channel: channel.name })} />
+        <Button
+          label="New resource"
+          icon="add"
+          testid="new-use"
+          onClick={() => send("use", { do: "add-resource", channel: channel.name })}
+        />
       </div>
       <Refused name="use" />
       {origin !== "" && <p class="iv-faint">Figures: {plainTimes(origin)}</p>}
@@ -138,7 +185,11 @@ export function ChannelEditor({ channel, operating }: { channel: DrawnChannel; o
             }}
           />
         )}
-        <Button label="Delete channel" testid="delete-channel" onClick={() => send("channel", { do: "delete", memories: [], channels: [channel.name], resources: [] })} />
+        <Button
+          label="Delete channel"
+          testid="delete-channel"
+          onClick={() => send("channel", { do: "delete", memories: [], channels: [channel.name], resources: [] })}
+        />
       </div>
       <Refused name="channel" />
     </section>

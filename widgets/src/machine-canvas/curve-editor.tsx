@@ -28,7 +28,10 @@ export interface CurvePointXY {
 /** Where a point may go: between its neighbours, for rates do not fall as runs grow. */
 export function within(points: readonly CurvePointXY[], index: number, to: CurvePointXY): CurvePointXY {
   const [before, after] = [points[index - 1], points[index + 1]];
-  const run = Math.max(before === undefined ? 1 : before.run * 1.01, Math.min(after === undefined ? 2 ** 50 : after.run / 1.01, to.run));
+  const run = Math.max(
+    before === undefined ? 1 : before.run * 1.01,
+    Math.min(after === undefined ? 2 ** 50 : after.run / 1.01, to.run),
+  );
   const rate = Math.max(before?.rate ?? 1, Math.min(after?.rate ?? 1e18, to.rate));
   return { run: Number(run.toPrecision(4)), rate: Number(rate.toPrecision(4)) };
 }
@@ -62,27 +65,35 @@ export function CurveEditor({ channel, shape, operating }: CurveEditorProps): JS
   const points = held === null ? own : own.map((point, index) => (index === held.index ? held.at : point));
   const [first, last] = [own[0], own.at(-1)];
   if (first === undefined || last === undefined) return <p class="iv-faint">This function has no points.</p>;
-  const runs: Range = { low: Math.max(1, Math.min(first.run / 8, operating?.run ?? Infinity, 512)), high: Math.max(last.run * 8, operating?.run ?? 0, 2 ** 24) };
+  const runs: Range = {
+    low: Math.max(1, Math.min(first.run / 8, operating?.run ?? Infinity, 512)),
+    high: Math.max(last.run * 8, operating?.run ?? 0, 2 ** 24),
+  };
   const all = [...own, ...measured, ...(operating === null ? [] : [operating])].map(({ rate }) => rate);
   const rates: Range = { low: Math.min(...all, rateAt(own, runs.low), Math.max(...all) / 30) / 1.5, high: Math.max(...all) * 3 };
-  const place = (value: number, { low, high }: Range, from: number, to: number): number => from + (Math.log(value / low) / Math.log(high / low)) * (to - from);
+  const place = (value: number, { low, high }: Range, from: number, to: number): number =>
+    from + (Math.log(value / low) / Math.log(high / low)) * (to - from);
   const x = (run: number): number => place(run, runs, BOX.left, BOX.right);
   const y = (rate: number): number => place(Math.max(rate, rates.low), rates, BOX.bottom, BOX.top);
   const atPointer = (event: PointerEvent | MouseEvent): CurvePointXY | null => {
     const matrix = svg.current?.getScreenCTM();
     if (matrix === null || matrix === undefined) return null;
     const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(matrix.inverse());
-    const share = (value: number, from: number, to: number, { low, high }: Range): number => low * (high / low) ** ((value - from) / (to - from));
+    const share = (value: number, from: number, to: number, { low, high }: Range): number =>
+      low * (high / low) ** ((value - from) / (to - from));
     return { run: share(point.x, BOX.left, BOX.right, runs), rate: share(point.y, BOX.bottom, BOX.top, rates) };
   };
   const send = (index: number, at: CurvePointXY): void => {
     const number = editing.send("curve", { do: "set-point", channel, point: index, run: at.run, rate: at.rate });
     setDrag({ index, at, over: shape, number });
   };
-  const add = (run: number, rate: number | null): void => void editing.send("curve", { do: "add-point", channel, run: Math.round(run), rate });
+  const add = (run: number, rate: number | null): void =>
+    void editing.send("curve", { do: "add-point", channel, run: Math.round(run), rate });
   const widest = (): number => {
     // In the middle of the widest gap; with one point, above it.
-    const gaps = own.slice(1).map((point, index) => ({ ratio: point.run / (own[index]?.run ?? 1), run: Math.sqrt(point.run * (own[index]?.run ?? 1)) }));
+    const gaps = own
+      .slice(1)
+      .map((point, index) => ({ ratio: point.run / (own[index]?.run ?? 1), run: Math.sqrt(point.run * (own[index]?.run ?? 1)) }));
     const best = gaps.sort((a, b) => b.ratio - a.ratio)[0];
     return best === undefined || best.ratio < 2 ? last.run * 8 : best.run;
   };
@@ -97,8 +108,10 @@ export function CurveEditor({ channel, shape, operating }: CurveEditorProps): JS
       ArrowLeft: { run: point.run / by, rate: point.rate },
     }[event.key];
     if (to !== undefined) send(index, within(own, index, to));
-    else if (event.key === "Delete" || event.key === "Backspace") editing.send("curve", { do: "remove-point", channel, point: index });
-    else if (event.key === "+" || event.key === "Insert") add(Math.sqrt(point.run * (own[index + 1]?.run ?? point.run * 64)), null);
+    else if (event.key === "Delete" || event.key === "Backspace")
+      editing.send("curve", { do: "remove-point", channel, point: index });
+    else if (event.key === "+" || event.key === "Insert")
+      add(Math.sqrt(point.run * (own[index + 1]?.run ?? point.run * 64)), null);
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -106,7 +119,13 @@ export function CurveEditor({ channel, shape, operating }: CurveEditorProps): JS
   const steps = 72;
   const line = Array.from({ length: steps + 1 }, (_, step) => {
     const run = runs.low * (runs.high / runs.low) ** (step / steps);
-    return { run, rate: shape.smooth && held === null && shape.latency !== null ? run / (shape.latency + run / shape.bandwidth) : rateAt(points, run) };
+    return {
+      run,
+      rate:
+        shape.smooth && held === null && shape.latency !== null
+          ? run / (shape.latency + run / shape.bandwidth)
+          : rateAt(points, run),
+    };
   });
   const marks = shape.smooth && held === null ? line : [...line, ...points].sort((a, b) => a.run - b.run);
   return (
@@ -133,11 +152,20 @@ export function CurveEditor({ channel, shape, operating }: CurveEditorProps): JS
         ))}
         <line class="iv-curve-axis" x1={BOX.left} x2={BOX.right} y1={BOX.bottom} y2={BOX.bottom} />
         {[runs.low, Math.sqrt(runs.low * runs.high), runs.high].map((run, index) => (
-          <text key={index} class="iv-curve-text" x={x(run)} y={HEIGHT - 8} text-anchor={(["start", "middle", "end"] as const)[index] ?? "middle"}>
+          <text
+            key={index}
+            class="iv-curve-text"
+            x={x(run)}
+            y={HEIGHT - 8}
+            text-anchor={(["start", "middle", "end"] as const)[index] ?? "middle"}
+          >
             {formatBytes(2 ** Math.round(Math.log2(run)))}
           </text>
         ))}
-        <path class="iv-curve-line" d={`M${marks.map(({ run, rate }) => `${x(run).toFixed(1)} ${y(rate).toFixed(1)}`).join("L")}`} />
+        <path
+          class="iv-curve-line"
+          d={`M${marks.map(({ run, rate }) => `${x(run).toFixed(1)} ${y(rate).toFixed(1)}`).join("L")}`}
+        />
         {measured.map(({ run, rate }) => (
           <circle key={run} class="iv-curve-sample" cx={x(run)} cy={y(rate)} r={2.2} />
         ))}
@@ -197,7 +225,8 @@ export function CurveEditor({ channel, shape, operating }: CurveEditorProps): JS
       <p class="iv-faint iv-mc-key">
         {operating !== null && (
           <>
-            <i class="iv-mc-dot iv-mc-dot-operating" /> the plan: {formatRate(operating.rate)} with a <Term name="run">run</Term> of {formatBytes(operating.run)}{" "}
+            <i class="iv-mc-dot iv-mc-dot-operating" /> the plan: {formatRate(operating.rate)} with a <Term name="run">run</Term>{" "}
+            of {formatBytes(operating.run)}{" "}
           </>
         )}
         {measured.length > 0 && (

@@ -6,9 +6,9 @@ import { isText } from "../explorer/shortcuts.ts";
 import { THRESHOLD } from "../layout-editor/dragging.ts";
 import { counted, formatRate } from "../units.ts";
 import { neighbour } from "./arrangement.ts";
-import { useEditing, MACHINE } from "./edits.ts";
+import { MACHINE, useEditing } from "./edits.ts";
 import { centreOf, type Point } from "./geometry.ts";
-import { placeOf, type Edge, type Route, type Scene } from "./scene.ts";
+import { type Edge, placeOf, type Route, type Scene } from "./scene.ts";
 import { Shape } from "./shape.tsx";
 import type { Bead, Marks, Stage } from "./stage.ts";
 
@@ -33,7 +33,15 @@ interface DrawingProps {
 
 type Gesture =
   | { kind: "pan"; last: Point; start: Point; moved: boolean }
-  | { kind: "move"; names: string[]; from: Map<string, Point>; start: Point; moved: boolean; click: () => void; memory: string | null }
+  | {
+      kind: "move";
+      names: string[];
+      from: Map<string, Point>;
+      start: Point;
+      moved: boolean;
+      click: () => void;
+      memory: string | null;
+    }
   | { kind: "pull"; from: string; start: Point; moved: boolean };
 
 export function Drawing(props: DrawingProps): JSX.Element {
@@ -62,7 +70,9 @@ export function Drawing(props: DrawingProps): JSX.Element {
     shown.current = props.machine;
   }, [stage, scene, props.machine]);
   useLayoutEffect(() => {
-    const path = new Map([...route.hops].map(([name, { slowest, converts }]) => [name, slowest ? "slow" : converts ? "turn" : "accent"] as const));
+    const path = new Map(
+      [...route.hops].map(([name, { slowest, converts }]) => [name, slowest ? "slow" : converts ? "turn" : "accent"] as const),
+    );
     const hop = [...route.hops].find(([, { number }]) => number === props.selectedHop)?.[0] ?? null;
     const marks: Marks = {
       path,
@@ -71,7 +81,10 @@ export function Drawing(props: DrawingProps): JSX.Element {
       pointed,
       beads: props.beads,
       around: chosen.kind === "memory" ? chosen.name : null,
-      said: (edge) => (edge.beside.length > 1 && !path.has(edge.name) && edge.name !== (chosen.kind === "channel" ? chosen.name : "") ? `${counted(edge.beside.length, "channel")}, up to ${formatRate(Math.max(...edge.beside.map(({ rate }) => rate)))}` : `${edge.kind} ${formatRate(edge.rate)}`),
+      said: (edge) =>
+        edge.beside.length > 1 && !path.has(edge.name) && edge.name !== (chosen.kind === "channel" ? chosen.name : "")
+          ? `${counted(edge.beside.length, "channel")}, up to ${formatRate(Math.max(...edge.beside.map(({ rate }) => rate)))}`
+          : `${edge.kind} ${formatRate(edge.rate)}`,
     };
     stage.mark(marks);
   }, [stage, scene, route, props.candidate, props.beads, props.selectedHop, chosen, pointed]);
@@ -120,7 +133,8 @@ export function Drawing(props: DrawingProps): JSX.Element {
   };
 
   const begin = (event: PointerEvent): void => {
-    if (event.button !== 0 || !(event.target instanceof Element) || event.target.closest("input, .iv-mc-overlay") !== null) return;
+    if (event.button !== 0 || !(event.target instanceof Element) || event.target.closest("input, .iv-mc-overlay") !== null)
+      return;
     const start = stage.pointOf(event);
     const memory = event.target.closest<HTMLElement>("[data-memory]")?.dataset["memory"];
     const title = event.target.closest<HTMLElement>(".iv-mc-title, .iv-mc-node-open");
@@ -133,10 +147,14 @@ export function Drawing(props: DrawingProps): JSX.Element {
     } else if (title !== null) {
       const node = Number(title.dataset["of"]);
       const open = title.classList.contains("iv-mc-node-open");
-      gesture.current = mover((scene.nodes.get(node) ?? []).map(({ name }) => name), start, () => {
-        if (open) stage.fitNode(node);
-        editing.choose({ kind: "node", node });
-      });
+      gesture.current = mover(
+        (scene.nodes.get(node) ?? []).map(({ name }) => name),
+        start,
+        () => {
+          if (open) stage.fitNode(node);
+          editing.choose({ kind: "node", node });
+        },
+      );
     } else gesture.current = { kind: "pan", last: start, start, moved: false };
   };
   const mover = (moving: string[], start: Point, click: () => void, memory: string | null = null): Gesture => ({
@@ -153,7 +171,8 @@ export function Drawing(props: DrawingProps): JSX.Element {
     const now = gesture.current;
     if (now === null) {
       if (pulling !== null) stage.stretch({ from: pulling, to: stage.toWorld(at) });
-      const over = event.target instanceof Element && event.target.closest("[data-memory], .iv-mc-title, .iv-mc-overlay") !== null;
+      const over =
+        event.target instanceof Element && event.target.closest("[data-memory], .iv-mc-title, .iv-mc-overlay") !== null;
       const edge = over ? null : stage.edgeAt(at);
       setPointed(edge?.name ?? null);
       return;
@@ -182,7 +201,9 @@ export function Drawing(props: DrawingProps): JSX.Element {
       else now.click();
       if (now.memory !== null) focus(now.memory);
     } else if (now.kind === "pull") {
-      const under = document.elementsFromPoint(event.clientX, event.clientY).find((element) => root.current?.contains(element) === true && element.closest("[data-memory]") !== null);
+      const under = document
+        .elementsFromPoint(event.clientX, event.clientY)
+        .find((element) => root.current?.contains(element) === true && element.closest("[data-memory]") !== null);
       const target = under?.closest<HTMLElement>("[data-memory]")?.dataset["memory"];
       if (!now.moved) startPulling(now.from);
       else if (target !== undefined) connect(now.from, target);
@@ -213,7 +234,8 @@ export function Drawing(props: DrawingProps): JSX.Element {
 
   const keys = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey || isText(event.target)) return;
-    const at = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-memory]")?.dataset["memory"] : undefined;
+    const at =
+      event.target instanceof Element ? event.target.closest<HTMLElement>("[data-memory]")?.dataset["memory"] : undefined;
     const node = event.target instanceof Element ? event.target.closest<HTMLElement>(".iv-mc-title")?.dataset["of"] : undefined;
     const used = at !== undefined ? memoryKey(event, at) : node !== undefined ? nodeKey(event.key, Number(node)) : false;
     if (used || viewKey(event.key)) {
@@ -259,7 +281,8 @@ export function Drawing(props: DrawingProps): JSX.Element {
     }
     const frames = new Map([...scene.frames].map(([number, frame]) => [String(number), centreOf(frame)]));
     const next = neighbour(frames, String(node), key);
-    if (next !== null) root.current?.querySelector<HTMLElement>(`.iv-mc-title[data-of="${next}"]`)?.focus({ preventScroll: true });
+    if (next !== null)
+      root.current?.querySelector<HTMLElement>(`.iv-mc-title[data-of="${next}"]`)?.focus({ preventScroll: true });
     return next !== null;
   };
   const viewKey = (key: string): boolean => {
@@ -288,17 +311,26 @@ export function Drawing(props: DrawingProps): JSX.Element {
       onKeyDown={keys}
       onClick={(event) => {
         // A click without a pointer: by a screen reader, or by a script.
-        const name = event.detail === 0 && event.target instanceof Element ? event.target.closest(".iv-mc-body")?.closest<HTMLElement>("[data-memory]")?.dataset["memory"] : undefined;
+        const name =
+          event.detail === 0 && event.target instanceof Element
+            ? event.target.closest(".iv-mc-body")?.closest<HTMLElement>("[data-memory]")?.dataset["memory"]
+            : undefined;
         if (name !== undefined) activate(name);
       }}
       onDblClick={(event) => {
-        const name = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-memory]")?.dataset["memory"] : undefined;
-        if (name !== undefined && event.target instanceof Element && event.target.closest(".iv-mc-handle") === null) setRenaming(name);
+        const name =
+          event.target instanceof Element ? event.target.closest<HTMLElement>("[data-memory]")?.dataset["memory"] : undefined;
+        if (name !== undefined && event.target instanceof Element && event.target.closest(".iv-mc-handle") === null)
+          setRenaming(name);
       }}
     >
       <div class="iv-mc-layer">
         {[...scene.nodes].map(([node, members]) => (
-          <div key={node} class={`iv-mc-node${chosen.kind === "node" && chosen.node === node ? " iv-mc-chosen" : ""}`} data-node={node}>
+          <div
+            key={node}
+            class={`iv-mc-node${chosen.kind === "node" && chosen.node === node ? " iv-mc-chosen" : ""}`}
+            data-node={node}
+          >
             <button
               type="button"
               class="iv-mc-title"
@@ -326,7 +358,15 @@ export function Drawing(props: DrawingProps): JSX.Element {
             far={farName(scene, memory, kinds.get(memory.kind) ?? memory.kind)}
             reached={memory.name === first}
             chosen={chosen.kind === "memory" && chosen.name === memory.name}
-            role={memory.name === ends.source ? "source" : memory.name === ends.destination ? "destination" : route.stops.has(memory.name) ? "on the path" : ""}
+            role={
+              memory.name === ends.source
+                ? "source"
+                : memory.name === ends.destination
+                  ? "destination"
+                  : route.stops.has(memory.name)
+                    ? "on the path"
+                    : ""
+            }
             fits={fitting === null || memory.name === pulling ? null : fitting.has(memory.name)}
             renaming={renaming === memory.name}
             renamed={() => setRenaming(null)}
@@ -355,11 +395,21 @@ function farName(scene: Scene, { kind, node, short }: { kind: string; node: numb
 }
 
 /** The memories that a channel of some kind may lead to from a memory. */
-export function fittingFrom(part: { memories: readonly { name: string; kind: string; node: number }[]; channelKinds: readonly { sources: readonly string[]; destinations: readonly string[]; crosses: boolean }[] }, from: string): Set<string> {
+export function fittingFrom(
+  part: {
+    memories: readonly { name: string; kind: string; node: number }[];
+    channelKinds: readonly { sources: readonly string[]; destinations: readonly string[]; crosses: boolean }[];
+  },
+  from: string,
+): Set<string> {
   const source = part.memories.find(({ name }) => name === from);
   if (source === undefined) return new Set();
   const kinds = part.channelKinds.filter(({ sources }) => sources.includes(source.kind));
   return new Set(
-    part.memories.filter(({ kind, node }) => kinds.some((each) => each.destinations.includes(kind) && each.crosses === (node !== source.node))).map(({ name }) => name),
+    part.memories
+      .filter(({ kind, node }) =>
+        kinds.some((each) => each.destinations.includes(kind) && each.crosses === (node !== source.node)),
+      )
+      .map(({ name }) => name),
   );
 }

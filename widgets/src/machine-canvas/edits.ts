@@ -47,7 +47,8 @@ export function useCommands(): Pick<Editing, "send" | "problem" | "answered"> {
       },
       problem: (control) => {
         const refusal = connection.snapshot?.frame.refusal;
-        if (refusal === null || refusal === undefined || refusal.client !== connection.client || refusal.number === null) return "";
+        if (refusal === null || refusal === undefined || refusal.client !== connection.client || refusal.number === null)
+          return "";
         return refusal.kind === "edit-machine" && controls.current.get(refusal.number) === control ? refusal.message : "";
       },
       answered: (number) => connection.acknowledged >= number,

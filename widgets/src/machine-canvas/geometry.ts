@@ -23,9 +23,15 @@ export interface Curve {
 
 export const centreOf = (box: Rect): Point => ({ x: box.x + box.width / 2, y: box.y + box.height / 2 });
 
-export const boxAround = (centre: Point, width: number, height: number): Rect => ({ x: centre.x - width / 2, y: centre.y - height / 2, width, height });
+export const boxAround = (centre: Point, width: number, height: number): Rect => ({
+  x: centre.x - width / 2,
+  y: centre.y - height / 2,
+  width,
+  height,
+});
 
-export const holds = (box: Rect, { x, y }: Point): boolean => x >= box.x && x <= box.x + box.width && y >= box.y && y <= box.y + box.height;
+export const holds = (box: Rect, { x, y }: Point): boolean =>
+  x >= box.x && x <= box.x + box.width && y >= box.y && y <= box.y + box.height;
 
 /** The least rectangle around others; null where there are none. */
 export function union(boxes: Iterable<Rect>): Rect | null {
@@ -39,7 +45,12 @@ export function union(boxes: Iterable<Rect>): Rect | null {
   return left > right ? null : { x: left, y: top, width: right - left, height: bottom - top };
 }
 
-export const grown = (box: Rect, by: number): Rect => ({ x: box.x - by, y: box.y - by, width: box.width + 2 * by, height: box.height + 2 * by });
+export const grown = (box: Rect, by: number): Rect => ({
+  x: box.x - by,
+  y: box.y - by,
+  width: box.width + 2 * by,
+  height: box.height + 2 * by,
+});
 
 /** Where the line from the centre of a box towards a point leaves it. */
 export function border(box: Rect, towards: Point): Point {
@@ -83,7 +94,10 @@ export function along({ from, first, second, to }: Curve, t: number): Point {
 
 /** A rectangle that holds a curve. */
 export function around({ from, first, second, to }: Curve): Rect {
-  const [xs, ys] = [[from.x, first.x, second.x, to.x], [from.y, first.y, second.y, to.y]];
+  const [xs, ys] = [
+    [from.x, first.x, second.x, to.x],
+    [from.y, first.y, second.y, to.y],
+  ];
   const [x, y] = [Math.min(...xs), Math.min(...ys)];
   return { x, y, width: Math.max(...xs) - x, height: Math.max(...ys) - y };
 }

@@ -17,13 +17,13 @@ import { counted, formatRate } from "../units.ts";
 import { arranged } from "./arrangement.ts";
 import { ChannelEditor } from "./channel-editor.tsx";
 import { Drawing } from "./drawing.tsx";
-import { EditingContext, MACHINE, useCommands, useEditing, type Chosen, type Editing } from "./edits.ts";
+import { type Chosen, type Editing, EditingContext, MACHINE, useCommands, useEditing } from "./edits.ts";
 import { Refused } from "./field.tsx";
 import type { Point } from "./geometry.ts";
 import { MemoryEditor } from "./memory-editor.tsx";
 import { MachineOverview, NodeEditor, ResourceEditor } from "./node-editor.tsx";
 import { NO_ROUTE, routeOf, sceneOf, widthOf } from "./scene.ts";
-import { Stage, type Bead } from "./stage.ts";
+import { type Bead, Stage } from "./stage.ts";
 import { Toolbar } from "./toolbar.tsx";
 
 const NO_BEADS: readonly Bead[] = [];
@@ -62,7 +62,10 @@ function Canvas({ machine, part, alone }: { machine: MachinePart; part: CanvasPa
   const plan = alone || snapshot.faults.stale.includes("plan") ? null : snapshot.panes.plan;
   const route = useMemo(() => (plan === null ? NO_ROUTE : routeOf(plan)), [plan]);
   // What was dropped stays where it was dropped until the kernel says so too.
-  const held = dropped !== null && dropped.over === part && !commandRefused(commands.answered(dropped.number), commands.problem("canvas")) ? dropped : null;
+  const held =
+    dropped !== null && dropped.over === part && !commandRefused(commands.answered(dropped.number), commands.problem("canvas"))
+      ? dropped
+      : null;
   const scene = useMemo(() => {
     const places = arranged(part.memories);
     for (const [name, place] of held?.places ?? []) if (places.has(name)) places.set(name, place);
@@ -70,7 +73,10 @@ function Canvas({ machine, part, alone }: { machine: MachinePart; part: CanvasPa
   }, [part, held]);
   const { trace: found, told: known } = useTrace("simulated", !alone);
   const trace = plan === null || known?.fresh !== true ? null : found;
-  const beads = useMemo(() => (trace === null || selection.time === null ? NO_BEADS : beadsAt(trace, selection.time, plan)), [trace, selection.time, plan]);
+  const beads = useMemo(
+    () => (trace === null || selection.time === null ? NO_BEADS : beadsAt(trace, selection.time, plan)),
+    [trace, selection.time, plan],
+  );
   const machineKey = useMachineKey(part);
 
   const namesOf = (kind: "memory" | "channel" | "resource"): string[] =>
@@ -120,7 +126,9 @@ function Canvas({ machine, part, alone }: { machine: MachinePart; part: CanvasPa
     if (point !== null && !stage.holds(point)) return; // dropped beside the drawing
     const over = point === null ? null : stage.nodeAt(point);
     const first = part.memories[0]?.node ?? 0;
-    const node = over ?? (chosen.kind === "node" ? chosen.node : chosen.kind === "memory" ? (part.memories[chosen.place]?.node ?? first) : first);
+    const node =
+      over ??
+      (chosen.kind === "node" ? chosen.node : chosen.kind === "memory" ? (part.memories[chosen.place]?.node ?? first) : first);
     const world = point === null ? null : stage.toWorld(point);
     editing.expect("memory");
     commands.send("add", {
@@ -150,7 +158,11 @@ function Canvas({ machine, part, alone }: { machine: MachinePart; part: CanvasPa
               machine={machineKey}
               candidate={candidate ?? NO_PATH}
               beads={beads}
-              ends={alone ? { source: "", destination: "" } : { source: settings.source.memory, destination: settings.destination.memory }}
+              ends={
+                alone
+                  ? { source: "", destination: "" }
+                  : { source: settings.source.memory, destination: settings.destination.memory }
+              }
               selectedHop={selection.hop}
               selectHop={(hop) => select({ hop })}
               place={place}
@@ -164,7 +176,14 @@ function Canvas({ machine, part, alone }: { machine: MachinePart; part: CanvasPa
                 {told}
               </p>
               <Refused name="canvas" />
-              {trace !== null && <Scrubber whole={trace.seconds} span={{ from: 0, to: playedAtOnce(trace, plan) }} follow={() => undefined} told={beads.length === 0 ? "" : `${counted(beads.length, "chunk")} under way`} />}
+              {trace !== null && (
+                <Scrubber
+                  whole={trace.seconds}
+                  span={{ from: 0, to: playedAtOnce(trace, plan) }}
+                  follow={() => undefined}
+                  told={beads.length === 0 ? "" : `${counted(beads.length, "chunk")} under way`}
+                />
+              )}
             </div>
           </div>
           <div inert={connection.offline}>
@@ -196,14 +215,21 @@ function playedAtOnce(trace: TraceData, plan: PlanPart | null): number {
 
 function InWords({ machine }: { machine: MachinePart }): JSX.Element {
   return (
-    <pre class="iv-drawing" tabIndex={0} role="region" aria-label={`Drawing of the machine ${machine.name} in words`} data-testid="machine-drawing">
+    <pre
+      class="iv-drawing"
+      tabIndex={0}
+      role="region"
+      aria-label={`Drawing of the machine ${machine.name} in words`}
+      data-testid="machine-drawing"
+    >
       {machine.drawing}
     </pre>
   );
 }
 
 /** Places as the kernel takes them. */
-const written = (places: ReadonlyMap<string, Point>): Record<string, number[]> => Object.fromEntries([...places].map(([name, { x, y }]) => [name, [x, y]]));
+const written = (places: ReadonlyMap<string, Point>): Record<string, number[]> =>
+  Object.fromEntries([...places].map(([name, { x, y }]) => [name, [x, y]]));
 
 const commandRefused = (answered: boolean, problem: string): boolean => answered && problem !== "";
 
@@ -213,7 +239,11 @@ function useMachineKey(part: CanvasPart): string {
   if (last.current?.part !== part) {
     const names = new Set(part.memories.map(({ name }) => name));
     const before = last.current;
-    const changes = before === null ? Infinity : [...names].filter((name) => !before.names.has(name)).length + [...before.names].filter((name) => !names.has(name)).length;
+    const changes =
+      before === null
+        ? Infinity
+        : [...names].filter((name) => !before.names.has(name)).length +
+          [...before.names].filter((name) => !names.has(name)).length;
     // A memory that is renamed goes and comes.
     last.current = { part, names, key: (before?.key ?? 0) + (changes > 2 ? 1 : 0) };
   }
@@ -222,13 +252,18 @@ function useMachineKey(part: CanvasPart): string {
 
 type Counts = Record<"memory" | "channel" | "resource", number>;
 
-const countsOf = (part: CanvasPart): Counts => ({ memory: part.memories.length, channel: part.channels.length, resource: part.resources.length });
+const countsOf = (part: CanvasPart): Counts => ({
+  memory: part.memories.length,
+  channel: part.channels.length,
+  resource: part.resources.length,
+});
 
 /** What is selected in the next state: a part that was renamed keeps its place; what is gone leaves the machine. */
 function stillThere(chosen: Chosen, part: CanvasPart, counts: Counts): Chosen {
   if (chosen.kind === "machine") return chosen;
   if (chosen.kind === "node") return part.memories.some(({ node }) => node === chosen.node) ? chosen : MACHINE;
-  const all: readonly { name: string }[] = chosen.kind === "memory" ? part.memories : chosen.kind === "channel" ? part.channels : part.resources;
+  const all: readonly { name: string }[] =
+    chosen.kind === "memory" ? part.memories : chosen.kind === "channel" ? part.channels : part.resources;
   const before = counts[chosen.kind];
   const place = all.findIndex(({ name }) => name === chosen.name);
   if (place >= 0) return place === chosen.place ? chosen : { ...chosen, place };
@@ -243,13 +278,20 @@ function Editor({ machine, alone }: { machine: MachinePart; alone: boolean }): J
   const channel = chosen.kind === "channel" ? part.channels[chosen.place] : undefined;
   const resource = chosen.kind === "resource" ? part.resources[chosen.place] : undefined;
   const { plan } = snapshot.panes;
-  const hop = alone || plan === null || channel === undefined ? undefined : hopsOf(plan).find((each) => each.hop.channel === channel.name)?.hop;
+  const hop =
+    alone || plan === null || channel === undefined
+      ? undefined
+      : hopsOf(plan).find((each) => each.hop.channel === channel.name)?.hop;
   return (
     <aside class="iv-mc-editor" data-testid="machine-editor" aria-label="What is selected of the machine">
       {memory !== undefined ? (
         <MemoryEditor key={chosen.kind === "memory" ? chosen.place : 0} memory={memory} alone={alone} />
       ) : channel !== undefined ? (
-        <ChannelEditor key={chosen.kind === "channel" ? chosen.place : 0} channel={channel} operating={hop === undefined ? null : { run: hop.run, rate: hop.rate }} />
+        <ChannelEditor
+          key={chosen.kind === "channel" ? chosen.place : 0}
+          channel={channel}
+          operating={hop === undefined ? null : { run: hop.run, rate: hop.rate }}
+        />
       ) : resource !== undefined && chosen.kind === "resource" ? (
         <ResourceEditor key={chosen.place} resource={resource} place={chosen.place} />
       ) : chosen.kind === "node" ? (
@@ -267,7 +309,8 @@ function Runs(): JSX.Element {
   const { part, send } = useEditing();
   const preset = connection.settings.machine.kind === "preset";
   const runs = preset && part.runs !== "ranks" ? "simulated" : part.runs;
-  const lacking = part.absent.length > 2 ? `${part.absent.length} of its ${part.memories.length} memories` : part.absent.join(" and ");
+  const lacking =
+    part.absent.length > 2 ? `${part.absent.length} of its ${part.memories.length} memories` : part.absent.join(" and ");
   return (
     <div class="iv-mc-row" data-testid="machine-runs" data-runs={runs}>
       <span class={`iv-tag iv-mc-runs iv-mc-runs-${runs}`}>
@@ -295,7 +338,11 @@ function Runs(): JSX.Element {
         preset && <span class="iv-faint">A preset is another computer.</span>
       )}
       {part.emulable.length > 0 && !(preset && runs === "ranks") && !connection.offline && (
-        <Button label={part.emulable.length === 1 ? "Emulate it" : "Emulate these memories"} testid="emulate" onClick={() => send("emulate", { do: "emulate", memories: [...part.emulable], on: true })} />
+        <Button
+          label={part.emulable.length === 1 ? "Emulate it" : "Emulate these memories"}
+          testid="emulate"
+          onClick={() => send("emulate", { do: "emulate", memories: [...part.emulable], on: true })}
+        />
       )}
       <Refused name="emulate" />
     </div>

@@ -17,7 +17,9 @@ export function MemoryEditor({ memory, alone }: { memory: DrawnMemory; alone: bo
   const editing = useEditing();
   const { connection } = useView();
   const { part, send } = editing;
-  const set = (field: SetMemory["field"]) => (value: string): SetMemory => ({ do: "set-memory", memory: memory.name, field, value });
+  const set =
+    (field: SetMemory["field"]) =>
+    (value: string): SetMemory => ({ do: "set-memory", memory: memory.name, field, value });
   const kind = part.memoryKinds.find(({ name }) => name === memory.kind);
   const fitting = fittingFrom(part, memory.name);
   const index = part.memories.indexOf(memory);
@@ -36,9 +38,27 @@ export function MemoryEditor({ memory, alone }: { memory: DrawnMemory; alone: bo
         choose={(value) => send("memory-kind", set("kind")(value))}
       />
       <Field name="memory-node" label={<Term name="node">Node</Term>} value={String(memory.node)} edit={set("node")} />
-      <Field name="memory-capacity" label={<Term name="capacity">Capacity</Term>} value={memory.capacity === null ? "" : formatBytes(memory.capacity)} edit={set("capacity")} placeholder="not limited" />
-      <Field name="memory-slot-limit" label={<Term name="slot limit">Slot limit</Term>} value={memory.slotLimit === null ? "" : formatBytes(memory.slotLimit)} edit={set("slot-limit")} placeholder="that of the machine" />
-      <Field name="memory-device" label={<Term name="device">Device</Term>} value={memory.device} edit={set("device")} placeholder={DEVICES[kind?.device ?? ""] ?? ""} />
+      <Field
+        name="memory-capacity"
+        label={<Term name="capacity">Capacity</Term>}
+        value={memory.capacity === null ? "" : formatBytes(memory.capacity)}
+        edit={set("capacity")}
+        placeholder="not limited"
+      />
+      <Field
+        name="memory-slot-limit"
+        label={<Term name="slot limit">Slot limit</Term>}
+        value={memory.slotLimit === null ? "" : formatBytes(memory.slotLimit)}
+        edit={set("slot-limit")}
+        placeholder="that of the machine"
+      />
+      <Field
+        name="memory-device"
+        label={<Term name="device">Device</Term>}
+        value={memory.device}
+        edit={set("device")}
+        placeholder={DEVICES[kind?.device ?? ""] ?? ""}
+      />
       <Field name="memory-label" label="Remark" value={memory.label} edit={set("label")} />
       <div class="iv-mc-row">
         <Tick
@@ -47,7 +67,9 @@ export function MemoryEditor({ memory, alone }: { memory: DrawnMemory; alone: bo
           checked={memory.emulated}
           turn={(on) => send("memory-emulated", { do: "emulate", memories: [memory.name], on })}
         />
-        <span class="iv-faint">{memory.emulated ? "Main memory stands in for it." : memory.here ? "This computer has it." : "This computer lacks it."}</span>
+        <span class="iv-faint">
+          {memory.emulated ? "Main memory stands in for it." : memory.here ? "This computer has it." : "This computer lacks it."}
+        </span>
       </div>
       {!alone && (
         <div class="iv-mc-row">
@@ -66,8 +88,16 @@ export function MemoryEditor({ memory, alone }: { memory: DrawnMemory; alone: bo
         </div>
       )}
       <h4>Channels</h4>
-      <Channels title="from here" places={part.channels.flatMap((each, place) => (each.source === index ? [place] : []))} far="destination" />
-      <Channels title="to here" places={part.channels.flatMap((each, place) => (each.destination === index && each.source !== index ? [place] : []))} far="source" />
+      <Channels
+        title="from here"
+        places={part.channels.flatMap((each, place) => (each.source === index ? [place] : []))}
+        far="destination"
+      />
+      <Channels
+        title="to here"
+        places={part.channels.flatMap((each, place) => (each.destination === index && each.source !== index ? [place] : []))}
+        far="source"
+      />
       <Choice
         name="connect"
         label="Connect to"
@@ -82,7 +112,11 @@ export function MemoryEditor({ memory, alone }: { memory: DrawnMemory; alone: bo
         }}
       />
       <div class="iv-mc-row">
-        <Button label="Delete memory" testid="delete-memory" onClick={() => send("memory", { do: "delete", memories: [memory.name], channels: [], resources: [] })} />
+        <Button
+          label="Delete memory"
+          testid="delete-memory"
+          onClick={() => send("memory", { do: "delete", memories: [memory.name], channels: [], resources: [] })}
+        />
       </div>
       <Refused name="memory" />
       <Refused name="memory-emulated" />
@@ -90,7 +124,15 @@ export function MemoryEditor({ memory, alone }: { memory: DrawnMemory; alone: bo
   );
 }
 
-function Channels({ title, places, far }: { title: string; places: readonly number[]; far: "source" | "destination" }): JSX.Element | null {
+function Channels({
+  title,
+  places,
+  far,
+}: {
+  title: string;
+  places: readonly number[];
+  far: "source" | "destination";
+}): JSX.Element | null {
   const { part, choose } = useEditing();
   if (places.length === 0) return null;
   return (
@@ -103,8 +145,14 @@ function Channels({ title, places, far }: { title: string; places: readonly numb
           const words = part.channelKinds.find(({ name }) => name === channel.kind)?.words ?? channel.kind;
           return (
             <li key={place}>
-              <button type="button" class="iv-link iv-mc-link" title={channel.name} onClick={() => choose({ kind: "channel", name: channel.name, place })}>
-                {words} {far === "destination" ? "→" : "←"} {part.memories[channel[far]]?.name} · {formatRate(part.functions[channel.function]?.bandwidth ?? 0)}
+              <button
+                type="button"
+                class="iv-link iv-mc-link"
+                title={channel.name}
+                onClick={() => choose({ kind: "channel", name: channel.name, place })}
+              >
+                {words} {far === "destination" ? "→" : "←"} {part.memories[channel[far]]?.name} ·{" "}
+                {formatRate(part.functions[channel.function]?.bandwidth ?? 0)}
               </button>
             </li>
           );
@@ -114,4 +162,3 @@ function Channels({ title, places, far }: { title: string; places: readonly numb
     </div>
   );
 }
-

@@ -24,7 +24,8 @@ export function NodeEditor({ node }: { node: number }): JSX.Element {
       <ul class="iv-mc-list">
         {members.map((place) => (
           <li key={place}>
-            <PartLink kind="memory" place={place} /> <span class="iv-faint">{part.memoryKinds.find(({ name }) => name === part.memories[place]?.kind)?.words}</span>
+            <PartLink kind="memory" place={place} />{" "}
+            <span class="iv-faint">{part.memoryKinds.find(({ name }) => name === part.memories[place]?.kind)?.words}</span>
           </li>
         ))}
       </ul>
@@ -44,12 +45,20 @@ export function NodeEditor({ node }: { node: number }): JSX.Element {
             if (event.key === "Enter") send("copy-node", { do: "copy-node", node, value: times });
           }}
         />
-        <Button label="Copy this node" testid="copy-node" onClick={() => send("copy-node", { do: "copy-node", node, value: times })} />
+        <Button
+          label="Copy this node"
+          testid="copy-node"
+          onClick={() => send("copy-node", { do: "copy-node", node, value: times })}
+        />
       </div>
       <p class="iv-faint">A copy has the same memories and channels, and is joined to the other nodes as this one is.</p>
       <Refused name="copy-node" />
       <div class="iv-mc-row">
-        <Button label="Delete node" testid="delete-node" onClick={() => send("delete-node", { do: "delete-node", node, value: "" })} />
+        <Button
+          label="Delete node"
+          testid="delete-node"
+          onClick={() => send("delete-node", { do: "delete-node", node, value: "" })}
+        />
       </div>
       <Refused name="delete-node" />
     </section>
@@ -58,7 +67,9 @@ export function NodeEditor({ node }: { node: number }): JSX.Element {
 
 export function ResourceEditor({ resource, place }: { resource: DrawnResource; place: number }): JSX.Element {
   const { part, send } = useEditing();
-  const set = (field: SetResource["field"]) => (value: string): SetResource => ({ do: "set-resource", resource: resource.name, field, value });
+  const set =
+    (field: SetResource["field"]) =>
+    (value: string): SetResource => ({ do: "set-resource", resource: resource.name, field, value });
   const users = part.channels.flatMap((channel, index) => (channel.uses.some(([used]) => used === place) ? [index] : []));
   return (
     <section class="iv-mc-edit" data-testid="edit-resource" aria-label={`Shared resource ${resource.name}`}>
@@ -72,7 +83,12 @@ export function ResourceEditor({ resource, place }: { resource: DrawnResource; p
         value={resource.held ? String(resource.capacity) : formatRate(resource.capacity)}
         edit={set("capacity")}
       />
-      <Tick name="resource-held" label="held for as long as a channel works" checked={resource.held} turn={(on) => send("resource", set("held")(on ? "yes" : "no"))} />
+      <Tick
+        name="resource-held"
+        label="held for as long as a channel works"
+        checked={resource.held}
+        turn={(on) => send("resource", set("held")(on ? "yes" : "no"))}
+      />
       <p class="iv-faint">{users.length === 0 ? "No channel uses it." : `Used by ${counted(users.length, "channel")}:`}</p>
       <ul class="iv-mc-list">
         {users.slice(0, 12).map((index) => (
@@ -82,7 +98,11 @@ export function ResourceEditor({ resource, place }: { resource: DrawnResource; p
         ))}
       </ul>
       <div class="iv-mc-row">
-        <Button label="Delete resource" testid="delete-resource" onClick={() => send("resource", { do: "delete", memories: [], channels: [], resources: [resource.name] })} />
+        <Button
+          label="Delete resource"
+          testid="delete-resource"
+          onClick={() => send("resource", { do: "delete", memories: [], channels: [], resources: [resource.name] })}
+        />
       </div>
       <Refused name="resource" />
     </section>
@@ -108,7 +128,8 @@ export function MachineOverview({ machine }: { machine: MachinePart }): JSX.Elem
       <ul class="iv-mc-list">
         {part.resources.slice(0, 40).map((resource, place) => (
           <li key={resource.name}>
-            <PartLink kind="resource" place={place} /> <span class="iv-faint">{resource.held ? `amount ${resource.capacity}` : formatRate(resource.capacity)}</span>
+            <PartLink kind="resource" place={place} />{" "}
+            <span class="iv-faint">{resource.held ? `amount ${resource.capacity}` : formatRate(resource.capacity)}</span>
           </li>
         ))}
       </ul>
@@ -124,7 +145,10 @@ export function MachineOverview({ machine }: { machine: MachinePart }): JSX.Elem
         />
       </div>
       <Refused name="add-resource" />
-      <p class="iv-faint">Select a memory, a channel or a node to change it. Keys on a memory: arrows go on, Shift and arrows move it, C draws a channel, N selects the node, F2 renames, Delete deletes.</p>
+      <p class="iv-faint">
+        Select a memory, a channel or a node to change it. Keys on a memory: arrows go on, Shift and arrows move it, C draws a
+        channel, N selects the node, F2 renames, Delete deletes.
+      </p>
     </section>
   );
 }

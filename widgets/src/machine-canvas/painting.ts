@@ -1,6 +1,7 @@
 // The lines of the drawing, painted: one canvas for those at rest, one above it for those that move or are pointed at.
-import { along, between, border, boxAround, type Curve, type Point, type Rect } from "./geometry.ts";
+
 import { counted } from "../units.ts";
+import { along, between, border, boxAround, type Curve, type Point, type Rect } from "./geometry.ts";
 import type { Bundle, Edge, Scene } from "./scene.ts";
 
 /** How the drawing lies on the screen: `screen = scale × world + (x, y)`. */
@@ -90,7 +91,15 @@ function arrow(path: Path2D, curve: Curve, at: Placement, width: number, least =
 }
 
 /** Lines at rest: those of one width are one stroke. `strength` is how opaque they are, from 0 to 1. */
-export function paintEdges(context: CanvasRenderingContext2D, edges: Iterable<Edge>, at: Placement, width: number, height: number, colour: string, strength = 1): void {
+export function paintEdges(
+  context: CanvasRenderingContext2D,
+  edges: Iterable<Edge>,
+  at: Placement,
+  width: number,
+  height: number,
+  colour: string,
+  strength = 1,
+): void {
   const lines = new Map<number, Path2D>();
   const heads = new Path2D();
   for (const edge of edges) {
@@ -125,7 +134,13 @@ const MOST_NUMBERED = 30;
 const ROOM = 110;
 
 /** One line for all channels from node to node; with their number where there are few, unless the memories in the nodes are shown. */
-export function paintBundles(context: CanvasRenderingContext2D, scene: Scene, at: Placement, colours: Colours, among: readonly Bundle[] | null = null): void {
+export function paintBundles(
+  context: CanvasRenderingContext2D,
+  scene: Scene,
+  at: Placement,
+  colours: Colours,
+  among: readonly Bundle[] | null = null,
+): void {
   const bundles = among ?? scene.bundles;
   const few = bundles.length <= MOST_NUMBERED;
   for (const bundle of bundles) {
@@ -141,12 +156,19 @@ export function paintBundles(context: CanvasRenderingContext2D, scene: Scene, at
     if (few) context.fill(head);
     context.globalAlpha = 1;
     const [from, to] = [onScreen(curve.from, at), onScreen(curve.to, at)];
-    if (few && among === null && Math.hypot(to.x - from.x, to.y - from.y) > ROOM) label(context, counted(bundle.count, "channel"), onScreen(along(curve, 0.5), at), colours);
+    if (few && among === null && Math.hypot(to.x - from.x, to.y - from.y) > ROOM)
+      label(context, counted(bundle.count, "channel"), onScreen(along(curve, 0.5), at), colours);
   }
 }
 
 /** A line that is lit: on the path, a candidate's, or the one that is selected. */
-export function paintLit(context: CanvasRenderingContext2D, { edge, mark, colour }: Lit, curve: Curve, at: Placement, colours: Colours): void {
+export function paintLit(
+  context: CanvasRenderingContext2D,
+  { edge, mark, colour }: Lit,
+  curve: Curve,
+  at: Placement,
+  colours: Colours,
+): void {
   const [line, head] = [new Path2D(), new Path2D()];
   trace(line, curve, at);
   arrow(head, curve, at, Math.max(edge.width, 3), 1);
@@ -203,7 +225,14 @@ export function paintRubber(context: CanvasRenderingContext2D, from: Rect, to: P
 }
 
 /** A chunk under way on its hop: a bead, as far along as its share says. */
-export function paintBead(context: CanvasRenderingContext2D, curve: Curve, share: number, at: Placement, fill: string, colours: Colours): void {
+export function paintBead(
+  context: CanvasRenderingContext2D,
+  curve: Curve,
+  share: number,
+  at: Placement,
+  fill: string,
+  colours: Colours,
+): void {
   const { x, y } = onScreen(along(curve, share), at);
   context.fillStyle = fill;
   context.strokeStyle = colours.paper;
@@ -215,7 +244,13 @@ export function paintBead(context: CanvasRenderingContext2D, curve: Curve, share
 }
 
 /** Where the label of a line stands on the screen: beside the line, on no box and no other label; null where there is no such place. */
-export function labelPlace(curve: Curve, at: Placement, width: number, taken: readonly Rect[], screen: { width: number; height: number }): Point | null {
+export function labelPlace(
+  curve: Curve,
+  at: Placement,
+  width: number,
+  taken: readonly Rect[],
+  screen: { width: number; height: number },
+): Point | null {
   for (const aside of [15, 30, 48]) {
     for (const share of [0.5, 0.38, 0.62, 0.25, 0.75]) {
       const [here, next] = [onScreen(along(curve, share), at), onScreen(along(curve, share + 0.05), at)];

@@ -1,8 +1,9 @@
 // What stands on the canvas: memories, the frames of their nodes, channels as curves with a width, and bundles between nodes.
-import type { CanvasPart, DrawnMemory, PlanPart } from "../types.ts";
+
 import { hopsOf, stopsOf } from "../explorer/words.ts";
+import type { CanvasPart, DrawnMemory, PlanPart } from "../types.ts";
 import { boxOf, frameOf, nodesOf } from "./arrangement.ts";
-import { between, crosses, grown, loop, type Curve, type Point, type Rect } from "./geometry.ts";
+import { between, type Curve, crosses, grown, loop, type Point, type Rect } from "./geometry.ts";
 
 /** A channel as a line. */
 export interface Edge {
@@ -67,11 +68,13 @@ export function sceneOf(part: CanvasPart, places: Map<string, Point>): Scene {
   const nodeOf = new Map(memories.map((memory) => [memory.name, memory.node]));
   const frames = new Map<number, Rect>();
   for (const [node, members] of nodes) frames.set(node, frameOf(members.map(({ name }) => placeOf(places, name))));
-  const boxes = memories.length <= MOST_BENT ? memories.map(({ name }) => ({ name, box: grown(boxOf(placeOf(places, name)), 3) })) : [];
+  const boxes =
+    memories.length <= MOST_BENT ? memories.map(({ name }) => ({ name, box: grown(boxOf(placeOf(places, name)), 3) })) : [];
   const words = new Map(part.channelKinds.map((kind) => [kind.name, kind.words]));
   const seen = new Map<string, number>();
   const pairs = new Map<string, number>();
-  for (const { source, destination } of part.channels) pairs.set(`${source} ${destination}`, (pairs.get(`${source} ${destination}`) ?? 0) + 1);
+  for (const { source, destination } of part.channels)
+    pairs.set(`${source} ${destination}`, (pairs.get(`${source} ${destination}`) ?? 0) + 1);
   const shared = new Map<string, Edge[]>();
   const edges = part.channels.map((channel, index): Edge => {
     const source = memories[channel.source]?.name ?? "";
@@ -121,7 +124,9 @@ export function sceneOf(part: CanvasPart, places: Map<string, Point>): Scene {
   }
   const lines = edges.filter((edge) => edge.beside.length === 0 || edge.beside[0] === edge);
   const bundled = [...bundles.values()].map((each): Bundle => {
-    const gathers = each.edges.some(({ beside }) => beside.length > 0) && each.edges.filter((edge) => edge.beside.length === 0 || edge.beside[0] === edge).length > MOST_TOLD_APART;
+    const gathers =
+      each.edges.some(({ beside }) => beside.length > 0) &&
+      each.edges.filter((edge) => edge.beside.length === 0 || edge.beside[0] === edge).length > MOST_TOLD_APART;
     if (gathers) for (const edge of each.edges) edge.gathered = true;
     return { ...each, gathers, count: each.edges.length, width: Math.max(...each.edges.map(({ width }) => width)) };
   });
@@ -137,7 +142,8 @@ export function moved(scene: Scene, names: Iterable<string>): void {
     nodes.add(scene.nodeOf.get(name) ?? 0);
     for (const edge of scene.touching.get(name) ?? []) edge.curve = curveOf(scene, edge);
   }
-  for (const node of nodes) scene.frames.set(node, frameOf((scene.nodes.get(node) ?? []).map(({ name }) => placeOf(scene.places, name))));
+  for (const node of nodes)
+    scene.frames.set(node, frameOf((scene.nodes.get(node) ?? []).map(({ name }) => placeOf(scene.places, name))));
 }
 
 function curveOf({ places }: Scene, edge: Edge): Curve {
@@ -156,7 +162,8 @@ export const NO_ROUTE: Route = { hops: new Map(), stops: new Map() };
 export function routeOf(plan: PlanPart | null): Route {
   if (plan === null) return NO_ROUTE;
   const hops = new Map<string, { number: number; slowest: boolean; converts: boolean }>();
-  for (const { number, hop } of hopsOf(plan)) if (!hops.has(hop.channel)) hops.set(hop.channel, { number, slowest: hop.bottleneck, converts: hop.converts });
+  for (const { number, hop } of hopsOf(plan))
+    if (!hops.has(hop.channel)) hops.set(hop.channel, { number, slowest: hop.bottleneck, converts: hop.converts });
   const stops = new Map<string, number>();
   for (const { number, stop } of stopsOf(plan)) if (!stops.has(stop.memory)) stops.set(stop.memory, number);
   return { hops, stops };

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { useId } from "../components/view.ts";
 import type { CanvasPart } from "../types.ts";
-import { useEditing, type Chosen } from "./edits.ts";
+import { type Chosen, useEditing } from "./edits.ts";
 
 const MOST = 8;
 
@@ -15,7 +15,10 @@ interface Found {
 
 /** Memories, then channels, whose name or kind has all of the words; those whose name begins with the text come first. */
 export function found(part: CanvasPart, text: string): Found[] {
-  const words = text.toLowerCase().split(/\s+/).filter((word) => word !== "");
+  const words = text
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== "");
   if (words.length === 0) return [];
   const memoryWords = new Map(part.memoryKinds.map(({ name, words: said }) => [name, said]));
   const channelWords = new Map(part.channelKinds.map(({ name, words: said }) => [name, said]));
@@ -24,10 +27,14 @@ export function found(part: CanvasPart, text: string): Found[] {
     return words.every((word) => all.includes(word));
   };
   const memories = part.memories.flatMap(({ name, kind, label }, place): Found[] =>
-    fits(name, memoryWords.get(kind) ?? kind, label) ? [{ chosen: { kind: "memory", name, place }, title: name, about: memoryWords.get(kind) ?? kind }] : [],
+    fits(name, memoryWords.get(kind) ?? kind, label)
+      ? [{ chosen: { kind: "memory", name, place }, title: name, about: memoryWords.get(kind) ?? kind }]
+      : [],
   );
   const channels = part.channels.flatMap(({ name, kind }, place): Found[] =>
-    fits(name, channelWords.get(kind) ?? kind) ? [{ chosen: { kind: "channel", name, place }, title: name, about: channelWords.get(kind) ?? kind }] : [],
+    fits(name, channelWords.get(kind) ?? kind)
+      ? [{ chosen: { kind: "channel", name, place }, title: name, about: channelWords.get(kind) ?? kind }]
+      : [],
   );
   const front = (each: Found): number => (each.title.toLowerCase().startsWith(words[0] ?? "") ? 0 : 1);
   return [...[...memories].sort((a, b) => front(a) - front(b)), ...channels];

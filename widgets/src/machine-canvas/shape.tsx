@@ -45,7 +45,9 @@ interface ShapeProps {
 }
 
 export function Shape({ memory, words, far, reached, chosen, role, fits, renaming, renamed }: ShapeProps): JSX.Element {
-  const about = [memory.emulated ? "emulated" : memory.here ? "" : "not on this computer", role].filter((part) => part !== "").join(", ");
+  const about = [memory.emulated ? "emulated" : memory.here ? "" : "not on this computer", role]
+    .filter((part) => part !== "")
+    .join(", ");
   const state = `${chosen ? " iv-mc-chosen" : ""}${role === "" ? "" : " iv-mc-on-path"}${fits === null ? "" : fits ? " iv-mc-fits" : " iv-mc-unfit"}${memory.emulated ? " iv-mc-emulated" : ""}`;
   return (
     <div class={`iv-mc-memory iv-mc-${memory.kind}${state}`} data-memory={memory.name}>

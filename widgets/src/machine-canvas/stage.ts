@@ -1,12 +1,25 @@
 // The drawing on the screen: where it lies, what is drawn of it, what the pointer is on. It works on elements and canvases directly:
 // a drag is many frames, and none of them draws the explorer again.
 import { boxOf, PADDING } from "./arrangement.ts";
-import { around, boxAround, distance, grown, holds, union, type Curve, type Point, type Rect } from "./geometry.ts";
+import { around, boxAround, type Curve, distance, grown, holds, type Point, type Rect, union } from "./geometry.ts";
 import {
-  boxOnScreen, bundleCurve, cleared, coloursOf, FONT, label, labelPlace, paintBead, paintBundles, paintEdges, paintLit, paintRubber,
-  type Colours, type Lit, type Placement,
+  boxOnScreen,
+  bundleCurve,
+  type Colours,
+  cleared,
+  coloursOf,
+  FONT,
+  type Lit,
+  label,
+  labelPlace,
+  type Placement,
+  paintBead,
+  paintBundles,
+  paintEdges,
+  paintLit,
+  paintRubber,
 } from "./painting.ts";
-import { moved, placeOf, type Edge, type Scene } from "./scene.ts";
+import { type Edge, moved, placeOf, type Scene } from "./scene.ts";
 
 /** Below these scales a node is one shape; a memory says its kind in a word; it says what it is, but not its name. */
 export const GROUPED = 0.44;
@@ -45,7 +58,15 @@ export interface Marks {
   readonly said: (edge: Edge) => string;
 }
 
-export const UNMARKED: Marks = { path: new Map(), candidate: [], selected: null, pointed: null, around: null, beads: [], said: () => "" };
+export const UNMARKED: Marks = {
+  path: new Map(),
+  candidate: [],
+  selected: null,
+  pointed: null,
+  around: null,
+  beads: [],
+  said: () => "",
+};
 
 export class Stage {
   at: Placement = { scale: 1, x: 0, y: 0 };
@@ -195,7 +216,8 @@ export class Stage {
     const box = grown(boxOf(placeOf(scene.places, name)), PADDING);
     const [left, top] = [this.at.scale * box.x + this.at.x, this.at.scale * box.y + this.at.y];
     const [right, bottom] = [left + this.at.scale * box.width, top + this.at.scale * box.height];
-    const shift = (low: number, high: number, size: number): number => (low < MARGIN ? MARGIN - low : high > size - MARGIN ? size - MARGIN - high : 0);
+    const shift = (low: number, high: number, size: number): number =>
+      low < MARGIN ? MARGIN - low : high > size - MARGIN ? size - MARGIN - high : 0;
     const [dx, dy] = [shift(left, right, this.size.width), shift(top, bottom, this.size.height - BELOW)];
     if (dx !== 0 || dy !== 0) this.pan(dx, dy);
   }
@@ -250,7 +272,12 @@ export class Stage {
     let best: Edge | null = null;
     let least = NEAR / this.at.scale;
     for (const edge of scene.lines) {
-      if (edge.gathered && !this.isAround(edge) && !edge.beside.some(({ name }) => this.marks.path.has(name) || name === this.marks.selected)) continue;
+      if (
+        edge.gathered &&
+        !this.isAround(edge) &&
+        !edge.beside.some(({ name }) => this.marks.path.has(name) || name === this.marks.selected)
+      )
+        continue;
       if (!holds(grown(around(edge.curve), least), world)) continue;
       const far = distance(edge.curve, world);
       if (far < least) [least, best] = [far, edge];
@@ -275,10 +302,19 @@ export class Stage {
       this.wasGrouped = this.grouped;
       this.whenGrouped(this.grouped);
     }
-    root.dataset["lod"] = this.grouped ? "nodes" : at.scale < WORD ? "outlines" : at.scale < SHAPES ? "shapes" : at.scale < NAMES ? "names" : "words";
+    root.dataset["lod"] = this.grouped
+      ? "nodes"
+      : at.scale < WORD
+        ? "outlines"
+        : at.scale < SHAPES
+          ? "shapes"
+          : at.scale < NAMES
+            ? "names"
+            : "words";
     root.dataset["drawn"] = String(this.drawn);
     this.shift();
-    for (const element of root.querySelectorAll<HTMLElement>("[data-memory]")) this.put(element, boxOf(placeOf(scene.places, element.dataset["memory"] ?? "")));
+    for (const element of root.querySelectorAll<HTMLElement>("[data-memory]"))
+      this.put(element, boxOf(placeOf(scene.places, element.dataset["memory"] ?? "")));
     for (const element of root.querySelectorAll<HTMLElement>("[data-node]")) {
       const frame = scene.frames.get(Number(element.dataset["node"]));
       if (frame !== undefined) this.put(element, frame);
@@ -288,7 +324,8 @@ export class Stage {
   /** Moves all elements, and the lines as they were painted, to where the drawing lies now. */
   private shift(): void {
     const { root, base, at, painted } = this;
-    for (const layer of root?.querySelectorAll<HTMLElement>(".iv-mc-layer") ?? []) layer.style.transform = `translate(${at.x.toFixed(1)}px, ${at.y.toFixed(1)}px)`;
+    for (const layer of root?.querySelectorAll<HTMLElement>(".iv-mc-layer") ?? [])
+      layer.style.transform = `translate(${at.x.toFixed(1)}px, ${at.y.toFixed(1)}px)`;
     if (base !== null) base.style.transform = `translate(${(at.x - painted.x).toFixed(1)}px, ${(at.y - painted.y).toFixed(1)}px)`;
   }
 
@@ -350,7 +387,13 @@ export class Stage {
       if (context !== null) {
         if (this.grouped) paintBundles(context, scene, beyond, colours);
         else {
-          paintBundles(context, scene, beyond, colours, scene.bundles.filter(({ gathers }) => gathers));
+          paintBundles(
+            context,
+            scene,
+            beyond,
+            colours,
+            scene.bundles.filter(({ gathers }) => gathers),
+          );
           const apart = scene.lines.filter((edge) => !edge.gathered && !this.isHeld(edge));
           paintEdges(context, apart, beyond, across, down, colours.line, this.strength);
         }
@@ -377,8 +420,13 @@ export class Stage {
     };
     for (const name of marks.candidate) if (!marks.path.has(name)) add(name, "candidate", colours.muted);
     for (const [name, colour] of marks.path) add(name, "path", colours[colour]);
-    if (marks.pointed !== null) add(marks.pointed, "path", marks.path.has(marks.pointed) ? colours[marks.path.get(marks.pointed) ?? "ink"] : colours.muted);
-    add(marks.selected, "selected", marks.path.has(marks.selected ?? "") ? colours[marks.path.get(marks.selected ?? "") ?? "ink"] : colours.ink);
+    if (marks.pointed !== null)
+      add(marks.pointed, "path", marks.path.has(marks.pointed) ? colours[marks.path.get(marks.pointed) ?? "ink"] : colours.muted);
+    add(
+      marks.selected,
+      "selected",
+      marks.path.has(marks.selected ?? "") ? colours[marks.path.get(marks.selected ?? "") ?? "ink"] : colours.ink,
+    );
     for (const each of lit) {
       const curve = this.shownCurve(scene, each.edge);
       if (curve !== null) paintLit(context, each, curve, at, colours);
@@ -408,7 +456,11 @@ export class Stage {
   }
 
   private variable(name: string): string {
-    const known = this.variables.get(name) ?? getComputedStyle(this.root ?? document.body).getPropertyValue(name).trim();
+    const known =
+      this.variables.get(name) ??
+      getComputedStyle(this.root ?? document.body)
+        .getPropertyValue(name)
+        .trim();
     this.variables.set(name, known);
     return known === "" ? "gray" : known;
   }

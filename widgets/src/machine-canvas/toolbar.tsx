@@ -5,9 +5,9 @@ import { Button } from "../components/button.tsx";
 import { ErrorLine } from "../components/error-line.tsx";
 import { MenuControl } from "../components/menu-control.tsx";
 import { useView } from "../components/view.ts";
-import { chosenFile, save, type News } from "../explorer/exports.ts";
+import { chosenFile, type News, save } from "../explorer/exports.ts";
 import { glossary } from "../glossary.ts";
-import { useEditing, type Chosen } from "./edits.ts";
+import { type Chosen, useEditing } from "./edits.ts";
 import { Refused } from "./field.tsx";
 import { Search } from "./search.tsx";
 import { Outline } from "./shape.tsx";
@@ -27,7 +27,10 @@ export function Toolbar({ add, go }: ToolbarProps): JSX.Element {
   const presets = snapshot.menus.machines.map((entry) => (entry.name === "local" ? { ...entry, title: "this computer" } : entry));
   const described = { name: `described:${machine.name}`, title: machine.name, about: "" };
   const named = machine.kind === "preset" || machine.kind === "measured";
-  const refused = refusal !== null && ["open-machine", "measure"].includes(refusal.kind) && refusal.client === connection.client ? refusal.message : "";
+  const refused =
+    refusal !== null && ["open-machine", "measure"].includes(refusal.kind) && refusal.client === connection.client
+      ? refusal.message
+      : "";
   const measuring = !settled && step.startsWith("Measuring");
   const measure = (): void => {
     if (machine.kind !== "measured") connection.send({ kind: "set", field: "machine", value: "local" });
@@ -53,7 +56,12 @@ export function Toolbar({ add, go }: ToolbarProps): JSX.Element {
         />
         <Button label="Open…" testid="canvas-open" onClick={() => void open()} />
         <Button label="Save" testid="canvas-save" onClick={() => void save(connection, "machine").then(setNews)} />
-        <Button label={machine.kind === "measured" ? "Measure again" : "Measure this computer"} testid="canvas-measure" title={glossary.probe} onClick={measure} />
+        <Button
+          label={machine.kind === "measured" ? "Measure again" : "Measure this computer"}
+          testid="canvas-measure"
+          title={glossary.probe}
+          onClick={measure}
+        />
         <span class="iv-mc-spread" />
         <Search go={go} />
       </div>
@@ -74,7 +82,11 @@ export function Toolbar({ add, go }: ToolbarProps): JSX.Element {
             }}
             onPointerUp={(event) => {
               const box = event.currentTarget.getBoundingClientRect();
-              const here = event.clientX >= box.left && event.clientX <= box.right && event.clientY >= box.top && event.clientY <= box.bottom;
+              const here =
+                event.clientX >= box.left &&
+                event.clientX <= box.right &&
+                event.clientY >= box.top &&
+                event.clientY <= box.bottom;
               add(name, here ? null : event);
             }}
           >
@@ -93,9 +105,28 @@ export function Toolbar({ add, go }: ToolbarProps): JSX.Element {
           }}
         />
         <span class="iv-mc-spread" />
-        <Button label="Arrange" testid="arrange" title="Place all memories by kind and node" onClick={() => editing.send("add", { do: "arrange" })} />
-        <Button label="Undo" icon="undo" iconOnly testid="canvas-undo" disabled={!canUndo} onClick={() => connection.send({ kind: "undo" })} />
-        <Button label="Redo" icon="redo" iconOnly testid="canvas-redo" disabled={!canRedo} onClick={() => connection.send({ kind: "redo" })} />
+        <Button
+          label="Arrange"
+          testid="arrange"
+          title="Place all memories by kind and node"
+          onClick={() => editing.send("add", { do: "arrange" })}
+        />
+        <Button
+          label="Undo"
+          icon="undo"
+          iconOnly
+          testid="canvas-undo"
+          disabled={!canUndo}
+          onClick={() => connection.send({ kind: "undo" })}
+        />
+        <Button
+          label="Redo"
+          icon="redo"
+          iconOnly
+          testid="canvas-redo"
+          disabled={!canRedo}
+          onClick={() => connection.send({ kind: "redo" })}
+        />
       </div>
       {measuring && (
         <p class="iv-mc-progress" data-testid="measuring" role="status">

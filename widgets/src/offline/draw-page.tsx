@@ -1,12 +1,13 @@
 // Draws a saved page into its element, in the colours of the system.
+
+import type { JSX } from "preact";
 import { render as draw } from "preact";
 import { useErrorBoundary } from "preact/hooks";
-import type { JSX } from "preact";
 import { ViewContext } from "../components/view.ts";
 import { Connection } from "../connection.ts";
 import { History } from "./history.tsx";
-import type { SavedPage } from "./page-content.ts";
 import { Page } from "./page.tsx";
+import type { SavedPage } from "./page-content.ts";
 import { StaticModel } from "./static-model.ts";
 
 export function drawPage(saved: SavedPage): void {
@@ -34,7 +35,8 @@ function OfPlan({ saved }: { saved: SavedPage }): JSX.Element | null {
   const { content } = saved;
   if (!("traits" in content)) return null;
   let connection = connections.get(saved);
-  if (connection === undefined) connections.set(saved, (connection = new Connection(new StaticModel(content.traits, saved.bytes))));
+  if (connection === undefined)
+    connections.set(saved, (connection = new Connection(new StaticModel(content.traits, saved.bytes))));
   const { snapshot } = connection;
   if (snapshot === null) return null;
   return (

@@ -1,7 +1,7 @@
 // A saved page about predictions: how far off they were, in figures first; the picture, the paths and the runs below.
 import type { JSX } from "preact";
 import { Folded } from "../components/card.tsx";
-import { Table, type Column } from "../components/table.tsx";
+import { type Column, Table } from "../components/table.tsx";
 import type { ErrorsOfPath, HistoryPart, PredictedRun, WayToPredict } from "../types.ts";
 import { counted, formatBytes, formatSeconds } from "../units.ts";
 
@@ -54,7 +54,9 @@ function Way({ way, part }: { way: WayToPredict; part: HistoryPart }): JSX.Eleme
             <dt>{name}</dt>
             <dd>
               {value}
-              {held !== null && <span class={`iv-tag ${held ? "iv-tag-good" : "iv-tag-slow"}`}>{held ? "as aimed at" : "above the aim"}</span>}
+              {held !== null && (
+                <span class={`iv-tag ${held ? "iv-tag-good" : "iv-tag-slow"}`}>{held ? "as aimed at" : "above the aim"}</span>
+              )}
             </dd>
           </div>
         ))}
@@ -62,10 +64,24 @@ function Way({ way, part }: { way: WayToPredict; part: HistoryPart }): JSX.Eleme
       {/* The picture is made by this package, and everything in it is escaped there. */}
       <div class="iv-page-picture" dangerouslySetInnerHTML={{ __html: way.picture }} />
       <Folded title="Errors by the channels of the path" open={false}>
-        <Table caption="Errors by the channels of the path" columns={errorColumns} rows={way.paths} keyOf={(each) => each.path} wide />
+        <Table
+          caption="Errors by the channels of the path"
+          columns={errorColumns}
+          rows={way.paths}
+          keyOf={(each) => each.path}
+          wide
+        />
       </Folded>
-      <Folded title={`${counted(way.runs.length, "run")}, furthest off first${way.leftOut > 0 ? `; ${way.leftOut.toLocaleString("en-US")} more are not listed` : ""}`}>
-        <Table caption="Runs, furthest off first" columns={runColumns} rows={way.runs} keyOf={(run) => way.runs.indexOf(run)} wide />
+      <Folded
+        title={`${counted(way.runs.length, "run")}, furthest off first${way.leftOut > 0 ? `; ${way.leftOut.toLocaleString("en-US")} more are not listed` : ""}`}
+      >
+        <Table
+          caption="Runs, furthest off first"
+          columns={runColumns}
+          rows={way.runs}
+          keyOf={(run) => way.runs.indexOf(run)}
+          wide
+        />
       </Folded>
     </section>
   );
@@ -86,7 +102,11 @@ const runColumns: readonly Column<PredictedRun>[] = [
   { title: "Path", cell: (run) => run.path },
   { title: "Size", number: true, cell: (run) => formatBytes(run.bytes) },
   { title: "Predicted", number: true, cell: (run) => formatSeconds(run.predicted) },
-  { title: "Interval", number: true, cell: (run) => (run.low === null || run.high === null ? "–" : `${formatSeconds(run.low)} – ${formatSeconds(run.high)}`) },
+  {
+    title: "Interval",
+    number: true,
+    cell: (run) => (run.low === null || run.high === null ? "–" : `${formatSeconds(run.low)} – ${formatSeconds(run.high)}`),
+  },
   { title: "Measured", number: true, cell: (run) => formatSeconds(run.measured) },
   { title: "Error", number: true, cell: (run) => percent(run.error) },
 ];

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { Term } from "../components/term.tsx";
 import { useView } from "../components/view.ts";
-import { linearize, type Linearization } from "../layouts/linearization.ts";
+import { type Linearization, linearize } from "../layouts/linearization.ts";
 import { OPTIONS } from "../linearization-view/options.ts";
 import { LinearizationView } from "../linearization-view/view.tsx";
 import type { Side } from "../settings.ts";
@@ -24,7 +24,10 @@ export function PageEnds({ ends }: { ends: Record<Side, PageEnd> }): JSX.Element
   const [options, setOptions] = useState(OPTIONS);
   const linear = useMemo(() => ({ source: linearOf(ends.source), destination: linearOf(ends.destination) }), [ends]);
   const [path] = snapshot.panes.plan?.paths ?? [];
-  const chunks = useMemo(() => (path === undefined ? null : { digits: path.chunkDigits, perChunk: path.perChunk, count: path.chunks }), [path]);
+  const chunks = useMemo(
+    () => (path === undefined ? null : { digits: path.chunkDigits, perChunk: path.perChunk, count: path.chunks }),
+    [path],
+  );
   const both: readonly [Side, string][] = [
     ["source", "Source"],
     ["destination", "Destination"],

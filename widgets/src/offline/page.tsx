@@ -8,8 +8,8 @@ import { tabs } from "../explorer/dock.tsx";
 import { Inspector } from "../explorer/inspector.tsx";
 import { Journey } from "../explorer/journey.tsx";
 import { machineWords, memoryWords, titleOf } from "../explorer/words.ts";
-import { SavePicture } from "../pictures/save-picture.tsx";
 import { HopsPane } from "../panes/hops-pane.tsx";
+import { SavePicture } from "../pictures/save-picture.tsx";
 import { Advice, Report } from "../runs/run-report.tsx";
 import type { PageLine, PagePart } from "../types.ts";
 import { formatRate, formatSeconds } from "../units.ts";
@@ -21,12 +21,12 @@ const WORDS: Record<PagePart["kind"], string> = { show: "Plan", simulate: "Simul
 export function Page({ page }: { page: PagePart }): JSX.Element {
   const { snapshot } = useView();
   const { settings, menus, panes } = snapshot;
-  const [from, to] = [memoryWords(menus.memories, settings.source.memory), memoryWords(menus.memories, settings.destination.memory)];
-  const { report } = panes.run;
-  const views = [
-    { name: "ends", title: "Layouts of both ends", content: () => <PageEnds ends={page.ends} /> },
-    ...tabs,
+  const [from, to] = [
+    memoryWords(menus.memories, settings.source.memory),
+    memoryWords(menus.memories, settings.destination.memory),
   ];
+  const { report } = panes.run;
+  const views = [{ name: "ends", title: "Layouts of both ends", content: () => <PageEnds ends={page.ends} /> }, ...tabs];
   return (
     <>
       <header class="iv-page-head">
@@ -42,7 +42,11 @@ export function Page({ page }: { page: PagePart }): JSX.Element {
       </header>
       <Journey />
       <div class="iv-page-summary">
-        <section class={`iv-card iv-page-said${page.lines.length > 0 ? " iv-page-short" : ""}`} aria-label="In short" data-testid="page-said">
+        <section
+          class={`iv-card iv-page-said${page.lines.length > 0 ? " iv-page-short" : ""}`}
+          aria-label="In short"
+          data-testid="page-said"
+        >
           {report !== null ? (
             <>
               <h2>Predicted and measured</h2>
@@ -77,11 +81,26 @@ export function Page({ page }: { page: PagePart }): JSX.Element {
 }
 
 /** A view that is folded at first. It is drawn once it is opened: what is hidden has no size. */
-function Section({ name, title, opened, children }: { name: string; title: ComponentChildren; opened: boolean; children: () => ComponentChildren }): JSX.Element {
+function Section({
+  name,
+  title,
+  opened,
+  children,
+}: {
+  name: string;
+  title: ComponentChildren;
+  opened: boolean;
+  children: () => ComponentChildren;
+}): JSX.Element {
   const [open, setOpen] = useState(opened);
   const content = useRef<HTMLDivElement>(null);
   return (
-    <details class="iv-card iv-page-view" data-testid={`view-${name}`} open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details
+      class="iv-card iv-page-view"
+      data-testid={`view-${name}`}
+      open={open}
+      onToggle={(event) => setOpen(event.currentTarget.open)}
+    >
       <summary>
         <h2>{title}</h2>
       </summary>
@@ -103,9 +122,15 @@ function Lines({ lines }: { lines: readonly PageLine[] }): JSX.Element {
       <thead>
         <tr>
           <th scope="col">Transfer</th>
-          <th scope="col" class="iv-number">Time</th>
-          <th scope="col" class="iv-number"><Term name="throughput">Rate</Term></th>
-          <th scope="col" class="iv-measures-head">time, drawn</th>
+          <th scope="col" class="iv-number">
+            Time
+          </th>
+          <th scope="col" class="iv-number">
+            <Term name="throughput">Rate</Term>
+          </th>
+          <th scope="col" class="iv-measures-head">
+            time, drawn
+          </th>
         </tr>
       </thead>
       <tbody>

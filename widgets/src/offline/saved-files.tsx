@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { Button } from "../components/button.tsx";
 import { useView } from "../components/view.ts";
-import { copyPython, save, type News } from "../explorer/exports.ts";
+import { copyPython, type News, save } from "../explorer/exports.ts";
 import type { Exported } from "../types.ts";
 
 const FILES: readonly { what: Exported; title: string }[] = [
@@ -23,7 +23,14 @@ export function SavedFiles(): JSX.Element {
         Save:
       </span>
       {files.map(({ what, title }) => (
-        <Button key={what} label={title} title={`Save the ${title.toLowerCase()} as JSON`} quiet testid={`save-${what}`} onClick={() => void save(connection, what).then(setNews)} />
+        <Button
+          key={what}
+          label={title}
+          title={`Save the ${title.toLowerCase()} as JSON`}
+          quiet
+          testid={`save-${what}`}
+          onClick={() => void save(connection, what).then(setNews)}
+        />
       ))}
       <Button label="Copy as Python" quiet testid="copy-python" onClick={() => void copyPython(connection).then(setNews)} />
       <span class={news?.good === false ? "iv-title-wrong" : "iv-faint"} role="status" data-testid="toast">

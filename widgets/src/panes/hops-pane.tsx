@@ -1,10 +1,10 @@
 // The plan, hop by hop, as a table: everything that the journey shows, in words and numbers.
 import type { JSX } from "preact";
 import { Notes } from "../components/card.tsx";
-import { Table, type Column } from "../components/table.tsx";
+import { type Column, Table } from "../components/table.tsx";
 import { Term } from "../components/term.tsx";
 import { useView } from "../components/view.ts";
-import { hopsOf, whereOf, type PlacedHop } from "../explorer/words.ts";
+import { hopsOf, type PlacedHop, whereOf } from "../explorer/words.ts";
 import { useSelection } from "../selection.ts";
 import type { ShownStop } from "../types.ts";
 import { formatBytes, formatRate, formatShare } from "../units.ts";
@@ -25,7 +25,11 @@ const columns: readonly Column<PlacedHop>[] = [
   { title: "From", cell: ({ hop, path }) => <End stop={path.stops[hop.index]} /> },
   { title: "To", cell: ({ hop, path }) => <End stop={path.stops[hop.index + 1]} /> },
   { title: () => <Term name="run">Run</Term>, number: true, cell: ({ hop }) => formatBytes(hop.run) },
-  { title: () => <Term name="shuffle">Shuffle</Term>, number: true, cell: ({ hop }) => (hop.shuffle === null ? "none" : formatBytes(hop.shuffle)) },
+  {
+    title: () => <Term name="shuffle">Shuffle</Term>,
+    number: true,
+    cell: ({ hop }) => (hop.shuffle === null ? "none" : formatBytes(hop.shuffle)),
+  },
   { title: () => <Term name="rate">Rate</Term>, number: true, cell: ({ hop }) => formatRate(hop.rate) },
   { title: () => <Term name="busy">Busy</Term>, number: true, cell: ({ hop }) => formatShare(hop.busy) },
 ];

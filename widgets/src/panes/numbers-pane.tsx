@@ -1,7 +1,7 @@
 // The layouts of both ends in numbers: the NumPy array with the same bytes, and the stride of every component.
 import type { JSX } from "preact";
 import { dimensionColour } from "../components/colours.ts";
-import { Table, type Column } from "../components/table.tsx";
+import { type Column, Table } from "../components/table.tsx";
 import { Term } from "../components/term.tsx";
 import { useView } from "../components/view.ts";
 import type { Side } from "../settings.ts";
@@ -22,7 +22,11 @@ function End({ side, title }: { side: Side; title: string }): JSX.Element | null
   const end = snapshot.panes.layout[side];
   if (end === null) return null;
   return (
-    <section class={snapshot.faults.stale.includes(side) ? "iv-stale" : ""} data-testid={`numbers-${side}`} aria-label={`${title} in numbers`}>
+    <section
+      class={snapshot.faults.stale.includes(side) ? "iv-stale" : ""}
+      data-testid={`numbers-${side}`}
+      aria-label={`${title} in numbers`}
+    >
       <h3>
         {title} <code>{end.pretty}</code>
       </h3>
@@ -59,8 +63,16 @@ function digitColumns(end: ShownEnd, palette: Record<string, ShownColour>): read
       ),
     },
     { title: () => <Term name="extent">Extent</Term>, number: true, cell: (digit) => formatCount(digit.extent) },
-    { title: () => <Term name="step">Step</Term>, number: true, cell: (digit) => (digit.step === null ? "" : formatCount(digit.step)) },
-    { title: () => <Term name="stride">Stride in bytes</Term>, number: true, cell: (digit) => strideText(digit.strides, end.fields) },
+    {
+      title: () => <Term name="step">Step</Term>,
+      number: true,
+      cell: (digit) => (digit.step === null ? "" : formatCount(digit.step)),
+    },
+    {
+      title: () => <Term name="stride">Stride in bytes</Term>,
+      number: true,
+      cell: (digit) => strideText(digit.strides, end.fields),
+    },
   ];
 }
 

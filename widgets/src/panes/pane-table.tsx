@@ -2,19 +2,19 @@
 //
 // To add a view on this side, write a component that reads `useView()` and is made of what `components/` has, and add one entry here.
 import type { JSX } from "preact";
-import { Progress } from "../runs/progress.tsx";
+import { useView } from "../components/view.ts";
 import { Journey } from "../explorer/journey.tsx";
 import { Screen } from "../explorer/screen.tsx";
-import { useView } from "../components/view.ts";
 import { LayoutEditor } from "../layout-editor/layout-editor.tsx";
 import { LinearizationView } from "../linearization-view/linearization-view.tsx";
-import type { Side } from "../settings.ts";
-import { HopsPane } from "./hops-pane.tsx";
-import { MachinePane } from "./machine-pane.tsx";
 import { WhyPane } from "../plan-view/why-pane.tsx";
+import { Progress } from "../runs/progress.tsx";
 import { RunPane } from "../runs/run-pane.tsx";
+import type { Side } from "../settings.ts";
 import { TimelinePane } from "../timeline/timeline-pane.tsx";
 import { TraceAlone } from "../timeline/trace-alone.tsx";
+import { HopsPane } from "./hops-pane.tsx";
+import { MachinePane } from "./machine-pane.tsx";
 
 export interface Pane {
   title: string;
@@ -29,11 +29,23 @@ export const panes: Record<string, Pane> = {
   explorer: { title: "Explorer", whole: true, render: () => <Screen /> },
   "layout-editor": {
     title: "Layout editor",
-    render: (side) => <div class="iv-sides">{both(side).map((each) => <LayoutEditor key={each} side={each} />)}</div>,
+    render: (side) => (
+      <div class="iv-sides">
+        {both(side).map((each) => (
+          <LayoutEditor key={each} side={each} />
+        ))}
+      </div>
+    ),
   },
   linearization: {
     title: "Linearization",
-    render: (side) => <div class="iv-sides">{both(side).map((each) => <LinearizationView key={each} side={each} />)}</div>,
+    render: (side) => (
+      <div class="iv-sides">
+        {both(side).map((each) => (
+          <LinearizationView key={each} side={each} />
+        ))}
+      </div>
+    ),
   },
   plan: { title: "Plan", render: () => <PlanView /> },
   why: { title: "Why", render: () => <WhyView /> },

@@ -1,5 +1,5 @@
 // What an element of the page shows, as SVG: boxes, borders, text, drawings and canvases, where and as they are seen.
-import { escaped, number, recorded, type Recording } from "./recorder.ts";
+import { escaped, number, type Recording, recorded } from "./recorder.ts";
 
 /** Pixels around a picture. */
 const MARGIN = 12;
@@ -7,9 +7,26 @@ const MARGIN = 12;
 const LEFT_OUT = ".iv-hidden, [data-no-picture], .iv-menu, .iv-lin-tools, dialog";
 /** Properties of drawings that may come from style sheets. */
 const DRAWN = [
-  "fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "stroke-linejoin", "stroke-opacity",
-  "opacity", "font-family", "font-size", "font-weight", "font-style", "text-anchor", "dominant-baseline", "visibility", "display",
-  "paint-order", "marker-end", "marker-start",
+  "fill",
+  "fill-opacity",
+  "stroke",
+  "stroke-width",
+  "stroke-dasharray",
+  "stroke-linecap",
+  "stroke-linejoin",
+  "stroke-opacity",
+  "opacity",
+  "font-family",
+  "font-size",
+  "font-weight",
+  "font-style",
+  "text-anchor",
+  "dominant-baseline",
+  "visibility",
+  "display",
+  "paint-order",
+  "marker-end",
+  "marker-start",
 ] as const; // prettier-ignore
 
 export interface Picture {
@@ -22,7 +39,10 @@ export interface Picture {
 export function pictureOf(root: HTMLElement, title: string): Picture {
   const recordings = recorded();
   const box = root.getBoundingClientRect();
-  const [width, height] = [Math.ceil(Math.max(box.width, root.scrollWidth)) + 2 * MARGIN, Math.ceil(Math.max(box.height, root.scrollHeight)) + 2 * MARGIN];
+  const [width, height] = [
+    Math.ceil(Math.max(box.width, root.scrollWidth)) + 2 * MARGIN,
+    Math.ceil(Math.max(box.height, root.scrollHeight)) + 2 * MARGIN,
+  ];
   const out: Out = { parts: [], defs: [], clips: 0, left: box.left - MARGIN, top: box.top - MARGIN, recordings };
   add(root, out);
   const paper = ground(root);
@@ -43,7 +63,8 @@ interface Out {
 }
 
 /** Whether nothing is seen of a colour; "rgb(168, 67, 0)" is one without blue. */
-export const isClear = (colour: string): boolean => colour === "transparent" || /^rgba\(.*,\s*0\)$/.test(colour) || /\/\s*0\)$/.test(colour);
+export const isClear = (colour: string): boolean =>
+  colour === "transparent" || /^rgba\(.*,\s*0\)$/.test(colour) || /\/\s*0\)$/.test(colour);
 
 /** The colour behind an element. */
 function ground(element: HTMLElement): string {
@@ -64,8 +85,11 @@ function add(element: Element, out: Out): void {
   if (element instanceof HTMLCanvasElement) return void canvas(element, x, y, box, out);
   addBox(style, x, y, box, out);
   addHead(element, x, y, out);
-  if (element instanceof HTMLInputElement || element instanceof HTMLSelectElement || element instanceof HTMLTextAreaElement) return void control(element, style, x, y, box, out);
-  const cut = /hidden|auto|scroll|clip/.test(style.overflowX + style.overflowY) && (element.scrollWidth > element.clientWidth + 1 || element.scrollHeight > element.clientHeight + 1);
+  if (element instanceof HTMLInputElement || element instanceof HTMLSelectElement || element instanceof HTMLTextAreaElement)
+    return void control(element, style, x, y, box, out);
+  const cut =
+    /hidden|auto|scroll|clip/.test(style.overflowX + style.overflowY) &&
+    (element.scrollWidth > element.clientWidth + 1 || element.scrollHeight > element.clientHeight + 1);
   const from = out.parts.length;
   for (const child of element.childNodes) {
     if (child instanceof Element) add(child, out);
@@ -73,7 +97,9 @@ function add(element: Element, out: Out): void {
   }
   if (!cut || element.parentElement === null || out.parts.length === from) return;
   const id = `iv-cut-${(out.clips += 1)}`;
-  out.defs.push(`<clipPath id="${id}"><rect x="${number(x)}" y="${number(y)}" width="${number(box.width)}" height="${number(box.height)}"/></clipPath>`);
+  out.defs.push(
+    `<clipPath id="${id}"><rect x="${number(x)}" y="${number(y)}" width="${number(box.width)}" height="${number(box.height)}"/></clipPath>`,
+  );
   const inside = out.parts.splice(from).join("");
   out.parts.push(`<g clip-path="url(#${id})">${inside}</g>`);
 }
@@ -84,11 +110,15 @@ function addBox(style: CSSStyleDeclaration, x: number, y: number, box: DOMRect, 
     `x="${number(x + inset)}" y="${number(y + inset)}" width="${number(Math.max(0, box.width - 2 * inset))}" height="${number(Math.max(0, box.height - 2 * inset))}"`;
   const radius = Math.min(parseFloat(style.borderTopLeftRadius) || 0, box.width / 2, box.height / 2);
   const round = radius > 0 ? ` rx="${number(radius)}"` : "";
-  const colours = style.backgroundImage.startsWith("linear-gradient(") ? (style.backgroundImage.match(/rgba?\([^)]*\)|#[0-9a-f]{3,8}/gi) ?? []) : [];
+  const colours = style.backgroundImage.startsWith("linear-gradient(")
+    ? (style.backgroundImage.match(/rgba?\([^)]*\)|#[0-9a-f]{3,8}/gi) ?? [])
+    : [];
   if (colours.length > 1) {
     // The gradients of the page go from left to right, in even steps.
     const id = `iv-ramp-${(out.clips += 1)}`;
-    const stops = colours.map((colour, step) => `<stop offset="${number(step / (colours.length - 1))}" stop-color="${escaped(colour)}"/>`).join("");
+    const stops = colours
+      .map((colour, step) => `<stop offset="${number(step / (colours.length - 1))}" stop-color="${escaped(colour)}"/>`)
+      .join("");
     out.defs.push(`<linearGradient id="${id}">${stops}</linearGradient>`);
     out.parts.push(`<rect ${place(0)}${round} fill="url(#${id})"/>`);
   }
@@ -102,10 +132,14 @@ function addBox(style: CSSStyleDeclaration, x: number, y: number, box: DOMRect, 
   const seen = sides.filter((side) => side.width > 0 && !isClear(side.colour));
   if (seen.length === 0) return;
   if (seen.length === 4 && seen.every((side) => side.width === top.width && side.colour === top.colour))
-    return void out.parts.push(`<rect ${place(top.width / 2)}${round} fill="none" stroke="${escaped(top.colour)}" stroke-width="${number(top.width)}"/>`);
+    return void out.parts.push(
+      `<rect ${place(top.width / 2)}${round} fill="none" stroke="${escaped(top.colour)}" stroke-width="${number(top.width)}"/>`,
+    );
   const line = (side: { width: number; colour: string }, x0: number, y0: number, x1: number, y1: number): void => {
     if (side.width > 0 && !isClear(side.colour))
-      out.parts.push(`<path d="M${number(x0)} ${number(y0)}L${number(x1)} ${number(y1)}" stroke="${escaped(side.colour)}" stroke-width="${number(side.width)}"/>`);
+      out.parts.push(
+        `<path d="M${number(x0)} ${number(y0)}L${number(x1)} ${number(y1)}" stroke="${escaped(side.colour)}" stroke-width="${number(side.width)}"/>`,
+      );
   };
   const [far, low] = [x + box.width, y + box.height];
   line(top, x, y + top.width / 2, far, y + top.width / 2);
@@ -118,12 +152,20 @@ function addBox(style: CSSStyleDeclaration, x: number, y: number, box: DOMRect, 
 function addHead(element: Element, x: number, y: number, out: Out): void {
   const style = getComputedStyle(element, "::after");
   if (style.content === "none" || style.position !== "absolute" || isClear(style.borderLeftColor)) return;
-  const [left, top, length, above, below] = [style.left, style.top, style.borderLeftWidth, style.borderTopWidth, style.borderBottomWidth].map(parseFloat);
+  const [left, top, length, above, below] = [
+    style.left,
+    style.top,
+    style.borderLeftWidth,
+    style.borderTopWidth,
+    style.borderBottomWidth,
+  ].map(parseFloat);
   if (left === undefined || top === undefined || length === undefined || above === undefined || below === undefined) return;
   if (Number.isNaN(left) || Number.isNaN(top) || length === 0 || parseFloat(style.width) > length + 1) return;
   const shift = style.transform === "none" ? 0 : new DOMMatrix(style.transform).f;
   const [from, at] = [x + left, y + top + shift];
-  out.parts.push(`<path d="M${number(from)} ${number(at)}l${number(length)} ${number(above)}l${number(-length)} ${number(below)}z" fill="${escaped(style.borderLeftColor)}"/>`);
+  out.parts.push(
+    `<path d="M${number(from)} ${number(at)}l${number(length)} ${number(above)}l${number(-length)} ${number(below)}z" fill="${escaped(style.borderLeftColor)}"/>`,
+  );
 }
 
 /** A text, line by line: a range says where the browser has broken it. */
@@ -162,12 +204,21 @@ function textAt(text: string, style: CSSStyleDeclaration, x: number, y: number, 
   );
 }
 
-function control(element: HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement, style: CSSStyleDeclaration, x: number, y: number, box: DOMRect, out: Out): void {
+function control(
+  element: HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement,
+  style: CSSStyleDeclaration,
+  x: number,
+  y: number,
+  box: DOMRect,
+  out: Out,
+): void {
   if (element instanceof HTMLInputElement && element.type === "range") {
     const [low, high, value] = [Number(element.min || 0), Number(element.max || 100), Number(element.value)];
     const to = x + 6 + ((value - low) / (high - low || 1)) * Math.max(0, box.width - 12);
     const middle = number(y + box.height / 2);
-    out.parts.push(`<path d="M${number(x)} ${middle}H${number(x + box.width)}" stroke="#98a2ae" stroke-width="4" stroke-linecap="round"/><circle cx="${number(to)}" cy="${middle}" r="6" fill="${escaped(style.accentColor === "auto" ? style.color : style.accentColor)}"/>`);
+    out.parts.push(
+      `<path d="M${number(x)} ${middle}H${number(x + box.width)}" stroke="#98a2ae" stroke-width="4" stroke-linecap="round"/><circle cx="${number(to)}" cy="${middle}" r="6" fill="${escaped(style.accentColor === "auto" ? style.color : style.accentColor)}"/>`,
+    );
     return;
   }
   if (element instanceof HTMLInputElement && (element.type === "checkbox" || element.type === "radio")) return;
@@ -185,13 +236,18 @@ function canvas(element: HTMLCanvasElement, x: number, y: number, box: DOMRect, 
     return;
   }
   if (element.width === 0 || element.height === 0) return;
-  out.parts.push(`<image transform="${place}" width="${number(box.width)}" height="${number(box.height)}" preserveAspectRatio="none" href="${element.toDataURL()}"/>`);
+  out.parts.push(
+    `<image transform="${place}" width="${number(box.width)}" height="${number(box.height)}" preserveAspectRatio="none" href="${element.toDataURL()}"/>`,
+  );
 }
 
 /** A drawing of the page, with the colours that style sheets give it written into it. */
 function drawing(element: SVGSVGElement, x: number, y: number, box: DOMRect): string {
   const copy = element.cloneNode(true) as SVGSVGElement;
-  const [originals, copies] = [[element, ...element.querySelectorAll("*")], [copy, ...copy.querySelectorAll("*")]];
+  const [originals, copies] = [
+    [element, ...element.querySelectorAll("*")],
+    [copy, ...copy.querySelectorAll("*")],
+  ];
   originals.forEach((original, place) => {
     const target = copies[place];
     if (target === undefined || !(original instanceof SVGElement)) return;
@@ -217,5 +273,7 @@ export async function pixels({ svg, width, height }: Picture, scale = 2): Promis
   const target = document.createElement("canvas");
   [target.width, target.height] = [Math.round(width * scale), Math.round(height * scale)];
   target.getContext("2d")?.drawImage(image, 0, 0, target.width, target.height);
-  return new Promise((resolve, reject) => target.toBlob((blob) => (blob === null ? reject(new Error("the browser made no picture")) : resolve(blob)), "image/png"));
+  return new Promise((resolve, reject) =>
+    target.toBlob((blob) => (blob === null ? reject(new Error("the browser made no picture")) : resolve(blob)), "image/png"),
+  );
 }

@@ -65,7 +65,13 @@ class Written {
   rect(x: number, y: number, width: number, height: number): void {
     this.text += `M${number(x)} ${number(y)}h${number(width)}v${number(height)}h${number(-width)}z`;
   }
-  roundRect(x: number, y: number, width: number, height: number, radii?: number | DOMPointInit | (number | DOMPointInit)[]): void {
+  roundRect(
+    x: number,
+    y: number,
+    width: number,
+    height: number,
+    radii?: number | DOMPointInit | (number | DOMPointInit)[],
+  ): void {
     const given = Array.isArray(radii) ? radii[0] : radii;
     const r = Math.max(0, Math.min(typeof given === "number" ? given : 0, Math.abs(width) / 2, Math.abs(height) / 2));
     const arc = (dx: number, dy: number): string => `a${number(r)} ${number(r)} 0 0 1 ${number(dx)} ${number(dy)}`;
@@ -78,7 +84,8 @@ class Written {
     const middle = whole ? from + Math.PI : (from + to) / 2;
     const large = !whole && Math.abs(to - from) > Math.PI ? 1 : 0;
     this.text += `${this.text === "" ? "M" : "L"}${at(from)}`;
-    if (whole) this.text += `A${number(r)} ${number(r)} 0 0 ${sweep} ${at(middle)}A${number(r)} ${number(r)} 0 0 ${sweep} ${at(from)}z`;
+    if (whole)
+      this.text += `A${number(r)} ${number(r)} 0 0 ${sweep} ${at(middle)}A${number(r)} ${number(r)} 0 0 ${sweep} ${at(from)}z`;
     else this.text += `A${number(r)} ${number(r)} 0 ${large} ${sweep} ${at(to)}`;
   }
   closePath(): void {
@@ -123,7 +130,12 @@ export function escaped(text: string): string {
   return text.replace(/[&<>"]/g, (each) => `&#${each.charCodeAt(0)};`).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, "");
 }
 
-function recorder(canvas: HTMLCanvasElement, real: CanvasRenderingContext2D, recording: Recording, all: Active): CanvasRenderingContext2D {
+function recorder(
+  canvas: HTMLCanvasElement,
+  real: CanvasRenderingContext2D,
+  recording: Recording,
+  all: Active,
+): CanvasRenderingContext2D {
   let path = new Written();
   let clips: string[] = [];
   const kept: string[][] = [];
@@ -135,13 +147,16 @@ function recorder(canvas: HTMLCanvasElement, real: CanvasRenderingContext2D, rec
     return own === "1 0 0 1 0 0" ? "" : ` transform="matrix(${own})"`;
   };
   const emit = (element: string): void => {
-    const within = clips.length === 0 ? element : clips.reduceRight((inner, clip) => `<g clip-path="url(#${clip})">${inner}</g>`, element);
+    const within =
+      clips.length === 0 ? element : clips.reduceRight((inner, clip) => `<g clip-path="url(#${clip})">${inner}</g>`, element);
     recording.parts.push(within);
   };
   const paint = (style: string | CanvasGradient | CanvasPattern): string => {
     if (typeof style === "string") return escaped(style);
     const id = `iv-hatch-${(all.count += 1)}`;
-    recording.defs.push(`<pattern id="${id}" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M0 0v6" stroke="#98a2ae" stroke-width="1.4"/></pattern>`);
+    recording.defs.push(
+      `<pattern id="${id}" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M0 0v6" stroke="#98a2ae" stroke-width="1.4"/></pattern>`,
+    );
     return `url(#${id})`;
   };
   const alpha = (): string => (real.globalAlpha === 1 ? "" : ` opacity="${number(real.globalAlpha)}"`);
@@ -151,7 +166,9 @@ function recorder(canvas: HTMLCanvasElement, real: CanvasRenderingContext2D, rec
   };
   const textOf = (given: unknown): string => (given instanceof Path2D ? (texts.get(given)?.text ?? "") : path.text);
   const image = (source: HTMLCanvasElement, x: number, y: number, width: number, height: number, how: string): void =>
-    emit(`<image x="${number(x)}" y="${number(y)}" width="${number(width)}" height="${number(height)}" preserveAspectRatio="none" style="image-rendering:pixelated" href="${source.toDataURL()}"${how}${alpha()}/>`);
+    emit(
+      `<image x="${number(x)}" y="${number(y)}" width="${number(width)}" height="${number(height)}" preserveAspectRatio="none" style="image-rendering:pixelated" href="${source.toDataURL()}"${how}${alpha()}/>`,
+    );
   const before: Partial<Record<string, (...values: never[]) => void>> = {
     save: () => void kept.push(clips),
     restore: () => (clips = kept.pop() ?? []),
@@ -166,15 +183,31 @@ function recorder(canvas: HTMLCanvasElement, real: CanvasRenderingContext2D, rec
       if (x <= 0 && y <= 0 && width * a >= canvas.width - 1 && height * d >= canvas.height - 1) recording.parts.length = 0;
     },
     fillRect: (x: number, y: number, width: number, height: number) =>
-      emit(`<rect x="${number(Math.min(x, x + width))}" y="${number(Math.min(y, y + height))}" width="${number(Math.abs(width))}" height="${number(Math.abs(height))}" fill="${paint(real.fillStyle)}"${alpha()}${matrix()}/>`),
+      emit(
+        `<rect x="${number(Math.min(x, x + width))}" y="${number(Math.min(y, y + height))}" width="${number(Math.abs(width))}" height="${number(Math.abs(height))}" fill="${paint(real.fillStyle)}"${alpha()}${matrix()}/>`,
+      ),
     strokeRect: (x: number, y: number, width: number, height: number) =>
-      emit(`<rect x="${number(x)}" y="${number(y)}" width="${number(width)}" height="${number(height)}"${stroke()}${alpha()}${matrix()}/>`),
-    fill: (given?: unknown) => emit(`<path d="${textOf(given)}" fill="${paint(real.fillStyle)}"${given === "evenodd" ? ' fill-rule="evenodd"' : ""}${alpha()}${matrix()}/>`),
+      emit(
+        `<rect x="${number(x)}" y="${number(y)}" width="${number(width)}" height="${number(height)}"${stroke()}${alpha()}${matrix()}/>`,
+      ),
+    fill: (given?: unknown) =>
+      emit(
+        `<path d="${textOf(given)}" fill="${paint(real.fillStyle)}"${given === "evenodd" ? ' fill-rule="evenodd"' : ""}${alpha()}${matrix()}/>`,
+      ),
     stroke: (given?: unknown) => emit(`<path d="${textOf(given)}"${stroke()}${alpha()}${matrix()}/>`),
     fillText: (text: string, x: number, y: number) => {
       const anchor = { center: "middle", right: "end", end: "end", left: "start", start: "start" }[real.textAlign];
-      const base = { middle: "central", top: "text-before-edge", hanging: "hanging", bottom: "text-after-edge", ideographic: "ideographic", alphabetic: "alphabetic" }[real.textBaseline];
-      emit(`<text x="${number(x)}" y="${number(y)}" style="font:${escaped(real.font)}" text-anchor="${anchor}" dominant-baseline="${base}" fill="${paint(real.fillStyle)}"${alpha()}${matrix()}>${escaped(text)}</text>`);
+      const base = {
+        middle: "central",
+        top: "text-before-edge",
+        hanging: "hanging",
+        bottom: "text-after-edge",
+        ideographic: "ideographic",
+        alphabetic: "alphabetic",
+      }[real.textBaseline];
+      emit(
+        `<text x="${number(x)}" y="${number(y)}" style="font:${escaped(real.font)}" text-anchor="${anchor}" dominant-baseline="${base}" fill="${paint(real.fillStyle)}"${alpha()}${matrix()}>${escaped(text)}</text>`,
+      );
     },
     putImageData: (data: ImageData, x: number, y: number) => {
       const held = document.createElement("canvas");

@@ -19,7 +19,13 @@ export async function savePicture(element: HTMLElement | null, name: string, kin
   try {
     const picture = pictureOf(element, name);
     const content = kind === "svg" ? new Blob([picture.svg], { type: "image/svg+xml;charset=utf-8" }) : await pixels(picture);
-    downloaded(`isoviz-${name.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "")}.${kind}`, content);
+    downloaded(
+      `isoviz-${name
+        .toLowerCase()
+        .replace(/[^a-z0-9]+/g, "-")
+        .replace(/^-|-$/g, "")}.${kind}`,
+      content,
+    );
     return "";
   } catch (error) {
     return `The picture could not be made: ${error instanceof Error ? error.message : String(error)}`;

@@ -14,7 +14,7 @@ import { partKey } from "../layout-editor/words.ts";
 import { layoutText, parse } from "../layouts/notation.ts";
 import type { ShownByHand, ShownHandPath, ShownHandStop, WhyPart } from "../types.ts";
 import { formatBytes, formatCount, formatRate, formatSeconds, formatShare } from "../units.ts";
-import { blocksOf, blockStops, chunkStops, withBlocks, withHop, withoutHop } from "./hand.ts";
+import { blockStops, blocksOf, chunkStops, withBlocks, withHop, withoutHop } from "./hand.ts";
 import { LogSlider } from "./slider.tsx";
 
 /** Sends a path by hand; edits of one part in a row are one step to undo. */
@@ -64,9 +64,14 @@ export function ByHand({ hand, why }: { hand: ShownByHand; why: WhyPart | null }
 export function timeWords(why: WhyPart): string {
   if (why.referenceSeconds === null) return `By hand it takes ${formatSeconds(why.seconds)}.`;
   const ratio = why.seconds / why.referenceSeconds - 1;
-  if (ratio >= 1) return `By hand it takes ${formatSeconds(why.seconds)}, ${(ratio + 1).toPrecision(2)} times the planner's ${formatSeconds(why.referenceSeconds)}.`;
-  const compared = Math.abs(ratio) < 5e-5 ? "just as long" : `${formatShare(Math.abs(ratio))} ${ratio > 0 ? "longer" : "shorter"}`;
-  return `By hand it takes ${formatSeconds(why.seconds)}, ${compared} than the planner's ${formatSeconds(why.referenceSeconds)}.`.replace("long than", "long as");
+  if (ratio >= 1)
+    return `By hand it takes ${formatSeconds(why.seconds)}, ${(ratio + 1).toPrecision(2)} times the planner's ${formatSeconds(why.referenceSeconds)}.`;
+  const compared =
+    Math.abs(ratio) < 5e-5 ? "just as long" : `${formatShare(Math.abs(ratio))} ${ratio > 0 ? "longer" : "shorter"}`;
+  return `By hand it takes ${formatSeconds(why.seconds)}, ${compared} than the planner's ${formatSeconds(why.referenceSeconds)}.`.replace(
+    "long than",
+    "long as",
+  );
 }
 
 function PathByHand({ hand, path }: { hand: ShownByHand; path: ShownHandPath }): JSX.Element {
@@ -108,7 +113,14 @@ function PathByHand({ hand, path }: { hand: ShownByHand; path: ShownHandPath }):
             ))}
           </select>
         )}
-        <Button label="Remove the last hop" icon="remove" iconOnly testid="by-hand-back" disabled={hand.path.length === 0} onClick={() => send("", withoutHop(hand))} />
+        <Button
+          label="Remove the last hop"
+          icon="remove"
+          iconOnly
+          testid="by-hand-back"
+          disabled={hand.path.length === 0}
+          onClick={() => send("", withoutHop(hand))}
+        />
       </span>
     </div>
   );
@@ -136,7 +148,14 @@ function Chunk({ hand }: { hand: ShownByHand }): JSX.Element | null {
         text={own ? formatBytes(value) : `${formatBytes(value)}, least time`}
         onValue={(next) => send("chunk", { ...hand, chunk: String(next) })}
       />
-      <Button label="Least time" quiet testid="by-hand-chunk-auto" disabled={!own} title="Let the chunk be the one of the least time" onClick={() => send("", { ...hand, chunk: "" })} />
+      <Button
+        label="Least time"
+        quiet
+        testid="by-hand-chunk-auto"
+        disabled={!own}
+        title="Let the chunk be the one of the least time"
+        onClick={() => send("", { ...hand, chunk: "" })}
+      />
       <ProblemLine name="by-hand-chunk" problem={snapshot.faults.problems["by-hand-chunk"]} />
     </div>
   );
@@ -158,13 +177,30 @@ function Target({ hand, why }: { hand: ShownByHand; why: WhyPart }): JSX.Element
         text={hand.target === null ? `${formatRate(value)}, the most` : formatRate(value)}
         onValue={(next) => send("target", { ...hand, target: next })}
       />
-      <Button label="The most" quiet testid="by-hand-target-most" disabled={hand.target === null} title={`The most that this path sustains: ${formatRate(most)}`} onClick={() => send("", { ...hand, target: null })} />
+      <Button
+        label="The most"
+        quiet
+        testid="by-hand-target-most"
+        disabled={hand.target === null}
+        title={`The most that this path sustains: ${formatRate(most)}`}
+        onClick={() => send("", { ...hand, target: null })}
+      />
     </div>
   );
 }
 
 /** The layout of one buffer, as in the layout editor. */
-function BufferLayout({ hand, place, text, stop }: { hand: ShownByHand; place: number; text: string; stop: ShownHandStop | undefined }): JSX.Element {
+function BufferLayout({
+  hand,
+  place,
+  text,
+  stop,
+}: {
+  hand: ShownByHand;
+  place: number;
+  text: string;
+  stop: ShownHandStop | undefined;
+}): JSX.Element {
   const { connection, snapshot } = useView();
   const send = useHand();
   const [selected, select] = useState<string | null>(null);
@@ -179,7 +215,8 @@ function BufferLayout({ hand, place, text, stop }: { hand: ShownByHand; place: n
   const problem = own ?? (told?.text === text || told?.text === null ? told : null) ?? null;
   const at = selected === null ? -1 : parts.findIndex((part) => partKey(part) === selected);
   const enter = (value: string): void => {
-    if (value !== text) send(`layout ${place}`, { ...hand, layouts: hand.layouts.map((each, other) => (other === place ? value : each)) });
+    if (value !== text)
+      send(`layout ${place}`, { ...hand, layouts: hand.layouts.map((each, other) => (other === place ? value : each)) });
   };
   const name = `buffer ${place + 1}`;
   return (

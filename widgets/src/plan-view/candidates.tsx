@@ -51,7 +51,8 @@ export function Candidates({ why }: { why: WhyPart }): JSX.Element | null {
   // One that takes hours must not make all others look alike.
   const longest = Math.min(Math.max(...why.candidates.map(least)), FAR * least(chosen));
   // Two candidates may have one path and convert in different hops: only one of them is open.
-  const isShown = (candidate: ShownCandidate): boolean => open === keyOf(candidate) && highlighted?.join() === candidate.channels.join();
+  const isShown = (candidate: ShownCandidate): boolean =>
+    open === keyOf(candidate) && highlighted?.join() === candidate.channels.join();
   return (
     <section class="iv-why-part" data-testid="candidates" aria-label="Candidates">
       <header class="iv-why-head">
@@ -81,12 +82,21 @@ export function Candidates({ why }: { why: WhyPart }): JSX.Element | null {
                     {hop === candidate.converting ? <em>{words}</em> : words}
                   </span>
                 ))}
-                {apartWords(candidate, why.candidates) !== "" && <span class="iv-faint"> · {apartWords(candidate, why.candidates)}</span>}
+                {apartWords(candidate, why.candidates) !== "" && (
+                  <span class="iv-faint"> · {apartWords(candidate, why.candidates)}</span>
+                )}
               </span>
-              <span class="iv-candidate-time">{candidate.seconds === null ? `≥ ${formatSeconds(candidate.bound)}` : formatSeconds(candidate.seconds)}</span>
-              <span class={`iv-candidate-difference${candidate.isTie ? " iv-tag" : ""}`}>{differenceWords(candidate, chosen)}</span>
+              <span class="iv-candidate-time">
+                {candidate.seconds === null ? `≥ ${formatSeconds(candidate.bound)}` : formatSeconds(candidate.seconds)}
+              </span>
+              <span class={`iv-candidate-difference${candidate.isTie ? " iv-tag" : ""}`}>
+                {differenceWords(candidate, chosen)}
+              </span>
               <span class="iv-candidate-bar" aria-hidden="true">
-                <span style={{ width: `${Math.min(100, (100 * least(candidate)) / longest)}%` }} class={candidate.chosen ? "iv-candidate-own" : ""} />
+                <span
+                  style={{ width: `${Math.min(100, (100 * least(candidate)) / longest)}%` }}
+                  class={candidate.chosen ? "iv-candidate-own" : ""}
+                />
               </span>
             </button>
             {isShown(candidate) && (
@@ -100,7 +110,11 @@ export function Candidates({ why }: { why: WhyPart }): JSX.Element | null {
                     title="Plan this path by hand, with the layouts that are best on it"
                     onClick={() => {
                       highlight(null);
-                      connection.send({ kind: "by-hand", part: "", byHand: { path: [...candidate.channels], layouts: [...candidate.layouts], chunk: "", target: null } });
+                      connection.send({
+                        kind: "by-hand",
+                        part: "",
+                        byHand: { path: [...candidate.channels], layouts: [...candidate.layouts], chunk: "", target: null },
+                      });
                     }}
                   />
                 )}
@@ -118,10 +132,13 @@ export function Candidates({ why }: { why: WhyPart }): JSX.Element | null {
 /** What is proved of all paths: of the best one that is known, which need not be the chosen one. */
 export function provedWords(why: Pick<WhyPart, "candidates" | "proved" | "gap">): string {
   const [chosen, ...others] = why.candidates;
-  const isBeaten = chosen !== undefined && others.some((other) => other.seconds !== null && !other.isTie && other.seconds < least(chosen));
+  const isBeaten =
+    chosen !== undefined && others.some((other) => other.seconds !== null && !other.isTie && other.seconds < least(chosen));
   if (isBeaten) return "";
   if (why.proved) return "Proved: no path, layout or block size is faster.";
-  return why.gap === null ? "Nothing is proved about other paths." : `Not proved: at most ${formatShare(why.gap)} above the optimum.`;
+  return why.gap === null
+    ? "Nothing is proved about other paths."
+    : `Not proved: at most ${formatShare(why.gap)} above the optimum.`;
 }
 
 /** What would make a rival win. */
@@ -130,7 +147,13 @@ function Turns({ why }: { why: WhyPart }): JSX.Element {
     <div data-testid="turns">
       <h4>What would make another win</h4>
       {why.turns.length === 0 && (
-        <p class="iv-faint">{!why.turnsDone ? "Looking for what would make another path win…" : why.turnsCut ? "Nothing was found within the planning time." : "Nothing within a factor of 1,024 does."}</p>
+        <p class="iv-faint">
+          {!why.turnsDone
+            ? "Looking for what would make another path win…"
+            : why.turnsCut
+              ? "Nothing was found within the planning time."
+              : "Nothing within a factor of 1,024 does."}
+        </p>
       )}
       <ul class="iv-turns">
         {why.turns.map((turn) => (
@@ -145,9 +168,16 @@ function Turns({ why }: { why: WhyPart }): JSX.Element {
 /** A turn in words: "network at 3.2 GB/s or more (now 3 GB/s): path 2 wins". */
 export function turnWords(turn: ShownTurn): string {
   const show = turn.parameter === "bandwidth" ? formatRate : turn.parameter === "slot_limit" ? formatBytes : formatCount;
-  const what = turn.parameter === "bandwidth" ? `${turn.words} (${turn.name})` : turn.parameter === "slot_limit" ? "slot limit" : `size of ${turn.name}`;
+  const what =
+    turn.parameter === "bandwidth"
+      ? `${turn.words} (${turn.name})`
+      : turn.parameter === "slot_limit"
+        ? "slot limit"
+        : `size of ${turn.name}`;
   const same = show(turn.value) === show(turn.now);
-  const value = same ? `${formatShare(Math.abs(turn.value / turn.now - 1))} ${turn.value > turn.now ? "more" : "less"} than ${show(turn.now)}` : show(turn.value);
+  const value = same
+    ? `${formatShare(Math.abs(turn.value / turn.now - 1))} ${turn.value > turn.now ? "more" : "less"} than ${show(turn.now)}`
+    : show(turn.value);
   return `${what} at ${value} or ${turn.value > turn.now ? "more" : "less"}${same ? "" : ` (now ${show(turn.now)})`}: path ${turn.rival + 1} wins`;
 }
 
@@ -161,10 +191,16 @@ function Turn({ turn }: { turn: ShownTurn }): JSX.Element {
       ? { bandwidths: { ...tried.whatIf.bandwidths, [turn.name]: beyond } }
       : turn.parameter === "slot_limit"
         ? { slotLimit: Math.round(beyond) }
-        : { sizes: { ...tried.whatIf.sizes, [turn.name]: Math.max(1, turn.value > turn.now ? Math.ceil(beyond) : Math.floor(beyond)) } };
+        : {
+            sizes: {
+              ...tried.whatIf.sizes,
+              [turn.name]: Math.max(1, turn.value > turn.now ? Math.ceil(beyond) : Math.floor(beyond)),
+            },
+          };
   return (
     <li>
-      {turnWords(turn)}. {!connection.offline && <Button label="Try" quiet testid="turn-try" onClick={() => tried.ask(change, false)} />}
+      {turnWords(turn)}.{" "}
+      {!connection.offline && <Button label="Try" quiet testid="turn-try" onClick={() => tried.ask(change, false)} />}
     </li>
   );
 }

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { Folded } from "../components/card.tsx";
 import { Icon } from "../components/icon.tsx";
-import { Table, type Column } from "../components/table.tsx";
+import { type Column, Table } from "../components/table.tsx";
 import { Term } from "../components/term.tsx";
 import { useSelection } from "../selection.ts";
 import type { ShownConstraint, WhyPart } from "../types.ts";
@@ -58,8 +58,13 @@ function about(row: ShownConstraint): JSX.Element | string {
 /** Rows that are always shown: what has little room or decides; a slot only where it is the tightest. */
 export function rowsInSight(rows: readonly ShownConstraint[]): ShownConstraint[] {
   const slots = rows.filter((row) => row.kind === "slot");
-  const tightest = slots.reduce<ShownConstraint | null>((best, row) => (best === null || row.left / row.bound > best.left / best.bound ? row : best), null);
-  return rows.filter((row) => !row.holds || row.binding || row === tightest || !["slot", "capacity", "buffers"].includes(row.kind));
+  const tightest = slots.reduce<ShownConstraint | null>(
+    (best, row) => (best === null || row.left / row.bound > best.left / best.bound ? row : best),
+    null,
+  );
+  return rows.filter(
+    (row) => !row.holds || row.binding || row === tightest || !["slot", "capacity", "buffers"].includes(row.kind),
+  );
 }
 
 export function Constraints({ why }: { why: WhyPart }): JSX.Element {

@@ -14,7 +14,8 @@ const WIDTH = 400;
 const HEIGHT = 210;
 const BOX = { left: 66, right: WIDTH - 10, top: 10, bottom: HEIGHT - 26 };
 
-const drawable = (point: CurvePoint): boolean => point.run > 0 && point.rate > 0 && Number.isFinite(point.run) && Number.isFinite(point.rate);
+const drawable = (point: CurvePoint): boolean =>
+  point.run > 0 && point.rate > 0 && Number.isFinite(point.run) && Number.isFinite(point.rate);
 
 /** The rate that a curve says at a run: straight between its points in the logarithms, flat beyond them. */
 export function rateAt(curve: readonly CurvePoint[], run: number): number {
@@ -51,7 +52,8 @@ export function drawnCurves(hops: readonly PlacedHop[]): DrawnCurve[] {
     if (line === undefined) lines.push([placed]);
     else line.push(placed);
   }
-  for (const line of lines) line.sort((one, other) => lengthOf(other.hop.curve) - lengthOf(one.hop.curve) || one.number - other.number);
+  for (const line of lines)
+    line.sort((one, other) => lengthOf(other.hop.curve) - lengthOf(one.hop.curve) || one.number - other.number);
   // One more line needs no common name for the rest.
   return lines.map((members, place) => ({ hops: members, look: place < LOOKS || lines.length === LOOKS + 1 ? place : null }));
 }
@@ -71,7 +73,10 @@ export function Curves(): JSX.Element | null {
   const most = Math.max(...rates);
   const y = logAxis(Math.max(Math.min(...rates), most / 1e5) / 1.2, most * 1.3, BOX.bottom, BOX.top);
   const path = (curve: readonly CurvePoint[]): string =>
-    `M${curve.filter(drawable).map((point) => `${x.place(point.run).toFixed(1)} ${y.place(Math.max(point.rate, y.low)).toFixed(1)}`).join("L")}`;
+    `M${curve
+      .filter(drawable)
+      .map((point) => `${x.place(point.run).toFixed(1)} ${y.place(Math.max(point.rate, y.low)).toFixed(1)}`)
+      .join("L")}`;
   const drawn = drawnCurves(hops);
   const isChosen = ({ hops: members }: DrawnCurve): boolean => members.some(({ number }) => number === selection.hop);
   const told = drawn.filter((curve) => curve.look !== null || isChosen(curve));
@@ -79,7 +84,10 @@ export function Curves(): JSX.Element | null {
   const kind = (curve: DrawnCurve): string =>
     `iv-why-curve${isChosen(curve) ? " iv-why-curve-chosen" : ""}${curve.hops.some(({ hop }) => hop.bottleneck) ? " iv-slowest" : ""}${curve.look === null ? "" : ` iv-look-${curve.look}`}`;
   const clamp = (run: number): number => Math.min(x.high, Math.max(x.low, run));
-  const readout = at === null ? "" : `At runs of ${formatBytes(at)}: ${hops.map(({ hop }) => `${hop.words} ${formatRate(rateAt(hop.curve, at))}`).join(", ")}.`;
+  const readout =
+    at === null
+      ? ""
+      : `At runs of ${formatBytes(at)}: ${hops.map(({ hop }) => `${hop.words} ${formatRate(rateAt(hop.curve, at))}`).join(", ")}.`;
   return (
     <section class="iv-why-part" data-testid="curves" aria-label="Throughput functions">
       <header class="iv-why-head">
@@ -122,23 +130,44 @@ export function Curves(): JSX.Element | null {
         ))}
         <line class="iv-curve-axis" x1={BOX.left} x2={BOX.right} y1={BOX.bottom} y2={BOX.bottom} />
         {powers(x, 2, 4).map((run) => (
-          <text key={run} class="iv-curve-text" x={x.place(run)} y={HEIGHT - 8} text-anchor={x.place(run) > BOX.right - 20 ? "end" : "middle"}>
+          <text
+            key={run}
+            class="iv-curve-text"
+            x={x.place(run)}
+            y={HEIGHT - 8}
+            text-anchor={x.place(run) > BOX.right - 20 ? "end" : "middle"}
+          >
             {formatBytes(run)}
           </text>
         ))}
-        {[...others, ...[...told].reverse().sort((one, other) => Number(isChosen(one)) - Number(isChosen(other)))].map((curve) => (
-          <g key={curve.hops[0]?.number} class={kind(curve)}>
-            <path d={path(curve.hops[0]?.hop.curve ?? [])} onClick={() => select({ hop: curve.hops[0]?.number ?? null })} />
-            {curve.hops[0]?.hop.measured.filter(drawable).map((point) => (
-              <circle key={point.run} class="iv-why-sample" cx={x.place(point.run)} cy={y.place(Math.max(point.rate, y.low))} r={2} />
-            ))}
-            {curve.hops.map(({ number, hop }) => (
-              <circle key={number} class="iv-why-point" cx={x.place(clamp(hop.run))} cy={y.place(Math.max(hop.rate, y.low))} r={4.5} onClick={() => select({ hop: number })}>
-                <title>{`${number} ${hop.words}: ${formatRate(hop.rate)} at runs of ${formatBytes(hop.run)}`}</title>
-              </circle>
-            ))}
-          </g>
-        ))}
+        {[...others, ...[...told].reverse().sort((one, other) => Number(isChosen(one)) - Number(isChosen(other)))].map(
+          (curve) => (
+            <g key={curve.hops[0]?.number} class={kind(curve)}>
+              <path d={path(curve.hops[0]?.hop.curve ?? [])} onClick={() => select({ hop: curve.hops[0]?.number ?? null })} />
+              {curve.hops[0]?.hop.measured.filter(drawable).map((point) => (
+                <circle
+                  key={point.run}
+                  class="iv-why-sample"
+                  cx={x.place(point.run)}
+                  cy={y.place(Math.max(point.rate, y.low))}
+                  r={2}
+                />
+              ))}
+              {curve.hops.map(({ number, hop }) => (
+                <circle
+                  key={number}
+                  class="iv-why-point"
+                  cx={x.place(clamp(hop.run))}
+                  cy={y.place(Math.max(hop.rate, y.low))}
+                  r={4.5}
+                  onClick={() => select({ hop: number })}
+                >
+                  <title>{`${number} ${hop.words}: ${formatRate(hop.rate)} at runs of ${formatBytes(hop.run)}`}</title>
+                </circle>
+              ))}
+            </g>
+          ),
+        )}
         {at !== null && <line class="iv-curve-drop" x1={x.place(at)} x2={x.place(at)} y1={BOX.top} y2={BOX.bottom} />}
       </svg>
       <ul class="iv-why-legend">
@@ -146,15 +175,28 @@ export function Curves(): JSX.Element | null {
           curve.hops.map(({ number, hop }) => (
             <li key={number} class={kind(curve)}>
               <Sample />
-              <button type="button" class="iv-link" aria-pressed={selection.hop === number} onClick={() => select({ hop: number })}>
+              <button
+                type="button"
+                class="iv-link"
+                aria-pressed={selection.hop === number}
+                onClick={() => select({ hop: number })}
+              >
                 {number} {hop.words}
               </button>{" "}
-              <span class="iv-faint">{at === null ? `${formatRate(hop.rate)} at ${formatBytes(hop.run)}` : `${formatRate(rateAt(hop.curve, at))} at ${formatBytes(at)}`}</span>
+              <span class="iv-faint">
+                {at === null
+                  ? `${formatRate(hop.rate)} at ${formatBytes(hop.run)}`
+                  : `${formatRate(rateAt(hop.curve, at))} at ${formatBytes(at)}`}
+              </span>
             </li>
           )),
         )}
         {others.length > 0 && (
-          <li class="iv-why-curve" data-testid="other-curves" title={others.flatMap((curve) => curve.hops.map(({ number, hop }) => `${number} ${hop.words}`)).join(", ")}>
+          <li
+            class="iv-why-curve"
+            data-testid="other-curves"
+            title={others.flatMap((curve) => curve.hops.map(({ number, hop }) => `${number} ${hop.words}`)).join(", ")}
+          >
             <Sample />
             {counted(others.length, "other")}, faster
           </li>

@@ -1,5 +1,5 @@
 // A path by hand: what the controls make of it. Pure functions.
-import { layoutText, parse, type Component, type Part } from "../layouts/notation.ts";
+import { type Component, layoutText, type Part, parse } from "../layouts/notation.ts";
 import type { PlanPart, ShownByHand } from "../types.ts";
 
 /** The plan as it is, by hand: its channels, the layouts of its buffers and its chunk. Null where it has several paths. */
@@ -17,7 +17,10 @@ export function fromPlan(plan: PlanPart): ShownByHand | null {
 /** The path with one hop more; the buffer before it has the layout of the one before, or else of the source. */
 export function withHop(hand: ShownByHand, channel: string, source: string): ShownByHand {
   const path = [...hand.path, channel];
-  const layouts = path.length > 1 ? [...hand.layouts.slice(0, path.length - 2), hand.layouts[path.length - 2] ?? hand.layouts.at(-1) ?? source] : [];
+  const layouts =
+    path.length > 1
+      ? [...hand.layouts.slice(0, path.length - 2), hand.layouts[path.length - 2] ?? hand.layouts.at(-1) ?? source]
+      : [];
   return { ...hand, path, layouts };
 }
 
@@ -47,7 +50,13 @@ export function blocksOf(layouts: readonly string[], sizes: Record<string, numbe
       if (part.extent === null || found.has(`${part.dim}_${part.label}`)) continue;
       const below = digitsOf(parts ?? []).filter((each) => each.dim === part.dim && each.extent !== null && each !== part);
       const most = Math.max(1, Math.floor((sizes[part.dim] ?? 1) / below.reduce((all, each) => all * (each.extent ?? 1), 1)));
-      found.set(`${part.dim}_${part.label}`, { name: `${part.dim}_${part.label}`, dim: part.dim, rank: part.rank, block: part.extent, most });
+      found.set(`${part.dim}_${part.label}`, {
+        name: `${part.dim}_${part.label}`,
+        dim: part.dim,
+        rank: part.rank,
+        block: part.extent,
+        most,
+      });
     }
   }
   return [...found.values()];

@@ -52,12 +52,23 @@ export function Region({ region, move }: { region: ShownRegion; move: MoveBlocks
         <span class="iv-faint">{said}</span>
       </header>
       {region.corners.length === 0 && <p class="iv-lacks">No block sizes sustain it.</p>}
-      <svg ref={picture} class="iv-why-chart iv-region-chart" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="group" aria-label={`Block sizes that sustain ${formatRate(region.throughput)}; ${said}`}>
+      <svg
+        ref={picture}
+        class="iv-why-chart iv-region-chart"
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        role="group"
+        aria-label={`Block sizes that sustain ${formatRate(region.throughput)}; ${said}`}
+      >
         <rect class="iv-region-ground" x={BOX.left} y={BOX.top} width={BOX.right - BOX.left} height={BOX.bottom - BOX.top} />
         {powers(x, 2, 4).map((value) => (
           <g key={value}>
             <line class="iv-curve-grid" x1={x.place(value)} x2={x.place(value)} y1={BOX.top} y2={BOX.bottom} />
-            <text class="iv-curve-text" x={x.place(value)} y={BOX.bottom + 15} text-anchor={x.place(value) > BOX.right - 15 ? "end" : "middle"}>
+            <text
+              class="iv-curve-text"
+              x={x.place(value)}
+              y={BOX.bottom + 15}
+              text-anchor={x.place(value) > BOX.right - 15 ? "end" : "middle"}
+            >
               {formatCount(value)}
             </text>
           </g>

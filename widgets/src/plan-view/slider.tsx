@@ -74,7 +74,12 @@ export function LogSlider(props: SliderProps): JSX.Element {
         {(props.marks ?? [])
           .filter((mark) => mark.value >= low && mark.value <= high)
           .map((mark) => (
-            <i key={`${mark.value}`} class="iv-slider-mark" title={mark.title} style={{ left: `${(100 * placeOf(mark.value)) / Math.max(1, last)}%` }} />
+            <i
+              key={`${mark.value}`}
+              class="iv-slider-mark"
+              title={mark.title}
+              style={{ left: `${(100 * placeOf(mark.value)) / Math.max(1, last)}%` }}
+            />
           ))}
       </div>
     </div>

@@ -9,7 +9,11 @@ import { slowestWords } from "./what-if.tsx";
 export function TriedFigure({ name }: { name: string }): JSX.Element | null {
   const answer = useView().snapshot.panes.what_if;
   const text =
-    name === "seconds" && answer?.seconds != null ? formatSeconds(answer.seconds) : name === "throughput" && answer?.throughput != null ? formatRate(answer.throughput) : null;
+    name === "seconds" && answer?.seconds != null
+      ? formatSeconds(answer.seconds)
+      : name === "throughput" && answer?.throughput != null
+        ? formatRate(answer.throughput)
+        : null;
   return text === null ? null : (
     <span class="iv-figure-tried" data-testid={`tried-${name}`}>
       <span class="iv-hidden">what if </span>

@@ -8,7 +8,7 @@ import { hopsOf } from "../explorer/words.ts";
 import type { PlanPart, ShownChannel, ShownTurn, WhatIfPart } from "../types.ts";
 import { formatBytes, formatCount, formatRate, formatSeconds, formatShare } from "../units.ts";
 import { LogSlider, type SliderMark } from "./slider.tsx";
-import { useTried, type Tried } from "./tried.ts";
+import { type Tried, useTried } from "./tried.ts";
 
 /** A bandwidth can be tried up to this factor from what it is. */
 const REACH = 16;
@@ -32,8 +32,20 @@ export function WhatIf(): JSX.Element | null {
           <Term name="what if">What if</Term>
         </h3>
         <span class="iv-why-buttons">
-          <Button label="Keep" testid="what-if-keep" disabled={!tried.active} title="Make settings of what is tried; undo takes it back" onClick={tried.keep} />
-          <Button label="Reset" testid="what-if-reset" disabled={!tried.active} title="Try nothing any more" onClick={tried.reset} />
+          <Button
+            label="Keep"
+            testid="what-if-keep"
+            disabled={!tried.active}
+            title="Make settings of what is tried; undo takes it back"
+            onClick={tried.keep}
+          />
+          <Button
+            label="Reset"
+            testid="what-if-reset"
+            disabled={!tried.active}
+            title="Try nothing any more"
+            onClick={tried.reset}
+          />
         </span>
       </header>
       {shown.map((name) => (
@@ -71,8 +83,13 @@ export function WhatIf(): JSX.Element | null {
 function channelNamed(name: string, channels: readonly ShownChannel[], plan: PlanPart): ShownChannel {
   const hop = hopsOf(plan).find((each) => each.hop.channel === name)?.hop;
   return (
-    channels.find((channel) => channel.name === name) ??
-    { name, words: hop?.words ?? name, source: hop?.source ?? "", destination: hop?.destination ?? "", peak: hop?.peak ?? 1 }
+    channels.find((channel) => channel.name === name) ?? {
+      name,
+      words: hop?.words ?? name,
+      source: hop?.source ?? "",
+      destination: hop?.destination ?? "",
+      peak: hop?.peak ?? 1,
+    }
   );
 }
 
@@ -110,7 +127,8 @@ interface BandwidthProps {
 
 function BandwidthSlider({ channel, peak, tried, ...rest }: BandwidthProps): JSX.Element {
   const value = tried.whatIf.bandwidths[channel] ?? peak;
-  const ask = (next: number, moving: boolean): void => tried.ask({ bandwidths: { ...tried.whatIf.bandwidths, [channel]: next } }, moving);
+  const ask = (next: number, moving: boolean): void =>
+    tried.ask({ bandwidths: { ...tried.whatIf.bandwidths, [channel]: next } }, moving);
   return (
     <LogSlider
       {...rest}
@@ -169,7 +187,9 @@ function Sizes({ tried }: { tried: Tried }): JSX.Element {
             whole
             value={value}
             text={formatCount(value)}
-            marks={turns.filter((turn) => turn.name === dim).map((turn) => ({ value: turn.value, title: `At ${formatCount(turn.value)} path ${turn.rival + 1} wins` }))}
+            marks={turns
+              .filter((turn) => turn.name === dim)
+              .map((turn) => ({ value: turn.value, title: `At ${formatCount(turn.value)} path ${turn.rival + 1} wins` }))}
             onValue={(next, moving) => tried.ask({ sizes: { ...tried.whatIf.sizes, [dim]: next } }, moving)}
           />
         );
@@ -185,12 +205,20 @@ function Answer(): JSX.Element {
   if (answer === null || plan === null)
     return <p class="iv-faint">Drag a slider: the plan that follows stands beside the plan as it is.</p>;
   return (
-    <div class="iv-tried" data-testid="what-if-answer" data-final={answer.isAnswer && answer.isFinal} role="status" aria-live="polite">
+    <div
+      class="iv-tried"
+      data-testid="what-if-answer"
+      data-final={answer.isAnswer && answer.isFinal}
+      role="status"
+      aria-live="polite"
+    >
       <p>{answerWords(plan, answer)}</p>
       {!answer.samePath && answer.hops.length > 0 && (
         <p class="iv-faint">Another path: {answer.hops.map((hop) => hop.words).join(" → ")}.</p>
       )}
-      {answer.isAnswer && !answer.isFinal && answer.problem === "" && <p class="iv-faint">The best of the paths that are known; released, all are compared.</p>}
+      {answer.isAnswer && !answer.isFinal && answer.problem === "" && (
+        <p class="iv-faint">The best of the paths that are known; released, all are compared.</p>
+      )}
     </div>
   );
 }
@@ -219,13 +247,26 @@ export function HopWhatIf({ channel, peak, words }: { channel: string; peak: num
   const slowest = answer?.hops.find((hop) => hop.slowest);
   return (
     <div class="iv-hop-what-if">
-      <BandwidthSlider testid="hop-what-if" channel={channel} peak={peak} tried={tried} marks={[]} name={`What if ${words} had another bandwidth`} label="What if it had" />
+      <BandwidthSlider
+        testid="hop-what-if"
+        channel={channel}
+        peak={peak}
+        tried={tried}
+        marks={[]}
+        name={`What if ${words} had another bandwidth`}
+        label="What if it had"
+      />
       {tried.active && plan !== null && answer !== null && (
-        <p class="iv-faint iv-hop-tried" data-testid="hop-what-if-answer" data-answers={answer.isAnswer ? answer.whatIf.bandwidths[channel] : ""}>
+        <p
+          class="iv-faint iv-hop-tried"
+          data-testid="hop-what-if-answer"
+          data-answers={answer.isAnswer ? answer.whatIf.bandwidths[channel] : ""}
+        >
           {answer.problem !== "" || answer.throughput === null
             ? answerWords(plan, answer)
             : `${formatRate(answer.throughput)}, ${formatSeconds(answer.seconds ?? 0)}: ${slowest === undefined ? "one hop" : slowest.words} is the slowest`}{" "}
-          <Button label="Keep" quiet testid="hop-what-if-keep" onClick={tried.keep} /> <Button label="Reset" quiet testid="hop-what-if-reset" onClick={tried.reset} />
+          <Button label="Keep" quiet testid="hop-what-if-keep" onClick={tried.keep} />{" "}
+          <Button label="Reset" quiet testid="hop-what-if-reset" onClick={tried.reset} />
         </p>
       )}
     </div>

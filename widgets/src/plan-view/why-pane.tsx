@@ -23,21 +23,36 @@ export function WhyPane(): JSX.Element {
   const region = why?.region ?? null;
   const movable = hand !== null && region !== null && blocks.includes(region.x) && blocks.includes(region.y);
   return (
-    <div class={`iv-why${stale ? " iv-stale" : ""}`} data-testid="why" data-by-hand={hand !== null} data-fresh={why !== null && !stale}>
+    <div
+      class={`iv-why${stale ? " iv-stale" : ""}`}
+      data-testid="why"
+      data-by-hand={hand !== null}
+      data-fresh={why !== null && !stale}
+    >
       <div class="iv-why-top">
         <p class="iv-why-verdict" data-testid="why-verdict">
           {verdictWords(why)}
         </p>
         {!connection.offline &&
           (hand === null ? (
-            <Button label="Plan by hand" testid="plan-by-hand" disabled={begin === null} title="Choose path, layouts, blocks and chunk yourself, beginning with this plan" onClick={() => begin !== null && send("", begin)} />
+            <Button
+              label="Plan by hand"
+              testid="plan-by-hand"
+              disabled={begin === null}
+              title="Choose path, layouts, blocks and chunk yourself, beginning with this plan"
+              onClick={() => begin !== null && send("", begin)}
+            />
           ) : (
             <Button label="Back to the planner" testid="back-to-planner" onClick={() => send("", null)} />
           ))}
       </div>
       <div class="iv-why-columns">
         <div class="iv-why-column">
-          {why === null ? <p class="iv-faint">{plan === null ? "The constraints stand here once there is a plan." : "Being explained…"}</p> : <Constraints why={why} />}
+          {why === null ? (
+            <p class="iv-faint">{plan === null ? "The constraints stand here once there is a plan." : "Being explained…"}</p>
+          ) : (
+            <Constraints why={why} />
+          )}
           {why !== null && why.problem !== "" && <p class="iv-reason">{why.problem}</p>}
           <Curves />
         </div>
@@ -50,7 +65,11 @@ export function WhyPane(): JSX.Element {
           {region !== null && (
             <Region
               region={region}
-              move={movable ? (x, y) => send("region", { ...hand, layouts: withBlocks(hand.layouts, { [region.x]: x, [region.y]: y }) }) : null}
+              move={
+                movable
+                  ? (x, y) => send("region", { ...hand, layouts: withBlocks(hand.layouts, { [region.x]: x, [region.y]: y }) })
+                  : null
+              }
             />
           )}
           {hand !== null && <WhatIf />}
@@ -64,6 +83,9 @@ function verdictWords(why: WhyPart | null): string {
   if (why === null) return "";
   if (!why.byHand) return why.verdict.join(" ");
   const open = why.constraints.filter((row) => !row.holds).length;
-  const holds = open === 0 ? `Every constraint holds: the path sustains ${formatRate(why.target)}.` : `${open} of ${why.constraints.length} constraints ${open === 1 ? "does" : "do"} not hold yet for ${formatRate(why.target)}.`;
+  const holds =
+    open === 0
+      ? `Every constraint holds: the path sustains ${formatRate(why.target)}.`
+      : `${open} of ${why.constraints.length} constraints ${open === 1 ? "does" : "do"} not hold yet for ${formatRate(why.target)}.`;
   return `${holds} ${why.referenceSeconds === null ? `It takes ${formatSeconds(why.seconds)}.` : timeWords(why)}`;
 }

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Button } from "../components/button.tsx";
-import { Table, type Column } from "../components/table.tsx";
+import { type Column, Table } from "../components/table.tsx";
 import { useView } from "../components/view.ts";
 import { save } from "../explorer/exports.ts";
 import type { ShownFact, ShownPastHop, ShownPastRun } from "../types.ts";
@@ -16,7 +16,15 @@ function usePastRuns(): { runs: readonly ShownPastRun[] | null; error: string } 
   const { connection, snapshot } = useView();
   const [found, set] = useState<{ runs: readonly ShownPastRun[] | null; error: string }>({ runs: null, error: "" });
   const { source, destination, dimensions, fields, part } = snapshot.settings;
-  const key = JSON.stringify([snapshot.panes.run.changes, snapshot.panes.run.count, source, destination, dimensions, fields, part]);
+  const key = JSON.stringify([
+    snapshot.panes.run.changes,
+    snapshot.panes.run.count,
+    source,
+    destination,
+    dimensions,
+    fields,
+    part,
+  ]);
   useEffect(() => {
     let gone = false;
     void connection.ask({ kind: "runs" }).then(({ message, error }) => {
@@ -46,13 +54,20 @@ export function PastRuns(): JSX.Element | null {
   if (error !== "") return <p class="iv-faint">{error}</p>;
   if (runs === null || runs.length === 0) return null;
   const [one, other] = runs.filter((run) => chosen.includes(run.name)).reverse(); // the older one first
-  const turn = (name: string): void => choose(chosen.includes(name) ? chosen.filter((each) => each !== name) : [...chosen, name].slice(-2));
+  const turn = (name: string): void =>
+    choose(chosen.includes(name) ? chosen.filter((each) => each !== name) : [...chosen, name].slice(-2));
   const shown = all ? runs : runs.slice(0, FEW);
   const columns: readonly Column<ShownPastRun>[] = [
     {
       title: "Compare",
       cell: (run) => (
-        <input type="checkbox" aria-label={`Compare ${nameOf(run)}`} data-testid={`compare-${run.name}`} checked={chosen.includes(run.name)} onChange={() => turn(run.name)} />
+        <input
+          type="checkbox"
+          aria-label={`Compare ${nameOf(run)}`}
+          data-testid={`compare-${run.name}`}
+          checked={chosen.includes(run.name)}
+          onChange={() => turn(run.name)}
+        />
       ),
     },
     { title: "Run", names: true, hover: (run) => run.transfer, cell: (run) => (run.number === null ? "earlier" : run.number) },
@@ -76,11 +91,28 @@ export function PastRuns(): JSX.Element | null {
     <section class="iv-past" data-testid="history" aria-label="Runs">
       <header class="iv-past-head">
         <h3>History</h3>
-        <p class="iv-faint">{one === undefined ? "Tick two runs to compare them." : other === undefined ? "Tick one more run." : ""}</p>
+        <p class="iv-faint">
+          {one === undefined ? "Tick two runs to compare them." : other === undefined ? "Tick one more run." : ""}
+        </p>
         <span class="iv-past-acts">
-          <Button label="JSON" testid="export-runs-json" title="Save the list of runs as JSON" onClick={() => void save(connection, "runs-json").then((news) => tell(news.text))} />
-          <Button label="CSV" testid="export-runs-csv" title="Save the list of runs as a table (CSV)" onClick={() => void save(connection, "runs-csv").then((news) => tell(news.text))} />
-          <Button label="Page" testid="export-runs-page" title="Save the plan and its last run as a page (HTML)" onClick={() => void save(connection, "page").then((news) => tell(news.text))} />
+          <Button
+            label="JSON"
+            testid="export-runs-json"
+            title="Save the list of runs as JSON"
+            onClick={() => void save(connection, "runs-json").then((news) => tell(news.text))}
+          />
+          <Button
+            label="CSV"
+            testid="export-runs-csv"
+            title="Save the list of runs as a table (CSV)"
+            onClick={() => void save(connection, "runs-csv").then((news) => tell(news.text))}
+          />
+          <Button
+            label="Page"
+            testid="export-runs-page"
+            title="Save the plan and its last run as a page (HTML)"
+            onClick={() => void save(connection, "page").then((news) => tell(news.text))}
+          />
           <Button label="Forget those of this session" testid="forget" onClick={() => connection.send({ kind: "forget" })} />
         </span>
       </header>
@@ -88,8 +120,17 @@ export function PastRuns(): JSX.Element | null {
         {told}
       </p>
       {one !== undefined && other !== undefined && <Comparison one={one} other={other} close={() => choose([])} />}
-      <Table caption="Runs of this session and earlier ones of this transfer, the newest first" columns={columns} rows={shown} keyOf={(run) => run.name} rowClass={(run) => (chosen.includes(run.name) ? "iv-selected" : "")} wide />
-      {runs.length > shown.length && <Button label={`Show all ${counted(runs.length, "run")}`} quiet testid="all-runs" onClick={() => showAll(true)} />}
+      <Table
+        caption="Runs of this session and earlier ones of this transfer, the newest first"
+        columns={columns}
+        rows={shown}
+        keyOf={(run) => run.name}
+        rowClass={(run) => (chosen.includes(run.name) ? "iv-selected" : "")}
+        wide
+      />
+      {runs.length > shown.length && (
+        <Button label={`Show all ${counted(runs.length, "run")}`} quiet testid="all-runs" onClick={() => showAll(true)} />
+      )}
     </section>
   );
 }
@@ -131,7 +172,8 @@ interface Compared {
   differs: boolean;
 }
 
-const ratioOf = (one: number | null, other: number | null): string => (one === null || other === null || one === 0 ? "" : `${(other / one).toFixed(2)} ×`);
+const ratioOf = (one: number | null, other: number | null): string =>
+  one === null || other === null || one === 0 ? "" : `${(other / one).toFixed(2)} ×`;
 
 /** The rows of a comparison: times, then hops, then the settings that differ. */
 export function comparedRows(one: ShownPastRun, other: ShownPastRun): Compared[] {
@@ -177,7 +219,12 @@ function Comparison({ one, other, close }: { one: ShownPastRun; other: ShownPast
   const same = rows.filter((row) => row.ratio === "" && row.differs).length === 0;
   return (
     <div class="iv-compared" data-testid="compared">
-      <Table caption={`${nameOf(one)} and ${nameOf(other)} side by side`} columns={columns} rows={rows} keyOf={(row) => row.title} />
+      <Table
+        caption={`${nameOf(one)} and ${nameOf(other)} side by side`}
+        columns={columns}
+        rows={rows}
+        keyOf={(row) => row.title}
+      />
       <p>
         {same && <span class="iv-faint">Both had the same settings. </span>}
         <Button label="Close the comparison" quiet testid="compared-close" onClick={close} />

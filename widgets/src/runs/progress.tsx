@@ -32,7 +32,11 @@ const phasesOnRanks = (ranks: number): readonly Phase[] => [
 const phasesOf = (run: ShownRun): readonly Phase[] => (run.ranks > 0 ? phasesOnRanks(run.ranks) : PHASES);
 
 /** The place of the phase that is at work, from 0: what comes before the first one belongs to it. */
-const placeOf = (run: ShownRun): number => Math.max(0, phasesOf(run).findIndex((each) => each.stage === run.stage));
+const placeOf = (run: ShownRun): number =>
+  Math.max(
+    0,
+    phasesOf(run).findIndex((each) => each.stage === run.stage),
+  );
 
 /** The share of its phase that a run has done, from 0 to 1; null where nobody knows. */
 export function shareOfPhase(run: ShownRun): number | null {
@@ -75,7 +79,13 @@ export function Progress(): JSX.Element {
       <span class="iv-faint iv-number">{doing(run)}</span>
       <progress data-testid="progress" max={100} value={percent} aria-label={`Run ${run.number}`} />
       <span class="iv-number iv-percent">{percent} %</span>
-      <Button label="Cancel" icon="stop" testid="cancel" disabled={run.phase === "cancelling"} onClick={() => connection.send({ kind: "cancel" })} />
+      <Button
+        label="Cancel"
+        icon="stop"
+        testid="cancel"
+        disabled={run.phase === "cancelling"}
+        onClick={() => connection.send({ kind: "cancel" })}
+      />
     </div>
   );
 }
@@ -89,11 +99,21 @@ export function Phases({ run }: { run: ShownRun }): JSX.Element {
         const share = place === at ? shareOfPhase(run) : null;
         const state = place < at ? "over" : place === at ? "now" : "later";
         return (
-          <li key={stage} class={`iv-phase iv-phase-${state}`} aria-current={state === "now" ? "step" : undefined} data-testid={`phase-${stage}`}>
+          <li
+            key={stage}
+            class={`iv-phase iv-phase-${state}`}
+            aria-current={state === "now" ? "step" : undefined}
+            data-testid={`phase-${stage}`}
+          >
             <span>{title}</span>
-            <span class="iv-number">{state === "over" ? "done" : state === "now" ? (share === null ? "at work" : formatShare(share)) : ""}</span>
+            <span class="iv-number">
+              {state === "over" ? "done" : state === "now" ? (share === null ? "at work" : formatShare(share)) : ""}
+            </span>
             <span class="iv-phase-bar" aria-hidden="true">
-              <span class={share === null && state === "now" ? "iv-phase-busy" : ""} style={{ width: `${100 * (state === "over" ? 1 : state === "later" ? 0 : (share ?? 1))}%` }} />
+              <span
+                class={share === null && state === "now" ? "iv-phase-busy" : ""}
+                style={{ width: `${100 * (state === "over" ? 1 : state === "later" ? 0 : (share ?? 1))}%` }}
+              />
             </span>
           </li>
         );

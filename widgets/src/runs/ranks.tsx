@@ -22,11 +22,26 @@ export function Ranks(): JSX.Element | null {
         {ranksWords(snapshot.panes.run)}
       </p>
       {ranks.phase === "running" ? (
-        <Button label="End the ranks" quiet testid="end-ranks" disabled={busy || connection.gone} title={busy ? "A run is under way on them" : "End their processes; the next run starts new ones"} onClick={() => connection.send({ kind: "end-ranks" })} />
+        <Button
+          label="End the ranks"
+          quiet
+          testid="end-ranks"
+          disabled={busy || connection.gone}
+          title={busy ? "A run is under way on them" : "End their processes; the next run starts new ones"}
+          onClick={() => connection.send({ kind: "end-ranks" })}
+        />
       ) : (
         place === "ranks" &&
         ranks.phase !== "starting" &&
-        ranks.phase !== "ending" && <Button label={start} quiet testid="start-ranks" disabled={busy || connection.gone} onClick={() => connection.send({ kind: "start-ranks" })} />
+        ranks.phase !== "ending" && (
+          <Button
+            label={start}
+            quiet
+            testid="start-ranks"
+            disabled={busy || connection.gone}
+            onClick={() => connection.send({ kind: "start-ranks" })}
+          />
+        )
       )}
     </div>
   );
@@ -54,7 +69,11 @@ export function ranksWords({ place, places, ranks, now }: RunPart): string {
     case "failed": {
       // A run that the ranks were lost in has said why.
       const told = now.error !== "" && now.ranks > 0 && (now.error.includes(ranks.problem) || ranks.problem.includes(now.error));
-      const words = told ? (ranks.phase === "lost" ? "The ranks were lost in the run" : "The ranks did not start") : ranks.problem;
+      const words = told
+        ? ranks.phase === "lost"
+          ? "The ranks were lost in the run"
+          : "The ranks did not start"
+        : ranks.problem;
       return /[.!?]$/.test(words) ? words : `${words}.`;
     }
   }

@@ -5,14 +5,14 @@ import { Button } from "../components/button.tsx";
 import { ErrorLine } from "../components/error-line.tsx";
 import { Term } from "../components/term.tsx";
 import { useId, useView } from "../components/view.ts";
-import { shown, type Draft } from "../connection.ts";
+import { type Draft, shown } from "../connection.ts";
 import type { RunPart, ShownPlace } from "../types.ts";
 import { counted } from "../units.ts";
 import { PastRuns } from "./past-runs.tsx";
-import { RunTimeline } from "./run-timeline.tsx";
 import { doing, Phases } from "./progress.tsx";
 import { Ranks } from "./ranks.tsx";
 import { Advice, Parts, Report } from "./run-report.tsx";
+import { RunTimeline } from "./run-timeline.tsx";
 
 /** Runs of one click; isoviz/widgets/running/begin_run.py has the same. */
 const MOST_REPEATS = 100;
@@ -32,7 +32,11 @@ export function RunPane(): JSX.Element {
           <b>Run {run.number}</b> <code>{run.transfer}</code>
         </p>
       )}
-      {active && <p class="iv-hidden" role="status">{doing(run)}</p>}
+      {active && (
+        <p class="iv-hidden" role="status">
+          {doing(run)}
+        </p>
+      )}
       {active && <Phases run={run} />}
       {!active && (run.phase === "failed" || run.phase === "cancelled") && (
         <ErrorLine name="run" calm={run.phase === "cancelled"}>
@@ -40,7 +44,9 @@ export function RunPane(): JSX.Element {
         </ErrorLine>
       )}
       {!active && parts.length > 0 && <Parts parts={parts} />}
-      {!active && report !== null && (run.phase === "done" || report.spread !== null || parts.length > 0) && <Report report={report} several={parts.length > 0} />}
+      {!active && report !== null && (run.phase === "done" || report.spread !== null || parts.length > 0) && (
+        <Report report={report} several={parts.length > 0} />
+      )}
       {!active && <Advice advice={advice} />}
       {!active && report !== null && <RunTimeline />}
       {!connection.offline && <PastRuns />}
@@ -62,7 +68,17 @@ function Head(): JSX.Element {
       {places.length > 1 && places.some(({ reason }) => reason === "") && <Places places={places} />}
       <span class="iv-repeat">
         <label for={id}>Repeat</label>
-        <input id={id} type="text" class="iv-input iv-numeric" inputMode="numeric" data-testid="repeat-times" value={text} aria-invalid={!good} aria-describedby={good ? undefined : `${id}-problem`} onInput={(event) => setText(event.currentTarget.value)} />
+        <input
+          id={id}
+          type="text"
+          class="iv-input iv-numeric"
+          inputMode="numeric"
+          data-testid="repeat-times"
+          value={text}
+          aria-invalid={!good}
+          aria-describedby={good ? undefined : `${id}-problem`}
+          onInput={(event) => setText(event.currentTarget.value)}
+        />
         <span>times</span>
         <Button
           label={now.together > 1 ? `Run all ${now.together}` : "Run"}
@@ -86,7 +102,8 @@ function Head(): JSX.Element {
 const nameOf = ({ name, ranks }: ShownPlace): string => (name === "ranks" ? counted(ranks, "MPI rank") : "This process");
 
 /** The places that are told of. One rank alone is no news where it cannot be. */
-const offered = ({ place, places }: RunPart): ShownPlace[] => places.filter(({ name, ranks, reason }) => ranks !== 1 || reason === "" || name === place);
+const offered = ({ place, places }: RunPart): ShownPlace[] =>
+  places.filter(({ name, ranks, reason }) => ranks !== 1 || reason === "" || name === place);
 
 /** The places where the plan can run, to choose from; why one of them cannot is said below. */
 function Places({ places }: { places: readonly ShownPlace[] }): JSX.Element {
@@ -100,7 +117,11 @@ function Places({ places }: { places: readonly ShownPlace[] }): JSX.Element {
     <fieldset class="iv-places" data-testid="places">
       <legend class="iv-hidden">Where it runs</legend>
       {places.map((each) => (
-        <label key={each.name} class={`iv-place${each.name === chosen ? " iv-place-chosen" : ""}${each.reason === "" ? "" : " iv-place-off"}`} title={each.reason === "" ? undefined : each.reason}>
+        <label
+          key={each.name}
+          class={`iv-place${each.name === chosen ? " iv-place-chosen" : ""}${each.reason === "" ? "" : " iv-place-off"}`}
+          title={each.reason === "" ? undefined : each.reason}
+        >
           <input
             type="radio"
             name={id}
@@ -108,7 +129,9 @@ function Places({ places }: { places: readonly ShownPlace[] }): JSX.Element {
             value={each.name}
             checked={each.name === chosen}
             disabled={each.reason !== "" || busy || connection.gone}
-            onChange={() => setDraft({ text: each.name, number: connection.send({ kind: "set", field: "runs-in", value: each.name }) })}
+            onChange={() =>
+              setDraft({ text: each.name, number: connection.send({ kind: "set", field: "runs-in", value: each.name }) })
+            }
           />
           {nameOf(each)}
         </label>
@@ -126,7 +149,14 @@ function Where(): JSX.Element {
   const { plan, run } = snapshot.panes;
   const { place, now } = run;
   const places = offered(run);
-  const emulated = [...new Set((plan?.paths ?? []).flatMap((path) => path.stops).filter((stop) => stop.emulated).map((stop) => stop.memory))];
+  const emulated = [
+    ...new Set(
+      (plan?.paths ?? [])
+        .flatMap((path) => path.stops)
+        .filter((stop) => stop.emulated)
+        .map((stop) => stop.memory),
+    ),
+  ];
   const here = places.find(({ name }) => name === place);
   const others = places.filter(({ name, reason }) => name !== place && reason !== "");
   if (here === undefined) return <>{plan === null || now.reason === "" ? "" : `Nothing runs here: ${now.reason}`}</>;

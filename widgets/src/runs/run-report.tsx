@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { Button } from "../components/button.tsx";
 import { Notes } from "../components/card.tsx";
 import { Icon } from "../components/icon.tsx";
-import { Table, type Column } from "../components/table.tsx";
+import { type Column, Table } from "../components/table.tsx";
 import { Term } from "../components/term.tsx";
 import { useView } from "../components/view.ts";
 import type { Command, ShownAdvice, ShownMeasure, ShownReport, ShownTransferRun } from "../types.ts";
@@ -26,9 +26,16 @@ function measureColumns(rows: readonly ShownMeasure[]): readonly Column<ShownMea
   return [
     { title: "Hop", names: true, cell: (row) => row.title, hover: (row) => row.name },
     { title: "Predicted", number: true, cell: (row) => formatRate(row.predicted) },
-    { title: repeated ? () => <Term name="median">Median</Term> : "Measured", number: true, cell: (row) => formatRate(row.spread?.median ?? row.measured) },
+    {
+      title: repeated ? () => <Term name="median">Median</Term> : "Measured",
+      number: true,
+      cell: (row) => formatRate(row.spread?.median ?? row.measured),
+    },
     repeated
-      ? { title: "Every run", cell: (row) => row.spread !== null && <Spread spread={row.spread} format={formatRate} predicted={row.predicted} /> }
+      ? {
+          title: "Every run",
+          cell: (row) => row.spread !== null && <Spread spread={row.spread} format={formatRate} predicted={row.predicted} />,
+        }
       : {
           title: () => (
             <>
@@ -63,8 +70,9 @@ export function Report({ report, several = false }: { report: ShownReport; sever
       <p class="iv-verdict">
         <Badge verified={report.verified} verdict={report.verdict} />
         <span>
-          <b>{formatSeconds(spread?.median ?? report.seconds)}</b> {spread === null ? "measured" : `in the middle of ${counted(spread.values.length, "run")}`}, {formatSeconds(report.predictedSeconds)}{" "}
-          predicted{several ? " alone" : ""}
+          <b>{formatSeconds(spread?.median ?? report.seconds)}</b>{" "}
+          {spread === null ? "measured" : `in the middle of ${counted(spread.values.length, "run")}`},{" "}
+          {formatSeconds(report.predictedSeconds)} predicted{several ? " alone" : ""}
         </span>
         {spread !== null && <Spread spread={spread} format={formatSeconds} predicted={report.predictedSeconds} />}
       </p>

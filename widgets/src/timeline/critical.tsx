@@ -1,7 +1,7 @@
 // The critical path of a trace: what is drawn of it, and what it says in words.
 import type { JSX } from "preact";
 import { Term } from "../components/term.tsx";
-import { criticalPath, type CriticalStep, type Reason } from "../trace/critical-path.ts";
+import { type CriticalStep, criticalPath, type Reason } from "../trace/critical-path.ts";
 import type { TraceData } from "../trace/trace-data.ts";
 import { joined, type Segments } from "../trace/tracks.ts";
 import { counted, formatCount, formatSeconds, formatShare } from "../units.ts";
@@ -23,7 +23,10 @@ export function criticalOf(trace: TraceData): Critical {
     const steps = criticalPath(trace);
     const lanes = trace.lanes.map((_, lane) => {
       const own = steps.filter(({ request }) => trace.hops[trace.row[request]!]!.lane === lane).map(({ request }) => request);
-      return joined(Float64Array.from(own, (i) => trace.start[i]!), Float64Array.from(own, (i) => trace.end[i]!));
+      return joined(
+        Float64Array.from(own, (i) => trace.start[i]!),
+        Float64Array.from(own, (i) => trace.end[i]!),
+      );
     });
     known = { steps, lanes, seconds: lanes.map(({ before }) => before.at(-1) ?? 0) };
     found.set(trace, known);
@@ -55,7 +58,10 @@ export function CriticalWords({ trace }: { trace: TraceData }): JSX.Element {
       The <Term name="critical path" /> is marked:{" "}
       {parts
         .slice(0, 4)
-        .map(({ lane, length }) => `${laneLabel(trace, lane)} ${formatSeconds(length)} (${formatShare(length / (trace.seconds || 1))})`)
+        .map(
+          ({ lane, length }) =>
+            `${laneLabel(trace, lane)} ${formatSeconds(length)} (${formatShare(length / (trace.seconds || 1))})`,
+        )
         .join(", ")}
       .{" "}
       {most.length > 0 &&

@@ -1,10 +1,10 @@
 // The canvases of a timeline: the axis, the rows with their labels, and what is marked on them.
 import type { TraceData } from "../trace/trace-data.ts";
-import { sharesOf, type Box, barOf, drawLane, isFine } from "./lane-bars.ts";
+import type { Segments } from "../trace/tracks.ts";
+import { type Box, barOf, drawLane, isFine, sharesOf } from "./lane-bars.ts";
 import { drawRing } from "./ring-bars.ts";
 import type { Row } from "./rows.ts";
-import { tickText, ticks, type Span } from "./span.ts";
-import type { Segments } from "../trace/tracks.ts";
+import { type Span, ticks, tickText } from "./span.ts";
 
 /** Pixels to the right of the rows. */
 export const MARGIN = 12;
@@ -72,7 +72,12 @@ export function drawAxis(pen: CanvasRenderingContext2D, scene: Scene, time: numb
 }
 
 /** Draws all rows. */
-export function drawRows(pen: CanvasRenderingContext2D, scene: Scene, critical: ReadonlyMap<TraceData, readonly Segments[]>, { colour, font }: Pens): void {
+export function drawRows(
+  pen: CanvasRenderingContext2D,
+  scene: Scene,
+  critical: ReadonlyMap<TraceData, readonly Segments[]>,
+  { colour, font }: Pens,
+): void {
   const { rows, span, width, height, gutter } = scene;
   pen.clearRect(0, 0, width, height);
   const { times } = ticks(span, (width - gutter) / 110);
@@ -177,9 +182,11 @@ export function drawMarks(pen: CanvasRenderingContext2D, scene: Scene, marks: Ma
       if (marks.chunk !== null) for (const found of boxesOf(row, marks.chunk, span, box)) outline(found);
       if (row.of === 0)
         for (const request of marks.requests)
-          if (row.trace.hops[row.trace.row[request]!]!.lane === row.number) outline(barOf(row.trace, request, row.number, span, box), true);
+          if (row.trace.hops[row.trace.row[request]!]!.lane === row.number)
+            outline(barOf(row.trace, request, row.number, span, box), true);
     }
-    if (marks.pointed?.row === row && isFine(row.trace, row.number, span, box.width)) outline(barOf(row.trace, marks.pointed.request, row.number, span, box));
+    if (marks.pointed?.row === row && isFine(row.trace, row.number, span, box.width))
+      outline(barOf(row.trace, marks.pointed.request, row.number, span, box));
   }
   if (marks.time !== null) {
     pen.fillStyle = colour("--iv-ink");

@@ -59,7 +59,9 @@ export function SlotMarks({ moment, hop }: { moment: JourneyMoment; hop: number 
   const found = moment.held.get(hop);
   if (found === undefined) return null;
   const text = `${found.used.length} of ${counted(found.slots, "slot")} in use${found.used.length === 0 ? "" : `: chunk ${found.used.map((slot) => slot.chunk).join(", ")}`}`;
-  const slots = Array.from({ length: Math.min(found.slots, MOST) }, (_, place) => found.used.find((slot) => slot.chunk % found.slots === place));
+  const slots = Array.from({ length: Math.min(found.slots, MOST) }, (_, place) =>
+    found.used.find((slot) => slot.chunk % found.slots === place),
+  );
   return (
     <span class="iv-slot-marks" data-testid={`slots-${hop}`} data-used={found.used.length} title={text}>
       {slots.map((slot, place) => (

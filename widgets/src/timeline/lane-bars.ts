@@ -75,13 +75,27 @@ function barsHeight(trace: TraceData, box: Box): number {
 }
 
 /** Draws a lane. */
-export function drawLane(pen: CanvasRenderingContext2D, trace: TraceData, lane: number, span: Span, box: Box, colour: (variable: string) => string): void {
+export function drawLane(
+  pen: CanvasRenderingContext2D,
+  trace: TraceData,
+  lane: number,
+  span: Span,
+  box: Box,
+  colour: (variable: string) => string,
+): void {
   if (isFine(trace, lane, span, box.width)) drawRequests(pen, trace, lane, span, box, colour);
   else drawBusy(pen, trace, lane, span, box, colour);
   if (trace.transfers.length > 1) drawWaits(pen, trace, lane, span, box, colour);
 }
 
-function drawRequests(pen: CanvasRenderingContext2D, trace: TraceData, lane: number, span: Span, box: Box, colour: (variable: string) => string): void {
+function drawRequests(
+  pen: CanvasRenderingContext2D,
+  trace: TraceData,
+  lane: number,
+  span: Span,
+  box: Box,
+  colour: (variable: string) => string,
+): void {
   const { from, to } = seen(trace, lane, span);
   pen.textAlign = "center";
   pen.textBaseline = "middle";
@@ -104,7 +118,15 @@ function drawRequests(pen: CanvasRenderingContext2D, trace: TraceData, lane: num
 }
 
 /** Numbers of chunks whose requests are too narrow for them: one over all requests of a chunk that follow each other. */
-function numberChunks(pen: CanvasRenderingContext2D, trace: TraceData, span: Span, box: Box, colour: (variable: string) => string, from: number, to: number): void {
+function numberChunks(
+  pen: CanvasRenderingContext2D,
+  trace: TraceData,
+  span: Span,
+  box: Box,
+  colour: (variable: string) => string,
+  from: number,
+  to: number,
+): void {
   const scale = box.width / (span.to - span.from);
   for (let i = from; i < to; ) {
     const [row, chunk] = [trace.row[i]!, trace.chunk[i]!];
@@ -128,7 +150,14 @@ function numberChunks(pen: CanvasRenderingContext2D, trace: TraceData, span: Spa
 }
 
 /** From afar: the part of each pixel for which the channel was busy, as a height; transfers stand on each other. */
-function drawBusy(pen: CanvasRenderingContext2D, trace: TraceData, lane: number, span: Span, box: Box, colour: (variable: string) => string): void {
+function drawBusy(
+  pen: CanvasRenderingContext2D,
+  trace: TraceData,
+  lane: number,
+  span: Span,
+  box: Box,
+  colour: (variable: string) => string,
+): void {
   const full = barsHeight(trace, box);
   const base = new Float64Array(Math.ceil(box.width));
   for (const { transfer, busy } of trace.tracks[lane] ?? []) {
@@ -160,7 +189,14 @@ export function sharesOf(segments: Segments, span: Span, pixels: number): Float6
 }
 
 /** Who waits: hatched below the bars, in the colour of the transfer that waits. */
-function drawWaits(pen: CanvasRenderingContext2D, trace: TraceData, lane: number, span: Span, box: Box, colour: (variable: string) => string): void {
+function drawWaits(
+  pen: CanvasRenderingContext2D,
+  trace: TraceData,
+  lane: number,
+  span: Span,
+  box: Box,
+  colour: (variable: string) => string,
+): void {
   const pixels = Math.ceil(box.width);
   for (const { transfer, waiting } of trace.tracks[lane] ?? []) {
     if (waiting.from.length === 0) continue;

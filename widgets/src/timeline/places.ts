@@ -1,7 +1,7 @@
 // Parts of a trace that are worth seeing: the first periods of its pipeline, and the way of one chunk.
 import type { TraceData } from "../trace/trace-data.ts";
 import { isFine } from "./lane-bars.ts";
-import { within, type Span } from "./span.ts";
+import { type Span, within } from "./span.ts";
 
 /** Chunks that the first periods show from their begin to their end. */
 const PERIODS = 5;

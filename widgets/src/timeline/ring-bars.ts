@@ -1,7 +1,7 @@
 // A buffer of a timeline on a canvas: each slot with the chunk that it holds, or, from afar, how many slots were in use.
 import { fillOf, freedAt, meanLevel } from "../trace/chunks-at.ts";
 import { above, type TraceData } from "../trace/trace-data.ts";
-import { FINE, type Box } from "./lane-bars.ts";
+import { type Box, FINE } from "./lane-bars.ts";
 import type { Span } from "./span.ts";
 import { toneOf, toneOfTransfer } from "./tones.ts";
 
@@ -22,7 +22,14 @@ function held(trace: TraceData, ring: number, span: Span): { from: number; to: n
 }
 
 /** Draws a buffer. */
-export function drawRing(pen: CanvasRenderingContext2D, trace: TraceData, ring: number, span: Span, box: Box, colour: (variable: string) => string): void {
+export function drawRing(
+  pen: CanvasRenderingContext2D,
+  trace: TraceData,
+  ring: number,
+  span: Span,
+  box: Box,
+  colour: (variable: string) => string,
+): void {
   const { slots, row } = trace.rings[ring]!;
   const { from, to } = held(trace, ring, span);
   if (slots <= MOST && to - from <= box.width / FINE) {

@@ -36,7 +36,12 @@ export function showing(span: Span, time: number, whole: number): Span {
   return within({ from: time - 0.1 * length, to: time + 0.9 * length }, whole);
 }
 
-const UNITS = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]] as const;
+const UNITS = [
+  [1, "s"],
+  [1e-3, "ms"],
+  [1e-6, "µs"],
+  [1e-9, "ns"],
+] as const;
 
 function unitOf(seconds: number): readonly [number, string] {
   return UNITS.find(([size]) => seconds >= size * 0.9995) ?? UNITS[3];

@@ -37,8 +37,10 @@ export function Steps({ trace, mark }: StepsProps): JSX.Element {
     asking.current = true;
     void connection.ask({ kind: "steps", first }).then(({ message, error }) => {
       asking.current = false;
-      if (message?.kind !== "steps" || message.error !== "") setKnown((before) => ({ ...before, more: false, error: error || "The steps did not come." }));
-      else if (message.id === trace.id) setKnown((before) => ({ steps: [...before.steps.slice(0, first), ...message.steps], more: message.more, error: "" }));
+      if (message?.kind !== "steps" || message.error !== "")
+        setKnown((before) => ({ ...before, more: false, error: error || "The steps did not come." }));
+      else if (message.id === trace.id)
+        setKnown((before) => ({ steps: [...before.steps.slice(0, first), ...message.steps], more: message.more, error: "" }));
     });
   };
   useEffect(() => {
@@ -67,7 +69,13 @@ export function Steps({ trace, mark }: StepsProps): JSX.Element {
       <div class="iv-tl-steps-head">
         <Button label="First step" testid="step-first" disabled={at === 0} onClick={() => go(0)} />
         <Button label="Back" testid="step-back" disabled={at === 0} onClick={() => go(at - 1)} />
-        <Button label="Next" testid="step-next" primary disabled={step === undefined || (at >= last && !known.more)} onClick={() => go(at + 1)} />
+        <Button
+          label="Next"
+          testid="step-next"
+          primary
+          disabled={step === undefined || (at >= last && !known.more)}
+          onClick={() => go(at + 1)}
+        />
         <b data-testid="step-number">
           Step {formatCount(at + 1)}
           {known.more ? "" : ` of ${formatCount(known.steps.length)}`}

@@ -7,7 +7,7 @@ import type { TraceData } from "../trace/trace-data.ts";
 import { useTrace } from "../trace/use-trace.ts";
 import { formatRate, formatSeconds } from "../units.ts";
 import { useWatch } from "../watch.ts";
-import { criticalOf, CriticalWords } from "./critical.tsx";
+import { CriticalWords, criticalOf } from "./critical.tsx";
 import type { Titled } from "./rows.ts";
 import { Steps } from "./steps.tsx";
 import { Timeline } from "./timeline.tsx";
@@ -29,7 +29,10 @@ export function TimelinePane(): JSX.Element {
   const stored = useTrace("stored", compared);
   const other = compared && stored.told?.fresh !== false ? stored.trace : null;
   const traces = useMemo<Titled[]>(() => (trace === null ? [] : titled(trace, other)), [trace, other]);
-  const paths = useMemo(() => new Map(critical ? traces.map((each) => [each.trace, criticalOf(each.trace).lanes] as const) : []), [critical, traces]);
+  const paths = useMemo(
+    () => new Map(critical ? traces.map((each) => [each.trace, criticalOf(each.trace).lanes] as const) : []),
+    [critical, traces],
+  );
   useEffect(() => mark([]), [trace]);
   const { problems } = snapshot.panes.trace ?? { problems: {} as Record<string, string> };
   const problem = problems["simulated"];
@@ -46,15 +49,31 @@ export function TimelinePane(): JSX.Element {
     <Button label={label} testid={testid} pressed={on} onClick={() => set(!on)} />
   );
   return (
-    <div class={told?.fresh === false ? "iv-stale" : ""} data-testid="timeline-pane" data-trace={trace.id} data-fresh={told?.fresh !== false}>
-      <Timeline traces={traces} rings={rings && buffered} critical={paths} marked={marked} wholeAt={other === null ? undefined : other.id}>
+    <div
+      class={told?.fresh === false ? "iv-stale" : ""}
+      data-testid="timeline-pane"
+      data-trace={trace.id}
+      data-fresh={told?.fresh !== false}
+    >
+      <Timeline
+        traces={traces}
+        rings={rings && buffered}
+        critical={paths}
+        marked={marked}
+        wholeAt={other === null ? undefined : other.id}
+      >
         <div class="iv-tl-zoom" role="group" aria-label="What is shown">
           {buffered && toggle("Buffers", "timeline-rings", rings, setRings)}
           {toggle("Critical path", "timeline-critical", critical, setCritical)}
           {!connection.offline && buffered && toggle("Stored and forwarded", "timeline-stored", compared, compare)}
           {!connection.offline && toggle("Step by step", "timeline-stepping", stepping, setStepping)}
           {!connection.offline && (
-            <Button label="Add an urgent transfer" icon="add" testid="timeline-urgent" onClick={() => connection.send({ kind: "add-urgent" })} />
+            <Button
+              label="Add an urgent transfer"
+              icon="add"
+              testid="timeline-urgent"
+              onClick={() => connection.send({ kind: "add-urgent" })}
+            />
           )}
         </div>
       </Timeline>
@@ -72,7 +91,11 @@ function titled(trace: TraceData, stored: TraceData | null): Titled[] {
   if (stored === null) return [{ trace, title: "Simulated" }];
   return [
     { trace, title: "Pipelined", note: formatSeconds(trace.seconds) },
-    { trace: stored, title: "Stored and forwarded", note: `${formatSeconds(stored.seconds)}, ${ratioText(stored.seconds / trace.seconds)} as long` },
+    {
+      trace: stored,
+      title: "Stored and forwarded",
+      note: `${formatSeconds(stored.seconds)}, ${ratioText(stored.seconds / trace.seconds)} as long`,
+    },
   ];
 }
 
@@ -81,15 +104,23 @@ export function ratioText(ratio: number): string {
   return `${ratio >= 9.95 ? ratio.toFixed(1) : ratio.toFixed(2)} times`;
 }
 
-function Comparison({ trace, stored, problem }: { trace: TraceData; stored: TraceData | null; problem: string | undefined }): JSX.Element {
+function Comparison({
+  trace,
+  stored,
+  problem,
+}: {
+  trace: TraceData;
+  stored: TraceData | null;
+  problem: string | undefined;
+}): JSX.Element {
   if (problem !== undefined) return <p class="iv-tl-words">Stored and forwarded it cannot be: {problem}</p>;
   if (stored === null) return <p class="iv-tl-words iv-faint">Simulating, stored and forwarded…</p>;
   const nbytes = trace.transfers.reduce((sum, transfer) => sum + transfer.bytes, 0);
   return (
     <p class="iv-tl-words" data-testid="timeline-comparison">
-      Pipelined, all hops work at the same time: {formatSeconds(trace.seconds)}, {formatRate(nbytes / trace.seconds)}. Stored and forwarded, a hop begins when the
-      hop before has moved everything: {formatSeconds(stored.seconds)}, {formatRate(nbytes / stored.seconds)}, <b>{ratioText(stored.seconds / trace.seconds)}</b> as
-      long.
+      Pipelined, all hops work at the same time: {formatSeconds(trace.seconds)}, {formatRate(nbytes / trace.seconds)}. Stored and
+      forwarded, a hop begins when the hop before has moved everything: {formatSeconds(stored.seconds)},{" "}
+      {formatRate(nbytes / stored.seconds)}, <b>{ratioText(stored.seconds / trace.seconds)}</b> as long.
     </p>
   );
 }

@@ -7,12 +7,12 @@ import { useSelection } from "../selection.ts";
 import { activeAt, type TraceData } from "../trace/trace-data.ts";
 import type { Segments } from "../trace/tracks.ts";
 import { formatSeconds } from "../units.ts";
-import { AXIS, boxOf, drawAxis, drawMarks, drawRows, gutterOf, MARGIN, timeAt, type Scene } from "./draw.ts";
+import { AXIS, boxOf, drawAxis, drawMarks, drawRows, gutterOf, MARGIN, type Scene, timeAt } from "./draw.ts";
 import { isFine } from "./lane-bars.ts";
 import { beginning, firstPeriods, wayOf } from "./places.ts";
-import { rowAt, rowsOf, type Row, type Titled } from "./rows.ts";
+import { type Row, rowAt, rowsOf, type Titled } from "./rows.ts";
 import { Scrubber } from "./scrubber.tsx";
-import { moved, showing, within, zoomed, type Span } from "./span.ts";
+import { moved, type Span, showing, within, zoomed } from "./span.ts";
 import { idleTold, momentTold, nearest, requestTold, ringTold } from "./told.ts";
 import { colourReader } from "./tones.ts";
 
@@ -44,7 +44,14 @@ const NO_REQUESTS: readonly number[] = [];
 const HINT =
   "Arrow keys to the sides move, plus and minus zoom, 0 shows the whole. Arrow keys up and down go from channel to channel, comma and full stop from request to request.";
 
-export function Timeline({ traces, rings = true, critical = NONE, marked = NO_REQUESTS, wholeAt, children }: TimelineProps): JSX.Element {
+export function Timeline({
+  traces,
+  rings = true,
+  critical = NONE,
+  marked = NO_REQUESTS,
+  wholeAt,
+  children,
+}: TimelineProps): JSX.Element {
   const first = traces[0]!.trace;
   const whole = Math.max(...traces.map(({ trace }) => trace.seconds)) || 1;
   const [selection, select] = useSelection();
@@ -96,7 +103,12 @@ export function Timeline({ traces, rings = true, critical = NONE, marked = NO_RE
     const [low, high] = [pen(over.current, height), pen(axis.current, AXIS)];
     if (low === null || high === null) return;
     const at = focused === null ? undefined : rows[focused.row];
-    const shown = pointed?.request != null ? { row: pointed.row, request: pointed.request } : at !== undefined && focused?.request != null ? { row: at, request: focused.request } : null;
+    const shown =
+      pointed?.request != null
+        ? { row: pointed.row, request: pointed.request }
+        : at !== undefined && focused?.request != null
+          ? { row: at, request: focused.request }
+          : null;
     drawMarks(low, scene, { time, chunk: selection.chunk, pointed: shown, requests: marked }, pens());
     drawAxis(high, scene, time, pens());
   }, [rows, span.from, span.to, width, height, ratio, dark, time, selection.chunk, pointed, focused, marked]);
@@ -153,27 +165,28 @@ export function Timeline({ traces, rings = true, critical = NONE, marked = NO_RE
       event.stopPropagation();
     };
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (by !== undefined) return done(), setSpan(moved(span, by * (span.to - span.from), whole));
-    if (event.key === "+" || event.key === "=") return done(), zoom(1 / 1.6);
-    if (event.key === "-") return done(), zoom(1.6);
-    if (event.key === "0") return done(), setSpan({ from: 0, to: whole });
+    if (by !== undefined) return (done(), setSpan(moved(span, by * (span.to - span.from), whole)));
+    if (event.key === "+" || event.key === "=") return (done(), zoom(1 / 1.6));
+    if (event.key === "-") return (done(), zoom(1.6));
+    if (event.key === "0") return (done(), setSpan({ from: 0, to: whole }));
     const place = focused === null ? -1 : lanes.indexOf(focused.row);
     const row = lanes[place < 0 ? 0 : place];
     if (row === undefined) return;
     const { trace, number } = rows[row]!;
     if (event.key === "ArrowUp" || event.key === "ArrowDown") {
       const next = place < 0 ? row : lanes[Math.max(0, Math.min(lanes.length - 1, place + (event.key === "ArrowUp" ? -1 : 1)))]!;
-      return done(), go(next, nearest(rows[next]!.trace, rows[next]!.number, middle));
+      return (done(), go(next, nearest(rows[next]!.trace, rows[next]!.number, middle)));
     }
     if (event.key === "," || event.key === ".") {
       const { first: from, count } = trace.lanes[number]!;
       const next = focused?.request == null ? nearest(trace, number, middle) : focused.request + (event.key === "," ? -1 : 1);
-      if (next !== null) return done(), go(row, Math.max(from, Math.min(from + count - 1, next)));
+      if (next !== null) return (done(), go(row, Math.max(from, Math.min(from + count - 1, next))));
     }
   };
 
   const told = useMemo(() => (time === null ? "" : momentTold(first, time)), [first, time]);
-  const focusTold = focused?.request == null ? "" : requestTold(rows[focused.row]?.trace ?? first, focused.request, resolution).join(". ");
+  const focusTold =
+    focused?.request == null ? "" : requestTold(rows[focused.row]?.trace ?? first, focused.request, resolution).join(". ");
   const isWhole = span.to - span.from >= whole * (1 - 1e-9);
   const isFar = rows.some((row) => row.kind === "lane" && !isFine(row.trace, row.number, span, width - gutter - MARGIN));
   return (
@@ -242,7 +255,13 @@ export function Timeline({ traces, rings = true, critical = NONE, marked = NO_RE
         </p>
       </div>
       <p class="iv-tl-key iv-faint" data-testid="timeline-key">
-        {keyText(span, whole, isFar, traces.some(({ trace }) => trace.transfers.length > 1), rings)}
+        {keyText(
+          span,
+          whole,
+          isFar,
+          traces.some(({ trace }) => trace.transfers.length > 1),
+          rings,
+        )}
       </p>
     </div>
   );
@@ -251,10 +270,15 @@ export function Timeline({ traces, rings = true, critical = NONE, marked = NO_RE
 /** What is drawn, in words. */
 function keyText(span: Span, whole: number, far: boolean, several: boolean, rings: boolean): string {
   const length = span.to - span.from;
-  const part = length >= whole * (1 - 1e-9) ? `All ${formatSeconds(whole)}.` : `${formatSeconds(length)} of ${formatSeconds(whole)}.`;
-  const bars = far ? "A bar is as high as its channel is busy; zoom in to see every request." : "A bar is a request with the number of its chunk.";
+  const part =
+    length >= whole * (1 - 1e-9) ? `All ${formatSeconds(whole)}.` : `${formatSeconds(length)} of ${formatSeconds(whole)}.`;
+  const bars = far
+    ? "A bar is as high as its channel is busy; zoom in to see every request."
+    : "A bar is a request with the number of its chunk.";
   const colours = several ? " Each transfer has its colour; hatched: it waits while the channel serves another." : "";
-  const below = far ? " Below: how full the buffers are." : " Below: the slots of the buffers, pale while they are filled or emptied.";
+  const below = far
+    ? " Below: how full the buffers are."
+    : " Below: the slots of the buffers, pale while they are filled or emptied.";
   return `${part} ${bars}${colours}${rings ? below : ""}`;
 }
 
@@ -262,7 +286,10 @@ function keyText(span: Span, whole: number, far: boolean, several: boolean, ring
 function requestAt(row: Row, time: number, y: number, scene: Scene): number | null {
   const box = boxOf(row, scene);
   const active = activeAt(row.trace, row.number, time);
-  if (active.length > 0) return active.length === 1 ? active[0]! : (active[Math.min(active.length - 1, Math.floor(((y - row.y) / row.height) * active.length))] ?? null);
+  if (active.length > 0)
+    return active.length === 1
+      ? active[0]!
+      : (active[Math.min(active.length - 1, Math.floor(((y - row.y) / row.height) * active.length))] ?? null);
   const near = nearest(row.trace, row.number, time);
   if (near === null) return null;
   // Requests that are narrower than a few pixels are hit from beside them as well.
@@ -280,7 +307,11 @@ function Tip({ pointed, width, resolution }: { pointed: Pointed; width: number; 
         : requestTold(row.trace, request, resolution);
   const left = x > width / 2;
   return (
-    <div class="iv-tl-tip" data-testid="timeline-tip" style={{ top: `${y + 14}px`, ...(left ? { right: `${width - x + 10}px` } : { left: `${x + 10}px` }) }}>
+    <div
+      class="iv-tl-tip"
+      data-testid="timeline-tip"
+      style={{ top: `${y + 14}px`, ...(left ? { right: `${width - x + 10}px` } : { left: `${x + 10}px` }) }}
+    >
       {lines.map((line, place) => (place === 0 ? <b key={place}>{line}</b> : <span key={place}>{line}</span>))}
     </div>
   );

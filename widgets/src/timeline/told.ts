@@ -20,7 +20,9 @@ export function requestTold(trace: TraceData, request: number, resolution: numbe
     `Chunk ${chunk}${whose}${part}`,
     `hop ${hop.hop}, ${trace.lanes[hop.lane]!.title}, ${formatBytes(nbytes)}`,
     `${momentText(start, resolution)} to ${momentText(end, resolution)}, takes ${formatSeconds(end - start)}`,
-    waited > 1e-12 ? `ready at ${momentText(ready, resolution)}, then waits ${formatSeconds(waited)} for its channel` : "begins as soon as it is ready",
+    waited > 1e-12
+      ? `ready at ${momentText(ready, resolution)}, then waits ${formatSeconds(waited)} for its channel`
+      : "begins as soon as it is ready",
   ];
 }
 
@@ -43,7 +45,11 @@ export function ringTold(trace: TraceData, number: number, time: number, resolut
 
 /** What moves at a moment, in one line. */
 export function momentTold(trace: TraceData, time: number): string {
-  const found = trace.lanes.flatMap((_, lane) => activeAt(trace, lane, time).slice(0, 1).map((request) => `${laneLabel(trace, lane)}: chunk ${trace.chunk[request]}`));
+  const found = trace.lanes.flatMap((_, lane) =>
+    activeAt(trace, lane, time)
+      .slice(0, 1)
+      .map((request) => `${laneLabel(trace, lane)}: chunk ${trace.chunk[request]}`),
+  );
   return found.length === 0 ? "no channel is at work" : found.join(", ");
 }
 

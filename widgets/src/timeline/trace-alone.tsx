@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { Button } from "../components/button.tsx";
 import { useTrace } from "../trace/use-trace.ts";
-import { criticalOf, CriticalWords } from "./critical.tsx";
+import { CriticalWords, criticalOf } from "./critical.tsx";
 import { Timeline } from "./timeline.tsx";
 import { Transfers } from "./transfers.tsx";
 import { UsesTable } from "./uses-table.tsx";
@@ -12,7 +12,10 @@ export function TraceAlone(): JSX.Element {
   const { trace, error } = useTrace("given");
   const [critical, setCritical] = useState(false);
   const traces = useMemo(() => (trace === null ? [] : [{ trace, title: trace.where }]), [trace]);
-  const paths = useMemo(() => new Map(critical && trace !== null ? [[trace, criticalOf(trace).lanes] as const] : []), [critical, trace]);
+  const paths = useMemo(
+    () => new Map(critical && trace !== null ? [[trace, criticalOf(trace).lanes] as const] : []),
+    [critical, trace],
+  );
   if (trace === null) return <p class="iv-faint">{error || "The trace is on its way…"}</p>;
   if (trace.count === 0) return <p class="iv-faint">The trace has no requests: nothing was moved.</p>;
   return (

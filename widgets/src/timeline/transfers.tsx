@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { Button } from "../components/button.tsx";
-import { Table, type Column } from "../components/table.tsx";
+import { type Column, Table } from "../components/table.tsx";
 import { Term } from "../components/term.tsx";
 import { useView } from "../components/view.ts";
 import type { TraceData } from "../trace/trace-data.ts";
@@ -29,7 +29,9 @@ export function waitingTold(trace: TraceData): string[] {
   const waits = waitsOf(trace);
   return trace.transfers.flatMap((transfer, place) => {
     const { seconds, lane } = waits[place]!;
-    const others = trace.transfers.filter((other, at) => at !== place && other.ended > transfer.submitted && other.submitted < transfer.ended);
+    const others = trace.transfers.filter(
+      (other, at) => at !== place && other.ended > transfer.submitted && other.submitted < transfer.ended,
+    );
     const urgent = others.filter((other) => other.priority > transfer.priority);
     const takes = formatSeconds(transfer.ended - transfer.submitted);
     const alone = transfer.alone === null ? takes : formatSeconds(transfer.alone);
@@ -37,7 +39,8 @@ export function waitingTold(trace: TraceData): string[] {
     if (others.length === 0) return [`${transfer.label} meets no other transfer: it takes ${takes}.`];
     const equal = others.filter((other) => other.priority === transfer.priority);
     if (urgent.length === 0 && equal.length === 0) {
-      const until = seconds > 1e-9 ? ` once the requests that are under way have ended, at most ${formatSeconds(seconds)} later` : "";
+      const until =
+        seconds > 1e-9 ? ` once the requests that are under way have ended, at most ${formatSeconds(seconds)} later` : "";
       return [`${transfer.label} goes first${until}: it takes ${instead}.`];
     }
     if (lane < 0) return [`${transfer.label} does not wait: it takes ${instead}.`];
@@ -66,19 +69,22 @@ export function Transfers({ trace }: { trace: TraceData }): JSX.Element {
   const waits = waitsOf(trace);
   const rows: Placed[] = trace.transfers.map((transfer, place) => ({ transfer, place, waits: waits[place]!.seconds }));
   const problem = Object.entries(problems).find(([name]) => name.startsWith("transfer-") || name.startsWith("beside:"))?.[1];
-  const entry = (field: "transfer-priority" | "transfer-begin", label: string) => ({ transfer }: Placed) => {
-    const from = connection.offline ? null : typed(settings, transfer.key);
-    if (from === null || transfer.key === null) return field === "transfer-priority" ? transfer.priority : formatSeconds(transfer.submitted);
-    return (
-      <Entry
-        key={`${field}-${transfer.key}`}
-        testid={`${field}-${transfer.key}`}
-        label={`${label} of ${transfer.label}`}
-        value={field === "transfer-priority" ? from.priority : from.begin}
-        send={(value) => connection.send({ kind: "set", field, transfer: transfer.key!, value })}
-      />
-    );
-  };
+  const entry =
+    (field: "transfer-priority" | "transfer-begin", label: string) =>
+    ({ transfer }: Placed) => {
+      const from = connection.offline ? null : typed(settings, transfer.key);
+      if (from === null || transfer.key === null)
+        return field === "transfer-priority" ? transfer.priority : formatSeconds(transfer.submitted);
+      return (
+        <Entry
+          key={`${field}-${transfer.key}`}
+          testid={`${field}-${transfer.key}`}
+          label={`${label} of ${transfer.label}`}
+          value={field === "transfer-priority" ? from.priority : from.begin}
+          send={(value) => connection.send({ kind: "set", field, transfer: transfer.key!, value })}
+        />
+      );
+    };
   const columns: readonly Column<Placed>[] = [
     {
       title: () => <Term name="transfer">Transfer</Term>,

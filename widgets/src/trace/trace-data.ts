@@ -2,7 +2,7 @@
 //
 // Requests are sorted by lane (the channel) and then by start. A row is a hop of a transfer. Times are seconds from the begin of the trace.
 import type { TraceHead, TraceHop, TraceLane, TraceRing, TraceTransfer } from "../types.ts";
-import { tracksOf, type Track } from "./tracks.ts";
+import { type Track, tracksOf } from "./tracks.ts";
 
 export type Numbers = Uint8Array | Uint16Array | Uint32Array;
 
@@ -40,7 +40,12 @@ export interface TraceData {
 
 type Column = Float64Array | Numbers;
 
-const ARRAYS: Record<string, new (buffer: ArrayBuffer) => Column> = { f8: Float64Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array };
+const ARRAYS: Record<string, new (buffer: ArrayBuffer) => Column> = {
+  f8: Float64Array,
+  u1: Uint8Array,
+  u2: Uint16Array,
+  u4: Uint32Array,
+};
 
 /** The trace of an answer of the kernel. */
 export function traceOf(head: TraceHead, buffers: readonly (DataView | ArrayBuffer)[]): TraceData {
@@ -51,7 +56,9 @@ export function traceOf(head: TraceHead, buffers: readonly (DataView | ArrayBuff
     if (array === undefined || bytes === undefined) throw new Error(`a trace without its column ${name}`);
     // A view into a message may begin anywhere; numbers begin at multiples of their size.
     columns[name] = new array(
-      bytes instanceof ArrayBuffer ? bytes : (bytes.buffer as ArrayBuffer).slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength),
+      bytes instanceof ArrayBuffer
+        ? bytes
+        : (bytes.buffer as ArrayBuffer).slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength),
     );
   });
   const { id, where, seconds, note, count, lanes, hops, rings, transfers } = head;
@@ -115,7 +122,8 @@ export function above(values: Float64Array, limit: number, from = 0, to = values
 export function activeAt(trace: Pick<TraceData, "lanes" | "start" | "end" | "reach">, lane: number, time: number): number[] {
   const { first = 0, count = 0 } = trace.lanes[lane] ?? {};
   const found: number[] = [];
-  for (let i = above(trace.start, time, first, first + count) - 1; i >= first && trace.reach[i]! > time; i -= 1) if (trace.end[i]! > time) found.push(i);
+  for (let i = above(trace.start, time, first, first + count) - 1; i >= first && trace.reach[i]! > time; i -= 1)
+    if (trace.end[i]! > time) found.push(i);
   return found;
 }
 

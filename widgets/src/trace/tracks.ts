@@ -94,9 +94,15 @@ function shared(trace: Untracked, { first, count }: TraceLane, transfer: number)
   const places: number[] = [];
   for (let i = first; i < first + count; i += 1) if (mine[trace.row[i]!]) places.push(i);
   const starts = Float64Array.from(places, (i) => trace.start[i]!);
-  const busy = joined(starts, Float64Array.from(places, (i) => trace.end[i]!));
+  const busy = joined(
+    starts,
+    Float64Array.from(places, (i) => trace.end[i]!),
+  );
   const ready = Float64Array.from(places, (i) => readyOf(trace, i));
   const order = Uint32Array.from(ready.keys()).sort((one, other) => ready[one]! - ready[other]!);
-  const waits = joined(Float64Array.from(order, (i) => ready[i]!), Float64Array.from(order, (i) => starts[i]!));
+  const waits = joined(
+    Float64Array.from(order, (i) => ready[i]!),
+    Float64Array.from(order, (i) => starts[i]!),
+  );
   return { transfer, busy, waiting: without(waits, busy) };
 }

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { useView } from "../components/view.ts";
 import type { Connection } from "../connection.ts";
 import type { ShownTrace, TraceKind } from "../types.ts";
-import { traceOf, type TraceData } from "./trace-data.ts";
+import { type TraceData, traceOf } from "./trace-data.ts";
 
 /** A trace, the newest that has come; it may be older than what the kernel has (`told`), and `told` older than the plan. */
 export interface Traced {
@@ -45,7 +45,8 @@ export function useTrace(which: TraceKind, wanted = true): Traced {
     let here = true;
     asked(connection, which, id).then(
       (trace) => here && setFound({ trace, error: "" }),
-      (error: unknown) => here && setFound((before) => ({ ...before, error: error instanceof Error ? error.message : String(error) })),
+      (error: unknown) =>
+        here && setFound((before) => ({ ...before, error: error instanceof Error ? error.message : String(error) })),
     );
     return () => void (here = false);
   }, [connection, which, id]);

@@ -36,7 +36,13 @@ export function PartControls(): JSX.Element {
               data-testid={`part-field-${field.name}`}
               checked={!settings.part.leftOut.includes(field.key)}
               aria-invalid={problem !== undefined}
-              onChange={(event) => connection.send({ kind: "part", control: "fields", part: withField(connection.settings.part, field.key, event.currentTarget.checked) })}
+              onChange={(event) =>
+                connection.send({
+                  kind: "part",
+                  control: "fields",
+                  part: withField(connection.settings.part, field.key, event.currentTarget.checked),
+                })
+              }
             />
             {field.name}
           </label>
@@ -50,7 +56,12 @@ export function PartControls(): JSX.Element {
           title="Move all entries with all their fields"
           onClick={() => connection.send({ kind: "part", control: "everything", part: EVERYTHING })}
         />
-        <p class="iv-array-problem" id={`${id}-fields`} data-testid="error-part-fields" role={problem === undefined ? undefined : "alert"}>
+        <p
+          class="iv-array-problem"
+          id={`${id}-fields`}
+          data-testid="error-part-fields"
+          role={problem === undefined ? undefined : "alert"}
+        >
           {problem?.message}
         </p>
       </div>
@@ -90,10 +101,20 @@ function RangeControls({ row }: { row: ShownRow }): JSX.Element {
           value={typed[name]}
           problem={problems[place]}
           problemId={note}
-          command={(text): Command => ({ kind: "part", control: `${name}:${row.key}`, part: withText(connection.settings.part, row.key, { [name]: text }) })}
+          command={(text): Command => ({
+            kind: "part",
+            control: `${name}:${row.key}`,
+            part: withText(connection.settings.part, row.key, { [name]: text }),
+          })}
         />
       ))}
-      <p ref={seen} class="iv-array-problem" id={note} data-testid={`error-part-${row.name}`} role={told === undefined ? undefined : "alert"}>
+      <p
+        ref={seen}
+        class="iv-array-problem"
+        id={note}
+        data-testid={`error-part-${row.name}`}
+        role={told === undefined ? undefined : "alert"}
+      >
         {told?.message}
       </p>
     </div>

@@ -76,10 +76,22 @@ export function TransferControls(): JSX.Element {
         <span>begin (s)</span>
       </div>
       {all.map((transfer) => (
-        <Row key={transfer.key} transfer={transfer} edited={transfer.key === settings.key} only={all.length === 1} told={plans.find((plan) => plan.key === transfer.key)} />
+        <Row
+          key={transfer.key}
+          transfer={transfer}
+          edited={transfer.key === settings.key}
+          only={all.length === 1}
+          told={plans.find((plan) => plan.key === transfer.key)}
+        />
       ))}
       <div class="iv-array-foot">
-        <Button label="Add another transfer" icon="add" testid="add-transfer-below" disabled={all.length >= MOST} onClick={() => connection.send({ kind: "add-transfer" })} />
+        <Button
+          label="Add another transfer"
+          icon="add"
+          testid="add-transfer-below"
+          disabled={all.length >= MOST}
+          onClick={() => connection.send({ kind: "add-transfer" })}
+        />
         <p class="iv-faint">A copy is edited from then on. All transfers run together.</p>
       </div>
     </fieldset>
@@ -102,7 +114,12 @@ function Row({ transfer, edited, only, told }: RowProps): JSX.Element {
   const seen = useSeen<HTMLSpanElement>();
   const about = problem !== "" ? problem : told?.seconds == null ? "" : `${formatSeconds(told.seconds)} alone`;
   return (
-    <div class={`iv-transfer-row${edited ? " iv-edited" : ""}`} role="group" aria-label={transfer.name} data-testid={`transfer-row-${transfer.key}`}>
+    <div
+      class={`iv-transfer-row${edited ? " iv-edited" : ""}`}
+      role="group"
+      aria-label={transfer.name}
+      data-testid={`transfer-row-${transfer.key}`}
+    >
       <TextControl
         name={`transfer-name-${transfer.key}`}
         label={`Name of ${transfer.name}`}
@@ -134,16 +151,40 @@ function Row({ transfer, edited, only, told }: RowProps): JSX.Element {
         command={(value) => ({ kind: "set", field: "transfer-begin", transfer: transfer.key, value })}
       />
       <span class="iv-transfer-acts">
-        <Button label={`Copy ${transfer.name}`} icon="add" iconOnly testid={`copy-transfer-${transfer.key}`} onClick={() => connection.send({ kind: "copy-transfer", transfer: transfer.key })} />
-        <Button label={`Remove ${transfer.name}`} icon="remove" iconOnly disabled={only} testid={`remove-transfer-${transfer.key}`} onClick={() => connection.send({ kind: "remove-transfer", transfer: transfer.key })} />
+        <Button
+          label={`Copy ${transfer.name}`}
+          icon="add"
+          iconOnly
+          testid={`copy-transfer-${transfer.key}`}
+          onClick={() => connection.send({ kind: "copy-transfer", transfer: transfer.key })}
+        />
+        <Button
+          label={`Remove ${transfer.name}`}
+          icon="remove"
+          iconOnly
+          disabled={only}
+          testid={`remove-transfer-${transfer.key}`}
+          onClick={() => connection.send({ kind: "remove-transfer", transfer: transfer.key })}
+        />
       </span>
       <p class="iv-transfer-about">
         {edited ? (
           <span class="iv-tag iv-tag-turn">edited</span>
         ) : (
-          <Button label="Edit" quiet testid={`edit-transfer-${transfer.key}`} onClick={() => connection.send({ kind: "edit-transfer", transfer: transfer.key })} />
+          <Button
+            label="Edit"
+            quiet
+            testid={`edit-transfer-${transfer.key}`}
+            onClick={() => connection.send({ kind: "edit-transfer", transfer: transfer.key })}
+          />
         )}
-        <span ref={seen} class={problem === "" ? "iv-faint" : "iv-array-problem"} id={note} data-testid={`error-transfer-${transfer.key}`} role={problem === "" ? undefined : "alert"}>
+        <span
+          ref={seen}
+          class={problem === "" ? "iv-faint" : "iv-array-problem"}
+          id={note}
+          data-testid={`error-transfer-${transfer.key}`}
+          role={problem === "" ? undefined : "alert"}
+        >
           {about}
         </span>
       </p>

@@ -1,6 +1,7 @@
 // The axes of the grid: indices along the upper and the left edge, in the colours of their dimensions.
-import { rectOf, visible, type Geometry, type Panel } from "../geometry/scene.ts";
+
 import { formatCount } from "../../units.ts";
+import { type Geometry, type Panel, rectOf, visible } from "../geometry/scene.ts";
 import type { Ink } from "./ink.ts";
 
 const FONT = 12;
@@ -29,7 +30,13 @@ function short(dim: string): string {
   return dim.length > 8 ? `${dim.slice(0, 7)}…` : dim;
 }
 
-export function drawAxes(context: CanvasRenderingContext2D, geometry: Geometry, ink: Ink, colourOf: (dim: string) => string, left: number): void {
+export function drawAxes(
+  context: CanvasRenderingContext2D,
+  geometry: Geometry,
+  ink: Ink,
+  colourOf: (dim: string) => string,
+  left: number,
+): void {
   const { model, view, panels } = geometry;
   const [first] = panels;
   if (first === undefined) return;
@@ -53,12 +60,21 @@ export function drawAxes(context: CanvasRenderingContext2D, geometry: Geometry, 
       const rows = Math.min(seen.bottom, Math.ceil(view.top + panel.height / view.height));
       for (const row of ticks(seen.top, rows, view.height, 18)) {
         const rect = rectOf(geometry, panel, row, row, null);
-        const y = Math.max(panel.y + 7, Math.min(panel.y + panel.height - 6, rect.y + (view.height >= 14 ? rect.height / 2 : row === seen.top ? 7 : -2)));
+        const y = Math.max(
+          panel.y + 7,
+          Math.min(panel.y + panel.height - 6, rect.y + (view.height >= 14 ? rect.height / 2 : row === seen.top ? 7 : -2)),
+        );
         const at = model.wrap > 0 ? row * model.wrap : row;
         const padding = model.wrap === 0 && row >= model.down.size;
         context.globalAlpha = padding ? 0.55 : 1;
-        const texts = row === seen.top ? [named(model.down.dim, at), tight(model.down.dim, at), formatCount(at)] : [formatCount(at)];
-        context.fillText(texts.find((text) => context.measureText(text).width <= left - 5) ?? formatCount(at), panel.x - 5, y, left);
+        const texts =
+          row === seen.top ? [named(model.down.dim, at), tight(model.down.dim, at), formatCount(at)] : [formatCount(at)];
+        context.fillText(
+          texts.find((text) => context.measureText(text).width <= left - 5) ?? formatCount(at),
+          panel.x - 5,
+          y,
+          left,
+        );
       }
     }
   }
@@ -100,7 +116,11 @@ function along(context: CanvasRenderingContext2D, geometry: Geometry, panel: Pan
     const wide = context.measureText(text).width;
     const cells = view.width >= 14;
     // The index stands in the middle of its cell; the name of the dimension before it has the room left of the grid.
-    const wanted = cells ? x + width / 2 + context.measureText(counted).width / 2 - wide : column === seen.left ? x : x + width - wide;
+    const wanted = cells
+      ? x + width / 2 + context.measureText(counted).width / 2 - wide
+      : column === seen.left
+        ? x
+        : x + width - wide;
     const at = Math.max(cells ? 2 : panel.x, Math.min(panel.x + panel.width - wide, wanted));
     if (at < free) continue;
     context.globalAlpha = model.wrap === 0 && column >= model.across.size ? 0.55 : 1;

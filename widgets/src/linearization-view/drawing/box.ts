@@ -1,13 +1,19 @@
 // The box of entries that move: a frame, and the rest behind a veil.
 import type { IndexBox } from "../geometry/index-box.ts";
 import type { GridModel } from "../geometry/model.ts";
-import { rectOf, visible, type Geometry, type Panel, type Rect } from "../geometry/scene.ts";
-import { strokeTwice, type Ink } from "./ink.ts";
+import { type Geometry, type Panel, type Rect, rectOf, visible } from "../geometry/scene.ts";
+import { type Ink, strokeTwice } from "./ink.ts";
 
 /** How much of what does not move is covered. */
 const VEIL = 0.72;
 
-export function drawBox(context: CanvasRenderingContext2D, geometry: Geometry, box: IndexBox, room: { width: number; height: number }, ink: Ink): void {
+export function drawBox(
+  context: CanvasRenderingContext2D,
+  geometry: Geometry,
+  box: IndexBox,
+  room: { width: number; height: number },
+  ink: Ink,
+): void {
   if (box.whole && box.fields.every((moves) => moves)) return;
   const { model, view } = geometry;
   const pieces = piecesOf(model, box);
@@ -51,7 +57,9 @@ interface Piece {
 /** The box in cells, the last ones included: one rectangle, or up to three where one dimension is wrapped into rows. */
 export function piecesOf(model: GridModel, box: IndexBox): Piece[] {
   const { across, down, wrap, corner } = model;
-  const elsewhere = corner.some((at, dim) => dim !== across.place && dim !== down.place && (at < (box.first[dim] ?? 0) || at > (box.last[dim] ?? 0)));
+  const elsewhere = corner.some(
+    (at, dim) => dim !== across.place && dim !== down.place && (at < (box.first[dim] ?? 0) || at > (box.last[dim] ?? 0)),
+  );
   if (elsewhere) return [];
   const [low, high] = [box.first[across.place] ?? 0, box.last[across.place] ?? 0];
   if (wrap === 0) {
@@ -76,7 +84,13 @@ function span(geometry: Geometry, panel: Panel, piece: Piece): Rect {
 }
 
 /** Fields that stay, where cells are split: a strip in every row. */
-function drawFieldsThatStay(context: CanvasRenderingContext2D, geometry: Geometry, panel: Panel, box: IndexBox, rects: readonly Rect[]): void {
+function drawFieldsThatStay(
+  context: CanvasRenderingContext2D,
+  geometry: Geometry,
+  panel: Panel,
+  box: IndexBox,
+  rects: readonly Rect[],
+): void {
   const stay = panel.fields.filter((field) => !(box.fields[field] ?? true));
   if (stay.length === 0) return;
   const seen = visible(geometry);

@@ -1,10 +1,10 @@
 // The cells as pixels. One number for each column of pixels and one for each row give the colour of every pixel, so that a grid of
 // any size takes as long as there are pixels. A pixel that holds many cells shows their mean.
-import { isPadding, type GridModel, type Separable } from "../geometry/model.ts";
+import { type GridModel, isPadding, type Separable } from "../geometry/model.ts";
 import type { Panel } from "../geometry/scene.ts";
 import { meanOver, rangeOver } from "../geometry/separable.ts";
 import type { Viewport } from "../geometry/viewport.ts";
-import { colourOf, type Colouring } from "./colouring.ts";
+import { type Colouring, colourOf } from "./colouring.ts";
 
 /** For each pixel along a direction: its first cell, the part of the cell that it lies in, and the cells up to its end. */
 interface Pixels {
@@ -81,7 +81,11 @@ export function cellPixels(
   if (model.wrap > 0 && colours.by === "chunk") {
     for (let y = 0; y < down.first.length; y += 1) {
       const field = panel.fields[inCells ? Math.min(parts - 1, Math.floor((down.part[y] ?? 0) * parts)) : y % parts] ?? 0;
-      const [terms, base, row] = [colours.weights(model.across.dim, field), colours.base(field), (down.first[y] ?? 0) * model.wrap];
+      const [terms, base, row] = [
+        colours.weights(model.across.dim, field),
+        colours.base(field),
+        (down.first[y] ?? 0) * model.wrap,
+      ];
       for (let x = 0; x < across.first.length; x += 1) {
         const [from, to] = [row + (across.first[x] ?? 0), row + (across.end[x] ?? 0)];
         const [low, high] = rangeOver(terms, from, to);
@@ -92,7 +96,11 @@ export function cellPixels(
   }
   const byField = panel.fields.map((field) => {
     const own = numbers[field] ?? { across: [], down: [], rest: 0 };
-    return { rest: own.rest, right: sums(across, own.across, model.across.size, ranges), below: sums(down, own.down, model.down.size, ranges) };
+    return {
+      rest: own.rest,
+      right: sums(across, own.across, model.across.size, ranges),
+      below: sums(down, own.down, model.down.size, ranges),
+    };
   });
   const { scale, from, top, piece } = colours;
   const last = scale.length - 1;
@@ -117,7 +125,16 @@ export function cellPixels(
   if (model.wrap > 0) clearOutside(out, width, model, across, down);
 }
 
-function stepped(out: Uint32Array, line: number, columns: number, colours: Colouring, mean: number, low: number, high: number, right: Sums): void {
+function stepped(
+  out: Uint32Array,
+  line: number,
+  columns: number,
+  colours: Colouring,
+  mean: number,
+  low: number,
+  high: number,
+  right: Sums,
+): void {
   const { scale, top, piece, others } = colours;
   const last = scale.length - 1;
   const wheel = colours.colours;
@@ -142,12 +159,14 @@ function clearOutside(out: Uint32Array, width: number, model: GridModel, across:
   for (let y = down.first.length - 1; y >= 0; y -= 1) {
     const row = down.first[y] ?? 0;
     if ((row + 1) * model.wrap <= size) return;
-    for (let x = 0; x < across.first.length; x += 1) if (row * model.wrap + (across.first[x] ?? 0) >= size) out[y * width + x] = 0;
+    for (let x = 0; x < across.first.length; x += 1)
+      if (row * model.wrap + (across.first[x] ?? 0) >= size) out[y * width + x] = 0;
   }
 }
 
 /** Whether a grid has padding in what it shows. */
 export function hasPadding(model: GridModel): boolean {
-  if (model.wrap > 0) return isPadding(model, model.linear.dims[model.across.place]?.size ?? 0, 0) || model.linear.payload < model.linear.nbytes;
+  if (model.wrap > 0)
+    return isPadding(model, model.linear.dims[model.across.place]?.size ?? 0, 0) || model.linear.payload < model.linear.nbytes;
   return model.across.padded > model.across.size || model.down.padded > model.down.size;
 }

@@ -6,9 +6,9 @@ import type { Entry } from "../../layouts/order.ts";
 import { elementsIn } from "../geometry/order.ts";
 import type { Geometry, Panel } from "../geometry/scene.ts";
 import { valueAt } from "../geometry/separable.ts";
-import { colouring, separables, type Colouring } from "./colouring.ts";
+import { type Colouring, colouring, separables } from "./colouring.ts";
 import type { Ink } from "./ink.ts";
-import { tapeRows, windowOf, type TapeGeometry } from "./tape-canvas.ts";
+import { type TapeGeometry, tapeRows, windowOf } from "./tape-canvas.ts";
 
 /** A chunk of a layout: the blocks from `from` to before `to`, by the numbers of `blocks`. */
 export interface ChosenChunk {
@@ -54,7 +54,12 @@ export function firstEntry({ chunks, blocks, from }: ChosenChunk): Entry {
 }
 
 /** What goes over the cells; null where no cell of the chunk is seen, in another slice for example. */
-export function gridOverlay(geometry: Geometry, chunk: ChosenChunk, ink: Ink, size: { width: number; height: number }): HTMLCanvasElement | null {
+export function gridOverlay(
+  geometry: Geometry,
+  chunk: ChosenChunk,
+  ink: Ink,
+  size: { width: number; height: number },
+): HTMLCanvasElement | null {
   const { ratio } = geometry.room;
   const [width, height] = [Math.round(size.width * ratio), Math.round(size.height * ratio)];
   const mask = new Uint8Array(width * height); // 0: no cell, 1: another chunk, 2: the chunk
@@ -66,11 +71,20 @@ export function gridOverlay(geometry: Geometry, chunk: ChosenChunk, ink: Ink, si
 function marked(mask: Uint8Array, width: number, height: number, geometry: Geometry, panel: Panel, chunk: ChosenChunk): boolean {
   const { model, view, room } = geometry;
   const sums = separables(model, chunk.blocks);
-  const at = (pixel: number, from: number, cell: number, first: number): number => first + ((pixel + 0.5) / room.ratio - from) / cell;
-  const [x0, x1] = [Math.max(0, Math.round(panel.x * room.ratio)), Math.min(width, Math.round((panel.x + panel.width) * room.ratio))];
-  const [y0, y1] = [Math.max(0, Math.round(panel.y * room.ratio)), Math.min(height, Math.round((panel.y + panel.height) * room.ratio))];
+  const at = (pixel: number, from: number, cell: number, first: number): number =>
+    first + ((pixel + 0.5) / room.ratio - from) / cell;
+  const [x0, x1] = [
+    Math.max(0, Math.round(panel.x * room.ratio)),
+    Math.min(width, Math.round((panel.x + panel.width) * room.ratio)),
+  ];
+  const [y0, y1] = [
+    Math.max(0, Math.round(panel.y * room.ratio)),
+    Math.min(height, Math.round((panel.y + panel.height) * room.ratio)),
+  ];
   const size = model.linear.dims[model.across.place]?.size ?? 0;
-  const columns = Int32Array.from({ length: Math.max(0, x1 - x0) }, (_, x) => Math.floor(at(x0 + x, panel.x, view.width, view.left)));
+  const columns = Int32Array.from({ length: Math.max(0, x1 - x0) }, (_, x) =>
+    Math.floor(at(x0 + x, panel.x, view.width, view.left)),
+  );
   // One sum for each field that is shown: cells are split into fields from top to bottom.
   const right = panel.fields.map((field) => Float64Array.from(columns, (column) => valueAt(sums[field]?.across ?? [], column)));
   let found = false;
@@ -109,12 +123,21 @@ function painted(mask: Uint8Array, width: number, height: number, ink: Ink, line
       if (kind === 1) under.data[4 * place + 3] = Math.round(255 * VEIL);
       else if (kind === 2) {
         const whole =
-          x >= line && mask[place - line] === 2 && x + line < width && mask[place + line] === 2 &&
-          y >= line && mask[place - line * width] === 2 && y + line < height && mask[place + line * width] === 2;
+          x >= line &&
+          mask[place - line] === 2 &&
+          x + line < width &&
+          mask[place + line] === 2 &&
+          y >= line &&
+          mask[place - line * width] === 2 &&
+          y + line < height &&
+          mask[place + line * width] === 2;
         if (!whole) over.data[4 * place + 3] = 255;
       }
     }
-  for (const [pen, image, colour] of [[veil, under, ink.paper], [edge, over, ink.accent]] as const) {
+  for (const [pen, image, colour] of [
+    [veil, under, ink.paper],
+    [edge, over, ink.accent],
+  ] as const) {
     pen.putImageData(image, 0, 0);
     pen.globalCompositeOperation = "source-in";
     pen.fillStyle = colour;
@@ -133,7 +156,13 @@ function layer(width: number, height: number): CanvasRenderingContext2D | null {
 }
 
 /** The chunk on the tape: a band in the strip, frames in the magnified part, a veil over the rest. A small chunk is a needle. */
-export function drawTapeChunk(context: CanvasRenderingContext2D, tape: TapeGeometry, byField: boolean, chunk: ChosenChunk, ink: Ink): void {
+export function drawTapeChunk(
+  context: CanvasRenderingContext2D,
+  tape: TapeGeometry,
+  byField: boolean,
+  chunk: ChosenChunk,
+  ink: Ink,
+): void {
   const { linear, width } = tape;
   const rows = tapeRows(linear.fields.length, byField);
   const bytes = linear.nbytes / width;

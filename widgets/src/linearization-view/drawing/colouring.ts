@@ -2,8 +2,8 @@
 import type { ChunkNumbers } from "../../layouts/chunks.ts";
 import type { Linearization } from "../../layouts/linearization.ts";
 import type { ShownColour } from "../../types.ts";
-import { separable, type GridModel, type Separable } from "../geometry/model.ts";
-import { CACHE_LINE, colouredDigit, type ColourBy, type ViewOptions } from "../options.ts";
+import { type GridModel, type Separable, separable } from "../geometry/model.ts";
+import { CACHE_LINE, type ColourBy, colouredDigit, type ViewOptions } from "../options.ts";
 import { alternating, dimensionScale, fieldColour, lineColours, offsetScale, packed, rgbOf } from "./scales.ts";
 
 /**
@@ -46,7 +46,9 @@ export function colouring(linear: Linearization, inputs: ColouringInputs): Colou
     value: (index: readonly number[], field: number) => linear.offset(index, field),
     weights: (dim: string, field: number) =>
       linear.digits.flatMap((each, place) =>
-        each.part !== "F" && each.dim === dim ? [{ step: each.step, extent: each.extent, weight: linear.stride(place, field) }] : [],
+        each.part !== "F" && each.dim === dim
+          ? [{ step: each.step, extent: each.extent, weight: linear.stride(place, field) }]
+          : [],
       ),
     base: (field: number) => linear.base(field),
     scale,
@@ -57,7 +59,8 @@ export function colouring(linear: Linearization, inputs: ColouringInputs): Colou
     digit,
   };
   if (options.colour === "digit") return byDigit(byOffset, linear, digit, palette, dark);
-  if (options.colour === "line") return { ...byOffset, by: "line", top: linear.nbytes, piece: CACHE_LINE, colours: lineColours(dark) };
+  if (options.colour === "line")
+    return { ...byOffset, by: "line", top: linear.nbytes, piece: CACHE_LINE, colours: lineColours(dark) };
   if (options.colour === "field")
     return {
       ...byOffset,
@@ -81,7 +84,8 @@ export function colouring(linear: Linearization, inputs: ColouringInputs): Colou
 export function ofSlice(colours: Colouring, dims: readonly string[], fixed: Readonly<Record<string, number>>): Colouring {
   const { linear } = colours;
   if (colours.by !== "offset" || linear.dims.every((dim) => dims.includes(dim.name) || dim.size === 1)) return colours;
-  const corner = (end: boolean): number[] => linear.dims.map(({ name, size }) => (dims.includes(name) ? (end ? size - 1 : 0) : (fixed[name] ?? 0)));
+  const corner = (end: boolean): number[] =>
+    linear.dims.map(({ name, size }) => (dims.includes(name) ? (end ? size - 1 : 0) : (fixed[name] ?? 0)));
   const fields = linear.fields.map((_, field) => field);
   const from = Math.min(...fields.map((field) => linear.offset(corner(false), field)));
   return { ...colours, from, top: Math.max(1, Math.max(...fields.map((field) => linear.offset(corner(true), field))) - from) };
@@ -123,7 +127,8 @@ function byChunk(
     return own;
   });
   const fields = digits.find((each) => each.dim === "F");
-  const base = (field: number): number => (fields === undefined ? 0 : (Math.floor(field / Math.max(1, fields.step)) % fields.extent) * fields.weight);
+  const base = (field: number): number =>
+    fields === undefined ? 0 : (Math.floor(field / Math.max(1, fields.step)) % fields.extent) * fields.weight;
   return {
     ...common,
     by: "chunk",

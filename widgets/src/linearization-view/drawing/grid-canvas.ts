@@ -1,15 +1,15 @@
 // Draws the grid on a canvas: cells, gaps, blocks, padding, order line, request boxes, chunks and numbers. Only what is seen is
 // drawn, and everything that is drawn comes from the arguments.
-import { chunkFinder, type ChunkNumbers } from "../../layouts/chunks.ts";
+import { type ChunkNumbers, chunkFinder } from "../../layouts/chunks.ts";
 import { positionOf } from "../../layouts/order.ts";
 import type { RequestBox } from "../../layouts/requests.ts";
 import { elementAt, isPadding, type Separable } from "../geometry/model.ts";
+import { type Geometry, type Panel, type Rect, rectOf, visible } from "../geometry/scene.ts";
 import { besideTitle } from "./axes-canvas.ts";
-import { rectOf, visible, type Geometry, type Panel, type Rect } from "../geometry/scene.ts";
 import { cellPixels, hasPadding } from "./cells.ts";
-import { elementColour, type Colouring } from "./colouring.ts";
-import { hatching, strokeTwice, type Ink } from "./ink.ts";
-import { drawOrderLine, lanesOf, LEAST, segmentsIn, wholeCells } from "./order-line.ts";
+import { type Colouring, elementColour } from "./colouring.ts";
+import { hatching, type Ink, strokeTwice } from "./ink.ts";
+import { drawOrderLine, LEAST, lanesOf, segmentsIn, wholeCells } from "./order-line.ts";
 import { cssOf, fieldColour, inkOn } from "./scales.ts";
 
 export interface Scene extends Geometry {
@@ -70,7 +70,8 @@ function drawPixels(context: CanvasRenderingContext2D, scene: Scene, panel: Pane
   const { ratio } = scene.room;
   const width = Math.max(1, Math.round(panel.width * ratio));
   const height = Math.max(1, Math.round(panel.height * ratio));
-  if (store.image === null || store.image.width !== width || store.image.height !== height) store.image = context.createImageData(width, height);
+  if (store.image === null || store.image.width !== width || store.image.height !== height)
+    store.image = context.createImageData(width, height);
   const out = new Uint32Array(store.image.data.buffer);
   cellPixels(out, width, height, scene.model, scene.numbers, scene.colours, panel, scene.view, ratio);
   context.putImageData(store.image, Math.round(panel.x * ratio), Math.round(panel.y * ratio));
@@ -107,7 +108,13 @@ function drawGaps(context: CanvasRenderingContext2D, scene: Scene, panel: Panel)
   context.fillStyle = scene.ink.paper;
   const thin = Math.min(view.width, view.height) >= 12 ? 1 : 1 / room.ratio;
   const cell = Math.min(view.width, view.height) >= GAPS;
-  const lines = (blocks: readonly number[], from: number, to: number, size: number, draw: (at: number, wide: number) => void): void => {
+  const lines = (
+    blocks: readonly number[],
+    from: number,
+    to: number,
+    size: number,
+    draw: (at: number, wide: number) => void,
+  ): void => {
     if (cell) for (let at = from; at <= to; at += 1) draw(at, thin);
     blocks.forEach((block, level) => {
       if (block * size < 8) return;
@@ -184,11 +191,27 @@ function drawRuns(context: CanvasRenderingContext2D, scene: Scene, panel: Panel,
   const seen = visible(scene);
   const path = new Path2D();
   for (let row = Math.floor(seen.top / down) * down; row < Math.min(seen.bottom, model.down.size); row += down)
-    for (let column = Math.floor(seen.left / across) * across; column < Math.min(seen.right, model.across.size); column += across) {
+    for (
+      let column = Math.floor(seen.left / across) * across;
+      column < Math.min(seen.right, model.across.size);
+      column += across
+    ) {
       const first = rectOf(scene, panel, column, row, null);
-      const last = rectOf(scene, panel, Math.min(column + across, model.across.size) - 1, Math.min(row + down, model.down.size) - 1, null);
+      const last = rectOf(
+        scene,
+        panel,
+        Math.min(column + across, model.across.size) - 1,
+        Math.min(row + down, model.down.size) - 1,
+        null,
+      );
       const inset = 1.5;
-      path.roundRect(first.x + inset, first.y + inset, last.x + last.width - first.x - 2 * inset, last.y + last.height - first.y - 2 * inset, 3);
+      path.roundRect(
+        first.x + inset,
+        first.y + inset,
+        last.x + last.width - first.x - 2 * inset,
+        last.y + last.height - first.y - 2 * inset,
+        3,
+      );
     }
   strokeTwice(context, path, scene.ink.run, scene.ink.dark ? "rgba(10,14,20,0.7)" : "rgba(255,255,255,0.85)", 1.5);
 }
@@ -201,7 +224,11 @@ function drawTitle(context: CanvasRenderingContext2D, scene: Scene, panel: Panel
   context.font = `600 ${FONT}px ${scene.ink.font}`;
   context.textAlign = "left";
   context.textBaseline = "alphabetic";
-  context.fillText(shortened(context, scene.model.linear.fields[field]?.name ?? "", panel.width - 16 - besideTitle(context, scene, panel)), panel.x + 15, panel.y - 4);
+  context.fillText(
+    shortened(context, scene.model.linear.fields[field]?.name ?? "", panel.width - 16 - besideTitle(context, scene, panel)),
+    panel.x + 15,
+    panel.y - 4,
+  );
 }
 
 /** How numbers stand in the cells; null where they do not fit. */
@@ -219,10 +246,18 @@ function numbersFit(context: CanvasRenderingContext2D, scene: Scene): Numbers | 
   if (height < (line ? NUMBERED : FONT + 1)) return null;
   const seen = visible(scene);
   let widest = 0;
-  for (const [column, row] of [[seen.left, seen.top], [seen.right - 1, seen.top], [seen.left, seen.bottom - 1], [seen.right - 1, seen.bottom - 1]] as const)
+  for (const [column, row] of [
+    [seen.left, seen.top],
+    [seen.right - 1, seen.top],
+    [seen.left, seen.bottom - 1],
+    [seen.right - 1, seen.bottom - 1],
+  ] as const)
     for (const field of [0, model.linear.fields.length - 1]) {
       const index = [...model.corner];
-      index[model.across.place] = Math.min(column + (model.wrap > 0 ? row * model.wrap : 0), (model.linear.dims[model.across.place]?.size ?? 1) - 1);
+      index[model.across.place] = Math.min(
+        column + (model.wrap > 0 ? row * model.wrap : 0),
+        (model.linear.dims[model.across.place]?.size ?? 1) - 1,
+      );
       if (model.wrap === 0 && model.down.place >= 0) index[model.down.place] = Math.min(row, model.down.size - 1);
       widest = Math.max(widest, numberOf(scene, index, field));
     }

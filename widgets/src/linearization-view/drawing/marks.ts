@@ -1,12 +1,12 @@
 // Marks on top of the grid: the entry under the pointer, the selected entry, what shares a cache line with it, the run that it moves
 // with, and the way that memory has just taken. They have a canvas of their own: moving the pointer draws no cell again.
 import type { Entry } from "../../layouts/order.ts";
-import { requestOrigin, type RequestBox } from "../../layouts/requests.ts";
-import { elementsIn, previousElement } from "../geometry/order.ts";
+import { type RequestBox, requestOrigin } from "../../layouts/requests.ts";
 import { cellOf } from "../geometry/model.ts";
-import { panelOf, placeOf, rectOf, type Geometry, type Rect } from "../geometry/scene.ts";
+import { elementsIn, previousElement } from "../geometry/order.ts";
+import { type Geometry, panelOf, placeOf, type Rect, rectOf } from "../geometry/scene.ts";
 import { CACHE_LINE } from "../options.ts";
-import { strokeTwice, type Ink } from "./ink.ts";
+import { type Ink, strokeTwice } from "./ink.ts";
 import { LEAST, linePlace, rounded, segment } from "./order-line.ts";
 
 export interface Marks {
@@ -44,7 +44,14 @@ export function drawMarks(context: CanvasRenderingContext2D, geometry: Geometry,
   context.restore();
 }
 
-function ring(context: CanvasRenderingContext2D, geometry: Geometry, element: Entry, colour: string, rim: string, width: number): void {
+function ring(
+  context: CanvasRenderingContext2D,
+  geometry: Geometry,
+  element: Entry,
+  colour: string,
+  rim: string,
+  width: number,
+): void {
   const cell = cellOf(geometry.model, element.index);
   if (cell === null) return;
   for (const panel of geometry.panels) {
@@ -69,9 +76,7 @@ function drawLine(context: CanvasRenderingContext2D, geometry: Geometry, element
   const { linear } = geometry.model;
   if (Math.min(geometry.view.width, geometry.view.height) < 6) return;
   const line = Math.floor(linear.offset(element.index, element.field) / CACHE_LINE) * CACHE_LINE;
-  const path = contour(
-    elementsIn(linear, line, line + CACHE_LINE, 64).flatMap((other) => placeOf(geometry, other) ?? []),
-  );
+  const path = contour(elementsIn(linear, line, line + CACHE_LINE, 64).flatMap((other) => placeOf(geometry, other) ?? []));
   context.save();
   context.strokeStyle = ink.dark ? "#0b1016" : "#ffffff";
   context.lineWidth = 3;
@@ -121,7 +126,13 @@ function drawRun(context: CanvasRenderingContext2D, geometry: Geometry, element:
   const from = rectOf(geometry, panel, first.column, first.row, null);
   const to = rectOf(geometry, panel, last.column, last.row, null);
   const path = new Path2D();
-  path.roundRect(from.x - 0.5, from.y - 0.5, Math.max(4, to.x + to.width - from.x + 1), Math.max(4, to.y + to.height - from.y + 1), 3);
+  path.roundRect(
+    from.x - 0.5,
+    from.y - 0.5,
+    Math.max(4, to.x + to.width - from.x + 1),
+    Math.max(4, to.y + to.height - from.y + 1),
+    3,
+  );
   strokeTwice(context, path, ink.run, ink.paper, 2);
 }
 

@@ -2,10 +2,10 @@
 // the lower edge of a cell, and jumps go through the gaps between cells. Without numbers it goes from middle to middle.
 import type { Linearization } from "../../layouts/linearization.ts";
 import type { Entry } from "../../layouts/order.ts";
-import { nextElement } from "../geometry/order.ts";
 import { elementAt } from "../geometry/model.ts";
-import { placeOf, rectOf, visible, type Geometry, type Rect } from "../geometry/scene.ts";
-import { strokeTwice, type Ink } from "./ink.ts";
+import { nextElement } from "../geometry/order.ts";
+import { type Geometry, placeOf, type Rect, rectOf, visible } from "../geometry/scene.ts";
+import { type Ink, strokeTwice } from "./ink.ts";
 
 /** The lanes of a cell: pixels from its left and its lower edge. Numbers begin right of and end above them. */
 export function lanesOf(width: number, height: number): { left: number; bottom: number } {
@@ -93,7 +93,8 @@ function nextShown(geometry: Geometry, linear: Linearization, element: Entry): E
   const panel = geometry.panels.find((each) => each.fields.includes(element.field));
   if (panel === undefined || panel.fields.length === linear.fields.length) return nextElement(linear, element);
   let next = nextElement(linear, element);
-  for (let tries = 0; next !== null && next.field !== element.field && tries < linear.fields.length; tries += 1) next = nextElement(linear, next);
+  for (let tries = 0; next !== null && next.field !== element.field && tries < linear.fields.length; tries += 1)
+    next = nextElement(linear, next);
   return next !== null && next.field === element.field ? next : null;
 }
 

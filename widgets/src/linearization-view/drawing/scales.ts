@@ -8,8 +8,22 @@ type Lch = readonly [number, number, number];
 
 /** The first byte is light yellow, the last one indigo; on dark pages indigo is lifted off the background. */
 const OFFSET: Record<"light" | "dark", readonly Lch[]> = {
-  light: [[0.972, 0.06, 100], [0.87, 0.085, 150], [0.76, 0.09, 190], [0.62, 0.1, 225], [0.47, 0.12, 262], [0.32, 0.115, 284]],
-  dark: [[0.955, 0.08, 100], [0.86, 0.1, 150], [0.77, 0.1, 190], [0.67, 0.105, 225], [0.57, 0.125, 262], [0.465, 0.14, 286]],
+  light: [
+    [0.972, 0.06, 100],
+    [0.87, 0.085, 150],
+    [0.76, 0.09, 190],
+    [0.62, 0.1, 225],
+    [0.47, 0.12, 262],
+    [0.32, 0.115, 284],
+  ],
+  dark: [
+    [0.955, 0.08, 100],
+    [0.86, 0.1, 150],
+    [0.77, 0.1, 190],
+    [0.67, 0.105, 225],
+    [0.57, 0.125, 262],
+    [0.465, 0.14, 286],
+  ],
 };
 
 export const STEPS = 1024;
@@ -29,8 +43,14 @@ export function dimensionScale(colour: string, dark: boolean): Uint32Array {
   return cached(`${colour}-${dark}`, () => {
     const [lightness, chroma, hue] = toLch(rgbOf(colour));
     return dark
-      ? uniform([[0.3, chroma * 0.45, hue], [Math.max(lightness, 0.75), chroma, hue]])
-      : uniform([[0.955, chroma * 0.2, hue], [Math.min(lightness, 0.5), chroma, hue]]);
+      ? uniform([
+          [0.3, chroma * 0.45, hue],
+          [Math.max(lightness, 0.75), chroma, hue],
+        ])
+      : uniform([
+          [0.955, chroma * 0.2, hue],
+          [Math.min(lightness, 0.5), chroma, hue],
+        ]);
   });
 }
 
@@ -47,8 +67,20 @@ export function fieldColour(field: number): string {
 export function lineColours(dark: boolean): Uint32Array {
   return cached(`lines-${dark}`, () => {
     const colours: readonly Lch[] = dark
-      ? [[0.72, 0.09, 220], [0.48, 0.1, 262], [0.8, 0.1, 150], [0.58, 0.1, 190], [0.62, 0.1, 320]]
-      : [[0.86, 0.07, 220], [0.66, 0.1, 262], [0.92, 0.08, 130], [0.76, 0.09, 185], [0.8, 0.08, 320]];
+      ? [
+          [0.72, 0.09, 220],
+          [0.48, 0.1, 262],
+          [0.8, 0.1, 150],
+          [0.58, 0.1, 190],
+          [0.62, 0.1, 320],
+        ]
+      : [
+          [0.86, 0.07, 220],
+          [0.66, 0.1, 262],
+          [0.92, 0.08, 130],
+          [0.76, 0.09, 185],
+          [0.8, 0.08, 320],
+        ];
     const mixed: Lch = dark ? [0.42, 0.012, 250] : [0.86, 0.008, 250];
     return Uint32Array.from([...colours, mixed], (colour) => packed(toRgb(colour)));
   });

@@ -4,13 +4,13 @@
 // the mixture, and padding takes its share of the height. The band of fields is exact: it is divided by the share of each field.
 import type { Linearization } from "../../layouts/linearization.ts";
 import type { Entry } from "../../layouts/order.ts";
+import { formatCount } from "../../units.ts";
 import { elementsIn, fieldShares } from "../geometry/order.ts";
 import { CACHE_LINE } from "../options.ts";
-import { formatCount } from "../../units.ts";
-import { colourOf, elementColour, type Colouring } from "./colouring.ts";
-import { hatching, strokeTwice, type Ink } from "./ink.ts";
-import { cssOf, fieldColour, inkOn } from "./scales.ts";
+import { type Colouring, colourOf, elementColour } from "./colouring.ts";
 import { shortened } from "./grid-canvas.ts";
+import { hatching, type Ink, strokeTwice } from "./ink.ts";
+import { cssOf, fieldColour, inkOn } from "./scales.ts";
 
 const FONT = 12;
 const SAMPLES = 5;
@@ -148,7 +148,14 @@ function drawLens(context: CanvasRenderingContext2D, tape: TapeGeometry, rows: T
 }
 
 /** Where the magnified part lies in the strip (`from`, `to`), where it ends below (`end`), and its scale. */
-export function windowOf(tape: TapeGeometry): { from: number; to: number; end: number; scale: number; first: number; last: number } {
+export function windowOf(tape: TapeGeometry): {
+  from: number;
+  to: number;
+  end: number;
+  scale: number;
+  first: number;
+  last: number;
+} {
   const { linear, width, firstLine, lines } = tape;
   const first = firstLine * CACHE_LINE;
   const last = Math.min(linear.nbytes, first + lines * CACHE_LINE);
@@ -188,7 +195,11 @@ function drawWindow(context: CanvasRenderingContext2D, tape: TapeGeometry, colou
     const text = windowText(context, linear, element, (Math.min(last, begin + size) - Math.max(first, begin)) * scale - 4);
     if (text === "") continue;
     context.fillStyle = inkOn(colour);
-    context.fillText(text, (left + right - gap) / 2, top + (several && colours.by !== "field" ? (rows.window - 5) / 2 : rows.window / 2) + 1);
+    context.fillText(
+      text,
+      (left + right - gap) / 2,
+      top + (several && colours.by !== "field" ? (rows.window - 5) / 2 : rows.window / 2) + 1,
+    );
   }
   context.textAlign = "left";
   for (let line = firstLine; line < firstLine + lines; line += 1) {
@@ -232,7 +243,8 @@ export function drawTapeMarks(
     const wide = Math.max(3, (size / linear.nbytes) * width);
     const left = Math.min(width - wide, Math.max(0, (begin / linear.nbytes) * width - (wide > 3 ? 0 : 1)));
     path.rect(left + 0.75, 0.75, Math.max(1.5, wide - 1.5), rows.strip + rows.band - 1.5);
-    if (begin >= first && begin < last) path.rect((begin - first) * scale + 1, top + 1, Math.max(2, size * scale - 3), rows.window - 2);
+    if (begin >= first && begin < last)
+      path.rect((begin - first) * scale + 1, top + 1, Math.max(2, size * scale - 3), rows.window - 2);
     strokeTwice(context, path, colour, rim, 1.75);
   }
 }

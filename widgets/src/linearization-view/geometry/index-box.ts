@@ -13,7 +13,9 @@ export interface IndexBox {
 
 /** The panel at a point of the canvas; beside all of them, the first one. */
 export function panelAt(geometry: Geometry, point: { x: number; y: number }): Panel | null {
-  const inside = geometry.panels.find(({ x, y, width, height }) => point.x >= x && point.y >= y && point.x < x + width && point.y < y + height);
+  const inside = geometry.panels.find(
+    ({ x, y, width, height }) => point.x >= x && point.y >= y && point.x < x + width && point.y < y + height,
+  );
   return inside ?? geometry.panels[0] ?? null;
 }
 
@@ -32,7 +34,13 @@ export function cellNear(geometry: Geometry, panel: Pick<Panel, "x" | "y">, poin
 }
 
 /** The box between two corners, in the dimensions that are drawn; the others stay as they are. */
-export function boxed(box: IndexBox, linear: Linearization, dims: readonly string[], from: readonly number[], to: readonly number[]): IndexBox {
+export function boxed(
+  box: IndexBox,
+  linear: Linearization,
+  dims: readonly string[],
+  from: readonly number[],
+  to: readonly number[],
+): IndexBox {
   const drawn = linear.dims.map(({ name }) => dims.includes(name));
   const first = box.first.map((at, dim) => (drawn[dim] ? Math.min(from[dim] ?? 0, to[dim] ?? 0) : at));
   const last = box.last.map((at, dim) => (drawn[dim] ? Math.max(from[dim] ?? 0, to[dim] ?? 0) : at));

@@ -153,7 +153,8 @@ export function separable(model: GridModel, base: number, terms: (dim: string) =
   let rest = base;
   linear.dims.forEach((dim, place) => {
     if (place === across.place || place === down.place) return;
-    for (const { step, extent, weight } of terms(dim.name)) rest += (Math.floor((model.corner[place] ?? 0) / step) % extent) * weight;
+    for (const { step, extent, weight } of terms(dim.name))
+      rest += (Math.floor((model.corner[place] ?? 0) / step) % extent) * weight;
   });
   const right = terms(across.dim);
   if (wrap === 0) return { across: right, down: down.place < 0 ? [] : terms(down.dim), rest };

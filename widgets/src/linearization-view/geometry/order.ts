@@ -1,6 +1,6 @@
 // Steps through the order of memory, and what lies in a range of bytes.
 import type { Linearization } from "../../layouts/linearization.ts";
-import { entryAt, nextEntry, positionOf, type Entry } from "../../layouts/order.ts";
+import { type Entry, entryAt, nextEntry, positionOf } from "../../layouts/order.ts";
 import { formatCount } from "../../units.ts";
 
 /** The element that follows in memory, padding left out; null behind the last one. */
@@ -48,7 +48,8 @@ export function stepText(linear: Linearization, from: Entry, to: Entry): string 
     if (way > 0) up.push(`${name} + ${formatCount(way)}`);
     if (way < 0) down.push(`${name} − ${formatCount(-way)}`);
   }
-  const fields = to.field === from.field ? [] : [`${linear.fields[from.field]?.name ?? ""} to ${linear.fields[to.field]?.name ?? ""}`];
+  const fields =
+    to.field === from.field ? [] : [`${linear.fields[from.field]?.name ?? ""} to ${linear.fields[to.field]?.name ?? ""}`];
   return [...fields, ...up, ...down].join(", ");
 }
 

@@ -31,7 +31,14 @@ const MOST_PANELS = 4;
  * The panels in a room. "auto" splits cells where each part is at least as high as a letter, else shows fields side by side, the
  * first ones where there are too many. Below `top`, there is room for one panel; several have titles there.
  */
-export function panelsIn(linear: Linearization, model: GridModel, shown: string, width: number, height: number, top = 0): Panel[] {
+export function panelsIn(
+  linear: Linearization,
+  model: GridModel,
+  shown: string,
+  width: number,
+  height: number,
+  top = 0,
+): Panel[] {
   const fields = linear.fields.map((_, field) => field);
   const whole = { x: 0, y: top, width, height: height - top };
   if (fields.length === 1) return [{ ...whole, fields }];
@@ -48,7 +55,10 @@ export function panelsIn(linear: Linearization, model: GridModel, shown: string,
 function arranged(count: number, model: GridModel, width: number, height: number): Rect[] {
   const ways = [count, 1, Math.ceil(count / 2)].map((across) => {
     const down = Math.ceil(count / across);
-    const own = { width: Math.floor((width - GAP * (across - 1)) / across), height: Math.floor((height - GAP * (down - 1)) / down) - TITLE };
+    const own = {
+      width: Math.floor((width - GAP * (across - 1)) / across),
+      height: Math.floor((height - GAP * (down - 1)) / down) - TITLE,
+    };
     const wanted = model.across.padded / model.down.padded;
     const shape = own.width / Math.max(1, own.height) / Math.max(0.5, Math.min(2, wanted));
     return { across, ...own, worth: Math.min(own.width, own.height) * Math.min(shape, 1 / shape) };
