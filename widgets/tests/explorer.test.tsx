@@ -88,11 +88,11 @@ test("arrow keys move along the journey, one part of it is reached by Tab, and a
   press(find(root, "hop-0"), "End");
   await drawn();
   const last = document.activeElement as HTMLElement;
-  assert.match(last.dataset["testid"] ?? "", /^stop-/);
+  assert.match(last.dataset.testid ?? "", /^stop-/);
   last.click();
   await drawn();
   for (const each of [root, other]) {
-    assert.equal(find(each, last.dataset["testid"] ?? "").getAttribute("aria-pressed"), "true");
+    assert.equal(find(each, last.dataset.testid ?? "").getAttribute("aria-pressed"), "true");
     assert.match(find(each, "inspector").textContent ?? "", /^Stop/);
   }
   assert.equal(root.querySelectorAll(".iv-strip button[tabindex='0']").length, 1);
@@ -102,7 +102,7 @@ test("arrow keys move along the journey, one part of it is reached by Tab, and a
   await new Promise((resolve) => setTimeout(resolve, 150));
   const selects = model.sent.filter((sent) => sent.kind === "select");
   assert.ok(selects.length >= 1 && selects.length <= 2);
-  assert.deepEqual((selects.at(-1)?.["selection"] as { hop: number; stop: null }).hop, 0);
+  assert.deepEqual((selects.at(-1)?.selection as { hop: number; stop: null }).hop, 0);
 });
 
 test("a selection that Python makes is shown, and the echo of one's own is not taken back", async () => {
@@ -145,7 +145,7 @@ test("without a plan the journey says why; the last good plan is greyed", async 
   const old = show(aSnapshot((snapshot) => void (snapshot.faults = { problems, stale: ["plan", "source"] }))).root;
   await drawn();
   assert.match(find(none, "no-plan").textContent ?? "", /There is no plan\. Unknown dimension 'q'/);
-  assert.equal(find(old, "journey").dataset["stale"], "true");
+  assert.equal(find(old, "journey").dataset.stale, "true");
   assert.match(find(old, "journey-note").textContent ?? "", /The last plan.*Unknown dimension 'q'/);
 });
 
@@ -179,7 +179,7 @@ test("run is sent once; while it runs there is progress and Cancel, and the dock
   await drawn();
   find(root, "run").click();
   assert.deepEqual(kinds(model), ["run"]);
-  assert.equal(find(root, "explorer").dataset["running"], "true");
+  assert.equal(find(root, "explorer").dataset.running, "true");
   assert.equal(find(root, "progress").getAttribute("value"), "44");
   assert.equal(find(root, "tab-run").getAttribute("aria-selected"), "true");
   find(root, "cancel").click();
@@ -320,9 +320,9 @@ test("the menu opens at its first item, closes by Escape, and says how an export
   await drawn();
   find(root, "menu").click();
   await drawn();
-  assert.equal((document.activeElement as HTMLElement).dataset["testid"], "menu-open-session");
+  assert.equal((document.activeElement as HTMLElement).dataset.testid, "menu-open-session");
   press(document.activeElement as HTMLElement, "ArrowUp");
-  assert.equal((document.activeElement as HTMLElement).dataset["testid"], "menu-copy-python");
+  assert.equal((document.activeElement as HTMLElement).dataset.testid, "menu-copy-python");
   press(document.activeElement as HTMLElement, "Escape");
   await drawn();
   assert.equal(root.querySelector("[role=menu]"), null);
@@ -331,7 +331,7 @@ test("the menu opens at its first item, closes by Escape, and says how an export
   await drawn();
   find(root, "menu-export-plan").click();
   const sent = model.sent.at(-1);
-  assert.deepEqual([sent?.kind, sent?.["what"]], ["export", "plan"]);
+  assert.deepEqual([sent?.kind, sent?.what], ["export", "plan"]);
   model.say({ kind: "export", what: "plan", number: sent?.number, name: "", text: "", error: "There is no plan to export." });
   await drawn();
   assert.match(find(root, "toast").textContent ?? "", /There is no plan to export/);
@@ -376,7 +376,7 @@ test("a view alone shows what it is called for and nothing else, and needs no pl
     await drawn();
     assert.ok((find(root, `pane-${pane}`).textContent ?? "").length > 10, pane);
     assert.equal(root.querySelector(".iv-bar"), null);
-    assert.equal(find(root, "explorer").dataset["pane"], pane);
+    assert.equal(find(root, "explorer").dataset.pane, pane);
   }
   assert.match(show(aSnapshot(), "nothing").root.textContent ?? "", /no view called nothing/);
 });
@@ -398,12 +398,12 @@ test("a run ends with its kernel", async () => {
   );
   const { model, root } = show(under);
   await drawn();
-  assert.equal(find(root, "explorer").dataset["running"], "true");
+  assert.equal(find(root, "explorer").dataset.running, "true");
   find(root, "cancel");
   model.dead = true;
   model.disconnect();
   await drawn();
-  assert.equal(find(root, "explorer").dataset["running"], "false");
+  assert.equal(find(root, "explorer").dataset.running, "false");
   for (const testid of ["cancel", "progress"]) assert.equal(root.querySelector(`[data-testid=${testid}]`), null, testid);
   assert.doesNotMatch(find(root, "run").textContent ?? "", /Running/);
   assert.match(find(root, "error-failed-run").textContent ?? "", /Run 1 failed. It ended with its kernel/);

@@ -271,7 +271,7 @@ test("an arrow key moves a chip at once, its text follows, and the focus stays w
   await settle();
   assert.deepEqual(chips(root), ["x", "F", "y"]);
   assert.equal(find<HTMLInputElement>(root, "source-layout").value, "<x, F, y>");
-  assert.equal(model.sent.at(-1)?.["value"], "<x, F, y>");
+  assert.equal(model.sent.at(-1)?.value, "<x, F, y>");
   assert.equal(document.activeElement, find(root, "chip-F"));
   press(find(root, "chip-F"), "End");
   await settle();
@@ -317,7 +317,7 @@ test("a wrong text stays as typed, is told at its place, and leaves the chips", 
   assert.equal(find(root, "error-source-layout").textContent, "'hello' is not a dimension; expected x or y");
   assert.equal(find(root, "source-layout-mark").querySelector("mark")?.textContent, "hello");
   assert.deepEqual(chips(root), ["F", "x", "y"]);
-  assert.equal(find(root, "layout-editor-source").dataset["stale"], "true");
+  assert.equal(find(root, "layout-editor-source").dataset.stale, "true");
   assert.equal(root.getBoundingClientRect().height, before, "nothing jumps");
   model.publish((snapshot) => {
     snapshot.settings.source.layout = "<F, hello, y>";

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { hasPrefix } from "../src/layout-editor/words.ts";
 import { chunkOf } from "../src/layouts/chunks.ts";
 import { common, compare } from "../src/layouts/compare.ts";
-import * as edits from "../src/layouts/edits.ts";
+import { merged, moved, split, withBlock } from "../src/layouts/edits.ts";
 import type { Linearization } from "../src/layouts/linearization.ts";
 import { linearize } from "../src/layouts/linearization.ts";
 import type { Part } from "../src/layouts/notation.ts";
@@ -116,6 +116,9 @@ test("sizes as people write them", () => {
   for (const [text, count] of counts) assert.equal(parseCount(text)?.toString() ?? null, count, text);
 });
 
+/** Edits of the component at a place. */
+const numbered = { moved, split, withBlock };
+
 test("edits give layouts with the same text", () => {
   each((_, [text, , , , , , , changes]) => {
     const { parts } = parse(text);
@@ -123,9 +126,7 @@ test("edits give layouts with the same text", () => {
     const before = layoutText(parts);
     for (const [kind, at, by, expected] of changes) {
       const changed: readonly Part[] =
-        kind === "merged"
-          ? edits.merged(parts, String(at))
-          : edits[kind as "moved" | "split" | "withBlock"](parts, Number(at), by);
+        kind === "merged" ? merged(parts, String(at)) : numbered[kind as keyof typeof numbered](parts, Number(at), by);
       assert.equal(layoutText(changed), expected, `${kind} ${at} ${by} of ${before}`);
       assert.equal(parse(expected).problem, null);
       assert.equal(layoutText(parts), before, "the components are left alone");

@@ -47,15 +47,15 @@ test("grids that are joined move together, and one that left stays", () => {
   const one: Seen = { axes: "x y 0", viewport: fitted(ROOM), room: ROOM };
   const leave = [lens.join(grid("a")), lens.join(grid("b"))];
   lens.show(grid("a"), one);
-  assert.deepEqual([seen["a"], seen["b"]], [[], [one]]);
+  assert.deepEqual([seen.a, seen.b], [[], [one]]);
   leave.push(lens.join(grid("c")));
-  assert.deepEqual(seen["c"], [one], "who comes later begins with what is seen");
+  assert.deepEqual(seen.c, [one], "who comes later begins with what is seen");
   leave[1]?.();
   lens.show(grid("c"), one);
-  assert.deepEqual([seen["a"]?.length, seen["b"]?.length], [1, 1]);
+  assert.deepEqual([seen.a?.length, seen.b?.length], [1, 1]);
   for (const each of leave) each();
   lens.join(grid("b"));
-  assert.equal(seen["b"]?.length, 1, "nothing is kept where nobody looks");
+  assert.equal(seen.b?.length, 1, "nothing is kept where nobody looks");
 });
 
 test("grids draw the same where their dimensions and their rows agree", () => {
@@ -110,7 +110,10 @@ test("every entry is inside of exactly the chunk that holds it", () => {
     const index = linear.dims.map(() => 0);
     const each = (dim: number, then: () => void): void => {
       if (dim === index.length) return then();
-      for (let at = 0; at < (linear.dims[dim]?.size ?? 0); at += 1) ([index[dim]] = [at]), each(dim + 1, then);
+      for (let at = 0; at < (linear.dims[dim]?.size ?? 0); at += 1) {
+        index[dim] = at;
+        each(dim + 1, then);
+      }
     };
     const chosen = Array.from({ length: chunks.count }, (_, number) => chosenChunk(linear, chunks, number));
     each(0, () =>

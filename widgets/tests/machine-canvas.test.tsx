@@ -219,7 +219,7 @@ test("search finds by name and by words", () => {
 });
 
 const edits = (model: FakeModel): MachineEdit[] =>
-  model.sent.filter(({ kind }) => kind === "edit-machine").map((sent) => sent["edit"] as MachineEdit);
+  model.sent.filter(({ kind }) => kind === "edit-machine").map((sent) => sent.edit as MachineEdit);
 
 async function canvas(change?: (snapshot: Snapshot) => void): Promise<Shown> {
   const shown = show(aSnapshot(change), "machine");

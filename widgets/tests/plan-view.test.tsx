@@ -243,14 +243,14 @@ test("the tab says what binds, ranks the candidates, and is watched only while i
   const { root, model } = show(explained());
   find(root, "tab-why").click();
   await drawn();
-  assert.deepEqual(last(model, "watch")?.["views"], ["why"]);
+  assert.deepEqual(last(model, "watch")?.views, ["why"]);
   assert.equal(find(root, "why-verdict").textContent?.trim(), "Hop 0 works at its peak.");
   assert.match(find(root, "constraints").textContent ?? "", /binds \+1 MB\/s per MB\/s/);
   assert.match(find(root, "candidate-1").textContent ?? "", /a tie/);
   assert.match(find(root, "candidates").textContent ?? "", /Proved/);
   find(root, "tab-hops").click();
   await drawn();
-  assert.deepEqual(last(model, "watch")?.["views"], []);
+  assert.deepEqual(last(model, "watch")?.views, []);
 });
 
 test("a candidate is pointed at in the journey, and taken by hand", async () => {
@@ -261,7 +261,7 @@ test("a candidate is pointed at in the journey, and taken by hand", async () => 
   assert.match(find(root, "path-pointed-at").textContent ?? "", /Pointed at: e/);
   find(root, "take-path").click();
   await drawn();
-  assert.deepEqual(last(model, "by-hand")?.["byHand"], {
+  assert.deepEqual(last(model, "by-hand")?.byHand, {
     path: ["e"],
     layouts: ["<F, x_in=4, y, x_out>"],
     chunk: "",
@@ -277,7 +277,7 @@ test("a slider asks while it moves, one question at a time, and the latest value
   const asked = (): unknown[] =>
     model.sent
       .filter((sent) => sent.kind === "what-if")
-      .map((sent) => [(sent["whatIf"] as { sizes: Record<string, number> }).sizes["x"], sent["moving"]]);
+      .map((sent) => [(sent.whatIf as { sizes: Record<string, number> }).sizes.x, sent.moving]);
   slide(slider, 100, false);
   await drawn();
   slide(slider, 110, false);
@@ -319,7 +319,7 @@ test("what is tried stands beside the plan, is kept and dropped", async () => {
   find(root, "what-if-keep").click();
   assert.ok(last(model, "keep-what-if"));
   find(root, "what-if-reset").click();
-  assert.deepEqual(last(model, "what-if")?.["whatIf"], { bandwidths: {}, slotLimit: null, sizes: {} });
+  assert.deepEqual(last(model, "what-if")?.whatIf, { bandwidths: {}, slotLimit: null, sizes: {} });
   assert.match(answerWords(aSnapshot().panes.plan!, { ...answer, problem: "No path." }), /No path/);
 });
 
@@ -358,16 +358,16 @@ test("by hand: the plan as it is, then blocks by keys in the picture of the bloc
   assert.ok(point !== null);
   press(point, "ArrowRight");
   await drawn();
-  assert.deepEqual((last(model, "by-hand")?.["byHand"] as ShownByHand).layouts, ["<F, x_in=128, y_in=32, x_out, y_out>"]);
+  assert.deepEqual((last(model, "by-hand")?.byHand as ShownByHand).layouts, ["<F, x_in=128, y_in=32, x_out, y_out>"]);
   slide(find<HTMLInputElement>(root, "by-hand-block-y_in"), 0, false);
   await drawn();
   assert.deepEqual(
-    (last(model, "by-hand")?.["byHand"] as ShownByHand).layouts,
+    (last(model, "by-hand")?.byHand as ShownByHand).layouts,
     ["<F, x_in=128, y_in=1, x_out, y_out>"],
     "the slider goes on from what was done",
   );
   find(root, "back-to-planner").click();
-  assert.equal(last(model, "by-hand")?.["byHand"], null);
+  assert.equal(last(model, "by-hand")?.byHand, null);
 });
 
 test("the plan by hand begins with the plan as it is", () => {

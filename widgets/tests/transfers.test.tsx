@@ -190,9 +190,9 @@ test("numbers and fields of a part are sent as the whole part", async () => {
   await drawn();
   const sent = model.sent.filter((each) => each.kind === "part");
   const [row] = aSnapshot().settings.dimensions;
-  assert.deepEqual(sent[0]?.["part"], { ranges: [{ row: row?.key, first: "3", extent: "", to: "" }], leftOut: [] });
-  assert.deepEqual((sent[1]?.["part"] as ShownPart).leftOut, [aSnapshot().settings.fields[0]?.key]);
-  assert.equal((sent[1]?.["part"] as ShownPart).ranges.length, 1, "what was typed just before is in it");
+  assert.deepEqual(sent[0]?.part, { ranges: [{ row: row?.key, first: "3", extent: "", to: "" }], leftOut: [] });
+  assert.deepEqual((sent[1]?.part as ShownPart).leftOut, [aSnapshot().settings.fields[0]?.key]);
+  assert.equal((sent[1]?.part as ShownPart).ranges.length, 1, "what was typed just before is in it");
 });
 
 test("a note is sent when it is done, and taken back by Escape", async () => {
@@ -231,5 +231,5 @@ test("a note is sent when it is done, and taken back by Escape", async () => {
   await drawn();
   press(note, "Enter");
   const sent = model.sent.find((each) => each.kind === "note");
-  assert.deepEqual([sent?.["run"], sent?.["note"]], ["run 1", "after lunch"]);
+  assert.deepEqual([sent?.run, sent?.note], ["run 1", "after lunch"]);
 });

@@ -59,7 +59,7 @@ function staleText(snapshot: Snapshot): string {
 
 function firstProblem(snapshot: Snapshot): string {
   const { problems } = snapshot.faults;
-  return (problems["transfer"] ?? Object.values(problems)[0])?.message ?? "";
+  return (problems.transfer ?? Object.values(problems)[0])?.message ?? "";
 }
 
 function Missing(): JSX.Element {

@@ -42,7 +42,7 @@ function Machine(): JSX.Element {
         hideLabel
         value={named ? machine.name : described.name}
         choices={named ? presets : [described, ...presets]}
-        problem={snapshot.faults.problems["machine"]}
+        problem={snapshot.faults.problems.machine}
         command={(value) => ({ kind: "set", field: "machine", value })}
       />
       <div class="iv-machine-options">
@@ -145,7 +145,7 @@ function Planner(): JSX.Element {
         hideLabel
         value={settings.planner}
         choices={planners}
-        problem={problems["planner"]}
+        problem={problems.planner}
         command={(value) => ({ kind: "set", field: "planner", value })}
       />
       <div class="iv-machine-options">

@@ -50,7 +50,7 @@ export function Chips(props: ChipsProps): JSX.Element {
   const keys = parts.map(partKey);
 
   const chipOf = (key: string): HTMLElement | null =>
-    [...(list.current?.querySelectorAll<HTMLElement>(".iv-edit-chip") ?? [])].find((chip) => chip.dataset["key"] === key) ?? null;
+    [...(list.current?.querySelectorAll<HTMLElement>(".iv-edit-chip") ?? [])].find((chip) => chip.dataset.key === key) ?? null;
   const itemOf = (key: string): HTMLElement | null => (chipOf(key)?.parentElement as HTMLElement | null) ?? null;
 
   const follow = (): void => {
@@ -118,7 +118,7 @@ export function Chips(props: ChipsProps): JSX.Element {
   const down = (event: TargetedPointerEvent<HTMLOListElement>): void => {
     const chip = (event.target as HTMLElement).closest<HTMLElement>(".iv-edit-chip");
     const item = chip?.parentElement;
-    const key = chip?.dataset["key"];
+    const key = chip?.dataset.key;
     if (event.button !== 0 || !event.isPrimary || key === undefined || item === null || item === undefined) return;
     const box = event.currentTarget.getBoundingClientRect();
     const at = { x: event.clientX - box.left, y: event.clientY - box.top };

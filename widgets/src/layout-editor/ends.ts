@@ -111,7 +111,7 @@ export function layoutAtEnd(connection: Connection, snapshot: Snapshot, side: Si
   let all = known.get(connection);
   if (all === undefined) known.set(connection, (all = {}));
   const before = all[side];
-  if (before !== undefined && before.key.every((each, place) => each === key[place])) return before.end;
+  if (before?.key.every((each, place) => each === key[place])) return before.end;
   const spaces = spacesOf(settings, snapshot);
   const last =
     before?.right ?? (right === "" ? null : readEnd(right, { dims: spacesOfKernel(dims), fields: fieldSizes }, null, null));

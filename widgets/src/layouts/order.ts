@@ -45,7 +45,11 @@ export function positionOf(linear: Linearization, index: readonly number[], fiel
 export function nextEntry(linear: Linearization, n: number): number | null {
   const length = orderLength(linear);
   const weights: number[] = [];
-  linear.digits.reduce((weight, digit) => (weights.push(weight), weight * digit.extent), 1);
+  let weight = 1;
+  for (const digit of linear.digits) {
+    weights.push(weight);
+    weight *= digit.extent;
+  }
   let at = Math.max(0, n);
   while (at < length) {
     const past = linear.dims.findIndex((_, dim) => coordinate(linear, weights, dim, at) >= (linear.dims[dim]?.size ?? 0));

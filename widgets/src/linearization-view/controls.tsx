@@ -199,17 +199,17 @@ export function Drop({ label, children }: { label: string; children: ComponentCh
     const outside = (event: Event): void => {
       if (!event.composedPath().includes(box.current as EventTarget)) setOpen(false);
     };
-    const escape = (event: KeyboardEvent): void => {
+    const closing = (event: KeyboardEvent): void => {
       if (event.key !== "Escape") return;
       event.stopPropagation();
       setOpen(false);
       box.current?.querySelector("button")?.focus();
     };
     document.addEventListener("pointerdown", outside, true);
-    document.addEventListener("keydown", escape, true);
+    document.addEventListener("keydown", closing, true);
     return () => {
       document.removeEventListener("pointerdown", outside, true);
-      document.removeEventListener("keydown", escape, true);
+      document.removeEventListener("keydown", closing, true);
     };
   }, [open]);
   return (

@@ -142,7 +142,7 @@ export function Grid(props: GridProps): JSX.Element {
     };
     drawGrid(context, scene, store.current);
     drawAxes(context, current, ink, props.dimColour, current.panels[0]?.x ?? 0);
-    if (canvas !== null) canvas.dataset["drawn"] = props.label; // what a test or a benchmark waits for
+    if (canvas !== null) canvas.dataset.drawn = props.label; // what a test or a benchmark waits for
   }, [current, colours, numbers, ink, size, ratio, options, props.runs, props.chunks]);
   const chunk = useMemo(
     () => (current === null || ink === null || props.chunk === null ? null : gridOverlay(current, props.chunk, ink, size)),
@@ -162,7 +162,7 @@ export function Grid(props: GridProps): JSX.Element {
       ink,
     );
     if (box !== null) drawBox(context, current, box, room, ink);
-    if (canvas !== null) canvas.dataset["drawn"] = props.hovered === null ? "" : props.hovered.index.join(",");
+    if (canvas !== null) canvas.dataset.drawn = props.hovered === null ? "" : props.hovered.index.join(",");
   }, [current, props.hovered, props.selected, props.trail, chunk, ink, size, ratio, options, props.runs, box]);
 
   // The selected entry is moved into what is seen, unless the pointer has chosen it: then it is seen already.

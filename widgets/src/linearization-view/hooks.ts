@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { drawable, penOf } from "../pictures/recorder.ts";
 
 function darkNow(): boolean {
-  return document.body.dataset["jpThemeLight"] === "false" || document.body.classList.contains("vscode-dark");
+  return document.body.dataset.jpThemeLight === "false" || document.body.classList.contains("vscode-dark");
 }
 
 /** Whether the page is dark; it follows when the theme is switched. */

@@ -28,7 +28,13 @@ function BesideLink({ place }: { place: number }): JSX.Element | null {
   );
 }
 
-export function ChannelEditor({ channel, operating }: { channel: DrawnChannel; operating: CurvePointXY | null }): JSX.Element {
+export function ChannelEditor({
+  channel,
+  operating,
+}: {
+  channel: DrawnChannel;
+  operating: CurvePointXY | null;
+}): JSX.Element | null {
   const editing = useEditing();
   const { part, send } = editing;
   const [source, destination] = [part.memories[channel.source], part.memories[channel.destination]];
@@ -50,7 +56,7 @@ export function ChannelEditor({ channel, operating }: { channel: DrawnChannel; o
     each !== channel && each.source === channel.source && each.destination === channel.destination ? [place] : [],
   );
   const unused = part.resources.filter((_, index) => !channel.uses.some(([used]) => used === index));
-  if (source === undefined || destination === undefined || shape === undefined) return <></>;
+  if (source === undefined || destination === undefined || shape === undefined) return null;
   const origin = part.origins[channel.origin] ?? "";
   return (
     <section class="iv-mc-edit" data-testid="edit-channel" aria-label={`Channel ${channel.name}`}>

@@ -136,7 +136,7 @@ export function Drawing(props: DrawingProps): JSX.Element {
     if (event.button !== 0 || !(event.target instanceof Element) || event.target.closest("input, .iv-mc-overlay") !== null)
       return;
     const start = stage.pointOf(event);
-    const memory = event.target.closest<HTMLElement>("[data-memory]")?.dataset["memory"];
+    const memory = event.target.closest<HTMLElement>("[data-memory]")?.dataset.memory;
     const title = event.target.closest<HTMLElement>(".iv-mc-title, .iv-mc-node-open");
     root.current?.setPointerCapture(event.pointerId);
     if (memory !== undefined && event.target.closest(".iv-mc-handle") !== null) {
@@ -145,7 +145,7 @@ export function Drawing(props: DrawingProps): JSX.Element {
     } else if (memory !== undefined) {
       gesture.current = mover([memory], start, () => activate(memory), memory);
     } else if (title !== null) {
-      const node = Number(title.dataset["of"]);
+      const node = Number(title.dataset.of);
       const open = title.classList.contains("iv-mc-node-open");
       gesture.current = mover(
         (scene.nodes.get(node) ?? []).map(({ name }) => name),
@@ -204,7 +204,7 @@ export function Drawing(props: DrawingProps): JSX.Element {
       const under = document
         .elementsFromPoint(event.clientX, event.clientY)
         .find((element) => root.current?.contains(element) === true && element.closest("[data-memory]") !== null);
-      const target = under?.closest<HTMLElement>("[data-memory]")?.dataset["memory"];
+      const target = under?.closest<HTMLElement>("[data-memory]")?.dataset.memory;
       if (!now.moved) startPulling(now.from);
       else if (target !== undefined) connect(now.from, target);
       else stopPulling();
@@ -234,9 +234,8 @@ export function Drawing(props: DrawingProps): JSX.Element {
 
   const keys = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey || isText(event.target)) return;
-    const at =
-      event.target instanceof Element ? event.target.closest<HTMLElement>("[data-memory]")?.dataset["memory"] : undefined;
-    const node = event.target instanceof Element ? event.target.closest<HTMLElement>(".iv-mc-title")?.dataset["of"] : undefined;
+    const at = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-memory]")?.dataset.memory : undefined;
+    const node = event.target instanceof Element ? event.target.closest<HTMLElement>(".iv-mc-title")?.dataset.of : undefined;
     const used = at !== undefined ? memoryKey(event, at) : node !== undefined ? nodeKey(event.key, Number(node)) : false;
     if (used || viewKey(event.key)) {
       event.preventDefault();
@@ -313,13 +312,13 @@ export function Drawing(props: DrawingProps): JSX.Element {
         // A click without a pointer: by a screen reader, or by a script.
         const name =
           event.detail === 0 && event.target instanceof Element
-            ? event.target.closest(".iv-mc-body")?.closest<HTMLElement>("[data-memory]")?.dataset["memory"]
+            ? event.target.closest(".iv-mc-body")?.closest<HTMLElement>("[data-memory]")?.dataset.memory
             : undefined;
         if (name !== undefined) activate(name);
       }}
       onDblClick={(event) => {
         const name =
-          event.target instanceof Element ? event.target.closest<HTMLElement>("[data-memory]")?.dataset["memory"] : undefined;
+          event.target instanceof Element ? event.target.closest<HTMLElement>("[data-memory]")?.dataset.memory : undefined;
         if (name !== undefined && event.target instanceof Element && event.target.closest(".iv-mc-handle") === null)
           setRenaming(name);
       }}

@@ -302,7 +302,7 @@ export class Stage {
       this.wasGrouped = this.grouped;
       this.whenGrouped(this.grouped);
     }
-    root.dataset["lod"] = this.grouped
+    root.dataset.lod = this.grouped
       ? "nodes"
       : at.scale < WORD
         ? "outlines"
@@ -311,12 +311,12 @@ export class Stage {
           : at.scale < NAMES
             ? "names"
             : "words";
-    root.dataset["drawn"] = String(this.drawn);
+    root.dataset.drawn = String(this.drawn);
     this.shift();
     for (const element of root.querySelectorAll<HTMLElement>("[data-memory]"))
-      this.put(element, boxOf(placeOf(scene.places, element.dataset["memory"] ?? "")));
+      this.put(element, boxOf(placeOf(scene.places, element.dataset.memory ?? "")));
     for (const element of root.querySelectorAll<HTMLElement>("[data-node]")) {
-      const frame = scene.frames.get(Number(element.dataset["node"]));
+      const frame = scene.frames.get(Number(element.dataset.node));
       if (frame !== undefined) this.put(element, frame);
     }
   }
@@ -376,7 +376,7 @@ export class Stage {
     const { width, height } = this.size;
     const colours = (this.colours ??= coloursOf(root));
     this.drawn += 1;
-    root.dataset["drawn"] = String(this.drawn);
+    root.dataset.drawn = String(this.drawn);
     if (held.size > 0) this.syncHeld();
     if (this.dirty === "all") {
       this.painted = at;

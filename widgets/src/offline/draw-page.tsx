@@ -49,9 +49,9 @@ function OfPlan({ saved }: { saved: SavedPage }): JSX.Element | null {
 /** Light or dark as the system is, and light on paper. */
 function followSystem(): void {
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  const look = (): void => void (document.body.dataset["jpThemeLight"] = String(!dark.matches));
+  const look = (): void => void (document.body.dataset.jpThemeLight = String(!dark.matches));
   look();
   dark.addEventListener("change", look);
-  window.addEventListener("beforeprint", () => (document.body.dataset["jpThemeLight"] = "true"));
+  window.addEventListener("beforeprint", () => (document.body.dataset.jpThemeLight = "true"));
   window.addEventListener("afterprint", look);
 }

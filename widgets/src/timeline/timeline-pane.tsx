@@ -35,7 +35,7 @@ export function TimelinePane(): JSX.Element {
   );
   useEffect(() => mark([]), [trace]);
   const { problems } = snapshot.panes.trace ?? { problems: {} as Record<string, string> };
-  const problem = problems["simulated"];
+  const problem = problems.simulated;
   if (problem !== undefined) return <p class="iv-missing">{problem}</p>;
   if (trace === null)
     return (
@@ -78,7 +78,7 @@ export function TimelinePane(): JSX.Element {
         </div>
       </Timeline>
       {trace.note !== "" && <p class="iv-tl-words iv-faint">{trace.note}</p>}
-      {compared && buffered && <Comparison trace={trace} stored={other} problem={problems["stored"]} />}
+      {compared && buffered && <Comparison trace={trace} stored={other} problem={problems.stored} />}
       {critical && <CriticalWords trace={trace} />}
       {several && <Transfers trace={trace} />}
       {stepping && <Steps trace={trace} mark={mark} />}

@@ -97,7 +97,7 @@ export function Timeline({
     if (found === null) return;
     drawRows(found, scene, critical, pens());
     drawnTimes.current += 1;
-    base.current!.dataset["drawn"] = String(drawnTimes.current);
+    base.current!.dataset.drawn = String(drawnTimes.current);
   }, [rows, span.from, span.to, width, height, ratio, dark, critical]);
   useFrame(() => {
     const [low, high] = [pen(over.current, height), pen(axis.current, AXIS)];
@@ -158,30 +158,38 @@ export function Timeline({
     select({ time: trace.start[request]!, ...(ofPlan ? { chunk: number } : {}) });
     setSpan(showing(span, trace.start[request]!, whole));
   };
-  const key = (event: KeyboardEvent): void => {
-    const by = { ArrowLeft: -0.1, ArrowRight: 0.1 }[event.key];
-    const done = (): void => {
-      event.preventDefault();
-      event.stopPropagation();
-    };
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (by !== undefined) return (done(), setSpan(moved(span, by * (span.to - span.from), whole)));
-    if (event.key === "+" || event.key === "=") return (done(), zoom(1 / 1.6));
-    if (event.key === "-") return (done(), zoom(1.6));
-    if (event.key === "0") return (done(), setSpan({ from: 0, to: whole }));
-    const place = focused === null ? -1 : lanes.indexOf(focused.row);
-    const row = lanes[place < 0 ? 0 : place];
+  const pan = (share: number): void => setSpan(moved(span, share * (span.to - span.from), whole));
+  const focusedLane = focused === null ? -1 : lanes.indexOf(focused.row);
+  const goToLane = (step: number): void => {
+    const next = lanes[focusedLane < 0 ? 0 : Math.max(0, Math.min(lanes.length - 1, focusedLane + step))];
+    if (next !== undefined) go(next, nearest(rows[next]!.trace, rows[next]!.number, middle));
+  };
+  const goToRequest = (step: number): void => {
+    const row = lanes[Math.max(0, focusedLane)];
     if (row === undefined) return;
     const { trace, number } = rows[row]!;
-    if (event.key === "ArrowUp" || event.key === "ArrowDown") {
-      const next = place < 0 ? row : lanes[Math.max(0, Math.min(lanes.length - 1, place + (event.key === "ArrowUp" ? -1 : 1)))]!;
-      return (done(), go(next, nearest(rows[next]!.trace, rows[next]!.number, middle)));
-    }
-    if (event.key === "," || event.key === ".") {
-      const { first: from, count } = trace.lanes[number]!;
-      const next = focused?.request == null ? nearest(trace, number, middle) : focused.request + (event.key === "," ? -1 : 1);
-      if (next !== null) return (done(), go(row, Math.max(from, Math.min(from + count - 1, next))));
-    }
+    const { first: from, count } = trace.lanes[number]!;
+    const next = focused?.request == null ? nearest(trace, number, middle) : focused.request + step;
+    if (next !== null) go(row, Math.max(from, Math.min(from + count - 1, next)));
+  };
+  const keys: Record<string, () => void> = {
+    ArrowLeft: () => pan(-0.1),
+    ArrowRight: () => pan(0.1),
+    ArrowUp: () => goToLane(-1),
+    ArrowDown: () => goToLane(1),
+    "+": () => zoom(1 / 1.6),
+    "=": () => zoom(1 / 1.6),
+    "-": () => zoom(1.6),
+    "0": () => setSpan({ from: 0, to: whole }),
+    ",": () => goToRequest(-1),
+    ".": () => goToRequest(1),
+  };
+  const key = (event: KeyboardEvent): void => {
+    const act = keys[event.key];
+    if (act === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+    act();
+    event.preventDefault();
+    event.stopPropagation();
   };
 
   const told = useMemo(() => (time === null ? "" : momentTold(first, time)), [first, time]);

@@ -62,8 +62,8 @@ export function traceOf(head: TraceHead, buffers: readonly (DataView | ArrayBuff
     );
   });
   const { id, where, seconds, note, count, lanes, hops, rings, transfers } = head;
-  const [start, end] = [columns["start"] as Float64Array, columns["end"] as Float64Array];
-  const [row, chunk, request] = [columns["row"] as Numbers, columns["chunk"] as Numbers, columns["request"] as Numbers];
+  const [start, end] = [columns.start as Float64Array, columns.end as Float64Array];
+  const [row, chunk, request] = [columns.row as Numbers, columns.chunk as Numbers, columns.request as Numbers];
   const times = timesOf(hops.length, start, end, row, chunk);
   const reach = reachOf(lanes, end);
   const plain = { id, where, seconds, note, count, lanes, hops, rings, transfers, start, end, row, chunk, request, times, reach };
