@@ -72,7 +72,7 @@ async function buildTests(out) {
     ...common,
     stdin: {
       contents: `
-        import "../src/explorer.css";
+        import "#app/explorer.css";
         import { runFile } from "node:test";
         const results = [];
         for (const [file, load] of [${files.join(", ")}]) results.push(...(await runFile(file, load)));
@@ -104,7 +104,7 @@ async function built() {
   });
   const style = await esbuild.build({
     ...common,
-    entryPoints: ["src/explorer.css"],
+    entryPoints: ["src/app/explorer.css"],
     minify: true,
     write: false,
   });

@@ -1,13 +1,13 @@
 // The selected chunk as pixels, against the number of the chunk that holds each cell.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type ChunkNumbers, chunkOf } from "../src/layouts/chunks.ts";
-import { type Linearization, linearize } from "../src/layouts/linearization.ts";
-import { chosenChunk, gridOverlay } from "../src/linearization-view/drawing/chunk-marks.ts";
-import { inkOf } from "../src/linearization-view/drawing/ink.ts";
-import { elementAt, gridModel } from "../src/linearization-view/geometry/model.ts";
-import { type Geometry, panelsIn, roomOf } from "../src/linearization-view/geometry/scene.ts";
-import { fitted, zoomed } from "../src/linearization-view/geometry/viewport.ts";
+import { type ChunkNumbers, chunkOf } from "#model/layouts/chunks.ts";
+import { type Linearization, linearize } from "#model/layouts/linearization.ts";
+import { chosenChunk, gridOverlay } from "#views/linearization/drawing/chunk-marks.ts";
+import { inkOf } from "#views/linearization/drawing/ink.ts";
+import { elementAt, gridModel } from "#views/linearization/geometry/model.ts";
+import { type Geometry, panelsIn, roomOf } from "#views/linearization/geometry/scene.ts";
+import { fitted, zoomed } from "#views/linearization/geometry/viewport.ts";
 
 const SIZE = { width: 240, height: 180 };
 

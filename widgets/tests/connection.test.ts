@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Connection, shown } from "../src/connection.ts";
-import type { ExportMessage } from "../src/types.ts";
+import { Connection, shown } from "#model/connection.ts";
+import type { ExportMessage } from "#model/types.ts";
 import { aSnapshot, FakeModel } from "./model.ts";
 
 test("commands are numbered and name their view", () => {

@@ -1,7 +1,7 @@
 // The explorer drawn into a page: what stands where, what is sent when, what every view shows of a selection.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { editOf } from "../src/explorer/shortcuts.ts";
+import { editOf } from "#lib/shortcuts.ts";
 import { aSnapshot, type FakeModel } from "./model.ts";
 import { closeAfterEach, drawn, find, press, show } from "./page.ts";
 

@@ -3,14 +3,17 @@ import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { caret } from "../src/components/error-line.tsx";
-import { ViewContext } from "../src/components/view.ts";
-import { Connection } from "../src/connection.ts";
-import { ArrayControls } from "../src/explorer/array-controls.tsx";
-import { dropPlace } from "../src/layout-editor/dragging.ts";
-import { dimensionProblem, keptByBoth, readEnd, typedDimensions } from "../src/layout-editor/ends.ts";
-import { LayoutEditor } from "../src/layout-editor/layout-editor.tsx";
-import { wordAt } from "../src/layout-editor/text-field.tsx";
+import { ArrayControls } from "#app/array-controls.tsx";
+import { dropPlace } from "#lib/dragging.ts";
+import { caret } from "#lib/error-line.tsx";
+import { Connection } from "#model/connection.ts";
+import { dimensionProblem, keptByBoth, readEnd, typedDimensions } from "#model/ends.ts";
+import { type Linearization, linearize } from "#model/layouts/linearization.ts";
+import { type Part, parse } from "#model/layouts/notation.ts";
+import type { Snapshot } from "#model/types.ts";
+import { ViewContext } from "#model/view.ts";
+import { LayoutEditor } from "#views/layout-editor/layout-editor.tsx";
+import { wordAt } from "#views/layout-editor/text-field.tsx";
 import {
   blockChoices,
   blockEntry,
@@ -20,10 +23,7 @@ import {
   firstSplit,
   paddingWords,
   splitWords,
-} from "../src/layout-editor/words.ts";
-import { type Linearization, linearize } from "../src/layouts/linearization.ts";
-import { type Part, parse } from "../src/layouts/notation.ts";
-import type { Snapshot } from "../src/types.ts";
+} from "#views/layout-editor/words.ts";
 import { aSnapshot, FakeModel } from "./model.ts";
 
 const FIELDS = [

@@ -1,18 +1,18 @@
 // The arithmetic of layouts gives what Python gives, on the random layouts that layout_cases.py wrote.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hasPrefix } from "../src/layout-editor/words.ts";
-import { chunkOf } from "../src/layouts/chunks.ts";
-import { common, compare } from "../src/layouts/compare.ts";
-import { merged, moved, split, withBlock } from "../src/layouts/edits.ts";
-import type { Linearization } from "../src/layouts/linearization.ts";
-import { linearize } from "../src/layouts/linearization.ts";
-import type { Part } from "../src/layouts/notation.ts";
-import { layoutText, parse } from "../src/layouts/notation.ts";
-import { entryAt, nextEntry, orderLength, positionOf } from "../src/layouts/order.ts";
-import { requestBox } from "../src/layouts/requests.ts";
-import type { Dimension, Field } from "../src/layouts/spaces.ts";
-import { parseCount } from "../src/units.ts";
+import { chunkOf } from "#model/layouts/chunks.ts";
+import { common, compare } from "#model/layouts/compare.ts";
+import { merged, moved, split, withBlock } from "#model/layouts/edits.ts";
+import type { Linearization } from "#model/layouts/linearization.ts";
+import { linearize } from "#model/layouts/linearization.ts";
+import type { Part } from "#model/layouts/notation.ts";
+import { layoutText, parse } from "#model/layouts/notation.ts";
+import { entryAt, nextEntry, orderLength, positionOf } from "#model/layouts/order.ts";
+import { requestBox } from "#model/layouts/requests.ts";
+import type { Dimension, Field } from "#model/layouts/spaces.ts";
+import { parseCount } from "#model/units.ts";
+import { hasPrefix } from "#views/layout-editor/words.ts";
 import { pythonCases } from "./python-cases.ts";
 
 type Index = number[];

@@ -1,16 +1,16 @@
 // The arithmetic of layouts by hand-made examples; layouts-python.test.ts compares it with Python on random ones.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { chunkOf } from "../src/layouts/chunks.ts";
-import { common } from "../src/layouts/compare.ts";
-import { divisors, merged, moved, split, withBlock } from "../src/layouts/edits.ts";
-import type { Linearization } from "../src/layouts/linearization.ts";
-import { linearize } from "../src/layouts/linearization.ts";
-import type { Part } from "../src/layouts/notation.ts";
-import { layoutText, parse } from "../src/layouts/notation.ts";
-import { entryAt, nextEntry, orderLength, positionOf } from "../src/layouts/order.ts";
-import { requestBox, requestOrigin } from "../src/layouts/requests.ts";
-import type { Dimension, Field } from "../src/layouts/spaces.ts";
+import { chunkOf } from "#model/layouts/chunks.ts";
+import { common } from "#model/layouts/compare.ts";
+import { divisors, merged, moved, split, withBlock } from "#model/layouts/edits.ts";
+import type { Linearization } from "#model/layouts/linearization.ts";
+import { linearize } from "#model/layouts/linearization.ts";
+import type { Part } from "#model/layouts/notation.ts";
+import { layoutText, parse } from "#model/layouts/notation.ts";
+import { entryAt, nextEntry, orderLength, positionOf } from "#model/layouts/order.ts";
+import { requestBox, requestOrigin } from "#model/layouts/requests.ts";
+import type { Dimension, Field } from "#model/layouts/spaces.ts";
 
 const xy = (x: number, y: number): Dimension[] => [
   { name: "x", size: x },

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Linearization, linearize } from "../src/layouts/linearization.ts";
-import { type Entry, entryAt, nextEntry, orderLength } from "../src/layouts/order.ts";
-import { requestBox } from "../src/layouts/requests.ts";
-import { exchanged } from "../src/linearization-view/controls.tsx";
-import { strides } from "../src/linearization-view/digits.tsx";
-import { besideTitle, ticks } from "../src/linearization-view/drawing/axes-canvas.ts";
-import { cellPixels } from "../src/linearization-view/drawing/cells.ts";
-import { colouring, colourOf, elementColour, ofSlice, separables } from "../src/linearization-view/drawing/colouring.ts";
-import { knot, lanesOf, type Point, segment } from "../src/linearization-view/drawing/order-line.ts";
+import { type Linearization, linearize } from "#model/layouts/linearization.ts";
+import { type Entry, entryAt, nextEntry, orderLength } from "#model/layouts/order.ts";
+import { requestBox } from "#model/layouts/requests.ts";
+import { exchanged } from "#views/linearization/controls.tsx";
+import { strides } from "#views/linearization/digits.tsx";
+import { besideTitle, ticks } from "#views/linearization/drawing/axes-canvas.ts";
+import { cellPixels } from "#views/linearization/drawing/cells.ts";
+import { colouring, colourOf, elementColour, ofSlice, separables } from "#views/linearization/drawing/colouring.ts";
+import { knot, lanesOf, type Point, segment } from "#views/linearization/drawing/order-line.ts";
 import {
   difference,
   dimensionScale,
@@ -18,10 +18,10 @@ import {
   luminance,
   offsetScale,
   unpacked,
-} from "../src/linearization-view/drawing/scales.ts";
-import { byteAt, linesThatFit, tapeRows, windowFrom } from "../src/linearization-view/drawing/tape-canvas.ts";
-import { entryFrom, entryText, shownFrom } from "../src/linearization-view/entries.ts";
-import { cellOf, commonBlock, fastestDims, gridModel, indexAt, isPadding } from "../src/linearization-view/geometry/model.ts";
+} from "#views/linearization/drawing/scales.ts";
+import { byteAt, linesThatFit, tapeRows, windowFrom } from "#views/linearization/drawing/tape-canvas.ts";
+import { entryFrom, entryText, shownFrom } from "#views/linearization/entries.ts";
+import { cellOf, commonBlock, fastestDims, gridModel, indexAt, isPadding } from "#views/linearization/geometry/model.ts";
 import {
   elementAtOrAfter,
   elementsIn,
@@ -30,15 +30,15 @@ import {
   positionAt,
   previousElement,
   stepText,
-} from "../src/linearization-view/geometry/order.ts";
-import { type Geometry, hit, panelsIn, placeOf, rectOf, roomOf } from "../src/linearization-view/geometry/scene.ts";
-import { meanOver, rangeOver, valueAt } from "../src/linearization-view/geometry/separable.ts";
-import { fitted, panned, type Room, resized, showing, zoomed } from "../src/linearization-view/geometry/viewport.ts";
-import { moved } from "../src/linearization-view/keyboard.ts";
-import { colouredDigit, OPTIONS } from "../src/linearization-view/options.ts";
-import { thumbnailDims, turnedDims } from "../src/linearization-view/thumbnail.tsx";
-import { turned } from "../src/linearization-view/vector.tsx";
-import { shownDims } from "../src/linearization-view/view.tsx";
+} from "#views/linearization/geometry/order.ts";
+import { type Geometry, hit, panelsIn, placeOf, rectOf, roomOf } from "#views/linearization/geometry/scene.ts";
+import { meanOver, rangeOver, valueAt } from "#views/linearization/geometry/separable.ts";
+import { fitted, panned, type Room, resized, showing, zoomed } from "#views/linearization/geometry/viewport.ts";
+import { moved } from "#views/linearization/keyboard.ts";
+import { colouredDigit, OPTIONS } from "#views/linearization/options.ts";
+import { thumbnailDims, turnedDims } from "#views/linearization/thumbnail.tsx";
+import { turned } from "#views/linearization/vector.tsx";
+import { shownDims } from "#views/linearization/view.tsx";
 
 function layout(text: string, sizes: Record<string, number>, fields: Record<string, number> = { v: 4 }): Linearization {
   const of = (record: Record<string, number>): { name: string; size: number }[] =>

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type BlockDigit, type ChunkNumbers, chunkOf } from "../src/layouts/chunks.ts";
-import { type Linearization, linearize } from "../src/layouts/linearization.ts";
-import { cellPixels } from "../src/linearization-view/drawing/cells.ts";
-import { chosenChunk, firstEntry, isInside } from "../src/linearization-view/drawing/chunk-marks.ts";
-import { colouring, elementColour, separables } from "../src/linearization-view/drawing/colouring.ts";
-import { gridModel } from "../src/linearization-view/geometry/model.ts";
-import { fitted, followed, isFitted, panned, type Room, zoomed } from "../src/linearization-view/geometry/viewport.ts";
-import { axesOf, Lens, type Seen } from "../src/linearization-view/lens.ts";
+import { type BlockDigit, type ChunkNumbers, chunkOf } from "#model/layouts/chunks.ts";
+import { type Linearization, linearize } from "#model/layouts/linearization.ts";
+import { cellPixels } from "#views/linearization/drawing/cells.ts";
+import { chosenChunk, firstEntry, isInside } from "#views/linearization/drawing/chunk-marks.ts";
+import { colouring, elementColour, separables } from "#views/linearization/drawing/colouring.ts";
+import { gridModel } from "#views/linearization/geometry/model.ts";
+import { fitted, followed, isFitted, panned, type Room, zoomed } from "#views/linearization/geometry/viewport.ts";
+import { axesOf, Lens, type Seen } from "#views/linearization/lens.ts";
 
 function layout(text: string, sizes: Record<string, number>, fields: Record<string, number> = { v: 4 }): Linearization {
   const of = (record: Record<string, number>): { name: string; size: number }[] =>

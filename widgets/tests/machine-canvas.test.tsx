@@ -1,14 +1,14 @@
 // The machine canvas: where memories lie, how lines go, what gestures and controls send, what is refused beside them.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { arranged, BOX, boxOf, frameOf, neighbour } from "../src/machine-canvas/arrangement.ts";
-import { rateAt, within } from "../src/machine-canvas/curve-editor.tsx";
-import { fittingFrom } from "../src/machine-canvas/drawing.tsx";
-import { along, between, border, boxAround, distance, holds, loop } from "../src/machine-canvas/geometry.ts";
-import { sceneOf, widthOf } from "../src/machine-canvas/scene.ts";
-import { found } from "../src/machine-canvas/search.tsx";
-import { brief } from "../src/machine-canvas/shape.tsx";
-import type { CanvasPart, DrawnMemory, MachineEdit, Snapshot } from "../src/types.ts";
+import type { CanvasPart, DrawnMemory, MachineEdit, Snapshot } from "#model/types.ts";
+import { arranged, BOX, boxOf, frameOf, neighbour } from "#views/machine-canvas/arrangement.ts";
+import { rateAt, within } from "#views/machine-canvas/curve-editor.tsx";
+import { fittingFrom } from "#views/machine-canvas/drawing.tsx";
+import { along, between, border, boxAround, distance, holds, loop } from "#views/machine-canvas/geometry.ts";
+import { sceneOf, widthOf } from "#views/machine-canvas/scene.ts";
+import { found } from "#views/machine-canvas/search.tsx";
+import { brief } from "#views/machine-canvas/shape.tsx";
 import { aSnapshot, type FakeModel } from "./model.ts";
 import { closeAfterEach, drawn, enter, find, press, type Shown, show } from "./page.ts";
 

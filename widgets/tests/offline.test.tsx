@@ -1,9 +1,9 @@
 // What a saved page draws without a kernel: the model that answers from what is embedded, and pictures of what is shown.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Connection } from "../src/connection.ts";
-import { commandKey, NO_KERNEL, StaticModel } from "../src/offline/static-model.ts";
-import { isClear, pictureOf, pixels } from "../src/pictures/picture.ts";
+import { commandKey, NO_KERNEL, StaticModel } from "#app/offline/static-model.ts";
+import { isClear, pictureOf, pixels } from "#lib/picture.ts";
+import { Connection } from "#model/connection.ts";
 import { aSnapshot, traitsOf } from "./model.ts";
 import { closeAfterEach, drawn, find, show } from "./page.ts";
 

@@ -1,16 +1,16 @@
 // Why a plan is what it is, what is tried on it, and the plan by hand: what is drawn, and what is sent when.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hopsOf, type PlacedHop } from "../src/explorer/words.ts";
-import { timeWords } from "../src/plan-view/by-hand.tsx";
-import { apartWords, differenceWords, provedWords, turnWords } from "../src/plan-view/candidates.tsx";
-import { logAxis, powers } from "../src/plan-view/chart.ts";
-import { missing, priceWords, rowsInSight } from "../src/plan-view/constraints.tsx";
-import { drawnCurves, rateAt } from "../src/plan-view/curves.tsx";
-import { blockStops, blocksOf, fromPlan, withBlocks, withHop, withoutHop } from "../src/plan-view/hand.ts";
-import { smallRegion } from "../src/plan-view/region.tsx";
-import { answerWords } from "../src/plan-view/what-if.tsx";
-import type { ShownByHand, ShownCandidate, ShownConstraint, Snapshot, WhatIfPart, WhyPart } from "../src/types.ts";
+import type { ShownByHand, ShownCandidate, ShownConstraint, Snapshot, WhatIfPart, WhyPart } from "#model/types.ts";
+import { hopsOf, type PlacedHop } from "#model/words.ts";
+import { timeWords } from "#views/plan/by-hand.tsx";
+import { apartWords, differenceWords, provedWords, turnWords } from "#views/plan/candidates.tsx";
+import { logAxis, powers } from "#views/plan/chart.ts";
+import { missing, priceWords, rowsInSight } from "#views/plan/constraints.tsx";
+import { drawnCurves, rateAt } from "#views/plan/curves.tsx";
+import { blockStops, blocksOf, fromPlan, withBlocks, withHop, withoutHop } from "#views/plan/hand.ts";
+import { smallRegion } from "#views/plan/region.tsx";
+import { answerWords } from "#views/plan/what-if.tsx";
 import { aSnapshot, type FakeModel } from "./model.ts";
 import { closeAfterEach, drawn, find, press, show } from "./page.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { applied, renamedLayout } from "../src/settings.ts";
-import type { Command, ShownSettings } from "../src/types.ts";
+import { applied, renamedLayout } from "#model/settings.ts";
+import type { Command, ShownSettings } from "#model/types.ts";
 
 const settings: ShownSettings = {
   runsIn: "",

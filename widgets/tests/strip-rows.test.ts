@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { arranged, widthOf } from "../src/explorer/strip-rows.ts";
+import { arranged, widthOf } from "#views/journey/strip-rows.ts";
 
 const PATHS: readonly (readonly number[])[] = [
   [0, 0],

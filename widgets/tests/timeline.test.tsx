@@ -1,7 +1,7 @@
 // The pane of the timeline drawn into a page: what it asks for, what it shows of a trace, what it tells the kernel, and what not.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { TraceHead } from "../src/types.ts";
+import type { TraceHead } from "#model/types.ts";
 import { aSnapshot } from "./model.ts";
 import { closeAfterEach, drawn, find, press, type Shown, show } from "./page.ts";
 import { pythonCases } from "./python-cases.ts";

@@ -2,17 +2,17 @@
 // slow way.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { linesOf, sharesOf } from "../src/timeline/lane-bars.ts";
-import { firstPeriods, wayOf } from "../src/timeline/places.ts";
-import { momentText, moved, showing, ticks, tickText, within, zoomed } from "../src/timeline/span.ts";
-import { nearest } from "../src/timeline/told.ts";
-import { waitingTold, waitsOf } from "../src/timeline/transfers.tsx";
-import { chunksAt, fillOf, levelAt, meanLevel } from "../src/trace/chunks-at.ts";
-import { criticalPath } from "../src/trace/critical-path.ts";
-import { requestOf } from "../src/trace/find-request.ts";
-import { activeAt, readyOf, type TraceData, traceOf } from "../src/trace/trace-data.ts";
-import { covered, joined, type Segments, without } from "../src/trace/tracks.ts";
-import type { TraceHead } from "../src/types.ts";
+import { chunksAt, fillOf, levelAt, meanLevel } from "#model/trace/chunks-at.ts";
+import { criticalPath } from "#model/trace/critical-path.ts";
+import { requestOf } from "#model/trace/find-request.ts";
+import { covered, joined, type Segments, without } from "#model/trace/segments.ts";
+import { activeAt, readyOf, type TraceData, traceOf } from "#model/trace/trace-data.ts";
+import type { TraceHead } from "#model/types.ts";
+import { linesOf, sharesOf } from "#views/timeline/lane-bars.ts";
+import { firstPeriods, wayOf } from "#views/timeline/places.ts";
+import { momentText, moved, showing, ticks, tickText, within, zoomed } from "#views/timeline/span.ts";
+import { nearest } from "#views/timeline/told.ts";
+import { waitingTold, waitsOf } from "#views/timeline/transfers.tsx";
 import { pythonCases } from "./python-cases.ts";
 
 interface Case {

@@ -1,10 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { linearize } from "../src/layouts/linearization.ts";
-import { piecesOf } from "../src/linearization-view/drawing/box.ts";
-import { boxed, cellNear, dragged, type IndexBox } from "../src/linearization-view/geometry/index-box.ts";
-import { gridModel } from "../src/linearization-view/geometry/model.ts";
-import { comparedRows } from "../src/runs/past-runs.tsx";
+import { linearize } from "#model/layouts/linearization.ts";
 import {
   EVERYTHING,
   isEverything,
@@ -15,9 +11,13 @@ import {
   withField,
   withRanges,
   withText,
-} from "../src/transfers/part.ts";
-import { everyTransfer } from "../src/transfers/transfers.tsx";
-import type { ShownPart, ShownPastRun } from "../src/types.ts";
+} from "#model/part.ts";
+import type { ShownPart, ShownPastRun } from "#model/types.ts";
+import { piecesOf } from "#views/linearization/drawing/box.ts";
+import { boxed, cellNear, dragged, type IndexBox } from "#views/linearization/geometry/index-box.ts";
+import { gridModel } from "#views/linearization/geometry/model.ts";
+import { comparedRows } from "#views/runs/past-runs.tsx";
+import { everyTransfer } from "#views/transfers/transfers.tsx";
 import { aSnapshot } from "./model.ts";
 import { closeAfterEach, drawn, enter, find, press, show } from "./page.ts";
 

@@ -1,7 +1,7 @@
 // Quantities read the same in the browser and in Python; tests/units.json comes from isoviz.units.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { counted, formatBytes, formatCount, formatRate, formatSeconds, formatShare } from "../src/units.ts";
+import { counted, formatBytes, formatCount, formatRate, formatSeconds, formatShare } from "#model/units.ts";
 import cases from "./units.json";
 
 test("every quantity is written as Python writes it", () => {

@@ -1,11 +1,11 @@
 // What the explorer says: layouts, titles, durations, runs and ranks in words.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatInterval, inspected, intervalAbout, intervalText, shortLayout, titleOf } from "../src/explorer/words.ts";
-import { strideText } from "../src/panes/numbers-pane.tsx";
-import { doing, shareDone } from "../src/runs/progress.tsx";
-import { ranksWords } from "../src/runs/ranks.tsx";
-import type { RunPart } from "../src/types.ts";
+import type { RunPart } from "#model/types.ts";
+import { formatInterval, inspected, intervalAbout, intervalText, shortLayout, titleOf } from "#model/words.ts";
+import { strideText } from "#panes/numbers.tsx";
+import { doing, shareDone } from "#views/runs/progress.tsx";
+import { ranksWords } from "#views/runs/ranks.tsx";
 import { aSnapshot } from "./model.ts";
 
 test("a layout in a few characters", () => {
