@@ -8,7 +8,7 @@
 #   make bench      ARGS="planner --repeat 9"         a benchmark of isoviz itself, or one of `isoviz bench`
 #   make gpu        WHEELS=folder OUT=folder          what needs a GPU, the first part (.ci/gpu_run.py says more)
 #   make gpu        ARGS=rest                         what needs a GPU, the rest
-#   make lint       make format                       ruff, mypy and the floors alone; ruff's formatter
+#   make lint       make format                       style, types and floors alone; the formatters
 #   make bundle                                       build the browser half again
 #   make constraints                                  resolve all dependencies again (needs the network)
 #   make clean                                        remove the environments that these commands made

@@ -96,6 +96,8 @@ def lint_steps(steps: Steps) -> None:
     steps("ruff format", steps.tool("ruff"), "format", "--check", "--quiet")
     steps("mypy --strict", steps.tool("mypy"), "--no-error-summary")
     steps("import linter", steps.tool("lint-imports"), "--no-cache")
+    if node_modules(steps):
+        steps("browser half: style and floors", steps.tool("npm"), "run", "--silent", "lint", cwd=WIDGETS)
 
 
 def lint(arguments: list[str]) -> int:
@@ -106,10 +108,12 @@ def lint(arguments: list[str]) -> int:
 
 
 def format_code(arguments: list[str]) -> int:
-    """Ruff's formatter and its safe repairs, on everything."""
+    """The formatters of both halves and their safe repairs, on everything."""
     steps = Steps(testing_environment())
     steps("ruff check --fix", steps.tool("ruff"), "check", "--fix", "--quiet")
     steps("ruff format", steps.tool("ruff"), "format", "--quiet")
+    if node_modules(steps):
+        steps("browser half: format", steps.tool("npm"), "run", "--silent", "format", cwd=WIDGETS)
     return steps.result()
 
 

@@ -3,11 +3,12 @@
 //   node build.mjs           writes isoviz/widgets/static/
 //   node build.mjs --check   fails where that folder does not hold exactly what would be written
 //   node build.mjs --tests [FOLDER]   bundles the tests for node's test runner and for a page, into .tests/ unless a folder is named
-import * as esbuild from "esbuild";
-import { gzipSync } from "node:zlib";
-import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
+
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import * as esbuild from "esbuild";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const target = join(here, "..", "isoviz", "widgets", "static");
@@ -71,7 +72,7 @@ async function buildTests(out) {
     ...common,
     stdin: {
       contents: `
-        import "../src/explorer.css";
+        import "#app/explorer.css";
         import { runFile } from "node:test";
         const results = [];
         for (const [file, load] of [${files.join(", ")}]) results.push(...(await runFile(file, load)));
@@ -103,7 +104,7 @@ async function built() {
   });
   const style = await esbuild.build({
     ...common,
-    entryPoints: ["src/explorer.css"],
+    entryPoints: ["src/app/explorer.css"],
     minify: true,
     write: false,
   });

@@ -1,9 +1,9 @@
 """Generates what the browser half takes from the kernel half: its types, and values to test its units with.
 
-    python widgets/generate.py            writes src/types.ts, src/glossary.ts and tests/units.json
+    python widgets/generate.py            writes src/model/types.ts, src/model/glossary.ts and tests/units.json
     python widgets/generate.py --check    fails where these files are not what would be written
 
-`src/types.ts` comes from `isoviz.widgets.contract` and from the table of panes, `src/glossary.ts` from `isoviz.widgets.glossary`,
+`src/model/types.ts` comes from `isoviz.widgets.contract` and from the table of panes, `src/model/glossary.ts` from `isoviz.widgets.glossary`,
 `tests/units.json` from `isoviz.units`. `tests/snapshot.json`, the state that the browser's tests draw, is written with
 `--snapshot`: it holds times of a real run, so it differs from run to run and is not compared byte by byte.
 """
@@ -93,7 +93,7 @@ class Types:
 
 
 def types() -> str:
-    """The text of `src/types.ts`."""
+    """The text of `src/model/types.ts`."""
     found = Types()
     parts = [f"  {name}: {found.of(get_type_hints(pane.part)['return'])};" for name, pane in PANES.items()]
     found.add("Panes", "The parts of the panes by name; null where there is nothing to show yet.", parts)
@@ -163,7 +163,7 @@ def unit_file() -> str:
 
 
 def glossary_file() -> str:
-    """The text of `src/glossary.ts`."""
+    """The text of `src/model/glossary.ts`."""
     lines = [
         f"  {json.dumps(name, ensure_ascii=False)}: {json.dumps(text, ensure_ascii=False)}," for name, text in GLOSSARY.items()
     ]
@@ -202,8 +202,8 @@ def snapshot_file() -> str:
 def files() -> dict[Path, str]:
     """What is generated, by path."""
     return {
-        HERE / "src" / "types.ts": types(),
-        HERE / "src" / "glossary.ts": glossary_file(),
+        HERE / "src" / "model" / "types.ts": types(),
+        HERE / "src" / "model" / "glossary.ts": glossary_file(),
         HERE / "tests" / "units.json": unit_file(),
     }
 

@@ -1,10 +1,10 @@
 // The explorer as an anywidget: `render` puts a view of the kernel's session into an element.
 import { render as draw } from "preact";
-import { Connection } from "./connection.ts";
-import { Explorer } from "./explorer/explorer.tsx";
-import { drawPage } from "./offline/draw-page.tsx";
-import { savedPage } from "./offline/page-content.ts";
-import type { Model } from "./types.ts";
+import { Explorer } from "#app/explorer.tsx";
+import { drawPage } from "#app/offline/draw-page.tsx";
+import { savedPage } from "#app/offline/page-content.ts";
+import { Connection } from "#model/connection.ts";
+import type { Model } from "#model/types.ts";
 
 /** Hides the static picture that stands beside this explorer for viewers without a kernel; returns what shows it again. */
 function hideStaticPicture(token: string): () => void {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Connection, shown } from "../src/connection.ts";
-import type { ExportMessage } from "../src/types.ts";
+import { Connection, shown } from "#model/connection.ts";
+import type { ExportMessage } from "#model/types.ts";
 import { aSnapshot, FakeModel } from "./model.ts";
 
 test("commands are numbered and name their view", () => {
@@ -54,7 +54,10 @@ test("a kernel that does not answer is noticed, and forgiven when it does", asyn
 });
 
 test("a kernel that is gone is noticed, at a command or before", () => {
-  for (const notice of [(connection: Connection) => void connection.send({ kind: "run" }), (_: Connection, model: FakeModel) => model.disconnect()]) {
+  for (const notice of [
+    (connection: Connection) => void connection.send({ kind: "run" }),
+    (_: Connection, model: FakeModel) => model.disconnect(),
+  ]) {
     const model = new FakeModel(aSnapshot());
     const connection = new Connection(model);
     let told = 0;
@@ -142,7 +145,14 @@ test("a command that did not leave changes nothing", () => {
   connection.close();
 });
 
-const answer = (number: number, text: string): ExportMessage => ({ kind: "export", what: "plan", number, name: "plan.json", text, error: "" });
+const answer = (number: number, text: string): ExportMessage => ({
+  kind: "export",
+  what: "plan",
+  number,
+  name: "plan.json",
+  text,
+  error: "",
+});
 
 test("an export is the answer to its own command", async () => {
   const model = new FakeModel(aSnapshot());

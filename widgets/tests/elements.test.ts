@@ -10,7 +10,7 @@ test("modules make no elements while they are loaded", async () => {
   const before = options.vnode;
   options.vnode = () => void (made += 1);
   try {
-    await import("../src/index.tsx");
+    await import("#index.tsx");
   } finally {
     if (before === undefined) delete options.vnode;
     else options.vnode = before;

@@ -1,7 +1,7 @@
 // The explorer drawn into a page: what stands where, what is sent when, what every view shows of a selection.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { editOf } from "../src/explorer/shortcuts.ts";
+import { editOf } from "#lib/shortcuts.ts";
 import { aSnapshot, type FakeModel } from "./model.ts";
 import { closeAfterEach, drawn, find, press, show } from "./page.ts";
 
@@ -24,7 +24,10 @@ test("every control has a name of its own", async () => {
   assert.ok(controls.length > 10);
   for (const control of controls) {
     const label = root.querySelector(`label[for="${control.id}"]`) ?? control.closest("label");
-    assert.ok((control.getAttribute("aria-label") ?? label?.textContent)?.trim(), `${control.outerHTML.slice(0, 120)} has no name`);
+    assert.ok(
+      (control.getAttribute("aria-label") ?? label?.textContent)?.trim(),
+      `${control.outerHTML.slice(0, 120)} has no name`,
+    );
   }
 });
 
@@ -40,12 +43,20 @@ test("quantities are written here, from numbers", async () => {
   const { root } = show(
     aSnapshot((snapshot) => {
       assert.ok(snapshot.panes.plan !== null);
-      Object.assign(snapshot.panes.plan, { bytes: 64 * 2 ** 20, seconds: 0.0151, throughput: 5.214e9, buffers: 1, bufferBytes: 40 * 2 ** 20 });
+      Object.assign(snapshot.panes.plan, {
+        bytes: 64 * 2 ** 20,
+        seconds: 0.0151,
+        throughput: 5.214e9,
+        buffers: 1,
+        bufferBytes: 40 * 2 ** 20,
+      });
       snapshot.panes.plan.interval = { low: 0.0142, high: 0.0163, origin: "12 runs" };
     }),
   );
   await drawn();
-  const figures = ["bytes", "seconds", "throughput", "buffers"].map((name) => find(root, `figure-${name}`).querySelector("dd")?.textContent);
+  const figures = ["bytes", "seconds", "throughput", "buffers"].map(
+    (name) => find(root, `figure-${name}`).querySelector("dd")?.textContent,
+  );
   assert.deepEqual(figures, ["64 MiB", "15.1 ms", "5.21 GB/s", "40 MiB"]);
   assert.equal(find(root, "figure-interval").textContent, "14.2 – 16.3 ms");
   assert.equal(find(root, "figure-where").textContent, "runs on this computer");
@@ -77,11 +88,11 @@ test("arrow keys move along the journey, one part of it is reached by Tab, and a
   press(find(root, "hop-0"), "End");
   await drawn();
   const last = document.activeElement as HTMLElement;
-  assert.match(last.dataset["testid"] ?? "", /^stop-/);
+  assert.match(last.dataset.testid ?? "", /^stop-/);
   last.click();
   await drawn();
   for (const each of [root, other]) {
-    assert.equal(find(each, last.dataset["testid"] ?? "").getAttribute("aria-pressed"), "true");
+    assert.equal(find(each, last.dataset.testid ?? "").getAttribute("aria-pressed"), "true");
     assert.match(find(each, "inspector").textContent ?? "", /^Stop/);
   }
   assert.equal(root.querySelectorAll(".iv-strip button[tabindex='0']").length, 1);
@@ -91,14 +102,19 @@ test("arrow keys move along the journey, one part of it is reached by Tab, and a
   await new Promise((resolve) => setTimeout(resolve, 150));
   const selects = model.sent.filter((sent) => sent.kind === "select");
   assert.ok(selects.length >= 1 && selects.length <= 2);
-  assert.deepEqual((selects.at(-1)?.["selection"] as { hop: number; stop: null }).hop, 0);
+  assert.deepEqual((selects.at(-1)?.selection as { hop: number; stop: null }).hop, 0);
 });
 
 test("a selection that Python makes is shown, and the echo of one's own is not taken back", async () => {
   const { model, root } = show(aSnapshot());
   await drawn();
   model.publish((next) => {
-    next.selected = { selection: { entry: null, chunk: null, time: null, stop: 1, hop: null }, count: next.selected.count + 1, client: null, number: null };
+    next.selected = {
+      selection: { entry: null, chunk: null, time: null, stop: 1, hop: null },
+      count: next.selected.count + 1,
+      client: null,
+      number: null,
+    };
   });
   await drawn();
   assert.equal(find(root, "stop-1").getAttribute("aria-pressed"), "true");
@@ -107,7 +123,12 @@ test("a selection that Python makes is shown, and the echo of one's own is not t
   const own = model.sent.at(-1);
   find(root, "stop-0").click();
   model.publish((next) => {
-    next.selected = { selection: { ...next.selected.selection, stop: null, hop: 0 }, count: next.selected.count + 1, client: own?.client ?? "", number: own?.number ?? 0 };
+    next.selected = {
+      selection: { ...next.selected.selection, stop: null, hop: 0 },
+      count: next.selected.count + 1,
+      client: own?.client ?? "",
+      number: own?.number ?? 0,
+    };
   });
   await drawn();
   assert.equal(find(root, "stop-0").getAttribute("aria-pressed"), "true", "what came since is newer than the echo");
@@ -124,7 +145,7 @@ test("without a plan the journey says why; the last good plan is greyed", async 
   const old = show(aSnapshot((snapshot) => void (snapshot.faults = { problems, stale: ["plan", "source"] }))).root;
   await drawn();
   assert.match(find(none, "no-plan").textContent ?? "", /There is no plan\. Unknown dimension 'q'/);
-  assert.equal(find(old, "journey").dataset["stale"], "true");
+  assert.equal(find(old, "journey").dataset.stale, "true");
   assert.match(find(old, "journey-note").textContent ?? "", /The last plan.*Unknown dimension 'q'/);
 });
 
@@ -145,12 +166,20 @@ test("run is sent once; while it runs there is progress and Cancel, and the dock
   find(root, "run").click();
   assert.deepEqual(kinds(model), ["run"]);
   model.publish((snapshot) => {
-    Object.assign(snapshot.panes.run.now, { number: 7, phase: "running", canRun: false, stage: "move", over: 0, bytesDone: 5, bytes: 18 });
+    Object.assign(snapshot.panes.run.now, {
+      number: 7,
+      phase: "running",
+      canRun: false,
+      stage: "move",
+      over: 0,
+      bytesDone: 5,
+      bytes: 18,
+    });
   });
   await drawn();
   find(root, "run").click();
   assert.deepEqual(kinds(model), ["run"]);
-  assert.equal(find(root, "explorer").dataset["running"], "true");
+  assert.equal(find(root, "explorer").dataset.running, "true");
   assert.equal(find(root, "progress").getAttribute("value"), "44");
   assert.equal(find(root, "tab-run").getAttribute("aria-selected"), "true");
   find(root, "cancel").click();
@@ -184,7 +213,11 @@ test("where it cannot run it says why, ties the reason to the button, and offers
 test("where this computer lacks memories, it offers to emulate them", async () => {
   const { model, root } = show(
     aSnapshot((snapshot) => {
-      Object.assign(snapshot.panes.run.now, { canRun: false, reason: "This computer lacks node0.fbm0.", offerEmulated: ["node0.fbm0"] });
+      Object.assign(snapshot.panes.run.now, {
+        canRun: false,
+        reason: "This computer lacks node0.fbm0.",
+        offerEmulated: ["node0.fbm0"],
+      });
     }),
   );
   await drawn();
@@ -244,7 +277,8 @@ test("undo inside of a text is the text's own: JupyterLab, which listens at the 
   for (const name of ["source-layout", "stop-0"]) {
     const element = find(root, name);
     element.addEventListener("beforeinput", (event) => heard.push(`${name} ${(event as InputEvent).inputType}`));
-    for (const inputType of ["historyUndo", "insertText"]) element.dispatchEvent(new InputEvent("beforeinput", { inputType, bubbles: true, cancelable: true }));
+    for (const inputType of ["historyUndo", "insertText"])
+      element.dispatchEvent(new InputEvent("beforeinput", { inputType, bubbles: true, cancelable: true }));
   }
   assert.deepEqual(heard, ["source-layout insertText", "stop-0 historyUndo", "stop-0 insertText"]);
 });
@@ -271,7 +305,8 @@ test("JupyterLab gets its shortcuts with Ctrl from any focus, and no single key"
   const { root } = show(aSnapshot());
   await drawn();
   const suppressed: boolean[] = [];
-  const look = (event: Event): void => void suppressed.push((event.target as Element).closest("[data-lm-suppress-shortcuts='true']") !== null);
+  const look = (event: Event): void =>
+    void suppressed.push((event.target as Element).closest("[data-lm-suppress-shortcuts='true']") !== null);
   document.addEventListener("keydown", look, true);
   press(find(root, "stop-0"), "b");
   press(find(root, "source-layout"), "s", { ctrlKey: true });
@@ -285,9 +320,9 @@ test("the menu opens at its first item, closes by Escape, and says how an export
   await drawn();
   find(root, "menu").click();
   await drawn();
-  assert.equal((document.activeElement as HTMLElement).dataset["testid"], "menu-open-session");
+  assert.equal((document.activeElement as HTMLElement).dataset.testid, "menu-open-session");
   press(document.activeElement as HTMLElement, "ArrowUp");
-  assert.equal((document.activeElement as HTMLElement).dataset["testid"], "menu-copy-python");
+  assert.equal((document.activeElement as HTMLElement).dataset.testid, "menu-copy-python");
   press(document.activeElement as HTMLElement, "Escape");
   await drawn();
   assert.equal(root.querySelector("[role=menu]"), null);
@@ -296,7 +331,7 @@ test("the menu opens at its first item, closes by Escape, and says how an export
   await drawn();
   find(root, "menu-export-plan").click();
   const sent = model.sent.at(-1);
-  assert.deepEqual([sent?.kind, sent?.["what"]], ["export", "plan"]);
+  assert.deepEqual([sent?.kind, sent?.what], ["export", "plan"]);
   model.say({ kind: "export", what: "plan", number: sent?.number, name: "", text: "", error: "There is no plan to export." });
   await drawn();
   assert.match(find(root, "toast").textContent ?? "", /There is no plan to export/);
@@ -334,11 +369,14 @@ test("a refused command is told to the view that sent it, and to all where nobod
 test("a view alone shows what it is called for and nothing else, and needs no plan for a layout", async () => {
   for (const pane of ["layout-editor", "linearization", "plan", "run", "machine"]) {
     const without = pane === "layout-editor" || pane === "linearization";
-    const { root } = show(aSnapshot((snapshot) => void (without && Object.assign(snapshot.panes, { plan: null, machine: null, run: null }))), pane);
+    const { root } = show(
+      aSnapshot((snapshot) => void (without && Object.assign(snapshot.panes, { plan: null, machine: null, run: null }))),
+      pane,
+    );
     await drawn();
     assert.ok((find(root, `pane-${pane}`).textContent ?? "").length > 10, pane);
     assert.equal(root.querySelector(".iv-bar"), null);
-    assert.equal(find(root, "explorer").dataset["pane"], pane);
+    assert.equal(find(root, "explorer").dataset.pane, pane);
   }
   assert.match(show(aSnapshot(), "nothing").root.textContent ?? "", /no view called nothing/);
 });
@@ -346,7 +384,8 @@ test("a view alone shows what it is called for and nothing else, and needs no pl
 test("the static picture beside is hidden while the view lives, and closing leaves nothing behind", async () => {
   const { model, close } = show(aSnapshot());
   await drawn();
-  const count = (): number => [...document.head.querySelectorAll("style")].filter((style) => style.textContent?.includes("isoviz-static")).length;
+  const count = (): number =>
+    [...document.head.querySelectorAll("style")].filter((style) => style.textContent?.includes("isoviz-static")).length;
   assert.equal(count(), 1);
   close();
   assert.equal(count(), 0);
@@ -354,15 +393,17 @@ test("the static picture beside is hidden while the view lives, and closing leav
 });
 
 test("a run ends with its kernel", async () => {
-  const under = aSnapshot((snapshot) => Object.assign(snapshot.panes.run.now, { number: 1, phase: "running", stage: "generate" }));
+  const under = aSnapshot((snapshot) =>
+    Object.assign(snapshot.panes.run.now, { number: 1, phase: "running", stage: "generate" }),
+  );
   const { model, root } = show(under);
   await drawn();
-  assert.equal(find(root, "explorer").dataset["running"], "true");
+  assert.equal(find(root, "explorer").dataset.running, "true");
   find(root, "cancel");
   model.dead = true;
   model.disconnect();
   await drawn();
-  assert.equal(find(root, "explorer").dataset["running"], "false");
+  assert.equal(find(root, "explorer").dataset.running, "false");
   for (const testid of ["cancel", "progress"]) assert.equal(root.querySelector(`[data-testid=${testid}]`), null, testid);
   assert.doesNotMatch(find(root, "run").textContent ?? "", /Running/);
   assert.match(find(root, "error-failed-run").textContent ?? "", /Run 1 failed. It ended with its kernel/);

@@ -3,18 +3,27 @@ import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { caret } from "../src/components/error-line.tsx";
-import { ViewContext } from "../src/components/view.ts";
-import { Connection } from "../src/connection.ts";
-import { ArrayControls } from "../src/explorer/array-controls.tsx";
-import { dropPlace } from "../src/layout-editor/dragging.ts";
-import { dimensionProblem, keptByBoth, readEnd, typedDimensions } from "../src/layout-editor/ends.ts";
-import { LayoutEditor } from "../src/layout-editor/layout-editor.tsx";
-import { wordAt } from "../src/layout-editor/text-field.tsx";
-import { blockChoices, blockEntry, chipLabel, digitState, digitWords, firstSplit, paddingWords, splitWords } from "../src/layout-editor/words.ts";
-import { linearize, type Linearization } from "../src/layouts/linearization.ts";
-import { parse, type Part } from "../src/layouts/notation.ts";
-import type { Snapshot } from "../src/types.ts";
+import { ArrayControls } from "#app/array-controls.tsx";
+import { dropPlace } from "#lib/dragging.ts";
+import { caret } from "#lib/error-line.tsx";
+import { Connection } from "#model/connection.ts";
+import { dimensionProblem, keptByBoth, readEnd, typedDimensions } from "#model/ends.ts";
+import { type Linearization, linearize } from "#model/layouts/linearization.ts";
+import { type Part, parse } from "#model/layouts/notation.ts";
+import type { Snapshot } from "#model/types.ts";
+import { ViewContext } from "#model/view.ts";
+import { LayoutEditor } from "#views/layout-editor/layout-editor.tsx";
+import { wordAt } from "#views/layout-editor/text-field.tsx";
+import {
+  blockChoices,
+  blockEntry,
+  chipLabel,
+  digitState,
+  digitWords,
+  firstSplit,
+  paddingWords,
+  splitWords,
+} from "#views/layout-editor/words.ts";
 import { aSnapshot, FakeModel } from "./model.ts";
 
 const FIELDS = [
@@ -48,15 +57,18 @@ function stateOf(text: string, at: number, sizes: Record<string, number>): NonNu
 
 test("a component is whole, has a block, or counts the blocks", () => {
   assert.equal(stateOf("<x, F>", 0, { x: 12 }).kind, "whole");
-  assert.deepEqual({ ...stateOf("<x_in=4, F, x_out>", 0, { x: 12 }), part: null }, {
-    part: null,
-    kind: "inner",
-    size: 12,
-    step: 1,
-    extent: 4,
-    most: 12,
-    choices: [1, 2, 3, 4, 6, 12],
-  });
+  assert.deepEqual(
+    { ...stateOf("<x_in=4, F, x_out>", 0, { x: 12 }), part: null },
+    {
+      part: null,
+      kind: "inner",
+      size: 12,
+      step: 1,
+      extent: 4,
+      most: 12,
+      choices: [1, 2, 3, 4, 6, 12],
+    },
+  );
   const top = stateOf("<x_in=4, F, x_out>", 2, { x: 12 });
   assert.deepEqual([top.kind, top.step, top.extent], ["top", 4, 3]);
   assert.equal(digitState(partsOf("<x, F>"), 1, dimsOf({ x: 12 })), null);
@@ -166,9 +178,17 @@ test("arrays beyond what a browser counts have chips, but no numbers", () => {
 test("both ends tell what they keep", () => {
   const spaces = { dims: dimsOf({ x: 8, y: 4 }), fields: FIELDS };
   const end = (text: string) => readEnd(text, spaces, null, undefined);
-  assert.deepEqual(keptByBoth(end("<F, x, y>"), end("<F, x_in=4, y, x_out>")), { prefix: 1, suffix: 0, runBytes: 48, same: false });
+  assert.deepEqual(keptByBoth(end("<F, x, y>"), end("<F, x_in=4, y, x_out>")), {
+    prefix: 1,
+    suffix: 0,
+    runBytes: 48,
+    same: false,
+  });
   assert.equal(keptByBoth(end("<F, x, y>"), end("<F, x, y>"))?.same, true);
-  assert.equal(keptByBoth(end("<F, x, y>"), readEnd("<F, x>", { dims: dimsOf({ x: 8 }), fields: FIELDS }, null, undefined)), null);
+  assert.equal(
+    keptByBoth(end("<F, x, y>"), readEnd("<F, x>", { dims: dimsOf({ x: 8 }), fields: FIELDS }, null, undefined)),
+    null,
+  );
 });
 
 test("rows that cannot be are told", () => {
@@ -210,7 +230,10 @@ function Shown({ connection, array }: { connection: Connection; array: boolean }
   );
 }
 
-async function drawn(change: (snapshot: Snapshot) => void = () => undefined, array = false): Promise<{ model: FakeModel; root: HTMLElement }> {
+async function drawn(
+  change: (snapshot: Snapshot) => void = () => undefined,
+  array = false,
+): Promise<{ model: FakeModel; root: HTMLElement }> {
   const model = new FakeModel(aSnapshot(change));
   const root = document.createElement("div");
   root.style.width = "420px";
@@ -232,7 +255,8 @@ function find<T extends HTMLElement = HTMLElement>(root: HTMLElement, testid: st
 }
 
 const chips = (root: HTMLElement): string[] => [...root.querySelectorAll(".iv-edit-chip")].map((chip) => chip.textContent ?? "");
-const press = (element: HTMLElement, key: string): boolean => element.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+const press = (element: HTMLElement, key: string): boolean =>
+  element.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
 
 function type(input: HTMLInputElement, value: string): void {
   input.value = value;
@@ -247,7 +271,7 @@ test("an arrow key moves a chip at once, its text follows, and the focus stays w
   await settle();
   assert.deepEqual(chips(root), ["x", "F", "y"]);
   assert.equal(find<HTMLInputElement>(root, "source-layout").value, "<x, F, y>");
-  assert.equal(model.sent.at(-1)?.["value"], "<x, F, y>");
+  assert.equal(model.sent.at(-1)?.value, "<x, F, y>");
   assert.equal(document.activeElement, find(root, "chip-F"));
   press(find(root, "chip-F"), "End");
   await settle();
@@ -293,7 +317,7 @@ test("a wrong text stays as typed, is told at its place, and leaves the chips", 
   assert.equal(find(root, "error-source-layout").textContent, "'hello' is not a dimension; expected x or y");
   assert.equal(find(root, "source-layout-mark").querySelector("mark")?.textContent, "hello");
   assert.deepEqual(chips(root), ["F", "x", "y"]);
-  assert.equal(find(root, "layout-editor-source").dataset["stale"], "true");
+  assert.equal(find(root, "layout-editor-source").dataset.stale, "true");
   assert.equal(root.getBoundingClientRect().height, before, "nothing jumps");
   model.publish((snapshot) => {
     snapshot.settings.source.layout = "<F, hello, y>";

@@ -1,18 +1,18 @@
 // The arithmetic of layouts gives what Python gives, on the random layouts that layout_cases.py wrote.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { chunkOf } from "../src/layouts/chunks.ts";
-import { common, compare } from "../src/layouts/compare.ts";
-import * as edits from "../src/layouts/edits.ts";
-import { linearize } from "../src/layouts/linearization.ts";
-import type { Linearization } from "../src/layouts/linearization.ts";
-import { layoutText, parse } from "../src/layouts/notation.ts";
-import type { Part } from "../src/layouts/notation.ts";
-import { entryAt, nextEntry, orderLength, positionOf } from "../src/layouts/order.ts";
-import { requestBox } from "../src/layouts/requests.ts";
-import type { Dimension, Field } from "../src/layouts/spaces.ts";
-import { hasPrefix } from "../src/layout-editor/words.ts";
-import { parseCount } from "../src/units.ts";
+import { chunkOf } from "#model/layouts/chunks.ts";
+import { common, compare } from "#model/layouts/compare.ts";
+import { merged, moved, split, withBlock } from "#model/layouts/edits.ts";
+import type { Linearization } from "#model/layouts/linearization.ts";
+import { linearize } from "#model/layouts/linearization.ts";
+import type { Part } from "#model/layouts/notation.ts";
+import { layoutText, parse } from "#model/layouts/notation.ts";
+import { entryAt, nextEntry, orderLength, positionOf } from "#model/layouts/order.ts";
+import { requestBox } from "#model/layouts/requests.ts";
+import type { Dimension, Field } from "#model/layouts/spaces.ts";
+import { parseCount } from "#model/units.ts";
+import { hasPrefix } from "#views/layout-editor/words.ts";
 import { pythonCases } from "./python-cases.ts";
 
 type Index = number[];
@@ -38,7 +38,9 @@ type Told = [dims: [string, number][], fields: number[], text: string, problem: 
 type Count = [text: string, count: string | null];
 
 const { cases, texts, counts } = await pythonCases<{ cases: Case[]; texts: Told[]; counts: Count[] }>();
-const linears = cases.map((found) => found.layouts.map(([text]) => onSpaces(text, found.dims, found.fields)) as [Linearization, Linearization]);
+const linears = cases.map(
+  (found) => found.layouts.map(([text]) => onSpaces(text, found.dims, found.fields)) as [Linearization, Linearization],
+);
 
 function spaces(dims: [string, number][], fields: number[]): [Dimension[], Field[]] {
   return [dims.map(([name, size]) => ({ name, size })), fields.map((size, number) => ({ name: `f${number}`, size }))];
@@ -51,7 +53,9 @@ function onSpaces(text: string, dims: [string, number][], fields: number[]): Lin
 }
 
 function each(check: (linear: Linearization, described: Described) => void): void {
-  cases.forEach((found, number) => found.layouts.forEach((described, side) => check(linears[number]?.[side] as Linearization, described)));
+  cases.forEach((found, number) =>
+    found.layouts.forEach((described, side) => check(linears[number]?.[side] as Linearization, described)),
+  );
 }
 
 test("there are enough cases", () => {
@@ -72,7 +76,9 @@ test("offsets, whole and as a sum over the dimensions", () => {
       assert.equal(linear.offset(index, field), offset, `${text} at ${index.join()}`);
       const sum = index.reduce((total, i, dim) => total + linear.contributions(dim, field)(i), linear.base(field));
       assert.equal(sum, offset, `${text} at ${index.join()}, by dimension`);
-      const byDigit = linear.digitsOf(index, field).reduce((total, value, place) => total + value * linear.stride(place, field), linear.base(field));
+      const byDigit = linear
+        .digitsOf(index, field)
+        .reduce((total, value, place) => total + value * linear.stride(place, field), linear.base(field));
       assert.equal(byDigit, offset, `${text} at ${index.join()}, by digit`);
       assert.deepEqual(linear.at(offset), { index, field, byte: 0 }, text);
     }
@@ -110,6 +116,9 @@ test("sizes as people write them", () => {
   for (const [text, count] of counts) assert.equal(parseCount(text)?.toString() ?? null, count, text);
 });
 
+/** Edits of the component at a place. */
+const numbered = { moved, split, withBlock };
+
 test("edits give layouts with the same text", () => {
   each((_, [text, , , , , , , changes]) => {
     const { parts } = parse(text);
@@ -117,9 +126,7 @@ test("edits give layouts with the same text", () => {
     const before = layoutText(parts);
     for (const [kind, at, by, expected] of changes) {
       const changed: readonly Part[] =
-        kind === "merged"
-          ? edits.merged(parts, String(at))
-          : edits[kind as "moved" | "split" | "withBlock"](parts, Number(at), by);
+        kind === "merged" ? merged(parts, String(at)) : numbered[kind as keyof typeof numbered](parts, Number(at), by);
       assert.equal(layoutText(changed), expected, `${kind} ${at} ${by} of ${before}`);
       assert.equal(parse(expected).problem, null);
       assert.equal(layoutText(parts), before, "the components are left alone");
@@ -132,7 +139,11 @@ test("the chunks of entries", () => {
     const [linear] = linears[number] as [Linearization, Linearization];
     const numbers = { digits: digits.map(([dim, extent, step]) => ({ dim, extent, step })), perChunk, count };
     for (const [index, field, chunk] of points)
-      assert.equal(chunkOf(numbers, linear.dims, index, field), chunk, `${linear} at ${index.join()}: ${JSON.stringify(numbers)}`);
+      assert.equal(
+        chunkOf(numbers, linear.dims, index, field),
+        chunk,
+        `${linear} at ${index.join()}: ${JSON.stringify(numbers)}`,
+      );
   });
 });
 
@@ -158,7 +169,8 @@ test("whole digits in the common prefix and suffix, by the positions of all elem
     const words = `${a} and ${b} on ${JSON.stringify(cases[number]?.dims)}`;
     const extents = a.digits.map((digit) => digit.extent);
     const product = (from: number, to: number): number => extents.slice(from, to).reduce((one, other) => one * other, 1);
-    const adjacent = (run: number): boolean => places.every((place, n) => n % run === 0 || place === (places[n - 1] as number) + 1);
+    const adjacent = (run: number): boolean =>
+      places.every((place, n) => n % run === 0 || place === (places[n - 1] as number) + 1);
     const blocks = (size: number): boolean => places.every((place, n) => Math.floor(place / size) === Math.floor(n / size));
     assert.ok(adjacent(product(0, prefix)), `prefix ${prefix} of ${words}`);
     assert.ok(blocks(product(0, extents.length - suffix)), `suffix ${suffix} of ${words}`);
@@ -184,7 +196,11 @@ test("the order of memory visits every element once, at growing offsets", () => 
       assert.equal(positionOf(a, entry.index, entry.field), n);
       [visited, last] = [visited + 1, offset];
     }
-    assert.equal(visited, a.dims.reduce((product, { size }) => product * size, a.fields.length), String(a));
+    assert.equal(
+      visited,
+      a.dims.reduce((product, { size }) => product * size, a.fields.length),
+      String(a),
+    );
     if (visited < length) padded += 1;
   }
   assert.ok(padded > 10, `${padded} padded layouts`);

@@ -1,16 +1,16 @@
 // The arithmetic of layouts by hand-made examples; layouts-python.test.ts compares it with Python on random ones.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { chunkOf } from "../src/layouts/chunks.ts";
-import { common } from "../src/layouts/compare.ts";
-import { divisors, merged, moved, split, withBlock } from "../src/layouts/edits.ts";
-import { linearize } from "../src/layouts/linearization.ts";
-import type { Linearization } from "../src/layouts/linearization.ts";
-import { layoutText, parse } from "../src/layouts/notation.ts";
-import type { Part } from "../src/layouts/notation.ts";
-import { entryAt, nextEntry, orderLength, positionOf } from "../src/layouts/order.ts";
-import { requestBox, requestOrigin } from "../src/layouts/requests.ts";
-import type { Dimension, Field } from "../src/layouts/spaces.ts";
+import { chunkOf } from "#model/layouts/chunks.ts";
+import { common } from "#model/layouts/compare.ts";
+import { divisors, merged, moved, split, withBlock } from "#model/layouts/edits.ts";
+import type { Linearization } from "#model/layouts/linearization.ts";
+import { linearize } from "#model/layouts/linearization.ts";
+import type { Part } from "#model/layouts/notation.ts";
+import { layoutText, parse } from "#model/layouts/notation.ts";
+import { entryAt, nextEntry, orderLength, positionOf } from "#model/layouts/order.ts";
+import { requestBox, requestOrigin } from "#model/layouts/requests.ts";
+import type { Dimension, Field } from "#model/layouts/spaces.ts";
 
 const xy = (x: number, y: number): Dimension[] => [
   { name: "x", size: x },
@@ -48,7 +48,12 @@ test("padding belongs to no entry", () => {
   assert.deepEqual([linear.nbytes, linear.payload], [2 * 144 - 72, 144]);
   assert.deepEqual(
     linear.digits.map(({ text, extent, step }) => [text, extent, step]),
-    [["x_in=3", 3, 1], ["F", 2, 0], ["x_out", 2, 3], ["y", 3, 1]],
+    [
+      ["x_in=3", 3, 1],
+      ["F", 2, 0],
+      ["x_out", 2, 3],
+      ["y", 3, 1],
+    ],
   );
   assert.equal(linear.at(linear.offset([3, 0], 0) + 4), null);
   assert.deepEqual(linear.digitsOf([3, 2], 1), [0, 1, 1, 2]);
@@ -66,7 +71,10 @@ test("sizes up to 2^53 bytes are exact, larger ones are told", () => {
   assert.equal(linear.offset(last, 0), 2 ** 52 - 8);
   assert.deepEqual(linear.at(2 ** 52 - 1), { index: last, field: 0, byte: 7 });
   assert.equal(linear.contributions(0, 0)(2 ** 25 - 1) + linear.contributions(1, 0)(2 ** 24 - 1), 2 ** 52 - 8);
-  for (const [x, y] of [[2 ** 40, 2 ** 20], [2 ** 30, 2 ** 29]] as const)
+  for (const [x, y] of [
+    [2 ** 40, 2 ** 20],
+    [2 ** 30, 2 ** 29],
+  ] as const)
     assert.match(linearize("<F, x, y>", xy(x, y), TWO).problem?.message ?? "", /^The layout has \d+ bytes; expected at most 2\^/);
 });
 
@@ -81,7 +89,8 @@ test("an unknown name is told first, at its character", () => {
 
 test("spaces that are not complete have no layout", () => {
   assert.equal(linearize("<F, x, y>", xy(4, 3), []).problem?.message, "The fields are missing");
-  for (const size of [0, Number.NaN]) assert.equal(linearize("<F, x, y>", xy(4, size), ONE).problem?.message, "The size of 'y' is missing");
+  for (const size of [0, Number.NaN])
+    assert.equal(linearize("<F, x, y>", xy(4, size), ONE).problem?.message, "The size of 'y' is missing");
 });
 
 test("many dimensions are refused in words", () => {
@@ -169,8 +178,22 @@ test("the order of memory steps over padding", () => {
 });
 
 test("chunks count blocks, F among them", () => {
-  const numbers = { digits: [{ dim: "x", extent: 2, step: 4 }, { dim: "F", extent: 2, step: 0 }], perChunk: 2, count: 2 };
-  assert.deepEqual([[0, 0], [7, 0], [0, 1]].map(([x = 0, field = 0]) => chunkOf(numbers, xy(8, 6), [x, 5], field)), [0, 0, 1]);
+  const numbers = {
+    digits: [
+      { dim: "x", extent: 2, step: 4 },
+      { dim: "F", extent: 2, step: 0 },
+    ],
+    perChunk: 2,
+    count: 2,
+  };
+  assert.deepEqual(
+    [
+      [0, 0],
+      [7, 0],
+      [0, 1],
+    ].map(([x = 0, field = 0]) => chunkOf(numbers, xy(8, 6), [x, 5], field)),
+    [0, 0, 1],
+  );
 });
 
 test("a layout is ready in far less than a frame", () => {

@@ -1,30 +1,48 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { linearize, type Linearization } from "../src/layouts/linearization.ts";
-import { entryAt, nextEntry, orderLength, type Entry } from "../src/layouts/order.ts";
-import { requestBox } from "../src/layouts/requests.ts";
-import { besideTitle, ticks } from "../src/linearization-view/drawing/axes-canvas.ts";
-import { cellPixels } from "../src/linearization-view/drawing/cells.ts";
-import { colourOf, colouring, elementColour, ofSlice, separables } from "../src/linearization-view/drawing/colouring.ts";
-import { knot, lanesOf, segment, type Point } from "../src/linearization-view/drawing/order-line.ts";
-import { difference, dimensionScale, fieldColour, inkOn, lineColours, luminance, offsetScale, unpacked } from "../src/linearization-view/drawing/scales.ts";
-import { byteAt, linesThatFit, tapeRows, windowFrom } from "../src/linearization-view/drawing/tape-canvas.ts";
-import { entryFrom, entryText, shownFrom } from "../src/linearization-view/entries.ts";
-import { cellOf, commonBlock, fastestDims, gridModel, indexAt, isPadding } from "../src/linearization-view/geometry/model.ts";
-import { elementAtOrAfter, elementsIn, fieldShares, nextElement, positionAt, previousElement, stepText } from "../src/linearization-view/geometry/order.ts";
-import { hit, panelsIn, placeOf, rectOf, roomOf, type Geometry } from "../src/linearization-view/geometry/scene.ts";
-import { meanOver, rangeOver, valueAt } from "../src/linearization-view/geometry/separable.ts";
-import { fitted, panned, resized, showing, zoomed, type Room } from "../src/linearization-view/geometry/viewport.ts";
-import { moved } from "../src/linearization-view/keyboard.ts";
-import { colouredDigit, OPTIONS } from "../src/linearization-view/options.ts";
-import { exchanged } from "../src/linearization-view/controls.tsx";
-import { strides } from "../src/linearization-view/digits.tsx";
-import { thumbnailDims, turnedDims } from "../src/linearization-view/thumbnail.tsx";
-import { turned } from "../src/linearization-view/vector.tsx";
-import { shownDims } from "../src/linearization-view/view.tsx";
+import { type Linearization, linearize } from "#model/layouts/linearization.ts";
+import { type Entry, entryAt, nextEntry, orderLength } from "#model/layouts/order.ts";
+import { requestBox } from "#model/layouts/requests.ts";
+import { exchanged } from "#views/linearization/controls.tsx";
+import { strides } from "#views/linearization/digits.tsx";
+import { besideTitle, ticks } from "#views/linearization/drawing/axes-canvas.ts";
+import { cellPixels } from "#views/linearization/drawing/cells.ts";
+import { colouring, colourOf, elementColour, ofSlice, separables } from "#views/linearization/drawing/colouring.ts";
+import { knot, lanesOf, type Point, segment } from "#views/linearization/drawing/order-line.ts";
+import {
+  difference,
+  dimensionScale,
+  fieldColour,
+  inkOn,
+  lineColours,
+  luminance,
+  offsetScale,
+  unpacked,
+} from "#views/linearization/drawing/scales.ts";
+import { byteAt, linesThatFit, tapeRows, windowFrom } from "#views/linearization/drawing/tape-canvas.ts";
+import { entryFrom, entryText, shownFrom } from "#views/linearization/entries.ts";
+import { cellOf, commonBlock, fastestDims, gridModel, indexAt, isPadding } from "#views/linearization/geometry/model.ts";
+import {
+  elementAtOrAfter,
+  elementsIn,
+  fieldShares,
+  nextElement,
+  positionAt,
+  previousElement,
+  stepText,
+} from "#views/linearization/geometry/order.ts";
+import { type Geometry, hit, panelsIn, placeOf, rectOf, roomOf } from "#views/linearization/geometry/scene.ts";
+import { meanOver, rangeOver, valueAt } from "#views/linearization/geometry/separable.ts";
+import { fitted, panned, type Room, resized, showing, zoomed } from "#views/linearization/geometry/viewport.ts";
+import { moved } from "#views/linearization/keyboard.ts";
+import { colouredDigit, OPTIONS } from "#views/linearization/options.ts";
+import { thumbnailDims, turnedDims } from "#views/linearization/thumbnail.tsx";
+import { turned } from "#views/linearization/vector.tsx";
+import { shownDims } from "#views/linearization/view.tsx";
 
 function layout(text: string, sizes: Record<string, number>, fields: Record<string, number> = { v: 4 }): Linearization {
-  const of = (record: Record<string, number>): { name: string; size: number }[] => Object.entries(record).map(([name, size]) => ({ name, size }));
+  const of = (record: Record<string, number>): { name: string; size: number }[] =>
+    Object.entries(record).map(([name, size]) => ({ name, size }));
   const { linear, problem } = linearize(text, of(sizes), of(fields));
   if (linear === null) throw new Error(problem.message);
   return linear;
@@ -75,7 +93,8 @@ test("bytes lead to elements, and padding to what follows it", () => {
       const place = positionAt(linear, byte);
       assert.ok(place >= 0 && place < orderLength(linear));
       if (at !== null) assert.deepEqual(entryAt(linear, place), { index: at.index, field: at.field });
-      const expected = at === null ? (all[starts.findIndex((start) => start >= byte)] ?? null) : { index: at.index, field: at.field };
+      const expected =
+        at === null ? (all[starts.findIndex((start) => start >= byte)] ?? null) : { index: at.index, field: at.field };
       assert.deepEqual(elementAtOrAfter(linear, byte), expected);
     }
     assert.equal(elementAtOrAfter(linear, -1), null);
@@ -86,7 +105,13 @@ test("bytes lead to elements, and padding to what follows it", () => {
 
 test("the shares of the fields in a range of bytes are exact", () => {
   const linear = layout("<x_in=4, F, x_out>", { x: 10 }, { a: 1, b: 3 });
-  for (const [first, end] of [[0, 48], [3, 9], [15, 17], [5, 5], [1, 40]] as const) {
+  for (const [first, end] of [
+    [0, 48],
+    [3, 9],
+    [15, 17],
+    [5, 5],
+    [1, 40],
+  ] as const) {
     const counted = [0, 0];
     for (let byte = first; byte < end; byte += 1) {
       const field = byte % 16 < 4 ? 0 : 1;
@@ -103,8 +128,19 @@ test("a step in memory is said in words", () => {
 });
 
 test("means of separable numbers are those of a loop, ranges hold every value", () => {
-  const terms = [{ step: 1, extent: 4, weight: 3 }, { step: 4, extent: 5, weight: -2 }, { step: 20, extent: 100, weight: 7 }];
-  for (const [from, to] of [[0, 1], [0, 4], [3, 29], [17, 400], [5, 6], [19, 21]] as const) {
+  const terms = [
+    { step: 1, extent: 4, weight: 3 },
+    { step: 4, extent: 5, weight: -2 },
+    { step: 20, extent: 100, weight: 7 },
+  ];
+  for (const [from, to] of [
+    [0, 1],
+    [0, 4],
+    [3, 29],
+    [17, 400],
+    [5, 6],
+    [19, 21],
+  ] as const) {
     let sum = 0;
     for (let i = from; i < to; i += 1) sum += valueAt(terms, i);
     assert.ok(Math.abs(meanOver(terms, from, to) - sum / (to - from)) < 1e-9);
@@ -146,17 +182,36 @@ test("every pixel has the colour of the cell in it; padding is transparent", () 
     for (const colour of ["offset", "digit", "line", "field"] as const) {
       const dims = fastestDims(linear);
       const last = Object.fromEntries(linear.dims.map(({ name, size }) => [name, size - 1]));
-      const whole = colouring(linear, { options: { colour, digit: null }, palette: {}, chunks: null, dark: false, bytes: linear.nbytes });
+      const whole = colouring(linear, {
+        options: { colour, digit: null },
+        palette: {},
+        chunks: null,
+        dark: false,
+        bytes: linear.nbytes,
+      });
       const colours = ofSlice(whole, dims, last);
       const model = gridModel(linear, dims, last, { width: 60, height: 60 });
       const [scale, field] = [3, linear.fields.length - 1];
       const [width, height] = [model.across.padded * scale, model.down.padded * scale];
       const out = new Uint32Array(width * height);
-      cellPixels(out, width, height, model, separables(model, colours), colours, { fields: [field] }, { left: 0, top: 0, width: scale, height: scale }, 1);
+      cellPixels(
+        out,
+        width,
+        height,
+        model,
+        separables(model, colours),
+        colours,
+        { fields: [field] },
+        { left: 0, top: 0, width: scale, height: scale },
+        1,
+      );
       for (let row = 0; row < model.down.padded; row += 1)
         for (let column = 0; column < model.across.padded; column += 1) {
           const index = indexAt(model, column, row);
-          assert.equal(out[(row * scale + 1) * width + column * scale + 1], index === null ? 0 : elementColour(colours, index, field));
+          assert.equal(
+            out[(row * scale + 1) * width + column * scale + 1],
+            index === null ? 0 : elementColour(colours, index, field),
+          );
         }
     }
 });
@@ -164,17 +219,40 @@ test("every pixel has the colour of the cell in it; padding is transparent", () 
 test("a pixel that holds many cells shows their mean, not one of them", () => {
   // x_in is the slowest digit: neighbours in x lie far apart, and one of them alone would make a pattern that is not there.
   const linear = layout("<F, x_out, y, x_in=4>", { x: 4096, y: 4096 });
-  const colours = colouring(linear, { options: { colour: "offset", digit: null }, palette: {}, chunks: null, dark: false, bytes: linear.nbytes });
+  const colours = colouring(linear, {
+    options: { colour: "offset", digit: null },
+    palette: {},
+    chunks: null,
+    dark: false,
+    bytes: linear.nbytes,
+  });
   const model = gridModel(linear, ["x", "y"], {}, { width: 100, height: 100 });
   const out = new Uint32Array(100);
-  cellPixels(out, 100, 1, model, separables(model, colours), colours, { fields: [0] }, { left: 0, top: 0, width: 100 / 4096, height: 100 / 4096 }, 1);
+  cellPixels(
+    out,
+    100,
+    1,
+    model,
+    separables(model, colours),
+    colours,
+    { fields: [0] },
+    { left: 0, top: 0, width: 100 / 4096, height: 100 / 4096 },
+    1,
+  );
   const middle = colourOf(colours, (linear.nbytes * 3) / 8);
   for (const colour of out) assert.ok(difference(colour, middle) < 0.06);
 });
 
 test("chunks have boundaries where their blocks have them", () => {
   const linear = layout("<F, x, y>", { x: 8, y: 8 });
-  const chunks = { digits: [{ dim: "x", extent: 2, step: 4 }, { dim: "y", extent: 2, step: 4 }], perChunk: 2, count: 2 };
+  const chunks = {
+    digits: [
+      { dim: "x", extent: 2, step: 4 },
+      { dim: "y", extent: 2, step: 4 },
+    ],
+    perChunk: 2,
+    count: 2,
+  };
   const colours = colouring(linear, { options: { colour: "chunk", digit: null }, palette: {}, chunks, dark: false, bytes: 256 });
   assert.equal(elementColour(colours, [0, 3], 0), elementColour(colours, [7, 0], 0));
   assert.notEqual(elementColour(colours, [0, 3], 0), elementColour(colours, [0, 4], 0));
@@ -186,7 +264,7 @@ test("the scale of offsets goes in even steps, darker all the way, and not as da
     const steps = Array.from({ length: 32 }, (_, i) => difference(scale[i * 32] ?? 0, scale[Math.min(1023, (i + 1) * 32)] ?? 0));
     assert.ok(Math.max(...steps) / Math.min(...steps) < 1.35);
     const light = Array.from({ length: 33 }, (_, i) => luminance(unpacked(scale[Math.min(1023, i * 32)] ?? 0)));
-    light.reduce((one, other) => (assert.ok(other < one), other));
+    for (const [place, each] of light.entries()) assert.ok(place === 0 || each < light[place - 1]!);
     if (dark) assert.ok((luminance(unpacked(scale[1023] ?? 0)) + 0.05) / (luminance([0x12, 0x16, 0x1c]) + 0.05) > 2);
   }
 });
@@ -194,7 +272,13 @@ test("the scale of offsets goes in even steps, darker all the way, and not as da
 test("numbers can be read on every colour", () => {
   const fields = Array.from({ length: 24 }, (_, field) => fieldColour(field));
   assert.equal(new Set(fields).size, 24);
-  const all = [...offsetScale(false), ...offsetScale(true), ...lineColours(false), ...lineColours(true), ...dimensionScale("#0b62a8", false)];
+  const all = [
+    ...offsetScale(false),
+    ...offsetScale(true),
+    ...lineColours(false),
+    ...lineColours(true),
+    ...dimensionScale("#0b62a8", false),
+  ];
   for (const colour of all) {
     const paper = luminance(unpacked(colour));
     const ink = inkOn(colour) === "#ffffff" ? 1 : 0;
@@ -240,8 +324,14 @@ function geometryOf(linear: Linearization, width: number, height: number, shown 
 test("fields lie in the cells where there is room, else side by side", () => {
   assert.equal(geometryOf(layout("<F, x, y>", { x: 4, y: 4 }, COMPLEX), 200, 200).panels.length, 1);
   const large = geometryOf(layout("<F, x, y>", { x: 400, y: 400 }, COMPLEX), 200, 200);
-  assert.deepEqual(large.panels.map((panel) => panel.fields), [[0], [1]]);
-  assert.deepEqual(geometryOf(layout("<F, x, y>", { x: 400, y: 400 }, COMPLEX), 200, 200, "only:im").panels.map((panel) => panel.fields), [[1]]);
+  assert.deepEqual(
+    large.panels.map((panel) => panel.fields),
+    [[0], [1]],
+  );
+  assert.deepEqual(
+    geometryOf(layout("<F, x, y>", { x: 400, y: 400 }, COMPLEX), 200, 200, "only:im").panels.map((panel) => panel.fields),
+    [[1]],
+  );
 });
 
 test("what is drawn at a place is found there", () => {
@@ -256,7 +346,11 @@ test("what is drawn at a place is found there", () => {
 });
 
 test("the order line crosses no number", () => {
-  for (const linear of [layout("<F, x_in=2, y_in=2, x_out, y_out>", { x: 4, y: 4 }, COMPLEX), layout("<y, x, F>", { x: 4, y: 4 }, COMPLEX), layout("<F, x, y>", { x: 4, y: 4 })]) {
+  for (const linear of [
+    layout("<F, x_in=2, y_in=2, x_out, y_out>", { x: 4, y: 4 }, COMPLEX),
+    layout("<y, x, F>", { x: 4, y: 4 }, COMPLEX),
+    layout("<F, x, y>", { x: 4, y: 4 }),
+  ]) {
     const geometry = geometryOf(linear, 300, 240);
     const numbers = inOrder(linear).map((element) => {
       const { x, y, width, height } = placeOf(geometry, element) as NonNullable<ReturnType<typeof placeOf>>;
@@ -286,7 +380,7 @@ test("a box of a request lies on whole cells", () => {
   const geometry = geometryOf(a, 160, 160);
   const panel = geometry.panels[0];
   assert.ok(panel !== undefined);
-  assert.equal((box.extents["x"] ?? 0) * rectOf(geometry, panel, 0, 0, null).width, rectOf(geometry, panel, 4, 0, null).x);
+  assert.equal((box.extents.x ?? 0) * rectOf(geometry, panel, 0, 0, null).width, rectOf(geometry, panel, 4, 0, null).x);
 });
 
 test("the tape: lines that fit, a window that moves as little as needed, bytes under the pointer", () => {
@@ -331,7 +425,13 @@ test("a small picture draws the dimensions that change their order on the way", 
 
 test("the scale of a slice spans the slice", () => {
   const linear = layout("<F, x, y, z>", { x: 4, y: 4, z: 4 });
-  const whole = colouring(linear, { options: { colour: "offset", digit: null }, palette: {}, chunks: null, dark: false, bytes: linear.nbytes });
+  const whole = colouring(linear, {
+    options: { colour: "offset", digit: null },
+    palette: {},
+    chunks: null,
+    dark: false,
+    bytes: linear.nbytes,
+  });
   const slice = ofSlice(whole, ["x", "y"], { z: 2 });
   assert.equal(slice.from, linear.offset([0, 0, 2], 0));
   assert.equal(slice.from + slice.top, linear.offset([3, 3, 2], linear.fields.length - 1));
@@ -350,7 +450,8 @@ test("entries have names in the session and numbers here", () => {
 
 test("keys move the selected entry", () => {
   const linear = layout("<F, x, y, z>", { x: 4, y: 3, z: 2 }, COMPLEX);
-  const at = (index: number[], key: string): readonly number[] | undefined => moved(linear, ["x", "y"], { index, field: 0 }, key)?.index;
+  const at = (index: number[], key: string): readonly number[] | undefined =>
+    moved(linear, ["x", "y"], { index, field: 0 }, key)?.index;
   assert.deepEqual(at([1, 1, 0], "ArrowRight"), [2, 1, 0]);
   assert.deepEqual(at([3, 1, 0], "ArrowRight"), [3, 1, 0]);
   assert.deepEqual(at([1, 1, 0], "ArrowUp"), [1, 0, 0]);

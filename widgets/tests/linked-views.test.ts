@@ -1,16 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { chunkOf, type BlockDigit, type ChunkNumbers } from "../src/layouts/chunks.ts";
-import { linearize, type Linearization } from "../src/layouts/linearization.ts";
-import { cellPixels } from "../src/linearization-view/drawing/cells.ts";
-import { colouring, elementColour, separables } from "../src/linearization-view/drawing/colouring.ts";
-import { chosenChunk, firstEntry, isInside } from "../src/linearization-view/drawing/chunk-marks.ts";
-import { gridModel } from "../src/linearization-view/geometry/model.ts";
-import { fitted, followed, isFitted, panned, zoomed, type Room } from "../src/linearization-view/geometry/viewport.ts";
-import { axesOf, Lens, type Seen } from "../src/linearization-view/lens.ts";
+import { type BlockDigit, type ChunkNumbers, chunkOf } from "#model/layouts/chunks.ts";
+import { type Linearization, linearize } from "#model/layouts/linearization.ts";
+import { cellPixels } from "#views/linearization/drawing/cells.ts";
+import { chosenChunk, firstEntry, isInside } from "#views/linearization/drawing/chunk-marks.ts";
+import { colouring, elementColour, separables } from "#views/linearization/drawing/colouring.ts";
+import { gridModel } from "#views/linearization/geometry/model.ts";
+import { fitted, followed, isFitted, panned, type Room, zoomed } from "#views/linearization/geometry/viewport.ts";
+import { axesOf, Lens, type Seen } from "#views/linearization/lens.ts";
 
 function layout(text: string, sizes: Record<string, number>, fields: Record<string, number> = { v: 4 }): Linearization {
-  const of = (record: Record<string, number>): { name: string; size: number }[] => Object.entries(record).map(([name, size]) => ({ name, size }));
+  const of = (record: Record<string, number>): { name: string; size: number }[] =>
+    Object.entries(record).map(([name, size]) => ({ name, size }));
   const { linear, problem } = linearize(text, of(sizes), of(fields));
   if (linear === null) throw new Error(problem.message);
   return linear;
@@ -46,15 +47,15 @@ test("grids that are joined move together, and one that left stays", () => {
   const one: Seen = { axes: "x y 0", viewport: fitted(ROOM), room: ROOM };
   const leave = [lens.join(grid("a")), lens.join(grid("b"))];
   lens.show(grid("a"), one);
-  assert.deepEqual([seen["a"], seen["b"]], [[], [one]]);
+  assert.deepEqual([seen.a, seen.b], [[], [one]]);
   leave.push(lens.join(grid("c")));
-  assert.deepEqual(seen["c"], [one], "who comes later begins with what is seen");
+  assert.deepEqual(seen.c, [one], "who comes later begins with what is seen");
   leave[1]?.();
   lens.show(grid("c"), one);
-  assert.deepEqual([seen["a"]?.length, seen["b"]?.length], [1, 1]);
+  assert.deepEqual([seen.a?.length, seen.b?.length], [1, 1]);
   for (const each of leave) each();
   lens.join(grid("b"));
-  assert.equal(seen["b"]?.length, 1, "nothing is kept where nobody looks");
+  assert.equal(seen.b?.length, 1, "nothing is kept where nobody looks");
 });
 
 test("grids draw the same where their dimensions and their rows agree", () => {
@@ -68,10 +69,37 @@ test("grids draw the same where their dimensions and their rows agree", () => {
 // Chunks as plans number them: whole blocks, parts of blocks in two dimensions, and parts in the fields.
 const CASES: readonly (readonly [string, Record<string, number>, Record<string, number>, readonly BlockDigit[], number])[] = [
   ["<F, x, y>", { x: 12, y: 8 }, { v: 4 }, [{ dim: "y", extent: 8, step: 1 }], 3],
-  ["<x_in=4, y_in=2, F, x_out, y_out>", { x: 13, y: 7 }, { re: 4, im: 8 }, [{ dim: "x", extent: 4, step: 4 }, { dim: "y", extent: 4, step: 2 }], 3],
-  ["<x, y, F>", { x: 6, y: 5 }, { a: 1, b: 2, c: 8 }, [{ dim: "y", extent: 5, step: 1 }, { dim: "F", extent: 3, step: 1 }], 2],
+  [
+    "<x_in=4, y_in=2, F, x_out, y_out>",
+    { x: 13, y: 7 },
+    { re: 4, im: 8 },
+    [
+      { dim: "x", extent: 4, step: 4 },
+      { dim: "y", extent: 4, step: 2 },
+    ],
+    3,
+  ],
+  [
+    "<x, y, F>",
+    { x: 6, y: 5 },
+    { a: 1, b: 2, c: 8 },
+    [
+      { dim: "y", extent: 5, step: 1 },
+      { dim: "F", extent: 3, step: 1 },
+    ],
+    2,
+  ],
   ["<F, x_in=5, x_out>", { x: 23 }, { v: 8 }, [{ dim: "x", extent: 5, step: 5 }], 2],
-  ["<x_in=2, y, F, x_out>", { x: 9, y: 6 }, { v: 4 }, [{ dim: "y", extent: 3, step: 2 }, { dim: "x", extent: 5, step: 2 }], 4],
+  [
+    "<x_in=2, y, F, x_out>",
+    { x: 9, y: 6 },
+    { v: 4 },
+    [
+      { dim: "y", extent: 3, step: 2 },
+      { dim: "x", extent: 5, step: 2 },
+    ],
+    4,
+  ],
 ];
 
 test("every entry is inside of exactly the chunk that holds it", () => {
@@ -82,13 +110,22 @@ test("every entry is inside of exactly the chunk that holds it", () => {
     const index = linear.dims.map(() => 0);
     const each = (dim: number, then: () => void): void => {
       if (dim === index.length) return then();
-      for (let at = 0; at < (linear.dims[dim]?.size ?? 0); at += 1) [index[dim]] = [at], each(dim + 1, then);
+      for (let at = 0; at < (linear.dims[dim]?.size ?? 0); at += 1) {
+        index[dim] = at;
+        each(dim + 1, then);
+      }
     };
     const chosen = Array.from({ length: chunks.count }, (_, number) => chosenChunk(linear, chunks, number));
     each(0, () =>
       linear.fields.forEach((_, field) => {
         const own = chunkOf(chunks, linear.dims, index, field);
-        chosen.forEach((chunk, number) => assert.equal(chunk !== null && isInside(chunk, index, field), number === own, `${text} ${String(index)} ${field} ${number}`));
+        chosen.forEach((chunk, number) =>
+          assert.equal(
+            chunk !== null && isInside(chunk, index, field),
+            number === own,
+            `${text} ${String(index)} ${field} ${number}`,
+          ),
+        );
       }),
     );
   }

@@ -1,16 +1,16 @@
 // The machine canvas: where memories lie, how lines go, what gestures and controls send, what is refused beside them.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { arranged, BOX, boxOf, frameOf, neighbour } from "../src/machine-canvas/arrangement.ts";
-import { rateAt, within } from "../src/machine-canvas/curve-editor.tsx";
-import { fittingFrom } from "../src/machine-canvas/drawing.tsx";
-import { along, between, border, boxAround, distance, holds, loop } from "../src/machine-canvas/geometry.ts";
-import { sceneOf, widthOf } from "../src/machine-canvas/scene.ts";
-import { found } from "../src/machine-canvas/search.tsx";
-import type { CanvasPart, DrawnMemory, MachineEdit, Snapshot } from "../src/types.ts";
-import { brief } from "../src/machine-canvas/shape.tsx";
+import type { CanvasPart, DrawnMemory, MachineEdit, Snapshot } from "#model/types.ts";
+import { arranged, BOX, boxOf, frameOf, neighbour } from "#views/machine-canvas/arrangement.ts";
+import { rateAt, within } from "#views/machine-canvas/curve-editor.tsx";
+import { fittingFrom } from "#views/machine-canvas/drawing.tsx";
+import { along, between, border, boxAround, distance, holds, loop } from "#views/machine-canvas/geometry.ts";
+import { sceneOf, widthOf } from "#views/machine-canvas/scene.ts";
+import { found } from "#views/machine-canvas/search.tsx";
+import { brief } from "#views/machine-canvas/shape.tsx";
 import { aSnapshot, type FakeModel } from "./model.ts";
-import { closeAfterEach, drawn, enter, find, press, show, type Shown } from "./page.ts";
+import { closeAfterEach, drawn, enter, find, press, type Shown, show } from "./page.ts";
 
 closeAfterEach();
 
@@ -21,11 +21,23 @@ const part = (): CanvasPart => {
 };
 
 const memory = (name: string, kind: string, node = 0, place: [number, number] | null = null): DrawnMemory => ({
-  name, short: name.split(".")[1] ?? name, kind, node, capacity: null, slotLimit: null, label: "", emulated: false, device: "", here: true, place,
+  name,
+  short: name.split(".")[1] ?? name,
+  kind,
+  node,
+  capacity: null,
+  slotLimit: null,
+  label: "",
+  emulated: false,
+  device: "",
+  here: true,
+  place,
 });
 
 const cluster = (nodes: number): DrawnMemory[] =>
-  Array.from({ length: nodes }, (_, node) => ["SYS", "REG", "ZCM", "FBM", "DSK"].map((kind) => memory(`node${node}.${kind.toLowerCase()}`, kind, node))).flat();
+  Array.from({ length: nodes }, (_, node) =>
+    ["SYS", "REG", "ZCM", "FBM", "DSK"].map((kind) => memory(`node${node}.${kind.toLowerCase()}`, kind, node)),
+  ).flat();
 
 const meet = (one: ReturnType<typeof boxOf>, other: ReturnType<typeof boxOf>): boolean =>
   one.x < other.x + other.width && other.x < one.x + one.width && one.y < other.y + other.height && other.y < one.y + one.height;
@@ -35,13 +47,20 @@ test("memories without positions are placed by kind, none on another, nodes apar
   const places = arranged(memories);
   const boxes = memories.map(({ name }) => boxOf(places.get(name) ?? { x: 0, y: 0 }));
   boxes.forEach((box, one) => boxes.slice(one + 1).forEach((other) => assert.ok(!meet(box, other))));
-  const frames = [...Array(7).keys()].map((node) => frameOf(memories.filter((each) => each.node === node).map(({ name }) => places.get(name) ?? { x: 0, y: 0 })));
+  const frames = [...Array(7).keys()].map((node) =>
+    frameOf(memories.filter((each) => each.node === node).map(({ name }) => places.get(name) ?? { x: 0, y: 0 })),
+  );
   frames.forEach((frame, one) => frames.slice(one + 1).forEach((other) => assert.ok(!meet(frame, other))));
   assert.ok((places.get("node1.fbm")?.y ?? 0) < (places.get("node1.sys")?.y ?? 0));
 });
 
 test("a position of its own is kept, and a new memory stands beside its node", () => {
-  const memories = [memory("node0.sys", "SYS", 0, [40, 50]), memory("node0.zcm", "ZCM", 0, [300, 50]), memory("node0.fbm0", "FBM"), memory("node1.sys", "SYS", 1)];
+  const memories = [
+    memory("node0.sys", "SYS", 0, [40, 50]),
+    memory("node0.zcm", "ZCM", 0, [300, 50]),
+    memory("node0.fbm0", "FBM"),
+    memory("node1.sys", "SYS", 1),
+  ];
   const places = arranged(memories);
   assert.deepEqual(places.get("node0.sys"), { x: 40, y: 50 });
   assert.ok((places.get("node0.fbm0")?.y ?? 0) > 50 + BOX.height);
@@ -75,10 +94,21 @@ test("channels between two memories lie apart, in both directions", () => {
   const two: CanvasPart = { ...base, memories: [memory("a", "SYS"), memory("b", "ZCM")], resources: [] };
   const channel = base.channels[0];
   assert.ok(channel !== undefined);
-  const ends = [[0, 1], [0, 1], [1, 0], [0, 0], [0, 0]] as const;
-  const scene = sceneOf({ ...two, channels: ends.map(([source, destination], k) => ({ ...channel, name: `c${k}`, source, destination, uses: [] })) }, arranged(two.memories));
+  const ends = [
+    [0, 1],
+    [0, 1],
+    [1, 0],
+    [0, 0],
+    [0, 0],
+  ] as const;
+  const scene = sceneOf(
+    { ...two, channels: ends.map(([source, destination], k) => ({ ...channel, name: `c${k}`, source, destination, uses: [] })) },
+    arranged(two.memories),
+  );
   scene.edges.forEach((edge, one) =>
-    scene.edges.slice(one + 1).forEach((other) => assert.ok(distance(edge.curve, along(other.curve, 0.5)) > 4, `${edge.name} and ${other.name}`)),
+    scene.edges
+      .slice(one + 1)
+      .forEach((other) => assert.ok(distance(edge.curve, along(other.curve, 0.5)) > 4, `${edge.name} and ${other.name}`)),
   );
   assert.ok(widthOf(1e8) < widthOf(1e9) && widthOf(1e9) < widthOf(1e11));
 });
@@ -89,29 +119,73 @@ test("many channels between two memories are one line, and many lines between tw
   const channel = base.channels[0];
   assert.ok(channel !== undefined);
   const ends = [0, 1].flatMap((from) => [2, 3].flatMap((to) => [0, 1, 2].map((k) => [from, to, k] as const)));
-  const channels = [...ends, [0, 1, 0], [2, 0, 0]].map(([source = 0, destination = 0, k = 0]) => ({ ...channel, name: `${source}${destination}${k}`, source, destination, uses: [] }));
+  const channels = [...ends, [0, 1, 0], [2, 0, 0]].map(([source = 0, destination = 0, k = 0]) => ({
+    ...channel,
+    name: `${source}${destination}${k}`,
+    source,
+    destination,
+    uses: [],
+  }));
   const scene = sceneOf({ ...base, memories, resources: [], channels }, arranged(memories));
   assert.equal(scene.edges.length, 14);
-  assert.deepEqual(scene.lines.map(({ name }) => name), ["020", "030", "120", "130", "010", "200"]);
+  assert.deepEqual(
+    scene.lines.map(({ name }) => name),
+    ["020", "030", "120", "130", "010", "200"],
+  );
   const [first, second] = scene.edges;
   assert.ok(first !== undefined && second !== undefined);
-  assert.deepEqual(first.beside.map(({ name }) => name), ["020", "021", "022"]);
+  assert.deepEqual(
+    first.beside.map(({ name }) => name),
+    ["020", "021", "022"],
+  );
   assert.equal(second.curve, first.curve);
-  assert.deepEqual(scene.bundles.map(({ from, to, gathers }) => [from, to, gathers]), [[0, 1, true], [1, 0, false]]);
-  assert.deepEqual(scene.edges.filter(({ gathered }) => !gathered).map(({ name }) => name), ["010", "200"]);
+  assert.deepEqual(
+    scene.bundles.map(({ from, to, gathers }) => [from, to, gathers]),
+    [
+      [0, 1, true],
+      [1, 0, false],
+    ],
+  );
+  assert.deepEqual(
+    scene.edges.filter(({ gathered }) => !gathered).map(({ name }) => name),
+    ["010", "200"],
+  );
 });
 
 test("a channel may lead where its kinds let it", () => {
   const { channelKinds } = part();
   const memories = cluster(2);
   const names = (from: string): string[] => [...fittingFrom({ memories, channelKinds }, from)].sort();
-  assert.deepEqual(names("node0.fbm"), ["node0.fbm", "node0.reg", "node0.sys", "node0.zcm", "node1.fbm", "node1.reg", "node1.sys", "node1.zcm"]);
+  assert.deepEqual(names("node0.fbm"), [
+    "node0.fbm",
+    "node0.reg",
+    "node0.sys",
+    "node0.zcm",
+    "node1.fbm",
+    "node1.reg",
+    "node1.sys",
+    "node1.zcm",
+  ]);
   assert.deepEqual(names("node0.dsk"), ["node0.reg", "node0.sys", "node0.zcm"]);
-  assert.deepEqual(names("node0.reg"), ["node0.dsk", "node0.fbm", "node0.reg", "node0.sys", "node0.zcm", "node1.fbm", "node1.reg", "node1.sys", "node1.zcm"]);
+  assert.deepEqual(names("node0.reg"), [
+    "node0.dsk",
+    "node0.fbm",
+    "node0.reg",
+    "node0.sys",
+    "node0.zcm",
+    "node1.fbm",
+    "node1.reg",
+    "node1.sys",
+    "node1.zcm",
+  ]);
 });
 
 test("a point stays between its neighbours", () => {
-  const points = [{ run: 64, rate: 1e6 }, { run: 4096, rate: 1e8 }, { run: 65536, rate: 1e9 }];
+  const points = [
+    { run: 64, rate: 1e6 },
+    { run: 4096, rate: 1e8 },
+    { run: 65536, rate: 1e9 },
+  ];
   const far = within(points, 1, { run: 1e9, rate: 1e12 });
   assert.ok(far.run < 65536 && far.rate === 1e9);
   const near = within(points, 1, { run: 1, rate: 1 });
@@ -122,17 +196,30 @@ test("a point stays between its neighbours", () => {
 });
 
 test("from afar a memory says its kind in a word", () => {
-  assert.deepEqual(["GPU memory 3", "registered memory", "registered memory 4", "files", "pinned memory 12"].map(brief), ["GPU 3", "registered", "4", "files", "pinned 12"]);
+  assert.deepEqual(["GPU memory 3", "registered memory", "registered memory 4", "files", "pinned memory 12"].map(brief), [
+    "GPU 3",
+    "registered",
+    "4",
+    "files",
+    "pinned 12",
+  ]);
 });
 
 test("search finds by name and by words", () => {
   const canvas = { ...part(), memories: cluster(3), channels: [] };
-  assert.deepEqual(found(canvas, "pinned node1").map(({ title }) => title), ["node1.zcm"]);
-  assert.deepEqual(found(canvas, "node2.s").map(({ title }) => title), ["node2.sys"]);
+  assert.deepEqual(
+    found(canvas, "pinned node1").map(({ title }) => title),
+    ["node1.zcm"],
+  );
+  assert.deepEqual(
+    found(canvas, "node2.s").map(({ title }) => title),
+    ["node2.sys"],
+  );
   assert.deepEqual(found(canvas, "  "), []);
 });
 
-const edits = (model: FakeModel): MachineEdit[] => model.sent.filter(({ kind }) => kind === "edit-machine").map((sent) => sent["edit"] as MachineEdit);
+const edits = (model: FakeModel): MachineEdit[] =>
+  model.sent.filter(({ kind }) => kind === "edit-machine").map((sent) => sent.edit as MachineEdit);
 
 async function canvas(change?: (snapshot: Snapshot) => void): Promise<Shown> {
   const shown = show(aSnapshot(change), "machine");
@@ -150,7 +237,10 @@ test("the canvas shows every memory with its kind in words, and its palette adds
   find(root, "add-FBM").click();
   find(root, "add-node").click();
   find(root, "new-machine").click();
-  assert.deepEqual(edits(model).map((edit) => edit.do), ["add-memory", "add-node", "new"]);
+  assert.deepEqual(
+    edits(model).map((edit) => edit.do),
+    ["add-memory", "add-node", "new"],
+  );
 });
 
 test("keys on a memory connect, move, rename and delete", async () => {

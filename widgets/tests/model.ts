@@ -1,5 +1,5 @@
 // A stand-in for the anywidget model: what the view sends is kept, what the kernel says is set by the test.
-import type { Command, Model, Snapshot } from "../src/types.ts";
+import type { Command, Model, Snapshot } from "#model/types.ts";
 import example from "./snapshot.json";
 
 /** A command as it goes to the kernel. */

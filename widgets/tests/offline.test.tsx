@@ -1,9 +1,9 @@
 // What a saved page draws without a kernel: the model that answers from what is embedded, and pictures of what is shown.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Connection } from "../src/connection.ts";
-import { commandKey, NO_KERNEL, StaticModel } from "../src/offline/static-model.ts";
-import { isClear, pictureOf, pixels } from "../src/pictures/picture.ts";
+import { commandKey, NO_KERNEL, StaticModel } from "#app/offline/static-model.ts";
+import { isClear, pictureOf, pixels } from "#lib/picture.ts";
+import { Connection } from "#model/connection.ts";
 import { aSnapshot, traitsOf } from "./model.ts";
 import { closeAfterEach, drawn, find, show } from "./page.ts";
 
@@ -63,8 +63,14 @@ test("a picture has the words of a view as text and its canvases as drawings, an
   assert.equal(parsed.querySelector("parsererror"), null);
   assert.equal(parsed.querySelector("title")?.textContent, "Source <F> & more");
   const words = [...parsed.querySelectorAll("text")].map((text) => text.textContent ?? "");
-  assert.ok(words.some((text) => text.startsWith("Source")), "the heading");
-  assert.ok(words.some((text) => text.startsWith("y = 0")), "what is written on the canvas");
+  assert.ok(
+    words.some((text) => text.startsWith("Source")),
+    "the heading",
+  );
+  assert.ok(
+    words.some((text) => text.startsWith("y = 0")),
+    "what is written on the canvas",
+  );
   assert.ok(parsed.querySelectorAll("image").length > 0, "cells");
   assert.ok(!picture.svg.includes("NaN") && !picture.svg.includes("undefined"));
   const blob = await pixels(picture);

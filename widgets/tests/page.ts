@@ -1,8 +1,8 @@
 // An explorer on the page of the tests, as JupyterLab would show it.
 import assert from "node:assert/strict";
 import { afterEach } from "node:test";
-import widget from "../src/index.tsx";
-import type { Snapshot } from "../src/types.ts";
+import widget from "#index.tsx";
+import type { Snapshot } from "#model/types.ts";
 import { aSnapshot, FakeModel } from "./model.ts";
 
 let closing: (() => void)[] = [];

@@ -1,16 +1,16 @@
 // Why a plan is what it is, what is tried on it, and the plan by hand: what is drawn, and what is sent when.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { timeWords } from "../src/plan-view/by-hand.tsx";
-import { apartWords, differenceWords, provedWords, turnWords } from "../src/plan-view/candidates.tsx";
-import { logAxis, powers } from "../src/plan-view/chart.ts";
-import { missing, priceWords, rowsInSight } from "../src/plan-view/constraints.tsx";
-import { drawnCurves, rateAt } from "../src/plan-view/curves.tsx";
-import { hopsOf, type PlacedHop } from "../src/explorer/words.ts";
-import { blocksOf, blockStops, fromPlan, withBlocks, withHop, withoutHop } from "../src/plan-view/hand.ts";
-import { smallRegion } from "../src/plan-view/region.tsx";
-import { answerWords } from "../src/plan-view/what-if.tsx";
-import type { ShownByHand, ShownCandidate, ShownConstraint, Snapshot, WhatIfPart, WhyPart } from "../src/types.ts";
+import type { ShownByHand, ShownCandidate, ShownConstraint, Snapshot, WhatIfPart, WhyPart } from "#model/types.ts";
+import { hopsOf, type PlacedHop } from "#model/words.ts";
+import { timeWords } from "#views/plan/by-hand.tsx";
+import { apartWords, differenceWords, provedWords, turnWords } from "#views/plan/candidates.tsx";
+import { logAxis, powers } from "#views/plan/chart.ts";
+import { missing, priceWords, rowsInSight } from "#views/plan/constraints.tsx";
+import { drawnCurves, rateAt } from "#views/plan/curves.tsx";
+import { blockStops, blocksOf, fromPlan, withBlocks, withHop, withoutHop } from "#views/plan/hand.ts";
+import { smallRegion } from "#views/plan/region.tsx";
+import { answerWords } from "#views/plan/what-if.tsx";
 import { aSnapshot, type FakeModel } from "./model.ts";
 import { closeAfterEach, drawn, find, press, show } from "./page.ts";
 
@@ -19,25 +19,67 @@ closeAfterEach();
 const HAND: ShownByHand = { path: ["a->b", "b->c"], layouts: ["<F, x_in=4, y, x_out>"], chunk: "", target: null };
 
 function row(more: Partial<ShownConstraint>): ShownConstraint {
-  return { kind: "throughput", hop: 0, name: "a->b", words: "network", left: 3e9, bound: 6e9, holds: true, binding: false, price: 0, priceDown: 0, ...more };
+  return {
+    kind: "throughput",
+    hop: 0,
+    name: "a->b",
+    words: "network",
+    left: 3e9,
+    bound: 6e9,
+    holds: true,
+    binding: false,
+    price: 0,
+    priceDown: 0,
+    ...more,
+  };
 }
 
 function candidate(more: Partial<ShownCandidate>): ShownCandidate {
   return {
-    chosen: false, isTie: false, channels: ["a->b", "b->c"], memories: ["a", "b", "c"], hops: ["network", "memory copy"], converting: 1,
-    seconds: 1, bound: 0.5, throughput: 1e9, limit: "hop 0, network: runs of 4 KiB at 3 GB/s", layouts: ["<F, x_in=4, y, x_out>"], ...more,
+    chosen: false,
+    isTie: false,
+    channels: ["a->b", "b->c"],
+    memories: ["a", "b", "c"],
+    hops: ["network", "memory copy"],
+    converting: 1,
+    seconds: 1,
+    bound: 0.5,
+    throughput: 1e9,
+    limit: "hop 0, network: runs of 4 KiB at 3 GB/s",
+    layouts: ["<F, x_in=4, y, x_out>"],
+    ...more,
   };
 }
 
 function why(more: Partial<WhyPart> = {}): WhyPart {
   return {
-    isOfPlan: true, byHand: false, target: 3e9, optimum: 3e9, seconds: 1, referenceSeconds: null,
+    isOfPlan: true,
+    byHand: false,
+    target: 3e9,
+    optimum: 3e9,
+    seconds: 1,
+    referenceSeconds: null,
     constraints: [row({ binding: true, left: 3e9, bound: 3e9, price: 1 }), row({ hop: 1, name: "b->c", words: "memory copy" })],
-    candidates: [candidate({ chosen: true }), candidate({ isTie: true, channels: ["a->d", "d->c"] }), candidate({ channels: ["e"], seconds: 1.1 })],
-    moreCandidates: 2, beaten: 7, gap: 0, proved: true, verdict: ["Hop 0 works at its peak."], ranking: "3 paths were worked out.",
+    candidates: [
+      candidate({ chosen: true }),
+      candidate({ isTie: true, channels: ["a->d", "d->c"] }),
+      candidate({ channels: ["e"], seconds: 1.1 }),
+    ],
+    moreCandidates: 2,
+    beaten: 7,
+    gap: 0,
+    proved: true,
+    verdict: ["Hop 0 works at its peak."],
+    ranking: "3 paths were worked out.",
     turns: [{ parameter: "bandwidth", name: "a->b", words: "network", now: 3e9, value: 4e9, rival: 2, winner: ["e"] }],
-    turnsDone: true, turnsCut: false, region: null, problem: "",
-    channels: [{ name: "a->b", words: "network", source: "a", destination: "b", peak: 3e9 }, { name: "b->c", words: "memory copy", source: "b", destination: "c", peak: 7e9 }],
+    turnsDone: true,
+    turnsCut: false,
+    region: null,
+    problem: "",
+    channels: [
+      { name: "a->b", words: "network", source: "a", destination: "b", peak: 3e9 },
+      { name: "b->c", words: "memory copy", source: "b", destination: "c", peak: 7e9 },
+    ],
     ...more,
   };
 }
@@ -48,7 +90,8 @@ const explained = (change: (snapshot: Snapshot) => void = () => undefined): Snap
     change(snapshot);
   });
 
-const last = (model: FakeModel, kind: string): Record<string, unknown> | undefined => model.sent.filter((sent) => sent.kind === kind).at(-1);
+const last = (model: FakeModel, kind: string): Record<string, unknown> | undefined =>
+  model.sent.filter((sent) => sent.kind === kind).at(-1);
 
 function slide(input: HTMLInputElement, to: number, done: boolean): void {
   input.value = String(to);
@@ -69,7 +112,10 @@ test("constraints with room fold away, but for the tightest slot", () => {
   const slots = [row({ kind: "slot", name: "a", left: 1, bound: 100 }), row({ kind: "slot", name: "b", left: 50, bound: 100 })];
   const free = row({ kind: "capacity", name: "a", left: 1, bound: 100 });
   const full = row({ kind: "capacity", name: "b", left: 200, bound: 100, holds: false });
-  assert.deepEqual(rowsInSight([row({}), ...slots, free, full]).map((each) => `${each.kind} ${each.name}`), ["throughput a->b", "slot b", "capacity b"]);
+  assert.deepEqual(
+    rowsInSight([row({}), ...slots, free, full]).map((each) => `${each.kind} ${each.name}`),
+    ["throughput a->b", "slot b", "capacity b"],
+  );
 });
 
 test("ties are said to be ties", () => {
@@ -83,18 +129,40 @@ test("ties are said to be ties", () => {
 test("candidates that read alike say what tells them apart", () => {
   const [one, other] = [candidate({}), candidate({ channels: ["a->d", "d->c"], memories: ["a", "d", "c"] })];
   const unlike = candidate({ converting: 0, memories: ["a", "e", "c"] });
-  assert.deepEqual([one, other, unlike].map((each) => apartWords(each, [one, other, unlike])), ["through b", "through d", ""]);
+  assert.deepEqual(
+    [one, other, unlike].map((each) => apartWords(each, [one, other, unlike])),
+    ["through b", "through d", ""],
+  );
   const twin = candidate({ channels: ["a->b", "b->c (2)"] });
-  assert.deepEqual([one, twin].map((each) => apartWords(each, [one, twin])), ["by b->c", "by b->c (2)"]);
+  assert.deepEqual(
+    [one, twin].map((each) => apartWords(each, [one, twin])),
+    ["by b->c", "by b->c (2)"],
+  );
 });
 
 test("every curve that is listed looks like no other, and the fast rest is one entry", () => {
   const snapshot = aSnapshot(() => undefined);
   const [first] = hopsOf(snapshot.panes.plan!);
-  const hop = (number: number, rate: number, words = `channel ${number}`): PlacedHop => ({ ...first!, number, hop: { ...first!.hop, words, rate } });
-  const looks = (hops: readonly PlacedHop[]): [string, number | null][] => drawnCurves(hops).map((curve) => [curve.hops.map(({ number }) => number).join(), curve.look]);
-  assert.deepEqual(looks([hop(0, 9, "GPU copy"), hop(1, 3), hop(2, 8, "GPU copy")]), [["1", 0], ["0,2", 1]]);
-  assert.deepEqual(looks([6, 5, 4, 3, 2, 1, 7].map((rate, number) => hop(number, rate))), [["5", 0], ["4", 1], ["3", 2], ["2", 3], ["1", 4], ["0", null], ["6", null]]);
+  const hop = (number: number, rate: number, words = `channel ${number}`): PlacedHop => ({
+    ...first!,
+    number,
+    hop: { ...first!.hop, words, rate },
+  });
+  const looks = (hops: readonly PlacedHop[]): [string, number | null][] =>
+    drawnCurves(hops).map((curve) => [curve.hops.map(({ number }) => number).join(), curve.look]);
+  assert.deepEqual(looks([hop(0, 9, "GPU copy"), hop(1, 3), hop(2, 8, "GPU copy")]), [
+    ["1", 0],
+    ["0,2", 1],
+  ]);
+  assert.deepEqual(looks([6, 5, 4, 3, 2, 1, 7].map((rate, number) => hop(number, rate))), [
+    ["5", 0],
+    ["4", 1],
+    ["3", 2],
+    ["2", 3],
+    ["1", 4],
+    ["0", null],
+    ["6", null],
+  ]);
   assert.deepEqual(looks([6, 5, 4, 3, 2, 1].map((rate, number) => hop(number, rate))).at(-1), ["0", 5]);
 });
 
@@ -120,8 +188,18 @@ test("a path by hand grows and shrinks with a layout for each buffer", () => {
 
 test("a block moves in every buffer that has its digit", () => {
   const texts = ["<F, x_in=4, y_in=2, x_out, y_out>", "<F, y_in=2, x_in=4, y_out, x_out>", "<F, x, y>"];
-  assert.deepEqual(withBlocks(texts, { x_in: 8 }), ["<F, x_in=8, y_in=2, x_out, y_out>", "<F, y_in=2, x_in=8, y_out, x_out>", "<F, x, y>"]);
-  assert.deepEqual(blocksOf(texts, { x: 100, y: 10 }).map(({ name, block, most }) => [name, block, most]), [["x_in", 4, 100], ["y_in", 2, 10]]);
+  assert.deepEqual(withBlocks(texts, { x_in: 8 }), [
+    "<F, x_in=8, y_in=2, x_out, y_out>",
+    "<F, y_in=2, x_in=8, y_out, x_out>",
+    "<F, x, y>",
+  ]);
+  assert.deepEqual(
+    blocksOf(texts, { x: 100, y: 10 }).map(({ name, block, most }) => [name, block, most]),
+    [
+      ["x_in", 4, 100],
+      ["y_in", 2, 10],
+    ],
+  );
   assert.deepEqual(blockStops(10, 5), [1, 2, 4, 5, 6, 8, 10]);
 });
 
@@ -130,15 +208,33 @@ test("axes and curves are logarithmic", () => {
   assert.equal(axis.place(10), 100);
   assert.ok(Math.abs(axis.value(100) - 10) < 1e-9);
   assert.deepEqual(powers(axis, 10, 3).map(Math.round), [1, 10, 100]);
-  const curve = [{ run: 1, rate: 1 }, { run: 100, rate: 100 }];
+  const curve = [
+    { run: 1, rate: 1 },
+    { run: 100, rate: 100 },
+  ];
   assert.ok(Math.abs(rateAt(curve, 10) - 10) < 1e-9);
   assert.equal(rateAt(curve, 1000), 100);
-  assert.equal(smallRegion([{ x: 0, y: 0 }, { x: 100, y: 3 }]), null);
-  assert.deepEqual(smallRegion([{ x: 0, y: 0 }, { x: 2, y: 4 }]), { x: 1, y: 2 });
+  assert.equal(
+    smallRegion([
+      { x: 0, y: 0 },
+      { x: 100, y: 3 },
+    ]),
+    null,
+  );
+  assert.deepEqual(
+    smallRegion([
+      { x: 0, y: 0 },
+      { x: 2, y: 4 },
+    ]),
+    { x: 1, y: 2 },
+  );
 });
 
 test("the time by hand is compared with that of the planner", () => {
-  assert.equal(timeWords(why({ seconds: 2, referenceSeconds: 1.6 })), "By hand it takes 2 s, 25 % longer than the planner's 1.6 s.");
+  assert.equal(
+    timeWords(why({ seconds: 2, referenceSeconds: 1.6 })),
+    "By hand it takes 2 s, 25 % longer than the planner's 1.6 s.",
+  );
   assert.equal(timeWords(why({ seconds: 4, referenceSeconds: 1 })), "By hand it takes 4 s, 4.0 times the planner's 1 s.");
   assert.equal(timeWords(why({ seconds: 1, referenceSeconds: 1 })), "By hand it takes 1 s, just as long as the planner's 1 s.");
 });
@@ -147,14 +243,14 @@ test("the tab says what binds, ranks the candidates, and is watched only while i
   const { root, model } = show(explained());
   find(root, "tab-why").click();
   await drawn();
-  assert.deepEqual(last(model, "watch")?.["views"], ["why"]);
+  assert.deepEqual(last(model, "watch")?.views, ["why"]);
   assert.equal(find(root, "why-verdict").textContent?.trim(), "Hop 0 works at its peak.");
   assert.match(find(root, "constraints").textContent ?? "", /binds \+1 MB\/s per MB\/s/);
   assert.match(find(root, "candidate-1").textContent ?? "", /a tie/);
   assert.match(find(root, "candidates").textContent ?? "", /Proved/);
   find(root, "tab-hops").click();
   await drawn();
-  assert.deepEqual(last(model, "watch")?.["views"], []);
+  assert.deepEqual(last(model, "watch")?.views, []);
 });
 
 test("a candidate is pointed at in the journey, and taken by hand", async () => {
@@ -165,7 +261,12 @@ test("a candidate is pointed at in the journey, and taken by hand", async () => 
   assert.match(find(root, "path-pointed-at").textContent ?? "", /Pointed at: e/);
   find(root, "take-path").click();
   await drawn();
-  assert.deepEqual(last(model, "by-hand")?.["byHand"], { path: ["e"], layouts: ["<F, x_in=4, y, x_out>"], chunk: "", target: null });
+  assert.deepEqual(last(model, "by-hand")?.byHand, {
+    path: ["e"],
+    layouts: ["<F, x_in=4, y, x_out>"],
+    chunk: "",
+    target: null,
+  });
   assert.equal(root.querySelector("[data-testid=path-pointed-at]"), null);
 });
 
@@ -173,7 +274,10 @@ test("a slider asks while it moves, one question at a time, and the latest value
   const { root, model } = show(explained(), "why");
   await drawn();
   const slider = find<HTMLInputElement>(root, "what-if-slot-limit".replace("slot-limit", "size-x"));
-  const asked = (): unknown[] => model.sent.filter((sent) => sent.kind === "what-if").map((sent) => [(sent["whatIf"] as { sizes: Record<string, number> }).sizes["x"], sent["moving"]]);
+  const asked = (): unknown[] =>
+    model.sent
+      .filter((sent) => sent.kind === "what-if")
+      .map((sent) => [(sent.whatIf as { sizes: Record<string, number> }).sizes.x, sent.moving]);
   slide(slider, 100, false);
   await drawn();
   slide(slider, 110, false);
@@ -194,8 +298,17 @@ test("a slider asks while it moves, one question at a time, and the latest value
 
 test("what is tried stands beside the plan, is kept and dropped", async () => {
   const answer: WhatIfPart = {
-    whatIf: { bandwidths: { "a->b": 4e9 }, slotLimit: null, sizes: {} }, isAnswer: true, isFinal: true, seconds: 0.5, throughput: 4e9, samePath: true, problem: "",
-    hops: [{ channel: "a->b", words: "network", source: "a", destination: "b", rate: 4e9, slowest: false, converts: false }, { channel: "b->c", words: "memory copy", source: "b", destination: "c", rate: 3.5e9, slowest: true, converts: true }],
+    whatIf: { bandwidths: { "a->b": 4e9 }, slotLimit: null, sizes: {} },
+    isAnswer: true,
+    isFinal: true,
+    seconds: 0.5,
+    throughput: 4e9,
+    samePath: true,
+    problem: "",
+    hops: [
+      { channel: "a->b", words: "network", source: "a", destination: "b", rate: 4e9, slowest: false, converts: false },
+      { channel: "b->c", words: "memory copy", source: "b", destination: "c", rate: 3.5e9, slowest: true, converts: true },
+    ],
   };
   const { root, model } = show(explained((snapshot) => void (snapshot.panes.what_if = answer)));
   find(root, "tab-why").click();
@@ -206,15 +319,37 @@ test("what is tried stands beside the plan, is kept and dropped", async () => {
   find(root, "what-if-keep").click();
   assert.ok(last(model, "keep-what-if"));
   find(root, "what-if-reset").click();
-  assert.deepEqual(last(model, "what-if")?.["whatIf"], { bandwidths: {}, slotLimit: null, sizes: {} });
+  assert.deepEqual(last(model, "what-if")?.whatIf, { bandwidths: {}, slotLimit: null, sizes: {} });
   assert.match(answerWords(aSnapshot().panes.plan!, { ...answer, problem: "No path." }), /No path/);
 });
 
 test("by hand: the plan as it is, then blocks by keys in the picture of the block sizes", async () => {
   const state = explained((snapshot) => {
-    snapshot.settings.byHand = { path: ["a->b", "b->c"], layouts: ["<F, x_in=64, y_in=32, x_out, y_out>"], chunk: "", target: null };
+    snapshot.settings.byHand = {
+      path: ["a->b", "b->c"],
+      layouts: ["<F, x_in=64, y_in=32, x_out, y_out>"],
+      chunk: "",
+      target: null,
+    };
     snapshot.panes.layout.dims = { x: 1024, y: 1024 };
-    snapshot.panes.why = why({ byHand: true, referenceSeconds: 0.5, constraints: [row({ holds: false, left: 3e9, bound: 2e9 })], candidates: [], region: { x: "x_in", y: "y_in", throughput: 3e9, corners: [[128, 64], [256, 64], [128, 128]], chosen: [64, 32], most: [1024, 1024] } });
+    snapshot.panes.why = why({
+      byHand: true,
+      referenceSeconds: 0.5,
+      constraints: [row({ holds: false, left: 3e9, bound: 2e9 })],
+      candidates: [],
+      region: {
+        x: "x_in",
+        y: "y_in",
+        throughput: 3e9,
+        corners: [
+          [128, 64],
+          [256, 64],
+          [128, 128],
+        ],
+        chosen: [64, 32],
+        most: [1024, 1024],
+      },
+    });
   });
   const { root, model } = show(state, "why");
   await drawn();
@@ -223,17 +358,24 @@ test("by hand: the plan as it is, then blocks by keys in the picture of the bloc
   assert.ok(point !== null);
   press(point, "ArrowRight");
   await drawn();
-  assert.deepEqual((last(model, "by-hand")?.["byHand"] as ShownByHand).layouts, ["<F, x_in=128, y_in=32, x_out, y_out>"]);
+  assert.deepEqual((last(model, "by-hand")?.byHand as ShownByHand).layouts, ["<F, x_in=128, y_in=32, x_out, y_out>"]);
   slide(find<HTMLInputElement>(root, "by-hand-block-y_in"), 0, false);
   await drawn();
-  assert.deepEqual((last(model, "by-hand")?.["byHand"] as ShownByHand).layouts, ["<F, x_in=128, y_in=1, x_out, y_out>"], "the slider goes on from what was done");
+  assert.deepEqual(
+    (last(model, "by-hand")?.byHand as ShownByHand).layouts,
+    ["<F, x_in=128, y_in=1, x_out, y_out>"],
+    "the slider goes on from what was done",
+  );
   find(root, "back-to-planner").click();
-  assert.equal(last(model, "by-hand")?.["byHand"], null);
+  assert.equal(last(model, "by-hand")?.byHand, null);
 });
 
 test("the plan by hand begins with the plan as it is", () => {
   const plan = aSnapshot().panes.plan!;
   const begin = fromPlan(plan);
-  assert.deepEqual(begin?.path, plan.paths[0]?.hops.map((hop) => hop.channel));
+  assert.deepEqual(
+    begin?.path,
+    plan.paths[0]?.hops.map((hop) => hop.channel),
+  );
   assert.equal(begin?.layouts.length, (plan.paths[0]?.stops.length ?? 0) - 2);
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { applied, renamedLayout } from "../src/settings.ts";
-import type { Command, ShownSettings } from "../src/types.ts";
+import { applied, renamedLayout } from "#model/settings.ts";
+import type { Command, ShownSettings } from "#model/types.ts";
 
 const settings: ShownSettings = {
   runsIn: "",
@@ -35,7 +35,10 @@ test("what is entered is there at once, and nothing else changes", () => {
   assert.equal(after({ kind: "set", field: "memory-limit", value: "2 MiB" }).memoryLimit, "2 MiB");
   assert.equal(after({ kind: "set", field: "planner", value: "full" }).planner, "full");
   const sized = after({ kind: "set", field: "dimension-size", row: 2, value: "7" });
-  assert.deepEqual(sized.dimensions.map((row) => row.value), ["64", "7"]);
+  assert.deepEqual(
+    sized.dimensions.map((row) => row.value),
+    ["64", "7"],
+  );
   assert.equal(sized.dimensions[0], settings.dimensions[0]);
   assert.deepEqual({ ...sized, dimensions: settings.dimensions }, settings);
   assert.equal(after({ kind: "set", field: "field-dtype", row: 3, value: "int8" }).fields[0]?.value, "int8");
@@ -43,7 +46,12 @@ test("what is entered is there at once, and nothing else changes", () => {
 });
 
 test("another machine begins without options; an option is added to the others", () => {
-  assert.deepEqual(after({ kind: "set", field: "machine", value: "sapling" }).machine, { kind: "preset", name: "sapling", options: {}, path: "" });
+  assert.deepEqual(after({ kind: "set", field: "machine", value: "sapling" }).machine, {
+    kind: "preset",
+    name: "sapling",
+    options: {},
+    path: "",
+  });
   const optioned = after({ kind: "set", field: "machine-option", name: "gpus", value: "4" });
   assert.deepEqual(optioned.machine.options, { nodes: "2", gpus: "4" });
 });
@@ -78,6 +86,11 @@ test("a dimension that takes its own name after another one's leaves the other's
 });
 
 test("what only the kernel knows the outcome of waits for it", () => {
-  for (const command of [{ kind: "undo" }, { kind: "add-dimension" }, { kind: "example", value: "tile" }, { kind: "run" }] as const)
+  for (const command of [
+    { kind: "undo" },
+    { kind: "add-dimension" },
+    { kind: "example", value: "tile" },
+    { kind: "run" },
+  ] as const)
     assert.equal(after(command), settings);
 });

@@ -1,9 +1,9 @@
 // The pane of the timeline drawn into a page: what it asks for, what it shows of a trace, what it tells the kernel, and what not.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { TraceHead } from "../src/types.ts";
+import type { TraceHead } from "#model/types.ts";
 import { aSnapshot } from "./model.ts";
-import { closeAfterEach, drawn, find, press, show, type Shown } from "./page.ts";
+import { closeAfterEach, drawn, find, press, type Shown, show } from "./page.ts";
 import { pythonCases } from "./python-cases.ts";
 
 closeAfterEach();
@@ -24,19 +24,29 @@ const view = (text: string): DataView => new DataView(Uint8Array.from(atob(text)
 async function shown(each: Case): Promise<Shown> {
   const { id, seconds, count } = each.head;
   const snapshot = aSnapshot(({ panes }) => {
-    panes.trace = { simulated: { id, requests: count, seconds, note: "", fresh: true }, stored: null, measured: null, given: null, problems: {} };
+    panes.trace = {
+      simulated: { id, requests: count, seconds, note: "", fresh: true },
+      stored: null,
+      measured: null,
+      given: null,
+      problems: {},
+    };
   });
   const found = show(snapshot, "timeline");
   await drawn();
   const asked = found.model.sent.find((sent) => sent.kind === "trace");
-  assert.ok(asked !== undefined && asked["which"] === "simulated");
-  found.model.say({ kind: "trace", which: "simulated", number: asked.number, trace: each.head, error: "" }, each.columns.map(view));
+  assert.ok(asked !== undefined && asked.which === "simulated");
+  found.model.say(
+    { kind: "trace", which: "simulated", number: asked.number, trace: each.head, error: "" },
+    each.columns.map(view),
+  );
   await drawn();
   await drawn();
   return found;
 }
 
-const selected = ({ model }: Shown): unknown[] => model.sent.filter((sent) => sent.kind === "select").map((sent) => (sent["selection"] as { time: number | null }).time);
+const selected = ({ model }: Shown): unknown[] =>
+  model.sent.filter((sent) => sent.kind === "select").map((sent) => (sent.selection as { time: number | null }).time);
 const until = async (holds: () => boolean): Promise<void> => {
   for (let frame = 0; frame < 300 && !holds(); frame += 1) await drawn();
   assert.ok(holds());
@@ -44,9 +54,9 @@ const until = async (holds: () => boolean): Promise<void> => {
 
 test("a trace is asked for once, and drawn", async () => {
   const { root, model } = await shown(single);
-  assert.equal(Number(find(root, "timeline").dataset["whole"]), single.head.seconds);
+  assert.equal(Number(find(root, "timeline").dataset.whole), single.head.seconds);
   const [, bars] = find(root, "timeline-area").querySelectorAll("canvas");
-  assert.ok(bars !== undefined && Number(bars.dataset["drawn"]) >= 1);
+  assert.ok(bars !== undefined && Number(bars.dataset.drawn) >= 1);
   assert.equal(model.sent.filter((sent) => sent.kind === "trace").length, 1);
   assert.equal(root.querySelector("[data-testid=timeline-transfers]"), null);
 });
@@ -92,15 +102,15 @@ test("while it plays the kernel is not told of every moment, but of the one wher
 test("keys zoom, move, and go from request to request, which are told", async () => {
   const { root } = await shown(single);
   const [area, timeline] = [find(root, "timeline-area"), find(root, "timeline")];
-  const length = (): number => Number(timeline.dataset["to"]) - Number(timeline.dataset["from"]);
+  const length = (): number => Number(timeline.dataset.to) - Number(timeline.dataset.from);
   area.focus();
   press(area, "0");
   await until(() => length() === single.head.seconds);
   press(area, "+");
   await until(() => length() < single.head.seconds);
-  const before = Number(timeline.dataset["from"]);
+  const before = Number(timeline.dataset.from);
   press(area, "ArrowRight");
-  await until(() => Number(timeline.dataset["from"]) > before);
+  await until(() => Number(timeline.dataset.from) > before);
   press(area, "ArrowDown");
   await until(() => /Chunk \d+/.test(find(root, "timeline-told").textContent ?? ""));
 });
@@ -115,7 +125,7 @@ test("of several transfers it says who waits, and an urgent one is one click awa
 
 test("what is compared is watched for as long as it is shown", async () => {
   const { root, model } = await shown(single);
-  const watched = (): unknown => model.sent.filter((sent) => sent.kind === "watch").at(-1)?.["views"];
+  const watched = (): unknown => model.sent.filter((sent) => sent.kind === "watch").at(-1)?.views;
   find(root, "timeline-stored").click();
   await until(() => JSON.stringify(watched()) === '["stored"]');
   find(root, "timeline-stored").click();
@@ -125,7 +135,13 @@ test("what is compared is watched for as long as it is shown", async () => {
 test("why a plan cannot be simulated stands in the place of the timeline", async () => {
   const { root } = show(
     aSnapshot(({ panes }) => {
-      panes.trace = { simulated: null, stored: null, measured: null, given: null, problems: { simulated: "The buffers are larger than the memory." } };
+      panes.trace = {
+        simulated: null,
+        stored: null,
+        measured: null,
+        given: null,
+        problems: { simulated: "The buffers are larger than the memory." },
+      };
     }),
     "timeline",
   );

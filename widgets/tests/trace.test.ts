@@ -2,17 +2,17 @@
 // slow way.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { firstPeriods, wayOf } from "../src/timeline/places.ts";
-import { momentText, moved, showing, tickText, ticks, within, zoomed } from "../src/timeline/span.ts";
-import { linesOf, sharesOf } from "../src/timeline/lane-bars.ts";
-import { nearest } from "../src/timeline/told.ts";
-import { waitingTold, waitsOf } from "../src/timeline/transfers.tsx";
-import { chunksAt, fillOf, levelAt, meanLevel } from "../src/trace/chunks-at.ts";
-import { criticalPath } from "../src/trace/critical-path.ts";
-import { requestOf } from "../src/trace/find-request.ts";
-import { activeAt, readyOf, traceOf, type TraceData } from "../src/trace/trace-data.ts";
-import { covered, joined, without, type Segments } from "../src/trace/tracks.ts";
-import type { TraceHead } from "../src/types.ts";
+import { chunksAt, fillOf, levelAt, meanLevel } from "#model/trace/chunks-at.ts";
+import { criticalPath } from "#model/trace/critical-path.ts";
+import { requestOf } from "#model/trace/find-request.ts";
+import { covered, joined, type Segments, without } from "#model/trace/segments.ts";
+import { activeAt, readyOf, type TraceData, traceOf } from "#model/trace/trace-data.ts";
+import type { TraceHead } from "#model/types.ts";
+import { linesOf, sharesOf } from "#views/timeline/lane-bars.ts";
+import { firstPeriods, wayOf } from "#views/timeline/places.ts";
+import { momentText, moved, showing, ticks, tickText, within, zoomed } from "#views/timeline/span.ts";
+import { nearest } from "#views/timeline/told.ts";
+import { waitingTold, waitsOf } from "#views/timeline/transfers.tsx";
 import { pythonCases } from "./python-cases.ts";
 
 interface Case {
@@ -59,7 +59,9 @@ test("columns are read as Python has written them", () => {
 test("requests are ready when Python says so", () => {
   for (const each of cases) {
     const trace = read(each);
-    each.ready.forEach((ready, i) => assert.ok(near(readyOf(trace, i), ready, 1e-12), `request ${i}: ${readyOf(trace, i)}, Python: ${ready}`));
+    each.ready.forEach((ready, i) =>
+      assert.ok(near(readyOf(trace, i), ready, 1e-12), `request ${i}: ${readyOf(trace, i)}, Python: ${ready}`),
+    );
   }
 });
 
@@ -68,7 +70,10 @@ test("at any moment the same chunks move and the same number of slots is in use 
     const trace = read(each);
     for (const { time, moving, levels } of each.moments) {
       const found = chunksAt(trace, time);
-      assert.deepEqual(found.moving.map(({ row, chunk }) => [row, chunk]), moving);
+      assert.deepEqual(
+        found.moving.map(({ row, chunk }) => [row, chunk]),
+        moving,
+      );
       trace.rings.forEach((_, number) => {
         assert.equal(levelAt(fillOf(trace, number), time), levels[number]);
         const { used } = found.held[number]!;
@@ -87,7 +92,9 @@ test("a chunk fills its slot while the hop before moves it, and empties it while
       for (const { ring, used } of found.held) {
         const { row } = trace.rings[ring]!;
         for (const { chunk, state } of used) {
-          const [writing, reading] = [row, row + 1].map((of) => found.moving.some((each) => each.row === of && each.chunk === chunk));
+          const [writing, reading] = [row, row + 1].map((of) =>
+            found.moving.some((each) => each.row === of && each.chunk === chunk),
+          );
           if (writing) assert.equal(state, "filling");
           if (reading && state !== "filling") assert.equal(state, "emptying");
         }
@@ -116,7 +123,10 @@ function slowly(intervals: readonly (readonly [number, number])[], from: number,
   const step = (to - from) / pixels;
   return Array.from({ length: pixels }, (_, x) => {
     const [left, right] = [from + x * step, from + (x + 1) * step];
-    const inside = intervals.map(([a, b]) => [Math.max(a, left), Math.min(b, right)] as const).filter(([a, b]) => b > a).sort((a, b) => a[0] - b[0]);
+    const inside = intervals
+      .map(([a, b]) => [Math.max(a, left), Math.min(b, right)] as const)
+      .filter(([a, b]) => b > a)
+      .sort((a, b) => a[0] - b[0]);
     let [sum, reached] = [0, -Infinity];
     for (const [a, b] of inside) {
       if (b > reached) sum += b - Math.max(a, reached);
@@ -129,12 +139,25 @@ function slowly(intervals: readonly (readonly [number, number])[], from: number,
 test("from afar, each pixel is as high as a drawing of every request would make it", () => {
   for (const each of cases) {
     const trace = read(each);
-    for (const [from, to] of [[0, 1], [0.2, 0.3], [0.5, 0.5004]].map(([a, b]) => [a! * trace.seconds, b! * trace.seconds] as const)) {
+    for (const [from, to] of [
+      [0, 1],
+      [0.2, 0.3],
+      [0.5, 0.5004],
+    ].map(([a, b]) => [a! * trace.seconds, b! * trace.seconds] as const)) {
       trace.lanes.forEach(({ first, count }, lane) => {
         for (const { transfer, busy } of trace.tracks[lane]!) {
-          const own = Array.from({ length: count }, (_, i) => first + i).filter((i) => trace.hops[trace.row[i]!]!.transfer === transfer);
-          const expected = slowly(own.map((i) => [trace.start[i]!, trace.end[i]!]), from, to, 37);
-          sharesOf(busy, { from, to }, 37).forEach((share, x) => assert.ok(near(share, expected[x]!, 1e-6), `pixel ${x}: ${share}, one by one: ${expected[x]}`));
+          const own = Array.from({ length: count }, (_, i) => first + i).filter(
+            (i) => trace.hops[trace.row[i]!]!.transfer === transfer,
+          );
+          const expected = slowly(
+            own.map((i) => [trace.start[i]!, trace.end[i]!]),
+            from,
+            to,
+            37,
+          );
+          sharesOf(busy, { from, to }, 37).forEach((share, x) =>
+            assert.ok(near(share, expected[x]!, 1e-6), `pixel ${x}: ${share}, one by one: ${expected[x]}`),
+          );
         }
       });
       trace.rings.forEach((_, number) => {
@@ -153,8 +176,13 @@ test("what is active is what begins before and ends after, and the nearest reque
     const trace = read(each);
     for (const { time } of each.moments)
       trace.lanes.forEach(({ first, count }, lane) => {
-        const all = Array.from({ length: count }, (_, i) => first + i).filter((i) => trace.start[i]! <= time && time < trace.end[i]!);
-        assert.deepEqual(activeAt(trace, lane, time).sort((a, b) => a - b), all);
+        const all = Array.from({ length: count }, (_, i) => first + i).filter(
+          (i) => trace.start[i]! <= time && time < trace.end[i]!,
+        );
+        assert.deepEqual(
+          activeAt(trace, lane, time).sort((a, b) => a - b),
+          all,
+        );
         const found = nearest(trace, lane, time);
         if (all.length > 0) assert.ok(found !== null && all.includes(found));
         else assert.equal(found === null, count === 0);
@@ -162,19 +190,35 @@ test("what is active is what begins before and ends after, and the nearest reque
   }
 });
 
-const segments = (...pairs: [number, number][]): Segments => joined(Float64Array.from(pairs, ([a]) => a), Float64Array.from(pairs, ([, b]) => b));
+const segments = (...pairs: [number, number][]): Segments =>
+  joined(
+    Float64Array.from(pairs, ([a]) => a),
+    Float64Array.from(pairs, ([, b]) => b),
+  );
 const pairs = ({ from, to }: Segments): [number, number][] => Array.from(from, (a, i) => [a, to[i]!]);
 
 test("segments are joined where they meet, and taken out of each other", () => {
-  assert.deepEqual(pairs(segments([0, 1], [1, 2], [3, 5], [4, 4.5], [6, 6])), [[0, 2], [3, 5]]);
-  assert.deepEqual(pairs(without(segments([0, 10]), segments([2, 3], [5, 6]))), [[0, 2], [3, 5], [6, 10]]);
-  assert.deepEqual(pairs(without(segments([0, 1], [2, 4], [5, 9]), segments([0, 2.5], [3, 6]))), [[2.5, 3], [6, 9]]);
+  assert.deepEqual(pairs(segments([0, 1], [1, 2], [3, 5], [4, 4.5], [6, 6])), [
+    [0, 2],
+    [3, 5],
+  ]);
+  assert.deepEqual(pairs(without(segments([0, 10]), segments([2, 3], [5, 6]))), [
+    [0, 2],
+    [3, 5],
+    [6, 10],
+  ]);
+  assert.deepEqual(pairs(without(segments([0, 1], [2, 4], [5, 9]), segments([0, 2.5], [3, 6]))), [
+    [2.5, 3],
+    [6, 9],
+  ]);
   assert.deepEqual(pairs(without(segments([1, 2]), segments([0, 3]))), []);
   assert.equal(covered(segments([0, 1], [3, 5]), 0.5, 4.5), 2 / 4);
 });
 
 test("waits are told where transfers meet: the more urgent one goes first", () => {
-  const met = cases.filter(({ head }) => head.transfers.length > 1 && new Set(head.transfers.map((each) => each.priority)).size > 1);
+  const met = cases.filter(
+    ({ head }) => head.transfers.length > 1 && new Set(head.transfers.map((each) => each.priority)).size > 1,
+  );
   assert.ok(met.length > 0);
   for (const each of met) {
     const trace = read(each);

@@ -1,13 +1,23 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { boxed, cellNear, dragged, type IndexBox } from "../src/linearization-view/geometry/index-box.ts";
-import { piecesOf } from "../src/linearization-view/drawing/box.ts";
-import { gridModel } from "../src/linearization-view/geometry/model.ts";
-import { linearize } from "../src/layouts/linearization.ts";
-import { comparedRows } from "../src/runs/past-runs.tsx";
-import { EVERYTHING, isEverything, movedTo, partWords, rangesOf, selected, withField, withRanges, withText } from "../src/transfers/part.ts";
-import { everyTransfer } from "../src/transfers/transfers.tsx";
-import type { ShownPart, ShownPastRun } from "../src/types.ts";
+import { linearize } from "#model/layouts/linearization.ts";
+import {
+  EVERYTHING,
+  isEverything,
+  movedTo,
+  partWords,
+  rangesOf,
+  selected,
+  withField,
+  withRanges,
+  withText,
+} from "#model/part.ts";
+import type { ShownPart, ShownPastRun } from "#model/types.ts";
+import { piecesOf } from "#views/linearization/drawing/box.ts";
+import { boxed, cellNear, dragged, type IndexBox } from "#views/linearization/geometry/index-box.ts";
+import { gridModel } from "#views/linearization/geometry/model.ts";
+import { comparedRows } from "#views/runs/past-runs.tsx";
+import { everyTransfer } from "#views/transfers/transfers.tsx";
 import { aSnapshot } from "./model.ts";
 import { closeAfterEach, drawn, enter, find, press, show } from "./page.ts";
 
@@ -24,13 +34,23 @@ const fields = [
 const moves = (part: ShownPart) => ({ dimensions, fields, part });
 
 test("a part is read, and told in words", () => {
-  assert.deepEqual(rangesOf(moves(EVERYTHING))?.map(({ first, extent, to }) => [first, extent, to]), [[0, 12, 0], [0, 8, 0]]);
+  assert.deepEqual(
+    rangesOf(moves(EVERYTHING))?.map(({ first, extent, to }) => [first, extent, to]),
+    [
+      [0, 12, 0],
+      [0, 8, 0],
+    ],
+  );
   assert.equal(partWords(moves(EVERYTHING)), "");
   const part = { ranges: [{ row: 1, first: "2", extent: "4", to: "" }], leftOut: [4] };
   assert.deepEqual(rangesOf(moves(part))?.[0], { row: 1, dim: "x", size: 12, first: 2, extent: 4, to: 2 });
   assert.equal(partWords(moves(part)), "4 × 8 of 12 × 8, without im");
   for (const wrong of [{ first: "12" }, { extent: "13" }, { extent: "0" }, { to: "9", extent: "4" }, { first: "-1" }])
-    assert.equal(rangesOf(moves({ ranges: [{ row: 1, first: "", extent: "", to: "", ...wrong }], leftOut: [] })), null, JSON.stringify(wrong));
+    assert.equal(
+      rangesOf(moves({ ranges: [{ row: 1, first: "", extent: "", to: "", ...wrong }], leftOut: [] })),
+      null,
+      JSON.stringify(wrong),
+    );
 });
 
 test("a part is said as shortly as it can be, and what is usual is not said", () => {
@@ -51,7 +71,17 @@ test("a part is said as shortly as it can be, and what is usual is not said", ()
   assert.deepEqual(withField({ ranges: [], leftOut: [3, 4] }, 3, true).leftOut, [4]);
 });
 
-const { linear } = linearize("<F, x, y>", [{ name: "x", size: 12 }, { name: "y", size: 8 }], [{ name: "re", size: 4 }, { name: "im", size: 4 }]);
+const { linear } = linearize(
+  "<F, x, y>",
+  [
+    { name: "x", size: 12 },
+    { name: "y", size: 8 },
+  ],
+  [
+    { name: "re", size: 4 },
+    { name: "im", size: 4 },
+  ],
+);
 const whole: IndexBox = { first: [0, 0], last: [11, 7], fields: [true, true], whole: true };
 
 test("a box is drawn between two corners in any direction, and moved without leaving the array", () => {
@@ -60,7 +90,13 @@ test("a box is drawn between two corners in any direction, and moved without lea
   assert.deepEqual([box.first, box.last, box.whole], [[2, 1], [5, 6], false]);
   assert.deepEqual(boxed(box, linear, ["x"], [7, 0], [9, 0]).first, [7, 1], "what is not drawn stays");
   const far = dragged(box, linear, [0, 0], [99, -99]);
-  assert.deepEqual([far.first, far.last], [[8, 0], [11, 5]]);
+  assert.deepEqual(
+    [far.first, far.last],
+    [
+      [8, 0],
+      [11, 5],
+    ],
+  );
 });
 
 test("a dimension that is wrapped into rows has a box of up to three pieces", () => {
@@ -92,23 +128,55 @@ test("a point beside the grid means the nearest cell", () => {
 
 test("two runs are compared by times, hops and the settings that differ", () => {
   const run: ShownPastRun = {
-    name: "run 1", number: 1, date: "", transfer: "", outcome: "Verified bit for bit", good: true, bytes: 1, runs: 1,
-    predicted: 1, measured: 2, low: 2, high: 2, note: "",
-    facts: [{ name: "planner", text: "full", bytes: null }, { name: "chunk", text: "", bytes: 1024 }],
+    name: "run 1",
+    number: 1,
+    date: "",
+    transfer: "",
+    outcome: "Verified bit for bit",
+    good: true,
+    bytes: 1,
+    runs: 1,
+    predicted: 1,
+    measured: 2,
+    low: 2,
+    high: 2,
+    note: "",
+    facts: [
+      { name: "planner", text: "full", bytes: null },
+      { name: "chunk", text: "", bytes: 1024 },
+    ],
     hops: [{ title: "0 file read", predicted: 1, measured: 1e9, low: 1, high: 1 }],
   };
-  const other = { ...run, name: "run 2", number: 2, measured: 1, facts: [{ name: "planner", text: "simple", bytes: null }, ...run.facts.slice(1)] };
+  const other = {
+    ...run,
+    name: "run 2",
+    number: 2,
+    measured: 1,
+    facts: [{ name: "planner", text: "simple", bytes: null }, ...run.facts.slice(1)],
+  };
   const rows = comparedRows(run, other);
-  assert.deepEqual(rows.map((row) => row.title), ["predicted time", "measured time", "hop 0 file read", "planner"]);
+  assert.deepEqual(
+    rows.map((row) => row.title),
+    ["predicted time", "measured time", "hop 0 file read", "planner"],
+  );
   assert.equal(rows[1]?.ratio, "0.50 ×");
   assert.deepEqual([rows[3]?.one, rows[3]?.other], ["full", "simple"]);
 });
 
 test("the transfer that is edited stands at its place", () => {
   const { settings } = aSnapshot();
-  const beside = [{ ...settings, key: 7 }, { ...settings, key: 8 }];
-  assert.deepEqual(everyTransfer({ ...settings, key: 1, place: 1, beside }).map((each) => each.key), [7, 1, 8]);
-  assert.deepEqual(everyTransfer({ ...settings, key: 1, place: 9, beside }).map((each) => each.key), [7, 8, 1]);
+  const beside = [
+    { ...settings, key: 7 },
+    { ...settings, key: 8 },
+  ];
+  assert.deepEqual(
+    everyTransfer({ ...settings, key: 1, place: 1, beside }).map((each) => each.key),
+    [7, 1, 8],
+  );
+  assert.deepEqual(
+    everyTransfer({ ...settings, key: 1, place: 9, beside }).map((each) => each.key),
+    [7, 8, 1],
+  );
 });
 
 test("numbers and fields of a part are sent as the whole part", async () => {
@@ -122,9 +190,9 @@ test("numbers and fields of a part are sent as the whole part", async () => {
   await drawn();
   const sent = model.sent.filter((each) => each.kind === "part");
   const [row] = aSnapshot().settings.dimensions;
-  assert.deepEqual(sent[0]?.["part"], { ranges: [{ row: row?.key, first: "3", extent: "", to: "" }], leftOut: [] });
-  assert.deepEqual((sent[1]?.["part"] as ShownPart).leftOut, [aSnapshot().settings.fields[0]?.key]);
-  assert.equal((sent[1]?.["part"] as ShownPart).ranges.length, 1, "what was typed just before is in it");
+  assert.deepEqual(sent[0]?.part, { ranges: [{ row: row?.key, first: "3", extent: "", to: "" }], leftOut: [] });
+  assert.deepEqual((sent[1]?.part as ShownPart).leftOut, [aSnapshot().settings.fields[0]?.key]);
+  assert.equal((sent[1]?.part as ShownPart).ranges.length, 1, "what was typed just before is in it");
 });
 
 test("a note is sent when it is done, and taken back by Escape", async () => {
@@ -135,8 +203,21 @@ test("a note is sent when it is done, and taken back by Escape", async () => {
   const asked = model.sent.find((each) => each.kind === "runs");
   assert.ok(asked !== undefined, "the list is asked for once it is shown");
   const run: ShownPastRun = {
-    name: "run 1", number: 1, date: "2026-01-01T00:00:00+00:00", transfer: "a → b", outcome: "Verified bit for bit", good: true, bytes: 1024, runs: 1,
-    predicted: 1, measured: 2, low: 2, high: 2, note: "", facts: [], hops: [],
+    name: "run 1",
+    number: 1,
+    date: "2026-01-01T00:00:00+00:00",
+    transfer: "a → b",
+    outcome: "Verified bit for bit",
+    good: true,
+    bytes: 1024,
+    runs: 1,
+    predicted: 1,
+    measured: 2,
+    low: 2,
+    high: 2,
+    note: "",
+    facts: [],
+    hops: [],
   };
   model.say({ kind: "runs", number: asked.number, runs: [run], error: "" });
   await drawn();
@@ -150,5 +231,5 @@ test("a note is sent when it is done, and taken back by Escape", async () => {
   await drawn();
   press(note, "Enter");
   const sent = model.sent.find((each) => each.kind === "note");
-  assert.deepEqual([sent?.["run"], sent?.["note"]], ["run 1", "after lunch"]);
+  assert.deepEqual([sent?.run, sent?.note], ["run 1", "after lunch"]);
 });

@@ -1,13 +1,17 @@
 // Quantities read the same in the browser and in Python; tests/units.json comes from isoviz.units.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { counted, formatBytes, formatCount, formatRate, formatSeconds, formatShare } from "../src/units.ts";
+import { counted, formatBytes, formatCount, formatRate, formatSeconds, formatShare } from "#model/units.ts";
 import cases from "./units.json";
 
 test("every quantity is written as Python writes it", () => {
   assert.ok(cases.length > 500);
   for (const [value, bytes, rate, seconds, share] of cases as [number, string, string, string, string][])
-    assert.deepEqual([formatBytes(value), formatRate(value), formatSeconds(value), formatShare(value)], [bytes, rate, seconds, share], String(value));
+    assert.deepEqual(
+      [formatBytes(value), formatRate(value), formatSeconds(value), formatShare(value)],
+      [bytes, rate, seconds, share],
+      String(value),
+    );
 });
 
 test("whole numbers stand in groups of three digits", () => {

@@ -1,11 +1,11 @@
 // What the explorer says: layouts, titles, durations, runs and ranks in words.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatInterval, inspected, intervalAbout, intervalText, shortLayout, titleOf } from "../src/explorer/words.ts";
-import { strideText } from "../src/panes/numbers-pane.tsx";
-import { doing, shareDone } from "../src/runs/progress.tsx";
-import { ranksWords } from "../src/runs/ranks.tsx";
-import type { RunPart } from "../src/types.ts";
+import type { RunPart } from "#model/types.ts";
+import { formatInterval, inspected, intervalAbout, intervalText, shortLayout, titleOf } from "#model/words.ts";
+import { strideText } from "#panes/numbers.tsx";
+import { doing, shareDone } from "#views/runs/progress.tsx";
+import { ranksWords } from "#views/runs/ranks.tsx";
 import { aSnapshot } from "./model.ts";
 
 test("a layout in a few characters", () => {
@@ -18,7 +18,11 @@ test("a layout in a few characters", () => {
 test("the transfer has a title in words", () => {
   const title = (source: string, destination: string): string => {
     const { settings } = aSnapshot();
-    return titleOf({ ...settings, source: { ...settings.source, layout: source }, destination: { ...settings.destination, layout: destination } });
+    return titleOf({
+      ...settings,
+      source: { ...settings.source, layout: source },
+      destination: { ...settings.destination, layout: destination },
+    });
   };
   assert.equal(title("<F, x, y>", "<F, y, x>"), "Transpose 64 × 32 of 2 fields");
   assert.equal(title("<F, x, y>", "<F, x, y>"), "Copy 64 × 32 of 2 fields");
@@ -50,7 +54,14 @@ test("two durations tell their unit once where they share it", () => {
 });
 
 test("what a run does is said in words, with a share of the bar", () => {
-  const run = { ...aSnapshot().panes.run.now, phase: "running", stage: "move", over: 0, bytesDone: 2 ** 20, bytes: 2 ** 22 } as const;
+  const run = {
+    ...aSnapshot().panes.run.now,
+    phase: "running",
+    stage: "move",
+    over: 0,
+    bytesDone: 2 ** 20,
+    bytes: 2 ** 22,
+  } as const;
   assert.equal(doing(run), "1 MiB of 4 MiB moved");
   assert.equal(shareDone(run), 0.3 + 0.5 * 0.25);
   assert.equal(doing({ ...run, stage: "verify" }), "1 MiB of 4 MiB verified");
@@ -63,7 +74,15 @@ test("what a run does is said in words, with a share of the bar", () => {
 });
 
 test("a run in ranks starts them first, and has no trial", () => {
-  const run = { ...aSnapshot().panes.run.now, phase: "running", ranks: 4, stage: "ranks", over: 0, bytesDone: 0, bytes: 2 ** 22 } as const;
+  const run = {
+    ...aSnapshot().panes.run.now,
+    phase: "running",
+    ranks: 4,
+    stage: "ranks",
+    over: 0,
+    bytesDone: 0,
+    bytes: 2 ** 22,
+  } as const;
   assert.equal(doing(run), "Starting 4 ranks");
   assert.equal(doing({ ...run, ranks: 1 }), "Starting 1 rank");
   assert.equal(shareDone({ ...run, stage: "prepare" }), 0);
@@ -80,8 +99,14 @@ test("ranks are told in words, and what a run has said is not told twice", () =>
   ] as const;
   const base: RunPart = { ...run, place: "ranks", places: [...places] };
   const ranks = { phase: "running", count: 4, library: "Open MPI 5", pids: [1, 2, 3, 4], problem: "" } as const;
-  assert.equal(ranksWords({ ...base, ranks: { ...ranks, phase: "none", count: 0, pids: [] } }), "The first run starts 4 ranks. They stay for the next runs.");
-  assert.equal(ranksWords({ ...base, ranks: { ...ranks, pids: [1, 2, 3, 4] } }), "4 ranks run: Open MPI 5, processes 1, 2, 3, 4.");
+  assert.equal(
+    ranksWords({ ...base, ranks: { ...ranks, phase: "none", count: 0, pids: [] } }),
+    "The first run starts 4 ranks. They stay for the next runs.",
+  );
+  assert.equal(
+    ranksWords({ ...base, ranks: { ...ranks, pids: [1, 2, 3, 4] } }),
+    "4 ranks run: Open MPI 5, processes 1, 2, 3, 4.",
+  );
   assert.match(ranksWords({ ...base, ranks: { ...ranks, count: 2, pids: [1, 2] } }), /The next run starts 4 in their place\.$/);
   assert.match(ranksWords({ ...base, ranks: { ...ranks, count: 9, pids: [1, 2, 3, 4, 5, 6, 7, 8, 9] } }), /7, 8, …\./);
   const problem = "Rank 2 (pid 3) was killed by SIGKILL; the ranks were ended";

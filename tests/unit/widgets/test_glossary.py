@@ -46,4 +46,4 @@ def test_the_words_of_the_design_are_explained() -> None:
 
 def test_the_browser_has_the_same_words() -> None:
     made = generator().glossary_file()
-    assert (ROOT / "widgets" / "src" / "glossary.ts").read_text(encoding="utf-8") == made
+    assert (ROOT / "widgets" / "src" / "model" / "glossary.ts").read_text(encoding="utf-8") == made

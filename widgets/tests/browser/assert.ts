@@ -33,7 +33,9 @@ function same(a: unknown, b: unknown): boolean {
   if (a instanceof Element) return false;
   const [left, right] = [a as Record<PropertyKey, unknown>, b as Record<PropertyKey, unknown>];
   const keys = Object.keys(left);
-  return keys.length === Object.keys(right).length && keys.every((key) => Object.hasOwn(right, key) && same(left[key], right[key]));
+  return (
+    keys.length === Object.keys(right).length && keys.every((key) => Object.hasOwn(right, key) && same(left[key], right[key]))
+  );
 }
 
 /** Whether an error is the expected one: by its class, by a pattern in its text, by its properties, or as a function says. */

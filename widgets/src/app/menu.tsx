@@ -1,0 +1,134 @@
+// The menu of the explorer: open, save, export, copy.
+import type { JSX } from "preact";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Icon } from "#lib/icon.tsx";
+import { useId } from "#lib/use-id.ts";
+import { chosenFile, copyPython, type News, save } from "#model/exports.ts";
+import { useView } from "#model/view.ts";
+import { savePicture } from "#views/controls/save-picture.tsx";
+
+interface Item {
+  name: string;
+  title: string;
+  /** Begins a group: a line stands above it. */
+  group?: boolean;
+  /** Why it cannot be done now; "" or absent where it can. */
+  reason?: string;
+  act: () => Promise<News | null>;
+}
+
+/** `tell` says how it went. */
+export function Menu({ tell }: { tell: (news: News) => void }): JSX.Element {
+  const { connection, snapshot } = useView();
+  const [open, setOpen] = useState(false);
+  const id = useId();
+  const box = useRef<HTMLDivElement>(null);
+  const list = useRef<HTMLUListElement>(null);
+  const picture = async (kind: "svg" | "png"): Promise<News> => {
+    const problem = await savePicture(box.current?.closest<HTMLElement>(".iv-screen") ?? null, "Explorer", kind);
+    return problem === "" ? { good: true, text: `Saved the picture isoviz-explorer.${kind}.` } : { good: false, text: problem };
+  };
+  const items: readonly Item[] = [
+    {
+      name: "open-session",
+      title: "Open a session…",
+      act: async () => {
+        const file = await chosenFile(".json,application/json");
+        if (file !== null) connection.send({ kind: "open-session", ...file });
+        return null;
+      },
+    },
+    { name: "save-session", title: "Save the session", act: () => save(connection, "session") },
+    { name: "export-plan", title: "Export the plan (JSON)", group: true, act: () => save(connection, "plan") },
+    { name: "export-machine", title: "Export the machine (JSON)", act: () => save(connection, "machine") },
+    { name: "export-page", title: "Export a page (HTML)", act: () => save(connection, "page") },
+    {
+      name: "export-report",
+      title: "Export the last report (JSON)",
+      reason: snapshot.panes.run.report === null ? "Nothing has run yet" : "",
+      act: () => save(connection, "report"),
+    },
+    { name: "export-trace", title: "Export the trace (for ui.perfetto.dev)", act: () => save(connection, "trace") },
+    { name: "picture-svg", title: "Save all of this as a picture (SVG)", group: true, act: () => picture("svg") },
+    { name: "picture-png", title: "Save all of this as a picture (PNG)", act: () => picture("png") },
+    { name: "copy-python", title: "Copy as Python", group: true, act: () => copyPython(connection) },
+  ];
+
+  const focus = (place: number): void => list.current?.querySelectorAll<HTMLElement>("[role=menuitem]")[place]?.focus();
+  // Before the next key: an arrow that follows Enter at once moves on from the first item.
+  useLayoutEffect(() => {
+    if (!open) return;
+    focus(0);
+    const away = (event: PointerEvent): void => {
+      if (!(event.target instanceof Node) || box.current?.contains(event.target) !== true) setOpen(false);
+    };
+    window.addEventListener("pointerdown", away, true);
+    return () => window.removeEventListener("pointerdown", away, true);
+  }, [open]);
+  const close = (): void => {
+    setOpen(false);
+    box.current?.querySelector<HTMLElement>("button")?.focus();
+  };
+  const choose = (item: Item): void => {
+    if (item.reason) return;
+    close();
+    void item.act().then((news) => news !== null && tell(news));
+  };
+  return (
+    <div
+      class="iv-menu"
+      ref={box}
+      onKeyDown={(event) => {
+        if (!open) return;
+        const at = [...(list.current?.querySelectorAll("[role=menuitem]") ?? [])].indexOf(document.activeElement as Element);
+        const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: items.length - 1 }[event.key];
+        if (to !== undefined) {
+          event.preventDefault();
+          focus((to + items.length) % items.length);
+        } else if (event.key === "Escape") {
+          event.stopPropagation();
+          close();
+        } else if (event.key === "Tab") setOpen(false);
+      }}
+    >
+      <button
+        type="button"
+        class="iv-button iv-icon-button"
+        data-testid="menu"
+        aria-haspopup="menu"
+        aria-expanded={open}
+        aria-controls={open ? `${id}-menu` : undefined}
+        aria-label="More: open, save, export"
+        title="Open, save, export"
+        onClick={() => setOpen(!open)}
+        onKeyDown={(event) => {
+          if (open || event.key !== "ArrowDown") return;
+          event.preventDefault();
+          setOpen(true);
+        }}
+      >
+        <Icon name="more" />
+      </button>
+      {open && (
+        <ul class="iv-menu-list" role="menu" id={`${id}-menu`} ref={list} aria-label="Open, save, export">
+          {items.map((item) => (
+            <li key={item.name} role="none" class={item.group ? "iv-menu-group" : undefined}>
+              <button
+                type="button"
+                role="menuitem"
+                tabIndex={-1}
+                data-testid={`menu-${item.name}`}
+                aria-disabled={item.reason ? "true" : undefined}
+                title={item.reason || undefined}
+                onClick={() => choose(item)}
+              >
+                {item.title}
+                {item.reason && <span class="iv-menu-reason">{item.reason}</span>}
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,150 @@
+// A saved page about a plan: one screen of summary, then the views of the explorer, folded.
+import type { ComponentChildren, JSX } from "preact";
+import { useRef, useState } from "preact/hooks";
+import { Figures } from "#app/bar.tsx";
+import { tabs } from "#app/dock.tsx";
+import type { PageLine, PagePart } from "#model/types.ts";
+import { formatRate, formatSeconds } from "#model/units.ts";
+import { useView } from "#model/view.ts";
+import { machineWords, memoryWords, titleOf } from "#model/words.ts";
+import { HopsPane } from "#panes/hops.tsx";
+import { SavePicture } from "#views/controls/save-picture.tsx";
+import { Term } from "#views/controls/term.tsx";
+import { Inspector } from "#views/inspector/inspector.tsx";
+import { Journey } from "#views/journey/journey.tsx";
+import { Advice, Report } from "#views/runs/run-report.tsx";
+import { PageEnds } from "./page-ends.tsx";
+import { SavedFiles } from "./saved-files.tsx";
+
+const WORDS: Record<PagePart["kind"], string> = { show: "Plan", simulate: "Simulation", run: "Run", explorer: "Plan" };
+
+export function Page({ page }: { page: PagePart }): JSX.Element {
+  const { snapshot } = useView();
+  const { settings, menus, panes } = snapshot;
+  const [from, to] = [
+    memoryWords(menus.memories, settings.source.memory),
+    memoryWords(menus.memories, settings.destination.memory),
+  ];
+  const { report } = panes.run;
+  const views = [{ name: "ends", title: "Layouts of both ends", content: () => <PageEnds ends={page.ends} /> }, ...tabs];
+  return (
+    <>
+      <header class="iv-page-head">
+        <div>
+          <h1>{titleOf(settings)}</h1>
+          <p class="iv-faint">
+            {WORDS[page.kind]} on {machineWords(settings.machine)} · {from} <code>{settings.source.memory}</code> → {to}{" "}
+            <code>{settings.destination.memory}</code>
+          </p>
+        </div>
+        <Figures />
+        <SavedFiles />
+      </header>
+      <Journey />
+      <div class="iv-page-summary">
+        <section
+          class={`iv-card iv-page-said${page.lines.length > 0 ? " iv-page-short" : ""}`}
+          aria-label="In short"
+          data-testid="page-said"
+        >
+          {report !== null ? (
+            <>
+              <h2>Predicted and measured</h2>
+              <Report report={report} />
+              <Advice advice={panes.run.advice} />
+            </>
+          ) : (
+            <>
+              <h2>{page.lines.length > 0 ? "Predicted and simulated" : "Hop by hop"}</h2>
+              {page.lines.length > 0 && <Lines lines={page.lines} />}
+              {page.said.map((sentence) => (
+                <p key={sentence}>{sentence}</p>
+              ))}
+              <HopsPane />
+            </>
+          )}
+        </section>
+        <Inspector />
+      </div>
+      {page.views.map((name) => {
+        const view = views.find((each) => each.name === name);
+        const told = name === "hops" && report === null; // in the summary
+        return view === undefined || told ? null : (
+          <Section key={name} name={name} title={view.title} opened={page.opened.includes(name)}>
+            {view.content}
+          </Section>
+        );
+      })}
+      <footer class="iv-faint">isoviz {page.version}</footer>
+    </>
+  );
+}
+
+/** A view that is folded at first. It is drawn once it is opened: what is hidden has no size. */
+function Section({
+  name,
+  title,
+  opened,
+  children,
+}: {
+  name: string;
+  title: ComponentChildren;
+  opened: boolean;
+  children: () => ComponentChildren;
+}): JSX.Element {
+  const [open, setOpen] = useState(opened);
+  const content = useRef<HTMLDivElement>(null);
+  return (
+    <details
+      class="iv-card iv-page-view"
+      data-testid={`view-${name}`}
+      open={open}
+      onToggle={(event) => setOpen(event.currentTarget.open)}
+    >
+      <summary>
+        <h2>{title}</h2>
+      </summary>
+      {open && (
+        <div class="iv-page-content" ref={content}>
+          {name !== "ends" && <SavePicture name={String(title)} of={() => content.current} />}
+          {children()}
+        </div>
+      )}
+    </details>
+  );
+}
+
+function Lines({ lines }: { lines: readonly PageLine[] }): JSX.Element {
+  const most = Math.max(...lines.map((line) => line.seconds)) || 1;
+  return (
+    <table class="iv-table iv-page-lines">
+      <caption class="iv-hidden">Times of the whole transfer</caption>
+      <thead>
+        <tr>
+          <th scope="col">Transfer</th>
+          <th scope="col" class="iv-number">
+            Time
+          </th>
+          <th scope="col" class="iv-number">
+            <Term name="throughput">Rate</Term>
+          </th>
+          <th scope="col" class="iv-measures-head">
+            time, drawn
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {lines.map((line) => (
+          <tr key={line.name}>
+            <th scope="row">{line.name}</th>
+            <td class="iv-number">{formatSeconds(line.seconds)}</td>
+            <td class="iv-number">{formatRate(line.rate)}</td>
+            <td class="iv-measures" aria-hidden="true">
+              <span class="iv-measure iv-measure-measured" style={{ width: `${(100 * line.seconds) / most}%` }} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

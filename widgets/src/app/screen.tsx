@@ -1,0 +1,51 @@
+// The whole explorer on one screen: the bar, the journey, both ends, the inspector, the dock.
+import type { JSX } from "preact";
+import { useRef, useState } from "preact/hooks";
+import { useId } from "#lib/use-id.ts";
+import { useView } from "#model/view.ts";
+import { Inspector } from "#views/inspector/inspector.tsx";
+import { Journey } from "#views/journey/journey.tsx";
+import { Bar } from "./bar.tsx";
+import { Dock } from "./dock.tsx";
+import { Drawer } from "./drawer.tsx";
+import { Ends } from "./ends.tsx";
+
+export function Screen(): JSX.Element {
+  const { connection } = useView();
+  const [drawer, setDrawer] = useState(false);
+  const [wide, setWide] = useState(false);
+  const id = useId();
+  const box = useRef<HTMLDivElement>(null);
+  const close = (): void => {
+    setDrawer(false);
+    box.current?.querySelector<HTMLElement>(".iv-title")?.focus();
+  };
+  const lead = (control: string): void => {
+    const [atEnd, byHand] = [/^(source|destination)-/.test(control), control.startsWith("by-hand")];
+    if (atEnd) setWide(false);
+    setDrawer(!atEnd && !byHand);
+    if (byHand) box.current?.querySelector<HTMLElement>("[data-testid=tab-why]")?.click();
+    // It may not be drawn yet.
+    requestAnimationFrame(() =>
+      requestAnimationFrame(() => {
+        const found = box.current?.querySelector<HTMLElement>(".iv-body [aria-invalid=true]");
+        found?.focus({ preventScroll: true });
+        found?.scrollIntoView({ block: "center" });
+      }),
+    );
+  };
+  return (
+    <div class="iv-screen" ref={box}>
+      <Bar drawer={`${id}-drawer`} drawerOpen={drawer} turnDrawer={() => setDrawer(!drawer)} lead={lead} />
+      <div class={`iv-body${drawer ? " iv-with-drawer" : ""}`} inert={connection.gone}>
+        {drawer && <Drawer id={`${id}-drawer`} close={close} />}
+        <div class={`iv-main${wide ? " iv-wide-dock" : ""}`}>
+          <Journey />
+          {!wide && <Ends />}
+          {!wide && <Inspector />}
+          <Dock wide={wide} widen={setWide} />
+        </div>
+      </div>
+    </div>
+  );
+}

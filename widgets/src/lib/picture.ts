@@ -1,0 +1,279 @@
+// What an element of the page shows, as SVG: boxes, borders, text, drawings and canvases, where and as they are seen.
+import { escaped, number, type Recording, recorded } from "./recorder.ts";
+
+/** Pixels around a picture. */
+const MARGIN = 12;
+/** What is not part of a picture: controls that act, and what only readers of screens hear. */
+const LEFT_OUT = ".iv-hidden, [data-no-picture], .iv-menu, .iv-lin-tools, dialog";
+/** Properties of drawings that may come from style sheets. */
+const DRAWN = [
+  "fill",
+  "fill-opacity",
+  "stroke",
+  "stroke-width",
+  "stroke-dasharray",
+  "stroke-linecap",
+  "stroke-linejoin",
+  "stroke-opacity",
+  "opacity",
+  "font-family",
+  "font-size",
+  "font-weight",
+  "font-style",
+  "text-anchor",
+  "dominant-baseline",
+  "visibility",
+  "display",
+  "paint-order",
+  "marker-end",
+  "marker-start",
+] as const; // prettier-ignore
+
+export interface Picture {
+  readonly svg: string;
+  readonly width: number;
+  readonly height: number;
+}
+
+/** The picture of an element as it is seen now. `title` names it. */
+export function pictureOf(root: HTMLElement, title: string): Picture {
+  const recordings = recorded();
+  const box = root.getBoundingClientRect();
+  const [width, height] = [
+    Math.ceil(Math.max(box.width, root.scrollWidth)) + 2 * MARGIN,
+    Math.ceil(Math.max(box.height, root.scrollHeight)) + 2 * MARGIN,
+  ];
+  const out: Out = { parts: [], defs: [], clips: 0, left: box.left - MARGIN, top: box.top - MARGIN, recordings };
+  add(root, out);
+  const paper = ground(root);
+  const defs = out.defs.length === 0 ? "" : `<defs>${out.defs.join("")}</defs>`;
+  const svg =
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img">` +
+    `<title>${escaped(title)}</title>${defs}<rect width="${width}" height="${height}" fill="${escaped(paper)}"/>${out.parts.join("")}</svg>`;
+  return { svg, width, height };
+}
+
+interface Out {
+  readonly parts: string[];
+  readonly defs: string[];
+  clips: number;
+  readonly left: number;
+  readonly top: number;
+  readonly recordings: Map<HTMLCanvasElement, Recording>;
+}
+
+/** Whether nothing is seen of a colour; "rgb(168, 67, 0)" is one without blue. */
+export const isClear = (colour: string): boolean =>
+  colour === "transparent" || /^rgba\(.*,\s*0\)$/.test(colour) || /\/\s*0\)$/.test(colour);
+
+/** The colour behind an element. */
+function ground(element: HTMLElement): string {
+  for (let each: HTMLElement | null = element; each !== null; each = each.parentElement) {
+    const colour = getComputedStyle(each).backgroundColor;
+    if (!isClear(colour)) return colour;
+  }
+  return "#ffffff";
+}
+
+function add(element: Element, out: Out): void {
+  if (element.matches(LEFT_OUT)) return;
+  const style = getComputedStyle(element);
+  if (style.display === "none" || style.visibility === "hidden" || style.opacity === "0") return;
+  const box = element.getBoundingClientRect();
+  const [x, y] = [box.left - out.left, box.top - out.top];
+  if (element instanceof SVGSVGElement) return void out.parts.push(drawing(element, x, y, box));
+  if (element instanceof HTMLCanvasElement) return void canvas(element, x, y, box, out);
+  addBox(style, x, y, box, out);
+  addHead(element, x, y, out);
+  if (element instanceof HTMLInputElement || element instanceof HTMLSelectElement || element instanceof HTMLTextAreaElement)
+    return void control(element, style, x, y, box, out);
+  const cut =
+    /hidden|auto|scroll|clip/.test(style.overflowX + style.overflowY) &&
+    (element.scrollWidth > element.clientWidth + 1 || element.scrollHeight > element.clientHeight + 1);
+  const from = out.parts.length;
+  for (const child of element.childNodes) {
+    if (child instanceof Element) add(child, out);
+    else if (child instanceof Text) addText(child, style, out);
+  }
+  if (!cut || element.parentElement === null || out.parts.length === from) return;
+  const id = `iv-cut-${(out.clips += 1)}`;
+  out.defs.push(
+    `<clipPath id="${id}"><rect x="${number(x)}" y="${number(y)}" width="${number(box.width)}" height="${number(box.height)}"/></clipPath>`,
+  );
+  const inside = out.parts.splice(from).join("");
+  out.parts.push(`<g clip-path="url(#${id})">${inside}</g>`);
+}
+
+function addBox(style: CSSStyleDeclaration, x: number, y: number, box: DOMRect, out: Out): void {
+  if (box.width === 0 || box.height === 0) return;
+  const place = (inset: number): string =>
+    `x="${number(x + inset)}" y="${number(y + inset)}" width="${number(Math.max(0, box.width - 2 * inset))}" height="${number(Math.max(0, box.height - 2 * inset))}"`;
+  const radius = Math.min(parseFloat(style.borderTopLeftRadius) || 0, box.width / 2, box.height / 2);
+  const round = radius > 0 ? ` rx="${number(radius)}"` : "";
+  const colours = style.backgroundImage.startsWith("linear-gradient(")
+    ? (style.backgroundImage.match(/rgba?\([^)]*\)|#[0-9a-f]{3,8}/gi) ?? [])
+    : [];
+  if (colours.length > 1) {
+    // The gradients of the page go from left to right, in even steps.
+    const id = `iv-ramp-${(out.clips += 1)}`;
+    const stops = colours
+      .map((colour, step) => `<stop offset="${number(step / (colours.length - 1))}" stop-color="${escaped(colour)}"/>`)
+      .join("");
+    out.defs.push(`<linearGradient id="${id}">${stops}</linearGradient>`);
+    out.parts.push(`<rect ${place(0)}${round} fill="url(#${id})"/>`);
+  }
+  if (!isClear(style.backgroundColor)) out.parts.push(`<rect ${place(0)}${round} fill="${escaped(style.backgroundColor)}"/>`);
+  const sides = (["Top", "Right", "Bottom", "Left"] as const).map((side) => ({
+    width: style[`border${side}Style`] === "none" ? 0 : parseFloat(style[`border${side}Width`]) || 0,
+    colour: style[`border${side}Color`],
+  }));
+  const [top, right, bottom, left] = sides;
+  if (top === undefined || right === undefined || bottom === undefined || left === undefined) return;
+  const seen = sides.filter((side) => side.width > 0 && !isClear(side.colour));
+  if (seen.length === 0) return;
+  if (seen.length === 4 && seen.every((side) => side.width === top.width && side.colour === top.colour))
+    return void out.parts.push(
+      `<rect ${place(top.width / 2)}${round} fill="none" stroke="${escaped(top.colour)}" stroke-width="${number(top.width)}"/>`,
+    );
+  const line = (side: { width: number; colour: string }, x0: number, y0: number, x1: number, y1: number): void => {
+    if (side.width > 0 && !isClear(side.colour))
+      out.parts.push(
+        `<path d="M${number(x0)} ${number(y0)}L${number(x1)} ${number(y1)}" stroke="${escaped(side.colour)}" stroke-width="${number(side.width)}"/>`,
+      );
+  };
+  const [far, low] = [x + box.width, y + box.height];
+  line(top, x, y + top.width / 2, far, y + top.width / 2);
+  line(right, far - right.width / 2, y, far - right.width / 2, low);
+  line(bottom, x, low - bottom.width / 2, far, low - bottom.width / 2);
+  line(left, x + left.width / 2, y, x + left.width / 2, low);
+}
+
+/** The head of an arrow: a triangle that a style sheet makes of the left border of what follows an element. */
+function addHead(element: Element, x: number, y: number, out: Out): void {
+  const style = getComputedStyle(element, "::after");
+  if (style.content === "none" || style.position !== "absolute" || isClear(style.borderLeftColor)) return;
+  const [left, top, length, above, below] = [
+    style.left,
+    style.top,
+    style.borderLeftWidth,
+    style.borderTopWidth,
+    style.borderBottomWidth,
+  ].map(parseFloat);
+  if (left === undefined || top === undefined || length === undefined || above === undefined || below === undefined) return;
+  if (Number.isNaN(left) || Number.isNaN(top) || length === 0 || parseFloat(style.width) > length + 1) return;
+  const shift = style.transform === "none" ? 0 : new DOMMatrix(style.transform).f;
+  const [from, at] = [x + left, y + top + shift];
+  out.parts.push(
+    `<path d="M${number(from)} ${number(at)}l${number(length)} ${number(above)}l${number(-length)} ${number(below)}z" fill="${escaped(style.borderLeftColor)}"/>`,
+  );
+}
+
+/** A text, line by line: a range says where the browser has broken it. */
+function addText(node: Text, style: CSSStyleDeclaration, out: Out): void {
+  if (node.data.trim() === "") return;
+  const range = document.createRange();
+  let line = "";
+  let at: DOMRect | null = null;
+  const finish = (): void => {
+    if (at !== null && line.trim() !== "") out.parts.push(textAt(line, style, at.left - out.left, at.top - out.top, at.height));
+  };
+  // Words are enough where lines break between words; a word that is itself broken goes letter by letter.
+  for (const { index, 0: word } of node.data.matchAll(/\S+\s*|\s+/g)) {
+    range.setStart(node, index);
+    range.setEnd(node, index + word.length);
+    const rects = range.getClientRects();
+    const [first] = rects;
+    if (first === undefined || first.width === 0) continue;
+    if (line === "" && word.trim() === "" && !style.whiteSpace.startsWith("pre")) continue; // SVG would leave it out, but not its room
+    if (at === null || Math.abs(first.top - at.top) > 2) {
+      finish();
+      [line, at] = ["", first];
+    }
+    line += style.whiteSpace.startsWith("pre") ? word : word.replace(/\s+/g, " ");
+  }
+  finish();
+}
+
+function textAt(text: string, style: CSSStyleDeclaration, x: number, y: number, height: number): string {
+  const shown = style.textTransform === "uppercase" ? text.toUpperCase() : text;
+  const decorated = style.textDecorationLine.includes("underline") ? ' text-decoration="underline"' : "";
+  const spaced = style.whiteSpace.startsWith("pre") ? ";white-space:pre" : "";
+  return (
+    `<text x="${number(x)}" y="${number(y + height / 2)}" dominant-baseline="central" fill="${escaped(style.color)}"${decorated} ` +
+    `style="font:${escaped(`${style.fontStyle} ${style.fontWeight} ${style.fontSize} ${style.fontFamily}`)}${spaced}">${escaped(spaced === "" ? shown.trimEnd() : shown.replace(/\n$/, ""))}</text>`
+  );
+}
+
+function control(
+  element: HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement,
+  style: CSSStyleDeclaration,
+  x: number,
+  y: number,
+  box: DOMRect,
+  out: Out,
+): void {
+  if (element instanceof HTMLInputElement && element.type === "range") {
+    const [low, high, value] = [Number(element.min || 0), Number(element.max || 100), Number(element.value)];
+    const to = x + 6 + ((value - low) / (high - low || 1)) * Math.max(0, box.width - 12);
+    const middle = number(y + box.height / 2);
+    out.parts.push(
+      `<path d="M${number(x)} ${middle}H${number(x + box.width)}" stroke="#98a2ae" stroke-width="4" stroke-linecap="round"/><circle cx="${number(to)}" cy="${middle}" r="6" fill="${escaped(style.accentColor === "auto" ? style.color : style.accentColor)}"/>`,
+    );
+    return;
+  }
+  if (element instanceof HTMLInputElement && (element.type === "checkbox" || element.type === "radio")) return;
+  const text = element instanceof HTMLSelectElement ? (element.selectedOptions[0]?.text ?? "") : element.value;
+  const padding = parseFloat(style.paddingLeft) || 0;
+  out.parts.push(textAt(text, style, x + padding + 1, y, box.height));
+}
+
+function canvas(element: HTMLCanvasElement, x: number, y: number, box: DOMRect, out: Out): void {
+  const recording = out.recordings.get(element);
+  const place = `translate(${number(x)} ${number(y)})`;
+  if (recording !== undefined && recording.parts.length > 0) {
+    out.defs.push(...recording.defs);
+    out.parts.push(`<g transform="${place}">${recording.parts.join("")}</g>`);
+    return;
+  }
+  if (element.width === 0 || element.height === 0) return;
+  out.parts.push(
+    `<image transform="${place}" width="${number(box.width)}" height="${number(box.height)}" preserveAspectRatio="none" href="${element.toDataURL()}"/>`,
+  );
+}
+
+/** A drawing of the page, with the colours that style sheets give it written into it. */
+function drawing(element: SVGSVGElement, x: number, y: number, box: DOMRect): string {
+  const copy = element.cloneNode(true) as SVGSVGElement;
+  const [originals, copies] = [
+    [element, ...element.querySelectorAll("*")],
+    [copy, ...copy.querySelectorAll("*")],
+  ];
+  originals.forEach((original, place) => {
+    const target = copies[place];
+    if (target === undefined || !(original instanceof SVGElement)) return;
+    const style = getComputedStyle(original);
+    const written = DRAWN.map((name) => [name, style.getPropertyValue(name)] as const).filter(([, value]) => value !== "");
+    target.setAttribute("style", written.map(([name, value]) => `${name}:${value}`).join(";"));
+    for (const name of ["class", "tabindex", "data-testid", "role"]) target.removeAttribute(name);
+  });
+  for (const text of copy.querySelectorAll("style")) text.remove();
+  copy.setAttribute("x", number(x));
+  copy.setAttribute("y", number(y));
+  copy.setAttribute("width", number(box.width));
+  copy.setAttribute("height", number(box.height));
+  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  return new XMLSerializer().serializeToString(copy);
+}
+
+/** The picture in pixels, `scale` for each CSS pixel. */
+export async function pixels({ svg, width, height }: Picture, scale = 2): Promise<Blob> {
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+  await image.decode();
+  const target = document.createElement("canvas");
+  [target.width, target.height] = [Math.round(width * scale), Math.round(height * scale)];
+  target.getContext("2d")?.drawImage(image, 0, 0, target.width, target.height);
+  return new Promise((resolve, reject) =>
+    target.toBlob((blob) => (blob === null ? reject(new Error("the browser made no picture")) : resolve(blob)), "image/png"),
+  );
+}

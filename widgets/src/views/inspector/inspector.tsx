@@ -1,0 +1,146 @@
+// The inspector: what there is to know about the stop or the hop that is selected, or else about the slowest hop.
+import type { ComponentChildren, JSX } from "preact";
+import { Folded } from "#lib/card.tsx";
+import { useSelection } from "#model/selection.ts";
+import type { ShownStop } from "#model/types.ts";
+import { formatBytes, formatRate, formatShare } from "#model/units.ts";
+import { useView } from "#model/view.ts";
+import { inspected, type PlacedHop, type PlacedStop, plainTimes, whereOf } from "#model/words.ts";
+import { Term } from "#views/controls/term.tsx";
+import { Thumbnail } from "#views/linearization/thumbnail.tsx";
+import { useTried } from "#views/plan/tried.ts";
+import { HopWhatIf } from "#views/plan/what-if.tsx";
+import { Curve } from "./curve.tsx";
+
+export function Inspector(): JSX.Element {
+  const { snapshot } = useView();
+  const [selection] = useSelection();
+  const { plan } = snapshot.panes;
+  const found = plan === null ? null : inspected(plan, selection);
+  const stale = snapshot.faults.stale.includes("plan");
+  return (
+    <section
+      class={`iv-card iv-inspector${stale ? " iv-stale" : ""}`}
+      data-testid="inspector"
+      aria-label="What is selected"
+      aria-live="off"
+    >
+      {found === null ? <Nothing /> : "hop" in found ? <AboutHop {...found.hop} /> : <AboutStop {...found.stop} />}
+    </section>
+  );
+}
+
+function Nothing(): JSX.Element {
+  return (
+    <>
+      <header class="iv-card-head">
+        <h2>Selected</h2>
+      </header>
+      <p class="iv-faint">A stop or a hop of the journey is explained here once there is a plan.</p>
+    </>
+  );
+}
+
+const place = (stop: ShownStop | undefined): string => (stop === undefined ? "" : `${stop.words}, ${whereOf(stop)}`);
+
+function AboutHop({ number, hop, path }: PlacedHop): JSX.Element {
+  // What is tried takes the place of the origin: the grids below keep their height.
+  // Were the slowest hop faster, the rate of the path would rise to that of the next one.
+  const tried = useTried();
+  const next = hop.bottleneck
+    ? ([...path.hops].filter((other) => other !== hop).sort((a, b) => a.rate - b.rate)[0] ?? null)
+    : null;
+  const mark = hop.bottleneck ? "slowest hop" : hop.converts ? "converts" : "";
+  return (
+    <>
+      <header class="iv-card-head">
+        <h2>
+          Hop {number} · {hop.words}
+        </h2>
+        {mark !== "" && <span class={`iv-tag ${hop.bottleneck ? "iv-tag-slow" : "iv-tag-turn"}`}>{mark}</span>}
+      </header>
+      <p class="iv-faint">
+        {place(path.stops[hop.index])} → {place(path.stops[hop.index + 1])}
+      </p>
+      <div class={`iv-inspector-picture${hop.bottleneck ? " iv-slowest" : hop.converts ? " iv-converts" : ""}`}>
+        <Curve hop={hop} />
+      </div>
+      <Facts>
+        <Fact term={<Term name="rate">rate</Term>}>{formatRate(hop.rate)}</Fact>
+        <Fact term={<Term name="peak">peak</Term>}>{formatRate(hop.peak)}</Fact>
+        <Fact term={<Term name="run">run</Term>}>{formatBytes(hop.run)}</Fact>
+        <Fact term={<Term name="shuffle">shuffle</Term>}>{hop.shuffle === null ? "none" : formatBytes(hop.shuffle)}</Fact>
+        <Fact term={<Term name="busy">busy</Term>}>{formatShare(hop.busy)}</Fact>
+      </Facts>
+      {hop.limits !== "" && (
+        <>
+          <h3>{hop.bottleneck ? "Why it is the slowest" : "What limits its rate"}</h3>
+          <p>{hop.limits}.</p>
+        </>
+      )}
+      {next !== null && (
+        <p class="iv-faint">
+          The next slowest is hop {next.index + number - hop.index}, {next.words}, with {formatRate(next.rate)}.
+        </p>
+      )}
+      <HopWhatIf key={hop.channel} channel={hop.channel} peak={hop.peak} words={hop.words} />
+      {hop.origin !== "" && !tried.active && (
+        <Folded title="Where the figures are from">
+          <p class="iv-faint iv-origin">{plainTimes(hop.origin)}</p>
+        </Folded>
+      )}
+    </>
+  );
+}
+
+function AboutStop({ number, place: at, stop, path }: PlacedStop): JSX.Element {
+  const end = at === 0 ? "source" : at === path.stops.length - 1 ? "destination" : "";
+  return (
+    <>
+      <header class="iv-card-head">
+        <h2>
+          Stop {number} · {stop.words}
+        </h2>
+        {end !== "" && <span class="iv-tag">{end}</span>}
+      </header>
+      <p class="iv-faint">
+        {stop.where}
+        {stop.emulated && ", emulated in main memory"}
+      </p>
+      <div class="iv-inspector-picture">
+        <Thumbnail layout={stop.layout} size={144} />
+      </div>
+      <p>
+        <code class="iv-layout-text">{stop.pretty}</code>
+      </p>
+      <Facts>
+        {stop.buffer === null ? (
+          <Fact term="holds">the whole array</Fact>
+        ) : (
+          <>
+            <Fact term={<Term name="buffer">buffer</Term>}>
+              {stop.buffer.slots} × {formatBytes(stop.buffer.slotBytes)}
+            </Fact>
+            <Fact term={<Term name="chunk">chunk</Term>}>{formatBytes(path.chunkBytes)}</Fact>
+          </>
+        )}
+        <Fact term="name">
+          <code>{stop.memory}</code>
+        </Fact>
+      </Facts>
+    </>
+  );
+}
+
+function Facts({ children }: { children: ComponentChildren }): JSX.Element {
+  return <dl class="iv-facts">{children}</dl>;
+}
+
+function Fact({ term, children }: { term: ComponentChildren; children: ComponentChildren }): JSX.Element {
+  return (
+    <div>
+      <dt>{term}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}

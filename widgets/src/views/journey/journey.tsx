@@ -1,0 +1,97 @@
+// The journey: every path of the plan as a strip, from the source on the left to the destination on the right.
+import type { JSX } from "preact";
+import { useRef } from "preact/hooks";
+import type { PlanPart, Snapshot } from "#model/types.ts";
+import { counted, formatBytes, formatShare } from "#model/units.ts";
+import { useView } from "#model/view.ts";
+import { SavePicture } from "#views/controls/save-picture.tsx";
+import { Term } from "#views/controls/term.tsx";
+import { JourneyTried, PathPointedAt } from "#views/plan/tried-marks.tsx";
+import { TransferChips } from "#views/transfers/transfers.tsx";
+import { Strip } from "./strip.tsx";
+
+export function Journey(): JSX.Element {
+  const { snapshot } = useView();
+  const { plan } = snapshot.panes;
+  const box = useRef<HTMLElement>(null);
+  const stale = plan !== null && snapshot.faults.stale.includes("plan");
+  const note = stale ? staleText(snapshot) : plan === null ? "" : planText(plan);
+  return (
+    <section
+      ref={box}
+      class={`iv-card iv-journey${stale ? " iv-stale" : ""}`}
+      data-testid="journey"
+      data-stale={stale}
+      aria-label="The journey"
+    >
+      <header class="iv-card-head">
+        <h2>
+          <Term name="journey">The journey</Term>
+        </h2>
+        <p class="iv-faint" data-testid="journey-note" title={note}>
+          {note}
+        </p>
+        <PathPointedAt />
+        <JourneyTried />
+        <TransferChips />
+        {plan !== null && <SavePicture name="Journey" of={() => box.current} />}
+      </header>
+      <div class="iv-journey-paths">{plan === null ? <Missing /> : <Paths plan={plan} />}</div>
+    </section>
+  );
+}
+
+/** What a plan is, beside what its stops and hops show. */
+function planText(plan: PlanPart): string {
+  const [only] = plan.paths;
+  if (plan.paths.length > 1 || only === undefined) return `${counted(plan.paths.length, "path")}, ${plannedBy(plan)}`;
+  return `${counted(only.hops.length, "hop")}, ${counted(only.chunks, "chunk")} of ${formatBytes(only.chunkBytes)}, ${plannedBy(plan)}`;
+}
+
+const plannedBy = (plan: PlanPart): string =>
+  plan.planner === "by hand" ? "planned by hand" : `planned by the planner ${plan.planner}`;
+
+/** Why the plan on the screen is not that of the settings. */
+function staleText(snapshot: Snapshot): string {
+  if (!snapshot.frame.settled) return `The last plan. ${snapshot.frame.step || "Planning"}…`;
+  return `The last plan: with what is entered now there is none. ${firstProblem(snapshot)}`;
+}
+
+function firstProblem(snapshot: Snapshot): string {
+  const { problems } = snapshot.faults;
+  return (problems.transfer ?? Object.values(problems)[0])?.message ?? "";
+}
+
+function Missing(): JSX.Element {
+  const { snapshot } = useView();
+  const { settled, step } = snapshot.frame;
+  const problem = firstProblem(snapshot);
+  return (
+    <p class="iv-missing" data-testid="no-plan">
+      {!settled ? `${step || "Planning"}…` : problem === "" ? "There is no plan yet." : `There is no plan. ${problem}`}
+    </p>
+  );
+}
+
+function Paths({ plan }: { plan: PlanPart }): JSX.Element {
+  let [stops, hops] = [0, 0];
+  return (
+    <>
+      {plan.paths.map((path, place) => {
+        const strip = (
+          <div class="iv-path" key={place}>
+            {plan.paths.length > 1 && (
+              <p class="iv-path-head">
+                Path {place} · {formatShare(path.share)} of the data
+              </p>
+            )}
+            <Strip path={path} name={plan.paths.length > 1 ? `Path ${place}` : "Path"} firstStop={stops} firstHop={hops} />
+          </div>
+        );
+        stops += path.stops.length;
+        hops += path.hops.length;
+        return strip;
+      })}
+    </>
+  );
+}

@@ -1,0 +1,74 @@
+// The digits of a layout as a table, and the NumPy array with the same bytes: the picture in numbers, folded beside it.
+import type { JSX } from "preact";
+import { type Column, Table } from "#lib/table.tsx";
+import { dimensionColour } from "#model/colours.ts";
+import type { Digit, Linearization } from "#model/layouts/linearization.ts";
+import type { ShownColour } from "#model/types.ts";
+import { formatCount } from "#model/units.ts";
+import { Term } from "#views/controls/term.tsx";
+
+/** Strides of more fields than this are not told one by one. */
+const MOST = 3;
+
+interface DigitsProps {
+  linear: Linearization;
+  palette: Readonly<Record<string, ShownColour>>;
+  numpy: string;
+}
+
+export function Digits({ linear, palette, numpy }: DigitsProps): JSX.Element {
+  return (
+    <details class="iv-lin-digits">
+      <summary>Strides{numpy === "" ? "" : " and NumPy"}</summary>
+      <Table
+        caption="Components, fastest first"
+        columns={columns(linear, palette)}
+        rows={linear.digits.map((digit, place) => ({ digit, place }))}
+        keyOf={({ digit }) => digit.text}
+      />
+      {numpy !== "" && (
+        <pre
+          class="iv-lin-numpy"
+          title="The NumPy array whose bytes lie in this order, and how an element is reached"
+          tabIndex={0}
+        >
+          {numpy}
+        </pre>
+      )}
+    </details>
+  );
+}
+
+interface Row {
+  digit: Digit;
+  place: number;
+}
+
+function columns(linear: Linearization, palette: Readonly<Record<string, ShownColour>>): readonly Column<Row>[] {
+  return [
+    {
+      title: "Component",
+      names: true,
+      cell: ({ digit }) => (
+        <>
+          <span class="iv-swatch" style={dimensionColour(palette, digit.dim)} aria-hidden="true" /> <code>{digit.text}</code>
+        </>
+      ),
+    },
+    { title: () => <Term name="extent">Extent</Term>, number: true, cell: ({ digit }) => formatCount(digit.extent) },
+    {
+      title: () => <Term name="step">Step</Term>,
+      number: true,
+      cell: ({ digit }) => (digit.part === "F" ? "" : formatCount(digit.step)),
+    },
+    { title: () => <Term name="stride">Bytes</Term>, number: true, cell: ({ place }) => strides(linear, place) },
+  ];
+}
+
+/** The bytes from one value of a digit to the next: one number, or one for each of the first fields. */
+export function strides(linear: Linearization, place: number): string {
+  if (linear.digits[place]?.part === "F") return linear.fields.length > 1 ? formatCount(linear.base(1)) : "";
+  const each = linear.fields.map((_, field) => linear.stride(place, field));
+  if (new Set(each).size === 1) return formatCount(each[0] ?? 0);
+  return `${each.slice(0, MOST).map(formatCount).join(" / ")}${each.length > MOST ? " / …" : ""}`;
+}

@@ -1,0 +1,173 @@
+// What a colour says: a number of each element (offset, value of a digit, chunk, cache line, field) and the colour of that number.
+import type { ChunkNumbers } from "#model/layouts/chunks.ts";
+import type { Linearization } from "#model/layouts/linearization.ts";
+import type { ShownColour } from "#model/types.ts";
+import { type GridModel, type Separable, separable } from "#views/linearization/geometry/model.ts";
+import { CACHE_LINE, type ColourBy, colouredDigit, type ViewOptions } from "#views/linearization/options.ts";
+import { alternating, dimensionScale, fieldColour, lineColours, offsetScale, packed, rgbOf } from "./scales.ts";
+
+/**
+ * How elements are coloured. `value` is the number of an element. Numbers of a ramp go through `scale` from `from` to `from + top`. Numbers of
+ * steps are cut into pieces of `piece`; pieces go round in `colours`, or through `scale` with `others` for every second one.
+ */
+export interface Colouring {
+  readonly by: ColourBy;
+  readonly linear: Linearization;
+  readonly value: (index: readonly number[], field: number) => number;
+  /** The weight of each digit of a dimension, for each field, and what a field adds. */
+  readonly weights: (dim: string, field: number) => readonly { step: number; extent: number; weight: number }[];
+  readonly base: (field: number) => number;
+  readonly scale: Uint32Array;
+  readonly others: Uint32Array | null;
+  readonly colours: Uint32Array | null;
+  readonly from: number;
+  readonly top: number;
+  /** 0: a ramp. */
+  readonly piece: number;
+  /** For colours by digit: its number. */
+  readonly digit: number;
+}
+
+/** What colours depend on. `bytes` is where the scale of offsets ends: the larger one of the two ends. */
+export interface ColouringInputs {
+  readonly options: Pick<ViewOptions, "colour" | "digit">;
+  readonly palette: Readonly<Record<string, ShownColour>>;
+  readonly chunks: ChunkNumbers | null;
+  readonly dark: boolean;
+  readonly bytes: number;
+}
+
+export function colouring(linear: Linearization, inputs: ColouringInputs): Colouring {
+  const { options, palette, chunks, dark } = inputs;
+  const scale = offsetScale(dark);
+  const digit = colouredDigit(linear, options.digit);
+  const byOffset = {
+    linear,
+    value: (index: readonly number[], field: number) => linear.offset(index, field),
+    weights: (dim: string, field: number) =>
+      linear.digits.flatMap((each, place) =>
+        each.part !== "F" && each.dim === dim
+          ? [{ step: each.step, extent: each.extent, weight: linear.stride(place, field) }]
+          : [],
+      ),
+    base: (field: number) => linear.base(field),
+    scale,
+    others: null,
+    colours: null,
+    from: 0,
+    piece: 0,
+    digit,
+  };
+  if (options.colour === "digit") return byDigit(byOffset, linear, digit, palette, dark);
+  if (options.colour === "line")
+    return { ...byOffset, by: "line", top: linear.nbytes, piece: CACHE_LINE, colours: lineColours(dark) };
+  if (options.colour === "field")
+    return {
+      ...byOffset,
+      by: "field",
+      value: (_index, field) => field,
+      weights: () => [],
+      base: (field) => field,
+      colours: Uint32Array.from(linear.fields, (_, field) => packed(rgbOf(fieldColour(field)))),
+      top: Math.max(1, linear.fields.length - 1),
+      piece: 1,
+    };
+  if (options.colour === "chunk" && chunks !== null) return byChunk(byOffset, linear, chunks, scale, dark);
+  const least = Math.min(...linear.fields.map((field) => field.size));
+  return { ...byOffset, by: "offset", top: Math.max(1, inputs.bytes - least) };
+}
+
+/**
+ * The same colours for a picture of some dimensions while the others stand at `fixed`: a ramp of offsets spans what the picture
+ * shows, or a picture of a small part of memory would have one colour.
+ */
+export function ofSlice(colours: Colouring, dims: readonly string[], fixed: Readonly<Record<string, number>>): Colouring {
+  const { linear } = colours;
+  if (colours.by !== "offset" || linear.dims.every((dim) => dims.includes(dim.name) || dim.size === 1)) return colours;
+  const corner = (end: boolean): number[] =>
+    linear.dims.map(({ name, size }) => (dims.includes(name) ? (end ? size - 1 : 0) : (fixed[name] ?? 0)));
+  const fields = linear.fields.map((_, field) => field);
+  const from = Math.min(...fields.map((field) => linear.offset(corner(false), field)));
+  return { ...colours, from, top: Math.max(1, Math.max(...fields.map((field) => linear.offset(corner(true), field))) - from) };
+}
+
+function byDigit(
+  common: Omit<Colouring, "by" | "top">,
+  linear: Linearization,
+  digit: number,
+  palette: Readonly<Record<string, ShownColour>>,
+  dark: boolean,
+): Colouring {
+  const shown = linear.digits[digit];
+  const isField = shown?.part === "F";
+  const colour = palette[shown?.dim ?? ""]?.[dark ? "dark" : "light"] ?? "#808080";
+  const own = { step: shown?.step ?? 1, extent: shown?.extent ?? 1, weight: 1 };
+  return {
+    ...common,
+    by: "digit",
+    value: (index, field) => linear.digitsOf(index, field)[digit] ?? 0,
+    weights: (dim) => (!isField && dim === shown?.dim ? [own] : []),
+    base: (field) => (isField ? field : 0),
+    scale: dimensionScale(colour, dark),
+    top: Math.max(1, (shown?.extent ?? 1) - 1),
+  };
+}
+
+function byChunk(
+  common: Omit<Colouring, "by" | "top">,
+  linear: Linearization,
+  chunks: ChunkNumbers,
+  scale: Uint32Array,
+  dark: boolean,
+): Colouring {
+  let weight = 1;
+  const digits = chunks.digits.map((each) => {
+    const own = { ...each, weight };
+    weight *= each.extent;
+    return own;
+  });
+  const fields = digits.find((each) => each.dim === "F");
+  const base = (field: number): number =>
+    fields === undefined ? 0 : (Math.floor(field / Math.max(1, fields.step)) % fields.extent) * fields.weight;
+  return {
+    ...common,
+    by: "chunk",
+    value: (index, field) =>
+      digits.reduce((sum, each) => {
+        if (each.dim === "F") return sum;
+        const at = index[linear.dimension(each.dim)] ?? 0;
+        return sum + (Math.floor(at / each.step) % each.extent) * each.weight;
+      }, base(field)),
+    weights: (dim) => digits.filter((each) => each.dim === dim),
+    base,
+    others: alternating(scale, dark),
+    top: Math.max(1, (chunks.count - 1) * chunks.perChunk),
+    piece: chunks.perChunk,
+  };
+}
+
+/** The sums over column and row that the grid is drawn from, for each field. */
+export function separables(model: GridModel, colours: Colouring): Separable[] {
+  return colours.linear.fields.map((_, field) => separable(model, colours.base(field), (dim) => colours.weights(dim, field)));
+}
+
+/** The packed colour of a number. `low` and `high` are the smallest and the largest number of what shares the colour. */
+export function colourOf(colours: Colouring, mean: number, low = mean, high = mean): number {
+  const { scale, piece } = colours;
+  const last = scale.length - 1;
+  const place = (value: number): number => Math.max(0, Math.min(last, Math.round(((value - colours.from) / colours.top) * last)));
+  if (piece === 0) return scale[place(mean)] ?? 0;
+  const first = Math.floor(low / piece);
+  const same = first === Math.floor(high / piece);
+  if (colours.colours !== null) {
+    const around = colours.by === "line" ? colours.colours.length - 1 : colours.colours.length;
+    return colours.colours[same ? first % around : around] ?? colours.colours[around - 1] ?? 0;
+  }
+  if (!same) return scale[place(mean)] ?? 0;
+  return ((first % 2 === 0 ? scale : colours.others) ?? scale)[place(first * piece)] ?? 0;
+}
+
+/** The packed colour of an element. */
+export function elementColour(colours: Colouring, index: readonly number[], field: number): number {
+  return colourOf(colours, colours.value(index, field));
+}

@@ -1,0 +1,99 @@
+// What is known of an entry: index, byte, element, cache line, what follows in memory, and the run that it moves with.
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { Linearization } from "#model/layouts/linearization.ts";
+import { type Entry, positionOf } from "#model/layouts/order.ts";
+import { formatBytes, formatCount } from "#model/units.ts";
+import { Term } from "#views/controls/term.tsx";
+import { nextElement, stepText } from "#views/linearization/geometry/order.ts";
+import { entryText } from "./entries.ts";
+import { CACHE_LINE } from "./options.ts";
+
+interface FactsProps {
+  linear: Linearization;
+  entry: Entry | null;
+  selected: Entry | null;
+  /** The run that both ends keep, in bytes; null where there is no other end. */
+  runBytes: number | null;
+  /** The entry lies in another slice than the one that is drawn. */
+  elsewhere: boolean;
+  compact: boolean;
+}
+
+export function Facts({ linear, entry, selected, runBytes, elsewhere, compact }: FactsProps): JSX.Element {
+  const offset = entry === null ? null : linear.offset(entry.index, entry.field);
+  const next = entry === null ? null : nextElement(linear, entry);
+  const size = entry === null ? 0 : (linear.fields[entry.field]?.size ?? 1);
+  return (
+    <>
+      <dl class="iv-lin-facts" data-testid="linearization-facts">
+        <div class={`iv-lin-entry${linear.dims.length > 2 ? " iv-lin-long" : ""}`}>
+          <dt>
+            <Term name="entry">entry</Term>
+            {elsewhere && " (in another slice)"}
+          </dt>
+          <dd data-fact="entry">{entry === null ? "point at one" : entryText(linear, entry)}</dd>
+        </div>
+        <Fact name="byte">
+          {offset === null
+            ? ""
+            : !compact && size > 1
+              ? `${formatCount(offset)} to ${formatCount(offset + size - 1)}`
+              : formatCount(offset)}
+        </Fact>
+        <Fact name="element">{entry === null ? "" : formatCount(positionOf(linear, entry.index, entry.field))}</Fact>
+        <Fact name="cache line">{offset === null ? "" : formatCount(Math.floor(offset / CACHE_LINE))}</Fact>
+        <Fact name="next in memory" shown={compact ? "next" : "next in memory"}>
+          {entry === null ? "" : next === null ? "the end" : stepText(linear, entry, next)}
+        </Fact>
+        {!compact && runBytes !== null && <Fact name="run">{formatBytes(runBytes)}</Fact>}
+        {!compact && (
+          <Fact name="size">
+            {formatBytes(linear.nbytes)}
+            {linear.payload < linear.nbytes && `, ${formatBytes(linear.nbytes - linear.payload)} padding`}
+          </Fact>
+        )}
+      </dl>
+      <Spoken text={selected === null ? "" : spoken(linear, selected)} />
+    </>
+  );
+}
+
+function Fact({
+  name,
+  shown = name,
+  children,
+}: {
+  name: string;
+  shown?: string;
+  children: JSX.Element | string | (string | false)[];
+}): JSX.Element {
+  const term = name === "cache line" || name === "element" || name === "run" ? name : null;
+  return (
+    <div>
+      <dt>{term === null ? shown : <Term name={term}>{shown}</Term>}</dt>
+      <dd data-fact={name.replaceAll(" ", "-")} title={typeof children === "string" ? children : undefined}>
+        {children}
+      </dd>
+    </div>
+  );
+}
+
+function spoken(linear: Linearization, entry: Entry): string {
+  const offset = linear.offset(entry.index, entry.field);
+  return `${entryText(linear, entry)}: byte ${formatCount(offset)}, cache line ${formatCount(Math.floor(offset / CACHE_LINE))}`;
+}
+
+/** Says the selected entry to those who do not see it, once it has rested for a moment. */
+function Spoken({ text }: { text: string }): JSX.Element {
+  const [said, setSaid] = useState("");
+  useEffect(() => {
+    const timer = setTimeout(() => setSaid(text), 250);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return (
+    <p class="iv-hidden" aria-live="polite" data-testid="linearization-said">
+      {said}
+    </p>
+  );
+}

@@ -1,0 +1,135 @@
+// What the colours say, in one line.
+import type { ComponentChildren, JSX } from "preact";
+import { Icon } from "#lib/icon.tsx";
+import type { ChunkNumbers } from "#model/layouts/chunks.ts";
+import type { Linearization } from "#model/layouts/linearization.ts";
+import { counted, formatBytes, formatCount } from "#model/units.ts";
+import type { Colouring } from "#views/linearization/drawing/colouring.ts";
+import { cssOf, fieldColour } from "#views/linearization/drawing/scales.ts";
+import { nameOf } from "./vector.tsx";
+
+/** More fields than this are told by number. */
+const MOST = 8;
+
+interface LegendProps {
+  linear: Linearization;
+  colours: Colouring;
+  chunks: ChunkNumbers | null;
+  /** Where the scale of offsets ends. */
+  bytes: number;
+  /** Whether boxes of runs are drawn. */
+  runs: boolean;
+  /** The selected chunk. */
+  chunk: number | null;
+  letGo: () => void;
+}
+
+export function Legend({ linear, colours, chunks, bytes, runs, chunk, letGo }: LegendProps): JSX.Element {
+  const several = linear.fields.length > 1;
+  return (
+    <div class="iv-lin-legend" data-testid="linearization-legend">
+      <Scale linear={linear} colours={colours} chunks={chunks} bytes={bytes} />
+      {several && <Fields linear={linear} />}
+      {linear.payload < linear.nbytes && (
+        <Item swatch={<i class="iv-lin-swatch iv-lin-hatched" />}>{formatBytes(linear.nbytes - linear.payload)} padding</Item>
+      )}
+      {runs && <Item swatch={<i class="iv-lin-swatch iv-lin-run" />}>request box</Item>}
+      {chunk !== null && (
+        <button
+          type="button"
+          class="iv-lin-button iv-lin-chunk"
+          data-testid="linearization-chunk"
+          title="Let the chunk go"
+          onClick={letGo}
+        >
+          <i class="iv-lin-swatch" /> chunk {formatCount(chunk)} <Icon name="remove" />
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Scale({ linear, colours, chunks, bytes }: Omit<LegendProps, "runs" | "chunk" | "letGo">): JSX.Element | null {
+  const ramp = <i class="iv-lin-ramp" style={{ background: gradient(colours.scale) }} />;
+  switch (colours.by) {
+    case "offset":
+      return (
+        <span class="iv-lin-item">
+          {colours.from === 0 && colours.top >= linear.nbytes / 2 ? (
+            <>
+              byte 0 {ramp} {formatBytes(bytes)}
+            </>
+          ) : (
+            <>
+              byte {formatCount(colours.from)} {ramp} {formatCount(colours.from + colours.top)}
+            </>
+          )}
+        </span>
+      );
+    case "digit": {
+      const digit = linear.digits[colours.digit];
+      return (
+        <span class="iv-lin-item">
+          {nameOf(digit?.text ?? "")} 0 {ramp} {formatCount((digit?.extent ?? 1) - 1)}
+        </span>
+      );
+    }
+    case "chunk":
+      return (
+        <span class="iv-lin-item">
+          chunk 0 {ramp} {formatCount((chunks?.count ?? 1) - 1)}
+        </span>
+      );
+    case "line": {
+      const wheel = [...(colours.colours ?? [])];
+      return (
+        <>
+          <Item
+            swatch={
+              <span class="iv-lin-wheel">
+                {wheel.slice(0, -1).map((colour) => (
+                  <i key={colour} class="iv-lin-swatch" style={{ background: cssOf(colour) }} />
+                ))}
+              </span>
+            }
+          >
+            {counted(Math.ceil(linear.nbytes / 64), "line")} of 64 bytes
+          </Item>
+          <Item swatch={<i class="iv-lin-swatch" style={{ background: cssOf(wheel[wheel.length - 1] ?? 0) }} />}>
+            several in a pixel
+          </Item>
+        </>
+      );
+    }
+    default:
+      return null;
+  }
+}
+
+function Fields({ linear }: { linear: Linearization }): JSX.Element {
+  const { fields } = linear;
+  return (
+    <>
+      {fields.slice(0, MOST).map(({ name }, field) => (
+        <span key={name} class="iv-lin-item iv-lin-field" title={name}>
+          <i class="iv-lin-swatch" style={{ background: fieldColour(field) }} /> <span>{name}</span>
+        </span>
+      ))}
+      {fields.length > MOST && <span class="iv-lin-item">and {formatCount(fields.length - MOST)} more fields</span>}
+    </>
+  );
+}
+
+function Item({ swatch, children }: { swatch: JSX.Element; children: ComponentChildren }): JSX.Element {
+  return (
+    <span class="iv-lin-item">
+      {swatch} {children}
+    </span>
+  );
+}
+
+/** A scale for a style sheet. */
+export function gradient(scale: Uint32Array): string {
+  const stops = Array.from({ length: 12 }, (_, stop) => cssOf(scale[Math.round((stop / 11) * (scale.length - 1))] ?? 0));
+  return `linear-gradient(to right, ${stops.join(", ")})`;
+}

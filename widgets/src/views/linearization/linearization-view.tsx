@@ -1,0 +1,118 @@
+// The linearization view of one end of the explorer's transfer: the view with the values of the session.
+import type { JSX } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { Connection } from "#model/connection.ts";
+import { layoutAtEnd } from "#model/ends.ts";
+import type { ChunkNumbers } from "#model/layouts/chunks.ts";
+import type { Linearization } from "#model/layouts/linearization.ts";
+import { EVERYTHING, movedTo, partWords, rangesOf, selected, withRanges } from "#model/part.ts";
+import type { Side } from "#model/settings.ts";
+import { useView } from "#model/view.ts";
+import type { IndexBox } from "#views/linearization/geometry/index-box.ts";
+import { Lens } from "./lens.ts";
+import { OPTIONS, type ViewOptions } from "./options.ts";
+import { type PartOfEnd, LinearizationView as ValueView } from "./view.tsx";
+
+const TITLES: Record<Side, string> = { source: "Source", destination: "Destination" };
+
+export function LinearizationView({ side, compact = false }: { side: Side; compact?: boolean }): JSX.Element | null {
+  const { connection, snapshot } = useView();
+  const { options, change, lens } = useShared(connection);
+  const end = layoutAtEnd(connection, snapshot, side);
+  const other = layoutAtEnd(connection, snapshot, side === "source" ? "destination" : "source");
+  const [path] = snapshot.panes.plan?.paths ?? [];
+  const fresh = !snapshot.faults.stale.includes("plan");
+  const chunks = useMemo<ChunkNumbers | null>(
+    () => (path === undefined || !fresh ? null : { digits: path.chunkDigits, perChunk: path.perChunk, count: path.chunks }),
+    [path, fresh],
+  );
+  const part = usePart(side, end.linear, options, change);
+  if (end.linear === null)
+    return <p class="iv-faint iv-lin-none">{end.problem?.message ?? "This array is too large to be drawn."}</p>;
+  const numpy = snapshot.panes.layout[side]?.numpy;
+  return (
+    <ValueView
+      linear={end.linear}
+      other={snapshot.frame.bothEnds ? other.linear : null}
+      side={side}
+      palette={snapshot.palette}
+      chunks={chunks}
+      options={options}
+      onOptions={change}
+      lens={lens}
+      compact={compact}
+      title={TITLES[side]}
+      part={snapshot.frame.bothEnds ? part : null}
+      {...(numpy === undefined ? {} : { numpy })}
+    />
+  );
+}
+
+/** The part of the array that moves, at one end. */
+function usePart(
+  side: Side,
+  linear: Linearization | null,
+  options: ViewOptions,
+  change: (next: Partial<ViewOptions>) => void,
+): PartOfEnd | null {
+  const { connection } = useView();
+  const { settings } = connection;
+  const { part, fields } = settings;
+  const box = useMemo((): IndexBox | null => {
+    const ranges = rangesOf(settings);
+    if (linear === null || ranges === null) return null;
+    const own = linear.dims.map(({ name, size }) => ranges.find((range) => range.dim === name && range.size === size));
+    if (own.some((range) => range === undefined)) return null;
+    const first = own.map((range) => (side === "source" ? range?.first : range?.to) ?? 0);
+    const last = own.map((range, dim) => (first[dim] ?? 0) + (range?.extent ?? 1) - 1);
+    const moves = linear.fields.map(({ name }) => !part.leftOut.includes(fields.find((field) => field.name === name)?.key ?? -1));
+    const whole = own.every((range) => range?.extent === range?.size);
+    return { first, last, fields: moves, whole };
+  }, [settings.dimensions, part, fields, linear, side]);
+  if (linear === null) return null;
+  return {
+    box,
+    words: partWords(settings),
+    choosing: options.choosing,
+    turn: (choosing) => change({ choosing }),
+    choose: (first, last) => {
+      const ranges = rangesOf(settings);
+      if (ranges === null) return;
+      const next = ranges.map((range) => {
+        const dim = linear.dims.findIndex(({ name }) => name === range.dim);
+        const from = first[dim];
+        if (from === undefined) return range;
+        return side === "source" ? selected(range, from, last[dim] ?? from) : movedTo(range, from);
+      });
+      connection.send({ kind: "part", control: `grid-${side}`, part: withRanges(part, next) });
+    },
+    everything: () => connection.send({ kind: "part", control: "everything", part: EVERYTHING }),
+  };
+}
+
+interface Shared {
+  options: ViewOptions;
+  readonly lens: Lens;
+  listeners: Set<() => void>;
+}
+
+const shared = new WeakMap<Connection, Shared>();
+
+/** What is chosen about the pictures: both ends of a view share it. */
+function useShared(connection: Connection): { options: ViewOptions; change: (change: Partial<ViewOptions>) => void; lens: Lens } {
+  let known = shared.get(connection);
+  if (known === undefined) shared.set(connection, (known = { options: OPTIONS, lens: new Lens(), listeners: new Set() }));
+  const store = known;
+  const [, again] = useState(store.options);
+  useEffect(() => {
+    const look = (): void => again(store.options);
+    look();
+    store.listeners.add(look);
+    return () => void store.listeners.delete(look);
+  }, [store]);
+  const change = (part: Partial<ViewOptions>): void => {
+    store.options = { ...store.options, ...part };
+    for (const listener of [...store.listeners]) listener();
+  };
+  return { options: store.options, change, lens: store.lens };
+}

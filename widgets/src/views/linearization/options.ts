@@ -1,0 +1,54 @@
+// What a reader can choose about the picture. Both ends of a transfer share one value, so that they can be compared.
+import type { Linearization } from "#model/layouts/linearization.ts";
+
+export type ColourBy = "offset" | "digit" | "field" | "chunk" | "line";
+
+/**
+ * `across` and `down` are dimensions, null for the two fastest of the source. `fixed` says where the other dimensions stand.
+ * `digit` is the component whose values are coloured. `fields` shows all fields ("auto": in each cell where there is room, else side
+ * by side; "cells", "panels") or one ("only:re").
+ */
+export interface ViewOptions {
+  readonly across: string | null;
+  readonly down: string | null;
+  readonly fixed: Readonly<Record<string, number>>;
+  readonly colour: ColourBy;
+  readonly digit: string | null;
+  readonly fields: string;
+  readonly numbers: "offset" | "order" | "none";
+  readonly order: boolean;
+  readonly runs: boolean;
+  readonly chunks: boolean;
+  /** Whether both ends show the same part of the array. */
+  readonly linked: boolean;
+  /** Whether dragging on the grid chooses what moves. */
+  readonly choosing: boolean;
+}
+
+export const OPTIONS: ViewOptions = {
+  across: null,
+  down: null,
+  fixed: {},
+  colour: "offset",
+  digit: null,
+  fields: "auto",
+  numbers: "offset",
+  order: true,
+  runs: true,
+  chunks: true,
+  linked: true,
+  choosing: false,
+};
+
+/** A cache line, in bytes. */
+export const CACHE_LINE = 64;
+
+/** The number of the digit that is coloured: the chosen one, else one of its dimension, else the slowest of a dimension. */
+export function colouredDigit(linear: Linearization, chosen: string | null): number {
+  const named = linear.digits.findIndex((digit) => digit.text === chosen);
+  if (named >= 0) return named;
+  const dim = /^[^_=]*/.exec(chosen ?? "")?.[0] ?? "";
+  const places = linear.digits.map((digit, place) => ({ digit, place })).filter(({ digit }) => digit.part !== "F");
+  const own = places.filter(({ digit }) => digit.dim === dim);
+  return (own.length > 0 ? own : places).at(-1)?.place ?? 0;
+}

@@ -1,0 +1,93 @@
+// The memory tape with its marks; hovering and clicking it finds entries.
+import type { JSX, TargetedMouseEvent, TargetedPointerEvent } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { fitCanvas, useFrame, useRatio, useSize } from "#lib/hooks.ts";
+import type { Linearization } from "#model/layouts/linearization.ts";
+import type { Entry } from "#model/layouts/order.ts";
+import { type ChosenChunk, drawTapeChunk, firstEntry } from "#views/linearization/drawing/chunk-marks.ts";
+import type { Colouring } from "#views/linearization/drawing/colouring.ts";
+import type { Ink } from "#views/linearization/drawing/ink.ts";
+import {
+  byteAt,
+  drawTape,
+  drawTapeMarks,
+  linesThatFit,
+  type TapeGeometry,
+  tapeRows,
+  windowFrom,
+} from "#views/linearization/drawing/tape-canvas.ts";
+import { elementAtOrAfter } from "#views/linearization/geometry/order.ts";
+
+interface TapeProps {
+  linear: Linearization;
+  colours: Colouring;
+  ink: Ink | null;
+  hovered: Entry | null;
+  selected: Entry | null;
+  chunk: ChosenChunk | null;
+  label: string;
+  onHover: (entry: Entry | null) => void;
+  onSelect: (entry: Entry) => void;
+}
+
+export function Tape(props: TapeProps): JSX.Element {
+  const { linear, colours, ink, hovered, selected, chunk } = props;
+  const frame = useRef<HTMLDivElement>(null);
+  const base = useRef<HTMLCanvasElement>(null);
+  const marks = useRef<HTMLCanvasElement>(null);
+  const size = useSize(frame);
+  const ratio = useRatio();
+  const [firstLine, setFirstLine] = useState(0);
+  const lines = linesThatFit(linear, size.width);
+  const focus = hovered ?? selected ?? (chunk === null ? null : firstEntry(chunk));
+  const byte = focus === null ? 0 : linear.offset(focus.index, focus.field);
+  const first =
+    focus === null
+      ? Math.min(firstLine, Math.max(0, Math.ceil(linear.nbytes / 64) - lines))
+      : windowFrom(firstLine, byte, lines, linear.nbytes);
+  useEffect(() => setFirstLine(first), [first]);
+  const tape = useMemo<TapeGeometry>(
+    () => ({ linear, width: size.width, ratio, firstLine: first, lines }),
+    [linear, size.width, ratio, first, lines],
+  );
+  const byField = colours.by === "field";
+
+  useFrame(() => {
+    const context = base.current === null || ink === null || size.width < 10 ? null : fitCanvas(base.current, size, ratio);
+    if (context && ink !== null) drawTape(context, tape, colours, ink);
+  }, [tape, colours, ink, size]);
+  useFrame(() => {
+    const context = marks.current === null || ink === null || size.width < 10 ? null : fitCanvas(marks.current, size, ratio);
+    if (!context || ink === null) return;
+    const shown = [
+      ...(selected === null ? [] : [{ entry: selected, colour: ink.accent, rim: ink.paper }]),
+      ...(hovered === null ? [] : [{ entry: hovered, colour: "#05080c", rim: "#ffffff" }]),
+    ];
+    drawTapeMarks(context, tape, byField, shown, chunk === null ? null : (pen) => drawTapeChunk(pen, tape, byField, chunk, ink));
+  }, [tape, byField, ink, hovered, selected, chunk, size]);
+
+  const at = (event: TargetedPointerEvent<HTMLDivElement> | TargetedMouseEvent<HTMLDivElement>): Entry | null => {
+    const box = event.currentTarget.getBoundingClientRect();
+    const found = byteAt(tape, byField, event.clientX - box.left, event.clientY - box.top);
+    if (found === null) return null;
+    const there = linear.at(found);
+    return there === null ? elementAtOrAfter(linear, found) : { index: there.index, field: there.field };
+  };
+  return (
+    <div
+      ref={frame}
+      class="iv-lin-tape"
+      data-testid="linearization-tape"
+      style={{ height: `${tapeRows(linear.fields.length, byField).all}px` }}
+      onPointerMove={(event) => props.onHover(at(event))}
+      onPointerLeave={() => props.onHover(null)}
+      onClick={(event) => {
+        const entry = at(event);
+        if (entry !== null) props.onSelect(entry);
+      }}
+    >
+      <canvas ref={base} role="img" aria-label={props.label} />
+      <canvas ref={marks} aria-hidden="true" />
+    </div>
+  );
+}

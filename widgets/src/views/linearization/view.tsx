@@ -1,0 +1,314 @@
+// One layout as a grid, a memory tape and a vector of digits, linked. It takes values, not the kernel:
+//
+//   linear      the layout on its spaces          other     the layout at the other end, or null (for the scale and the runs)
+//   side        which end it is: "source" or "destination". The two fastest dimensions of the source are drawn unless others are chosen.
+//   palette     the colours of the dimensions     chunks    how the path numbers its chunks, or null
+//   options     what is chosen about the picture; with `onOptions` it is the parent's, so that both ends share it
+//   lens        what both ends show together, or null
+//   compact     the arrangement for about 430 × 330 pixels, which fills the height of its element; by its width unless it is said
+//   title       names the picture
+//   numpy       the NumPy array with the same bytes
+//
+// What is hovered and selected is the session's (`useHover`, `useSelection`): all views of a page mark it.
+import type { JSX, RefObject } from "preact";
+import { useCallback, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useDark, useSize } from "#lib/hooks.ts";
+import { Icon, type IconName } from "#lib/icon.tsx";
+import { type ChunkNumbers, chunkOf } from "#model/layouts/chunks.ts";
+import { compare } from "#model/layouts/compare.ts";
+import type { Linearization } from "#model/layouts/linearization.ts";
+import type { Entry } from "#model/layouts/order.ts";
+import { requestBox } from "#model/layouts/requests.ts";
+import { useHover, useSelection } from "#model/selection.ts";
+import type { ShownColour } from "#model/types.ts";
+import { formatBytes, formatCount } from "#model/units.ts";
+import { SavePicture } from "#views/controls/save-picture.tsx";
+import { chosenChunk } from "#views/linearization/drawing/chunk-marks.ts";
+import { colouring, ofSlice } from "#views/linearization/drawing/colouring.ts";
+import { type Ink, inkOf } from "#views/linearization/drawing/ink.ts";
+import type { IndexBox } from "#views/linearization/geometry/index-box.ts";
+import { fastestDims } from "#views/linearization/geometry/model.ts";
+import { ColourMenu, Drop, MoreControls, Slices } from "./controls.tsx";
+import { Digits } from "./digits.tsx";
+import { entryFrom, shownFrom } from "./entries.ts";
+import { Facts } from "./facts.tsx";
+import { Grid, type Zoomer } from "./grid.tsx";
+import { Legend } from "./legend.tsx";
+import type { Lens } from "./lens.ts";
+import { OPTIONS, type ViewOptions } from "./options.ts";
+import { Player } from "./player.tsx";
+import { Tape } from "./tape.tsx";
+import { Vector } from "./vector.tsx";
+
+export interface LinearizationProps {
+  linear: Linearization;
+  other: Linearization | null;
+  side?: "source" | "destination";
+  palette: Readonly<Record<string, ShownColour>>;
+  chunks?: ChunkNumbers | null;
+  options?: ViewOptions;
+  onOptions?: (change: Partial<ViewOptions>) => void;
+  lens?: Lens | null;
+  compact?: boolean;
+  title?: string;
+  numpy?: string;
+  /** What moves of the array, and what chooses it; a view without it shows everything. */
+  part?: PartOfEnd | null;
+}
+
+/** The part of an array that moves, at one end. */
+export interface PartOfEnd {
+  readonly box: IndexBox | null;
+  /** Whether dragging on the grid chooses or moves it. */
+  readonly choosing: boolean;
+  readonly turn: (choosing: boolean) => void;
+  readonly choose: (first: readonly number[], last: readonly number[]) => void;
+  readonly everything: () => void;
+  /** What moves, in a few words; "" where everything does. */
+  readonly words: string;
+}
+
+/** Narrower than this (CSS pixels), the view is compact. */
+const NARROW = 640;
+
+/** Steps of the order line that stay visible behind the entry while it is played. */
+const TRAIL = 8;
+
+export function LinearizationView(props: LinearizationProps): JSX.Element {
+  const { linear, other, palette, chunks = null, numpy, part = null } = props;
+  const end = props.side === "destination" ? "destination" : "source";
+  const [own, setOwn] = useState<ViewOptions>(OPTIONS);
+  const options = props.options ?? own;
+  const change = (next: Partial<ViewOptions>): void => (props.onOptions ?? ((part) => setOwn({ ...own, ...part })))(next);
+  const [playing, setPlaying] = useState(false);
+  const zoomer = useRef<Zoomer>(null);
+  const dark = useDark();
+  const root = useRef<HTMLElement>(null);
+  const { width } = useSize(root);
+  const compact = props.compact ?? width < NARROW;
+  const ink = useInk(root, dark);
+
+  const twin = other !== null && alike(linear, other) ? other : null;
+  const [hover, setHover] = useHover();
+  const [selection, select] = useSelection();
+  const hovered = useMemo(() => entryFrom(linear, hover), [linear, hover]);
+  const selected = useMemo(() => entryFrom(linear, selection.entry), [linear, selection.entry]);
+  const onHover = (entry: Entry | null): void => setHover(entry === null ? null : shownFrom(linear, entry));
+  const onSelect = (entry: Entry): void => select({ entry: shownFrom(linear, entry) });
+  // Where colours say chunks, pointing at an entry means its chunk.
+  const markChunk = (entry: Entry | null, keep = false): void => {
+    const of = entry === null || chunks === null ? null : chunkOf(chunks, linear.dims, entry.index, entry.field);
+    select({ chunk: of === selection.chunk && !keep ? null : of });
+  };
+  const onPick = (entry: Entry): void => {
+    onSelect(entry);
+    if (options.colour === "chunk") markChunk(entry, true);
+  };
+
+  const dims = shownDims(props.side === "destination" && twin !== null ? twin : linear, options);
+  const fixed = Object.fromEntries(
+    linear.dims
+      .map(({ name }, dim) => [name, selected?.index[dim] ?? options.fixed[name] ?? 0])
+      .filter(([name]) => !dims.includes(String(name))),
+  ) as Record<string, number>;
+  const slice = (dim: string, to: number): void => {
+    if (selected === null) change({ fixed: { ...options.fixed, [dim]: to } });
+    else onSelect({ ...selected, index: selected.index.map((at, place) => (linear.dims[place]?.name === dim ? to : at)) });
+  };
+  const bytes = Math.max(linear.nbytes, twin?.nbytes ?? 0);
+  const colours = useMemo(
+    () => colouring(linear, { options, palette, chunks, dark, bytes }),
+    [linear, options.colour, options.digit, palette, chunks, dark, bytes],
+  );
+  const fixedKey = JSON.stringify([dims, fixed]);
+  const gridColours = useMemo(() => ofSlice(colours, dims, fixed), [colours, fixedKey]);
+  const runs = useMemo(() => (twin === null ? null : requestBox(linear, twin)), [linear, twin]);
+  const kept = useMemo(() => (twin === null ? null : compare(linear, twin).runBytes), [linear, twin]);
+  const dimColour = useCallback(
+    (dim: string): string => palette[dim]?.[dark ? "dark" : "light"] ?? "currentColor",
+    [palette, dark],
+  );
+  const shown = hovered ?? selected;
+  const elsewhere = shown !== null && linear.dims.some(({ name }, dim) => name in fixed && fixed[name] !== shown.index[dim]);
+  const hasRuns = runs !== null && runs.entries > 1 && runs.entries < linear.payload / linear.entryBytes;
+  const hasChunks = chunks !== null && chunks.count > 1;
+  const controls = { linear, options, dims, hasChunks, hasRuns, hasTwin: twin !== null && (props.lens ?? null) !== null, change };
+  const chunk = useMemo(() => chosenChunk(linear, chunks, selection.chunk), [linear, chunks, selection.chunk]);
+  const marking =
+    hasChunks && (selected !== null || chunk !== null)
+      ? { on: chunk !== null, set: (on: boolean) => markChunk(on ? selected : null) }
+      : null;
+  const label = described(props.title ?? "Layout", linear);
+  return (
+    <section
+      ref={root}
+      class={`iv-lin${compact ? " iv-lin-compact" : ""}`}
+      aria-label={props.title ?? "Linearization"}
+      data-testid="linearization"
+    >
+      <div class="iv-lin-bar">
+        <ColourMenu {...controls} />
+        {compact ? (
+          <Drop label="More about the picture">
+            <MoreControls {...controls} marking={marking} />
+            <Digits linear={linear} palette={palette} numpy={numpy ?? ""} />
+          </Drop>
+        ) : (
+          <MoreControls {...controls} marking={marking} />
+        )}
+        <div class="iv-lin-tools">
+          <Player linear={linear} selected={selected} onSelect={onSelect} onPlaying={setPlaying} />
+          {part !== null && <ChoosePart part={part} end={end} />}
+          <span class="iv-lin-zoom" role="group" aria-label="Zoom">
+            <Tool label="Zoom out" icon="minus" onClick={() => zoomer.current?.zoom(1 / 1.6)} />
+            <Tool label="Zoom in" icon="add" onClick={() => zoomer.current?.zoom(1.6)} />
+            <Tool label="Show the whole grid" icon="fit" onClick={() => zoomer.current?.fit()} />
+          </span>
+          <SavePicture
+            name={`${props.title ?? "Layout"} ${linear.digits.map((digit) => digit.text).join(" ")}`}
+            of={() => root.current}
+          />
+        </div>
+      </div>
+      <Slices linear={linear} dims={dims} at={fixed} colourOf={dimColour} set={slice} />
+      <div class="iv-lin-main">
+        <Grid
+          linear={linear}
+          other={twin}
+          dims={dims}
+          fixed={fixed}
+          options={options}
+          colours={gridColours}
+          dimColour={dimColour}
+          ink={ink}
+          runs={hasRuns ? runs : null}
+          chunks={chunks}
+          hovered={hovered}
+          selected={selected}
+          chunk={chunk}
+          trail={playing ? TRAIL : 0}
+          lens={options.linked && twin !== null ? (props.lens ?? null) : null}
+          label={label}
+          box={part?.box ?? null}
+          end={end}
+          choosing={part?.choosing === true ? (end === "source" ? "select" : "move") : null}
+          onBox={(first, last) => part?.choose(first, last)}
+          onHover={onHover}
+          onSelect={onSelect}
+          onPick={onPick}
+          onChunk={hasChunks ? markChunk : null}
+          zoomer={zoomer}
+        />
+        <div class="iv-lin-aside">
+          <Facts linear={linear} entry={shown} selected={selected} runBytes={kept} elsewhere={elsewhere} compact={compact} />
+          <Legend
+            linear={linear}
+            colours={gridColours}
+            chunks={chunks}
+            bytes={bytes}
+            runs={options.runs && hasRuns}
+            chunk={chunk?.number ?? null}
+            letGo={() => select({ chunk: null })}
+          />
+          {!compact && <Digits linear={linear} palette={palette} numpy={numpy ?? ""} />}
+        </div>
+      </div>
+      <Vector linear={linear} palette={palette} entry={shown} onSelect={onSelect} />
+      <Tape
+        linear={linear}
+        colours={colours}
+        ink={ink}
+        hovered={hovered}
+        selected={selected}
+        chunk={chunk}
+        label={`Memory of ${label}: ${formatBytes(linear.nbytes)} as a strip`}
+        onHover={onHover}
+        onSelect={onPick}
+      />
+    </section>
+  );
+}
+
+/** The two dimensions that are drawn: right and down. */
+export function shownDims(reference: Linearization, options: Pick<ViewOptions, "across" | "down">): string[] {
+  const names = reference.dims.map((dim) => dim.name);
+  const [fast = "", second] = fastestDims(reference);
+  const across =
+    options.across !== null && names.includes(options.across) ? options.across : fast === options.down ? (second ?? fast) : fast;
+  if (names.length < 2) return [across];
+  const free = [second ?? "", fast, ...names].find((name) => name !== across && names.includes(name));
+  const down = options.down !== null && options.down !== across && names.includes(options.down) ? options.down : free;
+  return down === undefined ? [across] : [across, down];
+}
+
+function alike(a: Linearization, b: Linearization): boolean {
+  return (
+    a.dims.length === b.dims.length &&
+    a.fields.length === b.fields.length &&
+    a.dims.every((dim, place) => dim.name === b.dims[place]?.name && dim.size === b.dims[place]?.size) &&
+    a.fields.every((field, place) => field.size === b.fields[place]?.size)
+  );
+}
+
+/** The picture in words, for those who do not see it. */
+function described(title: string, linear: Linearization): string {
+  const sizes = linear.dims.map(({ name, size }) => `${name} ${formatCount(size)}`).join(" by ");
+  const order = linear.digits.map((digit) => digit.text).join(", ");
+  const fields = linear.fields.map((field) => field.name).join(", ");
+  return `${title}: ${sizes}; fields ${fields}; ${formatBytes(linear.nbytes)}; order in memory, fastest first: ${order}`;
+}
+
+/** Turns the mode in which dragging on the grid chooses what moves, and takes the choice back. */
+function ChoosePart({ part, end }: { part: PartOfEnd; end: "source" | "destination" }): JSX.Element {
+  const label = end === "source" ? "Select a part: drag on the grid" : "Move the part: drag on the grid";
+  return (
+    <span class="iv-lin-part" role="group" aria-label="Part">
+      {part.words !== "" && (
+        <button
+          type="button"
+          class="iv-lin-button iv-lin-wide-button"
+          title={`Moves ${part.words}. Move everything instead`}
+          data-testid="linearization-everything"
+          onClick={part.everything}
+        >
+          All
+        </button>
+      )}
+      <button
+        type="button"
+        class="iv-lin-button"
+        aria-label={label}
+        title={label}
+        aria-pressed={part.choosing}
+        data-testid="linearization-part"
+        onClick={() => part.turn(!part.choosing)}
+      >
+        <Icon name="part" />
+      </button>
+    </span>
+  );
+}
+
+function Tool({ label, icon, onClick }: { label: string; icon: IconName; onClick: () => void }): JSX.Element {
+  return (
+    <button type="button" class="iv-lin-button" aria-label={label} title={label} onClick={onClick}>
+      <Icon name={icon} />
+    </button>
+  );
+}
+
+/** Colours and font of the root element, read again when the theme changes. */
+function useInk(root: RefObject<HTMLElement | null>, dark: boolean): Ink | null {
+  const [ink, setInk] = useState<Ink | null>(null);
+  useLayoutEffect(() => {
+    const look = (): void => {
+      const read = root.current === null ? null : inkOf(root.current, dark);
+      setInk((before) => (JSON.stringify(before) === JSON.stringify(read) ? before : read));
+    };
+    look();
+    // JupyterLab loads the style sheet of a theme after it has named the theme.
+    const timer = setTimeout(look, 400);
+    return () => clearTimeout(timer);
+  }, [dark]);
+  return ink;
+}

@@ -1,0 +1,414 @@
+// The drawing with its gestures: drag memories and nodes, pull a channel from a handle, pan, zoom, and all of it by keys.
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Button } from "#lib/button.tsx";
+import { THRESHOLD } from "#lib/dragging.ts";
+import { isText } from "#lib/shortcuts.ts";
+import { counted, formatRate } from "#model/units.ts";
+import { neighbour } from "./arrangement.ts";
+import { MACHINE, useEditing } from "./edits.ts";
+import { centreOf, type Point } from "./geometry.ts";
+import { type Edge, placeOf, type Route, type Scene } from "./scene.ts";
+import { Shape } from "./shape.tsx";
+import type { Bead, Marks, Stage } from "./stage.ts";
+
+const STEP = 10;
+
+interface DrawingProps {
+  stage: Stage;
+  scene: Scene;
+  route: Route;
+  /** Changes when another machine is shown, which is then seen as a whole. */
+  machine: string;
+  candidate: readonly string[];
+  beads: readonly Bead[];
+  ends: { source: string; destination: string };
+  selectedHop: number | null;
+  selectHop: (hop: number) => void;
+  /** Places of memories that are on their way to the kernel. */
+  place: (places: Map<string, Point>, goesOn: boolean) => void;
+  say: (text: string) => void;
+  children?: ComponentChildren;
+}
+
+type Gesture =
+  | { kind: "pan"; last: Point; start: Point; moved: boolean }
+  | {
+      kind: "move";
+      names: string[];
+      from: Map<string, Point>;
+      start: Point;
+      moved: boolean;
+      click: () => void;
+      memory: string | null;
+    }
+  | { kind: "pull"; from: string; start: Point; moved: boolean };
+
+export function Drawing(props: DrawingProps): JSX.Element {
+  const { stage, scene, route, ends } = props;
+  const editing = useEditing();
+  const { chosen, part } = editing;
+  const root = useRef<HTMLDivElement>(null);
+  const base = useRef<HTMLCanvasElement>(null);
+  const live = useRef<HTMLCanvasElement>(null);
+  const gesture = useRef<Gesture | null>(null);
+  const shown = useRef("");
+  const [pointed, setPointed] = useState<string | null>(null);
+  const [renaming, setRenaming] = useState<string | null>(null);
+  const [pulling, setPulling] = useState<string | null>(null);
+  const [reached, setReached] = useState<string | null>(null);
+  const [grouped, setGrouped] = useState(false);
+  stage.whenGrouped = setGrouped;
+
+  useLayoutEffect(() => {
+    if (root.current === null || base.current === null || live.current === null) return undefined;
+    stage.attach(root.current, base.current, live.current);
+    return () => stage.detach();
+  }, [stage]);
+  useLayoutEffect(() => {
+    stage.show(scene, shown.current !== props.machine);
+    shown.current = props.machine;
+  }, [stage, scene, props.machine]);
+  useLayoutEffect(() => {
+    const path = new Map(
+      [...route.hops].map(([name, { slowest, converts }]) => [name, slowest ? "slow" : converts ? "turn" : "accent"] as const),
+    );
+    const hop = [...route.hops].find(([, { number }]) => number === props.selectedHop)?.[0] ?? null;
+    const marks: Marks = {
+      path,
+      candidate: props.candidate,
+      selected: chosen.kind === "channel" ? chosen.name : hop,
+      pointed,
+      beads: props.beads,
+      around: chosen.kind === "memory" ? chosen.name : null,
+      said: (edge) =>
+        edge.beside.length > 1 && !path.has(edge.name) && edge.name !== (chosen.kind === "channel" ? chosen.name : "")
+          ? `${counted(edge.beside.length, "channel")}, up to ${formatRate(Math.max(...edge.beside.map(({ rate }) => rate)))}`
+          : `${edge.kind} ${formatRate(edge.rate)}`,
+    };
+    stage.mark(marks);
+  }, [stage, scene, route, props.candidate, props.beads, props.selectedHop, chosen, pointed]);
+  // Zooming by the wheel holds the page only while the drawing has the focus, or with Ctrl.
+  useEffect(() => {
+    const element = root.current;
+    const wheel = (event: WheelEvent): void => {
+      if (!event.ctrlKey && !event.metaKey && element?.contains(document.activeElement) !== true) return;
+      event.preventDefault();
+      stage.zoom(Math.exp(-event.deltaY * (event.ctrlKey ? 0.01 : 0.0016)), stage.pointOf(event));
+    };
+    element?.addEventListener("wheel", wheel, { passive: false });
+    return () => element?.removeEventListener("wheel", wheel);
+  }, [stage]);
+
+  const names = scene.memories.map(({ name }) => name);
+  const first = reached !== null && names.includes(reached) ? reached : (names[0] ?? "");
+  const kinds = new Map(part.memoryKinds.map((kind) => [kind.name, kind.words]));
+  const fitting = pulling === null ? null : fittingFrom(editing.part, pulling);
+  const focus = (name: string): void => {
+    setReached(name);
+    stage.reveal(name);
+    root.current?.querySelector<HTMLElement>(`[data-memory="${CSS.escape(name)}"] .iv-mc-body`)?.focus({ preventScroll: true });
+  };
+  const choose = (name: string): void => editing.choose({ kind: "memory", name, place: names.indexOf(name) });
+  const connect = (source: string, destination: string): void => {
+    setPulling(null);
+    stage.stretch(null);
+    editing.expect("channel");
+    editing.send("canvas", { do: "connect", source, destination, channelKind: "" });
+  };
+  const startPulling = (name: string): void => {
+    setPulling(name);
+    setReached(name);
+    props.say(`A channel from ${name}: go to the other memory and press Enter, or click it. Escape ends this.`);
+  };
+  const stopPulling = (): void => {
+    setPulling(null);
+    stage.stretch(null);
+    props.say("");
+  };
+  const activate = (name: string): void => {
+    setReached(name);
+    if (pulling !== null) connect(pulling, name);
+    else choose(name);
+  };
+
+  const begin = (event: PointerEvent): void => {
+    if (event.button !== 0 || !(event.target instanceof Element) || event.target.closest("input, .iv-mc-overlay") !== null)
+      return;
+    const start = stage.pointOf(event);
+    const memory = event.target.closest<HTMLElement>("[data-memory]")?.dataset.memory;
+    const title = event.target.closest<HTMLElement>(".iv-mc-title, .iv-mc-node-open");
+    root.current?.setPointerCapture(event.pointerId);
+    if (memory !== undefined && event.target.closest(".iv-mc-handle") !== null) {
+      gesture.current = { kind: "pull", from: memory, start, moved: false };
+      setPulling(memory);
+    } else if (memory !== undefined) {
+      gesture.current = mover([memory], start, () => activate(memory), memory);
+    } else if (title !== null) {
+      const node = Number(title.dataset.of);
+      const open = title.classList.contains("iv-mc-node-open");
+      gesture.current = mover(
+        (scene.nodes.get(node) ?? []).map(({ name }) => name),
+        start,
+        () => {
+          if (open) stage.fitNode(node);
+          editing.choose({ kind: "node", node });
+        },
+      );
+    } else gesture.current = { kind: "pan", last: start, start, moved: false };
+  };
+  const mover = (moving: string[], start: Point, click: () => void, memory: string | null = null): Gesture => ({
+    kind: "move",
+    names: moving,
+    from: new Map(moving.map((name) => [name, placeOf(scene.places, name)])),
+    start,
+    moved: false,
+    click,
+    memory,
+  });
+  const proceed = (event: PointerEvent): void => {
+    const at = stage.pointOf(event);
+    const now = gesture.current;
+    if (now === null) {
+      if (pulling !== null) stage.stretch({ from: pulling, to: stage.toWorld(at) });
+      const over =
+        event.target instanceof Element && event.target.closest("[data-memory], .iv-mc-title, .iv-mc-overlay") !== null;
+      const edge = over ? null : stage.edgeAt(at);
+      setPointed(edge?.name ?? null);
+      return;
+    }
+    if (!now.moved && Math.hypot(at.x - now.start.x, at.y - now.start.y) < THRESHOLD) return;
+    if (!now.moved && now.kind === "move") stage.hold(now.names);
+    now.moved = true;
+    if (now.kind === "pan") {
+      stage.pan(at.x - now.last.x, at.y - now.last.y);
+      now.last = at;
+    } else if (now.kind === "move") stage.carry(shifted(now, at));
+    else stage.stretch({ from: now.from, to: stage.toWorld(at) });
+  };
+  const shifted = (now: Extract<Gesture, { kind: "move" }>, at: Point): Map<string, Point> => {
+    const [dx, dy] = [(at.x - now.start.x) / stage.at.scale, (at.y - now.start.y) / stage.at.scale];
+    return new Map([...now.from].map(([name, { x, y }]) => [name, { x: Math.round(x + dx), y: Math.round(y + dy) }]));
+  };
+  const finish = (event: PointerEvent): void => {
+    const now = gesture.current;
+    gesture.current = null;
+    if (now === null) return;
+    const at = stage.pointOf(event);
+    if (now.kind === "move") {
+      stage.hold([]);
+      if (now.moved) props.place(shifted(now, at), false);
+      else now.click();
+      if (now.memory !== null) focus(now.memory);
+    } else if (now.kind === "pull") {
+      const under = document
+        .elementsFromPoint(event.clientX, event.clientY)
+        .find((element) => root.current?.contains(element) === true && element.closest("[data-memory]") !== null);
+      const target = under?.closest<HTMLElement>("[data-memory]")?.dataset.memory;
+      if (!now.moved) startPulling(now.from);
+      else if (target !== undefined) connect(now.from, target);
+      else stopPulling();
+    } else if (!now.moved) {
+      const edge = stage.edgeAt(at);
+      const node = edge === null && stage.grouped ? stage.nodeAt(at) : null;
+      if (pulling !== null) stopPulling();
+      else if (edge !== null) chooseEdge(edge);
+      else if (node !== null) editing.choose({ kind: "node", node });
+      else editing.choose(MACHINE);
+    }
+  };
+  const chooseEdge = (edge: Edge): void => {
+    editing.choose({ kind: "channel", name: edge.name, place: edge.index });
+    const hop = route.hops.get(edge.name);
+    if (hop !== undefined) props.selectHop(hop.number);
+  };
+  const cancelled = (): void => {
+    const now = gesture.current;
+    gesture.current = null;
+    if (now?.kind === "move" && now.moved) {
+      stage.carry(now.from);
+      stage.hold([]);
+    }
+    stopPulling();
+  };
+
+  const keys = (event: KeyboardEvent): void => {
+    if (event.ctrlKey || event.metaKey || event.altKey || isText(event.target)) return;
+    const at = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-memory]")?.dataset.memory : undefined;
+    const node = event.target instanceof Element ? event.target.closest<HTMLElement>(".iv-mc-title")?.dataset.of : undefined;
+    const used = at !== undefined ? memoryKey(event, at) : node !== undefined ? nodeKey(event.key, Number(node)) : false;
+    if (used || viewKey(event.key)) {
+      event.preventDefault();
+      event.stopPropagation();
+    }
+  };
+  const memoryKey = (event: KeyboardEvent, at: string): boolean => {
+    const { key } = event;
+    if (key.startsWith("Arrow") && event.shiftKey) {
+      const { x, y } = placeOf(scene.places, at);
+      const by = { ArrowLeft: [-STEP, 0], ArrowRight: [STEP, 0], ArrowUp: [0, -STEP], ArrowDown: [0, STEP] }[key] ?? [0, 0];
+      const next = new Map([[at, { x: x + (by[0] ?? 0), y: y + (by[1] ?? 0) }]]);
+      stage.hold([at]);
+      stage.carry(next);
+      stage.hold([]);
+      props.place(next, true);
+      return true;
+    }
+    if (key.startsWith("Arrow")) {
+      const next = neighbour(scene.places, at, key);
+      if (next !== null) focus(next);
+      if (next !== null && pulling !== null) stage.stretch({ from: pulling, to: placeOf(scene.places, next) });
+      return true;
+    }
+    if (key === "Enter" || key === " ") activate(at);
+    else if (key === "c" || key === "C") startPulling(at);
+    else if (key === "F2") setRenaming(at);
+    else if (key === "n" || key === "N") editing.choose({ kind: "node", node: scene.nodeOf.get(at) ?? 0 });
+    else if (key === "Escape" && pulling !== null) stopPulling();
+    else if (key === "Delete" || key === "Backspace") {
+      const next = names[names.indexOf(at) + 1] ?? names[names.indexOf(at) - 1];
+      editing.send("canvas", { do: "delete", memories: [at], channels: [], resources: [] });
+      if (next !== undefined) focus(next);
+    } else return false;
+    return true;
+  };
+  const nodeKey = (key: string, node: number): boolean => {
+    if (key === "Enter" || key === " ") {
+      if (stage.grouped) stage.fitNode(node);
+      editing.choose({ kind: "node", node });
+      return true;
+    }
+    const frames = new Map([...scene.frames].map(([number, frame]) => [String(number), centreOf(frame)]));
+    const next = neighbour(frames, String(node), key);
+    if (next !== null)
+      root.current?.querySelector<HTMLElement>(`.iv-mc-title[data-of="${next}"]`)?.focus({ preventScroll: true });
+    return next !== null;
+  };
+  const viewKey = (key: string): boolean => {
+    if (key === "+" || key === "=") stage.zoom(1.25);
+    else if (key === "-") stage.zoom(0.8);
+    else if (key === "0") stage.fit();
+    else if ((key === "Delete" || key === "Backspace") && chosen.kind === "channel") {
+      editing.send("canvas", { do: "delete", memories: [], channels: [chosen.name], resources: [] });
+    } else return false;
+    return true;
+  };
+
+  return (
+    <div
+      ref={root}
+      class={`iv-mc-stage${pulling === null ? "" : " iv-mc-pulling"}${pointed === null ? "" : " iv-mc-pointing"}`}
+      data-testid="machine-stage"
+      role="group"
+      aria-label={`Drawing of the machine: ${scene.memories.length} memories, ${scene.edges.length} channels`}
+      onPointerDown={begin}
+      onPointerMove={proceed}
+      onPointerUp={finish}
+      onPointerCancel={cancelled}
+      onLostPointerCapture={() => gesture.current !== null && cancelled()}
+      onPointerLeave={() => setPointed(null)}
+      onKeyDown={keys}
+      onClick={(event) => {
+        // A click without a pointer: by a screen reader, or by a script.
+        const name =
+          event.detail === 0 && event.target instanceof Element
+            ? event.target.closest(".iv-mc-body")?.closest<HTMLElement>("[data-memory]")?.dataset.memory
+            : undefined;
+        if (name !== undefined) activate(name);
+      }}
+      onDblClick={(event) => {
+        const name =
+          event.target instanceof Element ? event.target.closest<HTMLElement>("[data-memory]")?.dataset.memory : undefined;
+        if (name !== undefined && event.target instanceof Element && event.target.closest(".iv-mc-handle") === null)
+          setRenaming(name);
+      }}
+    >
+      <div class="iv-mc-layer">
+        {[...scene.nodes].map(([node, members]) => (
+          <div
+            key={node}
+            class={`iv-mc-node${chosen.kind === "node" && chosen.node === node ? " iv-mc-chosen" : ""}`}
+            data-node={node}
+          >
+            <button
+              type="button"
+              class="iv-mc-title"
+              data-of={node}
+              data-testid={`canvas-node-${node}`}
+              aria-pressed={chosen.kind === "node" && chosen.node === node}
+              tabIndex={grouped && node === [...scene.nodes.keys()][0] ? 0 : -1}
+            >
+              node {node}
+              {remarkOf(members) !== "" && <span class="iv-mc-remark"> {remarkOf(members)}</span>}
+              <span class="iv-mc-count">{counted(members.length, "memory", "memories")}</span>
+            </button>
+            <div class="iv-mc-node-open" data-of={node} aria-hidden="true" />
+          </div>
+        ))}
+      </div>
+      <canvas ref={base} class="iv-mc-lines iv-mc-beyond" aria-hidden="true" />
+      <canvas ref={live} class="iv-mc-lines" aria-hidden="true" />
+      <div class="iv-mc-layer">
+        {scene.memories.map((memory) => (
+          <Shape
+            key={memory.name}
+            memory={memory}
+            words={kinds.get(memory.kind) ?? memory.kind}
+            far={farName(scene, memory, kinds.get(memory.kind) ?? memory.kind)}
+            reached={memory.name === first}
+            chosen={chosen.kind === "memory" && chosen.name === memory.name}
+            role={
+              memory.name === ends.source
+                ? "source"
+                : memory.name === ends.destination
+                  ? "destination"
+                  : route.stops.has(memory.name)
+                    ? "on the path"
+                    : ""
+            }
+            fits={fitting === null || memory.name === pulling ? null : fitting.has(memory.name)}
+            renaming={renaming === memory.name}
+            renamed={() => setRenaming(null)}
+          />
+        ))}
+      </div>
+      <div class="iv-mc-overlay iv-mc-zoom">
+        <Button label="Closer" icon="add" iconOnly testid="zoom-in" onClick={() => stage.zoom(1.25)} />
+        <Button label="Farther" icon="minus" iconOnly testid="zoom-out" onClick={() => stage.zoom(0.8)} />
+        <Button label="Show all of it" icon="fit" iconOnly testid="zoom-fit" onClick={() => stage.fit()} />
+      </div>
+      {props.children}
+    </div>
+  );
+}
+
+/** The remark that all memories of a node share, such as their host. */
+function remarkOf(members: readonly { label: string }[]): string {
+  const label = members[0]?.label ?? "";
+  return label !== "" && members.length > 1 && members.every((each) => each.label === label) ? label : "";
+}
+
+function farName(scene: Scene, { kind, node, short }: { kind: string; node: number; short: string }, words: string): string {
+  const several = (scene.nodes.get(node) ?? []).filter((each) => each.kind === kind).length > 1;
+  return several ? `${words} ${/\d+$/.exec(short)?.[0] ?? ""}`.trim() : words;
+}
+
+/** The memories that a channel of some kind may lead to from a memory. */
+export function fittingFrom(
+  part: {
+    memories: readonly { name: string; kind: string; node: number }[];
+    channelKinds: readonly { sources: readonly string[]; destinations: readonly string[]; crosses: boolean }[];
+  },
+  from: string,
+): Set<string> {
+  const source = part.memories.find(({ name }) => name === from);
+  if (source === undefined) return new Set();
+  const kinds = part.channelKinds.filter(({ sources }) => sources.includes(source.kind));
+  return new Set(
+    part.memories
+      .filter(({ kind, node }) =>
+        kinds.some((each) => each.destinations.includes(kind) && each.crosses === (node !== source.node)),
+      )
+      .map(({ name }) => name),
+  );
+}

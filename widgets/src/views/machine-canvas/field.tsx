@@ -1,0 +1,163 @@
+// A line of text that edits the machine when it is finished: by Enter, or by leaving it. What was refused stays, with the reason.
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { ErrorLine } from "#lib/error-line.tsx";
+import { useId } from "#lib/use-id.ts";
+import type { MachineEdit } from "#model/types.ts";
+import { useEditing } from "./edits.ts";
+
+interface FieldProps {
+  /** For tests and refusals. */
+  name: string;
+  label: ComponentChildren;
+  value: string;
+  edit: (value: string) => MachineEdit;
+  hideLabel?: boolean;
+  placeholder?: string;
+  title?: string;
+  /** Takes the focus with all of its text selected. */
+  eager?: boolean;
+  /** Called when editing ends, done or not. */
+  ended?: () => void;
+}
+
+export function Field(props: FieldProps): JSX.Element {
+  const editing = useEditing();
+  const [draft, setDraft] = useState<{ text: string; number: number } | null>(null);
+  const input = useRef<HTMLInputElement>(null);
+  /** What was sent last: leaving the text after Enter sends nothing again. */
+  const sent = useRef<string | null>(null);
+  const id = useId();
+  const problem = editing.problem(props.name);
+  const answered = draft !== null && editing.answered(draft.number);
+  useEffect(() => {
+    if (answered && problem === "") setDraft(null);
+  }, [answered, problem]);
+  useEffect(() => {
+    if (props.eager) input.current?.select();
+  }, []);
+  const finish = (text: string): void => {
+    if (sent.current === text) return;
+    sent.current = text;
+    if (text === props.value) setDraft(null);
+    else setDraft({ text, number: editing.send(props.name, props.edit(text)) });
+  };
+  return (
+    <div class={`iv-control${props.hideLabel ? " iv-control-bare" : ""}`}>
+      <label for={id} class={props.hideLabel ? "iv-hidden" : "iv-label"}>
+        {props.label}
+      </label>
+      <input
+        id={id}
+        ref={input}
+        type="text"
+        class="iv-input"
+        data-testid={props.name}
+        value={draft?.text ?? props.value}
+        placeholder={props.placeholder ?? ""}
+        title={props.title}
+        autocomplete="off"
+        spellcheck={false}
+        aria-invalid={problem !== ""}
+        aria-describedby={problem === "" ? undefined : `${id}-problem`}
+        onInput={(event) => {
+          sent.current = null;
+          setDraft({ text: event.currentTarget.value, number: Infinity });
+        }}
+        onBlur={(event) => {
+          finish(event.currentTarget.value);
+          props.ended?.();
+        }}
+        onKeyDown={(event) => {
+          if (event.key === "Enter") {
+            finish(event.currentTarget.value);
+            props.ended?.();
+          } else if (event.key === "Escape") {
+            event.stopPropagation();
+            event.currentTarget.value = sent.current = props.value;
+            setDraft(null);
+            props.ended?.();
+          } else if (!event.ctrlKey && !event.metaKey) event.stopPropagation(); // keys of the canvas are letters in a text
+        }}
+      />
+      {problem !== "" && (
+        <ErrorLine name={props.name} id={`${id}-problem`}>
+          {problem}
+        </ErrorLine>
+      )}
+    </div>
+  );
+}
+
+interface ChoiceProps {
+  name: string;
+  label: ComponentChildren;
+  value: string;
+  choices: readonly { name: string; title: string }[];
+  choose: (value: string) => void;
+  prompt?: string;
+  hideLabel?: boolean;
+}
+
+/** One of several, chosen at once. */
+export function Choice({ name, label, value, choices, choose, prompt, hideLabel }: ChoiceProps): JSX.Element {
+  const editing = useEditing();
+  const id = useId();
+  const problem = editing.problem(name);
+  return (
+    <div class={`iv-control${hideLabel ? " iv-control-bare" : ""}`}>
+      <label for={id} class={hideLabel ? "iv-hidden" : "iv-label"}>
+        {label}
+      </label>
+      <span class="iv-select">
+        <select
+          id={id}
+          class="iv-input"
+          data-testid={name}
+          value={value}
+          aria-invalid={problem !== ""}
+          aria-describedby={problem === "" ? undefined : `${id}-problem`}
+          onChange={(event) => {
+            const chosen = event.currentTarget.value;
+            if (prompt !== undefined) event.currentTarget.value = "";
+            if (chosen !== "") choose(chosen);
+          }}
+        >
+          {prompt !== undefined && <option value="">{prompt}</option>}
+          {choices.map((choice) => (
+            <option key={choice.name} value={choice.name}>
+              {choice.title}
+            </option>
+          ))}
+        </select>
+      </span>
+      {problem !== "" && (
+        <ErrorLine name={name} id={`${id}-problem`}>
+          {problem}
+        </ErrorLine>
+      )}
+    </div>
+  );
+}
+
+/** The refusal of a button, where there is one. */
+export function Refused({ name }: { name: string }): JSX.Element | null {
+  const problem = useEditing().problem(name);
+  return problem === "" ? null : <ErrorLine name={name}>{problem}</ErrorLine>;
+}
+
+interface TickProps {
+  name: string;
+  label: ComponentChildren;
+  checked: boolean;
+  turn: (on: boolean) => void;
+}
+
+export function Tick({ name, label, checked, turn }: TickProps): JSX.Element {
+  return (
+    <label class="iv-mc-tick">
+      <input type="checkbox" data-testid={name} checked={checked} onChange={(event) => turn(event.currentTarget.checked)} />
+      <span>{label}</span>
+    </label>
+  );
+}

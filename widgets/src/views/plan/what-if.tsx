@@ -1,0 +1,274 @@
+// What if: sliders that plan anew while they are dragged, and what follows beside the plan as it is.
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { Button } from "#lib/button.tsx";
+import type { PlanPart, ShownChannel, ShownTurn, WhatIfPart } from "#model/types.ts";
+import { formatBytes, formatCount, formatRate, formatSeconds, formatShare } from "#model/units.ts";
+import { useView } from "#model/view.ts";
+import { hopsOf } from "#model/words.ts";
+import { Term } from "#views/controls/term.tsx";
+import { LogSlider, type SliderMark } from "./slider.tsx";
+import { type Tried, useTried } from "./tried.ts";
+
+/** A bandwidth can be tried up to this factor from what it is. */
+const REACH = 16;
+
+/** The sliders, the answer, and what makes settings of it. */
+export function WhatIf(): JSX.Element | null {
+  const { connection, snapshot } = useView();
+  const { plan, why } = snapshot.panes;
+  const tried = useTried();
+  const [more, setMore] = useState<readonly string[]>([]);
+  if (plan === null || connection.offline) return null;
+  const channels = why?.channels ?? [];
+  const slowest = hopsOf(plan).find(({ hop }) => hop.bottleneck) ?? hopsOf(plan)[0];
+  const own = slowest === undefined ? [] : [slowest.hop.channel];
+  const shown = [...new Set([...own, ...Object.keys(tried.whatIf.bandwidths), ...more])];
+  const others = channels.filter((channel) => !shown.includes(channel.name));
+  return (
+    <section class="iv-why-part" data-testid="what-if" aria-label="What if">
+      <header class="iv-why-head">
+        <h3>
+          <Term name="what if">What if</Term>
+        </h3>
+        <span class="iv-why-buttons">
+          <Button
+            label="Keep"
+            testid="what-if-keep"
+            disabled={!tried.active}
+            title="Make settings of what is tried; undo takes it back"
+            onClick={tried.keep}
+          />
+          <Button
+            label="Reset"
+            testid="what-if-reset"
+            disabled={!tried.active}
+            title="Try nothing any more"
+            onClick={tried.reset}
+          />
+        </span>
+      </header>
+      {shown.map((name) => (
+        <Bandwidth key={name} channel={channelNamed(name, channels, plan)} tried={tried} turns={why?.turns ?? []} />
+      ))}
+      {others.length > 0 && (
+        <label class="iv-why-add">
+          <span class="iv-hidden">Try the bandwidth of another channel</span>
+          <select
+            class="iv-input"
+            data-testid="what-if-channel"
+            value=""
+            onChange={(event) => {
+              if (event.currentTarget.value !== "") setMore([...more, event.currentTarget.value]);
+              event.currentTarget.value = "";
+            }}
+          >
+            <option value="">Another channel…</option>
+            {others.map((channel) => (
+              <option key={channel.name} value={channel.name}>
+                {channel.words}, {channel.source} → {channel.destination}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      <SlotLimit tried={tried} />
+      <Sizes tried={tried} />
+      <Answer />
+    </section>
+  );
+}
+
+/** A channel by its name: from the explanation, or from the plan itself. */
+function channelNamed(name: string, channels: readonly ShownChannel[], plan: PlanPart): ShownChannel {
+  const hop = hopsOf(plan).find((each) => each.hop.channel === name)?.hop;
+  return (
+    channels.find((channel) => channel.name === name) ?? {
+      name,
+      words: hop?.words ?? name,
+      source: hop?.source ?? "",
+      destination: hop?.destination ?? "",
+      peak: hop?.peak ?? 1,
+    }
+  );
+}
+
+function Bandwidth({ channel, tried, turns }: { channel: ShownChannel; tried: Tried; turns: readonly ShownTurn[] }): JSX.Element {
+  const marks: SliderMark[] = turns
+    .filter((turn) => turn.parameter === "bandwidth" && turn.name === channel.name)
+    .map((turn) => ({ value: turn.value, title: `At ${formatRate(turn.value)} path ${turn.rival + 1} wins` }));
+  const where = channel.source === channel.destination ? channel.source : `${channel.source} → ${channel.destination}`;
+  return (
+    <BandwidthSlider
+      testid={`what-if-bandwidth-${channel.name}`}
+      channel={channel.name}
+      peak={channel.peak}
+      tried={tried}
+      marks={marks}
+      name={`Bandwidth of ${channel.words}, ${where}`}
+      label={
+        <>
+          {channel.words} <span class="iv-faint">{where}</span>
+        </>
+      }
+    />
+  );
+}
+
+interface BandwidthProps {
+  testid: string;
+  channel: string;
+  peak: number;
+  tried: Tried;
+  marks: readonly SliderMark[];
+  name: string;
+  label: JSX.Element | string;
+}
+
+function BandwidthSlider({ channel, peak, tried, ...rest }: BandwidthProps): JSX.Element {
+  const value = tried.whatIf.bandwidths[channel] ?? peak;
+  const ask = (next: number, moving: boolean): void =>
+    tried.ask({ bandwidths: { ...tried.whatIf.bandwidths, [channel]: next } }, moving);
+  return (
+    <LogSlider
+      {...rest}
+      low={peak / REACH}
+      high={peak * REACH}
+      value={value}
+      text={formatRate(value)}
+      // The paths that may win here are looked for while the pointer is still at rest.
+      onHold={() => tried.whatIf.bandwidths[channel] === undefined && ask(peak, true)}
+      onValue={ask}
+    />
+  );
+}
+
+function SlotLimit({ tried }: { tried: Tried }): JSX.Element | null {
+  const { snapshot } = useView();
+  const slot = snapshot.panes.why?.constraints.find((row) => row.kind === "slot");
+  if (slot === undefined) return null;
+  const turns = snapshot.panes.why?.turns.filter((turn) => turn.parameter === "slot_limit") ?? [];
+  const value = tried.whatIf.slotLimit ?? slot.bound;
+  return (
+    <LogSlider
+      testid="what-if-slot-limit"
+      label={<Term name="slot limit" />}
+      name="Slot limit"
+      low={Math.max(1, slot.bound / 4096)}
+      high={slot.bound * 64}
+      whole
+      value={value}
+      text={formatBytes(value)}
+      marks={turns.map((turn) => ({ value: turn.value, title: `At ${formatBytes(turn.value)} path ${turn.rival + 1} wins` }))}
+      onValue={(next, moving) => tried.ask({ slotLimit: next }, moving)}
+    />
+  );
+}
+
+function Sizes({ tried }: { tried: Tried }): JSX.Element {
+  const { snapshot } = useView();
+  const turns = snapshot.panes.why?.turns.filter((turn) => turn.parameter === "size") ?? [];
+  return (
+    <>
+      {Object.entries(snapshot.panes.layout.dims).map(([dim, size]) => {
+        const value = tried.whatIf.sizes[dim] ?? size;
+        return (
+          <LogSlider
+            key={dim}
+            testid={`what-if-size-${dim}`}
+            label={
+              <>
+                size of <code>{dim}</code>
+              </>
+            }
+            name={`Size of ${dim}`}
+            low={Math.max(1, size / 64)}
+            high={size * 16}
+            whole
+            value={value}
+            text={formatCount(value)}
+            marks={turns
+              .filter((turn) => turn.name === dim)
+              .map((turn) => ({ value: turn.value, title: `At ${formatCount(turn.value)} path ${turn.rival + 1} wins` }))}
+            onValue={(next, moving) => tried.ask({ sizes: { ...tried.whatIf.sizes, [dim]: next } }, moving)}
+          />
+        );
+      })}
+    </>
+  );
+}
+
+/** What follows from what is tried. */
+function Answer(): JSX.Element {
+  const { snapshot } = useView();
+  const { plan, what_if: answer } = snapshot.panes;
+  if (answer === null || plan === null)
+    return <p class="iv-faint">Drag a slider: the plan that follows stands beside the plan as it is.</p>;
+  return (
+    <div
+      class="iv-tried"
+      data-testid="what-if-answer"
+      data-final={answer.isAnswer && answer.isFinal}
+      role="status"
+      aria-live="polite"
+    >
+      <p>{answerWords(plan, answer)}</p>
+      {!answer.samePath && answer.hops.length > 0 && (
+        <p class="iv-faint">Another path: {answer.hops.map((hop) => hop.words).join(" → ")}.</p>
+      )}
+      {answer.isAnswer && !answer.isFinal && answer.problem === "" && (
+        <p class="iv-faint">The best of the paths that are known; released, all are compared.</p>
+      )}
+    </div>
+  );
+}
+
+/** "358 ms → 239 ms (33 % less), 4.5 GB/s. Slowest then: GPU read, 5.9 GB/s." */
+export function answerWords(plan: PlanPart, answer: WhatIfPart): string {
+  if (answer.problem !== "") return answer.problem;
+  if (answer.seconds === null || answer.throughput === null) return "Planning with the changes…";
+  const change = answer.seconds / plan.seconds - 1;
+  const share = Math.abs(change) < 5e-5 ? "as long" : `${formatShare(Math.abs(change))} ${change < 0 ? "less" : "more"}`;
+  return `${formatSeconds(plan.seconds)} → ${formatSeconds(answer.seconds)} (${share}), ${formatRate(answer.throughput)}. ${slowestWords(answer)}`;
+}
+
+/** Which hop is the slowest with what is tried. */
+export function slowestWords(answer: WhatIfPart): string {
+  const slowest = answer.hops.find((hop) => hop.slowest);
+  return slowest === undefined ? "" : `Slowest then: ${slowest.words}, ${formatRate(slowest.rate)}.`;
+}
+
+/** The slider in the inspector of a hop: what if its channel were faster or slower. */
+export function HopWhatIf({ channel, peak, words }: { channel: string; peak: number; words: string }): JSX.Element | null {
+  const { connection, snapshot } = useView();
+  const tried = useTried();
+  if (connection.offline) return null;
+  const { plan, what_if: answer } = snapshot.panes;
+  const slowest = answer?.hops.find((hop) => hop.slowest);
+  return (
+    <div class="iv-hop-what-if">
+      <BandwidthSlider
+        testid="hop-what-if"
+        channel={channel}
+        peak={peak}
+        tried={tried}
+        marks={[]}
+        name={`What if ${words} had another bandwidth`}
+        label="What if it had"
+      />
+      {tried.active && plan !== null && answer !== null && (
+        <p
+          class="iv-faint iv-hop-tried"
+          data-testid="hop-what-if-answer"
+          data-answers={answer.isAnswer ? answer.whatIf.bandwidths[channel] : ""}
+        >
+          {answer.problem !== "" || answer.throughput === null
+            ? answerWords(plan, answer)
+            : `${formatRate(answer.throughput)}, ${formatSeconds(answer.seconds ?? 0)}: ${slowest === undefined ? "one hop" : slowest.words} is the slowest`}{" "}
+          <Button label="Keep" quiet testid="hop-what-if-keep" onClick={tried.keep} />{" "}
+          <Button label="Reset" quiet testid="hop-what-if-reset" onClick={tried.reset} />
+        </p>
+      )}
+    </div>
+  );
+}
