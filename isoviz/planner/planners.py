@@ -22,7 +22,7 @@ from isoviz.errors import InputError, LimitError, NoPathError
 from isoviz.machines import Machine, preset, presets, shortest_path
 from isoviz.planner.build_plan import make_plan
 from isoviz.planner.cache import CACHE
-from isoviz.planner.check_ends import check_ends, check_given
+from isoviz.planner.check_ends import check_arguments, check_ends
 from isoviz.planner.failures import limits_too_small, no_throughput
 from isoviz.planner.full import listed_routes, search, with_bounds
 from isoviz.planner.one_path.choice import Choice
@@ -53,20 +53,20 @@ MOST_PARALLEL = 16
 """Up to this number of combinations of parallel channels, a planner of one path tries all."""
 
 
-def plan(transfer: Transfer, machine: Machine, planner: str | None = None, options: Options | None = None) -> Plan:
-    """The plan of a transfer on a machine. Planning is deterministic.
+def plan(transfer: Transfer, machine: Machine | str, planner: str | None = None, options: Options | None = None) -> Plan:
+    """The plan of a transfer on a machine, or on the preset of a name (`isoviz.presets`). Planning is deterministic.
 
     `planner` (a name in `PLANNERS`) overrides the one in `options`. A repeated call returns the same object
     (`isoviz.planner.cache`).
 
     Raises:
-        InputError: an unknown planner, or no transfer, or no machine. MachineError: an unknown memory.
+        InputError: an unknown planner, or no transfer, or no machine. MachineError: an unknown memory or preset.
         NoPathError: no channels lead there. LimitError: no buffer within the limits is large enough.
         TransferError: an instance larger than its memory.
     """
     if planner is not None:
         check_planner(planner)
-    check_given("plan", transfer, machine)
+    machine = check_arguments("plan", transfer, machine)
     options = Options.given(options)
     name = planner or options.planner
     key = (transfer, machine, name, options)
