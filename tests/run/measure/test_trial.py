@@ -27,7 +27,7 @@ from isoviz.layouts import StridedCopy
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Machine, Memory, MemoryKind, Resource, preset, save
 from isoviz.measure import tuning
 from isoviz.measure.run_file import run_file
-from isoviz.measure.trials import trial, trial_rates, trial_runs
+from isoviz.measure.trials import trial, trial_runs
 from isoviz.measure.trials.trial import Trial, try_out
 from isoviz.planner import Instance, Plan
 from isoviz.planner.explanation.alternatives import alternatives, identity
@@ -318,10 +318,10 @@ def test_what_is_said_to_take_long_to_set_up_need_not(tmp_path: Path, monkeypatc
 def test_one_moment_is_not_believed_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is predicted lies between what was tried and what the machine says, nearer to the trial."""
     for said in (0.8, 1.2):
-        tried = trial_rates.between(1e9, said * 1e9)
+        tried = trial_runs.between(1e9, said * 1e9)
         assert 1e9 < tried < 1.05e9 if said > 1 else 0.95e9 < tried < 1e9
-    assert trial_rates.between(1e9, 1e13) == trial_rates.between(1e9, 2e9) < 1.1e9, "it knows nothing of this"
-    assert trial_rates.between(1e9, 1e9) == trial_rates.between(1e9, 0.0) == 1e9
+    assert trial_runs.between(1e9, 1e13) == trial_runs.between(1e9, 2e9) < 1.1e9, "it knows nothing of this"
+    assert trial_runs.between(1e9, 1e9) == trial_runs.between(1e9, 0.0) == 1e9
     here = machine(1e9)
     made = plan(transfer(SYS, SYS), here)
     monkeypatch.setattr(tuning, "PULL", 1.0)
