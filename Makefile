@@ -9,6 +9,7 @@
 #   make gpu        WHEELS=folder OUT=folder          what needs a GPU, the first part (.ci/gpu_run.py says more)
 #   make gpu        ARGS=rest                         what needs a GPU, the rest
 #   make lint       make format                       style, types and floors alone; the formatters
+#   make docs                                         the site, in docs/_build/site; needs no network once it is set up
 #   make bundle                                       build the browser half again
 #   make constraints                                  resolve all dependencies again (needs the network)
 #   make clean                                        remove the environments that these commands made
@@ -16,7 +17,7 @@
 PYTHON ?= python3
 ARGS ?=
 
-COMMANDS = lab test test-full bench gpu lint format bundle constraints clean
+COMMANDS = lab test test-full bench gpu lint format docs bundle constraints clean
 
 .PHONY: help $(COMMANDS)
 

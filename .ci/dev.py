@@ -27,6 +27,8 @@ from lanes import Counts, beside
 
 WIDGETS = ROOT / "widgets"
 
+TESTING = ("lab", "mpi", "test")
+"""Extras that the tests need."""
 BROWSER = ("tests/browser",)
 RANKS = ("tests/ranks", "tests/notebook", "tests/wheel")
 """Folders of tests that run beside all others, each group in a lane of its own: what waits for others."""
@@ -50,7 +52,7 @@ def environment(*extras: str) -> Environment:
 
 
 def testing_environment() -> Environment:
-    return environment("lab", "mpi", "test")
+    return environment(*TESTING)
 
 
 class Steps:
@@ -254,10 +256,11 @@ def matrix_steps(steps: Steps) -> None:
 
 
 def other_environments(arguments: list[str]) -> int:
-    """The tests of the browser and of ranks with every count, then the environments with other versions."""
+    """The tests of the browser and of ranks with every count, the site, then the environments with other versions."""
     steps = Steps(testing_environment())
     found = {"ISOVIZ_CHROMIUM": chromium(steps.env), "ISOVIZ_FULL": "1"}
     steps("browser tests, ranks", *pytest_command(steps), *BROWSER, "tests/ranks", *arguments, **found)
+    docs_steps(steps)
     matrix_steps(steps)
     return steps.result()
 
@@ -293,6 +296,20 @@ def bench(arguments: list[str]) -> int:
     for words in [arguments] if arguments else [["import"], ["convert"]]:
         steps(f"bench {words[0]}", str(steps.env.python), "-m", "benchmarks", *words)
     return steps.result()
+
+
+def docs(arguments: list[str]) -> int:
+    """The site of the documentation. Its examples and notebooks are executed; a warning is an error."""
+    steps = Steps(environment("lab", "mpi", "docs"))
+    docs_steps(steps, *arguments)
+    return steps.result()
+
+
+def docs_steps(steps: Steps, *arguments: str) -> None:
+    site = ROOT / "docs" / "_build" / "site"
+    options = ["--fail-on-warning", "--keep-going", "--quiet", "--doctree-dir", str(site.parent / "doctrees"), *arguments]
+    if steps("docs", str(steps.env.python), "-m", "sphinx", "--builder", "html", *options, str(ROOT / "docs"), str(site)):
+        say(f"the site is in {site.relative_to(ROOT)}: open {(site / 'index.html').relative_to(ROOT)}")
 
 
 def constraints(arguments: list[str]) -> int:
@@ -345,6 +362,7 @@ COMMANDS = {
     "lint": lint,
     "format": format_code,
     "bundle": bundle,
+    "docs": docs,
     "constraints": constraints,
     "clean": clean,
 }

@@ -1,9 +1,12 @@
 """Plan, show and run data transfers between the memories of a machine and between data layouts.
 
     >>> import isoviz
-    >>> space = isoviz.IndexSpace(x=4096, y=4096)
-    >>> fields = isoviz.FieldSpace(re="float32", im="float32")
-    >>> machine = isoviz.machines.preset("two-node")
+    >>> isoviz.relayout(array, "<F, x, y>", "<F, y, x>")  # an array in memory
+    >>> space, fields = isoviz.IndexSpace(x=4096, y=4096), isoviz.FieldSpace(re="float32", im="float32")
+    >>> transfer = isoviz.Transfer.whole(space, fields, "node0.fbm0", "<F, x, y>", "node1.fbm0", "<F, y, x>")
+    >>> plan = isoviz.plan(transfer, "two-node")
+    >>> plan.explain(), plan.simulate()
+    >>> isoviz.PlanView(plan)
 
 Every name is loaded where it is first used: `import isoviz` itself loads nothing but this file.
 """
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from isoviz import errors as errors
     from isoviz import machines as machines
     from isoviz.conversion.convert import convert as convert
+    from isoviz.conversion.relayout import relayout as relayout
     from isoviz.launch.probe import probe as probe
     from isoviz.launch.ranks import Ranks as Ranks
     from isoviz.launch.ranks import ranks as ranks
@@ -28,8 +32,10 @@ if TYPE_CHECKING:
     from isoviz.layouts import IndexSpace as IndexSpace
     from isoviz.layouts import Layout as Layout
     from isoviz.machines import Machine as Machine
+    from isoviz.machines.presets import preset as preset
     from isoviz.machines.presets import presets as presets
     from isoviz.measure.local_engine import Engine as Engine
+    from isoviz.measure.local_engine import run as run
     from isoviz.measure.trials.trial import try_out as try_out
     from isoviz.planner import Instance as Instance
     from isoviz.planner import Options as Options
@@ -87,10 +93,13 @@ _HOMES: dict[str, str | None] = {
     "machines": None,
     "plan": "isoviz.planner",
     "plan_redistribution": "isoviz.redistribution",
+    "preset": "isoviz.machines",
     "presets": "isoviz.machines",
     "probe": "isoviz.launch.probe",
     "redistribute": "isoviz.redistribution.redistribute",
     "ranks": "isoviz.launch.ranks",
+    "relayout": "isoviz.conversion.relayout",
+    "run": "isoviz.measure.local_engine",
     "simulate": "isoviz.runtime",
     "sweep": "isoviz.planner",
     "try_out": "isoviz.measure.trials.trial",
@@ -142,10 +151,13 @@ __all__ = [
     "machines",
     "plan",
     "plan_redistribution",
+    "preset",
     "presets",
     "probe",
     "ranks",
     "redistribute",
+    "relayout",
+    "run",
     "simulate",
     "sweep",
     "try_out",

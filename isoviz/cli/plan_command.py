@@ -140,10 +140,10 @@ def _print_explained(
 ) -> None:
     """Why the plan is what it is."""
     from isoviz.cli.output import print_json, print_text
-    from isoviz.planner import certificate, certificate_to_json, explain_plan, explanation_text, explanation_to_json
+    from isoviz.planner import certificate, certificate_to_json, explain, explanation_text, explanation_to_json
 
     most = CANDIDATES if args.candidates is None else args.candidates
-    explanation = explain_plan(plan, machine, options, turns=RIVALS)
+    explanation = explain(plan, machine, options=options, turns=RIVALS)
     if args.json:
         program = certificate_to_json(certificate(plan, machine, options))
         print_json({**_json(plan, expected), "program": program, "explanation": explanation_to_json(explanation, most)})

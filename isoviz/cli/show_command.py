@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
     from isoviz.cli.output import check_outputs, print_text, save_file
     from isoviz.errors import printable
     from isoviz.measure.run_file import plan_transfer_file
-    from isoviz.planner import explain_plan, load_transfer
+    from isoviz.planner import explain, load_transfer
     from isoviz.widgets.pages.plan_page import plan_page
     from isoviz.widgets.pages.state_of_plan import machine_choice_of
 
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     check_outputs(args.file, (out,))
     machine = file.machine()
     plan = plan_transfer_file(file, machine, args.planner)
-    explanation = explain_plan(plan, machine, file.options, turns=RIVALS)
+    explanation = explain(plan, machine, options=file.options, turns=RIVALS)
     page = plan_page(plan, machine, choice=machine_choice_of(file, machine), options=file.options, explanation=explanation)
     save_file(out, page.encode())
     print_text(printable(out))

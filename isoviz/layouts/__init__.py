@@ -1,10 +1,9 @@
 """Layouts: index spaces, field spaces, linearization orders, comparisons of layouts, and strided copies between layouts."""
 
-from isoviz.layouts.arrays import layout_of_array, view_of_array
 from isoviz.layouts.chunks import Chunk, ChunkSequence
 from isoviz.layouts.compare import Comparison, compare
 from isoviz.layouts.components import FIELDS, Component, FieldsComponent
-from isoviz.layouts.geometry import StridedCopy, View, strided_copies
+from isoviz.layouts.geometry import StridedCopy, View, strided_copies, view_of_array
 from isoviz.layouts.layout import Layout, Linearization, Location
 from isoviz.layouts.modes import Mode
 from isoviz.layouts.numpy_copy import apply
@@ -28,7 +27,6 @@ __all__ = [
     "View",
     "apply",
     "compare",
-    "layout_of_array",
     "strided_copies",
     "view_of_array",
 ]

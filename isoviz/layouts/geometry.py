@@ -13,13 +13,15 @@ import itertools
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import LayoutError
-from isoviz.layouts.layout import Linearization
-from isoviz.layouts.spaces import Box
+from isoviz.layouts.array_order import array_order
+from isoviz.layouts.components import FIELDS, Component
+from isoviz.layouts.layout import Layout, Linearization
+from isoviz.layouts.spaces import Box, IndexSpace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -79,6 +81,19 @@ class View:
     def dims(self) -> tuple[str, ...]:
         """The dimensions, in the order of the local index."""
         return self.linearization.space.dims
+
+
+def view_of_array(array: Any, dims: Sequence[str] | None = None) -> View:
+    """The view of an array (as in `Layout.of`). If its rows have gaps (a pitch), it is a box in a larger instance without gaps.
+
+    `dims` names the axes in order (default: …, `y`, `x`). Offsets count from the array's first element.
+
+    Raises:
+        LayoutError: no layout has these strides (reversed or repeated axes, or a pitch that is no multiple of the faster stride).
+    """
+    order = array_order(array, dims)
+    layout = Layout((FIELDS, *map(Component, order.dims)))
+    return View(layout.on(IndexSpace.of(order.sizes), order.fields))
 
 
 class _Piece(NamedTuple):

@@ -23,6 +23,7 @@ import numpy as np
 from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import LayoutError, show
+from isoviz.layouts.array_order import array_order
 from isoviz.layouts.components import FIELDS, Component, Part, whole_dimensions
 from isoviz.layouts.modes import Mode, NormalPart, modes_of, normal_form, steps_of, strides_of
 from isoviz.layouts.notation import check_components, parse
@@ -59,6 +60,22 @@ class Layout:
                 raise LayoutError(f"layout {show(layout)}: expected text such as '<F, x>', or components") from None
             check_components(components)
         object.__setattr__(self, "components", components)
+
+    @classmethod
+    def of(cls, array: Any, dims: Sequence[str] | None = None) -> Layout:
+        """The layout of an array: a NumPy array, an array on a GPU (CuPy, PyTorch, Numba), or any that DLPack hands over.
+
+        `dims` names its axes in order (default: …, `y`, `x`; the last axis is x). So a C-order array of shape (3, 4) has
+        `<F, x, y>` and a Fortran-order one `<F, y, x>`.
+
+        Raises:
+            LayoutError: it is no array, or no layout has these strides (gaps, reversed or repeated axes). `view_of_array` accepts
+                rows with gaps.
+        """
+        order = array_order(array, dims)
+        if order.has_gaps:
+            raise LayoutError(f"array of shape {tuple(array.shape)}: rows with gaps; view_of_array describes them")
+        return cls((FIELDS, *map(Component, order.dims)))
 
     @classmethod
     def unchecked(cls, components: tuple[Part, ...]) -> Layout:

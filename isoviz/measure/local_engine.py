@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, cast
 from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import Cancelled, InputError, IsovizError, in_words
+from isoviz.planner import Plan, machine_of
 from isoviz.runtime import Engine as _Engine
 
 if TYPE_CHECKING:
     from isoviz.backends.devices import ThisComputer
     from isoviz.machines import Machine
     from isoviz.measure.trials.trial import Trial
-    from isoviz.planner import Plan
     from isoviz.runtime import CancelToken, Devices, Report
     from isoviz.runtime.engine.progress import ProgressCallback
     from isoviz.runtime.ledger.ledger import Ledger
@@ -37,7 +37,9 @@ class Engine(_Engine):
     uses the result. An existing `Trial` (`isoviz.try_out`) replaces the new one.
     """
 
-    def __init__(self, machine: Machine, devices: Devices | None = None, *, ledger: Ledger | None = None, **options: Any) -> None:
+    def __init__(
+        self, machine: Machine | str, devices: Devices | None = None, *, ledger: Ledger | None = None, **options: Any
+    ) -> None:
         from isoviz.backends.devices import ThisComputer
 
         super().__init__(machine, ThisComputer() if devices is None else devices, **options)
@@ -108,6 +110,27 @@ class Engine(_Engine):
             return try_out(plan, self.machine, source, room=room, devices=mine, entries=earlier, cancel=cancel)
         except Cancelled:  # the run raises it
             return None
+
+
+def run(
+    plan: Plan,
+    source: Any | None = None,
+    destination: Any | None = None,
+    *,
+    machine: Machine | str | None = None,
+    devices: Devices | None = None,
+    **options: Any,
+) -> Report:
+    """Run a plan on this computer and report. It is `Engine(machine).run(plan, source, destination, **options)`.
+
+    `machine` may be left out where this process knows the machine of the plan (`isoviz.planner.machine_of`).
+
+    Raises:
+        InputError: this process does not know the machine. As `Engine.run`.
+    """
+    expect("run", plan, Plan, "a plan")
+    with Engine(machine_of(plan) if machine is None else machine, devices) as engine:
+        return engine.run(plan, source, destination, **options)
 
 
 def recorded(report: Report, machine: Machine, book: Ledger | None) -> Report:

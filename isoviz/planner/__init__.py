@@ -4,7 +4,7 @@ from isoviz.planner.by_hand.path_by_hand import cost
 from isoviz.planner.by_hand.several_paths import PathByHand, plan_of_paths
 from isoviz.planner.cache import CACHE, CacheStatistics
 from isoviz.planner.explanation.chunk_curve import ChunkCurve, ChunkPoint, chunk_curve, rechunked
-from isoviz.planner.explanation.explain_plan import explain, explain_plan
+from isoviz.planner.explanation.explain_plan import explain
 from isoviz.planner.explanation.explanation import Explanation, Sweep
 from isoviz.planner.explanation.explanation_file import certificate_to_json, explanation_to_json
 from isoviz.planner.explanation.explanation_text import explanation_text
@@ -48,7 +48,6 @@ __all__ = [
     "chunk_curve",
     "cost",
     "explain",
-    "explain_plan",
     "explanation_text",
     "explanation_to_json",
     "load_transfer",

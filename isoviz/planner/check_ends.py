@@ -1,4 +1,4 @@
-"""The check that the two ends of a transfer can lie where the transfer says."""
+"""Checks of the arguments of planning calls, and that the ends of a transfer can lie where the transfer says."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING
 
 from isoviz.checks import expect
 from isoviz.errors import TransferError
-from isoviz.machines import Machine
+from isoviz.machines import machine_argument
 from isoviz.planner.transfer import Transfer
 from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
-    from isoviz.machines import Memory
+    from isoviz.machines import Machine, Memory
 
 
-def check_given(call: str, transfer: object, machine: object) -> None:
-    """Check that a call got a transfer and a machine.
+def check_arguments(call: str, transfer: object, machine: Machine | str) -> Machine:
+    """Check that a call got a transfer and a machine or the name of a preset; returns the machine.
 
     Raises:
-        InputError: it got something else.
+        InputError: it got something else. MachineError: there is no preset of that name.
     """
     expect(call, transfer, Transfer, "a transfer")
-    expect(call, machine, Machine, "a machine")
+    return machine_argument(call, machine)
 
 
 def check_ends(transfer: Transfer, machine: Machine) -> None:

@@ -13,7 +13,7 @@ from isoviz.layouts import ChunkSequence, Layout, Mode, View, compare
 from isoviz.layouts.recurring import RecurringChunks
 from isoviz.planner.time.makespan import makespan
 from isoviz.planner.time.requests import REQUEST_BYTES, rule_of
-from isoviz.planner.time.schedule import MOST_REQUESTS, Line, Stage, scheduled_end
+from isoviz.planner.time.schedule import MOST_REQUESTS, HopWork, PathWork, scheduled_end
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -146,7 +146,7 @@ class PathPlan:
         """Whether two of its hops use the same channel."""
         return len({hop.channel for hop in self.hops}) < len(self.hops)
 
-    def line(self, count: int | None = None, *, in_requests: bool = True) -> Line:
+    def line(self, count: int | None = None, *, in_requests: bool = True) -> PathWork:
         """The path with its first `count` chunks, all by default, for a prediction with shared channels and resources.
 
         `in_requests`: whether chunks are cut into requests. It only matters where hops share a channel.
@@ -160,8 +160,8 @@ class PathPlan:
             seconds = moved / hop.throughput / requests
             uses = tuple([(name, cost * moved) for name, cost in zip(self.resources, costs, strict=True) if cost])
             nbytes = full / requests, last / requests
-            stages.append(Stage(hop.channel, hop.in_flight, requests, (full * seconds, last * seconds), nbytes, uses))
-        return Line(tuple(stages), count, self.slots, self.overlap)
+            stages.append(HopWork(hop.channel, hop.in_flight, requests, (full * seconds, last * seconds), nbytes, uses))
+        return PathWork(tuple(stages), count, self.slots, self.overlap)
 
     @cached_property
     def chunk_payload(self) -> float:

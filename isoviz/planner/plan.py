@@ -14,6 +14,7 @@ from isoviz.machines.memory import emulated_text
 from isoviz.planner.shares import Share, check_shares, share_of, share_text
 from isoviz.planner.time.schedule import scheduled_end
 from isoviz.planner.time.together import rates_together, seconds_together, sharing_paths
+from isoviz.public_method import PublicMethod
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ class Plan:
     A plan with one path has the properties of that path: `plan.hops`, `plan.chunks`, `plan.order`. With several paths these raise
     TransferError; use `plan.paths` then.
 
+    `plan.explain()`, `plan.simulate()` and `plan.run()` are `isoviz.explain(plan)`, `isoviz.simulate(plan)` and
+    `isoviz.run(plan)`, with the same further arguments.
+
     Raises:
         TransferError: the shares of the paths leave a gap or overlap; the message names it.
     """
@@ -47,6 +51,10 @@ class Plan:
     notes: tuple[str, ...] = ()
     gap: float | None = None
     emulated: tuple[str, ...] = ()
+
+    explain = PublicMethod()
+    simulate = PublicMethod()
+    run = PublicMethod()
 
     def __post_init__(self) -> None:
         first = self.paths[0] if self.paths else None

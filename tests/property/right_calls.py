@@ -97,7 +97,7 @@ class Things:
 
     @cached_property
     def explanation(self) -> planner.Explanation:
-        return planner.explain_plan(self.far_plan, self.cluster)
+        return planner.explain(self.far_plan, self.cluster)
 
     @cached_property
     def redistribution(self) -> redistribution.RedistributionPlan:
@@ -310,7 +310,7 @@ LAYOUTS: dict[str, Callable[[Things], Call]] = {
         np.zeros(it.other.nbytes, "u1"),
     ),
     "compare": lambda it: call(layouts.compare, it.linear, it.other),
-    "layout_of_array": lambda it: call(layouts.layout_of_array, it.array, ("x", "y")),
+    "Layout.of": lambda it: call(isoviz.Layout.of, it.array, ("x", "y")),
     "view_of_array": lambda it: call(layouts.view_of_array, it.array, ("x", "y")),
     "strided_copies": lambda it: call(
         layouts.strided_copies, layouts.View(it.linear), layouts.View(it.other), isoviz.Box((0, 0), (6, 4)), ["re"], padding=False
@@ -444,7 +444,7 @@ PLANNER: dict[str, Callable[[Things], Call]] = {
     "Options.given": lambda it: call(isoviz.Options.given, it.options),
     "plan": lambda it: call(isoviz.plan, it.far, it.cluster, planner="simple", options=it.options),
     "explain": lambda it: call(isoviz.explain, it.transfer, it.machine, "simple", it.options, turns=0),
-    "explain_plan": lambda it: call(planner.explain_plan, it.plan, it.machine, it.options, turns=0),
+    "explain (a plan)": lambda it: call(isoviz.explain, it.plan, it.machine, options=it.options, turns=0),
     "explanation_text": lambda it: call(planner.explanation_text, it.explanation, 10),
     "explanation_to_json": lambda it: call(planner.explanation_to_json, it.explanation, 3),
     "sweep": lambda it: call(isoviz.sweep, it.transfer, it.machine, "slot_limit", [1 << 16, 1 << 20], options=it.options),

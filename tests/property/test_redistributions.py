@@ -15,8 +15,7 @@ from isoviz import machines
 from isoviz.layouts import Box, FieldSpace, IndexSpace, Layout, strided_copies
 from isoviz.redistribution import DistributedInstance, Distribution, plan_redistribution
 from isoviz.redistribution.regular_transfer import RegularTransfer, pair_transfers
-from isoviz.redistribution.sets.axis import Axis
-from isoviz.redistribution.sets.regular import common
+from isoviz.redistribution.sets.regular import Axis, common
 
 Report = Callable[[str, object], None]
 CASES = "property cases of redistributions"

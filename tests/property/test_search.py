@@ -26,8 +26,7 @@ from isoviz.planner.one_path.choice import Choice
 from isoviz.planner.one_path.optimum import best_choice, clock_of
 from isoviz.planner.paths import route_search
 from isoviz.planner.paths.dominance import CostClasses
-from isoviz.planner.paths.node_classes import node_classes
-from isoviz.planner.paths.routes import Route, forget_routes
+from isoviz.planner.paths.routes import Route, forget_routes, node_classes
 from isoviz.planner.planning_work import Work
 from isoviz.planner.problem import Problem
 from isoviz.planner.search.best_first import BestFirst, Outcome

@@ -18,7 +18,7 @@ from isoviz.launch.rank_session import rank_session
 from isoviz.launch.same_program import run_together
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "README.md").read_text(encoding="utf-8").split("## Plans across ranks")[1].split("\n## ")[0]
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 class NoWorldError(Exception):
@@ -43,7 +43,7 @@ def test_the_silence_that_examples_promise_is_that_of_programs(monkeypatch: pyte
 
 @needs_mpi
 def test_python_of_ranks(capsys: pytest.CaptureFixture[str]) -> None:
-    (block,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+    (block,) = (each for each in blocks(TEXT, "python") if "isoviz.ranks(" in each)
     exec(block, {"isoviz": isoviz})
     assert "every byte verified" in capsys.readouterr().out
 
@@ -75,6 +75,6 @@ def test_commands_of_the_example_run_as_printed(tmp_path: Path) -> None:
 @needs_mpi
 def test_commands_of_ranks(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(ROOT)
-    (block,) = re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)
+    (block,) = (each for each in blocks(TEXT, "sh") if "--ranks" in each)
     assert main(block.split()[1:]) == 0
     assert "every byte verified" in capsys.readouterr().out

@@ -15,32 +15,43 @@ import isoviz.runtime
 from isoviz.backends.devices import ThisComputer
 from isoviz.errors import InputError
 from isoviz.machines import ChannelKind, Machine, MemoryKind, preset
-from isoviz.planner import Plan, explain_plan
+from isoviz.planner import Plan
 
 ENDS = ("node0.sys", "<F, x, y>", "node0.sys", "<F, y, x>")
 TRANSFER = isoviz.Transfer.whole(isoviz.IndexSpace(x=30, y=20), isoviz.FieldSpace(v="f8"), *ENDS)
 WRONG: dict[str, tuple[Callable[[Machine, Plan], Any], str]] = {
     "a plan for a transfer": (lambda machine, plan: isoviz.plan(plan, machine), "plan: expected a transfer, got a Plan"),
-    "a name for a machine": (lambda machine, plan: isoviz.plan(TRANSFER, "local"), "plan: expected a machine, got 'local'"),
+    "a number for a machine": (
+        lambda machine, plan: isoviz.plan(TRANSFER, 2),
+        "plan: expected a machine or the name of a preset, got 2",
+    ),
+    "the name of no machine": (lambda machine, plan: isoviz.plan(TRANSFER, "two-nodes"), "did you mean 'two-node'?"),
     "a list for a transfer": (lambda machine, plan: isoviz.plan([], machine), "plan: expected a transfer, got a list"),
     "a path without a machine": (
         lambda machine, plan: isoviz.cost(TRANSFER, None, ["node0.sys"]),
-        "path by hand: expected a machine, got None",
+        "path by hand: expected a machine or the name of a preset, got None",
     ),
-    "explain a plan": (
-        lambda machine, plan: isoviz.explain(plan, machine),
-        "explain: expected a transfer, got a Plan; explain_plan",
+    "explain a machine": (
+        lambda machine, plan: isoviz.explain(machine),
+        "explain: expected a transfer or a plan, got a Machine",
     ),
-    "explain_plan a transfer": (
-        lambda machine, plan: explain_plan(TRANSFER, machine),
-        "explain_plan: expected a plan, got a Transfer",
+    "explain a transfer without a machine": (
+        lambda machine, plan: isoviz.explain(TRANSFER),
+        "explain: expected a machine or the name of a preset with a transfer",
+    ),
+    "explain a plan with another planner": (
+        lambda machine, plan: isoviz.explain(plan, machine, "full"),
+        "explain: a plan is explained as it is; expected no planner with it, got 'full'",
     ),
     "simulate a transfer": (
         lambda machine, plan: isoviz.simulate(TRANSFER),
         "simulate: expected a plan or several, got a Transfer",
     ),
     "simulate transfers": (lambda machine, plan: isoviz.simulate([TRANSFER]), "simulate: expected a plan, got a Transfer"),
-    "an engine of a name": (lambda machine, plan: isoviz.Engine("local"), "engine: expected a machine, got 'local'"),
+    "an engine of a number": (
+        lambda machine, plan: isoviz.Engine(7),
+        "engine: expected a machine or the name of a preset, got 7",
+    ),
     "an array of another dtype": (
         lambda machine, plan: isoviz.Engine(machine).run(plan, np.zeros((20, 30), "f4")),
         "has 2400 bytes of float32; layout <F, x, y> on (x=30, y=20) with fields {v: float64} needs 4800",

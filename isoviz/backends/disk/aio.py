@@ -60,7 +60,7 @@ Arrived = Callable[[Numbers, Numbers], None]
 """Callback for completed reads: the indices of the requests, and where the data of each begin in the buffer."""
 
 
-class Requests(ABC):
+class FileRequests(ABC):
     """A way to carry out up to `DEPTH` requests at a time. It belongs to one thread."""
 
     @abstractmethod
@@ -141,7 +141,7 @@ class Requests(ABC):
             self.some(self.under_way)
 
 
-class OneByOne(Requests):
+class OneByOne(FileRequests):
     """Requests carried out one after the other."""
 
     def __init__(self) -> None:
@@ -168,7 +168,7 @@ class OneByOne(Requests):
         return len(self._done)
 
 
-class Queue(Requests):
+class Queue(FileRequests):
     """A request queue of the Linux kernel.
 
     Raises:
@@ -236,7 +236,7 @@ class Queue(Requests):
 
 
 @contextmanager
-def requests(count: int) -> Iterator[Requests]:
+def requests(count: int) -> Iterator[FileRequests]:
     """The fastest available way to carry out `count` requests at a time, for one thread."""
     queue = _taken() if count >= _SEVERAL else None
     try:

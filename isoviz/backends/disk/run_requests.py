@@ -202,7 +202,7 @@ def _is_whole(file: NewFile, at: int, low: int, high: int, page: Bytes, check: C
 
 
 def _write_pages(
-    file: NewFile, way: aio.Requests, offsets: Numbers, out: Bytes, slots: Numbers, nbytes: Numbers, check: Check
+    file: NewFile, way: aio.FileRequests, offsets: Numbers, out: Bytes, slots: Numbers, nbytes: Numbers, check: Check
 ) -> int:
     """Submit requests of whole pages; returns the number of extra requests."""
     direct, again = file.unbuffered, 0

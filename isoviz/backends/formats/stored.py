@@ -18,7 +18,7 @@ from isoviz.backends.formats.npy import NpyHeader, header_bytes, is_npy, read_he
 from isoviz.backends.formats.records import Record, array_of
 from isoviz.errors import FileError
 from isoviz.layouts import FIELDS, Component, FieldSpace, IndexSpace, Layout, Linearization
-from isoviz.layouts.arrays import default_dims
+from isoviz.layouts.array_order import default_dims
 from isoviz.layouts.modes import Mode
 from isoviz.regular_files import open_for_reading
 

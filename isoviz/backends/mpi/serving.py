@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from isoviz.backends.mpi.exchange import Exchange, Serve
-    from isoviz.backends.mpi.gpu.message_buffers import MessageBuffers
+    from isoviz.backends.mpi.gpu_memory import MessageBuffers
     from isoviz.backends.mpi.piece_pool import PiecePool
     from isoviz.backends.pages import Bytes
     from isoviz.layouts import StridedCopy

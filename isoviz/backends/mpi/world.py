@@ -22,9 +22,7 @@ from isoviz.backends.cuda.gpus import Gpus, ProcessOnHost
 from isoviz.backends.mpi.channels.put import PutWindow
 from isoviz.backends.mpi.exchange import Exchange
 from isoviz.backends.mpi.fencing import Fence
-from isoviz.backends.mpi.gpu.cuda_aware import CudaAware
-from isoviz.backends.mpi.gpu.locked_windows import LockedWindows
-from isoviz.backends.mpi.gpu.message_buffers import MessageBuffers
+from isoviz.backends.mpi.gpu_memory import CudaAware, LockedWindows, MessageBuffers
 from isoviz.backends.mpi.hosts import meet, remove_files_of_mpi
 from isoviz.backends.mpi.mpi_thread import MpiThread
 from isoviz.backends.mpi.mpi_transport import LIMIT, PERIOD, MpiTransport

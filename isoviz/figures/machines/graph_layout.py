@@ -76,7 +76,7 @@ class NodePanel:
 
 
 @dataclass(frozen=True)
-class Curve:
+class Arc:
     """A line between two boxes. It is bent (a quadratic Bézier) where a straight one would cross another box."""
 
     start: tuple[float, float]
@@ -141,7 +141,7 @@ class GraphLayout:
         several = any(len(stack) > 1 and stack[0].name == name for panel in self.panels for stack in panel.stacks)
         return Rect(box.x, box.y - depth, box.width, box.height) if several else box
 
-    def curve(self, source: str, destination: str, bend: float = 0.0) -> Curve:
+    def curve(self, source: str, destination: str, bend: float = 0.0) -> Arc:
         """The line from one memory to another, with the least bend that avoids the other boxes."""
         boxes = self.boxes
         start, end = boxes[source].centre, boxes[destination].centre
@@ -234,12 +234,12 @@ def _place(stacks: Sequence[Stack], row_of: dict[MemoryKind, int], single: bool,
     return width, boxes
 
 
-def _bent(source: Rect, destination: Rect, start: tuple[float, float], end: tuple[float, float], bend: float) -> Curve:
+def _bent(source: Rect, destination: Rect, start: tuple[float, float], end: tuple[float, float], bend: float) -> Arc:
     dx, dy = end[0] - start[0], end[1] - start[1]
     length = math.hypot(dx, dy) or 1.0
     middle = ((start[0] + end[0]) / 2, (start[1] + end[1]) / 2)
     control = (middle[0] - dy / length * 2 * bend, middle[1] + dx / length * 2 * bend)
-    return Curve(_border(source.grown(2), control), control, _border(destination.grown(3), control))
+    return Arc(_border(source.grown(2), control), control, _border(destination.grown(3), control))
 
 
 def _border(box: Rect, towards: tuple[float, float]) -> tuple[float, float]:

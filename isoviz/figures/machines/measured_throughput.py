@@ -18,7 +18,7 @@ _APART = 5.0
 """Pixels between the bars of two channels that were measured with the same runs."""
 
 
-class Measured(NamedTuple):
+class MeasuredRun(NamedTuple):
     """A sample: run, middle rate, rate that planning uses, lowest and highest rate, in bytes and bytes per second."""
 
     run: float
@@ -28,7 +28,7 @@ class Measured(NamedTuple):
     high: float
 
 
-def measured_samples(channel: Channel) -> tuple[Measured, ...]:
+def measured_samples(channel: Channel) -> tuple[MeasuredRun, ...]:
     """The samples of a measured channel; empty for other channels."""
     function = channel.throughput
     if not isinstance(function, Sampled) or (function.ranges is None and function.spread is None):
@@ -41,7 +41,7 @@ def measured_samples(channel: Channel) -> tuple[Measured, ...]:
         else:
             half = (function.spread[k] if function.spread else 0.0) / 2
             low, high = middle * max(0.01, 1 - half), middle * (1 + half)
-        found.append(Measured(run, middle, planned, low, high))
+        found.append(MeasuredRun(run, middle, planned, low, high))
     return tuple(found)
 
 

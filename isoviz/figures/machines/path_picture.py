@@ -10,7 +10,7 @@ from isoviz.figures.charts.svg import Drawing, shorten, text_width, wrap
 from isoviz.figures.charts.theme import MARGIN, ThemeName
 from isoviz.figures.machines.graph_layout import (
     BOX_HEIGHT,
-    Curve,
+    Arc,
     GraphLayout,
     LabelPlacer,
     Rect,
@@ -151,7 +151,7 @@ def _edges(
         if channel.source in shown and channel.destination in shown and not channel.kind.crosses_nodes:
             first, second = sorted((front[channel.source], front[channel.destination]), key=order.__getitem__)
             pairs.setdefault((first, second), []).append(channel)
-    drawn: list[tuple[Curve, tuple[str, str], list[Channel]]] = []
+    drawn: list[tuple[Arc, tuple[str, str], list[Channel]]] = []
     for (first, second), channels in pairs.items():
         if frozenset((first, second)) in on_path:
             continue
@@ -182,7 +182,7 @@ def _edges(
 
 
 def _edge_labels(
-    drawing: Drawing, placer: LabelPlacer, layout: GraphLayout, curve: Curve, pair: tuple[str, str], channels: Sequence[Channel]
+    drawing: Drawing, placer: LabelPlacer, layout: GraphLayout, curve: Arc, pair: tuple[str, str], channels: Sequence[Channel]
 ) -> None:
     """One rate in the middle if both directions are equal, else one at each end: the rate that arrives there."""
     front = layout.front

@@ -13,7 +13,7 @@ from isoviz.planner.explanation.rival_words import difference
 from isoviz.units import format_seconds
 
 if TYPE_CHECKING:
-    from isoviz.planner.explanation.explanation import Rejected
+    from isoviz.planner.explanation.explanation import RankedPath
 
 _LEFT, _RIGHT, _ROW, _TOP = 34.0, 336.0, 46.0, 30.0
 _VALUES = 156.0  # Room for time and difference after the longest bar.
@@ -22,7 +22,7 @@ APART = 10.0
 
 
 def candidate_ranking_svg(
-    candidates: Sequence[Rejected], *, most: int = 12, width: float = 1000, remark: str = "", theme: ThemeName = "auto"
+    candidates: Sequence[RankedPath], *, most: int = 12, width: float = 1000, remark: str = "", theme: ThemeName = "auto"
 ) -> str:
     """A bar for each candidate, at most `most` of them. The chosen one has the colour of paths.
 
@@ -61,7 +61,7 @@ def candidate_ranking_svg(
     return drawing.render(width, bottom + (24 if more else 4))
 
 
-def _row(drawing: Drawing, each: Rejected, chosen: Rejected, number: int, y: float, length: float, width: float) -> None:
+def _row(drawing: Drawing, each: RankedPath, chosen: RankedPath, number: int, y: float, length: float, width: float) -> None:
     left = MARGIN + _LEFT
     path, time = path_text(each.memories, each.converting), format_seconds(each.least)
     tip = f"{path}: {time if each.seconds is not None else f'at least {time}'}; {each.limit}"
@@ -98,7 +98,7 @@ def _linear(most: float) -> tuple[float, float, list[float]]:
     return 0.0, most, [step * k for k in range(int(most / step * (1 + 1e-9)) + 1)]
 
 
-def _description(shown: Sequence[Rejected], count: int) -> str:
+def _description(shown: Sequence[RankedPath], count: int) -> str:
     said = [
         f"{number}. {path_text(each.memories, each.converting)}: {'at least ' if each.seconds is None else ''}"
         f"{format_seconds(each.least)}{', chosen' if each.chosen else ''}; {each.limit}."

@@ -1,15 +1,173 @@
-"""The processes of ranks together with the connections to them: a job of `mpiexec`, or a cluster."""
+"""The processes of ranks together with the connections to them: a job of `mpiexec`, or a cluster.
+
+A job is `mpiexec` and all its processes, behind their guardian.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
+from isoviz.launch import guardian
 from isoviz.launch.client import Client, Watching
-from isoviz.launch.processes.job import Job
 from isoviz.launch.processes.mpi_command import Mpi
 from isoviz.launch.worker.rank_worker import ADDRESS, SECRET
+
+_SHM = Path("/dev/shm")  # noqa: S108
+_MOST_LINES = 400
+_PATIENCE = 15.0
+_LAST_LINES = 1.0
+
+
+class Job:
+    """The processes of one `mpiexec`.
+
+    `on_line` is called with each line of their output, in a thread of its own. `on_end` is called once, in a thread, when
+    everything has ended and the last line is known. It gets the status of `mpiexec`; None if the guardian was killed.
+    """
+
+    def __init__(
+        self,
+        mpi: Mpi,
+        ranks: int,
+        program: list[str],
+        *,
+        options: tuple[str, ...],
+        variables: Mapping[str, str],
+        remote: bool,
+        on_line: Callable[[str], None],
+        on_end: Callable[[int | None], None],
+    ) -> None:
+        self.output: deque[str] = deque(maxlen=_MOST_LINES)
+        self._known: dict[int, bytes] = {}
+        self._files: set[str] = set()
+        self._on_line, self._on_end = on_line, on_end
+        self._told: dict[str, int] = {}
+        self._folders: list[str] = []
+        environment = mpi.environment(remote) | dict(os.environ) | dict(variables)
+        shared = None
+        if not remote:  # Another host has no such folders.
+            environment["TMPDIR"] = self._folder(tempfile.gettempdir())
+            if _SHM.is_dir() and os.access(_SHM, os.W_OK):
+                shared = self._folder(str(_SHM))
+        command = mpi.command(ranks, program, options, shared, sorted(variables) if remote else ())
+        asked = json.dumps([os.getpid(), self._folders, 2.0 if remote else 0.0, command])
+        self._guardian = subprocess.Popen(  # noqa: S603  # this Python, with isoviz's own file
+            [sys.executable, "-I", "-S", guardian.__file__, asked],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            start_new_session=True,  # Ctrl-C is for the client alone.
+            bufsize=0,
+        )
+        self._threads = [
+            threading.Thread(target=self._listen, name="isoviz ranks: guardian", daemon=True),
+            threading.Thread(target=self._collect, name="isoviz ranks: output", daemon=True),
+        ]
+        for thread in reversed(self._threads):  # The first one waits for the other.
+            thread.start()
+
+    @property
+    def pid(self) -> int:
+        """The process id of the guardian."""
+        return self._guardian.pid
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all processes have ended and nothing is left of them."""
+        return not self._threads[0].is_alive()
+
+    def scan(self) -> None:
+        """Note the processes of the job and the files that they have mapped, here and in the guardian."""
+        self._ask(b"scan\n")
+        for pid in guardian.descendants(self.pid):
+            self._known[pid] = guardian.born(pid)
+        self._files |= guardian.mapped_files(list(self._known))
+
+    def end(self) -> None:
+        """Have all processes killed; returns at once."""
+        self._ask(b"end\n")
+
+    def wait(self, timeout: float) -> bool:
+        """Wait until all processes have ended and nothing is left of them; False after `timeout` seconds."""
+        last = time.monotonic() + timeout
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(max(0.0, last - time.monotonic()))
+        return self.is_over
+
+    def close(self) -> None:
+        """End all processes, and wait for their end. Safe to call twice."""
+        self.end()
+        if not self.wait(_PATIENCE):
+            self._guardian.kill()  # Its own threads then clear up.
+            self.wait(_PATIENCE)
+        if self._guardian.stdin is not None:
+            self._guardian.stdin.close()
+
+    # ---- inside
+
+    def _folder(self, parent: str) -> str:
+        """The name of a new folder, which the guardian makes."""
+        self._folders.append(str(Path(parent) / f"{guardian.FOLDERS}{secrets.token_hex(8)}"))
+        return self._folders[-1]
+
+    def _ask(self, data: bytes) -> None:
+        if self._guardian.stdin is not None:
+            with contextlib.suppress(OSError, ValueError):  # It has ended.
+                self._guardian.stdin.write(data)
+
+    def _listen(self) -> None:
+        """Hear the guardian until it ends; if it ended before it had cleared up, do its work."""
+        pipe = self._guardian.stdout
+        assert pipe is not None
+        with pipe:
+            for line in iter(pipe.readline, b""):
+                word, _, number = line.decode().strip().partition(" ")
+                self._told[word] = int(number or 0)
+        self._guardian.wait()
+        if "clean" not in self._told:
+            self._clear()
+        self._threads[1].join(_LAST_LINES)  # What the job said last may tell why it ended.
+        self._on_end(self._told.get("ended"))
+
+    def _clear(self) -> None:
+        """Kill the processes of the job and remove its files, in the place of a guardian that was killed."""
+        last = time.monotonic() + _PATIENCE
+        alive = [pid for pid, began in self._known.items() if began]
+        while time.monotonic() < last:
+            alive = [pid for pid in alive if guardian.born(pid) == self._known[pid]]
+            if not alive:
+                break
+            for pid in alive:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.002)
+        guardian.remove(self._folders, self._files)
+
+    def _collect(self) -> None:
+        pipe = self._guardian.stderr
+        assert pipe is not None
+        with pipe:
+            for data in iter(pipe.readline, b""):
+                line = data.decode(errors="replace").rstrip("\n")
+                self.output.append(line)
+                self._on_line(line)
+
 
 HERE = "127.0.0.1"
 _MODULE = "isoviz.launch.worker.rank_worker"

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from isoviz import checks
 from isoviz.errors import MachineError, in_words
+from isoviz.machines.machine import Machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from isoviz.machines.machine import Machine
 
 _LOG = logging.getLogger("isoviz")
 
@@ -108,6 +107,18 @@ def preset(name: str, /, **options: Any) -> Machine:
             takes = f"it takes {', '.join(info.options)}" if info.options else "it takes none"
             raise MachineError(f"preset {name!r} has no option {checks.show(option)}; {takes}")
     return info.make(**options)
+
+
+def machine_argument(call: str, machine: Machine | str) -> Machine:
+    """The machine of an argument of a call: the machine itself, or the preset of that name with its default options.
+
+    Raises:
+        InputError: it is neither a machine nor text. MachineError: there is no preset of that name.
+    """
+    if isinstance(machine, str):
+        return preset(machine)
+    checks.expect(call, machine, Machine, "a machine or the name of a preset")
+    return machine
 
 
 @lru_cache(maxsize=4)

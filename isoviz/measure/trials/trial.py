@@ -27,8 +27,7 @@ from isoviz.backends.host import kernels
 from isoviz.checks import expect
 from isoviz.errors import Cancelled, InputError, RunError, TransferError
 from isoviz.machines import Machine
-from isoviz.measure.trials.trial_rates import between, is_copy, model_rate, scatter_of, with_rates
-from isoviz.measure.trials.trial_runs import measured_rates
+from isoviz.measure.trials.trial_runs import between, is_copy, measured_rates, model_rate, scatter_of, with_rates
 from isoviz.planner import Options, Plan
 from isoviz.planner.explanation.alternatives import alternatives
 from isoviz.runtime.ledger.ledger import ledger

@@ -6,7 +6,7 @@ import math
 import os
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,22 +16,137 @@ import numpy as np
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.disk.disk_memory import DiskMemory, FileStore, Scratch
 from isoviz.backends.disk.file_access import NewFile
-from isoviz.backends.generate import fill_file
-from isoviz.backends.pages import PAGE, page_aligned, touch
-from isoviz.errors import Cancelled, InputError
+from isoviz.backends.generate import fill, fill_file
+from isoviz.backends.pages import HUGE, PAGE, page_aligned, touch
+from isoviz.errors import Cancelled, InputError, RunError
 from isoviz.machines import ChannelKind, MemoryKind
 from isoviz.measure import tuning
 from isoviz.measure.idle_devices import IdleDevices
-from isoviz.measure.trials.touched_parts import first_parts, trial_ends, union
-from isoviz.measure.trials.trial_rates import is_copy, with_rates
 from isoviz.planner.explanation.chunk_curve import rechunked
+from isoviz.planner.time.path_time import Clock
+from isoviz.planner.time.spread import seconds_at, spread_at
 from isoviz.runtime import Engine
 from isoviz.runtime.opening import opening
 
 if TYPE_CHECKING:
-    from isoviz.machines import Machine, Memory
+    from isoviz.layouts import StridedCopy
+    from isoviz.machines import Channel, Machine, Memory
     from isoviz.planner import Instance, Plan
     from isoviz.runtime.protocols import CancelToken, Devices, RealMemory
+
+
+def is_copy(channel: Channel, machine: Machine) -> bool:
+    """Whether a channel copies within the memory of this process."""
+    memory = machine.memory(channel.source)
+    return channel.kind is ChannelKind.MEMCPY and channel.is_self_loop and memory.kind is MemoryKind.SYS and memory.node == 0
+
+
+def model_rate(plan: Plan, machine: Machine, index: int) -> float:
+    """The rate of a hop by the model. The rate of a copy includes its set-up, as in a trial."""
+    hop, nbytes = plan.hops[index], plan.bytes * plan.moved[index]
+    channel = machine.channel(hop.channel)
+    setup = channel.setup + (channel.conversion_setup if index in plan.converting else 0.0) if channel.is_self_loop else 0.0
+    return nbytes / (nbytes / hop.throughput + setup) if hop.throughput else 0.0
+
+
+def between(tried: float, model: float) -> float:
+    """A measured rate, moved a little towards that of the model (`tuning.PULL`)."""
+    if not model:
+        return tried
+    most = math.log(tuning.MOST_PULL)
+    return tried * math.exp(tuning.PULL * max(-most, min(most, math.log(model / tried))))
+
+
+def with_rates(plan: Plan, machine: Machine, rates: Mapping[int, float], idle: float) -> Plan:
+    """The plan with other rates of some hops. The rates of copies include their set-up. No hop works for `idle` seconds."""
+    channels = [machine.channel(hop.channel) for hop in plan.hops]
+    hops = tuple(hop._replace(throughput=rates.get(hop.index, hop.throughput)) for hop in plan.hops)
+    every = [hop.throughput for hop in hops]
+    clock = Clock(machine, channels, plan.bytes, plan.slots, converting=plan.converting)
+    contained = math.fsum(
+        channels[hop].setup + (channels[hop].conversion_setup if hop in plan.converting else 0.0)
+        for hop in rates
+        if channels[hop].is_self_loop
+    )
+    return plan.changed(
+        hops=hops,
+        objective=clock.timing(plan.chunk_payload, (), every).seconds - contained + idle,
+        throughput=clock.throughput(plan.chunk_payload, every),
+        setup=max(0.0, plan.setup - contained + idle),
+        shares=clock.shares(every),
+    )
+
+
+def scatter_of(tried: Plan, machine: Machine, ranges: Mapping[int, tuple[float, float]]) -> float:
+    """The scatter of the repeats of a trial, as a time of the plan: half of log(slowest / fastest).
+
+    `ranges` are those of the rates by hop, as multiples of their medians. A hop that was not tried has the spread of its channel.
+    """
+    slow, fast = [], []
+    for hop in tried.hops:
+        half = (spread_at(machine.channel(hop.channel).throughput, hop.request_bytes) or 0.0) / 2
+        low, high = ranges.get(hop.index, (1 / (1 + half), 1 + half))
+        slow.append(low)
+        fast.append(high)
+    return max(0.0, math.log(seconds_at(tried, machine, slow) / seconds_at(tried, machine, fast)) / 2)
+
+
+def trial_ends(plan: Plan, machine: Machine, count: int, source: Any, room: Any) -> tuple[Any, Any] | None:
+    """Arrays for the ends that are in memory and not given. Only the parts that the first `count` chunks touch have pages.
+
+    None if these parts are too large.
+    """
+    found, held = [source, room], 0
+    for place, end in enumerate((plan.transfer.source, plan.transfer.destination)):
+        if found[place] is not None or machine.memory(end.memory).kind is not MemoryKind.SYS:
+            continue
+        nbytes = end.linearization.nbytes
+        page = HUGE if nbytes >= HUGE // 2 else PAGE  # Touching a byte allocates its whole page.
+        parts = first_parts(plan, count, place)
+        parts = union([(start // page * page, min(nbytes, -(-stop // page) * page)) for start, stop in parts])
+        held += sum(stop - start for start, stop in parts)
+        if held > tuning.TRIAL_ROOM:
+            return None
+        try:
+            found[place] = array = page_aligned(nbytes)
+        except RunError:  # There is not even enough address space.
+            return None
+        for start, stop in parts:
+            if place == 0:
+                fill(array[start:stop], start)  # Not zeros: some disks are faster with zeros.
+            else:
+                touch(array[start:stop])
+    return found[0], found[1]
+
+
+def first_parts(plan: Plan, count: int, end: int) -> list[tuple[int, int]]:
+    """The parts (start, stop) that the first `count` chunks read (`end` 0) or write (1). Gaps up to a page are included."""
+    hop = (0, len(plan.hops) - 1)[end]
+    return union([part for chunk in range(count) for copy in plan.copies(hop, chunk) for part in parts_of(copy, end)])
+
+
+def parts_of(copy: StridedCopy, end: int) -> list[tuple[int, int]]:
+    """The parts (start, stop) that a copy reads (`end` 0) or writes (1). Gaps up to a page are included."""
+    first = (copy.source_offset, copy.destination_offset)[end]
+    length, begins = copy.run, [first]
+    for loop in sorted(copy.loops, key=lambda loop: loop[1 + end]):
+        times, stride = loop[0], loop[1 + end]
+        if stride <= length + PAGE or len(begins) * times > tuning.MOST_PARTS:
+            length += (times - 1) * stride
+        else:
+            begins = [begin + k * stride for begin in begins for k in range(times)]
+    return [(begin, begin + length) for begin in begins]
+
+
+def union(parts: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same bytes as disjoint parts in ascending order."""
+    found: list[tuple[int, int]] = []
+    for start, stop in sorted(parts):
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], stop)
+        else:
+            found.append((start, stop))
+    return found
 
 
 class TriedRates(NamedTuple):

@@ -16,7 +16,7 @@ from isoviz import checks
 from isoviz.errors import InputError, LimitError, MachineError, NoPathError, TransferError, show
 from isoviz.layouts import ChunkSequence, Layout
 from isoviz.planner.cache import CACHE
-from isoviz.planner.check_ends import check_ends, check_given
+from isoviz.planner.check_ends import check_arguments, check_ends
 from isoviz.planner.intermediate.common_suffix import ending_alike
 from isoviz.planner.one_path.buffer_needs import run_as_blocks
 from isoviz.planner.one_path.hop_facts import PlanFacts, chunk_bytes, hop_runs, path_clock, path_orders, plan_facts
@@ -50,7 +50,7 @@ class Violation(NamedTuple):
 
 def cost(
     transfer: Transfer,
-    machine: Machine,
+    machine: Machine | str,
     path: str | Sequence[str],
     layouts: Sequence[Layout | str] | Mapping[str, Layout | str] = (),
     *,
@@ -78,7 +78,7 @@ def cost(
         not lead from the source to the destination. MachineError: an unknown name. InputError, NotationError, LayoutError:
         invalid layouts or sizes. LimitError: a limit is broken; the message names it with its figures.
     """
-    check_given("path by hand", transfer, machine)
+    machine = check_arguments("path by hand", transfer, machine)
     options = Options.given(options)
     check_ends(transfer, machine)
     problem = Problem(transfer, machine, options)

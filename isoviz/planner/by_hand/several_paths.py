@@ -12,7 +12,7 @@ from isoviz.errors import InputError, LayoutError, LimitError, MachineError, NoP
 from isoviz.layouts import Box
 from isoviz.planner.by_hand.path_by_hand import costed, violations
 from isoviz.planner.cache import CACHE
-from isoviz.planner.check_ends import check_ends, check_given
+from isoviz.planner.check_ends import check_arguments, check_ends
 from isoviz.planner.intermediate.part_runs import end_runs
 from isoviz.planner.one_path.hop_facts import chunk_bytes, path_orders
 from isoviz.planner.options import BY_HAND, Options
@@ -45,7 +45,7 @@ class PathByHand(NamedTuple):
 
 def plan_of_paths(
     transfer: Transfer,
-    machine: Machine,
+    machine: Machine | str,
     paths: Sequence[PathByHand | tuple[Any, ...]],
     *,
     options: Options | None = None,
@@ -63,7 +63,7 @@ def plan_of_paths(
         not end alike. LimitError: the buffers are over a limit. For a single path the errors of `isoviz.cost`, preceded by the
         number of the path.
     """
-    check_given("plan of paths", transfer, machine)
+    machine = check_arguments("plan of paths", transfer, machine)
     options = Options.given(options)
     check_ends(transfer, machine)
     entries = checks.items("plan of paths", paths, "(share, path) for each path")

@@ -8,62 +8,73 @@ from typing import TYPE_CHECKING
 
 from isoviz import checks
 from isoviz.checks import expect
-from isoviz.errors import InputError, TransferError
+from isoviz.errors import InputError, TransferError, show
 from isoviz.layouts import compare
-from isoviz.machines import Machine
-from isoviz.planner.explanation.explanation import Explanation, Region, Rejected, Stage
+from isoviz.machines import machine_argument
+from isoviz.planner.explanation.explanation import Explanation, RankedPath, Region, Stage
 from isoviz.planner.explanation.rivals import turns_of
 from isoviz.planner.full import search
 from isoviz.planner.one_path.buffer_needs import buffer_layouts, path_layouts
 from isoviz.planner.options import BY_HAND, Options
 from isoviz.planner.plan import Plan
+from isoviz.planner.planners import machine_of
 from isoviz.planner.planners import plan as make_plan
 from isoviz.planner.problem import Problem
 from isoviz.planner.program.certificate import certificate
 from isoviz.planner.program.path_bound import bisect, feasible_region
+from isoviz.planner.transfer import Transfer
 from isoviz.planner.whole_program.program_planner import solved
 from isoviz.units import format_bytes, format_rate
 
 if TYPE_CHECKING:
+    from isoviz.machines import Machine
     from isoviz.planner.full import Candidate
     from isoviz.planner.one_path.choice import Choice
     from isoviz.planner.paths.routes import Route
     from isoviz.planner.program.path_bound import PathProgram, Solution
     from isoviz.planner.time.path_time import Clock
-    from isoviz.planner.transfer import Transfer
 
 
 def explain(
-    transfer: Transfer, machine: Machine, planner: str | None = None, options: Options | None = None, *, turns: int = 0
+    transfer: Transfer | Plan,
+    machine: Machine | str | None = None,
+    planner: str | None = None,
+    options: Options | None = None,
+    *,
+    turns: int = 0,
 ) -> Explanation:
-    """Plan a transfer and explain the plan: constraints, program, every candidate, and what would make rivals win.
+    """Explain a plan, or plan a transfer and explain that plan: constraints, program, every candidate, and what makes rivals win.
+
+    For a plan, `machine` may be left out where this process knows it (`machine_of`), and `options` are those that the plan was
+    made with. For a transfer, `machine`, `planner` and `options` are as in `plan`.
 
     `turns` is the number of best rivals for which the explanation says what would make them win. Each takes a few dozen plans.
 
     Raises:
-        InputError: the first argument is no transfer, or as `plan`.
+        InputError: the first argument is neither, a plan is explained with another planner, or as `plan`.
         MachineError, NoPathError, LimitError, TransferError: as `plan`.
+        TransferError: a plan that was made for another machine, or by hand.
+        InternalError: the plan's throughput is above the bound of its path.
     """
-    if isinstance(transfer, Plan):
-        raise InputError("explain: expected a transfer, got a Plan; explain_plan(plan, machine) explains a plan")
+    expect("explain", transfer, (Transfer, Plan), "a transfer or a plan")
+    turns = checks.count("explain", "turns", turns)
     options = Options.given(options)
-    return explain_plan(make_plan(transfer, machine, planner, options), machine, options, turns=turns)
+    if isinstance(transfer, Plan):
+        if planner is not None:
+            raise InputError(f"explain: a plan is explained as it is; expected no planner with it, got {show(planner)}")
+        known = machine_of(transfer) if machine is None else machine_argument("explain", machine)
+        return _explained(transfer, known, options, turns)
+    if machine is None:
+        raise InputError("explain: expected a machine or the name of a preset with a transfer")
+    machine = machine_argument("explain", machine)
+    return _explained(make_plan(transfer, machine, planner, options), machine, options, turns)
 
 
-def explain_plan(plan: Plan, machine: Machine, options: Options | None = None, *, turns: int = 0) -> Explanation:
-    """The explanation of a plan; see `explain`. `options` are the options that the plan was made with.
-
-    Raises:
-        TransferError: the plan was made for another machine, or by hand. InternalError: the plan's throughput is above the bound
-        of its path.
-    """
-    expect("explain_plan", machine, Machine, "a machine")
-    turns = checks.count("explain_plan", "turns", turns)
-    expect("explain_plan", plan, Plan, "a plan")
+def _explained(plan: Plan, machine: Machine, options: Options, turns: int) -> Explanation:
     if plan.planner == BY_HAND:
         raise TransferError("plan: made by hand, without a search to explain; explain a plan that a planner made")
     known = certificate(plan, machine, options)
-    problem, route, clock = Problem(plan.transfer, machine, Options.given(options)), known.route, known.clock
+    problem, route, clock = Problem(plan.transfer, machine, options), known.route, known.clock
     least, choice, program, solution = known.least, known.choice, known.program, known.solution
     found = search(problem, everything=True)
     candidates = _candidates(problem, found.candidates, route, least, choice, clock)
@@ -136,7 +147,7 @@ def _region(program: PathProgram, solution: Solution, plan: Plan, choice: Choice
 
 def _candidates(
     problem: Problem, found: tuple[Candidate, ...], route: Route, least: Choice, choice: Choice, clock: Clock
-) -> tuple[Rejected, ...]:
+) -> tuple[RankedPath, ...]:
     """The chosen path, then all other paths by their least time.
 
     The chosen path has the least time of `least`; the rest of its entry comes from `choice`, which takes hardly more.
@@ -154,12 +165,12 @@ def _candidates(
 
 def _rejected(
     problem: Problem, route: Route, bound: float, choice: Choice | None, clock: Clock, *, chosen: bool = False
-) -> Rejected:
+) -> RankedPath:
     memories = (route.channels[0].source, *(channel.destination for channel in route.channels))
     kinds = tuple(str(channel.kind) for channel in route.channels)
     if choice is None:
         limit = f"no room: slots of at most {format_bytes(problem.limit(route.inside))} hold no block that converts"
-        return Rejected(chosen, memories, route.names, kinds, route.converting, bound, None, None, (), limit, "")
+        return RankedPath(chosen, memories, route.names, kinds, route.converting, bound, None, None, (), limit, "")
     timing = clock.timing(choice.chunk, choice.runs)
     slowest = max(range(len(kinds)), key=lambda i: timing.hop_seconds[i])
     run = min(choice.runs[slowest], choice.chunk)
@@ -169,7 +180,7 @@ def _rejected(
     shared = clock.shared_bound(clock.rates(choice.chunk, choice.runs))
     if shared <= timing.throughput * (1 + 1e-9):
         limit = f"shared resources: {format_rate(shared)} in all"
-    return Rejected(
+    return RankedPath(
         chosen,
         memories,
         route.names,

@@ -44,7 +44,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Rejected:
+class RankedPath:
     """A candidate: a path that was considered. The chosen path is the first candidate and has `chosen` set.
 
     `memories`, `channels` and `kinds` describe the path. `converting` is the number of the hop that converts; None if none does.
@@ -122,7 +122,7 @@ class Explanation:
     plan: Plan
     machine: Machine
     stages: tuple[Stage, ...]
-    candidates: tuple[Rejected, ...]
+    candidates: tuple[RankedPath, ...]
     beaten: int | None
     gap: float | None
     program: PathProgram

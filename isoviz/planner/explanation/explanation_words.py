@@ -14,7 +14,7 @@ from isoviz.machines.memory import emulated_text
 from isoviz.units import format_bytes, format_rate, format_seconds, format_share
 
 if TYPE_CHECKING:
-    from isoviz.planner.explanation.explanation import Explanation, Rejected, Stage
+    from isoviz.planner.explanation.explanation import Explanation, RankedPath, Stage
     from isoviz.planner.plan import Plan
     from isoviz.planner.program.path_bound import PathProgram, RowState
 
@@ -200,7 +200,7 @@ def emulated_said(plan: Plan) -> list[str]:
     return [f"Some of its memories are {emulated_text(plan.emulated)}."] if plan.emulated else []
 
 
-def _limit(candidate: Rejected) -> str:
+def _limit(candidate: RankedPath) -> str:
     return candidate.limit.replace(": runs", ", with runs", 1)
 
 

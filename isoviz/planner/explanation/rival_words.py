@@ -8,7 +8,7 @@ from isoviz.planner.explanation.explanation_words import ahead_said, channels_te
 from isoviz.units import format_bytes, format_rate, format_seconds, format_share
 
 if TYPE_CHECKING:
-    from isoviz.planner.explanation.explanation import Explanation, Rejected, Turn
+    from isoviz.planner.explanation.explanation import Explanation, RankedPath, Turn
 
 
 def compared_said(explanation: Explanation) -> str:
@@ -54,11 +54,11 @@ def _left_out(explanation: Explanation) -> str:
     return f" no other path of this machine can be faster than the best of them by more than {format_share(explanation.gap)}."
 
 
-def _beats(other: Rejected, chosen: Rejected) -> bool:
+def _beats(other: RankedPath, chosen: RankedPath) -> bool:
     return other.seconds is not None and other.seconds < chosen.least * (1 - 1e-12)
 
 
-def difference(other: Rejected, chosen: Rejected, *, words: bool = False) -> str:
+def difference(other: RankedPath, chosen: RankedPath, *, words: bool = False) -> str:
     """The time of a path relative to the chosen path: `+0.01 %`, `2.7 ×`; in words `0.01 % slower`."""
     ratio = other.least / chosen.least
     least = "at least " if words and other.seconds is None else "≥ " if other.seconds is None else ""

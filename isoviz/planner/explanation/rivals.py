@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from isoviz.errors import InputError, LayoutError, LimitError, TransferError
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled
 from isoviz.planner.check_ends import check_ends
-from isoviz.planner.explanation.explanation import Rejected, Turn
+from isoviz.planner.explanation.explanation import RankedPath, Turn
 from isoviz.planner.explanation.scaling import resized
 from isoviz.planner.full import listed_routes, search
 from isoviz.planner.planning_work import Work, work_of
@@ -36,7 +36,7 @@ Way = tuple[tuple[str, ...], int | None]
 """A path: its channels and the hop that converts."""
 
 
-def turns_of(problem: Problem, candidates: Sequence[Rejected], most: int) -> tuple[Turn, ...]:
+def turns_of(problem: Problem, candidates: Sequence[RankedPath], most: int) -> tuple[Turn, ...]:
     """The turns of the `most` best rivals; a turn without a value is left out.
 
     If the paths are too many to list, every turn takes a search. Then only the turns that the planning time allows are found.
@@ -49,7 +49,7 @@ def turns_of(problem: Problem, candidates: Sequence[Rejected], most: int) -> tup
     return tuple(turn for turn in found if turn.value is not None)
 
 
-def turn_steps(problem: Problem, candidates: Sequence[Rejected], most: int, work: Work | None = None) -> Iterator[Turn | None]:
+def turn_steps(problem: Problem, candidates: Sequence[RankedPath], most: int, work: Work | None = None) -> Iterator[Turn | None]:
     """The turns of the `most` best rivals one by one, for a caller that may stop at any time.
 
     None comes after every search that answers nothing yet; a turn without a value is one that was not found. The steps of the
@@ -59,7 +59,7 @@ def turn_steps(problem: Problem, candidates: Sequence[Rejected], most: int, work
         yield from asked
 
 
-def _questions(problem: Problem, candidates: Sequence[Rejected], most: int, work: Work) -> Iterator[Iterator[Turn | None]]:
+def _questions(problem: Problem, candidates: Sequence[RankedPath], most: int, work: Work) -> Iterator[Iterator[Turn | None]]:
     chosen, *rivals = candidates
     for rival in [rival for rival in rivals if rival.seconds is not None][:most]:
         apart = set(rival.channels) ^ set(chosen.channels)
@@ -71,7 +71,7 @@ def _questions(problem: Problem, candidates: Sequence[Rejected], most: int, work
         yield _size_turn(problem, rival, work)
 
 
-def _bandwidth_turn(problem: Problem, rival: Rejected, channel: str, work: Work) -> Iterator[Turn | None]:
+def _bandwidth_turn(problem: Problem, rival: RankedPath, channel: str, work: Work) -> Iterator[Turn | None]:
     """The peak of a channel, in bytes per second, at which the rival overtakes. The whole throughput function is scaled."""
     machine = problem.machine
     now = machine.channel(channel).peak
@@ -82,7 +82,7 @@ def _bandwidth_turn(problem: Problem, rival: Rejected, channel: str, work: Work)
     return _turn("bandwidth", channel, now, "B/s", rival, at, work, whole=False)
 
 
-def _slot_limit_turn(problem: Problem, rival: Rejected, work: Work) -> Iterator[Turn | None]:
+def _slot_limit_turn(problem: Problem, rival: RankedPath, work: Work) -> Iterator[Turn | None]:
     """The slot limit (TH), in bytes, at which the rival overtakes."""
 
     def at(value: float) -> Problem:
@@ -91,7 +91,7 @@ def _slot_limit_turn(problem: Problem, rival: Rejected, work: Work) -> Iterator[
     return _turn("slot_limit", "", float(problem.slot_limit), "B", rival, at, work, whole=True)
 
 
-def _size_turn(problem: Problem, rival: Rejected, work: Work) -> Iterator[Turn | None]:
+def _size_turn(problem: Problem, rival: RankedPath, work: Work) -> Iterator[Turn | None]:
     """The size of the largest dimension at which the rival overtakes."""
     transfer = problem.transfer
     dim = max(transfer.space.dims, key=lambda dim: transfer.space[dim])
@@ -142,7 +142,7 @@ def _turn(
     name: str,
     now: float,
     unit: str,
-    rival: Rejected,
+    rival: RankedPath,
     at: Callable[[float], Problem],
     work: Work,
     *,

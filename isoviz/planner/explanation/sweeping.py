@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from isoviz import checks
 from isoviz.errors import InputError, LayoutError, LimitError, TransferError, show
-from isoviz.planner.check_ends import check_given
+from isoviz.planner.check_ends import check_arguments
 from isoviz.planner.explanation.explanation import Sweep, SweepPoint
 from isoviz.planner.explanation.scaling import resized
 from isoviz.planner.full import search
@@ -25,7 +25,7 @@ PARAMETERS = ("slot_limit", "size")
 
 def sweep(
     transfer: Transfer,
-    machine: Machine,
+    machine: Machine | str,
     parameter: str,
     values: Sequence[float] | None = None,
     options: Options | None = None,
@@ -39,7 +39,7 @@ def sweep(
     Raises:
         InputError: an unknown parameter. MachineError, NoPathError: as `plan`.
     """
-    check_given("sweep", transfer, machine)
+    machine = check_arguments("sweep", transfer, machine)
     if not checks.is_one_of(parameter, PARAMETERS):
         raise InputError(f"sweep over {show(parameter)}: expected one of {', '.join(PARAMETERS)}")
     options = Options.given(options)

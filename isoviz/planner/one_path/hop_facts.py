@@ -9,20 +9,45 @@ which throughput they sustain, and T.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.layouts import ChunkSequence, FieldsComponent, Mode
 from isoviz.layouts.compare import run_bytes
 from isoviz.planner.intermediate.part_runs import end_runs
-from isoviz.planner.time.one_time import one_time_seconds
 from isoviz.planner.time.path_time import Clock, Pace
 
 if TYPE_CHECKING:
     from isoviz.layouts import Linearization
     from isoviz.machines import Channel, Machine
     from isoviz.planner.transfer import Transfer
+
+
+def one_time_seconds(channels: Sequence[Channel], converts: Sequence[bool], orders: Sequence[Linearization]) -> float:
+    """The sum of all one-time costs of a path (`OneTimeCost`), in seconds.
+
+    `converts` says for every hop whether it converts. `orders` holds the orders at both ends and in every buffer: one more than
+    hops.
+    """
+    total = 0.0
+    paid: set[Hashable] = set()
+    for hop, (channel, converting) in enumerate(zip(channels, converts, strict=True)):
+        total += channel.setup + (channel.conversion_setup if converting else 0.0)
+        for cost in channel.costs:
+            if cost.only_converting and not converting:
+                continue
+            things: tuple[Hashable, ...] = ("transfer",)
+            if cost.per == "buffer":
+                things = hop, hop + 1
+            elif cost.per == "layout":
+                things = tuple({orders[hop].normal, orders[hop + 1].normal})
+            owner = f"cache {cost.cached_by}" if cost.cached_by else (hop, cost.name)
+            for thing in things:
+                if (owner, cost.per, thing) not in paid:
+                    paid.add((owner, cost.per, thing))
+                    total += cost.seconds
+    return total
 
 
 class PlanFacts(NamedTuple):

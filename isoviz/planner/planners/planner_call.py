@@ -11,7 +11,7 @@ from isoviz.checks import expect
 from isoviz.errors import InputError
 from isoviz.machines import Machine, preset, presets
 from isoviz.planner.cache import CACHE
-from isoviz.planner.check_ends import check_ends, check_given
+from isoviz.planner.check_ends import check_arguments, check_ends
 from isoviz.planner.options import Options
 from isoviz.planner.plan import Plan
 from isoviz.planner.planner_registry import find_planner, register_planner
@@ -68,19 +68,19 @@ register_planner(
 )
 
 
-def plan(transfer: Transfer, machine: Machine, planner: str | None = None, options: Options | None = None) -> Plan:
-    """The plan of a transfer on a machine. Planning is deterministic.
+def plan(transfer: Transfer, machine: Machine | str, planner: str | None = None, options: Options | None = None) -> Plan:
+    """The plan of a transfer on a machine, or on the preset of a name (`isoviz.presets`). Planning is deterministic.
 
     `planner` (a name in `PLANNERS`) overrides the one in `options`. A repeated call returns the same object
     (`isoviz.planner.cache`).
 
     Raises:
-        InputError: an unknown planner, or no transfer, or no machine. MachineError: an unknown memory.
+        InputError: an unknown planner, or no transfer, or no machine. MachineError: an unknown memory or preset.
         NoPathError: no channels lead there. LimitError: no buffer within the limits is large enough.
         TransferError: an instance larger than its memory.
     """
     chosen = None if planner is None else find_planner(planner)
-    check_given("plan", transfer, machine)
+    machine = check_arguments("plan", transfer, machine)
     options = Options.given(options)
     chosen = chosen or find_planner(options.planner)
     key = (transfer, machine, chosen, options)

@@ -38,7 +38,7 @@ MOST_FOLLOWED, MOST_CHUNKS = 1 << 14, 256
 second half of them. The error is then below one in half of these chunks."""
 
 
-class Stage(NamedTuple):
+class HopWork(NamedTuple):
     """One hop as a channel sees it.
 
     `in_flight` is the number of requests that the channel takes at a time, `requests` that of a chunk. `seconds` and `nbytes` are
@@ -54,19 +54,19 @@ class Stage(NamedTuple):
     uses: Uses = ()
 
 
-class Line(NamedTuple):
+class PathWork(NamedTuple):
     """One path: its hops, the number of chunks, and the number of slots of each buffer.
 
     Without `overlap` a chunk passes all hops before the next chunk begins.
     """
 
-    stages: tuple[Stage, ...]
+    stages: tuple[HopWork, ...]
     chunks: int
     slots: int
     overlap: bool
 
 
-def scheduled_end(lines: Sequence[Line], start: float = 0.0) -> float:
+def scheduled_end(lines: Sequence[PathWork], start: float = 0.0) -> float:
     """The time in seconds at which the last of several paths ends, if all begin at the time `start`."""
     return _Schedule(lines, start).run()
 
@@ -95,7 +95,7 @@ class _Hop:
         "stage",
     )
 
-    def __init__(self, number: int, path: int, line: Line, at: int, channel: _Channel) -> None:
+    def __init__(self, number: int, path: int, line: PathWork, at: int, channel: _Channel) -> None:
         self.number, self.path, self.stage, self.channel = number, path, line.stages[at], channel
         self.is_last = at == len(line.stages) - 1
         self.chunks = self.arrived = self.credit = line.chunks
@@ -141,7 +141,7 @@ State = tuple[float, tuple[int, ...], tuple[float, ...]]
 class _Schedule:
     """Hops in virtual time, from event to event."""
 
-    def __init__(self, lines: Sequence[Line], start: float) -> None:
+    def __init__(self, lines: Sequence[PathWork], start: float) -> None:
         self.now = start
         self.channels: dict[str, _Channel] = {}
         self.paths: list[list[_Hop]] = []
@@ -169,7 +169,7 @@ class _Schedule:
         self.most_followed = max(MOST_FOLLOWED, MOST_CHUNKS * requests)
 
     @staticmethod
-    def _join(hops: list[_Hop], line: Line) -> None:
+    def _join(hops: list[_Hop], line: PathWork) -> None:
         """Let every hop wait for its neighbours."""
         for before, hop in pairwise(hops):
             before.feeds, before.lead, hop.arrived = hop, 0, 0

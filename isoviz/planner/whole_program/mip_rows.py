@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
 
-    from isoviz.planner.whole_program.rate_lines import Line
+    from isoviz.planner.whole_program.rate_lines import RateLine
 
 Terms = Iterable[tuple[str, float]]
 
@@ -80,7 +80,7 @@ class Rows:
         """Add the row Σ coefficient × variable = value."""
         self._add(name, terms, self._pulp.LpConstraintEQ, value)
 
-    def below_line(self, name: str, what: str, line: Line, run: str, low: float, when: Terms) -> None:
+    def below_line(self, name: str, what: str, line: RateLine, run: str, low: float, when: Terms) -> None:
         """Add the row `what` ≤ line(run) for Σ `when` = 1, where `when` is a sum of binaries of at most 1. `what` is at most 0.
 
         This is a big-M row. For Σ `when` = 0 the line is lifted so that it is 0 at `low`, the least value of `run`; that is the

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from isoviz.machines import shortest_path
 from isoviz.planner.build_plan import make_plan
-from isoviz.planner.check_ends import check_ends, check_given
+from isoviz.planner.check_ends import check_arguments, check_ends
 from isoviz.planner.failures import no_throughput
 from isoviz.planner.full import search
 from isoviz.planner.one_path.chunk_size import with_larger_chunks
@@ -64,7 +64,7 @@ def program(problem: Problem) -> Plan:
     return _plan_of(problem, (other.best, other.clock(other.best.route)), f"{program_note(solution)}; {no_whole_blocks_note()}")
 
 
-def whole_solution(transfer: Transfer, machine: Machine, options: Options | None = None) -> WholeSolution | None:
+def whole_solution(transfer: Transfer, machine: Machine | str, options: Options | None = None) -> WholeSolution | None:
     """The solution of the program of section 4.2 for a transfer; None where `planning_time` is used up before it finds a path.
 
     Raises:
@@ -73,7 +73,7 @@ def whole_solution(transfer: Transfer, machine: Machine, options: Options | None
         TransferError: an instance is larger than its memory.
         MachineError: an unknown memory.
     """
-    check_given("whole_solution", transfer, machine)
+    machine = check_arguments("whole_solution", transfer, machine)
     check_ends(transfer, machine)
     return solved(Problem(transfer, machine, Options.given(options)))
 

@@ -20,7 +20,7 @@ from isoviz.planner.whole_program.tuning import FIRST_TANGENTS
 
 
 @dataclass(frozen=True)
-class Line:
+class RateLine:
     """log tp ≤ `value` + `slope` × log run, with run in bytes and tp in bytes per second."""
 
     slope: float
@@ -39,7 +39,7 @@ class Part:
     """
 
     low: float
-    lines: tuple[Line, ...]
+    lines: tuple[RateLine, ...]
 
 
 def parts_of(function: ThroughputFunction, low: float, high: float) -> tuple[Part, ...]:
@@ -48,7 +48,7 @@ def parts_of(function: ThroughputFunction, low: float, high: float) -> tuple[Par
     A smooth function (`is_smooth`) has tangents at a few runs; more are added where they are needed. A function of a kind that
     machine files do not know has a single line, its highest value.
     """
-    top = Line(0.0, math.log(function(math.exp(high))))
+    top = RateLine(0.0, math.log(function(math.exp(high))))
     if high - low <= SMALLEST_SLOPE:
         return (Part(low, (top,)),)
     if isinstance(function, LatencyBandwidth):
@@ -58,14 +58,14 @@ def parts_of(function: ThroughputFunction, low: float, high: float) -> tuple[Par
         return (Part(low, (top,)),)
     corners = [low, *(math.log(run) for run, _ in function.samples if low < math.log(run) < high), high]
     points = [(x, math.log(function(math.exp(x)))) for x in corners]
-    found: list[list[tuple[float, Line, float]]] = []
+    found: list[list[tuple[float, RateLine, float]]] = []
     for (x0, y0), (x1, y1) in pairwise(points):
         slope = (y1 - y0) / (x1 - x0)
-        line = Line(slope, y0 - slope * x0) if slope >= SMALLEST_SLOPE else Line(0.0, y1)
+        line = RateLine(slope, y0 - slope * x0) if slope >= SMALLEST_SLOPE else RateLine(0.0, y1)
         if not found or line.slope > found[-1][-1][1].slope * (1 + ROUNDING) + SMALLEST_SLOPE:
             found.append([])
         found[-1].append((x0, line, y1))
-    return tuple(Part(each[0][0], (*(line for _, line, _ in each), Line(0.0, each[-1][2]))) for each in found)
+    return tuple(Part(each[0][0], (*(line for _, line, _ in each), RateLine(0.0, each[-1][2]))) for each in found)
 
 
 def is_smooth(function: ThroughputFunction) -> bool:
@@ -78,9 +78,9 @@ def is_known(function: ThroughputFunction) -> bool:
     return isinstance(function, LatencyBandwidth | Sampled | Constant)
 
 
-def tangent(function: LatencyBandwidth, log_run: float) -> Line:
+def tangent(function: LatencyBandwidth, log_run: float) -> RateLine:
     """The line that touches a smooth concave function at a run."""
     run = math.exp(log_run)
     slope = 1 / (1 + run / (function.latency * function.bandwidth))
     value = math.log(function(run))
-    return Line(slope, value - slope * log_run) if slope >= SMALLEST_SLOPE else Line(0.0, math.log(function.peak))
+    return RateLine(slope, value - slope * log_run) if slope >= SMALLEST_SLOPE else RateLine(0.0, math.log(function.peak))

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING
 from isoviz.planner.whole_program.layout_rows import add_layouts
 from isoviz.planner.whole_program.limit_rows import CHUNK, add_limits, slot_bounds
 from isoviz.planner.whole_program.mip_rows import Point, Rows
-from isoviz.planner.whole_program.rate_lines import Line, Part, is_known, is_smooth, parts_of, tangent
+from isoviz.planner.whole_program.rate_lines import Part, RateLine, is_known, is_smooth, parts_of, tangent
 from isoviz.planner.whole_program.stages import Arc, Role, Stages, State, route_of, stages_of
 from isoviz.planner.whole_program.tuning import FIRST_PERIODS
 
@@ -281,9 +281,9 @@ class Model:
         for line in part.lines:
             self._add_line(group, line, [(chosen, 1.0)])
 
-    def _add_line(self, group: Group, line: Line, when: Sequence[tuple[str, float]]) -> None:
+    def _add_line(self, group: Group, line: RateLine, when: Sequence[tuple[str, float]]) -> None:
         self._count[group.name] += 1
-        relative = Line(line.slope, line.value - self.log_reference)
+        relative = RateLine(line.slope, line.value - self.log_reference)
         self.rows.below_line(f"rate_{group.name}_{self._count[group.name]}", TP, relative, group.run, self._least_of(group), when)
 
     def _least_of(self, group: Group) -> float:

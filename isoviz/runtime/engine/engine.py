@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import EngineClosed
-from isoviz.machines import Machine
+from isoviz.machines import machine_argument
 from isoviz.planner import Options
 from isoviz.planner.time.requests import REQUEST_BYTES
 from isoviz.runtime.engine.driver import Driver, Request
@@ -37,6 +37,7 @@ from isoviz.runtime.trace.trace import Trace
 
 if TYPE_CHECKING:
     from isoviz.layouts import Layout
+    from isoviz.machines import Machine
     from isoviz.planner import Plan
     from isoviz.runtime.engine.progress import ProgressCallback
     from isoviz.runtime.engine.small_copies import Prepared
@@ -60,7 +61,7 @@ class Engine(Driver):
 
     def __init__(
         self,
-        machine: Machine,
+        machine: Machine | str,
         devices: Devices,
         *,
         policy: Policy = highest_priority_first,
@@ -69,7 +70,7 @@ class Engine(Driver):
         options: Options | None = None,
         record: bool = False,
     ) -> None:
-        expect("engine", machine, Machine, "a machine")
+        machine = machine_argument("engine", machine)
         request_bytes = checks.count("engine", "request_bytes", request_bytes, low=1)
         checks.flag_argument("engine", "record", record)
         if options is not None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from isoviz.planner import Plan
     from isoviz.runtime.engine.dispatcher import Dispatcher
     from isoviz.runtime.engine.event import Event
-    from isoviz.runtime.engine.path_hops import HopOfPath
+    from isoviz.runtime.engine.prepared_plans import HopOfPath
     from isoviz.runtime.protocols import CancelToken, Done, Endpoint, Expected, RealChannel, RealMemory, Slot, Store
     from isoviz.runtime.scheduling.work import Issue, Work
 

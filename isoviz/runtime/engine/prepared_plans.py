@@ -13,17 +13,45 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz import checks
 from isoviz.runtime.device_bases import BaseMemory
-from isoviz.runtime.engine.path_hops import hops_of
 from isoviz.runtime.scheduling.pipeline import work_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from isoviz.layouts import StridedCopy
-    from isoviz.planner import Plan
+    from isoviz.planner import PathPlan, Plan
     from isoviz.runtime.engine.open_devices import OpenedDevices
     from isoviz.runtime.protocols import RealChannel, RealMemory
     from isoviz.runtime.scheduling.work import Work
+
+
+class HopOfPath(NamedTuple):
+    """A hop among the hops of all paths.
+
+    - `number`: the number of its path.
+    - `path`: its path.
+    - `hop`: its position on the path.
+    - `ring`: the number of the ring buffer behind it. The ring buffer before it has the number `ring` − 1.
+    - `is_last`: whether it writes the destination.
+    - `first`: the number of the path's first chunk in the plan's sequence of chunks.
+    """
+
+    number: int
+    path: PathPlan
+    hop: int
+    ring: int
+    is_last: bool
+    first: int
+
+
+def hops_of(plan: Plan) -> list[HopOfPath]:
+    """The hops of all paths, path after path. A path has one ring buffer fewer than hops."""
+    found: list[HopOfPath] = []
+    for number, path in enumerate(plan.paths):
+        ring, last, first = len(found) - number, len(path.hops) - 1, path.numbers.start
+        found += [HopOfPath(number, path, hop, ring + hop, hop == last, first) for hop in range(last + 1)]
+    return found
+
 
 SMALL_REQUEST = 1 << 14
 """Bytes. A request up to this size, on an `at_once` channel within a process, costs less than handing it to another thread."""

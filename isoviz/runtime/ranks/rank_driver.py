@@ -23,9 +23,8 @@ from isoviz.planner.plan_file import plan_to_json
 from isoviz.runtime.engine.dispatcher import Dispatcher
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.open_devices import OpenedDevices
-from isoviz.runtime.ranks.agreeing import AgreeingDriver
+from isoviz.runtime.ranks.agreeing import AgreeingDriver, EarlyMessages
 from isoviz.runtime.ranks.arbiter import Arbiter
-from isoviz.runtime.ranks.early_messages import EarlyMessages
 from isoviz.runtime.ranks.far_devices import RankOpenedDevices
 from isoviz.runtime.ranks.letters import Letters, lost_rank
 from isoviz.runtime.ranks.messages import Compare, Consult, Decline, Digest, Gathered, Gone, Landed, Offer, Riding, Tell, Word

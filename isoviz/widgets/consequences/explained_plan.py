@@ -66,13 +66,13 @@ def explained_plan(
 
 
 def _planned(plan: Plan, machine: Machine, options: Options) -> Explained:
-    from isoviz.planner import explain_plan
+    from isoviz.planner import explain
     from isoviz.planner.explanation.constraints import constraints_of
 
     rows = constraints_of(plan, machine, plan.throughput, options)
     found = Explained(plan, machine, options, plan.throughput, None, rows)
     try:
-        why = explain_plan(plan, machine, options)
+        why = explain(plan, machine, options=options)
     except IsovizError as error:
         return replace(found, problem=sentence(str(error)))
     return replace(found, optimum=why.solution.throughput, rows=why.solution.rows, region=why.region, explanation=why)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.planner import Explanation
     from isoviz.planner.explanation.constraints import Constraint
-    from isoviz.planner.explanation.explanation import Rejected, Turn
+    from isoviz.planner.explanation.explanation import RankedPath, Turn
     from isoviz.planner.program.path_bound import RowState
 MOST_CANDIDATES = 12
 """Candidates that are shown; the rest is counted."""
@@ -316,7 +316,7 @@ def _state_of(row: Constraint, explained: Explained) -> RowState | None:
     return None
 
 
-def _candidate(each: Rejected, chosen: Rejected, machine: Machine) -> ShownCandidate:
+def _candidate(each: RankedPath, chosen: RankedPath, machine: Machine) -> ShownCandidate:
     hops = [machine.channel(name).kind.words for name in each.channels]
     limit = each.limit
     for kind, words in zip(each.kinds, hops, strict=True):

@@ -20,9 +20,9 @@ from ptx_executor import Executor, FaultError
 from ptx_program import Program, programs
 
 from isoviz.backends.cuda.kernels import KernelSource, kernels_of, nvrtc
+from isoviz.backends.cuda.kernels.choose_kernels import tile_shape
 from isoviz.backends.cuda.kernels.compile_kernels import resources
 from isoviz.backends.cuda.kernels.field_parts import group_of
-from isoviz.backends.cuda.kernels.tile_cost import tile_shape
 from isoviz.layouts import Box, FieldSpace, IndexSpace, Layout, StridedCopy, View, apply, strided_copies
 
 SEED = 20261125

@@ -15,7 +15,7 @@ from gpu_cases import engine, machine
 from run_cases import no_leaked_files, random_layout, random_spaces
 
 from isoviz import FieldSpace, IndexSpace, Options, Transfer, plan
-from isoviz.backends.cuda import gpu_channels, layout_kernels, staging
+from isoviz.backends.cuda import gpus, layout_kernels, staging
 from isoviz.errors import Cancelled, DeviceError, TransferError
 from isoviz.planner import Plan, cost
 
@@ -154,11 +154,11 @@ def test_a_kernel_that_runs_is_no_note(tmp_path: Path) -> None:
 
 
 def test_a_report_says_when_kernels_took_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu_channels, "_LONG", 0.0)
+    monkeypatch.setattr(gpus, "_LONG", 0.0)
     with engine(FakeDriver(), machine(), tmp_path) as running:
         first = running.run(to_arrays())
         told = re.compile(r"GPU 0 \(fake\): 3 kernels took \d+\.\d s to load or compile")
         assert any(told.match(note) for note in first.notes), first.notes
-    monkeypatch.setattr(gpu_channels, "_LONG", 1e9)
+    monkeypatch.setattr(gpus, "_LONG", 1e9)
     with engine(FakeDriver(), machine(), tmp_path) as running:
         assert not any("kernels took" in note for note in running.run(to_arrays()).notes)

@@ -14,7 +14,7 @@ from isoviz.backends.cuda.device_memory import DeviceMemory
 from isoviz.backends.cuda.gpu import Gpu
 from isoviz.backends.cuda.gpus import Gpus, ProcessOnHost
 from isoviz.backends.host.host_memory import HostStore
-from isoviz.backends.mpi.gpu.locked_windows import LockedWindows
+from isoviz.backends.mpi.gpu_memory import LockedWindows
 from isoviz.backends.mpi.windows import Segment, Windows
 from isoviz.errors import DeviceError, TransferError
 from isoviz.machines import Memory, MemoryKind

@@ -27,7 +27,7 @@ from isoviz.layouts import StridedCopy
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Machine, Memory, MemoryKind, Resource, preset, save
 from isoviz.measure import tuning
 from isoviz.measure.run_file import run_file
-from isoviz.measure.trials import touched_parts, trial, trial_rates, trial_runs
+from isoviz.measure.trials import trial, trial_runs
 from isoviz.measure.trials.trial import Trial, try_out
 from isoviz.planner import Instance, Plan
 from isoviz.planner.explanation.alternatives import alternatives, identity
@@ -285,7 +285,7 @@ def test_the_disk_of_the_destination_is_tried(tmp_path: Path, monkeypatch: pytes
         assert {folder for folder, _ in files} == {tmp_path / "there"}
         assert made.chunk_count > tuning.TOGETHER and {size for _, size in files} == {tuning.TOGETHER * made.chunk_bytes}
         with monkeypatch.context() as limited:  # room for one of them only
-            limited.setattr(tuning, "TRIAL_ROOM", 2 * touched_parts.HUGE)
+            limited.setattr(tuning, "TRIAL_ROOM", 2 * trial_runs.HUGE)
             limited.setattr(tuning, "TOGETHER", made.chunk_count)
             files.clear()
             assert try_out(made, large) is not None
@@ -318,10 +318,10 @@ def test_what_is_said_to_take_long_to_set_up_need_not(tmp_path: Path, monkeypatc
 def test_one_moment_is_not_believed_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is predicted lies between what was tried and what the machine says, nearer to the trial."""
     for said in (0.8, 1.2):
-        tried = trial_rates.between(1e9, said * 1e9)
+        tried = trial_runs.between(1e9, said * 1e9)
         assert 1e9 < tried < 1.05e9 if said > 1 else 0.95e9 < tried < 1e9
-    assert trial_rates.between(1e9, 1e13) == trial_rates.between(1e9, 2e9) < 1.1e9, "it knows nothing of this"
-    assert trial_rates.between(1e9, 1e9) == trial_rates.between(1e9, 0.0) == 1e9
+    assert trial_runs.between(1e9, 1e13) == trial_runs.between(1e9, 2e9) < 1.1e9, "it knows nothing of this"
+    assert trial_runs.between(1e9, 1e9) == trial_runs.between(1e9, 0.0) == 1e9
     here = machine(1e9)
     made = plan(transfer(SYS, SYS), here)
     monkeypatch.setattr(tuning, "PULL", 1.0)
@@ -450,7 +450,7 @@ def test_what_lies_too_far_apart_is_not_tried(monkeypatch: pytest.MonkeyPatch) -
     assert try_out(made, here) is not None
     monkeypatch.setattr(tuning, "TRIAL_ROOM", 16 * MIB)
     got: list[int] = []
-    monkeypatch.setattr(touched_parts, "page_aligned", lambda nbytes: got.append(nbytes) or np.empty(nbytes, np.uint8))
+    monkeypatch.setattr(trial_runs, "page_aligned", lambda nbytes: got.append(nbytes) or np.empty(nbytes, np.uint8))
     assert try_out(made, here) is None
     assert len(got) <= 1, "no more than what still had room"
     arrays = np.ones(32 * MIB, np.uint8), np.ones(32 * MIB, np.uint8)
@@ -485,7 +485,7 @@ def test_what_a_copy_touches_is_told_apart(end: int) -> None:
         for steps in itertools.product(*(range(loop[0]) for loop in copy.loops)):
             at = first + sum(step * loop[1 + end] for step, loop in zip(steps, copy.loops, strict=True))
             touched[at : at + copy.run] = True
-    parts = touched_parts.union([part for copy in copies for part in touched_parts.parts_of(copy, end)])
+    parts = trial_runs.union([part for copy in copies for part in trial_runs.parts_of(copy, end)])
     covered = np.zeros(size, bool)
     for start, stop in parts:
         assert not covered[start:stop].any(), "every byte once"

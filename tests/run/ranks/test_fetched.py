@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from isoviz.runtime.device_bases import BaseStore
-from isoviz.runtime.ranks import fetched
-from isoviz.runtime.ranks.fetched import FetchedStore
+from isoviz.runtime.ranks import rank_execution
+from isoviz.runtime.ranks.rank_execution import FetchedStore
 
 
 class Counted(BaseStore):
@@ -26,7 +26,7 @@ class Counted(BaseStore):
 
 
 def test_runs_are_those_of_the_store_and_blocks_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetched, "BLOCK", 100)
+    monkeypatch.setattr(rank_execution, "BLOCK", 100)
     store = Counted(1234)
     found = FetchedStore(store)
     rng = random.Random(4)
@@ -38,8 +38,8 @@ def test_runs_are_those_of_the_store_and_blocks_are_read_once(monkeypatch: pytes
 
 
 def test_few_blocks_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetched, "BLOCK", 10)
-    monkeypatch.setattr(fetched, "KEPT", 3)
+    monkeypatch.setattr(rank_execution, "BLOCK", 10)
+    monkeypatch.setattr(rank_execution, "KEPT", 3)
     store = Counted(100)
     found = FetchedStore(store)
     for offset in (0, 10, 20, 5, 30, 12):  # the block of 10 was used longest ago when that of 30 came

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from isoviz.backends.mpi.gpu.cuda_aware import cuda_aware
+from isoviz.backends.mpi.gpu_memory import cuda_aware
 
 
 class Info(dict[str, str]):

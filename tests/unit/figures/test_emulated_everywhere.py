@@ -24,7 +24,7 @@ from isoviz.planner import (
     Plan,
     chunk_curve,
     cost,
-    explain_plan,
+    explain,
     explanation_text,
     plan_from_json,
     plan_of_paths,
@@ -68,7 +68,7 @@ class Made:
         self.transfer = isoviz.Transfer.whole(space, pair, "node0.sys", "<F, x, y>", "node0.fbm0", "<y, x, F>")
         self.options = Options("simple", slot_limit=4096)
         self.plan: Plan = isoviz.plan(self.transfer, self.machine, options=self.options)
-        self.explanation: Explanation = explain_plan(self.plan, self.machine, self.options)
+        self.explanation: Explanation = explain(self.plan, self.machine, options=self.options)
         self.trace: Trace = isoviz.simulate(self.plan)
         self.curve: ChunkCurve = chunk_curve(self.plan, self.machine, self.options)
         self.far = self._between_nodes(emulated)
@@ -81,7 +81,7 @@ class Made:
         machine = replace(given, memories=memories)
         fields, space = isoviz.FieldSpace(re="f8", im="f8"), isoviz.IndexSpace(x=4096, y=4096)
         move = isoviz.Transfer.whole(space, fields, "node0.fbm0", "<F, x, y>", "node1.fbm0", "<F, y, x>")
-        return explain_plan(isoviz.plan(move, machine, options=Options("full")), machine, Options("full"))
+        return explain(isoviz.plan(move, machine, options=Options("full")), machine, Options("full"))
 
 
 @pytest.fixture(scope="module")

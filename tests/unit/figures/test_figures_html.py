@@ -15,7 +15,7 @@ from isoviz.figures.charts.html_parts import verified_badge
 from isoviz.figures.plans.plan_html import measurements, reasons
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 from isoviz.machines import ChannelKind, Machine, Memory, MemoryKind
-from isoviz.planner import Instance, Plan, Transfer, chunk_curve, explain_plan, plan, sweep
+from isoviz.planner import Instance, Plan, Transfer, chunk_curve, explain, plan, sweep
 from isoviz.runtime import HopMeasurement, Report, simulate
 from isoviz.units import format_rate
 
@@ -47,7 +47,7 @@ VALUES = {
     "machine": MACHINE,
     "transfer": PLAN.transfer,
     "plan": PLAN,
-    "explanation": explain_plan(PLAN, MACHINE),
+    "explanation": explain(PLAN, MACHINE),
     "sweep": sweep(PLAN.transfer, MACHINE, "slot_limit", [2.0**16, 2.0**20, 2.0**25]),
     "report": report(PLAN),
     "trace": simulate(PLAN, MACHINE),

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from isoviz.cli import main
+from isoviz.errors import InputError
 
 ROOT = Path(__file__).parents[3]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -43,26 +44,37 @@ def test_mistakes_are_pointed_at_as_shown(
 
 def test_python_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
     blocks = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-    assert len(blocks) == 6
-    editor, view, layout, run, many, _ranks = blocks
+    assert len(blocks) == 4
+    first, editor, view, _ranks = blocks  # tests/ranks/test_readme_of_ranks.py runs the last one
     names: dict[str, Any] = {}
+    exec(first, names)
+    assert names["columns"].tolist() == names["rows"].T.tolist()
+    assert "plan for two-node" in capsys.readouterr().out
     exec(editor, names)
     exec(view, names)
     assert names["view"].value == names["editor"].value
     names["view"].close()
     names["editor"].close()
-    exec(layout, names)
-    lines = re.findall(r"^(blocked\..*)", layout, re.MULTILINE)
-    assert len(lines) == 2
-    for line in lines:
-        code, comment = line.split("#")
-        found = eval(code, names)
-        assert str(found) == comment.strip() or str(getattr(found, "index", "")) in comment
-    running: dict[str, Any] = {}
-    exec(run, running)
-    assert "every byte verified" in capsys.readouterr().out
-    exec(many, running)
-    assert (running["turned"] == running["array"].T).all()
+
+
+def test_the_readme_is_short() -> None:
+    assert len(TEXT.splitlines()) <= 200
+
+
+@pytest.mark.parametrize("page", ["index", "guide/notation", "guide/machines", "guide/planners", "guide/running"])
+def test_pages_of_the_guide_run(page: str) -> None:
+    """The cells of a page, one after the other, as the site executes them."""
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    cells = re.findall(r"```\{code-cell\}\n(.*?)```", text, re.DOTALL)
+    assert cells
+    names: dict[str, Any] = {}
+    for cell in cells:
+        code = cell.removeprefix(":tags: [raises-exception]\n")
+        if code == cell:
+            exec(code, names)
+        else:
+            with pytest.raises(InputError):
+                exec(code, names)
 
 
 def test_pictures_are_there() -> None:
@@ -72,8 +84,8 @@ def test_pictures_are_there() -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    """Links to files of the repository, in the README and in the changelog."""
-    for page in ("README.md", "CHANGELOG.md"):
+    """Links to files of the repository, in the README and beside it."""
+    for page in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md"):
         links = re.findall(r"\]\(([^)#\s]+)\)", (ROOT / page).read_text(encoding="utf-8"))
         assert [link for link in links if "://" not in link and not (ROOT / link).exists()] == []
 

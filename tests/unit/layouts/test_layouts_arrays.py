@@ -15,7 +15,6 @@ from isoviz.layouts import (
     StridedCopy,
     View,
     apply,
-    layout_of_array,
     strided_copies,
     view_of_array,
 )
@@ -48,7 +47,7 @@ def test_structured_arrays(layout: Layout, order: str, axes: tuple[str, str], fi
         at = {dim: int(i) for dim, i in zip(axes, index, strict=True)}
         for field, start in zip(fields.names, fields.starts, strict=True):
             assert lin.offset(at, field) == address(array, index) + start
-    assert layout_of_array(array, axes).on(SPACE, fields).same_as(lin)
+    assert Layout.of(array, axes).on(SPACE, fields).same_as(lin)
 
 
 def test_struct_of_arrays() -> None:
@@ -92,19 +91,19 @@ def test_arrays_that_have_no_layout() -> None:
         with pytest.raises(LayoutError):
             view_of_array(bad)
     with pytest.raises(LayoutError, match="not packed"):
-        layout_of_array(np.zeros(3, np.dtype([("a", "u1"), ("b", "f8")], align=True)))
+        Layout.of(np.zeros(3, np.dtype([("a", "u1"), ("b", "f8")], align=True)))
     with pytest.raises(LayoutError, match="3 names"):
-        layout_of_array(array, ("a", "b", "c"))
+        Layout.of(array, ("a", "b", "c"))
     with pytest.raises(LayoutError, match="gaps"):
-        layout_of_array(array[:, :4])
+        Layout.of(array[:, :4])
     assert view_of_array(array[:, :4]).linearization.space.as_dict() == {"x": 6, "y": 4}
 
 
 def test_default_names_count_from_the_last_axis() -> None:
-    assert str(layout_of_array(np.zeros((2, 3, 4)))) == "<F, x, y, z>"
-    assert str(layout_of_array(np.zeros((2, 3, 4), order="F"))) == "<F, z, y, x>"
-    assert str(layout_of_array(np.zeros(()))) == "<F>"
-    assert layout_of_array(np.zeros((2,) * 9)).dims[0] == "d0"
+    assert str(Layout.of(np.zeros((2, 3, 4)))) == "<F, x, y, z>"
+    assert str(Layout.of(np.zeros((2, 3, 4), order="F"))) == "<F, z, y, x>"
+    assert str(Layout.of(np.zeros(()))) == "<F>"
+    assert Layout.of(np.zeros((2,) * 9)).dims[0] == "d0"
 
 
 def test_fields_of_different_sizes_have_different_strides() -> None:

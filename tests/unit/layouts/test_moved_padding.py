@@ -6,7 +6,7 @@ import pytest
 
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, Resource, preset
-from isoviz.planner import Transfer, cost, explain_plan, plan
+from isoviz.planner import Transfer, cost, explain, plan
 from isoviz.planner.explanation.chunk_curve import chunk_curve
 from isoviz.planner.explanation.explanation_text import explanation_text
 from isoviz.runtime import simulate
@@ -51,9 +51,9 @@ def test_what_is_read_with_its_padding_takes_longer_and_the_simulator_agrees(res
 
 def test_the_explanation_says_so() -> None:
     where = machine()
-    text = explanation_text(explain_plan(padded(522, where), where), most=1)
+    text = explanation_text(explain(padded(522, where), where), most=1)
     assert "Padding moves along, 47 % of the bytes besides" in " ".join(text.split())
-    text = explanation_text(explain_plan(padded(512, where), where), most=1)
+    text = explanation_text(explain(padded(512, where), where), most=1)
     assert "Padding" not in text
 
 

@@ -13,7 +13,7 @@ from isoviz.bench.predictions.random_transfers import random_transfers
 from isoviz.errors import InputError, LimitError, NoPathError, TransferError
 from isoviz.layouts import FieldSpace, IndexSpace, Layout, compare
 from isoviz.machines import Channel, ChannelKind, Constant, Limits, Machine, Memory, MemoryKind, Sampled, preset
-from isoviz.planner import Explanation, Options, Plan, Transfer, explain, explain_plan, explanation_text, plan, sweep
+from isoviz.planner import Explanation, Options, Plan, Transfer, explain, explanation_text, plan, sweep
 from isoviz.planner.explanation.rival_words import turn_text
 from isoviz.planner.explanation.rivals import scaled, with_bandwidth
 from isoviz.planner.explanation.scaling import resized
@@ -192,7 +192,7 @@ def test_blocks_that_do_not_nest_go_through_a_plain_layout() -> None:
     found = plan(transfer, machine, "full")
     assert Layout(found.hops[0].destination_layout).on(transfer.space, fields).normal[0].extent % 12 == 0  # type: ignore[union-attr]
     assert [hop.request_bytes for hop in found.hops] == [32, 48]
-    assert not explain_plan(found, machine).proved, "said plainly: the promise is for blocks that nest"
+    assert not explain(found, machine).proved, "said plainly: the promise is for blocks that nest"
 
 
 class Silent:
@@ -232,7 +232,7 @@ def test_a_machine_edited_after_planning(transposition: Transfer) -> None:
     found = plan(transposition, machine, "full")
     edited = with_bandwidth(machine, "node0.reg->node1.zcm", 0.5)
     with pytest.raises(TransferError, match="plan again"):
-        explain_plan(found, edited)
+        explain(found, edited)
     again = plan(transposition, edited, "full")
     assert again is not found
     assert again.seconds > found.seconds
@@ -364,7 +364,7 @@ def test_a_memcpy_that_does_not_pay_still_converts() -> None:
     for options, converting in ((Options(), 1), (Options(slot_limit=64), 1), (Options(slot_limit=9), 0)):
         found = plan(transfer, preset("two-node"), "simple", options)
         assert found.converting == (converting,)
-        assert explanation_text(explain_plan(found, preset("two-node"), options))
+        assert explanation_text(explain(found, preset("two-node"), options=options))
 
 
 @pytest.mark.parametrize(

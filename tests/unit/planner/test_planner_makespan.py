@@ -9,7 +9,7 @@ import pytest
 
 from isoviz.planner.time import schedule
 from isoviz.planner.time.makespan import makespan
-from isoviz.planner.time.schedule import Line, Stage, scheduled_end
+from isoviz.planner.time.schedule import HopWork, PathWork, scheduled_end
 
 
 def shared_makespan(
@@ -17,12 +17,12 @@ def shared_makespan(
 ) -> float:
     """The time of hops that share resources. `shares` holds the seconds of each resource that a full chunk costs on each hop."""
     stages = [
-        Stage(
+        HopWork(
             f"channel {h}", 1, 1, (seconds, last * seconds), (1.0, last), tuple((str(k), row[h]) for k, row in enumerate(shares))
         )
         for h, seconds in enumerate(hops)
     ]
-    return scheduled_end([Line(tuple(stages), chunks, slots, overlap)])
+    return scheduled_end([PathWork(tuple(stages), chunks, slots, overlap)])
 
 
 def spelled_out(hops: Sequence[float], chunks: int, last: float, slots: int) -> float:
@@ -73,11 +73,11 @@ def test_a_bus_by_hand() -> None:
     assert shared_makespan([1.0, 1.0], 10, 0.5, both) == pytest.approx(19), "the bus is never idle, and 2 × 9.5 chunks cross it"
 
 
-def turns(*paths: tuple[str, int], requests: int = 1, in_flight: int = 1, slots: int = 2) -> list[Line]:
+def turns(*paths: tuple[str, int], requests: int = 1, in_flight: int = 1, slots: int = 2) -> list[PathWork]:
     """Paths of hops of a second each; a letter for every hop names its channel, and a number counts the chunks."""
     seconds = 1 / requests
     return [
-        Line(tuple(Stage(name, in_flight, requests, (seconds, seconds), (1.0, 1.0)) for name in names), chunks, slots, True)
+        PathWork(tuple(HopWork(name, in_flight, requests, (seconds, seconds), (1.0, 1.0)) for name in names), chunks, slots, True)
         for names, chunks in paths
     ]
 
@@ -120,8 +120,8 @@ def test_many_chunks_take_turns_as_few_do() -> None:
         speed = {name: draw.uniform(0.5, 2) for name in "abc"}
 
         def of(chunks: int, names: Sequence[str] = names, speed: dict[str, float] = speed) -> float:
-            stages = [tuple(Stage(c, 2, 2, (speed[c], speed[c]), (1.0, 1.0)) for c in each) for each in names]
-            return scheduled_end([Line(each, chunks * (k + 1), 2, True) for k, each in enumerate(stages)])
+            stages = [tuple(HopWork(c, 2, 2, (speed[c], speed[c]), (1.0, 1.0)) for c in each) for each in names]
+            return scheduled_end([PathWork(each, chunks * (k + 1), 2, True) for k, each in enumerate(stages)])
 
         few, more = of(400), of(800)
         assert of(200_000) == pytest.approx(few + (more - few) * (200_000 - 400) / 400, rel=1e-2)

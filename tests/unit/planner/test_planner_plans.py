@@ -26,7 +26,7 @@ from isoviz.machines import (
     Sampled,
     preset,
 )
-from isoviz.planner import Instance, Options, Plan, Transfer, explain_plan, plan, plan_from_json, plan_to_json
+from isoviz.planner import Instance, Options, Plan, Transfer, explain, plan, plan_from_json, plan_to_json
 from isoviz.planner.explanation.explanation_words import time_parts
 from isoviz.planner.intermediate.part_layouts import nesting
 from isoviz.planner.intermediate.part_runs import contiguous_bytes
@@ -129,7 +129,7 @@ def test_what_a_conversion_takes_to_set_up_counts_where_it_is_done() -> None:
         assert found.converting == (hop,)
         assert found.setup == 1 + more
         assert simulate(found, machine).seconds == pytest.approx(found.seconds, rel=1e-9)
-        assert time_parts(explain_plan(found, machine)).seconds == pytest.approx(found.objective, rel=1e-9)
+        assert time_parts(explain(found, machine)).seconds == pytest.approx(found.objective, rel=1e-9)
         assert plan_from_json(plan_to_json(found)) == found
         same = plan(Transfer.whole(space, pair, "node0.sys", "<F, x>", "node2.sys", "<F, x>"), machine, "full")
         assert same.converting == () and same.setup == 1

@@ -5,6 +5,7 @@ Where no compiled kernel suits a copy, the result is False and NumPy carries it 
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -25,8 +26,8 @@ from isoviz.backends.host.kernels.recipe import (
     recipe_of_structs,
     streams_of,
 )
-from isoviz.backends.host.kernels.thread_buffer import buffer_address
 from isoviz.backends.host.kernels.tiles import are_apart, tiles_of
+from isoviz.backends.host.kernels.tuning_constants import BUFFER_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +38,40 @@ if TYPE_CHECKING:
     from isoviz.backends.host.kernels.pattern import Shape
     from isoviz.layouts import StridedCopy
     from isoviz.layouts.geometry import Loop
+
+_PAGE = 4096
+_local = threading.local()
+_unused: list[np.ndarray[Any, np.dtype[np.uint8]]] = []
+"""Buffers of ended threads."""
+
+
+class _Buffer:
+    """A buffer that one thread owns.
+
+    When the thread ends, the next thread takes over the buffer with its pages: fresh pages cost more than a small copy.
+    """
+
+    def __init__(self) -> None:
+        try:
+            self._data = _unused.pop()
+        except IndexError:
+            self._data = np.zeros(BUFFER_BYTES + 2 * _PAGE, np.uint8)
+        self.address = -(-self._data.ctypes.data // _PAGE) * _PAGE + LINE
+
+    def __del__(self) -> None:
+        data = getattr(self, "_data", None)  # None where its allocation failed.
+        if data is not None:
+            _unused.append(data)
+
+
+def buffer_address() -> int:
+    """The address of this thread's buffer of `BUFFER_BYTES`. Kernels may write to the cache line before it."""
+    buffer = getattr(_local, "buffer", None)
+    if buffer is None:
+        buffer = _local.buffer = _Buffer()
+    address: int = buffer.address
+    return address
+
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 

@@ -16,7 +16,7 @@ from isoviz.runtime.device_bases import AsynchronousChannel
 if TYPE_CHECKING:
     from isoviz.backends.mpi.channels.cutting import Piece
     from isoviz.backends.mpi.exchange import Exchange
-    from isoviz.backends.mpi.gpu.message_buffers import MessageBuffers
+    from isoviz.backends.mpi.gpu_memory import MessageBuffers
     from isoviz.backends.pages import Bytes
     from isoviz.layouts import StridedCopy
     from isoviz.runtime.protocols import Check, Done, Store

@@ -12,7 +12,7 @@ from isoviz.errors import RunError
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.exchange import Exchange
-    from isoviz.backends.mpi.gpu.message_buffers import MessageBuffers
+    from isoviz.backends.mpi.gpu_memory import MessageBuffers
     from isoviz.backends.mpi.piece_pool import PiecePool
     from isoviz.layouts import StridedCopy
     from isoviz.runtime.protocols import Check, Store

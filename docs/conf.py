@@ -1,0 +1,78 @@
+"""How the site is built: `make docs`. Nothing is fetched while it is built, and the pages load nothing from elsewhere."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from isoviz import __version__
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+
+project = "isoviz"
+author = "isoviz contributors"
+project_copyright = author
+release = version = __version__
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinxarg.ext",
+    "sphinx_copybutton",
+]
+root_doc = "index"
+exclude_patterns = ["_build", "README.md"]
+
+html_theme = "furo"
+html_title = "isoviz"
+html_static_path: list[str] = []
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#0b5fa5", "color-brand-content": "#0b5fa5"},
+    "dark_css_variables": {"color-brand-primary": "#7cc0f5", "color-brand-content": "#7cc0f5"},
+}
+
+# ---- pages that are executed
+nb_execution_mode = "cache"
+nb_execution_cache_path = str(HERE / "_build" / "executed")
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+# A page without a kernel shows the picture of a widget, and loads no script from elsewhere.
+nb_mime_priority_overrides = [("html", "application/vnd.jupyter.widget-view+json", None)]
+nb_ipywidgets_js: dict[str, dict[str, str]] = {}
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+suppress_warnings = ["mystnb.mime_priority"]
+os.environ.setdefault("ISOVIZ_LEDGER", "off")  # runs of examples are not those of a user
+
+# ---- the reference
+autosummary_generate = True
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_default_options = {"members": True, "show-inheritance": False}
+python_use_unqualified_type_names = True
+napoleon_use_rtype = False
+default_role = "py:obj"  # `name` in a docstring is a link where the name is documented, and code everywhere
+add_module_names = False
+
+
+def copy_pages() -> None:
+    """Notebooks and pages from elsewhere in the repository. Sphinx reads only what lies below its own folder."""
+    copied = HERE / "notebooks"
+    shutil.rmtree(copied, ignore_errors=True)
+    shutil.copytree(ROOT / "notebooks", copied, ignore=shutil.ignore_patterns(".ipynb_checkpoints", "explorer.ipynb"))
+    for name in ("CHANGELOG.md", "CONTRIBUTING.md"):
+        shutil.copy(ROOT / name, copied.parent / f"_{name}")
+
+
+def setup(app: object) -> None:  # noqa: ARG001  # Sphinx passes it
+    """Called by Sphinx before it reads the pages."""
+    sys.path.insert(0, str(ROOT))
+    copy_pages()

@@ -1,0 +1,24 @@
+"""Methods of values whose code lies on a higher floor: `plan.simulate()` is `isoviz.simulate(plan)`."""
+
+from __future__ import annotations
+
+import sys
+from types import MethodType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class PublicMethod:
+    """A method of a value that is the public function of the same name in `isoviz`; the value is its first argument.
+
+    A value does not import the code that explains it or runs it. `isoviz` loads that code when the method is first used.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, value: object | None, owner: type | None = None) -> Callable[..., Any]:
+        function: Callable[..., Any] = getattr(sys.modules["isoviz"], self._name)
+        return function if value is None else MethodType(function, value)
