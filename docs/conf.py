@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -22,7 +23,6 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
-    "sphinxarg.ext",
     "sphinx_copybutton",
 ]
 root_doc = "index"
@@ -48,7 +48,7 @@ nb_mime_priority_overrides = [("html", "application/vnd.jupyter.widget-view+json
 nb_ipywidgets_js: dict[str, dict[str, str]] = {}
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
-suppress_warnings = ["mystnb.mime_priority"]
+suppress_warnings = ["mystnb.mime_priority", "ref.python"]  # a class stands under its package and under its module
 os.environ.setdefault("ISOVIZ_LEDGER", "off")  # runs of examples are not those of a user
 
 # ---- the reference
@@ -69,7 +69,10 @@ def copy_pages() -> None:
     shutil.rmtree(copied, ignore_errors=True)
     shutil.copytree(ROOT / "notebooks", copied, ignore=shutil.ignore_patterns(".ipynb_checkpoints", "explorer.ipynb"))
     for name in ("CHANGELOG.md", "CONTRIBUTING.md"):
-        shutil.copy(ROOT / name, copied.parent / f"_{name}")
+        text = (ROOT / name).read_text(encoding="utf-8")
+        text = re.sub(r"\]\(docs/([^)]+)\)", r"](\1)", text)
+        text = re.sub(r"\[([^]]+)\]\(((?:examples|benchmarks|widgets|tests)/[^)]+)\)", r"`\2`", text)  # not pages of the site
+        (HERE / f"_{name}").write_text(text, encoding="utf-8")
 
 
 def setup(app: object) -> None:  # noqa: ARG001  # Sphinx passes it

@@ -5,7 +5,7 @@ defines a map (index, field) → byte offset, the linearization:
 
 - A digit faster than `F` has stride (product of the extents before it) × (size of the field).
 - `F` contributes (product of the extents before it) × (sum of the sizes of the fields before the field).
-- A digit slower than `F` has stride (product of the extents before it) × |F|.
+- A digit slower than `F` has stride (product of the extents before it) × `|F|`.
 
 Therefore fields of different sizes have different strides. If a block does not divide its dimension, the last block is padded.
 """

@@ -170,7 +170,7 @@ class FieldSpace:
 
     @cached_property
     def nbytes(self) -> int:
-        """|F|: bytes of one entry."""
+        """Bytes of one entry: `|F|`."""
         return sum(self.sizes)
 
     @cached_property
