@@ -30,7 +30,8 @@ exclude_patterns = ["_build", "README.md"]
 
 html_theme = "furo"
 html_title = "isoviz"
-html_static_path: list[str] = []
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
