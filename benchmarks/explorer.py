@@ -1,38 +1,25 @@
-"""How quickly the explorer answers in JupyterLab: from an event in the browser to the frame that shows what follows from it.
-
-The harness of the browser tests starts JupyterLab and Chromium. It needs the extras `lab` and `test`.
-"""
+"""How quickly the explorer answers in JupyterLab: from an event in the browser to the frame that shows what follows from it."""
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import inspect
 import json
 import os
 import random
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import isoviz
+from benchmarks.browser import box_of, frames, open_notebook, running_chromium, running_lab, spread_row, timed
+from benchmarks.clicks import CELL_TOOLBAR, random_clicks
 from isoviz.bench.table import Row, Table, scratch_folder
-from isoviz.errors import InputError, MissingPartError
-from isoviz.units import format_bytes, format_seconds
-
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "browser")]
-try:
-    import chromium
-    import harness
-    import servers
-except ImportError as error:
-    raise MissingPartError("the benchmark of the explorer", "test") from error
-from benchmarks.clicks import CELL_TOOLBAR, random_clicks  # noqa: E402  # it uses the harness, too
+from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
+    from harness import Lab, Notebook
     from playwright.sync_api import Browser, Locator
 
 _EXPLORE = {
@@ -56,8 +43,6 @@ editor
 """200 memories, and about 2,000 channels: those within a node, and to the next three nodes of a ring."""
 REQUESTS = 1_000_000
 """Requests of the trace that the timeline shows."""
-SECONDS = 3.0
-"""How long something is dragged while frames are counted."""
 
 _GRID = "[data-testid=end-source] [data-testid=linearization-grid]"
 _DRAWN = f"(document.querySelector('{_GRID} canvas').dataset.drawn ?? '')"
@@ -65,25 +50,6 @@ _MARKED = f"(document.querySelectorAll('{_GRID} canvas')[1].dataset.drawn ?? '')
 _EXPLORER = "document.querySelector('[data-testid=explorer]')"
 _TIMELINE = "[data-testid=timeline-area]"
 _STAGE = "[data-testid=machine-stage]"
-_WATCH = """() => {
-  // Milliseconds from the next event of that kind to the frame after `shown` holds.
-  window.isovizWatch = (kind, shown) => new Promise(resolve => {
-    const begin = event => {
-      window.removeEventListener(kind, begin, true);
-      const channel = new MessageChannel();
-      const look = () => requestAnimationFrame(() => channel.port2.postMessage(0));
-      // A task after a frame: what that frame drew is on screen.
-      channel.port1.onmessage = () => shown() ? resolve(performance.now() - event.timeStamp) : look();
-      look();
-    };
-    window.addEventListener(kind, begin, true);
-  });
-  window.isovizFrames = seconds => new Promise(resolve => {
-    const gaps = []; let last = performance.now(); const end = last + 1000 * seconds;
-    const look = now => { gaps.push(now - last); last = now; now < end ? requestAnimationFrame(look) : resolve(gaps.slice(1)); };
-    requestAnimationFrame(look);
-  });
-}"""
 
 
 def measure(repeat: int = 40, minutes: float = 0.0) -> Table:
@@ -94,24 +60,24 @@ def measure(repeat: int = 40, minutes: float = 0.0) -> Table:
     """
     rows: list[Row] = []
     load, few = os.getloadavg()[0], max(3, repeat // 10)
-    with scratch_folder(None) as home, _chromium() as browser:
-        with _server(home / "gestures") as lab:
+    with scratch_folder(None) as home, running_chromium() as browser:
+        with running_lab(home / "gestures") as lab:
             rows += _ready(browser, lab)
             for machine, code in _EXPLORE.items():
-                with _notebook(browser, lab, machine, code) as notebook:
+                with open_notebook(browser, lab, machine, code) as notebook:
                     rows += _gestures(notebook, machine, repeat)
                     rows += _what_if(notebook, machine, repeat)
-            with _notebook(browser, lab, "large", _LARGE) as notebook:
+            with open_notebook(browser, lab, "large", _LARGE) as notebook:
                 rows += _frames(notebook)
                 rows += _cancel(notebook, few)
-            with _notebook(browser, lab, "timeline") as notebook:
+            with open_notebook(browser, lab, "timeline") as notebook:
                 rows += _timeline(notebook, few)
-            with _notebook(browser, lab, "machine", _MACHINE) as notebook:
+            with open_notebook(browser, lab, "machine", _MACHINE) as notebook:
                 rows += _machine(notebook)
         if minutes > 0:
             with (
-                _server(home / "clicks", CELL_TOOLBAR) as lab,
-                _notebook(browser, lab, "clicks", _EXPLORE["local"]) as notebook,
+                running_lab(home / "clicks", CELL_TOOLBAR) as lab,
+                open_notebook(browser, lab, "clicks", _EXPLORE["local"]) as notebook,
             ):
                 rows += random_clicks(notebook, minutes)
     rows += _sizes()
@@ -129,107 +95,24 @@ def measure(repeat: int = 40, minutes: float = 0.0) -> Table:
     )
 
 
-# ------------------------------------------------------------------------------------------------ JupyterLab
-
-
-@contextlib.contextmanager
-def _chromium() -> Iterator[Browser]:
-    with contextlib.ExitStack() as stack:
-        try:
-            browser: Browser = stack.enter_context(harness.running_chromium())
-        except chromium.NoChromiumError as error:
-            raise InputError(str(error)) from None
-        yield browser
-
-
-@contextlib.contextmanager
-def _server(home: Path, left_out: str | None = None) -> Iterator[harness.Lab]:
-    """`isoviz lab` with folders of its own, in which isoviz was never used before; an extension of JupyterLab may be left out."""
-    served = home / "served"
-    served.mkdir(parents=True)
-    if left_out is not None:
-        settings = home / servers.FOLDERS["JUPYTER_CONFIG_DIR"] / "labconfig" / "page_config.json"
-        settings.parent.mkdir(parents=True)
-        settings.write_text(json.dumps({"disabledExtensions": {left_out: True}}), encoding="utf-8")
-    command = [sys.executable, "-m", "isoviz", "lab", "--no-browser", "--port", "0", "--dir", str(served)]
-    with servers.serving(command, cwd=served, env=servers.variables(home), patience=120) as (url, output):
-        yield harness.Lab(url, served / "isoviz-lab" / "explorer.ipynb", home, output)
-
-
-@contextlib.contextmanager
-def _notebook(browser: Browser, lab: harness.Lab, name: str, code: str | None = None) -> Iterator[harness.Notebook]:
-    """A notebook of its own, with what its first cell shows."""
-    notebook = harness.Notebook(browser, lab, lab.new_notebook(name))
-    try:
-        notebook.open()
-        notebook.page.evaluate(_WATCH)
-        if code is not None:
-            notebook.show(code)
-            notebook.to_top()
-        yield notebook
-    finally:
-        notebook.close()
-
-
-# ------------------------------------------------------------------------------------------------ times and frames
-
-
-def _spread(what: str, seconds: Sequence[float], aim: str) -> Row:
-    """A row of many times: the median and the 95th percentile; `aim` is what they should be, in words."""
-    times = sorted(seconds)
-    p95 = times[min(len(times) - 1, int(0.95 * len(times)))]
-    median = times[len(times) // 2]
-    return {
-        "what": what, "median": format_seconds(median), "p95": format_seconds(p95), "aim": aim,
-        "median_seconds": median, "p95_seconds": p95,
-    }  # fmt: skip
-
-
-def _timed(notebook: harness.Notebook, kind: str, shown: str, gesture: Callable[[], object]) -> float:
-    """Seconds from the event of a gesture to the painted answer; `shown` is JavaScript that says whether it is there."""
-    notebook.page.evaluate(f"() => {{ window.isovizTime = window.isovizWatch('{kind}', {shown}) }}")
-    gesture()
-    return float(notebook.page.evaluate("() => window.isovizTime")) / 1000
-
-
-def _gaps(notebook: harness.Notebook, at: Callable[[int], tuple[float, float]]) -> list[float]:
-    """Seconds between the frames while the pointer moves for some seconds; `at` is its place, step by step."""
-    notebook.page.evaluate(f"() => {{ window.isovizGaps = window.isovizFrames({SECONDS}) }}")
-    end, step = time.perf_counter() + SECONDS, 0
-    while time.perf_counter() < end:
-        step += 1
-        notebook.page.mouse.move(*at(step))
-    return [float(gap) / 1000 for gap in notebook.page.evaluate("() => window.isovizGaps")]
-
-
-def _box(element: Locator) -> dict[str, Any]:
-    """The place of an element on the page, in CSS pixels."""
-    box = element.bounding_box()
-    assert box is not None
-    return dict(box)
-
-
-# ------------------------------------------------------------------------------------------------ what is measured
-
-
-def _ready(browser: Browser, lab: harness.Lab) -> Iterator[Row]:
+def _ready(browser: Browser, lab: Lab) -> Iterator[Row]:
     """From Shift+Enter to a plan that is drawn, in a new kernel: for the very first time, and again.
 
     The very first plan has assumed rates. This computer is measured meanwhile, and the plan follows.
     """
     for number, name in enumerate(("the very first time", "again, in a new kernel")):
-        with _notebook(browser, lab, f"ready-{number}") as notebook:
+        with open_notebook(browser, lab, f"ready-{number}") as notebook:
             notebook.enter(0, _FIRST)
             drawn = "() => document.querySelector('[data-testid=journey] canvas') !== null"
             begin = time.perf_counter()
-            ready = _timed(notebook, "keydown", drawn, notebook.run_first_cell)
+            ready = timed(notebook, "keydown", drawn, notebook.run_first_cell)
             settled = time.perf_counter() - begin
-        yield _spread(f"ready, {name}", [ready], "≤ 3 s")
+        yield spread_row(f"ready, {name}", [ready], "≤ 3 s")
         if number == 0:
-            yield _spread("this computer is measured and the plan follows, the very first time", [settled], "")
+            yield spread_row("this computer is measured and the plan follows, the very first time", [settled], "")
 
 
-def _gestures(notebook: harness.Notebook, machine: str, repeat: int) -> Iterator[Row]:
+def _gestures(notebook: Notebook, machine: str, repeat: int) -> Iterator[Row]:
     """A chip moved by a key: when the picture of the layout follows, and when the plan does; and an entry pointed at."""
     page = notebook.page
     notebook.end("source").locator(".iv-edit-chip").first.focus()
@@ -242,17 +125,17 @@ def _gestures(notebook: harness.Notebook, machine: str, repeat: int) -> Iterator
     for number in range(repeat):
         key, back = ("ArrowRight", "ArrowLeft")[:: 1 if number % 2 == 0 else -1]
         before = json.dumps(page.evaluate(f"() => {_DRAWN}"))
-        pictures.append(_timed(notebook, "keydown", f"() => {_DRAWN} !== {before}", press(key)))
+        pictures.append(timed(notebook, "keydown", f"() => {_DRAWN} !== {before}", press(key)))
         notebook.settled()
         revision = page.evaluate(f"() => {_EXPLORER}.dataset.revision")
         planned = f"() => {_EXPLORER}.dataset.busy === 'false' && {_EXPLORER}.dataset.revision !== '{revision}'"
-        plans.append(_timed(notebook, "keydown", planned, press(back)))
+        plans.append(timed(notebook, "keydown", planned, press(back)))
         notebook.settled()
         page.keyboard.press(key)
         notebook.settled()
-    yield _spread(f"{machine}: a chip moves, the picture follows", pictures, "≤ 50 ms")
-    yield _spread(f"{machine}: a chip moves, the plan follows", plans, "≤ 100 ms")
-    box = _box(page.locator(_GRID).first)
+    yield spread_row(f"{machine}: a chip moves, the picture follows", pictures, "≤ 50 ms")
+    yield spread_row(f"{machine}: a chip moves, the plan follows", plans, "≤ 100 ms")
+    box = box_of(page.locator(_GRID).first)
     hovers = []
     draw = random.Random(7)  # noqa: S311  # no secret
 
@@ -263,16 +146,16 @@ def _gestures(notebook: harness.Notebook, machine: str, repeat: int) -> Iterator
         page.mouse.move(*point((0.3, 0.6)))
         page.wait_for_timeout(30)
         before, other = json.dumps(page.evaluate(f"() => {_MARKED}")), point((0.65, 0.9))
-        hovers.append(_timed(notebook, "pointermove", f"() => {_MARKED} !== {before}", lambda at=other: page.mouse.move(*at)))  # type: ignore[misc]
-    yield _spread(f"{machine}: an entry pointed at is marked", hovers, "≤ 50 ms")
+        hovers.append(timed(notebook, "pointermove", f"() => {_MARKED} !== {before}", lambda at=other: page.mouse.move(*at)))  # type: ignore[misc]
+    yield spread_row(f"{machine}: an entry pointed at is marked", hovers, "≤ 50 ms")
 
 
-def _what_if(notebook: harness.Notebook, machine: str, repeat: int) -> Iterator[Row]:
+def _what_if(notebook: Notebook, machine: str, repeat: int) -> Iterator[Row]:
     """The bandwidth of the slowest hop dragged by the pointer: when the plan that follows is on screen."""
     page = notebook.page
     slider = page.get_by_test_id("hop-what-if").first
     slider.scroll_into_view_if_needed()
-    box = _box(slider)
+    box = box_of(slider)
     middle = box["y"] + box["height"] / 2
     answered = """() => {
       const answer = document.querySelector('[data-testid=hop-what-if-answer]');
@@ -286,19 +169,19 @@ def _what_if(notebook: harness.Notebook, machine: str, repeat: int) -> Iterator[
         # Back and forth around the middle, never to the same place twice in a row.
         away = (number % 20 + 1) * (1 if number % 40 < 20 else -1)
         x = box["x"] + box["width"] * (0.5 + away / 50)
-        answers.append(_timed(notebook, "input", answered, lambda x=x: page.mouse.move(x, middle)))  # type: ignore[misc]
+        answers.append(timed(notebook, "input", answered, lambda x=x: page.mouse.move(x, middle)))  # type: ignore[misc]
     page.mouse.up()
     notebook.settled()
-    yield _spread(f"{machine}: a bandwidth is dragged, the plan follows", answers, "≤ 100 ms")
+    yield spread_row(f"{machine}: a bandwidth is dragged, the plan follows", answers, "≤ 100 ms")
     page.get_by_test_id("hop-what-if-reset").first.click()
     notebook.settled()
 
 
-def _frames(notebook: harness.Notebook) -> Iterator[Row]:
+def _frames(notebook: Notebook) -> Iterator[Row]:
     """Times between frames while the pointer moves over, and drags, a picture of 4096 × 4096 entries."""
     mouse = notebook.page.mouse
     grid = notebook.page.locator(_GRID).first
-    box = _box(grid)
+    box = box_of(grid)
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     mouse.move(x, y)
     grid.focus()
@@ -308,15 +191,15 @@ def _frames(notebook: harness.Notebook) -> Iterator[Row]:
     def at(step: int) -> tuple[float, float]:
         return x + 40 * ((step % 21) / 10 - 1), y + 25 * ((step % 13) / 6 - 1)
 
-    yield _spread("4096 × 4096: between two frames, hover", _gaps(notebook, at), "≤ 33 ms")
+    yield spread_row("4096 × 4096: between two frames, hover", frames(notebook, at), "≤ 33 ms")
     mouse.move(x, y)
     mouse.down()
-    gaps = _gaps(notebook, at)
+    gaps = frames(notebook, at)
     mouse.up()
-    yield _spread("4096 × 4096: between two frames, pan", gaps, "≤ 33 ms")
+    yield spread_row("4096 × 4096: between two frames, pan", gaps, "≤ 33 ms")
 
 
-def _cancel(notebook: harness.Notebook, repeat: int) -> Iterator[Row]:
+def _cancel(notebook: Notebook, repeat: int) -> Iterator[Row]:
     """A run of 1 GiB cancelled at a random moment: when the click shows, and when the run is over."""
     page, cancel = notebook.page, notebook.page.get_by_test_id("cancel").first
     acknowledged, ended = [], []
@@ -329,12 +212,12 @@ def _cancel(notebook: harness.Notebook, repeat: int) -> Iterator[Row]:
             continue
         seen = f"() => {_EXPLORER}.dataset.phase !== 'running'"
         began = time.perf_counter()
-        acknowledged.append(_timed(notebook, "click", seen, cancel.click))
+        acknowledged.append(timed(notebook, "click", seen, cancel.click))
         page.wait_for_function(f"() => {_EXPLORER}.dataset.running === 'false'")
         ended.append(time.perf_counter() - began)
     if acknowledged:
-        yield _spread("Cancel is acknowledged", acknowledged, "≤ 100 ms")
-        yield _spread("Cancel has ended the run", ended, "≤ 1 s")
+        yield spread_row("Cancel is acknowledged", acknowledged, "≤ 100 ms")
+        yield spread_row("Cancel has ended the run", ended, "≤ 1 s")
 
 
 def long_trace(requests: int) -> "isoviz.Trace":  # noqa: UP037  # a cell of a notebook evaluates it
@@ -359,7 +242,7 @@ def long_trace(requests: int) -> "isoviz.Trace":  # noqa: UP037  # a cell of a n
     return Trace((TransferSpan(0, "a long transfer", work, chunks * size, size, 0.0, 0.0, spans[-1].end),), tuple(spans))
 
 
-def _timeline(notebook: harness.Notebook, repeat: int) -> Iterator[Row]:
+def _timeline(notebook: Notebook, repeat: int) -> Iterator[Row]:
     """From the trace being there, in the kernel, to its picture on the screen; and the times between frames while it is moved."""
     page = notebook.page
     notebook.python(f"import time, isoviz\n{inspect.getsource(long_trace)}\ntrace = long_trace({REQUESTS})")
@@ -372,12 +255,12 @@ def _timeline(notebook: harness.Notebook, repeat: int) -> Iterator[Row]:
         notebook.run_first_cell()
         seen = float(page.evaluate("() => window.isovizTime"))
         opened.append(seen - float(notebook.python("print(began)")))
-    yield _spread(f"timeline of {REQUESTS:,} requests: open", opened, "≤ 2 s")
+    yield spread_row(f"timeline of {REQUESTS:,} requests: open", opened, "≤ 2 s")
     for what, name in (("whole", "the whole, zoomed and moved"), ("first", "every request, moved")):
         page.get_by_test_id(f"timeline-{what}").first.click()
         area = page.locator(_TIMELINE).first
         area.scroll_into_view_if_needed()
-        box = _box(area)
+        box = box_of(area)
         x, y = box["x"] + 0.6 * box["width"], box["y"] + 60
         page.mouse.move(x, y)
         page.keyboard.down("Control")
@@ -385,35 +268,35 @@ def _timeline(notebook: harness.Notebook, repeat: int) -> Iterator[Row]:
         page.keyboard.up("Control")
         page.mouse.down()
         wide = 0.25 * box["width"]
-        gaps = _gaps(notebook, lambda step, x=x, y=y, wide=wide: (x + wide * ((step % 41) / 20 - 1), y))  # type: ignore[misc]
+        gaps = frames(notebook, lambda step, x=x, y=y, wide=wide: (x + wide * ((step % 41) / 20 - 1), y))  # type: ignore[misc]
         page.mouse.up()
-        yield _spread(f"timeline of {REQUESTS:,} requests: between two frames, {name}", gaps, "≤ 33 ms")
+        yield spread_row(f"timeline of {REQUESTS:,} requests: between two frames, {name}", gaps, "≤ 33 ms")
 
 
-def _machine(notebook: harness.Notebook) -> Iterator[Row]:
+def _machine(notebook: Notebook) -> Iterator[Row]:
     """Times between frames on a machine of 200 memories and 2,000 channels, far away and close by."""
     page = notebook.page
     stage = page.locator(_STAGE).first
     stage.evaluate("element => element.scrollIntoView({block: 'center'})")
     said = str(stage.get_attribute("aria-label")).partition(": ")[2]
     node = page.locator(f"{_STAGE} .iv-mc-title").nth(17)
-    yield _spread(f"{said}: between two frames, a node is dragged", _dragged(notebook, node), "≤ 33 ms")
+    yield spread_row(f"{said}: between two frames, a node is dragged", _dragged(notebook, node), "≤ 33 ms")
     page.get_by_test_id("machine-search").fill("node17.sys")
     page.get_by_test_id("machine-search").press("Enter")
     for _ in range(3):  # as far away as memories are shown one by one
         page.get_by_test_id("zoom-out").click()
     memory = page.locator(f"{_STAGE} [data-testid='canvas-memory-node17.sys']").first
-    yield _spread(f"{said}: between two frames, a memory is dragged", _dragged(notebook, memory), "≤ 33 ms")
-    yield _spread(f"{said}: between two frames, the drawing is dragged", _dragged(notebook, stage), "≤ 33 ms")
+    yield spread_row(f"{said}: between two frames, a memory is dragged", _dragged(notebook, memory), "≤ 33 ms")
+    yield spread_row(f"{said}: between two frames, the drawing is dragged", _dragged(notebook, stage), "≤ 33 ms")
 
 
-def _dragged(notebook: harness.Notebook, element: Locator) -> list[float]:
+def _dragged(notebook: Notebook, element: Locator) -> list[float]:
     """Seconds between the frames while something is dragged about."""
-    box = _box(element)
+    box = box_of(element)
     x, y = (box["x"] + min(box["width"] / 2, 8), box["y"] + min(box["height"] / 2, 8))
     notebook.page.mouse.move(x, y)
     notebook.page.mouse.down()
-    gaps = _gaps(notebook, lambda step: (x + 60 * ((step % 21) / 10 - 1), y + 30 * ((step % 13) / 6 - 1)))
+    gaps = frames(notebook, lambda step: (x + 60 * ((step % 21) / 10 - 1), y + 30 * ((step % 13) / 6 - 1)))
     notebook.page.mouse.up()
     notebook.settled()
     return gaps

@@ -42,18 +42,18 @@ def run(args: argparse.Namespace) -> int:
     if args.figures is not None and not Path(args.figures).is_dir():
         raise FileError(f"{args.figures}: is no folder")
     reproduce = import_module(f"isoviz.reproduce.{args.paper}").reproduce
-    found: Reproduction = reproduce(quick=args.quick, progress=None if args.json else _say)
+    reproduction: Reproduction = reproduce(quick=args.quick, progress=None if args.json else _say)
     if args.output is not None:
-        save_file(args.output, page(found).encode())
+        save_file(args.output, page(reproduction).encode())
     if args.figures is not None:
-        for figure in found.figures:
+        for figure in reproduction.figures:
             save_file(Path(args.figures) / f"{figure.name}.svg", figure.svg.encode())
     if args.report is not None:
-        save_file(args.report, markdown(found).encode())
+        save_file(args.report, markdown(reproduction).encode())
     if args.json:
-        print_json(found.to_json())
+        print_json(reproduction.to_json())
     else:
-        print_text(found)
+        print_text(reproduction)
     return 0
 
 

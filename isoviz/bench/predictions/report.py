@@ -22,7 +22,7 @@ from isoviz.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from isoviz.bench.predictions.regret import Regret
-    from isoviz.bench.predictions.samples import Found, Sample
+    from isoviz.bench.predictions.samples import Measurements, Sample
     from isoviz.machines import Machine
     from isoviz.planner.time.spread import Prediction
 
@@ -79,7 +79,7 @@ class PredictionTable(Table):
         return prediction_page(self.title[0].upper() + self.title[1:], ways, more)
 
 
-def tabled(found: Found, machine: Machine, seed: int, sizes: tuple[int, int], repeat: int) -> PredictionTable:
+def tabled(found: Measurements, machine: Machine, seed: int, sizes: tuple[int, int], repeat: int) -> PredictionTable:
     """The tables of what was found."""
     groups: dict[str, list[Sample]] = {}
     for each in found.samples:
@@ -150,7 +150,7 @@ def _factor_text(factor: float | None) -> str:
     return "-" if factor is None else f"{factor_text(factor)} ×"
 
 
-def _summary(found: Found, every: Row | None) -> dict[str, Any]:
+def _summary(found: Measurements, every: Row | None) -> dict[str, Any]:
     regrets, errors = found.regrets, dict(every or {})
     errors.pop("path", None)
     spent = sorted(each.trial.spent for each in found.samples if each.trial is not None)
@@ -180,7 +180,7 @@ def _summary(found: Found, every: Row | None) -> dict[str, Any]:
     }
 
 
-def _notes(found: Found, seed: int, rates: str) -> list[str]:
+def _notes(found: Measurements, seed: int, rates: str) -> list[str]:
     goals = f"median {percent_text(MEDIAN_GOAL)}, 95 % below {percent_text(TAIL_GOAL)}"
     notes = [f"rates: {rates}", f"error: |predicted − measured| ÷ measured, beside the median of the runs; aimed at: {goals}"]
     for way, with_trial in (("the model alone", False), ("trial and ledger", True)):

@@ -58,7 +58,7 @@ class Sample:
 
 
 @dataclass
-class Found:
+class Measurements:
     """What has been measured so far."""
 
     samples: list[Sample] = field(default_factory=list)

@@ -25,7 +25,7 @@ from isoviz.backends.host import kernels
 from isoviz.bench.predictions.random_transfers import LARGEST, SMALLEST, random_transfers
 from isoviz.bench.predictions.regret import LEAST_RUNS, regret_of
 from isoviz.bench.predictions.report import PredictionTable, tabled
-from isoviz.bench.predictions.samples import Found, Sample, transfer_words
+from isoviz.bench.predictions.samples import Measurements, Sample, transfer_words
 from isoviz.bench.predictions.timed_runs import TimedRuns
 from isoviz.errors import Cancelled, InputError, VerificationError
 from isoviz.machines import preset
@@ -132,7 +132,7 @@ class _Bench:
         self.engine, self.machine = engine, engine.machine
         self.folder, self.repeat, self.planner, self.effort, self.book = folder, repeat, planner, effort, book
         self.entries: list[LedgerEntry] = [] if book is None else list(book.recent())
-        self.found = Found()
+        self.found = Measurements()
         self.known: dict[int, int] = {}
         """The number of ledger entries before a transfer, by its id."""
         self.tell: Callable[[str], None] = lambda _: None

@@ -69,7 +69,7 @@ class RankBench:
         self.comm = world.thread.call(lambda: self.mpi.COMM_WORLD.Dup())
 
     def array(self, memory: str, nbytes: int) -> Bytes:
-        """An array of bytes in `sys` (pageable) or `reg` (the windows of this rank); its pages are trank."""
+        """An array of bytes in `sys` (pageable) or `reg` (the windows of this rank); its pages are mapped."""
         found = page_aligned(nbytes) if memory == "sys" else self.world.array(nbytes)
         fill(found, 0)
         return found

@@ -30,7 +30,7 @@ takes seconds."""
 STRUCTURE = FieldSpace(a="f8", b="f8", c="f8", d="f8")
 
 
-class Found(NamedTuple):
+class Outcomes(NamedTuple):
     """What was found: regrets by transfer, and (prediction, measured seconds) of all plans that ran."""
 
     regrets: dict[str, float]
@@ -40,7 +40,7 @@ class Found(NamedTuple):
 
 def choices_on_rank(machine: Machine, order: Order) -> list[dict[str, Any]]:
     """A row for each transfer, and rows that sum up; `order.nbytes` is the size of the largest transfer."""
-    found = Found({}, [], [])
+    found = Outcomes({}, [], [])
     with rank_bench(machine, order) as rank:
         for what, transfer in _transfers(order.nbytes, ("reg",) if order.quick else ("sys", "reg")):
             _compare(rank, what, transfer, order.repeat, found)
@@ -112,7 +112,7 @@ def _looks(one: Plan) -> tuple[object, ...]:
     return (*hops, one.chunk_bytes)
 
 
-def _compare(rank: RankBench, what: str, transfer: Transfer, repeat: int, found: Found) -> None:
+def _compare(rank: RankBench, what: str, transfer: Transfer, repeat: int, found: Outcomes) -> None:
     plans = rank.agreed(lambda: _candidates(transfer, rank.machine))
     memory = transfer.source.memory.split(".")[1]
     array = rank.array(memory, max(end.linearization.nbytes for end in (transfer.source, transfer.destination)))

@@ -196,34 +196,34 @@ def isometry_seconds(application: Application, nodes: int, given: Assumptions, f
 
 def _folded(phase: Iterable[Move]) -> list[Move]:
     """The transfers of node 0, all to node 1, and those inside these two nodes."""
-    found = []
+    moves = []
     for move in phase:
         if move.here == move.there and move.here < 2:
-            found.append(move)
+            moves.append(move)
         elif move.here == 0 != move.there:
-            found.append(move._replace(there=1))
-    return found
+            moves.append(move._replace(there=1))
+    return moves
 
 
 def _phase(machine: Machine, moves: tuple[Move, ...], given: Assumptions, features: Features, application: Application) -> float:
     simulator = Simulator(machine, request_bytes=given.request_bytes)
     two = cluster(application.cluster, given, 2, application.gpus)
     for move in moves:
-        found, setup = _plan(two, move._replace(here=0, there=int(move.here != move.there)), given, features)
+        made, setup = _plan(two, move._replace(here=0, there=int(move.here != move.there)), given, features)
         nodes = (move.here, move.there)
-        work = work_of(found, pipelined=features.pipelined, request_bytes=given.request_bytes)
+        work = work_of(made, pipelined=features.pipelined, request_bytes=given.request_bytes)
         (path,) = work.paths
-        full = found.chunk_payload
-        last = found.bytes - (work.chunks - 1) * full
+        full = made.chunk_payload
+        last = made.bytes - (work.chunks - 1) * full
         times = []
-        for hop, requests in zip(found.hops, work.requests, strict=True):
+        for hop, requests in zip(made.hops, work.requests, strict=True):
             channel = two.channel(hop.channel)
             lost = 0.0 if features.in_flight else _hidden(channel)
             times.append((full / hop.throughput / requests + lost, last / hop.throughput / requests + lost))
-        engines = tuple(engine(two.channel(hop.channel), nodes, application.hub) for hop in found.hops)
+        engines = tuple(engine(two.channel(hop.channel), nodes, application.hub) for hop in made.hops)
         rings = tuple(ring._replace(memory=_at(ring.memory, nodes)) for ring in work.rings)
         placed = Work((path._replace(channels=engines, rings=rings),), work.priority)
-        simulator.submit_work(placed, times, found.bytes, full, setup=setup)
+        simulator.submit_work(placed, times, made.bytes, full, setup=setup)
     return simulator.run().seconds
 
 
@@ -240,8 +240,8 @@ def _plan(machine: Machine, move: Move, given: Assumptions, features: Features) 
     """A plan between two nodes, and the seconds that it takes to set up."""
     if not features.paths:
         machine = without_registered(machine, given.temporaries)
-    found = plan(transfer_of(move, move.here, move.there), machine, planner_of(move) if features.paths else "spsl")
-    return found, found.setup
+    made = plan(transfer_of(move, move.here, move.there), machine, planner_of(move) if features.paths else "spsl")
+    return made, made.setup
 
 
 @lru_cache(maxsize=16)
@@ -276,12 +276,12 @@ def _copies(machine: Machine, move: Move, given: Assumptions, hub: int | None) -
         memories = (here, *memories)
     elif move.converts:
         run = move.fields.nbytes
-    found = []
+    hops = []
     for a, b in pairwise(memories):
         copy = realm.single(machine, a, b, move.nbytes, run)
         node = move.here if given.worker == "launcher" else (move.here, move.there)[copy.node]
-        found.append(copy._replace(channel=engine(machine.channel(copy.channel), (move.here, move.there), hub), node=node))
-    return tuple(found)
+        hops.append(copy._replace(channel=engine(machine.channel(copy.channel), (move.here, move.there), hub), node=node))
+    return tuple(hops)
 
 
 def engine(channel: Channel, nodes: tuple[int, int], hub: int | None) -> str:

@@ -124,11 +124,11 @@ def machine(
     name: str, nodes: int = 2, gpus: int = 1, latency: float = 1.0, gpu_link: float = 1.0, memcpy: float = 1.0
 ) -> Machine:
     """A preset with its assumed figures scaled."""
-    found = preset(name, nodes=nodes, gpus=gpus)
+    plain = preset(name, nodes=nodes, gpus=gpus)
     if latency == gpu_link == memcpy == 1.0:
-        return found
+        return plain
     by_kind = {ChannelKind.GPU_READ: gpu_link, ChannelKind.GPU_WRITE: gpu_link, ChannelKind.MEMCPY: memcpy}
-    return replace(found, channels=tuple(_scaled(channel, latency, by_kind.get(channel.kind, 1.0)) for channel in found.channels))
+    return replace(plain, channels=tuple(_scaled(channel, latency, by_kind.get(channel.kind, 1.0)) for channel in plain.channels))
 
 
 def sapling(given: Assumptions) -> Machine:

@@ -37,8 +37,8 @@ NODES = 16
 
 def _application(name: str, nodes: int, what: str) -> Callable[[Assumptions], float]:
     def value(given: Assumptions) -> float:
-        found: float = getattr(figure12.point(figure12.application(name, given), nodes, given), what)
-        return found
+        figure: float = getattr(figure12.point(figure12.application(name, given), nodes, given), what)
+        return figure
 
     return value
 
@@ -48,7 +48,7 @@ def metrics(nodes: int) -> dict[str, Metric]:
     one, several = (
         lambda given, pair=pair: figure8.figure8(given, pair).change(max(THREADS)) for pair in (ONE_HOP, SEVERAL_HOPS)
     )
-    found = {
+    by_name = {
         "pipelining": Metric(
             "figure 7: FBM → FBM*, speedup", "times", lambda given: figure7.figure7(given, MULTI_HOP[:1])[0].speedup
         ),
@@ -66,8 +66,8 @@ def metrics(nodes: int) -> dict[str, Metric]:
     ):
         said = "whole run" if what == "overall" else what
         where = f"{name}, {count} node{'s'[: count > 1]}: {said}"
-        found[key] = Metric(where, "change", _application(name, count, what))
-    return found
+        by_name[key] = Metric(where, "change", _application(name, count, what))
+    return by_name
 
 
 AFFECTED: dict[str, tuple[str, ...]] = {
@@ -116,7 +116,7 @@ class Results:
     seconds: float
 
 
-def results(*, quick: bool = False, progress: Progress | None = None) -> Results:
+def evaluate(*, quick: bool = False, progress: Progress | None = None) -> Results:
     """Run everything; `quick` with fewer instances and nodes. `progress` is called with the name of each step."""
     given = QUICK if quick else Assumptions()
     say = progress or (lambda _: None)
@@ -160,9 +160,9 @@ def results(*, quick: bool = False, progress: Progress | None = None) -> Results
     )
 
 
-def reproduction(found: Results) -> Reproduction:
+def reproduction(results: Results) -> Reproduction:
     """The results beside the paper's statements."""
-    given = found.given
+    given = results.given
     return Reproduction(
         paper="isometry",
         evaluation="Isometry (ICS '18), section 6",
@@ -170,61 +170,61 @@ def reproduction(found: Results) -> Reproduction:
         title="Isometry's evaluation again, in simulation",
         remark="All figures but planning times are simulated.",
         models=tuple(" ".join(each.split()) for each in _MODELS.split("\n\n")),
-        facts=(("instances", f"{given.instances}{' (quick)' if found.quick else ''}"),),
+        facts=(("instances", f"{given.instances}{' (quick)' if results.quick else ''}"),),
         statements=(
-            *figure7.statements(found.pipelining, found.direct),
-            *figure8.statements(found.one_hop, found.several_hops, found.spread),
-            *figure9.statements(found.plain, found.converting),
-            *figure11.statements(found.mpi),
-            *figure12.statements(found.scaling["PageRank"], found.scaling["VGG-16"], found.scaling["Circuit"]),
-            *figure13.statements(found.ladder),
-            *table6.statements(found.planned),
+            *figure7.statements(results.pipelining, results.direct),
+            *figure8.statements(results.one_hop, results.several_hops, results.spread),
+            *figure9.statements(results.plain, results.converting),
+            *figure11.statements(results.mpi),
+            *figure12.statements(results.scaling["PageRank"], results.scaling["VGG-16"], results.scaling["Circuit"]),
+            *figure13.statements(results.ladder),
+            *table6.statements(results.planned),
         ),
         sections=(
-            figure7.section(found.pipelining, found.direct, given),
-            figure8.section(found.one_hop, found.several_hops, found.spread),
-            figure9.section(found.plain, found.converting),
-            figure11.section(found.mpi),
-            figure12.section(found.scaling),
-            figure13.section(found.ladder),
-            table6.section(found.planned),
+            figure7.section(results.pipelining, results.direct, given),
+            figure8.section(results.one_hop, results.several_hops, results.spread),
+            figure9.section(results.plain, results.converting),
+            figure11.section(results.mpi),
+            figure12.section(results.scaling),
+            figure13.section(results.ladder),
+            table6.section(results.planned),
         ),
         assumptions=described(given),
-        sensitivities=found.sensitivities,
-        data=_data(found),
-        quick=found.quick,
-        seconds=found.seconds,
+        sensitivities=results.sensitivities,
+        data=_data(results),
+        quick=results.quick,
+        seconds=results.seconds,
     )
 
 
 def reproduce(*, quick: bool = False, progress: Progress | None = None) -> Reproduction:
-    """Run everything, and set it beside the paper's statements; see `results`."""
-    return reproduction(results(quick=quick, progress=progress))
+    """Run everything, and set it beside the paper's statements; see `evaluate`."""
+    return reproduction(evaluate(quick=quick, progress=progress))
 
 
-def _data(found: Results) -> dict[str, Any]:
+def _data(results: Results) -> dict[str, Any]:
     """The figures as JSON values."""
     return {
-        "figure7": [_pair(row) for row in found.pipelining],
-        "direct": [_pair(row) for row in found.direct],
+        "figure7": [_pair(row) for row in results.pipelining],
+        "direct": [_pair(row) for row in results.direct],
         "figure8": {
             name: {"pair": each.pair.label, "isometry": each.isometry, "alone": each.alone, "realm": each.realm}
-            for name, each in (("8a", found.one_hop), ("8b", found.several_hops), ("8a spread", found.spread))
+            for name, each in (("8a", results.one_hop), ("8b", results.several_hops), ("8a spread", results.spread))
         },
         "figure9": {
             name: [{"pair": row.pair.label, "throughput": row.throughput, "paths": row.paths} for row in rows]
-            for name, rows in (("9a", found.plain), ("9b", found.converting))
+            for name, rows in (("9a", results.plain), ("9b", results.converting))
         },
-        "figure11": asdict(found.mpi),
+        "figure11": asdict(results.mpi),
         "figure12": {
             name: [
                 {**asdict(each), "communication": each.communication, "overall": each.overall, "realm_share": each.share}
                 for each in points
             ]
-            for name, points in found.scaling.items()
+            for name, points in results.scaling.items()
         },
-        "figure13": asdict(found.ladder),
-        "table6": [asdict(row) for row in found.planned],
+        "figure13": asdict(results.ladder),
+        "table6": [asdict(row) for row in results.planned],
     }
 
 

@@ -62,7 +62,7 @@ def speedup(given: Assumptions) -> float:
     return ours / mpi_throughput(machine, GPUS, given, "on the GPU")
 
 
-def statements(found: Comparison) -> tuple[Statement, ...]:
+def statements(rates: Comparison) -> tuple[Statement, ...]:
     """Beside the paper."""
     return (
         Statement(
@@ -71,7 +71,7 @@ def statements(found: Comparison) -> tuple[Statement, ...]:
             "the same",
             1.0,
             1.0,
-            found.isometry / found.mpi,
+            rates.isometry / rates.mpi,
             "times",
         ),
         Statement(
@@ -80,11 +80,11 @@ def statements(found: Comparison) -> tuple[Statement, ...]:
             "about 4 ×",
             4.0,
             4.0,
-            found.speedup,
+            rates.speedup,
             "times",
             "what a row of one field costs a strided copy decides it, and that is the preset's assumed latency of GPUCopy: the"
             " table of assumptions has half and twice of it. Were rows picked out on the way to the host, it would be"
-            f" {times(found.isometry_converting / found.mpi_packing_on_the_way)}.",
+            f" {times(rates.isometry_converting / rates.mpi_packing_on_the_way)}.",
         ),
     )
 
@@ -121,23 +121,23 @@ def _row_bytes() -> int:
     return FIELDS.nbytes // len(FIELDS)
 
 
-def section(found: Comparison) -> Section:
+def section(rates: Comparison) -> Section:
     """Both, without and with a conversion."""
     cases = (
-        ("no conversion", "", "no conversion", found.isometry, found.mpi),
+        ("no conversion", "", "no conversion", rates.isometry, rates.mpi),
         (
             "AOS to SOA",
             "packs within the GPU",
             "AOS to SOA, packs within the GPU",
-            found.isometry_converting,
-            found.mpi_packing,
+            rates.isometry_converting,
+            rates.mpi_packing,
         ),
         (
             "AOS to SOA",
             "packs on the way out",
             "AOS to SOA, packs on the way to the host",
-            found.isometry_converting,
-            found.mpi_packing_on_the_way,
+            rates.isometry_converting,
+            rates.mpi_packing_on_the_way,
         ),
     )
     groups = [

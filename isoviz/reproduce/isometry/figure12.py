@@ -55,28 +55,28 @@ def application(name: str, given: Assumptions) -> Application:
 
 @lru_cache(maxsize=64)
 def _application(name: str, given: Assumptions) -> Application:
-    found = APPLICATIONS[name](given)
+    app = APPLICATIONS[name](given)
     if name != "Circuit":
-        return found
-    communication = realm_seconds(found, CIRCUIT_NODES, given)
-    return replace(found, compute=communication * (1 - given.circuit_share) / given.circuit_share)
+        return app
+    communication = realm_seconds(app, CIRCUIT_NODES, given)
+    return replace(app, compute=communication * (1 - given.circuit_share) / given.circuit_share)
 
 
-def point(found: Application, nodes: int, given: Assumptions) -> Point:
+def point(app: Application, nodes: int, given: Assumptions) -> Point:
     """One point of the figure."""
-    return Point(nodes, found.compute, isometry_seconds(found, nodes, given), realm_seconds(found, nodes, given))
+    return Point(nodes, app.compute, isometry_seconds(app, nodes, given), realm_seconds(app, nodes, given))
 
 
 def figure12(name: str, given: Assumptions, most: int = 64) -> tuple[Point, ...]:
     """The points of one application, up to `most` nodes."""
-    found = application(name, given)
-    return tuple(point(found, nodes, given) for nodes in found.sizes if nodes <= most)
+    app = application(name, given)
+    return tuple(point(app, nodes, given) for nodes in app.sizes if nodes <= most)
 
 
 def statements(page_rank: tuple[Point, ...], vgg: tuple[Point, ...], circuit: tuple[Point, ...]) -> tuple[Statement, ...]:
     """Beside the paper."""
     several = [each for each in page_rank if each.nodes > 1]
-    found = [
+    judged = [
         *(
             Statement(
                 "6.5, figure 12",
@@ -120,7 +120,7 @@ def statements(page_rank: tuple[Point, ...], vgg: tuple[Point, ...], circuit: tu
     last = circuit[-1]
     if last.nodes == CIRCUIT_NODES:
         where = f"Circuit on {CIRCUIT_NODES} nodes"
-        found += [
+        judged += [
             Statement(
                 "6.5",
                 f"{where}: communication in Realm's run",
@@ -154,7 +154,7 @@ def statements(page_rank: tuple[Point, ...], vgg: tuple[Point, ...], circuit: tu
                 "follows from the two figures above it",
             ),
         ]
-    return tuple(found)
+    return tuple(judged)
 
 
 def section(scaling: Mapping[str, tuple[Point, ...]]) -> Section:

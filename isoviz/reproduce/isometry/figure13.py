@@ -44,34 +44,34 @@ class Ladder:
 
 def figure13(given: Assumptions) -> Ladder:
     """All steps."""
-    found = application("PageRank", given)
-    single = _alone(found)
-    machine = cluster(found.cluster, given)
+    whole = application("PageRank", given)
+    single = _alone(whole)
+    machine = cluster(whole.cluster, given)
     registered, plain = (machine.between(f"node0.{kind}", "node1.sys")[0] for kind in ("reg", given.temporaries))
-    together = [isometry_seconds(found, NODES, given, features) for _, features in STEPS]
+    together = [isometry_seconds(whole, NODES, given, features) for _, features in STEPS]
     alone = [isometry_seconds(single, 2, given, features) for _, features in STEPS]
     return Ladder(
         (*(name for name, _ in STEPS), "Realm"),
         registered.peak / plain.peak,
-        (*together, realm_seconds(found, NODES, given)),
+        (*together, realm_seconds(whole, NODES, given)),
         (*alone, realm_seconds(single, 2, given)),
     )
 
 
-def _alone(found: Application) -> Application:
+def _alone(whole: Application) -> Application:
     """Only the transfer from the first GPU to the second one."""
 
     def phases(nodes: int) -> tuple[Phase, ...]:
-        first: Move = next(move for move in found.phases(nodes)[0] if (move.here, move.there) == (0, 1))
+        first: Move = next(move for move in whole.phases(nodes)[0] if (move.here, move.there) == (0, 1))
         return ((first,),)
 
-    return replace(found, phases=phases, alike=False)
+    return replace(whole, phases=phases, alike=False)
 
 
-def statements(found: Ladder) -> tuple[Statement, ...]:
+def statements(ladder: Ladder) -> tuple[Statement, ...]:
     """Beside the paper."""
-    paths, alone = (found.factor(1, alone=each) for each in (False, True))
-    pipelining = found.factor(2, alone=True)
+    paths, alone = (ladder.factor(1, alone=each) for each in (False, True))
+    pipelining = ladder.factor(2, alone=True)
     return (
         Statement(
             "6.5, figure 13",
@@ -82,7 +82,7 @@ def statements(found: Ladder) -> tuple[Statement, ...]:
             alone,
             "times",
             f"all at once: {times(paths)}. While pipelined, a path is as fast as its slowest hop, the network; out of REG that is"
-            f" {times(found.network)} as fast as out of Realm's temporary instances, as on Sapling (assumed of XStream).",
+            f" {times(ladder.network)} as fast as out of Realm's temporary instances, as on Sapling (assumed of XStream).",
         ),
         Statement(
             "6.5, figure 13",
@@ -93,9 +93,9 @@ def statements(found: Ladder) -> tuple[Statement, ...]:
             pipelining,
             "times",
             "the sum of all hops by the slowest of them. With all transfers of a node at once it is"
-            f" {times(found.factor(2, alone=False))} as long as each channel has its own worker, since different transfers then"
+            f" {times(ladder.factor(2, alone=False))} as long as each channel has its own worker, since different transfers then"
             " overlap; Realm's threads, which take whole copies in order of arrival, undo that: another"
-            f" {times(found.factor(4, alone=False))} (last step).",
+            f" {times(ladder.factor(4, alone=False))} (last step).",
         ),
         Statement(
             "6.5, figure 13",
@@ -103,7 +103,7 @@ def statements(found: Ladder) -> tuple[Statement, ...]:
             "the remainder, no figure",
             None,
             None,
-            found.factor(3, alone=False),
+            ladder.factor(3, alone=False),
             "times",
             "the latency that one request at a time leaves open, on the network only",
         ),
@@ -113,9 +113,9 @@ def statements(found: Ladder) -> tuple[Statement, ...]:
             "more than 1.6 × 2.2",
             3.52,
             None,
-            found.together[-1] / found.together[0],
+            ladder.together[-1] / ladder.together[0],
             "times",
-            f"the steps multiply: {' · '.join(times(found.factor(step, alone=False)) for step in range(1, len(found.names)))};"
+            f"the steps multiply: {' · '.join(times(ladder.factor(step, alone=False)) for step in range(1, len(ladder.names)))};"
             " it is what figure 12 has on 16 nodes",
         ),
     )

@@ -34,9 +34,9 @@ def figure9(given: Assumptions, *, converting: bool, pairs: tuple[Pair, ...] = P
     machine = sapling(given)
     rows = []
     for pair in pairs:
-        found = {name: planned(machine, pair, name, SOA if converting else AOS) for name in (PLANNERS if converting else WITHOUT)}
-        rates = {name: isometry_throughput(machine, plan, given) for name, plan in found.items()}
-        rows.append(PlannerThroughput(pair, rates, {name: plan.memories for name, plan in found.items()}))
+        plans = {name: planned(machine, pair, name, SOA if converting else AOS) for name in (PLANNERS if converting else WITHOUT)}
+        rates = {name: isometry_throughput(machine, plan, given) for name, plan in plans.items()}
+        rows.append(PlannerThroughput(pair, rates, {name: plan.memories for name, plan in plans.items()}))
     return tuple(rows)
 
 

@@ -102,16 +102,16 @@ def instance(pair: Pair, layout: str = AOS, entries: int = SPACE.volume) -> Tran
     return Transfer.whole(space, FIELDS, pair.source, AOS, pair.destination, layout)
 
 
-def isometry_throughput(machine: Machine, found: Plan, given: Assumptions) -> float:
+def isometry_throughput(machine: Machine, made: Plan, given: Assumptions) -> float:
     """Bytes per second of all instances at the same time."""
-    return _together(machine, found, given.instances, given.request_bytes)
+    return _together(machine, made, given.instances, given.request_bytes)
 
 
 @lru_cache(maxsize=256)
-def _together(machine: Machine, found: Plan, count: int, request_bytes: int) -> float:
+def _together(machine: Machine, made: Plan, count: int, request_bytes: int) -> float:
     simulator = Simulator(machine, request_bytes=request_bytes)
     for _ in range(count):
-        simulator.submit(found)
+        simulator.submit(made)
     return simulator.run().throughput
 
 
@@ -124,8 +124,8 @@ def realm_throughput(machine: Machine, pair: Pair, given: Assumptions) -> float:
 
 def realm_copies(machine: Machine, pair: Pair, nbytes: int, given: Assumptions) -> tuple[realm.Copy, ...]:
     """Realm's copies of one instance between a pair, not converted."""
-    found = realm.copies(machine, realm.route(machine, pair.source, pair.destination, given.temporaries), nbytes)
-    return realm.by_launcher(found) if given.worker == "launcher" else found
+    hops = realm.copies(machine, realm.route(machine, pair.source, pair.destination, given.temporaries), nbytes)
+    return realm.by_launcher(hops) if given.worker == "launcher" else hops
 
 
 def hardware_limit(machine: Machine, pair: Pair) -> float:

@@ -103,8 +103,8 @@ def route(machine: Machine, source: str, destination: str, temporaries: str = "s
 
     Whole instances are too large to count on registered memory (section 6.5), hence SYS.
     """
-    found = [source, *(channel.destination for channel in shortest_path(machine, source, destination))]
-    return (source, *(f"node{machine.memory(name).node}.{temporaries}" for name in found[1:-1]), destination)
+    memories = [source, *(channel.destination for channel in shortest_path(machine, source, destination))]
+    return (source, *(f"node{machine.memory(name).node}.{temporaries}" for name in memories[1:-1]), destination)
 
 
 def copies(machine: Machine, memories: Sequence[str], nbytes: int) -> tuple[Copy, ...]:
@@ -118,6 +118,6 @@ def single(machine: Machine, source: str, destination: str, nbytes: int, run: fl
     return Copy(channel.name, channel.setup + nbytes / channel.rate(run), machine.memory(source).node)
 
 
-def by_launcher(found: Sequence[Copy]) -> tuple[Copy, ...]:
+def by_launcher(hops: Sequence[Copy]) -> tuple[Copy, ...]:
     """The same copies, all done by threads of the node that the first one starts from."""
-    return tuple(copy._replace(node=found[0].node) for copy in found)
+    return tuple(copy._replace(node=hops[0].node) for copy in hops)

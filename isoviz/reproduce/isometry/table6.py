@@ -53,9 +53,9 @@ def table6(given: Assumptions) -> tuple[Planned, ...]:
 def _planned(name: str, node: int, who: str, given: Assumptions) -> Planned:
     """Plans every transfer that starts on a node, for two iterations. A path is planned once for the same memories and layouts
     (section 4.2), by the full or by the simple planner."""
-    found = application(name, given)
-    machine = cluster(found.cluster, given, NODES, found.gpus)
-    moves = [move for phase in found.phases(NODES) for move in phase if move.here == node]
+    app = application(name, given)
+    machine = cluster(app.cluster, given, NODES, app.gpus)
+    moves = [move for phase in app.phases(NODES) for move in phase if move.here == node]
     jobs = {(transfer_of(move, move.here, move.there), planner_of(move)): None for move in moves}
     new: dict[tuple[str, ...], tuple[Transfer, str]] = {}
     for transfer, planner in jobs:
@@ -98,12 +98,12 @@ _PUT_IN = {("PageRank", "full"), ("PageRank", "simple"), ("VGG-16", "full")}
 
 def statements(rows: tuple[Planned, ...]) -> tuple[Statement, ...]:
     """Beside the paper."""
-    found = []
+    judged = []
     for row in rows:
         full, simple, seconds = PAPER[row.application, row.node]
         name = row.application
         what, why = f"{name}, {row.node}", _WHY[name]
-        found += [
+        judged += [
             Statement("table 6", f"{what}: full paths", f"{full}", full, full, row.full, "count", why, (name, "full") in _PUT_IN),
             Statement(
                 "table 6",
@@ -128,7 +128,7 @@ def statements(rows: tuple[Planned, ...]) -> tuple[Statement, ...]:
                 f" {format_seconds(row.known)}. The paper's planner is C++.",
             ),
         ]
-    found.append(
+    judged.append(
         Statement(
             "table 6",
             "new plans in the second iteration, all applications",
@@ -139,7 +139,7 @@ def statements(rows: tuple[Planned, ...]) -> tuple[Statement, ...]:
             "count",
         )
     )
-    return tuple(found)
+    return tuple(judged)
 
 
 def section(rows: tuple[Planned, ...]) -> Section:

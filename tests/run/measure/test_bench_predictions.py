@@ -22,7 +22,7 @@ from isoviz.bench.predictions import regret
 from isoviz.bench.predictions import suite as bench
 from isoviz.bench.predictions.random_transfers import LARGEST, MOST_HELD, SMALLEST, random_layout, random_transfers
 from isoviz.bench.predictions.regret import BEST, OTHERS, Regret, _over, candidates, regret_of, share_within
-from isoviz.bench.predictions.samples import Found, Sample, held_share
+from isoviz.bench.predictions.samples import Measurements, Sample, held_share
 from isoviz.bench.predictions.suite import Effort, measure
 from isoviz.bench.predictions.timed_runs import Deadline, TimedRuns
 from isoviz.cli import main
@@ -177,7 +177,7 @@ def sample(times: tuple[float, ...], said: Prediction | None = None, spent: floa
 def test_what_was_said_beside_what_was_measured() -> None:
     """Rounds weigh alike, however many runs they have."""
     said = Prediction(5.0, 4.0, 6.0, "trial", scatter=0.1)
-    found = Found([sample((9.0,) * 15, said), sample((5.0, 5.5, 50.0), said), sample((4.0,))])
+    found = Measurements([sample((9.0,) * 15, said), sample((5.0, 5.5, 50.0), said), sample((4.0,))])
     assert [each.measured for each in found.model] == [9.0, 5.5, 4.0]
     assert [each.predicted for each in found.trials] == [5.0, 5.0] and len(found.tried) == 2
     assert {each.predicted for each in found.model} == {each.plan.seconds for each in found.samples}

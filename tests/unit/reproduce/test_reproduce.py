@@ -29,7 +29,7 @@ from isoviz.reproduce.isometry.applications import (
     without_registered,
 )
 from isoviz.reproduce.isometry.assumptions import Assumptions, machine, sapling
-from isoviz.reproduce.isometry.evaluation import AFFECTED, Results, reproduction, results
+from isoviz.reproduce.isometry.evaluation import AFFECTED, Results, evaluate, reproduction
 from isoviz.reproduce.isometry.figure11 import GPUS, mpi_throughput
 from isoviz.reproduce.isometry.microbenchmarks import MULTI_HOP, Pair, instance
 from isoviz.reproduce.isometry.realm import Copy, Order, completion
@@ -43,7 +43,7 @@ FEW = Assumptions(instances=2)
 
 @pytest.fixture(scope="module")
 def simulated() -> Results:
-    return results(quick=True)
+    return evaluate(quick=True)
 
 
 @pytest.fixture(scope="module")
