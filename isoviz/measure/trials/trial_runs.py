@@ -21,7 +21,7 @@ from isoviz.backends.pages import PAGE, page_aligned, touch
 from isoviz.errors import Cancelled, InputError
 from isoviz.machines import ChannelKind, MemoryKind
 from isoviz.measure import tuning
-from isoviz.measure.idle_devices import IdleDevices
+from isoviz.measure.trials.idle_devices import IdleDevices
 from isoviz.measure.trials.touched_parts import first_parts, trial_ends, union
 from isoviz.measure.trials.trial_rates import is_copy, with_rates
 from isoviz.planner.explanation.chunk_curve import rechunked
