@@ -94,5 +94,8 @@ def _transfer(space: IndexSpace, source: str, destination: str, here: str, there
 
 def _on_channel(transfer: Transfer, machine: Machine, channel: Channel) -> Plan:
     """The plan of one hop over a channel, which may have others beside it."""
-    found = make_plan(transfer, machine, None, Options("direct"))
-    return found if found.hops[0].channel == channel.name else cost(transfer, machine, [channel.name])
+    if not channel.kind.crosses_nodes:
+        found = make_plan(transfer, machine, None, Options("direct"))
+        if found.hops[0].channel == channel.name:
+            return found
+    return cost(transfer, machine, [channel.name])

@@ -312,9 +312,11 @@ class Steps:
         difference of large times.
         """
         ways = ways_of(channel, self.effort)
-        of_brief = slice(1, 2) if self.effort.is_brief else slice(None)
-        whole = [Job(channel.name, "stream", nbytes, nbytes) for nbytes in ways.small[of_brief]]
-        converted = [Job(channel.name, *way, nbytes) for nbytes in tuning.SMALL_TRANSFERS[of_brief] for way in ways.converting]
+        small, larger = ways.small, tuning.SMALL_TRANSFERS
+        if self.effort.is_brief:
+            small, larger = small[1:2], larger[1:2]
+        whole = [Job(channel.name, "stream", nbytes, nbytes) for nbytes in small]
+        converted = [Job(channel.name, *way, nbytes) for nbytes in larger for way in ways.converting]
         setup = max(0.0, median(self._longer(machine, channel, job) for job in whole))
         more = [self._longer(machine, channel, job) for job in converted]
         conversion = max(0.0, median(more) - setup) if more else 0.0

@@ -8,7 +8,17 @@ from pathlib import Path
 import pytest
 from measured_in_virtual_time import VirtualTimer
 
-from isoviz.machines import Channel, ChannelKind, Constant, LatencyBandwidth, Machine, Memory, MemoryKind, preset
+from isoviz.machines import (
+    Channel,
+    ChannelKind,
+    Constant,
+    LatencyBandwidth,
+    Machine,
+    Memory,
+    MemoryKind,
+    preset,
+    register_channel_kind,
+)
 from isoviz.machines.measurement import Pair
 from isoviz.measure import steps as probing
 from isoviz.measure.computer_steps import ComputerSteps
@@ -76,6 +86,21 @@ def test_a_new_measurement_applies_to_this_computer_to_gpus_and_to_ranks(monkeyp
     assert all(channel.setup >= 1 for channel in ranks.channels if channel.kind.crosses_nodes or channel.is_self_loop)
     direct = {ChannelKind.DIRECT_READ, ChannelKind.DIRECT_WRITE}
     assert set(seen) == set(WAYS) - direct, "every kind but GPUDirect, which was not asked for"
+
+
+def test_a_new_kind_is_measured_by_its_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = register_channel_kind("MirrorCopy", sources=["SYS"], destinations=["SYS"])
+    monkeypatch.setitem(WAYS, kind, replace(WAYS[ChannelKind.MEMCPY], first=(64, 4096, MIB)))
+    host = computer()
+    true = Channel(f"{SYS}->{SYS} mirror", kind, SYS, SYS, LatencyBandwidth(1e-9, 3e9), setup=2e-5)
+    guess = replace(true, throughput=Constant(1e9), setup=0.0)
+    timer = VirtualTimer(lambda _: replace(host, channels=(*host.channels, true)))
+    steps = Steps(timer, 32 * MIB, replace(LEAST, samples=3, seconds=0.002, limit=1e9), "2026", lambda *_: None)
+    machine = steps._measured(replace(host, channels=(*host.channels, guess)), [guess])
+    found = machine.channel(true.name)
+    for run in (64, 4096, MIB):
+        assert found.rate(run) == pytest.approx(true.rate(run), rel=0.1), run
+    assert found.setup == pytest.approx(true.setup, rel=0.3)
 
 
 def test_jobs_are_sized_for_channels_of_any_speed() -> None:
