@@ -312,9 +312,7 @@ class Steps:
         difference of large times.
         """
         ways = ways_of(channel, self.effort)
-        small, larger = ways.small, tuning.SMALL_TRANSFERS
-        if self.effort.is_brief:
-            small, larger = small[1:2], larger[1:2]
+        small, larger = (sizes[1:2] if self.effort.is_brief else sizes for sizes in (ways.small, tuning.SMALL_TRANSFERS))
         whole = [Job(channel.name, "stream", nbytes, nbytes) for nbytes in small]
         converted = [Job(channel.name, *way, nbytes) for nbytes in larger for way in ways.converting]
         setup = max(0.0, median(self._longer(machine, channel, job) for job in whole))
