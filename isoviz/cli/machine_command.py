@@ -128,7 +128,7 @@ def _measured(args: argparse.Namespace) -> Machine:
     """This computer, measured; progress on a terminal, and a signal ends it without a trace."""
     from isoviz.cli.output import tell, watched
     from isoviz.launch.probe import probe
-    from isoviz.measure.gpus.gpus_here import why_not_measured
+    from isoviz.measure.gpus.gpu_parts import why_not_measured
 
     line = _StepLine()
     gpus = False if args.no_gpus else None

@@ -101,6 +101,8 @@ def _measured_by(
     with ExitStack() as stack:
         if isinstance(ranks, int):
             tell(0, 1, f"starting {ranks} ranks")
+            if cancel.is_set():
+                return None
             ranks = stack.enter_context(launcher.ranks(ranks))
         return ranks.call(probe_on_rank, order, tell=lambda _, value: tell(*value), cancel=cancel)[0]
 

@@ -6,71 +6,36 @@ chunk's geometry, and the hand-over of requests to threads and back.
 
 from __future__ import annotations
 
-import math
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from isoviz.backends.cuda.gpus import CHANNELS as GPU_CHANNELS
+from isoviz.backends.cuda.device_memory import DeviceMemory, DeviceStore
+from isoviz.backends.cuda.pinned_memory import PinnedMemory, PinnedStore
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.disk.disk_memory import DiskMemory, FileStore
 from isoviz.backends.disk.file_access import NewFile
 from isoviz.backends.generate import fill
 from isoviz.backends.host.host_memory import Memcpy
 from isoviz.backends.pages import page_aligned
-from isoviz.errors import RunError
-from isoviz.layouts import FieldSpace, IndexSpace, Layout
-from isoviz.machines import ChannelKind, Machine, MemoryKind
+from isoviz.errors import InternalError, RunError
+from isoviz.machines import Machine, MemoryKind
 from isoviz.measure import tuning
-from isoviz.planner import Instance, Options, Transfer, cost
+from isoviz.measure.jobs import Job, job_plan
 from isoviz.planner import plan as make_plan
-from isoviz.planner.explanation.chunk_curve import rechunked
 from isoviz.runtime import Engine
 from isoviz.this_computer import caches
 
 if TYPE_CHECKING:
+    from isoviz.backends.cuda.gpus import Gpus
+    from isoviz.backends.host.host_memory import HostStore
     from isoviz.machines import Channel, Memory
-    from isoviz.measure.gpus.gpu_rooms import GpuRooms
-    from isoviz.planner import Plan
+    from isoviz.planner import Instance, Plan, Transfer
     from isoviz.runtime import Trace
     from isoviz.runtime.protocols import Bound, RealChannel, RealMemory
-
-_BYTE = FieldSpace(v="uint8")
-_FIELDS = 4
-_THERE, _BACK = "<F, x, y, z>", "<F, x, z, y>"
-_LAYOUTS = {
-    "gather": (_THERE, _BACK),
-    "scatter": (_BACK, _THERE),
-    "transpose": (_THERE, _BACK),
-    "piped": (_THERE, _BACK),
-    "split": ("<F, x>", "<x, F>"),
-    "join": ("<x, F>", "<F, x>"),
-}
-SHAPES = ("stream", "piped", "copied", "gather", "scatter", "sparse", "parts", "split", "join", "transpose")
-"""The kinds of jobs.
-
-- `stream`: contiguous chunks of one run.
-- `gather`: structs of four fields, each a run long, become four arrays. `scatter` is the inverse.
-- `split` and `join`: the same with fields of a quarter, a half, one and 9/4 of a run, whose mean is the run.
-- `transpose`: rows of a matrix become columns; an element is a run.
-- `sparse`: one field of structs, with gaps so large that a disk does not read through them.
-- `parts`: one of two equal fields of structs, so that runs with gaps are copied as they are.
-- `piped`: chunks of a run go through a buffer in host memory, and a copy converts them there. Most plans for disks are such
-  pipelines.
-- `copied`: `piped` from a disk to itself.
-"""
-
-
-class Job(NamedTuple):
-    """A job: move `nbytes` bytes over a channel in runs of `run` bytes, in one of the `SHAPES`."""
-
-    channel: str
-    shape: str
-    run: int
-    nbytes: int
 
 
 class NeverTogether(RunError):  # noqa: N818  what happened, not a mistake
@@ -83,7 +48,7 @@ class ChannelTimer:
     `directories` are those of the disks, by memory. `room` is the size in bytes of the arrays and files that jobs read. Jobs use
     successive parts of them, so that no data of an earlier run are in a cache. All files are removed at the end.
 
-    `gpus` holds the same room in the memories of GPUs, if some of their channels are timed (`isoviz.measure.gpus`).
+    `gpus` holds the same room in the memories of GPUs, if some of their channels are timed.
 
     Raises:
         FileError: a directory cannot be written to.
@@ -234,82 +199,6 @@ class _TimerDisk(DiskMemory):
         return given if isinstance(given, _Part) else super().source(instance, given)
 
 
-def job_plan(machine: Machine, job: Job) -> Plan:
-    """The plan of a job on a machine."""
-    channel = machine.channel(job.channel)
-    ends = channel.source, channel.destination
-    if job.shape == "stream":
-        transfer = _transfer(IndexSpace(x=job.nbytes), *ends, "<F, x>", "<F, x>")
-        return cost(transfer, machine, [channel.name], chunk=job.run)
-    if job.shape in ("piped", "copied"):
-        rows = max(1, job.nbytes // (_FIELDS * tuning.PIPED_RUN))
-        space = IndexSpace(x=tuning.PIPED_RUN, y=_FIELDS, z=rows)
-        if job.shape == "copied":
-            disk = next(end for end in ends if machine.memory(end).kind is MemoryKind.DSK)
-            transfer = _transfer(space, disk, disk, _THERE, _THERE)
-        else:
-            transfer = _transfer(space, *ends, *_LAYOUTS["piped"])
-        plan = make_plan(transfer, machine, None, Options("simple", slot_limit=max(job.run, tuning.MIB)))
-        return rechunked(plan, min(max(1, round(job.run * plan.chunks.blocks / plan.bytes)), plan.chunks.blocks), machine)
-    if job.shape in ("split", "join"):
-        fields = FieldSpace.of({f"f{part}": f"V{job.run * part // 4}" for part in (1, 2, 4, 9)})
-        space = IndexSpace(x=max(1, job.nbytes // fields.nbytes))
-        source, destination = _LAYOUTS[job.shape]
-        transfer = Transfer.whole(space, fields, ends[0], source, ends[1], destination)
-        return _on_channel(transfer, machine, channel)
-    if job.shape in ("sparse", "parts"):
-        fields = FieldSpace(a=f"V{job.run}", b=f"V{tuning.APART if job.shape == 'sparse' else job.run}")
-        space = IndexSpace(x=max(1, job.nbytes // job.run))
-        here = Instance(ends[0], space, fields, Layout("<F, x>"))
-        there = Instance(ends[1], space, fields.subset(("a",)), Layout("<F, x>"))
-        transfer = Transfer(here, there, field_names=("a",))
-        return _on_channel(transfer, machine, channel)
-    elements = max(1, job.nbytes // job.run)
-    rows = _FIELDS if job.shape != "transpose" else max(2, math.isqrt(elements))
-    space = IndexSpace(x=job.run, y=rows, z=max(1, elements // rows))
-    transfer = _transfer(space, *ends, *_LAYOUTS[job.shape])
-    return _on_channel(transfer, machine, channel)
-
-
-def _transfer(space: IndexSpace, source: str, destination: str, here: str, there: str) -> Transfer:
-    return Transfer.whole(space, _BYTE, source, here, destination, there)
-
-
-def _on_channel(transfer: Transfer, machine: Machine, channel: Channel) -> Plan:
-    """The plan of one hop over a channel, which may have others beside it."""
-    found = make_plan(transfer, machine, None, Options("direct"))
-    return found if found.hops[0].channel == channel.name else cost(transfer, machine, [channel.name])
-
-
-CONVERTING = (ChannelKind.MEMCPY, *GPU_CHANNELS)
-"""Kinds of channels between two memories that convert as well as within one."""
-
-
-def shapes(channel: Channel, run: int) -> tuple[str, ...]:
-    """The shapes of jobs that measure a channel with runs of `run` bytes; plans with such runs look like them.
-
-    Short runs are parts of a chunk that is converted; in a file that is read they have gaps. Longer runs are whole chunks; those
-    of a disk are measured in a pipeline and alone. GPUs convert short runs by kernels, between memories as well.
-    """
-    if channel.is_self_loop:
-        if run >= tuning.WHOLE_CHUNKS_COPY:
-            return ("stream",)
-        return ("split", "join", "transpose") if 4 <= run <= tuning.LONG_FIELD else ("gather", "scatter", "transpose")
-    if channel.kind in CONVERTING:
-        return ("gather", "scatter", "transpose") if run < tuning.WHOLE_CHUNKS_LINK else ("stream",)
-    if channel.kind in (ChannelKind.DIRECT_READ, ChannelKind.DIRECT_WRITE):
-        # Pipelines would measure the kernels of the GPU as well.
-        if run >= tuning.WHOLE_CHUNKS_DISK:
-            return ("stream",)
-        return ("sparse",) if channel.kind is ChannelKind.DIRECT_READ else ("gather",)
-    if channel.kind is ChannelKind.DISK_READ:
-        if run < tuning.WHOLE_CHUNKS_DISK:
-            return ("sparse",) if run < tuning.MIB // 16 else ("sparse", "piped")
-    elif run < tuning.WHOLE_CHUNKS_DISK:
-        return ("gather", "transpose") if run < tuning.MIB // 16 else ("gather", "piped")
-    return "piped", "stream"
-
-
 def working_set() -> int:
     """Bytes to use in turn so that caches do not help: twice the largest cache, at least 64 MiB and at most 1 GiB."""
     largest = max((cache.size for cache in caches()), default=0)
@@ -351,3 +240,90 @@ def _within(span: tuple[float, float, float], begin: float, end: float) -> float
     if stop <= start:
         return nbytes if begin <= start < end else 0.0
     return nbytes * max(0.0, min(stop, end) - max(start, begin)) / (stop - start)
+
+
+# ---- GPUs
+
+
+class GpuRooms:
+    """Two blocks of `room` bytes in each of some memories: `with GpuRooms(gpus, memories, room) as rooms`.
+
+    One block holds what jobs read, the other one receives what they write. The kernels that jobs compile stay loaded.
+
+    Raises:
+        DeviceMemoryError: no room.
+        DeviceError, TransferError: a GPU fails, or is absent.
+    """
+
+    def __init__(self, gpus: Gpus, memories: Iterable[Memory], room: int) -> None:
+        self.gpus, self.room = gpus, room
+        self._wanted = tuple(memories)
+        self._stores: dict[str, tuple[Any, Any]] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> GpuRooms:
+        try:
+            for memory in self._wanted:
+                real = self.memory(memory)
+                if real is None:
+                    raise InternalError(f"probe: {memory.name} is no memory of a GPU here")
+                real.gpu.join()
+                self._stack.callback(real.gpu.leave)
+                stores = []
+                for _ in range(2):
+                    store = real.slot(self.room)
+                    self._stack.callback(store.close)
+                    store.clear()
+                    stores.append(store)
+                self._stores[memory.name] = stores[0], stores[1]
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stores.clear()
+        self._stack.close()
+
+    def memory(self, memory: Memory) -> _DeviceParts | _PinnedParts | None:
+        """The real memory, which takes parts of the blocks as ends of transfers; None for a memory of another kind."""
+        if memory.kind is MemoryKind.FBM:
+            found = self.gpus.device_memory(memory)
+            return _DeviceParts(found.name, found.gpu) if isinstance(found, DeviceMemory) else None
+        pinned = self.gpus.pinned_memory(memory) if memory.kind is MemoryKind.ZCM else None
+        return _PinnedParts(pinned.name, pinned.gpu) if isinstance(pinned, PinnedMemory) else None
+
+    @property
+    def without_kernels(self) -> str:
+        """Why a GPU converted layouts without kernels; empty if none did."""
+        gpus = (self.gpus.device_memory(memory) for memory in self._wanted if memory.kind is MemoryKind.FBM)
+        return next(
+            (each.gpu.without_kernels for each in gpus if isinstance(each, DeviceMemory) and each.gpu.without_kernels), ""
+        )
+
+    def has(self, memory: str) -> bool:
+        """Whether a memory has blocks."""
+        return memory in self._stores
+
+    def part(self, memory: str, end: int, at: int, nbytes: int) -> DeviceStore | PinnedStore:
+        """`nbytes` bytes from offset `at` on, of what is read (`end` is 0) or written (1)."""
+        store = self._stores[memory][end]
+        if isinstance(store, DeviceStore):
+            return DeviceStore(store.gpu, store.pointer + at, nbytes)
+        return PinnedStore(store.array[at : at + nbytes])
+
+
+class _DeviceParts(DeviceMemory):
+    def source(self, instance: Instance, given: Any | None) -> DeviceStore:
+        return given if isinstance(given, DeviceStore) else super().source(instance, given)
+
+    def destination(self, instance: Instance, given: Any | None, partial: bool) -> DeviceStore:
+        return given if isinstance(given, DeviceStore) else super().destination(instance, given, partial)
+
+
+class _PinnedParts(PinnedMemory):
+    def source(self, instance: Instance, given: Any | None) -> HostStore:
+        return given if isinstance(given, PinnedStore) else super().source(instance, given)
+
+    def destination(self, instance: Instance, given: Any | None, partial: bool) -> HostStore:
+        return given if isinstance(given, PinnedStore) else super().destination(instance, given, partial)

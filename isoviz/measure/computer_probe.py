@@ -2,7 +2,7 @@
 
 It first measures the throughput function of every channel by running plans (`isoviz.measure.channel_timer`), with more samples
 where the function bends (`isoviz.measure.sampling`). Then it measures pairs of channels at once, to find shared resources
-(`isoviz.measure.shared_resources`). Finally it checks predictions on a few transfers.
+(`isoviz.measure.sharing`). Finally it checks predictions on a few transfers.
 """
 
 from __future__ import annotations
@@ -22,22 +22,18 @@ from isoviz.machines import Machine
 from isoviz.machines.measurement import Measurement
 from isoviz.measure import kept_measurements, tuning
 from isoviz.measure.assumed_host import with_assumed_disk
-from isoviz.measure.channel_steps import Effort
-from isoviz.measure.channel_timer import ChannelTimer, working_set
-from isoviz.measure.gpus.gpu_parts import memories_of, with_remark
-from isoviz.measure.gpus.gpu_rooms import GpuRooms
+from isoviz.measure.channel_timer import ChannelTimer, GpuRooms, working_set
+from isoviz.measure.computer_steps import ComputerSteps
+from isoviz.measure.gpus.gpu_parts import free_bytes, gpus_here, memories_of, with_remark
 from isoviz.measure.gpus.gpu_steps import GpuSteps
-from isoviz.measure.gpus.gpus_here import free_bytes, gpus_here
 from isoviz.measure.kept_measurements import DISK
-from isoviz.measure.probe_steps import Steps
+from isoviz.measure.steps import Tell
+from isoviz.measure.ways import Effort
 from isoviz.this_computer import GpuFacts, nvidia_driver, this_computer, versions
 
 BRIEF = Effort(repeats=3, samples=9, seconds=0.003, limit=0.8, is_brief=True)
 QUICK = Effort(repeats=7, samples=11, seconds=0.02, limit=45.0)
 THOROUGH = Effort(repeats=11, samples=19, seconds=0.06, limit=300.0)
-
-Tell = Callable[[int, int, str], None]
-"""Called with (steps done, all steps, text about the current measurement)."""
 
 
 def probe_computer(disks: object, gpus: bool | Iterable[int] | None, *, thorough: bool, tell: Tell, keep: bool) -> Machine:
@@ -143,7 +139,7 @@ def measured(order: ProbeOrder, devices: Gpus, tell: Tell) -> Machine:
         def then(done: int, steps: int, what: str) -> None:
             tell(host.steps + done, host.steps + steps, what)
 
-        host = Steps(timer, facts, order.directories, buffered, room, order.effort, order.date, first)
+        host = ComputerSteps(timer, facts, order.directories, buffered, room, order.effort, order.date, first)
         pairs, checks = host.pairs, host.checks
         remarks: tuple[str, ...] = ()
         if rooms is None:

@@ -93,6 +93,8 @@ LEAST_REQUEST = 0.1
 """The least time of a request that is recorded, as a part of that of its bytes: less is the error of a throughput function."""
 SMALL_TRANSFERS = (70_000, 140_000, 280_000)
 """Bytes of transfers whose time is mostly set-up."""
+GROWTH = 64
+"""How many times as large as a job that was just timed the next one may be."""
 FEWEST_CHUNKS = 4
 """The fewest chunks of a chunked job."""
 CLOCK_TICK = 1e-7

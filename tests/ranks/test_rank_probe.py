@@ -15,8 +15,8 @@ from isoviz.errors import InputError
 from isoviz.launch.probe import ProbeProgress
 from isoviz.machines import Machine, machine_from_json, machine_to_json, preset
 from isoviz.measure import kept_measurements
-from isoviz.measure.channel_steps import Effort
 from isoviz.measure.ranks import rank_probe
+from isoviz.measure.ways import Effort
 
 SHORT = Effort(repeats=1, samples=6, seconds=0.002, limit=0.0)
 KINDS = {"Memcpy", "DiskRead", "DiskWrite", "Window", "TwoSided", "Packed", "Derived", "Put"}

@@ -99,6 +99,8 @@ def preset(name: str, /, **options: Any) -> Machine:
     if info is None:
         close = get_close_matches(str(name)[: checks.NAME_LIMIT], known, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
+        if not _installed(tuple(sys.path)):  # a folder on the path, or an installation older than these sources
+            hint += "; those that are measured need isoviz installed as it is now: pip install -e ."
         raise MachineError(f"no preset {checks.show(name)}; there are {', '.join(known)}{hint}")
     if info.problem:
         raise MachineError(f"preset {name!r} {info.problem}")

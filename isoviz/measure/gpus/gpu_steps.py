@@ -21,21 +21,14 @@ from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, Machine, Sampled
 from isoviz.machines.measurement import Pair
 from isoviz.measure import tuning
-from isoviz.measure.channel_steps import ChannelSteps, Effort, JobTimer
-from isoviz.measure.channel_timer import CONVERTING
 from isoviz.measure.gpus.gpu_parts import DIRECT, SYS, ZCM, Role, memory_of, role_of, with_gpus
-from isoviz.measure.gpus.gpu_sharing import GpuPairs, with_shared
+from isoviz.measure.sharing import GpuPairs, with_shared
+from isoviz.measure.steps import Steps, Tell, Timer
+from isoviz.measure.ways import Effort, ways_of
 from isoviz.planner import Transfer
 from isoviz.this_computer import GpuFacts
 
 _LOG = logging.getLogger("isoviz")
-
-FIRST_RUNS = 1, 16, 256, 4096, tuning.MIB // 16, tuning.MIB, 16 * tuning.MIB
-"""The runs in bytes at which functions are always measured."""
-FIRST_DIRECT_RUNS = 4096, tuning.MIB // 16, tuning.MIB, 8 * tuning.MIB
-"""The same for files that go straight to and from a GPU: every run is a request of its own."""
-IN_FLIGHT = 2, 3, 4
-"""Requests in flight that are tried. With two, one is queued while the other one is under way."""
 
 
 class _Likeness(NamedTuple):
@@ -46,18 +39,18 @@ class _Likeness(NamedTuple):
     how: str
 
 
-class GpuSteps(ChannelSteps):
-    """A probe of `gpus`, and with `direct` of the channels between them and files. `tell` is called as for `ChannelSteps`."""
+class GpuSteps(Steps):
+    """A probe of `gpus`, and with `direct` of the channels between them and files."""
 
     def __init__(
         self,
-        timer: JobTimer,
+        timer: Timer,
         gpus: Sequence[GpuFacts],
         disks: Sequence[str],
         room: int,
         effort: Effort,
         date: str,
-        tell: Callable[[int, int, str], None],
+        tell: Tell,
         clock: Callable[[], float] = time.perf_counter,
         *,
         direct: bool = False,
@@ -70,6 +63,8 @@ class GpuSteps(ChannelSteps):
         pairs = 8 * count + 3 * count * (count - 1)
         self.steps = likely * self.steps_of_channel + 3 + 2 * len(disks) + 6 * count + count**2 + pairs + len(self._transfers())
         self._like: dict[str, _Likeness] = {}
+        self._alike: dict[Role, list[str]] = {}
+        """The measured channels of every role."""
         self.remarks: list[str] = []
         """What could not be measured, and why."""
 
@@ -78,28 +73,16 @@ class GpuSteps(ChannelSteps):
         self._end = self._clock() + self.effort.limit
         machine = with_gpus(host, self.gpus, host.provenance, direct=self.direct)
         known = {channel.name for channel in host.channels}
-        measured: dict[Role, list[str]] = {}
         for channel in host.channels:
-            measured.setdefault(role_of(machine, channel), []).append(channel.name)
+            self._alike.setdefault(role_of(machine, channel), []).append(channel.name)
         for channel in machine.channels:
-            if channel.name in known:
-                continue
-            alike = measured.setdefault(role_of(machine, channel), [])
-            machine = self._one(machine, channel, alike) if channel.kind not in DIRECT else self._direct(machine, channel, alike)
-        own = [name for names in measured.values() for name in names if name not in known]
-        for _ in range(self._later):
-            if self._clock() > self._end:
-                break
-            machine = self._once_more(machine, [machine.channel(name) for name in own])
-        for name in own:
-            channel, ways = machine.channel(name), (("transpose", 4), ("split", 16))
-            if channel.kind in DIRECT:
-                machine = self._with(machine, self._left(machine, channel, ()))
-            else:
-                machine = self._with(machine, self._left(machine, self._in_parts(machine, channel), ways))
+            if channel.name not in known:
+                machine = self._one(machine, channel) if channel.kind not in DIRECT else self._direct(machine, channel)
+        own = [name for names in self._alike.values() for name in names if name not in known]
+        machine = self._then(self._rounds(machine, own), own)
         for name, like in self._like.items():
             machine = self._with(machine, _as(machine.channel(like.other), machine.channel(name), like))
-        pairs = GpuPairs(self._pair, lambda: self._clock() > self._end)
+        pairs = GpuPairs(self._pair, lambda: self.is_over)
         machine = with_shared(machine, copies, pairs)
         self.pairs += pairs.found
         self._check(machine, self._transfers())
@@ -107,15 +90,20 @@ class GpuSteps(ChannelSteps):
 
     # ---- one channel
 
-    def _direct(self, machine: Machine, channel: Channel, alike: list[str]) -> Machine:
+    def _candidates(self, channel: Channel) -> Sequence[int]:
+        """Copies of pinned memory take as many requests as those of main memory, which were measured before."""
+        return () if channel.kind is ChannelKind.MEMCPY else super()._candidates(channel)
+
+    def _direct(self, machine: Machine, channel: Channel) -> Machine:
         """The machine after a channel between files and a GPU was measured, or without it, which a remark then says.
 
         A file system may not support what kvikio offers. After any other error, the channel is tried once more.
         """
+        alike = self._alike.setdefault(role_of(machine, channel), [])
         others = tuple(alike)
         for is_last in (False, True):
             try:
-                return self._one(machine, channel, alike)
+                return self._one(machine, channel)
             except Cancelled:
                 raise
             except RunError as error:
@@ -131,31 +119,22 @@ class GpuSteps(ChannelSteps):
                     break
         return replace(machine, channels=tuple(each for each in machine.channels if each.name != channel.name))
 
-    def _one(self, machine: Machine, channel: Channel, alike: list[str]) -> Machine:
-        """The machine after a channel was measured, or compared with those in `alike`, which have its role."""
-        if alike:
-            like = self._compared(machine, channel, alike)
-            if like is not None:
-                self._like[channel.name] = like
-                return self._with(machine, _as(machine.channel(like.other), channel, like))
+    def _one(self, machine: Machine, channel: Channel) -> Machine:
+        """The machine after a channel was measured, or compared with the measured ones of its role."""
+        alike = self._alike.setdefault(role_of(machine, channel), [])
+        like = self._compared(machine, channel, alike) if alike else None
+        if like is not None:
+            self._like[channel.name] = like
+            return self._with(machine, _as(machine.channel(like.other), channel, like))
         alike.append(channel.name)
-        self._step(f"{channel.kind} {channel.name}: requests in flight")
-        candidates = IN_FLIGHT if channel.kind is not ChannelKind.MEMCPY else (channel.max_in_flight,)
-        ways = (("stream", tuning.MIB), ("stream", 8 * tuning.MIB), *((("gather", 4),) if channel.kind not in DIRECT else ()))
-        jobs = [self._job(machine, channel, *way) for way in ways] if len(candidates) > 1 else []
-        count = self._pays(machine, channel, candidates, jobs, tuning.REQUESTS_PAY)
-        channel = replace(channel, max_in_flight=count)
-        machine = self._with(machine, channel)
-        channel = replace(channel, setup=self._setup(machine, channel, "stream", tuning.MIB))
-        first = FIRST_RUNS if channel.kind not in DIRECT else FIRST_DIRECT_RUNS
-        return self._with(machine, replace(channel, throughput=self._function(machine, channel, first)))
+        return self._first(machine, channel)
 
     def _compared(self, machine: Machine, channel: Channel, others: Sequence[str]) -> _Likeness | None:
         """The channel of `others` that is as fast; None if there is none. For a disk, the first one with a factor instead."""
-        self._step(f"{channel.kind} {channel.name}: compared with {others[0]}")
-        if self._clock() > self._end:
+        self._step(f"{self._words(channel)}: compared with {others[0]}")
+        if self.is_over:
             return _Likeness(others[0], 1.0, f"as {others[0]}, not compared: the time was over")
-        converts = channel.kind in CONVERTING
+        converts = bool(ways_of(channel, self.effort).converting)
         ways = (tuning.COPY_BESIDE, tuning.SHORT_COMPARED) if converts else (tuning.COPY_BESIDE,)
         first = 1.0
         for k, name in enumerate(others):
@@ -180,7 +159,7 @@ class GpuSteps(ChannelSteps):
     def _pair(self, machine: Machine, first: Channel, second: Channel | None) -> Pair:
         """Two channels at once (None: two of the first), the faster one first for the timer."""
         other = first if second is None else second
-        self._step(f"{first.kind} {first.name} beside {'another one' if second is None else other.name}")
+        self._step(f"{self._words(first)} beside {'another one' if second is None else other.name}")
         if second is not None and other.peak > first.peak:
             pair = self._beside(machine, other, first, second_jobs=4)
             return Pair(pair.second, pair.first, pair.alone[::-1], pair.together[::-1])

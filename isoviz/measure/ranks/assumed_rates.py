@@ -29,6 +29,8 @@ class KindFigures:
     provenance: str = "assumed"
     conversion_setup: float = 0.0
     memory_use: float | None = None
+    layout_throughput: ThroughputFunction | None = None
+    request_seconds: float = 0.0
 
 
 LINK = 1.15e9

@@ -16,14 +16,14 @@ from isoviz.machines import Machine
 from isoviz.machines.measurement import Measurement
 from isoviz.measure import kept_measurements as measurements
 from isoviz.measure import local_machine, tuning
-from isoviz.measure.channel_steps import Effort
 from isoviz.measure.channel_timer import working_set
 from isoviz.measure.gpus.gpu_parts import without_gpus
 from isoviz.measure.ranks.rank_hosts import RankHosts, rank_hosts
-from isoviz.measure.ranks.rank_jobs import trial_machine
 from isoviz.measure.ranks.rank_steps import RankSteps
-from isoviz.measure.ranks.rank_timer import RankTimer
-from isoviz.measure.ranks.ranks_machine import mpi_here
+from isoviz.measure.ranks.rank_timer import RankTimer, with_variants
+from isoviz.measure.ranks.ranks_machine import assumed_between_ranks, mpi_here, ranks_machine
+from isoviz.measure.steps import Tell
+from isoviz.measure.ways import Effort
 from isoviz.runtime.ranks.rank_engine import RankEngine
 from isoviz.this_computer import ComputerFacts, this_computer, versions
 
@@ -34,9 +34,6 @@ QUICK = Effort(repeats=5, samples=8, seconds=0.01, limit=40.0)
 THOROUGH = Effort(repeats=11, samples=14, seconds=0.04, limit=240.0)
 MOST_ROOM = 2 * tuning.PROBE_ROOM
 """Most bytes of an array of a rank: every rank has two of them."""
-
-Tell = Callable[[int, int, str], None]
-"""Called with (steps done, all steps, text about the current measurement). It may raise to stop."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +97,8 @@ def _followed(measure: Measure, order: RankOrder, tell: Tell) -> Machine:
         found = measure(order, told, cancel)
     except RunError as error:
         raise errors[0] if errors else error from None
+    if errors:
+        raise errors[0]
     if not isinstance(found, Machine):
         raise RunError(f"rank 0 measured no machine; it answered {show(found)}")
     return found
@@ -127,7 +126,7 @@ def probe_in_rank(
     """
     kernels.prepare(wait=True)
     hosts = rank_hosts("probe", world.size, list(world.hosts))
-    machine = trial_machine(hosts, order.local)
+    machine = with_variants(ranks_machine(hosts, assumed_between_ranks(order.local)))
     engine = RankEngine(machine, world.devices, world.transport)
     with engine:
         timer = RankTimer(engine, order.room, world.array)
@@ -141,7 +140,7 @@ def probe_in_rank(
             tell((done, steps, what))
 
         try:
-            steps = RankSteps(timer, hosts, order.local, machine, order.room, order.effort, order.date, order.facts.host, step)
+            steps = RankSteps(timer, hosts, order.local, order.room, order.effort, order.date, order.facts.host, step)
             found = steps.measure()
         finally:
             timer.end()

@@ -1,4 +1,7 @@
-"""Timing of plans on real ranks: rank 0 leads, and the other ranks carry out what it asks for."""
+"""Timing of jobs on real ranks: rank 0 leads, and the other ranks carry out what it asks for.
+
+The ranks run all jobs with one engine. Its machine has each channel several times, for numbers of requests in flight.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,17 @@ from isoviz.backends.pages import page_aligned
 from isoviz.errors import RunError
 from isoviz.machines import MemoryKind
 from isoviz.measure import tuning
+from isoviz.measure.jobs import job_plan
+from isoviz.measure.ways import WAYS
+from isoviz.planner import plan as make_plan
 from isoviz.runtime.ranks.merging import merged
 from isoviz.runtime.ranks.rank_engine import Item
 
 if TYPE_CHECKING:
     from isoviz.backends.pages import Bytes
-    from isoviz.planner import Plan
+    from isoviz.machines import Machine
+    from isoviz.measure.jobs import Job
+    from isoviz.planner import Plan, Transfer
     from isoviz.runtime.ranks.merging import RankPart
     from isoviz.runtime.ranks.rank_engine import RankEngine
 
@@ -29,11 +37,27 @@ class _Order(NamedTuple):
     plans: bytes = b""
 
 
-class RankTimer:
-    """Time plans on the ranks of an engine. All ranks make one; rank 0 measures with it, and the others `follow`.
+def with_variants(machine: Machine) -> Machine:
+    """A machine of ranks that has each channel between ranks for all numbers of requests in flight that are tried."""
+    variants = [
+        replace(channel, name=_variant(channel.name, count), max_in_flight=count)
+        for channel in machine.channels
+        if channel.kind.crosses_nodes
+        for count in sorted({*WAYS[channel.kind].in_flight, channel.max_in_flight})
+    ]
+    return replace(machine, channels=(*machine.channels, *variants))
 
-    `registered(nbytes)` makes an array in the windows of this rank. Plans use successive parts of arrays of `room` bytes, sources
-    in the first half and destinations in the second, so that no data of an earlier plan are in a cache.
+
+def _variant(channel: str, in_flight: int) -> str:
+    return f"{channel} x{in_flight}"
+
+
+class RankTimer:
+    """Time jobs on the ranks of an engine. All ranks make one; rank 0 measures with it, and the others `follow`.
+
+    The machine of the engine is one `with_variants`. `registered(nbytes)` makes an array in the windows of this rank. Jobs use
+    successive parts of arrays of `room` bytes, sources in the first half and destinations in the second, so that no data of an
+    earlier job are in a cache.
 
     Raises:
         RunError: a plan failed on a rank, or a rank was lost.
@@ -45,14 +69,34 @@ class RankTimer:
         self._arrays: dict[MemoryKind, Bytes] = {}
         self._at = 0
         self._ended = False
+        self._plans: dict[Job, Plan] = {}
 
-    def seconds(self, plans: Sequence[Plan]) -> list[float]:
-        """The seconds of each plan, one after the other, as in a report. For rank 0."""
-        return self._lead("in turn", plans)
+    def seconds(self, machine: Machine, job: Job) -> float:
+        """The seconds of a job alone, as in a report. For rank 0.
 
-    def together(self, plans: Sequence[Plan]) -> list[float]:
-        """The seconds of each plan, all at the same time. For rank 0."""
-        return self._lead("together", plans)
+        A job runs once before it is timed if it is short, and at its first time, which maps memory and makes kernels ready.
+        """
+        plan, is_first = self._plan(machine, job)
+        return self._lead("in turn", [plan] * (2 if is_first or job.nbytes <= tuning.TIMED_TWICE else 1))[-1]
+
+    def transfer_seconds(self, machine: Machine, transfer: Transfer) -> float:
+        """The seconds of a transfer with its plan on a machine, after a run that is not timed. For rank 0."""
+        plan = make_plan(transfer, machine)
+        hops = tuple(hop._replace(channel=self._name(machine, hop.channel)) for hop in plan.hops)
+        # The engine takes plans of its own machine. It has the same channels under other names.
+        mine = self.engine.machine
+        plan = replace(plan.changed(hops=hops), machine_name=mine.name, machine_digest=mine.digest)
+        return self._lead("in turn", [plan, plan])[-1]
+
+    def together(self, machine: Machine, jobs: Sequence[Job]) -> dict[str, float]:
+        """Bytes per second of every channel while all of them work on these jobs. For rank 0."""
+        plans, are_first = zip(*(self._plan(machine, job) for job in jobs), strict=True)
+        for _ in range(2 if any(are_first) else 1):
+            times = self._lead("together", plans)
+        rates: dict[str, float] = {}
+        for job, seconds in zip(jobs, times, strict=True):
+            rates[job.channel] = rates.get(job.channel, 0.0) + job.nbytes / seconds
+        return rates
 
     def follow(self) -> None:
         """Carry out what rank 0 asks for, until it ends the measurement. For all other ranks."""
@@ -68,6 +112,19 @@ class RankTimer:
         if not self._ended:
             self._ended = True
             self.engine.gather(_Order("end"))
+
+    def _name(self, machine: Machine, name: str) -> str:
+        """The channel of the engine that takes as many requests in flight as a channel of `machine`."""
+        channel = machine.channel(name)
+        return _variant(name, channel.max_in_flight) if channel.kind.crosses_nodes else name
+
+    def _plan(self, machine: Machine, job: Job) -> tuple[Plan, bool]:
+        """The plan of a job on the machine of the engine, and whether it was made just now."""
+        key = job._replace(channel=self._name(machine, job.channel))
+        is_first = key not in self._plans
+        if is_first:
+            self._plans[key] = job_plan(self.engine.machine, key)
+        return self._plans[key], is_first
 
     def _lead(self, how: Literal["in turn", "together"], plans: Sequence[Plan]) -> list[float]:
         self.engine.gather(_Order(how, pickle.dumps(plans)))

@@ -229,6 +229,8 @@ def _between(within: _Within, rank: int) -> Iterator[Channel]:
                         max_in_flight=figures.max_in_flight,
                         provenance=figures.provenance,
                         conversion_setup=figures.conversion_setup,
+                        request_seconds=figures.request_seconds,
+                        layout_throughput=figures.layout_throughput,
                     )
 
 

@@ -10,6 +10,7 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,9 +40,9 @@ from isoviz.machines import (
 )
 from isoviz.machines.measurement import Pair
 from isoviz.measure import computer_probe, kept_measurements, tuning
-from isoviz.measure.channel_steps import Effort
-from isoviz.measure.gpus.gpus_here import gpus_here
-from isoviz.measure.probe_steps import Steps
+from isoviz.measure.computer_steps import ComputerSteps
+from isoviz.measure.gpus.gpu_parts import gpus_here
+from isoviz.measure.ways import WAYS, Effort
 from isoviz.this_computer import GpuFacts
 
 TINY = Effort(repeats=1, samples=7, seconds=0.001, limit=-1.0)
@@ -77,9 +78,9 @@ def disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def known_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Host memory and disk are known, so that a probe measures the GPUs only."""
+    """Host memory and disk are known, so that a probe measures the GPUs only: at two runs, as nothing looks at rates."""
 
-    def measured(steps: Steps) -> Machine:
+    def measured(steps: ComputerSteps) -> Machine:
         function = Sampled(((64.0, 1e8), (1e6, 1e9)))
         channels = (
             Channel("", ChannelKind.MEMCPY, SYS, SYS, LatencyBandwidth(1e-9, 5e9)),
@@ -91,7 +92,11 @@ def known_host(monkeypatch: pytest.MonkeyPatch) -> None:
         memories = Memory(SYS, MemoryKind.SYS), Memory(DSK, MemoryKind.DSK, device=place)
         return Machine("local", memories, channels, provenance="measured 2026-01-01 on here")
 
-    monkeypatch.setattr(Steps, "measure", measured)
+    monkeypatch.setattr(ComputerSteps, "measure", measured)
+    monkeypatch.setattr(tuning, "SMALL_TRANSFERS", (70_000,))
+    monkeypatch.setattr(tuning, "PLAIN_RUNS", (64,))
+    for kind in (*gpus.CHANNELS, ChannelKind.DIRECT_READ, ChannelKind.DIRECT_WRITE):
+        monkeypatch.setitem(WAYS, kind, replace(WAYS[kind], first=(4096, tuning.MIB), in_flight=(2,), small=(70_000,)))
 
 
 @pytest.mark.full
@@ -260,8 +265,6 @@ def test_without_kernels_the_channels_say_so(
     driver: FakeDriver, disk: Path, known_host: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gpus, "DefaultMaker", lambda: FakeKernels(MissingPartError("NVRTC", "gpu-cuda13")))
-    monkeypatch.setattr(tuning, "SMALL_TRANSFERS", (70_000,))
-    monkeypatch.setattr("isoviz.measure.gpus.gpu_steps.FIRST_RUNS", (4096, 1 << 20))
     machine = isoviz.probe(disk, gpus=[0], keep=False)
     said = [channel.provenance for channel in machine.channels if channel.kind.startswith("GPU")]
     assert said and all(", without layout kernels: " in each and "NVRTC" in each for each in said)
@@ -341,7 +344,7 @@ def test_on_the_command_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from isoviz.cli import main
-    from isoviz.measure.gpus import gpus_here as looking
+    from isoviz.measure.gpus import gpu_parts as looking
 
     out = tmp_path / "local.json"
     assert main(["machine", "--measure", "--no-gpus", "--disk", str(disk), "-o", str(out)]) == 0

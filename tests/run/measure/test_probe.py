@@ -17,8 +17,9 @@ from isoviz.errors import FileError, InputError, RunError
 from isoviz.launch.probe import ProbeProgress, probe
 from isoviz.machines import Machine, Sampled, load, machine_from_json, machine_to_json, preset
 from isoviz.measure import computer_probe, kept_measurements, tuning
-from isoviz.measure.channel_steps import Effort
-from isoviz.measure.channel_timer import ChannelTimer, Job
+from isoviz.measure.channel_timer import ChannelTimer
+from isoviz.measure.jobs import Job
+from isoviz.measure.ways import Effort
 
 TINY = Effort(repeats=1, samples=7, seconds=0.002, limit=-1.0)
 
@@ -90,7 +91,7 @@ def test_ctrl_c_on_the_command_line(tmp_path: Path) -> None:
     code = f"""
 import os, signal, sys, threading
 from isoviz.measure import channel_timer as workbench, computer_probe, tuning
-from isoviz.measure.channel_steps import Effort
+from isoviz.measure.ways import Effort
 from isoviz.cli import main
 computer_probe.QUICK, tuning.PROBE_ROOM = {TINY!r}, 32 * tuning.MIB
 computer_probe.working_set = lambda: 0

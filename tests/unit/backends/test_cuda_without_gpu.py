@@ -19,7 +19,7 @@ from isoviz.backends.cuda.row_copies import Rows
 from isoviz.backends.devices import ThisComputer
 from isoviz.errors import DeviceError, TransferError
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Memory, MemoryKind
-from isoviz.measure.gpus.gpus_here import gpus_here
+from isoviz.measure.gpus.gpu_parts import gpus_here
 
 SYS, GPU = Memory("node0.sys", MemoryKind.SYS), Memory("node0.fbm0", MemoryKind.FBM)
 WRITE = Channel("", ChannelKind.GPU_WRITE, SYS.name, GPU.name, LatencyBandwidth(1e-6, 1e10))

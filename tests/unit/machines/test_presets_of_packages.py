@@ -91,6 +91,16 @@ def test_a_package_that_is_installed_meanwhile(tmp_path: Path, monkeypatch: pyte
     assert preset("late").name == "late"
 
 
+def test_sources_that_are_not_installed_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "entry_points", lambda group: [])
+    registry._installed.cache_clear()
+    with pytest.raises(
+        MachineError, match=r"no preset 'local'; there are sapling, .*need isoviz installed as it is now: pip install"
+    ):
+        preset("local")
+    registry._installed.cache_clear()
+
+
 def test_a_process_registers_a_preset(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_registered", dict(registry._registered))
 

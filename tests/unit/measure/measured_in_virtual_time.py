@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from isoviz.machines import Machine
-from isoviz.measure.channel_steps import TWIN
-from isoviz.measure.channel_timer import Job, job_plan, rates_together
+from isoviz.measure.channel_timer import rates_together
+from isoviz.measure.jobs import Job, job_plan
+from isoviz.measure.steps import TWIN
 from isoviz.planner import Plan, Transfer
 from isoviz.planner import plan as make_plan
 from isoviz.runtime import Simulator

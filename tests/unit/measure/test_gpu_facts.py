@@ -11,8 +11,8 @@ import pytest
 from isoviz.errors import MachineError
 from isoviz.json_cursor import Node
 from isoviz.machines.measurement import Measurement, Pair
-from isoviz.measure.gpus.gpus_here import capability
-from isoviz.measure.shared_resources import Resource, link_resource, part_beside_copies, weight_of_part
+from isoviz.measure.gpus.gpu_parts import capability
+from isoviz.measure.sharing import Resource, link_resource, part_beside_copies, weight_of_part
 from isoviz.this_computer import GpuFacts, nvidia_driver, nvidia_gpus, pci_link, this_computer
 
 GPU = GpuFacts(1, "Maker M1", "9.0", 80 << 30, "PCIe 32.0 GT/s ×16")

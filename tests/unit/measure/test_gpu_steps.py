@@ -11,12 +11,11 @@ from measured_in_virtual_time import VirtualTimer
 from isoviz.backends.cuda.gpus import CHANNELS
 from isoviz.machines import Channel, ChannelKind, Constant, LatencyBandwidth, Machine, Memory, MemoryKind, Resource, Sampled
 from isoviz.machines.measurement import Pair
-from isoviz.measure.channel_steps import Effort
-from isoviz.measure.channel_timer import shapes
 from isoviz.measure.gpus.gpu_parts import role_of, with_gpus, with_remark, without_gpus
-from isoviz.measure.gpus.gpu_sharing import GpuPairs
 from isoviz.measure.gpus.gpu_steps import GpuSteps
+from isoviz.measure.sharing import GpuPairs
 from isoviz.measure.tuning import MIB
+from isoviz.measure.ways import Effort, shapes
 from isoviz.this_computer import GpuFacts
 
 EFFORT = Effort(repeats=1, samples=9, seconds=0.02, limit=1e9)

@@ -10,12 +10,14 @@ import pytest
 from measured_in_virtual_time import VirtualTimer
 
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, Resource, Sampled
-from isoviz.measure.channel_steps import Effort, fewest_that_pay
-from isoviz.measure.channel_timer import Job, job_plan, rates_together, shapes
+from isoviz.measure.channel_timer import rates_together
 from isoviz.measure.computer_probe import BRIEF
-from isoviz.measure.probe_steps import Steps
+from isoviz.measure.computer_steps import ComputerSteps
+from isoviz.measure.jobs import Job, job_plan
 from isoviz.measure.sampling import halfway
+from isoviz.measure.steps import fewest_that_pay
 from isoviz.measure.tuning import APART, MIB
+from isoviz.measure.ways import Effort, shapes
 from isoviz.runtime import Simulator
 from isoviz.this_computer import ComputerFacts
 
@@ -47,11 +49,13 @@ def truth(
     )
 
 
-def probed(machine_with: Callable[[Machine], Machine] | Machine, effort: Effort = EFFORT) -> tuple[Machine, Steps, VirtualTimer]:
+def probed(
+    machine_with: Callable[[Machine], Machine] | Machine, effort: Effort = EFFORT
+) -> tuple[Machine, ComputerSteps, VirtualTimer]:
     given = machine_with
     bench = VirtualTimer((lambda _: given) if isinstance(given, Machine) else given)
     told: list[tuple[int, int, str]] = []
-    steps = Steps(bench, FACTS, {"node0.dsk": Path()}, (), 128 * MIB, effort, "2026-01-01", lambda *t: told.append(t))
+    steps = ComputerSteps(bench, FACTS, {"node0.dsk": Path()}, (), 128 * MIB, effort, "2026-01-01", lambda *t: told.append(t))
     machine = steps.measure()
     assert all(0 <= done <= count for done, count, _ in told)
     assert [done for done, _, _ in told] == sorted(done for done, _, _ in told), "progress never goes back"
@@ -59,7 +63,7 @@ def probed(machine_with: Callable[[Machine], Machine] | Machine, effort: Effort 
 
 
 @pytest.fixture(scope="module")
-def found() -> tuple[Machine, Steps, VirtualTimer]:
+def found() -> tuple[Machine, ComputerSteps, VirtualTimer]:
     return probed(truth())
 
 
@@ -152,7 +156,7 @@ def test_what_else_was_done_for_a_while_is_no_property_of_the_computer() -> None
         bench.over |= what.endswith("once more")
 
     effort = replace(EFFORT, repeats=5)
-    machine = Steps(bench, FACTS, {"node0.dsk": Path()}, (), 128 * MIB, effort, "2026-01-01", tell).measure()
+    machine = ComputerSteps(bench, FACTS, {"node0.dsk": Path()}, (), 128 * MIB, effort, "2026-01-01", tell).measure()
     for channel, run in ((COPY, 100), (COPY, 2**20), (READ, 2**20)):
         assert machine.channel(channel).rate(run) == pytest.approx(truth().channel(channel).rate(run), rel=0.1), (channel, run)
 
@@ -166,7 +170,7 @@ def test_rounds_end_with_the_time_there_is() -> None:
         now[0] += 10.0
 
     effort = replace(EFFORT, repeats=5, limit=50.0)
-    Steps(bench, FACTS, {"node0.dsk": Path()}, (), 128 * MIB, effort, "2026-01-01", tell, lambda: now[0]).measure()
+    ComputerSteps(bench, FACTS, {"node0.dsk": Path()}, (), 128 * MIB, effort, "2026-01-01", tell, lambda: now[0]).measure()
     assert not [what for what in told if what.endswith("once more")]
 
 
@@ -210,7 +214,7 @@ def test_no_job_is_larger_than_the_room(found) -> None:
 
 def test_buffered_disks_have_no_blocks() -> None:
     bench = VirtualTimer(lambda _: truth())
-    steps = Steps(
+    steps = ComputerSteps(
         bench, FACTS, {"node0.dsk": Path()}, ["node0.dsk"], 128 * MIB, replace(EFFORT, limit=-1.0), "2026-01-01", lambda *_: None
     )
     read = steps.measure().channel(READ)
@@ -290,7 +294,9 @@ def test_a_disk_whose_setup_seems_to_take_all_the_time() -> None:
         def seconds(self, machine: Machine, job: Job) -> float:
             return 1e-4 if job.shape == "copied" else super().seconds(machine, job)
 
-    steps = Steps(Hasty(lambda _: truth()), FACTS, {"node0.dsk": Path()}, (), 128 * MIB, EFFORT, "2026-01-01", lambda *_: None)
+    steps = ComputerSteps(
+        Hasty(lambda _: truth()), FACTS, {"node0.dsk": Path()}, (), 128 * MIB, EFFORT, "2026-01-01", lambda *_: None
+    )
     machine = truth(setup=1.0)
     read, write = machine.channel(READ), machine.channel(WRITE)
     pair = steps._reading_and_writing(machine, read, write)

@@ -31,7 +31,7 @@ from isoviz.machines import (
 from isoviz.machines.measurement import Check, Measurement, Pair, student_quantile
 from isoviz.measure import kept_measurements as measurements
 from isoviz.measure.sampling import Sample, never_falling, sample_adaptively, sampled
-from isoviz.measure.shared_resources import beside_copies, device_resource, memory_resource, with_resources
+from isoviz.measure.sharing import beside_copies, device_resource, memory_resource, with_resources
 from isoviz.this_computer import Cache, ComputerFacts, NumaNode, caches, cpu_list, numa_nodes, this_computer, versions
 
 # ---- sampling

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from measured_in_virtual_time import VirtualTimer
 
 from isoviz.errors import Cancelled
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Resource, machine_from_json, machine_to_json, preset
-from isoviz.measure.channel_steps import Effort
 from isoviz.measure.ranks.assumed_rates import KindFigures
 from isoviz.measure.ranks.rank_hosts import RankHosts, rank_hosts
-from isoviz.measure.ranks.rank_jobs import IN_FLIGHT, channel_name, is_tried_in_flight, variant
-from isoviz.measure.ranks.rank_steps import RankSteps
+from isoviz.measure.ranks.rank_steps import RankSteps, channel_name
 from isoviz.measure.ranks.ranks_machine import RankFigures, ranks_machine
 from isoviz.measure.tuning import MIB
-from isoviz.planner import Plan
-from isoviz.runtime import Simulator
+from isoviz.measure.ways import Effort
 
 EFFORT = Effort(repeats=1, samples=8, seconds=0.02, limit=1e9)
 COPY = LatencyBandwidth(1e-9, 8e9)
@@ -47,28 +44,7 @@ def truth(hosts: RankHosts, memory: float = 20e9, processors: float | None = 2.0
         held,
         (link, "true"),
     )
-    machine = ranks_machine(hosts, figures)
-    more = [replace(c, name=variant(c.name, k)) for c in machine.channels if is_tried_in_flight(c.kind) for k in IN_FLIGHT]
-    return replace(machine, channels=(*machine.channels, *more))
-
-
-class VirtualTimer:
-    """The simulator runs the plans."""
-
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-        self.plans = 0
-
-    def seconds(self, plans: Sequence[Plan]) -> list[float]:
-        self.plans += len(plans)
-        return [self.together([plan])[0] for plan in plans]
-
-    def together(self, plans: Sequence[Plan]) -> list[float]:
-        simulator = Simulator(self.machine)
-        numbers = [simulator.submit(plan) for plan in plans]
-        trace = simulator.run()
-        ends = {number: max(span.end for span in trace.requests if span.transfer == number) for number in numbers}
-        return [ends[number] for number in numbers]
+    return ranks_machine(hosts, figures)
 
 
 def probed(count: int, hosts: object = 1, effort: Effort = EFFORT, **options: float) -> tuple[Machine, RankSteps]:
@@ -76,10 +52,9 @@ def probed(count: int, hosts: object = 1, effort: Effort = EFFORT, **options: fl
     true = truth(placed, **options)
     told: list[tuple[int, int, str]] = []
     steps = RankSteps(
-        VirtualTimer(true),
+        VirtualTimer(lambda _: true),
         placed,
         preset("local", measure="assumed"),
-        true,
         128 * MIB,
         effort,
         "2026-01-01",
@@ -206,8 +181,8 @@ def test_a_teller_that_raises_ends_it() -> None:
         if done > 5:
             raise Cancelled("enough")
 
-    timer = VirtualTimer(true)
-    steps = RankSteps(timer, placed, preset("local", measure="assumed"), true, 128 * MIB, EFFORT, "2026", "here", tell)
+    timer = VirtualTimer(lambda _: true)
+    steps = RankSteps(timer, placed, preset("local", measure="assumed"), 128 * MIB, EFFORT, "2026", "here", tell)
     with pytest.raises(Cancelled):
         steps.measure()
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Machine, Memory, MemoryKind
 from isoviz.machines.measurement import Pair
-from isoviz.measure import shared_resources as shared
-from isoviz.measure import tuning
+from isoviz.measure import sharing, tuning
 from isoviz.measure.assumed_host import BLOCK, disk_space, host_memory
-from isoviz.measure.channel_steps import ChannelSteps, Effort, JobTimer
-from isoviz.measure.channel_timer import Job
+from isoviz.measure.jobs import Job
+from isoviz.measure.steps import Steps, Tell, Timer
+from isoviz.measure.ways import Effort
 from isoviz.planner import Transfer
 from isoviz.units import format_bytes
 
@@ -29,25 +29,19 @@ if TYPE_CHECKING:
 SYS = "node0.sys"
 
 
-FIRST_COPIES = 1, 16, 256, 4096, tuning.MIB // 16, tuning.MIB, 16 * tuning.MIB
-FIRST_DISK = 64, 4096, tuning.MIB // 16, tuning.MIB, 8 * tuning.MIB
-FIRST_DISK_BRIEFLY = 4096, tuning.MIB // 16, tuning.MIB, 4 * tuning.MIB
-"""The runs in bytes at which functions are always measured."""
-
-
-class Steps(ChannelSteps):
+class ComputerSteps(Steps):
     """A probe of host memory and of the disks in `directories`. `buffered` disks need no alignment."""
 
     def __init__(
         self,
-        timer: JobTimer,
+        timer: Timer,
         facts: ComputerFacts,
         directories: Mapping[str, Path],
         buffered: Sequence[str],
         room: int,
         effort: Effort,
         date: str,
-        tell: Callable[[int, int, str], None],
+        tell: Tell,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         super().__init__(timer, room, effort, date, tell, clock)
@@ -56,26 +50,11 @@ class Steps(ChannelSteps):
         self.steps = (1 + 2 * disks) * self.steps_of_channel + 1 + 3 * disks + len(self._transfers())
 
     def measure(self) -> Machine:
-        """The machine, without the record of its measurement (`isoviz.measure.probe` adds it)."""
+        """The machine, without the record of its measurement."""
         machine = self._skeleton()
-        for channel in machine.channels:
-            machine = self._with(machine, replace(channel, max_in_flight=self._in_flight(machine, channel)))
-        for channel in machine.channels:
-            way = ("split", 16) if channel.is_self_loop else ("piped", tuning.MIB)
-            channel = replace(channel, setup=self._setup(machine, channel, *way))
-            first = FIRST_COPIES if channel.is_self_loop else FIRST_DISK_BRIEFLY if self.effort.is_brief else FIRST_DISK
-            machine = self._with(machine, replace(channel, throughput=self._function(machine, channel, first)))
-        for _ in range(self._later):
-            if self._clock() > self._end:
-                break
-            machine = self._once_more(machine, machine.channels)
-        for channel in machine.channels:
-            ways = (("transpose", 4), ("split", 16)) if channel.is_self_loop else ()
-            if channel.is_self_loop:
-                channel = self._in_parts(machine, channel, plain=not self.effort.is_brief)
-            machine = self._with(machine, self._left(machine, channel, ways))
+        machine = self._measured(machine, machine.channels)
         found = self._shared(machine)
-        channels = shared.with_resources(machine.channels, found)
+        channels = sharing.with_resources(machine.channels, found)
         machine = replace(machine, channels=channels, resources=tuple(resource for resource, _ in found))
         self._check(machine, self._transfers())
         return machine
@@ -102,28 +81,10 @@ class Steps(ChannelSteps):
 
     # ---- one channel
 
-    def _in_flight(self, machine: Machine, channel: Channel) -> int:
-        """The number of requests in flight that pays."""
-        self._step(f"{channel.kind} {channel.name}: requests in flight")
-        if channel.is_self_loop:
-            candidates = [k for k in (1, 2, 4) if k <= self.facts.cpus]
-            ways = [("gather", 4), ("transpose", 4), ("stream", 4 * tuning.MIB)]
-            jobs = [self._job(machine, channel, *each) for each in ways]
-        elif self.effort.is_brief:
-            candidates = [1, 4]
-            jobs = [self._job(machine, channel, "piped", tuning.MIB)]
-        else:
-            candidates = [1, 2, 4, 8]
-            short = "sparse" if channel.kind is ChannelKind.DISK_READ else "gather"
-            ways = [
-                ("piped", tuning.MIB),
-                ("piped", 4 * tuning.MIB),
-                ("stream", 16 * tuning.MIB),
-                *((short, run) for run in tuning.SHORT_DISK_RUNS),
-            ]
-            jobs = [self._job(machine, channel, *each) for each in ways]
-            jobs.append(jobs[0]._replace(shape="copied"))
-        return self._pays(machine, channel, candidates, jobs, tuning.COPIES_PAY if channel.is_self_loop else tuning.REQUESTS_PAY)
+    def _candidates(self, channel: Channel) -> Sequence[int]:
+        """More copies at once than there are processors do not pay."""
+        candidates = super()._candidates(channel)
+        return [k for k in candidates if k <= self.facts.cpus] if channel.is_self_loop else candidates
 
     def _jobs_of(self, machine: Machine, channel: Channel, run: int) -> list[Job]:
         jobs = super()._jobs_of(machine, channel, run)
@@ -139,7 +100,7 @@ class Steps(ChannelSteps):
 
     # ---- channels together
 
-    def _shared(self, machine: Machine) -> list[shared.Found]:
+    def _shared(self, machine: Machine) -> list[sharing.Found]:
         copy, *others = machine.channels
         peaks = {channel.name: channel.peak for channel in machine.channels}
         self._step("two copies at once")
@@ -148,21 +109,21 @@ class Steps(ChannelSteps):
         for channel in others:
             self._step(f"{channel.kind} {channel.name} beside a copy")
             beside.append(self._beside(machine, copy, channel))
-            if self._clock() <= self._end and not self.effort.is_brief:
+            if not self.is_over and not self.effort.is_brief:
                 conversions.append(self._beside(machine, copy, channel, tuning.CONVERSION_BESIDE))
-        found = [shared.memory_resource("node0.memory", copies, beside, peaks, copy.provenance, conversions)]
+        found = [sharing.memory_resource("node0.memory", copies, beside, peaks, copy.provenance, conversions)]
         self.pairs += [copies, *beside]
         slowest = {pair.second: pair for pair in (*beside, *conversions)}
         for channel in others:
             disk, way = (channel.source, "reading") if channel.destination == SYS else (channel.destination, "writing")
-            found.append(shared.beside_copies(f"{disk}.{way}", slowest[channel.name], copy.provenance))
+            found.append(sharing.beside_copies(f"{disk}.{way}", slowest[channel.name], copy.provenance))
         for disk in self.directories:
             self._step(f"{disk}: reading while writing")
             pair = self._reading_and_writing(
                 machine, *(channel for channel in others if disk in (channel.source, channel.destination))
             )
             self.pairs.append(pair)
-            found.append(shared.device_resource(f"{disk}.device", pair, copy.provenance))
+            found.append(sharing.device_resource(f"{disk}.device", pair, copy.provenance))
         return [each for each in found if each is not None]
 
     def _reading_and_writing(self, machine: Machine, read: Channel, write: Channel) -> Pair:
