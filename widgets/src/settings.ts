@@ -1,4 +1,4 @@
-// What a command makes of the settings, as the kernel will say too (isoviz/widgets/chosen/edits.py). Commands that need the kernel to
+// What a command makes of the settings, as the kernel will say too (isoviz/widgets/commands/edits.py). Commands that need the kernel to
 // know what they lead to (examples, undo, new rows) leave the settings as they are until its answer.
 import type { Command, SetMachineOption, SetRow, SetText, SetTransfer, ShownRow, ShownSettings, ShownTransfer } from "./types.ts";
 

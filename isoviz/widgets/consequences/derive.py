@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar, get_args
 
 from isoviz.widgets.chosen.machine_choice import MachineChoice
-from isoviz.widgets.chosen.settings import End, Row, Settings
+from isoviz.widgets.chosen.settings import End, Row, Settings, TransferSettings
 from isoviz.widgets.consequences.earlier_runs import interval_of, runs_known
 from isoviz.widgets.consequences.ends_of_transfer import fields_of, linearization_of, space_of
 from isoviz.widgets.consequences.explained_plan import explained_plan, turns_of_plan
@@ -113,12 +113,13 @@ def _given(now: Derived) -> dict[str, object]:
 
 
 def _beside_plans(
-    problems: dict[str, Problem], beside: tuple[Settings, ...], machine: Machine, choice: MachineChoice, runs_in: str
+    problems: dict[str, Problem], beside: tuple[TransferSettings, ...], machine: Machine, choice: MachineChoice, runs_in: str
 ) -> tuple[BesidePlan, ...]:
     """The plans of the other transfers, by the same stages."""
     found = []
     for settings in beside:
-        own = Evaluation(STAGES, {**_given(Derived(replace(settings, machine=choice, runs_in=runs_in))), "machine": machine}, {})
+        alone = Settings(**vars(settings), machine=choice, runs_in=runs_in)
+        own = Evaluation(STAGES, {**_given(Derived(alone)), "machine": machine}, {})
         plan, turn, where = own.of("plan"), own.of("turn"), own.of("where")
         if plan is None or turn is None:
             reason = next((problem.message for problem in own.problems.values()), "There is no plan")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from isoviz.errors import IsovizError
-from isoviz.widgets.chosen.by_hand import ByHand
+from isoviz.widgets.chosen.settings import ByHand
 from isoviz.widgets.state import Problem, sentence
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from isoviz.errors import InputError, show
 from isoviz.units import COUNTS, parse_count
-from isoviz.widgets.chosen.part import Part, Range
-from isoviz.widgets.chosen.settings import Row
+from isoviz.widgets.chosen.settings import Part, Range, Row
 from isoviz.widgets.consequences.catching import caught
 from isoviz.widgets.state import Problem
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 
 from isoviz.errors import InputError, IsovizError, LimitError, NoPathError
 from isoviz.units import parse_bytes
-from isoviz.widgets.chosen.by_hand import ByHand
+from isoviz.widgets.chosen.settings import ByHand
 from isoviz.widgets.consequences.catching import caught
 from isoviz.widgets.consequences.what_if_plan import planned
 from isoviz.widgets.contract import Side

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from isoviz.errors import IsovizError
-from isoviz.widgets.chosen.by_hand import ByHand
+from isoviz.widgets.chosen.settings import ByHand
 from isoviz.widgets.chosen.what_if import WhatIf, changed_machine
 from isoviz.widgets.remembered import Remembered
 from isoviz.widgets.state import Problem, sentence

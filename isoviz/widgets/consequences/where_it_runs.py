@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from isoviz.errors import IsovizError
 from isoviz.units import format_bytes
 from isoviz.widgets.chosen.machine_choice import THIS_COMPUTER, MachineChoice, PresetMachine
-from isoviz.widgets.chosen.settings import Settings
+from isoviz.widgets.chosen.settings import Settings, TransferSettings
 from isoviz.widgets.consequences.places import PROCESS, RANKS, Place, Where
 from isoviz.widgets.consequences.plans_beside import is_of_beside
 from isoviz.widgets.consequences.rank_places import ranks_for
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from isoviz.backends.devices import ThisComputer
     from isoviz.machines import Machine, Memory
     from isoviz.planner import Plan
+
+T = TypeVar("T", bound=TransferSettings)
 
 
 def where_of(_problems: dict[str, Problem], plan: Plan, machine: Machine, choice: MachineChoice, runs_in: str) -> Where:
@@ -156,7 +158,7 @@ def local_settings(settings: Settings, machine: Machine | None) -> Settings:
     def here(name: str) -> str:
         return "node0.dsk" if kinds.get(name) == "DSK" else "node0.sys"
 
-    def moved(each: Settings) -> Settings:
+    def moved(each: T) -> T:
         ends = {side: replace(each.end(side), memory=here(each.end(side).memory)) for side in ("source", "destination")}
         return replace(each, source=ends["source"], destination=ends["destination"])
 

@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from isoviz.planner.options import BY_HAND
-from isoviz.widgets.chosen.by_hand import ByHand
 from isoviz.widgets.chosen.machine_choice import LOCAL, DescribedMachine, FileMachine, MachineChoice, PresetMachine
-from isoviz.widgets.chosen.settings import End, Settings, rows, settings_for, transfer_text
+from isoviz.widgets.chosen.settings import ByHand, End, Settings, rows, settings_for, transfer_text
 from isoviz.widgets.consequences.derive import LATER, REFINEMENTS, derived_of_plan
 from isoviz.widgets.consequences.explained_plan import Explained, Turns
 from isoviz.widgets.panes.pane_table import VIEWS

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 from isoviz.widgets.chosen.what_if import WhatIf
+from isoviz.widgets.commands.command import ShownWhatIf
 from isoviz.widgets.consequences.what_if_plan import WhatIfPlan
-from isoviz.widgets.contract import ShownWhatIf
 from isoviz.widgets.panes.pane import pane
 from isoviz.widgets.remembered import Remembered
 from isoviz.widgets.state import State

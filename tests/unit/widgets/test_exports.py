@@ -27,6 +27,7 @@ from isoviz.widgets.chosen.session_file import session_text, settings_in
 from isoviz.widgets.chosen.settings import End, Row, Settings, settings_for
 from isoviz.widgets.commands.answers import ANSWERED, Answer, Answered, is_due
 from isoviz.widgets.commands.exports import answer
+from isoviz.widgets.commands.reading import read_request
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.session import Session
 
@@ -151,7 +152,7 @@ def session() -> Iterator[Session]:
 
 
 def export(what: str, session: Session) -> Any:
-    return answer({"kind": "export", "what": what, "client": "a", "number": 5}, session.wait())
+    return answer(read_request({"kind": "export", "what": what, "client": "a", "number": 5}), session.wait())
 
 
 def test_every_kind_of_export(session: Session) -> None:

@@ -10,9 +10,8 @@ import pytest
 
 from isoviz.machines import Machine, machine_from_json, preset
 from isoviz.machines.edits.memory_edits import new_machine
-from isoviz.widgets.chosen.by_hand import ByHand
 from isoviz.widgets.chosen.session_file import session_text, settings_in
-from isoviz.widgets.chosen.settings import settings_for
+from isoviz.widgets.chosen.settings import ByHand, settings_for
 from isoviz.widgets.panes.machine_pane import machine_part
 from isoviz.widgets.session import Session
 from isoviz.widgets.snapshot import snapshot

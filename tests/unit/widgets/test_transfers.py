@@ -10,10 +10,9 @@ import pytest
 
 import isoviz.widgets.show_explorer as show_explorer
 from isoviz.errors import FileError, InputError
-from isoviz.widgets.chosen.part import EVERYTHING, Part, Range
 from isoviz.widgets.chosen.python_text import python_text, same_settings
 from isoviz.widgets.chosen.session_file import session_text, settings_in
-from isoviz.widgets.chosen.settings import Settings, settings_for
+from isoviz.widgets.chosen.settings import EVERYTHING, Part, Range, Settings, settings_for
 from isoviz.widgets.chosen.transfers import MOST_TRANSFERS, chosen, duplicated, every_transfer, removed
 from isoviz.widgets.consequences.plans_beside import control_of
 from isoviz.widgets.session import Session
