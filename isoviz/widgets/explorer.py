@@ -20,7 +20,7 @@ from isoviz.checks import expect
 from isoviz.errors import CommandError, InputError, show
 from isoviz.widgets.chosen.settings import Settings, transfer_text
 from isoviz.widgets.commands.answers import ANSWERED, answer, is_due
-from isoviz.widgets.commands.reading import Request, read_request
+from isoviz.widgets.commands.read_command import Request, read_request
 from isoviz.widgets.notebook.static_picture import StaticPicture
 from isoviz.widgets.panes.pane import Pane
 from isoviz.widgets.panes.pane_table import PANES, VIEWS

@@ -19,7 +19,7 @@ from isoviz.widgets.chosen.selection import Selection
 from isoviz.widgets.chosen.session_file import load_settings, save_settings
 from isoviz.widgets.chosen.settings import Settings, transfer_text
 from isoviz.widgets.commands.command import Bare, Command, Repeat
-from isoviz.widgets.commands.reading import Sender, read_command, sender_of
+from isoviz.widgets.commands.read_command import Sender, read_command, sender_of
 from isoviz.widgets.commands.reducer import reduce
 from isoviz.widgets.consequences.derive import EVERYTHING, LAYOUTS, derive
 from isoviz.widgets.consequences.machines_made import cancel_measuring
@@ -282,7 +282,7 @@ class Session(traitlets.HasTraits):
             self._calculator.request(state.edits, wanted)
         progress_only = all(isinstance(message, Progressed) for message in messages)
         # What follows from a gesture that goes on is seen at once, although something better may come.
-        tried = state.derived.later.get("what if") is not self.state.derived.later.get("what if")
+        tried = state.derived.later.get("what_if") is not self.state.derived.later.get("what_if")
         self._show(state, finished=(state.settled or tried) and not progress_only)
 
     def _after(self, state: State, message: Told) -> State:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from isoviz.widgets.commands import exports
-from isoviz.widgets.commands.reading import Request, Sender
+from isoviz.widgets.commands.read_command import Request, Sender
 from isoviz.widgets.commands.trace_answers import steps_answer, trace_answer
 from isoviz.widgets.contract import Message
 from isoviz.widgets.running import past_runs

@@ -1,4 +1,4 @@
-"""The commands of the browser, declared: what it asks of the kernel. `isoviz.widgets.commands.reading` reads them."""
+"""The commands of the browser, declared: what it asks of the kernel. `isoviz.widgets.commands.read_command` reads them."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from isoviz.errors import IsovizError
 from isoviz.widgets.commands.command import AskExport
 from isoviz.widgets.commands.exported_files import exported_file
-from isoviz.widgets.commands.reading import Sender
+from isoviz.widgets.commands.read_command import Sender
 from isoviz.widgets.contract import Exported, ExportMessage
 from isoviz.widgets.pages.plan_page import state_page
 from isoviz.widgets.state import State

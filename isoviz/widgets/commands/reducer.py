@@ -31,7 +31,7 @@ from isoviz.widgets.commands.command import (
 )
 from isoviz.widgets.commands.edits import edited
 from isoviz.widgets.commands.machine_steps import machine_edited
-from isoviz.widgets.commands.reading import Sender
+from isoviz.widgets.commands.read_command import Sender
 from isoviz.widgets.consequences.where_it_runs import local_settings
 from isoviz.widgets.running.begin_run import with_note
 from isoviz.widgets.state import State

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from isoviz.errors import IsovizError
 from isoviz.widgets.commands.command import AskSteps, AskTrace
-from isoviz.widgets.commands.reading import Sender
+from isoviz.widgets.commands.read_command import Sender
 from isoviz.widgets.state import State
 from isoviz.widgets.trace_contract import StepsMessage, TraceMessage
 from isoviz.widgets.traces.simulated_steps import MOST_STEPS, steps_told

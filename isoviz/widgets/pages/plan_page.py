@@ -10,7 +10,7 @@ from isoviz.schema import plain
 from isoviz.widgets.chosen.machine_choice import DescribedMachine
 from isoviz.widgets.commands.command import AskTrace
 from isoviz.widgets.commands.exported_files import exported_file
-from isoviz.widgets.commands.reading import Sender
+from isoviz.widgets.commands.read_command import Sender
 from isoviz.widgets.commands.trace_answers import trace_answer
 from isoviz.widgets.contract import WIRE, Exported, Side
 from isoviz.widgets.pages.page_contract import PageEnd, PageKind, PageLine, PagePart

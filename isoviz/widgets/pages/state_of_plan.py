@@ -48,7 +48,7 @@ def with_views(state: State, views: Iterable[str]) -> State:
     derived = state.derived
     demanded = frozenset().union(*(VIEWS[view] for view in views))
     state = replace(state, views=state.views | demanded)
-    needed = (LATER.keys() | REFINEMENTS) & demanded - {"what if"}
+    needed = (LATER.keys() | REFINEMENTS) & demanded - {"what_if"}
     if derived.plan is None or derived.planned_on is None or needed <= derived.later.keys():
         return state
     found = derived_of_plan(replace(derived, demanded=derived.demanded | demanded), derived.plan, derived.planned_on)
@@ -62,7 +62,7 @@ def with_traces(state: State, trace: Trace, stored: Trace | None) -> State:
     found = dict(state.derived.later)
     found["simulation"] = _simulation(plan, machine, trace, pipelined=True)
     if stored is not None:
-        found["stored simulation"] = _simulation(plan, machine, stored, pipelined=False)
+        found["stored_simulation"] = _simulation(plan, machine, stored, pipelined=False)
     return replace(state, derived=replace(state.derived, later=found))
 
 

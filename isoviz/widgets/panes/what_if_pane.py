@@ -54,7 +54,7 @@ def what_if_part(state: State) -> WhatIfPart | None:
     question = state.what_if
     if question.changes_nothing:
         return None
-    found: WhatIfPlan | None = state.derived.later.get("what if")
+    found: WhatIfPlan | None = state.derived.later.get("what_if")
     if found is None or found.question.changes_nothing or found.base is not state.derived.plan:
         return {
             "whatIf": _shown(question), "isAnswer": False, "isFinal": False, "seconds": None, "throughput": None,

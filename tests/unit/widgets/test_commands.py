@@ -14,7 +14,7 @@ from isoviz.errors import CommandError
 from isoviz.schema import plain
 from isoviz.widgets.chosen.settings import settings_for
 from isoviz.widgets.commands.command import Command, DescribeMachine, SetText
-from isoviz.widgets.commands.reading import read_command, sender_of
+from isoviz.widgets.commands.read_command import read_command, sender_of
 from isoviz.widgets.contract import WIRE
 from isoviz.widgets.session import Session
 

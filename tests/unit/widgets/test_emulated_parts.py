@@ -20,7 +20,7 @@ from isoviz.widgets.chosen.machine_choice import DescribedMachine
 from isoviz.widgets.chosen.session_file import settings_in
 from isoviz.widgets.chosen.settings import settings_for
 from isoviz.widgets.commands.exports import answer
-from isoviz.widgets.commands.reading import read_request
+from isoviz.widgets.commands.read_command import read_request
 from isoviz.widgets.commands.trace_answers import trace_answer
 from isoviz.widgets.contract import Exported
 from isoviz.widgets.notebook.static_picture import StaticPicture

@@ -27,7 +27,7 @@ from isoviz.widgets.chosen.session_file import session_text, settings_in
 from isoviz.widgets.chosen.settings import End, Row, Settings, settings_for
 from isoviz.widgets.commands.answers import ANSWERED, Answer, Answered, is_due
 from isoviz.widgets.commands.exports import answer
-from isoviz.widgets.commands.reading import read_request
+from isoviz.widgets.commands.read_command import read_request
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.session import Session
 

@@ -10,7 +10,7 @@ import pytest
 from isoviz.units import format_bytes, format_rate, format_seconds
 from isoviz.widgets import EXAMPLES, Session
 from isoviz.widgets.commands.exports import answer
-from isoviz.widgets.commands.reading import read_request
+from isoviz.widgets.commands.read_command import read_request
 from isoviz.widgets.notebook.static_picture import StaticPicture
 from isoviz.widgets.panes.plan_pane import plan_part
 from isoviz.widgets.state import State

@@ -16,11 +16,11 @@ from isoviz.widgets.chosen.python_text import same_settings
 from isoviz.widgets.chosen.session_file import session_text
 from isoviz.widgets.chosen.settings import settings_for
 from isoviz.widgets.commands.command import Command, SetText
-from isoviz.widgets.consequences.plans_beside import is_of_beside
 from isoviz.widgets.contract import WIRE, Concerns
 from isoviz.widgets.panes.pane_table import PANES
 from isoviz.widgets.session import Session
 from isoviz.widgets.snapshot import snapshot
+from isoviz.widgets.state import is_of_other_transfer
 
 START = settings_for(machine="two-node", space={"x": 16, "y": 8}, fields={"a": "float32", "b": "float64"})
 KINDS = dict.fromkeys(kind for each in get_args(Command) for kind in get_args(get_type_hints(each)["kind"]))
@@ -189,7 +189,7 @@ def test_nothing_breaks_and_undo_brings_everything_back(seed: int) -> None:
                 assert mismatch(panes[name], get_type_hints(pane.part)["return"], WIRE) is None, name
             assert told["frame"]["acknowledged"] == {"a": number}
             if session.plan is not None:
-                assert all(is_of_beside(control) for control in state.derived.problems)
+                assert all(is_of_other_transfer(control) for control in state.derived.problems)
                 assert same_settings(state.derived.settings, state.settings)
     for _ in range(len(session.state.past)):
         session.undo()

@@ -19,7 +19,7 @@ from isoviz.runtime import Simulator, Trace, simulate
 from isoviz.runtime.scheduling.work import Done, Issue
 from isoviz.widgets.chosen.settings import settings_for
 from isoviz.widgets.chosen.transfers import with_urgent
-from isoviz.widgets.commands.reading import read_request
+from isoviz.widgets.commands.read_command import read_request
 from isoviz.widgets.commands.trace_answers import steps_answer, trace_answer
 from isoviz.widgets.consequences.derive import LATER
 from isoviz.widgets.consequences.stage_graph import Evaluation, Stage

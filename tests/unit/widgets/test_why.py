@@ -317,7 +317,7 @@ def test_a_size_that_is_kept_is_that_of_the_part_that_moves() -> None:
     name = settings.dimensions[0].name
     session.wait()
     session.send(tried({}, sizes={name: 40}))
-    expected = session.wait().derived.later["what if"].plan
+    expected = session.wait().derived.later["what_if"].plan
     session.send({"kind": "keep-what-if"})
     state = session.wait()
     session.close()
@@ -359,5 +359,5 @@ def test_the_plan_stays_while_something_is_tried_on_it(session: Session) -> None
     seen: list[object] = []
     session.observe(lambda change: seen.append(change["new"]), names="plan")
     session.send(tried({}, slot=1 << 20))
-    assert session.wait().derived.later["what if"].plan is not None
+    assert session.wait().derived.later["what_if"].plan is not None
     assert session.plan is not None and seen == []
