@@ -25,9 +25,10 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from isoviz import units  # noqa: E402 - the checkout's own, whatever else is installed
-from isoviz.schema import alternatives, members_of  # noqa: E402
+from isoviz.schema import alternatives, json_name, members_of  # noqa: E402
 from isoviz.schema.declaration import is_declared  # noqa: E402
 from isoviz.widgets import contract, snapshot, trace_contract  # noqa: E402
+from isoviz.widgets.chosen.settings import controls  # noqa: E402
 from isoviz.widgets.commands import command, machine_edit  # noqa: E402
 from isoviz.widgets.glossary import GLOSSARY  # noqa: E402
 from isoviz.widgets.pages.page_contract import HistoryPart, PagePart  # noqa: E402
@@ -108,7 +109,7 @@ def types() -> str:
         found.of(union)
     for kind in (PagePart, HistoryPart):
         found.of(kind)
-    return "\n".join([FRAME, *found.written.values(), part_names(), BY_HAND])
+    return "\n".join([FRAME, *found.written.values(), part_names(), text_settings(), BY_HAND])
 
 
 def part_names() -> str:
@@ -116,6 +117,14 @@ def part_names() -> str:
     names = ", ".join(json.dumps(name) for name in PANES)
     comment = _comment("The panes whose parts are traits of the model, each called `part_<name>`.")
     return f"{comment}export const paneNames = [{names}] as const;\n"
+
+
+def text_settings() -> str:
+    """By the control of a setting that is one text, the key of `ShownSettings` that has the text."""
+    keys = {name: json_name(attribute) for name, (attribute, control) in controls().items() if not control.of_any_transfer}
+    lines = [f"  {json.dumps(name)}: {json.dumps(key)}," for name, key in keys.items()]
+    comment = _comment("The settings that are one text: by the name of the control, the key of the text.")
+    return "\n".join([f"{comment}export const textSettings = {{", *lines, "} as const;", ""])
 
 
 def _is_alias(value: Any) -> bool:

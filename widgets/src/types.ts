@@ -1441,6 +1441,14 @@ export interface HistoryPart {
 /** The panes whose parts are traits of the model, each called `part_<name>`. */
 export const paneNames = ["hand", "layout", "machine", "plan", "run", "trace", "transfers", "what_if", "why"] as const;
 
+/** The settings that are one text: by the name of the control, the key of the text. */
+export const textSettings = {
+  "planner": "planner",
+  "slot-limit": "slotLimit",
+  "memory-limit": "memoryLimit",
+  "runs-in": "runsIn",
+} as const;
+
 /** The part of an anywidget model that is used here. */
 export interface Model {
   get(name: string): unknown;

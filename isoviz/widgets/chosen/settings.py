@@ -54,10 +54,19 @@ class Control(NamedTuple):
 
 
 def text_setting(
-    default: str, control: str, *, menu: bool = False, of_any_transfer: bool = False, allowed: tuple[str, ...] | None = None
+    default: str,
+    control: str,
+    *,
+    menu: bool = False,
+    of_any_transfer: bool = False,
+    allowed: tuple[str, ...] | None = None,
+    optional: bool = False,
 ) -> Any:
-    """A setting that is one text, entered in one control. Session files from before it was added are read with its default."""
-    return member(default, optional=True, about=Control(control, menu, of_any_transfer, allowed))
+    """A setting that is one text, entered in one control.
+
+    `optional`: session files may lack it, which then means the default. It holds for settings that are added to a format.
+    """
+    return member(default, optional=optional, about=Control(control, menu, of_any_transfer, allowed))
 
 
 @dataclass(frozen=True)
@@ -165,7 +174,7 @@ class ByHand:
             object.__setattr__(self, "target", checks.amount("path by hand", "target", self.target))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TransferSettings:
     """Everything that can be chosen for one transfer.
 
@@ -215,7 +224,7 @@ class TransferSettings:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Settings(TransferSettings):
     """Everything that can be chosen in the explorer: the transfer that is edited, and what it shares with the others.
 

@@ -165,7 +165,7 @@ def test_every_part_says_so(part: str, ran: Session) -> None:
 
 @pytest.mark.parametrize("what", get_args(Exported))
 def test_every_export_says_so(what: Exported, ran: Session) -> None:
-    message = answer(read_request({"kind": "export", "what": what, "number": 1, "client": "a"}), ran.state)
+    message = answer(*read_request({"kind": "export", "what": what, "number": 1, "client": "a"}), ran.state)
     assert message["error"] == ""
     text = message["text"]
     if what == "page":

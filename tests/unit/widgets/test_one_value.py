@@ -25,7 +25,7 @@ def words_of(html: str) -> str:
 def texts_of(state: State, session: Session) -> dict[str, str]:
     """The plan as every place tells it."""
     shown = StaticPicture(session, "token")._repr_mimebundle_()
-    page = answer(read_request({"kind": "export", "what": "page", "client": "view", "number": 0}), state)
+    page = answer(*read_request({"kind": "export", "what": "page", "client": "view", "number": 0}), state)
     assert page["error"] == ""
     return {
         "text": re.sub(r"\s+", " ", str(state.derived.plan)),

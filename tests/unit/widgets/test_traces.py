@@ -139,7 +139,7 @@ def test_a_stage_made_in_parts_can_be_given_up_and_gives_its_output_as_others_do
             yield
         return sum(range(top))
 
-    stages = (Stage("sum", ("top",), make), Stage("double", ("sum",), lambda _problems, total: 2 * total))
+    stages = (Stage("sum", make), Stage("double", lambda _problems, sum: 2 * sum))  # noqa: A006 - the name of a stage
     found = Evaluation(stages, {"top": 5}, {})
     parts = found.parts_of("sum")
     next(parts)
