@@ -19,7 +19,7 @@ from isoviz.units import parse_bytes
 T = TypeVar("T")
 
 
-class _Repeated(dict[str, Any]):
+class Repeated(dict[str, Any]):
     """A JSON object in which a key stood twice; which of the two was meant cannot be known."""
 
     key: str = ""
@@ -60,7 +60,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) == len(pairs):
         return result
-    repeated = _Repeated(result)
+    repeated = Repeated(result)
     seen: set[str] = set()
     for key, _ in pairs:
         if key in seen:
@@ -97,7 +97,7 @@ class Node:
         value = self.value
         if not isinstance(value, Mapping):
             self.fail(f"expected {self.document.object}, got {checks.show(value)}")
-        if isinstance(value, _Repeated):
+        if isinstance(value, Repeated):
             self.fail(f"the key {checks.show(value.key)} stands twice")
         for key in value:
             if not isinstance(key, str):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.planner.options import Options
     from isoviz.planner.plan import Plan
+    from isoviz.planner.planner_registry import Planner
     from isoviz.planner.problem import Problem
     from isoviz.planner.transfer import Transfer
 
@@ -49,13 +50,13 @@ class PlanCache:
     """The plans of this process. Any thread may use it."""
 
     def __init__(self) -> None:
-        self._plans: OrderedDict[tuple[Transfer, Machine, str, Options], Plan] = OrderedDict()
+        self._plans: OrderedDict[tuple[Transfer, Machine, Planner, Options], Plan] = OrderedDict()
         self._paths: OrderedDict[Hashable, tuple[tuple[str, ...], int | None]] = OrderedDict()
         self._machines: WeakValueDictionary[str, Machine] = WeakValueDictionary()
         self._lock = Lock()
         self._hits = self._path_hits = self._misses = 0
 
-    def plan(self, key: tuple[Transfer, Machine, str, Options]) -> Plan | None:
+    def plan(self, key: tuple[Transfer, Machine, Planner, Options]) -> Plan | None:
         """The earlier plan for exactly this key; None if there is none."""
         with self._lock:
             found = self._plans.get(key)
@@ -64,7 +65,7 @@ class PlanCache:
                 self._hits += 1
         return found
 
-    def keep(self, key: tuple[Transfer, Machine, str, Options], plan: Plan) -> None:
+    def keep(self, key: tuple[Transfer, Machine, Planner, Options], plan: Plan) -> None:
         """Keep a plan."""
         with self._lock:
             self._machines[plan.machine_digest] = key[1]

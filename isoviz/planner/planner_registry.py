@@ -11,22 +11,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from isoviz import checks
 from isoviz.errors import InputError, show
 
 if TYPE_CHECKING:
     from isoviz.planner.plan import Plan
-    from isoviz.planner.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
 class Planner:
-    """A registered planner. `about` describes it in a line for menus, `meaning` in a sentence for the glossary."""
+    """A registered planner. `about` describes it in a line for menus, `meaning` in a sentence for the glossary.
+
+    `make` takes a `Problem` (`isoviz.planner.problem`), which itself knows the options and so the names of planners.
+    """
 
     name: str
-    make: Callable[[Problem], Plan]
+    make: Callable[[Any], Plan]
     about: str
     meaning: str
 
@@ -37,7 +39,7 @@ PLANNERS: Mapping[str, str] = MappingProxyType(_about)
 """Names of the planners, each with a line for people."""
 
 
-def register_planner(name: str, make: Callable[[Problem], Plan], *, about: str, meaning: str = "") -> Planner:
+def register_planner(name: str, make: Callable[[Any], Plan], *, about: str, meaning: str = "") -> Planner:
     """Register a planner: `make(problem)` returns the plan of `problem.transfer` on `problem.machine` within `problem.options`.
 
     It may build on other planners, as in `plan(problem.transfer, problem.machine, "simple")`, and on

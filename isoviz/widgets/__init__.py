@@ -9,7 +9,6 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from isoviz.widgets.chosen.by_hand import ByHand as ByHand
     from isoviz.widgets.chosen.examples import EXAMPLES as EXAMPLES
     from isoviz.widgets.chosen.machine_choice import DescribedMachine as DescribedMachine
     from isoviz.widgets.chosen.machine_choice import FileMachine as FileMachine
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from isoviz.widgets.chosen.machine_choice import PresetMachine as PresetMachine
     from isoviz.widgets.chosen.selection import Selection as Selection
     from isoviz.widgets.chosen.session_file import settings_in as settings_in
+    from isoviz.widgets.chosen.settings import ByHand as ByHand
     from isoviz.widgets.chosen.settings import Settings as Settings
     from isoviz.widgets.explorer import Explorer as Explorer
     from isoviz.widgets.session import Session as Session
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # name → the module that holds it
 _HOMES = {
     "EXAMPLES": "isoviz.widgets.chosen.examples",
-    "ByHand": "isoviz.widgets.chosen.by_hand",
+    "ByHand": "isoviz.widgets.chosen.settings",
     "DescribedMachine": "isoviz.widgets.chosen.machine_choice",
     "Entry": "isoviz.widgets.views.layout_views",
     "Explorer": "isoviz.widgets.explorer",

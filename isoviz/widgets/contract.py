@@ -1,18 +1,20 @@
-"""The contract between the kernel and the browser: what each sends to the other, as typed dictionaries.
+"""What the kernel sends to the browser, declared. What the browser asks for is in `isoviz.widgets.commands.command`.
 
-`widgets/src/types.ts` is generated from this module and from the table of panes (`isoviz.widgets.panes.pane_table`) by
-`widgets/generate.py`. Quantities are numbers: bytes, seconds, bytes per second, shares of one. The browser writes them for people
-(`widgets/src/units.ts`). Sizes beyond 2⁵³ bytes lose their last digits in a browser, which has no larger whole numbers.
+`widgets/src/types.ts` is generated from these declarations and from the table of panes by `widgets/generate.py`. Quantities are
+numbers: bytes, seconds, bytes per second, shares of one. The browser writes them for people (`widgets/src/units.ts`). Sizes
+beyond 2⁵³ bytes lose their last digits in a browser, which has no larger whole numbers.
 """
 
 from __future__ import annotations
 
 from typing import Literal, TypedDict
 
-from isoviz.widgets.machine_contract import DescribeMachine, EditMachine, OpenMachine
+from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.running.shown_runs import RunsMessage
-from isoviz.widgets.trace_contract import AddUrgent, AskSteps, AskTrace, StepsMessage, TraceMessage
-from isoviz.widgets.transfer_contract import AskRuns, ChoosePart, OneTransfer, Repeat, SetTransfer, ShownPart, WriteNote
+from isoviz.widgets.trace_contract import StepsMessage, TraceMessage
+
+WIRE = "wire"
+"""The form of declared values in what the browser gets (`isoviz.schema`)."""
 
 Side = Literal["source", "destination"]
 """The two ends of a transfer."""
@@ -28,79 +30,6 @@ Stage = Literal["prepare", "ranks", "trial", "generate", "move", "verify"]
 
 ConstraintKind = Literal["throughput", "shuffle", "slot", "memory-limit", "capacity", "resource", "buffers"]
 """What a constraint of a plan is about (isoviz.planner.explanation.constraints)."""
-
-# ---- what has been entered
-
-
-class ShownRow(TypedDict):
-    """A dimension with its size, or a field with its dtype, as typed. `key` stays with the row while its name changes."""
-
-    key: int
-    name: str
-    value: str
-
-
-class ShownChoice(TypedDict):
-    """The memory and the text of the layout at one end."""
-
-    memory: str
-    layout: str
-
-
-class ShownMachineChoice(TypedDict):
-    """The machine that was chosen.
-
-    `kind` is "preset" (with its options as typed), "measured" (this computer, with its options as typed), "file" (read from
-    `path`) or "drawn" (described in Python or drawn by hand).
-    """
-
-    kind: Literal["preset", "measured", "file", "drawn"]
-    name: str
-    options: dict[str, str]
-    path: str
-
-
-class ShownByHand(TypedDict):
-    """A path by hand: the names of its channels, the layouts of its buffers as text (one for each hop but the last), and the size
-    of a chunk as typed ("": the one of the least time). `target` is the throughput in bytes per second for which the constraints
-    are judged; null takes the most that the path sustains.
-    """
-
-    path: list[str]
-    layouts: list[str]
-    chunk: str
-    target: float | None
-
-
-class ShownTransfer(TypedDict):
-    """A transfer of a session, as typed, right or wrong. `begin` is in seconds after the begin of all."""
-
-    key: int
-    name: str
-    priority: str
-    begin: str
-    dimensions: list[ShownRow]
-    fields: list[ShownRow]
-    source: ShownChoice
-    destination: ShownChoice
-    part: ShownPart
-    planner: str
-    slotLimit: str
-    memoryLimit: str
-    byHand: ShownByHand | None
-
-
-class ShownSettings(ShownTransfer):
-    """Everything that can be chosen: the transfer that is edited, the machine, and the transfers beside it, on the same machine.
-
-    `runsIn` is the place that was chosen for runs: "process", "ranks", or "" for the first of them that can run the plan.
-    `place` is where the transfer that is edited stands among all.
-    """
-
-    machine: ShownMachineChoice
-    runsIn: str
-    place: int
-    beside: list[ShownTransfer]
 
 
 # ---- what can be chosen
@@ -237,163 +166,17 @@ class Concerns(TypedDict):
     """
 
     frame: Frame
-    settings: ShownSettings
+    settings: Settings
     menus: Menus
     faults: Faults
     palette: dict[str, ShownColour]
     selected: Selected
 
 
-# ---- commands of the browser
-
-
-class SetText(TypedDict):
-    """Enter the text of a control; `machine` takes the name of a preset, `runs-in` a place: "", "process" or "ranks"."""
-
-    kind: Literal["set"]
-    field: Literal[
-        "machine", "planner", "runs-in", "slot-limit", "memory-limit",
-        "source-memory", "source-layout", "destination-memory", "destination-layout",
-    ]  # fmt: skip
-    value: str
-
-
-class SetRow(TypedDict):
-    """Enter a text of the row with the key `row`."""
-
-    kind: Literal["set"]
-    field: Literal["dimension-name", "dimension-size", "field-name", "field-dtype"]
-    row: int
-    value: str
-
-
-class SetMachineOption(TypedDict):
-    """Enter an option of the preset."""
-
-    kind: Literal["set"]
-    field: Literal["machine-option"]
-    name: str
-    value: str
-
-
-class AddRow(TypedDict):
-    """Add a dimension or a field."""
-
-    kind: Literal["add-dimension", "add-field"]
-
-
-class RemoveRow(TypedDict):
-    """Remove the row with the key `row`."""
-
-    kind: Literal["remove-dimension", "remove-field"]
-    row: int
-
-
-class BeginFrom(TypedDict):
-    """Begin from the example of that name."""
-
-    kind: Literal["example"]
-    value: str
-
-
-class Bare(TypedDict):
-    """A command without arguments.
-
-    `hello` asks for an acknowledgement only, `forget` empties the history of runs, `measure` measures this computer again,
-    `keep-what-if` makes settings of what is tried, `start-ranks` starts the ranks for the plan, `end-ranks` ends them,
-    `add-transfer` keeps the transfer beside a copy of it, which is edited from then on.
-    """
-
-    kind: Literal[
-        "swap",
-        "use-local",
-        "undo",
-        "redo",
-        "run",
-        "cancel",
-        "forget",
-        "measure",
-        "hello",
-        "add-transfer",
-        "keep-what-if",
-        "start-ranks",
-        "end-ranks",
-    ]
-
-
-class PlanByHand(TypedDict):
-    """Plan this path by hand; null goes back to the planner. `part` says what is edited: edits of one part in a row are one step
-    to undo.
-    """
-
-    kind: Literal["by-hand"]
-    part: str
-    byHand: ShownByHand | None
-
-
-class ShownWhatIf(TypedDict):
-    """What is tried on the present plan: the peak of channels in bytes per second by name, the slot limit in bytes (null: as it
-    is), and sizes by dimension.
-    """
-
-    bandwidths: dict[str, float]
-    slotLimit: int | None
-    sizes: dict[str, int]
-
-
-class AskWhatIf(TypedDict):
-    """Plan with these changes, beside the present plan; without changes nothing is tried any more. While `moving`, a slider is
-    still being dragged.
-    """
-
-    kind: Literal["what-if"]
-    whatIf: ShownWhatIf
-    moving: bool
-
-
-class Select(TypedDict):
-    """Select something in every view."""
-
-    kind: Literal["select"]
-    selection: ShownSelection
-
-
-class OpenSession(TypedDict):
-    """Choose what the text of a session file holds. `name` is the name of the file, for errors."""
-
-    kind: Literal["open-session"]
-    name: str
-    text: str
-
-
-class Watch(TypedDict):
-    """Compute what these views need, for as long as the sender shows them: names of views as in
-    `isoviz.widgets.panes.pane_table.VIEWS`. It replaces what the sender watched before.
-    """
-
-    kind: Literal["watch"]
-    views: list[str]
-
-
 Exported = Literal["session", "python", "plan", "machine", "report", "trace", "page", "runs-json", "runs-csv"]
 """What can be exported: the session, the plan and the last report as JSON, the machine as a machine file, Python that recreates
 the state, the trace for ui.perfetto.dev, a page (HTML), and the list of runs."""
 
-
-class AskExport(TypedDict):
-    """Ask for an export."""
-
-    kind: Literal["export"]
-    what: Exported
-
-
-Command = (
-    SetText | SetRow | SetMachineOption | SetTransfer | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | Watch
-    | OpenSession | OpenMachine | AskExport | AskTrace | AskSteps | AddUrgent | ChoosePart | OneTransfer | EditMachine
-    | PlanByHand | AskWhatIf
-    | Repeat | WriteNote | AskRuns
-)  # fmt: skip
-"""What the browser may ask for. Each goes with the name of the view, `client`, and the number of the command, `number`."""
 
 # ---- what the kernel sends beside its state
 

@@ -20,7 +20,7 @@ from isoviz.checks import expect
 from isoviz.errors import CommandError, InputError, show
 from isoviz.widgets.chosen.settings import Settings, transfer_text
 from isoviz.widgets.commands.answers import ANSWERED, answer, is_due
-from isoviz.widgets.commands.reading import read_command
+from isoviz.widgets.commands.read_command import Request, read_request
 from isoviz.widgets.notebook.static_picture import StaticPicture
 from isoviz.widgets.panes.pane import Pane
 from isoviz.widgets.panes.pane_table import PANES, VIEWS
@@ -91,7 +91,7 @@ class Explorer(anywidget.AnyWidget, part_traits(PANES)):  # type: ignore[misc]  
         self.session = session if isinstance(session, Session) else Session(session, both_ends=side == "both")
         self._release = self.session.demand(pane)
         self.shown_in: tuple[int, str | None] = (-1, None)  # execution count and cell
-        self._asked: deque[Mapping[str, Any]] = deque()
+        self._asked: deque[Request] = deque()
         self._beside: tuple[Callable[[], None], ...] = ()
         self._revision = 1
         self._publishing = threading.Lock()
@@ -99,7 +99,7 @@ class Explorer(anywidget.AnyWidget, part_traits(PANES)):  # type: ignore[misc]  
         super().__init__(
             pane=pane, side=side, static_picture=uuid.uuid4().hex, **traits(snapshot(self.session.state, 1, self.session.name))
         )
-        self._answers: Worker[tuple[Mapping[str, Any], State]] = Worker(self._answer, self._broken, "isoviz-answers")
+        self._answers: Worker[tuple[Request, State]] = Worker(self._answer, self._broken, "isoviz-answers")
         self._publisher = Publisher(self._publish, "isoviz-publisher")
         self._unlisten = self.session.listen(self._publisher.touch)
         self.on_msg(self._receive)
@@ -134,8 +134,9 @@ class Explorer(anywidget.AnyWidget, part_traits(PANES)):  # type: ignore[misc]  
 
     def _receive(self, _widget: Any, content: Any, _buffers: Any) -> None:
         with suppress(CommandError):  # the session refuses it, in words
-            if read_command(content)["kind"] in ANSWERED:
-                self._asked.append(content)
+            request = read_request(content)
+            if request.command.kind in ANSWERED:
+                self._asked.append(request)
         self.session.send(content)  # which tells the publisher when the command is done
 
     # ---- in the thread of the publisher
@@ -155,19 +156,19 @@ class Explorer(anywidget.AnyWidget, part_traits(PANES)):  # type: ignore[misc]  
                             setattr(self, name, value)
             except Exception as error:  # noqa: BLE001 - a defect: what cannot be sent is told, and the thread lives on
                 self.frame = {**told["frame"], "defect": ascii(describe(error))}
-            for content in list(self._asked):  # in turn: what was asked for before it is in the state
-                if not is_due(content, state):
+            for request in list(self._asked):  # in turn: what was asked for before it is in the state
+                if not is_due(request, state):
                     break
                 self._asked.popleft()
-                self._answers.put((content, state))
+                self._answers.put((request, state))
 
     # ---- in the thread of the answers: a page of a large trace takes seconds, for which the state goes on
 
-    def _answer(self, asked: list[tuple[Mapping[str, Any], State]]) -> None:
-        for content, state in asked:
-            found = answer(content, state)
+    def _answer(self, asked: list[tuple[Request, State]]) -> None:
+        for request, state in asked:
+            made = answer(request, state)
             with self._talking:
-                self.send(found.message, list(found.buffers))
+                self.send(made.message, list(made.buffers))
 
     def _broken(self, error: Exception) -> None:
         """Show that an answer could not be made: a defect."""

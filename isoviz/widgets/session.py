@@ -15,23 +15,22 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 
 from isoviz.errors import ForkedError, InputError, show
-from isoviz.widgets.chosen.edits import edited
 from isoviz.widgets.chosen.selection import Selection
 from isoviz.widgets.chosen.session_file import load_settings, save_settings
 from isoviz.widgets.chosen.settings import Settings, transfer_text
-from isoviz.widgets.commands.command_steps import COMMAND_STEPS
-from isoviz.widgets.commands.reading import envelope, read_command
+from isoviz.widgets.commands.command import Bare, Command, Repeat
+from isoviz.widgets.commands.read_command import Sender, read_command, sender_of
+from isoviz.widgets.commands.reducer import reduce
 from isoviz.widgets.consequences.derive import EVERYTHING, LAYOUTS, derive
 from isoviz.widgets.consequences.machines_made import cancel_measuring
 from isoviz.widgets.consequences.where_it_runs import ranks_of, reason_not_to_run
-from isoviz.widgets.contract import Command
 from isoviz.widgets.panes.pane_table import VIEWS
 from isoviz.widgets.running.begin_run import checked_times, new_run
 from isoviz.widgets.running.rank_keeper import RankKeeper, RanksChanged
 from isoviz.widgets.running.run_thread import Finished, Progressed, Runner, with_run
 from isoviz.widgets.session_messages import Asked, Broken, Chosen, Computed, Demanded, SelectedHere, Told
 from isoviz.widgets.state import Derived, Refused, State
-from isoviz.widgets.steps import asked, changed, computed, demanding, describe, step_of
+from isoviz.widgets.steps import asked, changed, computed, demanding, describe
 from isoviz.widgets.worker import Calculator, Worker
 
 if TYPE_CHECKING:
@@ -109,7 +108,7 @@ class Session(traitlets.HasTraits):
     def send(self, command: Mapping[str, Any]) -> None:
         """Ask for something: `{"kind": "set", "field": "source-layout", "value": "<F, x>"}`, `{"kind": "run"}`, …
 
-        The commands are those of `isoviz.widgets.contract.Command`. One that is refused is told of in `state.refused`.
+        The commands are those of `isoviz.widgets.commands.command.Command`. One that is refused is told of in `state.refused`.
         """
         self._put(Asked(command))
 
@@ -283,7 +282,7 @@ class Session(traitlets.HasTraits):
             self._calculator.request(state.edits, wanted)
         progress_only = all(isinstance(message, Progressed) for message in messages)
         # What follows from a gesture that goes on is seen at once, although something better may come.
-        tried = state.derived.later.get("what if") is not self.state.derived.later.get("what if")
+        tried = state.derived.later.get("what_if") is not self.state.derived.later.get("what_if")
         self._show(state, finished=(state.settled or tried) and not progress_only)
 
     def _after(self, state: State, message: Told) -> State:
@@ -313,37 +312,40 @@ class Session(traitlets.HasTraits):
         return state
 
     def _commanded(self, state: State, content: object) -> State:
-        client, number = envelope(content)
+        client, number = sender = sender_of(content)
         if client is not None and number is not None:
             newest = max(number, state.acknowledged.get(client, 0))
             state = replace(state, acknowledged={**state.acknowledged, client: newest})
         try:
-            return self._done(state, read_command(content), client, number)
+            return self._done(state, read_command(content), sender)
         except InputError as error:
             kind = content.get("kind") if isinstance(content, Mapping) else None
             return replace(state, refused=Refused(str(kind), str(error), client, number))
         except Exception as error:  # noqa: BLE001 - a defect: told, and the messages beside this one are not lost
             return replace(state, defect=describe(error))
 
-    def _done(self, state: State, command: Command, client: str | None, number: int | None) -> State:
-        kind = command["kind"]
-        if (step := COMMAND_STEPS.get(kind)) is not None:
-            return step(state, command, client, number)
-        if kind in ("run", "repeat"):
-            times = checked_times(command["times"]) if command["kind"] == "repeat" else 1
-            if "plan" not in state.demanded:
-                self.demand(_PYTHON)
-                state = replace(state, views=EVERYTHING, edits=state.edits + 1)
-            return self._start(replace(state, refused=None), times)
-        if kind in ("start-ranks", "end-ranks"):
-            return self._ranks_asked(state, kind)
-        if kind == "cancel":
-            if state.run.phase != "running":
+    def _done(self, state: State, command: Command, sender: Sender) -> State:
+        """The state after a command; runs and ranks are started and ended."""
+        match command:
+            case Bare(kind="run"):
+                return self._run_asked(state, 1)
+            case Repeat(times=times):
+                return self._run_asked(state, checked_times(times))
+            case Bare(kind="start-ranks" | "end-ranks" as kind):
+                return self._ranks_asked(state, kind)
+            case Bare(kind="cancel") if state.run.phase == "running":
+                self._runner.cancel()
+                return replace(state, run=replace(state.run, phase="cancelling"))
+            case Bare(kind="cancel"):
                 cancel_measuring()
                 return replace(state, awaited=0, notice="")
-            self._runner.cancel()
-            return replace(state, run=replace(state.run, phase="cancelling"))
-        return changed(state, edited(state.settings, command), step=step_of(command))
+        return reduce(state, command, sender)
+
+    def _run_asked(self, state: State, times: int) -> State:
+        if "plan" not in state.demanded:
+            self.demand(_PYTHON)
+            state = replace(state, views=EVERYTHING, edits=state.edits + 1)
+        return self._start(replace(state, refused=None), times)
 
     def _ranks_asked(self, state: State, kind: str) -> State:
         """Start or end the ranks.

@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from isoviz import checks
 from isoviz.errors import InputError, show
-from isoviz.widgets.chosen.by_hand import ByHand
 from isoviz.widgets.chosen.examples import EXAMPLES
 from isoviz.widgets.chosen.kept_sessions import Kept, Place, forget, kept
 from isoviz.widgets.chosen.machine_choice import MachineChoice
 from isoviz.widgets.chosen.session_file import load_settings
-from isoviz.widgets.chosen.settings import Settings, settings_for
+from isoviz.widgets.chosen.settings import ByHand, Settings, TextSettings, settings_for
 from isoviz.widgets.consequences.machines_made import with_joined_ends
 from isoviz.widgets.explorer import Explorer, running_cell
 from isoviz.widgets.notebook.keeper import Keeper, flush_all
@@ -37,23 +36,20 @@ def explore(
     fields: Mapping[str, Any] | FieldSpace | None = None,
     source: tuple[str, str] | None = None,
     destination: tuple[str, str] | None = None,
-    planner: str | None = None,
-    slot_limit: str | int | None = None,
-    memory_limit: str | int | None = None,
     part: Mapping[str, Sequence[str | int]] | None = None,
     moved_fields: Sequence[str] | None = None,
     by_hand: ByHand | None = None,
-    runs_in: str | None = None,
     pane: str = "explorer",
     restore: bool = True,
+    **texts: Unpack[TextSettings],
 ) -> Explorer:
     """Show the explorer in a notebook, with a plan already drawn, and return it.
 
     Everything can be changed on screen; the arguments say where to begin: an `example` (a name in `EXAMPLES`), a machine preset
     with its options, a machine of your own or the path of a machine file, the sizes of the dimensions and the dtypes of the
-    fields (by name, or an IndexSpace and a FieldSpace), memory and layout of both ends, the planner and its limits (bytes, or
-    text such as "32MiB"). Where a machine is named without ends, and lacks the usual ones, the first of its memories that a path
-    joins are taken.
+    fields (by name, or an IndexSpace and a FieldSpace), memory and layout of both ends. `texts` are the other settings:
+    `planner`, `slot_limit` and `memory_limit` (bytes, or text such as "32MiB"), and `runs_in`. Where a machine is named without
+    ends, and lacks the usual ones, the first of its memories that a path joins are taken.
     `part={"x": (16, 32, 0)}` moves the 32 indices of x from 16 on to index 0, `moved_fields` names the fields that move; without
     them everything moves. `runs_in="ranks"` runs the plan in MPI ranks on this computer, `"process"` in this process; without it,
     ranks take what this process cannot run. `session` is a file of `explorer.session.save`.
@@ -86,14 +82,11 @@ def explore(
         fields=fields,
         source=source,
         destination=destination,
-        planner=planner,
-        slot_limit=slot_limit,
-        memory_limit=memory_limit,
         part=part,
         moved_fields=moved_fields,
         by_hand=by_hand,
-        runs_in=runs_in,
         start=start if session is None else load_settings(session),
+        **texts,
     )
     if machine is not None:
         ends = {"source": source, "destination": destination}

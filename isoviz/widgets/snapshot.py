@@ -6,19 +6,14 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from isoviz.widgets.chosen.machine_choice import PresetMachine
+from isoviz.schema import plain
 from isoviz.widgets.chosen.menus import menus
-from isoviz.widgets.chosen.session_file import shown_by_hand
-from isoviz.widgets.chosen.settings import Row, Settings
 from isoviz.widgets.contract import (
+    WIRE,
     Concerns,
     Refusal,
     ShownColour,
-    ShownMachineChoice,
     ShownProblem,
-    ShownRow,
-    ShownSettings,
-    ShownTransfer,
 )
 from isoviz.widgets.panes.pane_table import PANES
 from isoviz.widgets.state import Problem, Refused, State
@@ -50,7 +45,7 @@ def snapshot(state: State, revision: int, session: str = "") -> Snapshot:
             "canUndo": bool(state.past),
             "canRedo": bool(state.future),
         },
-        "settings": _settings(state.settings),
+        "settings": plain(state.settings, WIRE),
         "menus": menus(derived.machine),
         "faults": {
             "problems": {name: _problem(problem) for name, problem in derived.problems.items()},
@@ -66,49 +61,6 @@ def traits(told: Snapshot) -> dict[str, Any]:
     """A snapshot as the traits of the widget: one for each concern and for the part of each pane."""
     concerns: dict[str, Any] = {name: value for name, value in told.items() if name != "panes"}
     return {**concerns, **{f"{PART}{name}": part for name, part in told["panes"].items()}}
-
-
-def _settings(settings: Settings) -> ShownSettings:
-    choice = settings.machine
-    machine: ShownMachineChoice = (
-        {"kind": choice.kind, "name": choice.name, "options": dict(choice.options), "path": ""}
-        if isinstance(choice, PresetMachine)
-        else {"kind": choice.kind, "name": choice.name, "options": {}, "path": choice.path}
-    )
-    return {
-        **_transfer(settings),
-        "machine": machine,
-        "runsIn": settings.runs_in,
-        "place": settings.place,
-        "beside": [_transfer(each) for each in settings.beside],
-    }
-
-
-def _transfer(settings: Settings) -> ShownTransfer:
-    return {
-        "key": settings.key,
-        "name": settings.name,
-        "priority": settings.priority,
-        "begin": settings.begin,
-        "dimensions": _rows(settings.dimensions),
-        "fields": _rows(settings.fields),
-        "source": {"memory": settings.source.memory, "layout": settings.source.layout},
-        "destination": {"memory": settings.destination.memory, "layout": settings.destination.layout},
-        "part": {
-            "ranges": [
-                {"row": each.row, "first": each.first, "extent": each.extent, "to": each.to} for each in settings.part.ranges
-            ],
-            "leftOut": list(settings.part.left_out),
-        },
-        "planner": settings.planner,
-        "slotLimit": settings.slot_limit,
-        "memoryLimit": settings.memory_limit,
-        "byHand": shown_by_hand(settings.by_hand),
-    }
-
-
-def _rows(rows: tuple[Row, ...]) -> list[ShownRow]:
-    return [{"key": row.key, "name": row.name, "value": row.value} for row in rows]
 
 
 def _refusal(refused: Refused) -> Refusal:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from isoviz.runtime import Report, Trace
     from isoviz.runtime.ledger.model_interval import ModelInterval
     from isoviz.widgets.consequences.places import Where
-    from isoviz.widgets.consequences.plans_beside import BesidePlan
 
 
 @dataclass(frozen=True)
@@ -60,6 +59,32 @@ class Result(NamedTuple):
 
 
 @dataclass(frozen=True)
+class OtherPlan:
+    """The plan of a transfer other than the edited one, on the machine of the session.
+
+    `key` and `name` are those of the transfer. `begin` is in seconds after the begin of all; the priority is that of
+    `plan.transfer`. Where there is no plan, `reason` says why; else `where` says where it runs.
+    """
+
+    key: int
+    name: str
+    plan: Plan | None
+    begin: float = 0.0
+    reason: str = ""
+    where: Where | None = None
+
+
+def control_of_transfer(key: int) -> str:
+    """The control at which problems of a transfer other than the edited one are shown."""
+    return f"beside:{key}"
+
+
+def is_of_other_transfer(control: str) -> bool:
+    """Whether a problem is about a transfer other than the edited one."""
+    return control.startswith("beside:")
+
+
+@dataclass(frozen=True)
 class Derived:
     """What follows from settings, as far as it is demanded and has been computed; the rest is of the last settings that gave it.
 
@@ -92,7 +117,7 @@ class Derived:
     transfer: Transfer | None = None
     plan: Plan | None = None
     begin: float = 0.0
-    beside: tuple[BesidePlan, ...] = ()
+    beside: tuple[OtherPlan, ...] = ()
     planned_on: Machine | None = None
     interval: ModelInterval | None = None
     where: Where | None = None

@@ -7,16 +7,18 @@ import time
 import traceback
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import get_args
+from typing import TypeVar, get_args
 
 from isoviz.errors import InputError, show
 from isoviz.widgets.chosen.machine_choice import PresetMachine
 from isoviz.widgets.chosen.selection import still_there
-from isoviz.widgets.chosen.settings import Settings
+from isoviz.widgets.chosen.settings import Settings, TransferSettings
 from isoviz.widgets.chosen.what_if import NOTHING, WhatIf, kept
-from isoviz.widgets.contract import Command, Side
+from isoviz.widgets.contract import Side
 from isoviz.widgets.panes.pane_table import VIEWS
 from isoviz.widgets.state import Derived, State
+
+T = TypeVar("T", bound=TransferSettings)
 
 KEPT_STEPS = 200
 """Settings that undo brings back."""
@@ -24,8 +26,6 @@ KEPT_WATCHERS = 8
 """Browser views whose demands are kept. A page that was reloaded does not say that its views are gone."""
 PAUSE = 1.0
 """Seconds after which an edit of the same control is a step of its own: what a person did before then is done."""
-_MENUS = ("machine", "runs-in", "planner", "source-memory", "destination-memory")
-"""Controls in which every choice is a step."""
 _measurements = itertools.count(1)
 """Numbers of measurements of this computer, over all sessions."""
 
@@ -123,20 +123,6 @@ def watching(state: State, client: str | None, views: list[str]) -> State:
     return replace(state, watched=newest)
 
 
-def step_of(command: Command) -> object:
-    """What tells an edit that goes on from one that begins: edits of one control, letter by letter, are one step to undo.
-
-    None where the edit is a step by itself.
-    """
-    if command["kind"] == "part":
-        return "part", command["control"]
-    if command["kind"] == "by-hand":
-        return ("by-hand", command["part"]) if command["part"] else None
-    if command["kind"] != "set" or command["field"] in _MENUS:
-        return None
-    return tuple(value for key, value in command.items() if key != "value")
-
-
 def computed(state: State, number: int, result: Derived | Exception, final: bool) -> State:
     """The state with what the calculator found out for the edit `number`; `final` where nothing better follows."""
     if number != state.edits:
@@ -164,7 +150,7 @@ def computed(state: State, number: int, result: Derived | Exception, final: bool
     return replace(state, selected=state.selected.then(kept))
 
 
-def _with_memories(settings: Settings, instead: Mapping[str, str]) -> Settings:
+def _with_memories(settings: T, instead: Mapping[str, str]) -> T:
     """The settings with other memories at the ends, by the names of those that were there."""
     for side in get_args(Side):
         end = settings.end(side)
@@ -172,7 +158,7 @@ def _with_memories(settings: Settings, instead: Mapping[str, str]) -> Settings:
     return settings
 
 
-def _corrected(side: Side, settings: Settings, derived: Derived) -> str:
+def _corrected(side: Side, settings: TransferSettings, derived: Derived) -> str:
     """What stands at one end now, in words: "the destination is now GPU memory (node1.fbm0)"."""
     memory = settings.end(side).memory
     words = "" if derived.machine is None else derived.machine.memory(memory).kind.words

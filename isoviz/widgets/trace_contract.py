@@ -12,26 +12,6 @@ TraceKind = Literal["simulated", "stored", "measured", "given"]
 alone was given."""
 
 
-class AskTrace(TypedDict):
-    """Ask for a trace."""
-
-    kind: Literal["trace"]
-    which: TraceKind
-
-
-class AskSteps(TypedDict):
-    """Ask for the steps of the simulation from number `first` on: the scheduler's stimuli and answers in words."""
-
-    kind: Literal["steps"]
-    first: int
-
-
-class AddUrgent(TypedDict):
-    """Add a transfer like the one that is edited, but more urgent than all. It begins in the middle of that one."""
-
-    kind: Literal["add-urgent"]
-
-
 class TraceColumn(TypedDict):
     """A column of the requests of a trace. `type` is that of NumPy, little-endian: "f8", "u1", "u2" or "u4"."""
 

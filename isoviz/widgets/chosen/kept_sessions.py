@@ -16,7 +16,7 @@ from typing import NamedTuple
 from isoviz.errors import FileError
 from isoviz.regular_files import read_some, write_text
 from isoviz.user_cache import state_folder
-from isoviz.widgets.chosen.session_file import session_text, settings_in
+from isoviz.widgets.chosen.session_file import session_json, session_text, settings_of_json
 from isoviz.widgets.chosen.settings import Settings
 
 MOST_FILES = 200
@@ -66,8 +66,8 @@ def keep(place: Place, start: Settings, settings: Settings) -> str:
         "notebook": place.notebook,
         "cell": place.cell,
         "number": place.number,
-        "start": json.loads(session_text(start)),
-        "settings": json.loads(session_text(settings)),
+        "start": session_json(start),
+        "settings": session_json(settings),
     }
     text = json.dumps(content)
     if len(text) > MOST_BYTES:
@@ -117,7 +117,7 @@ def _read(path: Path, place: Place, start: Settings) -> Settings | None:
         raise FileError(f"{path}: version {found.get('version')!r} of the format; this isoviz reads {VERSION}")
     if (found.get("notebook"), found.get("cell"), found.get("number")) != place:
         raise FileError(f"{path}: is of another cell")
-    before, settings = (settings_in(json.dumps(found.get(key)), path) for key in ("start", "settings"))
+    before, settings = (settings_of_json(found.get(key), path) for key in ("start", "settings"))
     return settings if session_text(before) == session_text(start) else None
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypedDict
 
-from isoviz.errors import InputError, show
+from isoviz.errors import InputError, MachineError, show
+from isoviz.schema import MismatchError
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
@@ -92,6 +93,85 @@ class FileMachine(DescribedMachine):
 
 MachineChoice = PresetMachine | DescribedMachine
 """The machine of the explorer. Settings, sessions, their files and the cache of machines carry this value and nothing else."""
+
+
+class ShownMachineChoice(TypedDict):
+    """The machine that was chosen.
+
+    `kind` is "preset" (with its options as typed), "measured" (this computer, with its options as typed), "file" (read from
+    `path`) or "drawn" (described in Python or drawn by hand).
+    """
+
+    kind: Kind
+    name: str
+    options: dict[str, str]
+    path: str
+
+
+class _KeptPreset(TypedDict):
+    kind: Literal["preset"]
+    name: str
+    options: dict[str, str]
+
+
+class _KeptMeasured(TypedDict):
+    kind: Literal["measured"]
+    options: dict[str, str]
+
+
+class _KeptFile(TypedDict):
+    kind: Literal["file"]
+    path: str
+    machine: dict[str, object]
+
+
+class _KeptDrawn(TypedDict):
+    kind: Literal["drawn"]
+    machine: dict[str, object]
+
+
+KeptMachine = _KeptPreset | _KeptMeasured | _KeptFile | _KeptDrawn
+"""The chosen machine in a session file; `machine` is in the format of machine files."""
+
+
+def shown_machine(choice: MachineChoice) -> ShownMachineChoice:
+    """The chosen machine as the browser gets it."""
+    options = dict(choice.options) if isinstance(choice, PresetMachine) else {}
+    path = "" if isinstance(choice, PresetMachine) else choice.path
+    return {"kind": choice.kind, "name": choice.name, "options": options, "path": path}
+
+
+def kept_machine(choice: MachineChoice) -> KeptMachine:
+    """The chosen machine for a session file."""
+    from isoviz.machines import machine_to_json
+
+    if isinstance(choice, PresetMachine):
+        options = dict(choice.options)
+        if choice.is_this_computer:
+            return {"kind": "measured", "options": options}
+        return {"kind": "preset", "name": choice.name, "options": options}
+    if isinstance(choice, FileMachine):
+        return {"kind": "file", "path": choice.path, "machine": machine_to_json(choice.machine)}
+    return {"kind": "drawn", "machine": machine_to_json(choice.machine)}
+
+
+def machine_of_file(kept: KeptMachine) -> MachineChoice:
+    """The choice that `kept_machine` wrote.
+
+    Raises:
+        MismatchError: it holds no machine.
+    """
+    from isoviz.machines import machine_from_json
+
+    if kept["kind"] == "preset":
+        return PresetMachine(kept["name"], tuple(kept["options"].items()))
+    if kept["kind"] == "measured":
+        return PresetMachine(LOCAL, tuple(kept["options"].items()))
+    try:
+        machine = machine_from_json(kept["machine"])
+    except MachineError as error:
+        raise MismatchError("machine", str(error)) from None
+    return FileMachine(machine, kept["path"]) if kept["kind"] == "file" else DescribedMachine(machine)
 
 
 def drawn_machine(choice: MachineChoice, before: Machine, after: Machine) -> Machine:

@@ -6,17 +6,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from isoviz.errors import InputError, IsovizError
 from isoviz.json_cursor import format_json
 from isoviz.machines import load, machine_to_json
-from isoviz.widgets.chosen.by_hand import ByHand
 from isoviz.widgets.chosen.examples import EXAMPLES
 from isoviz.widgets.chosen.machine_choice import FileMachine, MachineChoice, PresetMachine
-from isoviz.widgets.chosen.part import Part
 from isoviz.widgets.chosen.session_file import session_text
-from isoviz.widgets.chosen.settings import Row, Settings, settings_for
+from isoviz.widgets.chosen.settings import ByHand, Settings, TextSettings, TransferSettings, settings_for
+
+T = TypeVar("T", bound=TransferSettings)
 
 WIDTH = 100
 """Characters of a line."""
@@ -39,25 +39,16 @@ def same_settings(one: Settings, other: Settings) -> bool:
     return _without_keys(one) == _without_keys(other)
 
 
-def _without_keys(settings: Settings) -> Settings:
-    def bare(found: tuple[Row, ...]) -> tuple[Row, ...]:
-        return tuple(replace(row, key=0) for row in found)
+def _same_rows(transfer: T) -> T:
+    return replace(transfer.with_row_keys(range(len(transfer.dimensions)), range(len(transfer.fields))), key=0)
 
+
+def _without_keys(settings: Settings) -> Settings:
+    """The settings with places as keys of rows, and the options of the machine in order."""
     machine = settings.machine
     if isinstance(machine, PresetMachine):
         machine = replace(machine, options=tuple(sorted(machine.options)))
-    places = {row.key: place for place, row in enumerate((*settings.dimensions, *settings.fields))}
-    part = settings.part.of_rows(*([row.key for row in rows] for rows in (settings.dimensions, settings.fields)))
-    ranges = (replace(each, row=places[each.row]) for each in part.ranges)
-    return replace(
-        settings,
-        machine=machine,
-        dimensions=bare(settings.dimensions),
-        fields=bare(settings.fields),
-        part=Part.of(ranges, (places[key] for key in part.left_out)),
-        key=0,
-        beside=tuple(map(_without_keys, settings.beside)),
-    )
+    return replace(_same_rows(settings), machine=machine, beside=tuple(map(_same_rows, settings.beside)))
 
 
 def _from(example: str | None, settings: Settings) -> str | None:
@@ -78,11 +69,8 @@ def _from(example: str | None, settings: Settings) -> str | None:
         "moved_fields": None
         if not settings.part.left_out
         else tuple(row.name for row in settings.fields if row.key not in settings.part.left_out),
-        "planner": settings.planner,
-        "slot_limit": settings.slot_limit,
-        "memory_limit": settings.memory_limit,
         "by_hand": settings.by_hand,
-        "runs_in": settings.runs_in,
+        **{name: getattr(settings, name) for name in TextSettings.__annotations__},
     }
     if not isinstance(settings.machine, PresetMachine):
         del given["machine_options"]

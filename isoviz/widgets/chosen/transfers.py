@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from isoviz.errors import InputError
-from isoviz.widgets.chosen.machine_choice import THIS_COMPUTER
-from isoviz.widgets.chosen.settings import Settings
+from isoviz.widgets.chosen.machine_choice import MachineChoice
+from isoviz.widgets.chosen.settings import Settings, TransferSettings
 
 if TYPE_CHECKING:
     from isoviz.planner import Plan
@@ -17,7 +17,7 @@ MOST_TRANSFERS = 16
 """Transfers of a session: more would not be told apart on a screen."""
 
 
-def every_transfer(settings: Settings) -> tuple[Settings, ...]:
+def every_transfer(settings: Settings) -> tuple[TransferSettings, ...]:
     """All transfers in their order, the one that is edited among them."""
     place = min(settings.place, len(settings.beside))
     return (*settings.beside[:place], _alone(settings), *settings.beside[place:])
@@ -54,12 +54,13 @@ def with_urgent(settings: Settings, plan: Plan | None) -> Settings:
     """
     if plan is None:
         raise InputError("an urgent transfer needs a plan beside which it runs; there is none yet")
-    there = every_transfer(settings)
+    transfers = every_transfer(settings)
     urgent = duplicated(settings, settings.key)
-    typed = [each.priority.strip() for each in there]
+    typed = [each.priority.strip() for each in transfers]
     most = max([plan.transfer.priority, *(int(text) for text in typed if re.fullmatch("[+-]?[0-9]{1,7}", text))])
-    names = {each.name for each in there}
-    name = next(name for number in range(len(there) + 1) if (name := f"Urgent {number + 1}" if number else "Urgent") not in names)
+    names = {each.name for each in transfers}
+    numbered = (f"Urgent {number}" for number in range(2, len(transfers) + 2))
+    name = next(name for name in ("Urgent", *numbered) if name not in names)
     begin = 0.5 * plan.seconds
     text = {"name": name, "priority": str(most + 1), "begin": f"{begin:.4g}"}
     return chosen(with_transfer(urgent, urgent.key, **text), settings.key)
@@ -104,30 +105,30 @@ def with_transfer(settings: Settings, key: int, **changes: str) -> Settings:
     return replace(settings, beside=changed)
 
 
-def of_transfers(transfers: tuple[Settings, ...], place: int, machine: Settings) -> Settings:
-    """The settings in which the transfer at `place` is edited, on the machine of `machine`. Keys are numbers from 1."""
-    numbered = tuple(replace(_alone(each), key=number) for number, each in enumerate(transfers, 1))
-    return _edited(machine, numbered, min(max(place, 0), len(numbered) - 1))
+def of_transfers(transfers: tuple[TransferSettings, ...], place: int, machine: MachineChoice, runs_in: str) -> Settings:
+    """The settings in which the transfer at `place` is edited. Keys of transfers are numbers from 1."""
+    numbered = tuple(replace(each, key=number) for number, each in enumerate(transfers, 1))
+    return _edited(Settings(machine=machine, runs_in=runs_in), numbered, place)
 
 
-def _edited(settings: Settings, transfers: tuple[Settings, ...], place: int) -> Settings:
+def _edited(settings: Settings, transfers: tuple[TransferSettings, ...], place: int) -> Settings:
     """The settings in which the transfer at `place` is edited."""
     beside = (*transfers[:place], *transfers[place + 1 :])
-    return replace(transfers[place], machine=settings.machine, runs_in=settings.runs_in, beside=beside, place=place)
+    return replace(settings, **vars(transfers[place]), beside=beside, place=place)
 
 
-def _alone(settings: Settings) -> Settings:
-    """The transfer of these settings as it stands beside others."""
-    return replace(settings, machine=THIS_COMPUTER, runs_in="", beside=(), place=0)
+def _alone(settings: Settings) -> TransferSettings:
+    """The transfer that is edited, without what it shares with the others."""
+    return TransferSettings(**{each.name: getattr(settings, each.name) for each in fields(TransferSettings)})
 
 
-def _place_of(transfers: tuple[Settings, ...], key: int) -> int:
+def _place_of(transfers: tuple[TransferSettings, ...], key: int) -> int:
     for place, each in enumerate(transfers):
         if each.key == key:
             return place
     raise InputError(f"transfer {key}: it is not there, or not any more")
 
 
-def _free_name(transfers: tuple[Settings, ...]) -> str:
+def _free_name(transfers: tuple[TransferSettings, ...]) -> str:
     taken = {each.name for each in transfers}
     return next(name for number in range(2, MOST_TRANSFERS + 2) if (name := f"Transfer {number}") not in taken)

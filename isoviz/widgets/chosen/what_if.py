@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from isoviz.errors import InputError
 from isoviz.units import format_bytes, parse_bytes
 from isoviz.widgets.chosen.machine_choice import DescribedMachine, drawn_machine
-from isoviz.widgets.chosen.part import Part
+from isoviz.widgets.chosen.settings import Part
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine

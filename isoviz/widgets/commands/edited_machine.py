@@ -28,11 +28,11 @@ def edited_machine(machine: Machine, edit: Any) -> Edited:
     Raises:
         InputError: what was typed cannot be read, or the edit cannot be (a MachineError).
     """
-    return _EDITS[edit["do"]](machine, edit)
+    return _EDITS[edit.do](machine, edit)
 
 
 def _set_memory(machine: Machine, edit: Any) -> Edited:
-    name, field, text = edit["memory"], edit["field"], edit["value"].strip()
+    name, field, text = edit.memory, edit.field, edit.value.strip()
     memory = machine.memory(name)
     changes: dict[str, Callable[[], dict[str, Any]]] = {
         "name": lambda: {"name": text},
@@ -54,7 +54,7 @@ def _device(memory: Memory, text: str) -> str | int | None:
 
 
 def _set_channel(machine: Machine, edit: Any) -> Edited:
-    name, field, text = edit["channel"], edit["field"], edit["value"].strip()
+    name, field, text = edit.channel, edit.field, edit.value.strip()
     if field == "bandwidth":
         return Edited(function_edits.with_bandwidth(machine, name, parse_rate(text)))
     if field == "latency":
@@ -70,13 +70,13 @@ def _set_channel(machine: Machine, edit: Any) -> Edited:
 
 
 def _set_use(machine: Machine, edit: Any) -> Edited:
-    weight = edit["weight"]
+    weight = edit.weight
     value = None if weight is None else _number("weight", weight.strip())
-    return Edited(channel_edits.sharing(machine, edit["channel"], edit["resource"], value))
+    return Edited(channel_edits.sharing(machine, edit.channel, edit.resource, value))
 
 
 def _add_resource(machine: Machine, edit: Any) -> Edited:
-    channel = edit["channel"]
+    channel = edit.channel
     after, name = (
         node_edits.with_resource(machine, machine.channel(channel).peak) if channel else node_edits.with_resource(machine)
     )
@@ -84,7 +84,7 @@ def _add_resource(machine: Machine, edit: Any) -> Edited:
 
 
 def _set_resource(machine: Machine, edit: Any) -> Edited:
-    name, field, text = edit["resource"], edit["field"], edit["value"].strip()
+    name, field, text = edit.resource, edit.field, edit.value.strip()
     held = machine.resource(name).held
     changes: dict[str, Callable[[], dict[str, Any]]] = {
         "name": lambda: {"name": text},
@@ -95,32 +95,32 @@ def _set_resource(machine: Machine, edit: Any) -> Edited:
 
 
 def _delete(machine: Machine, edit: Any) -> Edited:
-    for name in edit["resources"]:
+    for name in edit.resources:
         machine = node_edits.without_resource(machine, name)
-    for name in edit["channels"]:
+    for name in edit.channels:
         machine = channel_edits.without_channel(machine, name)
-    return Edited(memory_edits.without_memories(machine, edit["memories"]) if edit["memories"] else machine)
+    return Edited(memory_edits.without_memories(machine, edit.memories) if edit.memories else machine)
 
 
 def _copy_node(machine: Machine, edit: Any) -> Edited:
-    return Edited(node_edits.with_copies(machine, edit["node"], _whole("number of copies", edit["value"].strip())))
+    return Edited(node_edits.with_copies(machine, edit.node, _whole("number of copies", edit.value.strip())))
 
 
 def _emulate(machine: Machine, edit: Any) -> Edited:
-    return Edited(memory_edits.emulating(machine, edit["memories"] or absent_memories(machine), edit["on"]))
+    return Edited(memory_edits.emulating(machine, edit.memories or absent_memories(machine), edit.on))
 
 
 def _place(machine: Machine, edit: Any) -> Edited:
-    return Edited(memory_edits.placed(machine, edit["positions"]))
+    return Edited(memory_edits.placed(machine, edit.positions))
 
 
 def _add_memory(machine: Machine, edit: Any) -> Edited:
-    machine = memory_edits.placed(machine, edit["positions"])
-    return Edited(memory_edits.with_memory(machine, edit["memoryKind"], edit["node"], edit["place"])[0])
+    machine = memory_edits.placed(machine, edit.positions)
+    return Edited(memory_edits.with_memory(machine, edit.memory_kind, edit.node, edit.place)[0])
 
 
 def _name_machine(machine: Machine, edit: Any) -> Edited:
-    return Edited(replace(machine, name=edit["value"].strip()))
+    return Edited(replace(machine, name=edit.value.strip()))
 
 
 _EDITS: dict[str, Callable[[Any, Any], Edited]] = {
@@ -134,21 +134,17 @@ _EDITS: dict[str, Callable[[Any, Any], Edited]] = {
     "add-node": lambda machine, _edit: Edited(node_edits.with_node(machine)[0]),
     "delete": _delete,
     "copy-node": _copy_node,
-    "delete-node": lambda machine, edit: Edited(node_edits.without_node(machine, edit["node"])),
+    "delete-node": lambda machine, edit: Edited(node_edits.without_node(machine, edit.node)),
     "connect": lambda machine, edit: Edited(
-        channel_edits.connected(machine, edit["source"], edit["destination"], edit["channelKind"])[0]
+        channel_edits.connected(machine, edit.source, edit.destination, edit.channel_kind)[0]
     ),
     "set-channel": _set_channel,
     "set-use": _set_use,
     "add-resource": _add_resource,
     "set-resource": _set_resource,
-    "set-point": lambda machine, edit: Edited(
-        function_edits.with_point(machine, edit["channel"], edit["point"], edit["run"], edit["rate"])
-    ),
-    "add-point": lambda machine, edit: Edited(
-        function_edits.with_another_point(machine, edit["channel"], edit["run"], edit["rate"])
-    ),
-    "remove-point": lambda machine, edit: Edited(function_edits.without_point(machine, edit["channel"], edit["point"])),
+    "set-point": lambda machine, edit: Edited(function_edits.with_point(machine, edit.channel, edit.point, edit.run, edit.rate)),
+    "add-point": lambda machine, edit: Edited(function_edits.with_another_point(machine, edit.channel, edit.run, edit.rate)),
+    "remove-point": lambda machine, edit: Edited(function_edits.without_point(machine, edit.channel, edit.point)),
 }
 """Edits by name."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 from isoviz.errors import InputError
 from isoviz.widgets.chosen.machine_choice import DescribedMachine, drawn_machine
-from isoviz.widgets.chosen.settings import Settings
+from isoviz.widgets.chosen.settings import Settings, TransferSettings
 from isoviz.widgets.commands.edited_machine import edited_machine
+from isoviz.widgets.commands.machine_edit import MachineEdit, Place
 from isoviz.widgets.consequences.machines_made import made_already, nearest_memory
 from isoviz.widgets.contract import Side
 from isoviz.widgets.state import State
@@ -17,20 +18,21 @@ from isoviz.widgets.steps import changed
 if TYPE_CHECKING:
     from isoviz.machines import Machine
 
+T = TypeVar("T", bound=TransferSettings)
 
-def machine_edited(state: State, command: Any, _client: str | None, _number: int | None) -> State:
+
+def machine_edited(state: State, edit: MachineEdit) -> State:
     """The state after an edit of the machine.
 
     Raises:
         InputError: the edit cannot be, or the machine is still being made.
     """
-    edit = command["edit"]
     before = machine_in_hand(state)
-    found = edited_machine(before, edit)
-    if found.machine == before:
+    result = edited_machine(before, edit)
+    if result.machine == before:
         return replace(state, refused=None)
-    settings, moved = _with_ends(state.settings, before, found.machine, found.renamed)
-    machine = found.machine if edit["do"] == "new" else drawn_machine(state.settings.machine, before, found.machine)
+    settings, moved = _with_ends(state.settings, before, result.machine, result.renamed)
+    machine = result.machine if edit.do == "new" else drawn_machine(state.settings.machine, before, result.machine)
     settings = replace(settings, machine=DescribedMachine(machine))
     after = changed(state, settings, step=_step_of(edit))
     return replace(after, notice=moved) if moved else after
@@ -63,9 +65,7 @@ def _with_ends(settings: Settings, before: Machine, after: Machine, renamed: tup
     return one, f"The memory is gone: {', '.join(said)}." if said else ""
 
 
-def _one_with_ends(
-    settings: Settings, before: Machine, after: Machine, renamed: tuple[str, str] | None
-) -> tuple[Settings, list[str]]:
+def _one_with_ends(settings: T, before: Machine, after: Machine, renamed: tuple[str, str] | None) -> tuple[T, list[str]]:
     there = {memory.name for memory in after.memories}
     had = {memory.name for memory in before.memories}
     moved = []
@@ -80,7 +80,7 @@ def _one_with_ends(
     return _with_path(settings, before, after), moved
 
 
-def _with_path(settings: Settings, before: Machine, after: Machine) -> Settings:
+def _with_path(settings: T, before: Machine, after: Machine) -> T:
     """Settings whose path by hand has the new names of channels that were renamed."""
     by_hand = settings.by_hand
     if by_hand is None or len(before.channels) != len(after.channels):
@@ -90,8 +90,6 @@ def _with_path(settings: Settings, before: Machine, after: Machine) -> Settings:
     return settings if path == by_hand.path else replace(settings, by_hand=replace(by_hand, path=path))
 
 
-def _step_of(edit: Any) -> object:
+def _step_of(edit: MachineEdit) -> object:
     """What tells an edit that goes on with the one before: a memory that is moved by a key, press by press."""
-    if edit["do"] == "place" and edit["goesOn"]:
-        return ("place", *edit["positions"])
-    return None
+    return ("place", *edit.positions) if isinstance(edit, Place) and edit.goes_on else None

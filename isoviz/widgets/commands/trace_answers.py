@@ -2,44 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from isoviz.errors import IsovizError
-from isoviz.widgets.commands.reading import envelope
+from isoviz.widgets.commands.command import AskSteps, AskTrace
+from isoviz.widgets.commands.read_command import Sender
 from isoviz.widgets.state import State
-from isoviz.widgets.trace_contract import StepsMessage, TraceKind, TraceMessage
+from isoviz.widgets.trace_contract import StepsMessage, TraceMessage
 from isoviz.widgets.traces.simulated_steps import MOST_STEPS, steps_told
 from isoviz.widgets.traces.traces_there import packed_trace, simulation_there, trace_there
 
 
-def trace_answer(asked: Mapping[str, Any], state: State) -> tuple[TraceMessage, tuple[memoryview, ...]]:
+def trace_answer(command: AskTrace, sender: Sender, state: State) -> tuple[TraceMessage, tuple[memoryview, ...]]:
     """The trace that a command asks for with its columns, or why there is none."""
-    which: TraceKind = asked["which"]
-    found: TraceMessage = {"kind": "trace", "which": which, "number": envelope(asked)[1], "trace": None, "error": ""}
+    which = command.which
+    message: TraceMessage = {"kind": "trace", "which": which, "number": sender.number, "trace": None, "error": ""}
     try:
         there = trace_there(state, which)
         if there is None:
-            return {**found, "error": "There is no such trace yet."}, ()
+            return {**message, "error": "There is no such trace yet."}, ()
         head, buffers = packed_trace(there)
     except Exception as error:  # noqa: BLE001 - a defect: told where the trace was asked for
-        return {**found, "error": f"{type(error).__name__}: {error}"}, ()
-    return {**found, "trace": head}, buffers
+        return {**message, "error": f"{type(error).__name__}: {error}"}, ()
+    return {**message, "trace": head}, buffers
 
 
-def steps_answer(asked: Mapping[str, Any], state: State) -> StepsMessage:
+def steps_answer(command: AskSteps, sender: Sender, state: State) -> StepsMessage:
     """The steps that a command asks for, or why there are none."""
-    first: int = max(0, asked["first"])
-    found: StepsMessage = {
-        "kind": "steps", "number": envelope(asked)[1], "id": "", "first": first, "steps": [], "more": False, "error": "",
+    first = max(0, command.first)
+    message: StepsMessage = {
+        "kind": "steps", "number": sender.number, "id": "", "first": first, "steps": [], "more": False, "error": "",
     }  # fmt: skip
     simulation, there = simulation_there(state, "simulated"), trace_there(state, "simulated")
     if simulation is None or there is None:
-        return {**found, "error": "There is no simulation yet."}
+        return {**message, "error": "There is no simulation yet."}
     try:
         steps = steps_told(simulation, first, there.trace.begin)
     except IsovizError as error:
-        return {**found, "error": str(error)}
+        return {**message, "error": str(error)}
     except Exception as error:  # noqa: BLE001 - a defect: told where the steps were asked for
-        return {**found, "error": f"{type(error).__name__}: {error}"}
-    return {**found, "id": there.name, "steps": steps[:MOST_STEPS], "more": len(steps) > MOST_STEPS}
+        return {**message, "error": f"{type(error).__name__}: {error}"}
+    return {**message, "id": there.name, "steps": steps[:MOST_STEPS], "more": len(steps) > MOST_STEPS}

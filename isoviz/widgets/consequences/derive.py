@@ -4,129 +4,102 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar, get_args
+from typing import TYPE_CHECKING, get_args
 
 from isoviz.widgets.chosen.machine_choice import MachineChoice
-from isoviz.widgets.chosen.settings import End, Row, Settings
-from isoviz.widgets.consequences.earlier_runs import interval_of, runs_known
-from isoviz.widgets.consequences.ends_of_transfer import fields_of, linearization_of, space_of
+from isoviz.widgets.chosen.settings import Settings, TransferSettings
 from isoviz.widgets.consequences.explained_plan import explained_plan, turns_of_plan
 from isoviz.widgets.consequences.machines_made import Making, corrections, makings
-from isoviz.widgets.consequences.part_of_transfer import part_of, turn_of
 from isoviz.widgets.consequences.places import Where
-from isoviz.widgets.consequences.plan_of_transfer import memories_of, options_of, plan_of, transfer_of
-from isoviz.widgets.consequences.plans_beside import BesidePlan, control_of
 from isoviz.widgets.consequences.stage_graph import Evaluation, Stage
+from isoviz.widgets.consequences.transfer_stages import (
+    destination_of,
+    fields_of,
+    memories_of,
+    options_of,
+    part_of,
+    plan_of,
+    source_of,
+    space_of,
+    transfer_of,
+    turn_of,
+)
 from isoviz.widgets.consequences.what_if_plan import what_if_plans
-from isoviz.widgets.consequences.where_it_runs import where_of
+from isoviz.widgets.consequences.where_it_runs import interval_of, ledger_state, where_of
 from isoviz.widgets.contract import Side
-from isoviz.widgets.state import Derived, Problem, Result
+from isoviz.widgets.state import Derived, OtherPlan, Problem, Result, control_of_transfer
 from isoviz.widgets.traces.simulating import simulation_of, stored_simulation_of
 
 if TYPE_CHECKING:
-    from isoviz.layouts import FieldSpace, IndexSpace, Linearization
     from isoviz.machines import Machine
     from isoviz.planner import Plan
 
-T = TypeVar("T")
-
 LAYOUTS = frozenset({"space", "fields", "source", "destination"})
 """What every session knows: it takes no machine."""
-EVERYTHING = LAYOUTS | {"what if",
-    "machine", "memories", "options", "part", "turn", "transfer", "plan", "where", "interval", "beside plans",
+EVERYTHING = LAYOUTS | {"what_if",
+    "machine", "memories", "options", "part", "turn", "transfer", "plan", "where", "interval", "other_plans",
 }  # fmt: skip
 """What takes a machine as well: the whole explorer."""
 
 
-def _space(problems: dict[str, Problem], dimensions: tuple[Row, ...]) -> IndexSpace | None:
-    return space_of(Settings(dimensions=dimensions), problems)
-
-
-def _fields(problems: dict[str, Problem], fields: tuple[Row, ...]) -> FieldSpace | None:
-    return fields_of(Settings(fields=fields), problems)
-
-
-def _end(side: Side) -> Stage:
-    def make(
-        problems: dict[str, Problem],
-        layout: str,
-        dimensions: tuple[Row, ...],
-        rows: tuple[Row, ...],
-        space: IndexSpace | None,
-        fields: FieldSpace | None,
-    ) -> Linearization | None:
-        end = End("", layout)
-        settings = Settings(dimensions=dimensions, fields=rows, source=end, destination=end)
-        return linearization_of(settings, side, space, fields, problems)
-
-    # The text is read even where the spaces are wrong: its own mistakes are told as well.
-    return Stage(side, (f"{side} layout", "dimension rows", "field rows", "space", "fields"), make, partial=True)
-
-
-STAGES: tuple[Stage, ...] = (
-    Stage("space", ("dimension rows",), _space),
-    Stage("fields", ("field rows",), _fields),
-    _end("source"),
-    _end("destination"),
-    Stage("memories", ("machine", "source memory", "destination memory"), memories_of),
-    Stage("options", ("planner", "slot limit", "memory limit"), options_of),
-    Stage("part", ("chosen part", "dimension rows", "field rows", "space", "fields"), part_of),
-    Stage("turn", ("priority", "begin"), turn_of),
-    Stage("transfer", ("source", "destination", "source memory", "destination memory", "part", "turn"), transfer_of),
-    Stage("plan", ("transfer", "machine", "memories", "options", "by hand"), plan_of),
-    Stage("what if", ("question", "plan", "machine", "options", "by hand"), what_if_plans),
-    Stage("explanation", ("plan", "machine", "options", "by hand"), explained_plan),
-    Stage("turns", ("explanation", "trying"), turns_of_plan),
-    Stage("where", ("plan", "machine", "choice", "runs in"), where_of),
-    Stage("interval", ("plan", "machine", "where", "runs"), interval_of),
-    Stage("beside plans", ("beside", "machine", "choice", "runs in"), lambda *given: _beside_plans(*given)),
-    Stage("simulation", ("plan", "machine", "turn", "called", "beside plans"), simulation_of),
-    Stage("stored simulation", ("plan", "machine", "turn", "called", "beside plans"), stored_simulation_of),
-)
-
-
 def _given(now: Derived) -> dict[str, object]:
+    """The given values: everything typed as `typed_<name>`, both ends also by their parts, and what is beside the settings."""
     settings = now.settings
     return {
-        "dimension rows": settings.dimensions,
-        "field rows": settings.fields,
-        "source layout": settings.source.layout,
-        "destination layout": settings.destination.layout,
-        "source memory": settings.source.memory,
-        "destination memory": settings.destination.memory,
-        "planner": settings.planner,
-        "slot limit": settings.slot_limit,
-        "memory limit": settings.memory_limit,
-        "chosen part": settings.part,
-        "priority": settings.priority,
-        "begin": settings.begin,
-        "called": (settings.key, settings.name),
-        "beside": settings.beside,
-        "by hand": (settings.by_hand,),
+        **{f"typed_{name}": value for name, value in vars(settings).items()},
+        "source_layout": settings.source.layout,
+        "destination_layout": settings.destination.layout,
+        "source_memory": settings.source.memory,
+        "destination_memory": settings.destination.memory,
         "question": now.what_if,
         "trying": not now.what_if.changes_nothing,
-        "choice": settings.machine,
-        "runs in": settings.runs_in,
         "machine": None,
-        "runs": runs_known() if "interval" in now.demanded else (),
+        "runs": ledger_state() if "interval" in now.demanded else (),
     }
 
 
-def _beside_plans(
-    problems: dict[str, Problem], beside: tuple[Settings, ...], machine: Machine, choice: MachineChoice, runs_in: str
-) -> tuple[BesidePlan, ...]:
+def _other_plans(
+    problems: dict[str, Problem],
+    typed_beside: tuple[TransferSettings, ...],
+    machine: Machine,
+    typed_machine: MachineChoice,
+    typed_runs_in: str,
+) -> tuple[OtherPlan, ...]:
     """The plans of the other transfers, by the same stages."""
-    found = []
-    for settings in beside:
-        own = Evaluation(STAGES, {**_given(Derived(replace(settings, machine=choice, runs_in=runs_in))), "machine": machine}, {})
-        plan, turn, where = own.of("plan"), own.of("turn"), own.of("where")
+    plans = []
+    for each in typed_beside:
+        alone = Settings(**vars(each), machine=typed_machine, runs_in=typed_runs_in)
+        stages = Evaluation(STAGES, {**_given(Derived(alone)), "machine": machine}, {})
+        plan, turn, where = stages.of("plan"), stages.of("turn"), stages.of("where")
         if plan is None or turn is None:
-            reason = next((problem.message for problem in own.problems.values()), "There is no plan")
-            problems[control_of(settings.key)] = Problem(f"{settings.name}: {reason}")
-            found.append(BesidePlan(settings.key, settings.name, None, 0.0, reason))
+            reason = next((problem.message for problem in stages.problems.values()), "There is no plan")
+            problems[control_of_transfer(each.key)] = Problem(f"{each.name}: {reason}")
+            plans.append(OtherPlan(each.key, each.name, None, 0.0, reason))
         else:
-            found.append(BesidePlan(settings.key, settings.name, plan, turn.begin, "", where))
-    return tuple(found)
+            plans.append(OtherPlan(each.key, each.name, plan, turn.begin, "", where))
+    return tuple(plans)
+
+
+STAGES: tuple[Stage, ...] = (
+    Stage("space", space_of),
+    Stage("fields", fields_of),
+    Stage("source", source_of),
+    Stage("destination", destination_of),
+    Stage("memories", memories_of),
+    Stage("options", options_of),
+    Stage("part", part_of),
+    Stage("turn", turn_of),
+    Stage("transfer", transfer_of),
+    Stage("plan", plan_of),
+    Stage("what_if", what_if_plans),
+    Stage("explanation", explained_plan),
+    Stage("turns", turns_of_plan),
+    Stage("where", where_of),
+    Stage("interval", interval_of),
+    Stage("other_plans", _other_plans),
+    Stage("simulation", simulation_of),
+    Stage("stored_simulation", stored_simulation_of),
+)
 
 
 def derive(before: Derived) -> Iterator[Derived]:
@@ -135,19 +108,19 @@ def derive(before: Derived) -> Iterator[Derived]:
     It yields better and better successors: what has been yielded can be shown while the rest is being computed.
     """
     settings, demanded = before.settings, before.demanded
-    found = Evaluation(STAGES, _given(before), before.kept)
-    ends = {side: found.of(side) for side in get_args(Side)}
+    stages = Evaluation(STAGES, _given(before), before.kept)
+    ends = {side: stages.of(side) for side in get_args(Side)}
     stale = {side for side, linear in ends.items() if linear is None}
     now = replace(
         before,
-        problems=found.problems,
-        space=_latest(found.of("space"), before.space),
-        fields=_latest(found.of("fields"), before.fields),
-        source=_latest(ends["source"], before.source),
-        destination=_latest(ends["destination"], before.destination),
+        problems=stages.problems,
+        space=before.space if (space := stages.of("space")) is None else space,
+        fields=before.fields if (fields := stages.of("fields")) is None else fields,
+        source=before.source if ends["source"] is None else ends["source"],
+        destination=before.destination if ends["destination"] is None else ends["destination"],
         corrections={},
         refines=False,
-        kept=found.keep,
+        kept=stages.keep,
     )
     if "machine" not in demanded:
         # A plan that nobody looks at is not renewed.
@@ -159,7 +132,7 @@ def derive(before: Derived) -> Iterator[Derived]:
     for making in _makings(before, problems):
         if making.machine is None:
             stale.add("plan")
-            told = {**found.problems, **problems}
+            told = {**stages.problems, **problems}
             yield replace(now, problems=told, stale=frozenset(stale) if not making.step else now.stale, step=making.step)
             continue
         now = replace(now, machine=making.machine, corrections=corrections(now.machine, making.machine, settings))
@@ -168,49 +141,44 @@ def derive(before: Derived) -> Iterator[Derived]:
             return
         # A memory that was moved on the drawing leaves the plan as it is.
         unplaced = replace(making.machine, positions={}) if making.machine.positions else making.machine
-        found.give("machine", unplaced)
-        now = _with_plan(now, found)
+        stages.give("machine", unplaced)
+        now = _with_plan(now, stages)
         if not making.step:
             if "plan" in demanded:
                 now = replace(now, planned=(settings, before.measurement))
-            now = yield from _later(now, found)
+            now = yield from _later(now, stages)
             made = Result((settings.machine, before.measurement), making.machine)
             now = replace(now, kept={**now.kept, "machine": made}, complete=before.asked)
-            now = yield from _refined(now, found)
+            now = yield from _refined(now, stages)
         yield replace(now, step=making.step)
 
 
-def _later(now: Derived, found: Evaluation) -> Generator[Derived, None, Derived]:
+def _later(now: Derived, stages: Evaluation) -> Generator[Derived, None, Derived]:
     """What was derived, with the slow stages that are demanded; the plan is shown meanwhile."""
     for name, words in LATER.items():
-        if name not in now.demanded or (name == "what if" and now.what_if.changes_nothing):
+        if name not in now.demanded or (name == "what_if" and now.what_if.changes_nothing):
             continue
-        if not found.is_kept(name):
+        if not stages.is_kept(name):
             yield replace(now, step=words)
-        for part in found.parts_of(name):
+        for part in stages.parts_of(name):
             now = now if part is None else replace(now, later={**now.later, name: part})
             yield replace(now, step=words)  # a newer edit ends the stage here
-        value = found.of(name)
+        value = stages.of(name)
         later = now.later if value is None else {**now.later, name: value}
-        now = replace(now, later=later, problems=found.problems, kept=found.keep)
+        now = replace(now, later=later, problems=stages.problems, kept=stages.keep)
     return now
 
 
-def _refined(now: Derived, found: Evaluation) -> Generator[Derived, None, Derived]:
+def _refined(now: Derived, stages: Evaluation) -> Generator[Derived, None, Derived]:
     """What was derived, with what is demanded beyond what is complete."""
     for name in sorted(REFINEMENTS & now.demanded):
-        for part in found.parts_of(name):
+        for part in stages.parts_of(name):
             now = now if part is None else replace(now, later={**now.later, name: part})
             yield replace(now, step="", refines=True)
-        value = found.of(name)
+        value = stages.of(name)
         later = now.later if value is None else {**now.later, name: value}
-        now = replace(now, later=later, kept={**now.kept, **found.results})
+        now = replace(now, later=later, kept={**now.kept, **stages.results})
     return now
-
-
-def _latest(now: T | None, last: T | None) -> T | None:
-    """What there is now, else what there was last."""
-    return last if now is None else now
 
 
 def _makings(before: Derived, problems: dict[str, Problem]) -> Iterable[Making]:
@@ -221,12 +189,12 @@ def _makings(before: Derived, problems: dict[str, Problem]) -> Iterable[Making]:
     return makings(before.settings.machine, before.measurement, problems)
 
 
-def _with_plan(now: Derived, found: Evaluation) -> Derived:
+def _with_plan(now: Derived, stages: Evaluation) -> Derived:
     """What was derived, with all that is demanded of it and follows from the machine."""
-    outputs = {name: found.of(name) for name in ("space", "fields", "source", "destination", *_ORDER) if name in now.demanded}
+    outputs = {name: stages.of(name) for name in ("space", "fields", "source", "destination", *_ORDER) if name in now.demanded}
     stale = {side for side in get_args(Side) if outputs[side] is None}
     plan: Plan | None = outputs.get("plan")
-    now = replace(now, problems=found.problems, kept=found.keep, beside=outputs.get("beside plans") or ())
+    now = replace(now, problems=stages.problems, kept=stages.keep, beside=outputs.get("other_plans") or ())
     if plan is None:
         if "plan" in now.demanded or now.plan is not None:
             stale.add("plan")
@@ -245,15 +213,15 @@ def _with_plan(now: Derived, found: Evaluation) -> Derived:
 
 
 LATER: dict[str, str] = {
-    "what if": "Planning with the changes",
+    "what_if": "Planning with the changes",
     "simulation": "Simulating",
-    "stored simulation": "Simulating, stored and forwarded",
+    "stored_simulation": "Simulating, stored and forwarded",
     "explanation": "Explaining the plan",
 }
 """Stages that take longer than a gesture, and what is said while they are at work. `Derived.later` has their outputs by name."""
 REFINEMENTS = frozenset({"turns"})
 """Stages that add to what is complete without them; they take seconds, and nothing waits for them."""
-_ORDER = ("memories", "options", "part", "turn", "transfer", "plan", "where", "interval", "beside plans")
+_ORDER = ("memories", "options", "part", "turn", "transfer", "plan", "where", "interval", "other_plans")
 """The stages behind the machine, in the order in which their problems are told."""
 
 
@@ -269,10 +237,10 @@ def derived_of_plan(before: Derived, plan: Plan, machine: Machine) -> Derived:
         "transfer": plan.transfer,
         "plan": plan,
     }
-    found = Evaluation([stage for stage in STAGES if stage.name not in given], {**_given(before), **given}, {})
-    found.give("machine", machine)
-    where: Where = found.of("where")
-    names = [name for name in (*LATER, *sorted(REFINEMENTS)) if name != "what if"]
+    stages = Evaluation([stage for stage in STAGES if stage.name not in given], {**_given(before), **given}, {})
+    stages.give("machine", machine)
+    where: Where = stages.of("where")
+    names = [name for name in (*LATER, *sorted(REFINEMENTS)) if name != "what_if"]
     return replace(
         before,
         space=source.space,
@@ -284,8 +252,8 @@ def derived_of_plan(before: Derived, plan: Plan, machine: Machine) -> Derived:
         plan=plan,
         planned_on=machine,
         where=where,
-        interval=found.of("interval"),
-        later={name: value for name in names if name in before.demanded and (value := found.of(name)) is not None},
+        interval=stages.of("interval"),
+        later={name: value for name in names if name in before.demanded and (value := stages.of(name)) is not None},
         problems={},
         step="",
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from isoviz.errors import IsovizError
-from isoviz.widgets.chosen.by_hand import ByHand
+from isoviz.widgets.chosen.settings import ByHand
 from isoviz.widgets.state import Problem, sentence
 
 if TYPE_CHECKING:
@@ -59,10 +59,10 @@ class Turns:
 
 
 def explained_plan(
-    _problems: dict[str, Problem], plan: Plan, machine: Machine, options: Options, by_hand: tuple[ByHand | None]
+    _problems: dict[str, Problem], plan: Plan, machine: Machine, options: Options, typed_by_hand: ByHand | None
 ) -> Explained:
     """The explanation of a plan."""
-    return _planned(plan, machine, options) if by_hand[0] is None else _by_hand(plan, machine, options, by_hand[0])
+    return _planned(plan, machine, options) if typed_by_hand is None else _by_hand(plan, machine, options, typed_by_hand)
 
 
 def _planned(plan: Plan, machine: Machine, options: Options) -> Explained:
@@ -117,10 +117,10 @@ def _sizes(program: PathProgram, by_hand: ByHand, transfer: Transfer) -> dict[st
     return found
 
 
-def turns_of_plan(_problems: dict[str, Problem], explained: Explained, trying: bool) -> Generator[Turns, None, Turns]:
+def turns_of_plan(_problems: dict[str, Problem], explanation: Explained, trying: bool) -> Generator[Turns, None, Turns]:
     """What would make the best rivals win, better and better. It waits while something is tried on the plan (`trying`)."""
-    known = Turns(explained.plan)
-    if explained.explanation is None:
+    known = Turns(explanation.plan)
+    if explanation.explanation is None:
         return replace(known, done=True)
     if trying:
         return known
@@ -128,9 +128,9 @@ def turns_of_plan(_problems: dict[str, Problem], explained: Explained, trying: b
     from isoviz.planner.planning_work import Work
     from isoviz.planner.problem import Problem as Planning
 
-    problem = Planning(explained.plan.transfer, explained.machine, explained.options)
+    problem = Planning(explanation.plan.transfer, explanation.machine, explanation.options)
     work = Work(TURN_SECONDS)
-    for turn in turn_steps(problem, explained.explanation.candidates, MOST_RIVALS, work):
+    for turn in turn_steps(problem, explanation.explanation.candidates, MOST_RIVALS, work):
         if turn is not None and turn.value is not None:
             known = replace(known, found=(*known.found, turn))
         if work.is_done:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from inspect import isgenerator
+from functools import cached_property
+from inspect import isgenerator, signature
 from typing import Any
 
 from isoviz.widgets.state import Problem, Result
@@ -12,19 +13,28 @@ from isoviz.widgets.state import Problem, Result
 
 @dataclass(frozen=True)
 class Stage:
-    """A pure function `make(problems, *inputs)`, by the name of its output.
+    """A pure function `make(problems, …)`, by the name of its output. Its other parameters name its inputs: stages, given values.
 
-    `inputs` names other stages and given values. `make` returns its output (None: there is none) and puts what is wrong into
-    `problems`, by control. Unless `partial`, a stage that lacks an input has no output either, and is not called.
+    `make` returns its output (None: there is none) and puts what is wrong into `problems`, by control. It is not called where an
+    input is None, unless the annotation of the parameter allows None. An input that `make` only waits for begins with `_`.
 
     A long stage may be a generator, which returns its output. It yields often: there it can be given up (`Evaluation.parts_of`).
     It yields None, or an output that may be shown until there is a better one.
     """
 
     name: str
-    inputs: tuple[str, ...]
     make: Callable[..., Any]
-    partial: bool = False
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the inputs, in order."""
+        return tuple([name.lstrip("_") for name in list(signature(self.make).parameters)[1:]])
+
+    @cached_property
+    def needed(self) -> tuple[bool, ...]:
+        """Whether each input must not be None."""
+        _, *parameters = signature(self.make).parameters.values()
+        return tuple(["None" not in str(each.annotation) for each in parameters])
 
 
 class Evaluation:
@@ -72,7 +82,7 @@ class Evaluation:
 
     @property
     def keep(self) -> dict[str, Result]:
-        """The results for the next evaluation: those of now, and earlier ones of stages that nobody asked for."""
+        """Results to carry over: this evaluation's, plus cached results of stages that were not requested."""
         return {**self._kept, **self.results}
 
     def _result(self, stage: Stage) -> Result:
@@ -81,15 +91,15 @@ class Evaluation:
             try:
                 next(made)
             except StopIteration as ended:
-                found: Result = ended.value
-                return found
+                result: Result = ended.value
+                return result
 
     def _made(self, stage: Stage) -> Generator[None, None, Result]:
         inputs = tuple([self.of(each) for each in stage.inputs])
         kept = self._kept.get(stage.name)
         if kept is not None and kept.inputs == inputs:
             return kept
-        if not stage.partial and any(each is None for each in inputs):
+        if any(each is None and needed for each, needed in zip(inputs, stage.needed, strict=True)):
             return Result(inputs, None)
         problems: dict[str, Problem] = {}
         value = stage.make(problems, *inputs)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from isoviz.errors import IsovizError
-from isoviz.widgets.chosen.by_hand import ByHand
+from isoviz.widgets.chosen.settings import ByHand
 from isoviz.widgets.chosen.what_if import WhatIf, changed_machine
 from isoviz.widgets.remembered import Remembered
 from isoviz.widgets.state import Problem, sentence
@@ -51,32 +51,32 @@ class WhatIfPlan:
 def what_if_plans(
     _problems: dict[str, Problem],
     question: WhatIf,
-    base: Plan,
+    plan: Plan,
     machine: Machine,
     options: Options,
-    by_hand: tuple[ByHand | None],
+    typed_by_hand: ByHand | None,
 ) -> Generator[WhatIfPlan, None, WhatIfPlan]:
     """Plans with the changes of a question, the quickest to find first; the last one is the planner's own."""
-    found = WhatIfPlan(question, base)
+    answer = WhatIfPlan(question, plan)
     if question.changes_nothing:
-        return replace(found, is_final=True)
+        return replace(answer, is_final=True)
     try:
         changed = changed_machine(machine, question)
-        transfer = resized(base.transfer, question)
+        transfer = resized(plan.transfer, question)
         limited = options if question.slot_limit is None else replace(options, slot_limit=question.slot_limit)
     except IsovizError as error:
-        return replace(found, problem=sentence(str(error)), is_final=True)
-    found = replace(found, machine=changed)
-    if by_hand[0] is None:
+        return replace(answer, problem=sentence(str(error)), is_final=True)
+    answer = replace(answer, machine=changed)
+    if typed_by_hand is None:
         quick = None
-        for quick in _at_once(_Known(base, machine, options), question, transfer, changed, limited):
-            yield replace(found, plan=quick)
+        for quick in _at_once(_Known(plan, machine, options), question, transfer, changed, limited):
+            yield replace(answer, plan=quick)
         if quick is not None and question.moving:
-            return replace(found, plan=quick)
+            return replace(answer, plan=quick)
     try:
-        return replace(found, plan=planned(transfer, changed, limited, by_hand[0]), is_final=True)
+        return replace(answer, plan=planned(transfer, changed, limited, typed_by_hand), is_final=True)
     except IsovizError as error:
-        return replace(found, problem=sentence(str(error)), is_final=True)
+        return replace(answer, problem=sentence(str(error)), is_final=True)
 
 
 def planned(transfer: Transfer, machine: Machine, options: Options, by_hand: ByHand | None) -> Plan:

@@ -1,37 +1,41 @@
-"""Where a plan runs: in this process, in ranks on this computer, or nowhere; and the same transfer on this computer."""
+"""Where a plan runs: here, in ranks on this computer, or nowhere; what earlier runs tell; the same transfer on this computer."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from isoviz.errors import IsovizError
 from isoviz.units import format_bytes
 from isoviz.widgets.chosen.machine_choice import THIS_COMPUTER, MachineChoice, PresetMachine
-from isoviz.widgets.chosen.settings import Settings
+from isoviz.widgets.chosen.settings import Settings, TransferSettings
 from isoviz.widgets.consequences.places import PROCESS, RANKS, Place, Where
-from isoviz.widgets.consequences.plans_beside import is_of_beside
 from isoviz.widgets.consequences.rank_places import ranks_for
-from isoviz.widgets.state import Problem, State, whole_sentence
+from isoviz.widgets.state import Problem, State, is_of_other_transfer, whole_sentence
 
 if TYPE_CHECKING:
     from isoviz.backends.devices import ThisComputer
     from isoviz.machines import Machine, Memory
     from isoviz.planner import Plan
+    from isoviz.runtime.ledger.model_interval import ModelInterval
+
+T = TypeVar("T", bound=TransferSettings)
 
 
-def where_of(_problems: dict[str, Problem], plan: Plan, machine: Machine, choice: MachineChoice, runs_in: str) -> Where:
+def where_of(
+    _problems: dict[str, Problem], plan: Plan, machine: Machine, typed_machine: MachineChoice, typed_runs_in: str
+) -> Where:
     """Where a plan runs: in the place that was chosen, if it can, else in the first place that can."""
-    ranks = ranks_for(machine, choice, plan)
+    ranks = ranks_for(machine, typed_machine, plan)
     lacks = _lacking(plan, machine)
-    process = Place(PROCESS, _elsewhere(lacks, choice))
+    process = Place(PROCESS, _elsewhere(lacks, typed_machine))
     places = (process, Place(RANKS, ranks.reason, ranks.count, ranks.about))
-    place = min((each for each in places if not each.reason), key=lambda each: each.name != runs_in, default=None)
+    place = min((each for each in places if not each.reason), key=lambda each: each.name != typed_runs_in, default=None)
     if place is None:
-        told = ranks.reason if isinstance(choice, PresetMachine) and choice.name == RANKS else process.reason
-        return Where(False, told, None, places, () if _is_of_ranks(choice) else lacks.emulable)
+        told = ranks.reason if isinstance(typed_machine, PresetMachine) and typed_machine.name == RANKS else process.reason
+        return Where(False, told, None, places, () if _is_of_ranks(typed_machine) else lacks.emulable)
     ends = (plan.transfer.source, plan.transfer.destination)
     needed = sum(end.linearization.nbytes for end in ends if not machine.memory(end.memory).is_file_system)
     free = available_memory()
@@ -118,7 +122,7 @@ def _is_here(devices: ThisComputer, memory: Memory) -> bool:
 def reason_not_to_run(state: State) -> str:
     """Why *Run* does nothing, in words; "" where it runs."""
     derived = state.derived
-    wrong = [problem.message for control, problem in derived.problems.items() if not is_of_beside(control)]
+    wrong = [problem.message for control, problem in derived.problems.items() if not is_of_other_transfer(control)]
     if wrong or derived.plan is None or "plan" in derived.stale:
         return f"There is no plan to run. {whole_sentence(wrong[0]) if wrong else ''}".strip()
     place = "" if derived.where is None or derived.where.place is None else derived.where.place.name
@@ -156,8 +160,35 @@ def local_settings(settings: Settings, machine: Machine | None) -> Settings:
     def here(name: str) -> str:
         return "node0.dsk" if kinds.get(name) == "DSK" else "node0.sys"
 
-    def moved(each: Settings) -> Settings:
+    def moved(each: T) -> T:
         ends = {side: replace(each.end(side), memory=here(each.end(side).memory)) for side in ("source", "destination")}
         return replace(each, source=ends["source"], destination=ends["destination"])
 
     return replace(moved(settings), machine=THIS_COMPUTER, runs_in="", beside=tuple(map(moved, settings.beside)))
+
+
+def ledger_state() -> tuple[int, ...]:
+    """Identifies the present content of the ledger, which grows with every run of any process."""
+    from isoviz.runtime.ledger.ledger import ledger
+
+    book = ledger()
+    try:
+        status = None if book is None else book.path.stat()
+    except OSError:
+        status = None
+    return () if status is None else (status.st_ino, status.st_size)
+
+
+def interval_of(
+    _problems: dict[str, Problem], plan: Plan, _machine: Machine, where: Where, _runs: tuple[int, ...]
+) -> ModelInterval | None:
+    """The seconds that nine of ten runs of a plan should take.
+
+    None where the plan does not run on this computer, or nothing is known of the errors of its predictions. It depends on the
+    ledger as well; `_runs` differs where the ledger does (`ledger_state`).
+    """
+    from isoviz.runtime.ledger.ledger import ledger
+    from isoviz.runtime.ledger.model_interval import model_interval
+
+    book = ledger() if where.is_here else None
+    return None if book is None else model_interval(plan, book.recent())

@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from isoviz._version import __version__
 from isoviz.errors import IsovizError
+from isoviz.schema import plain
 from isoviz.widgets.chosen.machine_choice import DescribedMachine
+from isoviz.widgets.commands.command import AskTrace
 from isoviz.widgets.commands.exported_files import exported_file
+from isoviz.widgets.commands.read_command import Sender
 from isoviz.widgets.commands.trace_answers import trace_answer
-from isoviz.widgets.contract import Exported, Side
+from isoviz.widgets.contract import WIRE, Exported, Side
 from isoviz.widgets.pages.page_contract import PageEnd, PageKind, PageLine, PagePart
 from isoviz.widgets.pages.page_frame import Embedded, html_page
 from isoviz.widgets.pages.state_of_plan import state_of_plan, with_explanation, with_traces, with_views
@@ -133,9 +136,9 @@ def _traces(state: State) -> tuple[list[tuple[dict[str, Any], Embedded]], dict[s
         if len(there.trace.requests) > MOST_REQUESTS:
             left_out[which] = None
             continue
-        command = {"kind": "trace", "which": which}
-        message, buffers = trace_answer(command, state)
-        found.append((command, Embedded({**message}, buffers)))
+        command = AskTrace("trace", which)
+        message, buffers = trace_answer(command, Sender(), state)
+        found.append((plain(command, WIRE), Embedded({**message}, buffers)))
     return found, left_out
 
 

@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from isoviz.planner.options import BY_HAND
-from isoviz.widgets.chosen.by_hand import ByHand
 from isoviz.widgets.chosen.machine_choice import LOCAL, DescribedMachine, FileMachine, MachineChoice, PresetMachine
-from isoviz.widgets.chosen.settings import End, Settings, rows, settings_for, transfer_text
+from isoviz.widgets.chosen.settings import ByHand, End, Settings, rows, settings_for, transfer_text
 from isoviz.widgets.consequences.derive import LATER, REFINEMENTS, derived_of_plan
 from isoviz.widgets.consequences.explained_plan import Explained, Turns
 from isoviz.widgets.panes.pane_table import VIEWS
@@ -49,7 +48,7 @@ def with_views(state: State, views: Iterable[str]) -> State:
     derived = state.derived
     demanded = frozenset().union(*(VIEWS[view] for view in views))
     state = replace(state, views=state.views | demanded)
-    needed = (LATER.keys() | REFINEMENTS) & demanded - {"what if"}
+    needed = (LATER.keys() | REFINEMENTS) & demanded - {"what_if"}
     if derived.plan is None or derived.planned_on is None or needed <= derived.later.keys():
         return state
     found = derived_of_plan(replace(derived, demanded=derived.demanded | demanded), derived.plan, derived.planned_on)
@@ -63,7 +62,7 @@ def with_traces(state: State, trace: Trace, stored: Trace | None) -> State:
     found = dict(state.derived.later)
     found["simulation"] = _simulation(plan, machine, trace, pipelined=True)
     if stored is not None:
-        found["stored simulation"] = _simulation(plan, machine, stored, pipelined=False)
+        found["stored_simulation"] = _simulation(plan, machine, stored, pipelined=False)
     return replace(state, derived=replace(state.derived, later=found))
 
 

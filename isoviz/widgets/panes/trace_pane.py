@@ -34,7 +34,7 @@ class TracePart(TypedDict):
 @pane(
     "trace",
     "which traces there are",
-    {"timeline": EVERYTHING | {"simulation"}, "stored": EVERYTHING | {"stored simulation"}, "trace": LAYOUTS},
+    {"timeline": EVERYTHING | {"simulation"}, "stored": EVERYTHING | {"stored_simulation"}, "trace": LAYOUTS},
 )
 def trace_part(state: State) -> TracePart:
     """Which traces there are."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 from isoviz.widgets.chosen.what_if import WhatIf
+from isoviz.widgets.commands.command import ShownWhatIf
 from isoviz.widgets.consequences.what_if_plan import WhatIfPlan
-from isoviz.widgets.contract import ShownWhatIf
 from isoviz.widgets.panes.pane import pane
 from isoviz.widgets.remembered import Remembered
 from isoviz.widgets.state import State
@@ -54,7 +54,7 @@ def what_if_part(state: State) -> WhatIfPart | None:
     question = state.what_if
     if question.changes_nothing:
         return None
-    found: WhatIfPlan | None = state.derived.later.get("what if")
+    found: WhatIfPlan | None = state.derived.later.get("what_if")
     if found is None or found.question.changes_nothing or found.base is not state.derived.plan:
         return {
             "whatIf": _shown(question), "isAnswer": False, "isFinal": False, "seconds": None, "throughput": None,

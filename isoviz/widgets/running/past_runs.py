@@ -5,12 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import socket
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from isoviz.errors import IsovizError
 from isoviz.machines import ChannelKind
-from isoviz.widgets.commands.reading import envelope
 from isoviz.widgets.panes.run_pane import verdict
 from isoviz.widgets.running.begin_run import OF_SESSION
 from isoviz.widgets.running.run_spread import spread_of
@@ -25,13 +23,13 @@ MOST_EARLIER = 100
 """Earlier runs in the list, the latest."""
 
 
-def answer(asked: Mapping[str, Any], state: State) -> RunsMessage:
+def answer(number: int | None, state: State) -> RunsMessage:
     """The list of runs, or why there is none."""
-    found: RunsMessage = {"kind": "runs", "number": envelope(asked)[1], "runs": [], "error": ""}
+    message: RunsMessage = {"kind": "runs", "number": number, "runs": [], "error": ""}
     try:
-        return {**found, "runs": past_runs(state)}
+        return {**message, "runs": past_runs(state)}
     except Exception as error:  # noqa: BLE001 - a defect: told where the list was asked for
-        return {**found, "error": f"{type(error).__name__}: {error}"}
+        return {**message, "error": f"{type(error).__name__}: {error}"}
 
 
 def past_runs(state: State) -> list[ShownPastRun]:

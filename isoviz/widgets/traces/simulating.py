@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.planner import Plan
     from isoviz.runtime import Simulator, Trace
-    from isoviz.widgets.consequences.part_of_transfer import Turn
-    from isoviz.widgets.consequences.plans_beside import BesidePlan
+    from isoviz.widgets.consequences.transfer_stages import Turn
+    from isoviz.widgets.state import OtherPlan
 
 MOST_REQUESTS = 100_000
 """With more requests than this, a request is a whole chunk."""
@@ -74,25 +74,37 @@ class Simulation:
 
 
 def simulation_of(
-    _problems: dict[str, Problem], plan: Plan, machine: Machine, turn: Turn, called: tuple[int, str], beside: Sequence[BesidePlan]
+    _problems: dict[str, Problem],
+    plan: Plan,
+    machine: Machine,
+    turn: Turn,
+    typed_key: int,
+    typed_name: str,
+    other_plans: tuple[OtherPlan, ...],
 ) -> Generator[None, None, Simulation]:
-    """The plan simulated, pipelined as it is, together with those beside it: a stage."""
-    return (yield from _simulated(machine, _transfers(plan, turn, called, beside), pipelined=True))
+    """The plan simulated, pipelined as it is, together with the other plans: a stage."""
+    return (yield from _simulated(machine, _transfers(plan, turn, typed_key, typed_name, other_plans), pipelined=True))
 
 
 def stored_simulation_of(
-    _problems: dict[str, Problem], plan: Plan, machine: Machine, turn: Turn, called: tuple[int, str], beside: Sequence[BesidePlan]
+    _problems: dict[str, Problem],
+    plan: Plan,
+    machine: Machine,
+    turn: Turn,
+    typed_key: int,
+    typed_name: str,
+    other_plans: tuple[OtherPlan, ...],
 ) -> Generator[None, None, Simulation]:
     """The same, stored and forwarded: every hop moves everything before the next hop begins. A stage."""
-    return (yield from _simulated(machine, _transfers(plan, turn, called, beside), pipelined=False))
+    return (yield from _simulated(machine, _transfers(plan, turn, typed_key, typed_name, other_plans), pipelined=False))
 
 
-def _transfers(plan: Plan, turn: Turn, called: tuple[int, str], beside: Sequence[BesidePlan]) -> tuple[Simulated, ...]:
+def _transfers(plan: Plan, turn: Turn, key: int, name: str, other_plans: Sequence[OtherPlan]) -> tuple[Simulated, ...]:
     """The transfer that is edited, then the others that have a plan."""
-    own = Simulated(plan, called[1], plan.transfer.priority, turn.begin, called[0])
+    own = Simulated(plan, name, plan.transfer.priority, turn.begin, key)
     others = [
         Simulated(each.plan, each.name, each.plan.transfer.priority, each.begin, each.key)
-        for each in beside
+        for each in other_plans
         if each.plan is not None
     ]
     return (own, *others)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from isoviz.runtime import Trace
     from isoviz.widgets.traces.simulating import Simulation
 
-STAGES: dict[TraceKind, str] = {"simulated": "simulation", "stored": "stored simulation"}
+STAGES: dict[TraceKind, str] = {"simulated": "simulation", "stored": "stored_simulation"}
 """The stage of a simulated trace (`isoviz.widgets.consequences.derive`)."""
 
 

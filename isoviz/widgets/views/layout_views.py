@@ -18,7 +18,7 @@ import traitlets
 from isoviz.errors import InputError, IsovizError, show
 from isoviz.layouts import FieldSpace, IndexSpace, Layout, Linearization
 from isoviz.widgets.chosen.settings import End, Settings, rows
-from isoviz.widgets.consequences.ends_of_transfer import fields_of, linearization_of, space_of
+from isoviz.widgets.consequences.transfer_stages import fields_of, linearization_of, space_of
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.session import Session
 from isoviz.widgets.state import Problem, State
@@ -104,11 +104,8 @@ class _Alone(Explorer):
         What was set just before, here or in another view of the session, is in it.
         """
         state = self.session.caught_up()
-        found: Linearization | None = getattr(state.derived, self.side)
-        if found is None:  # not computed yet
-            space, fields = space_of(state.settings, {}), fields_of(state.settings, {})
-            found = linearization_of(state.settings, self.side, space, fields, {})
-        return found
+        computed: Linearization | None = getattr(state.derived, self.side)
+        return linearization_of(state.settings, self.side, {}) if computed is None else computed
 
     def close(self) -> None:
         """Take the view off the page, stop its threads, and end its session where it made it."""
@@ -135,7 +132,7 @@ class _Alone(Explorer):
             raise traitlets.TraitError(f"value: expected a Layout, its text, or a Linearization, got {show(given)}")
         self._command({"kind": "set", "field": f"{self.side}-layout", "value": str(given)})
         settings = self.session.settings
-        space, fields = space_of(settings, {}), fields_of(settings, {})
+        space, fields = space_of({}, settings.dimensions), fields_of({}, settings.fields)
         try:
             layout = Layout(given)
             if space is not None and fields is not None:

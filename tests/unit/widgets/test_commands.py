@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from isoviz.errors import CommandError
+from isoviz.schema import plain
 from isoviz.widgets.chosen.settings import settings_for
-from isoviz.widgets.commands.reading import command_types, envelope, read_command
+from isoviz.widgets.commands.command import Command, DescribeMachine, SetText
+from isoviz.widgets.commands.read_command import read_command, sender_of
+from isoviz.widgets.contract import WIRE
 from isoviz.widgets.session import Session
 
 SMALL = settings_for(machine_options={"measure": "assumed"}, space={"x": 64, "y": 32}, fields={"a": "float32"})
@@ -38,7 +41,7 @@ GOOD: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("command", GOOD)
 def test_a_good_command_is_read_without_its_envelope(command: dict[str, Any]) -> None:
-    assert read_command({**command, "client": "a", "number": 3}) == command
+    assert plain(read_command({**command, "client": "a", "number": 3}), WIRE) == command
 
 
 @pytest.mark.parametrize(
@@ -46,15 +49,17 @@ def test_a_good_command_is_read_without_its_envelope(command: dict[str, Any]) ->
     [
         (None, "expected an object with a 'kind', got None"),
         ("run", "expected an object with a 'kind', got 'run'"),
-        ({}, "command None: not one that the explorer knows; it knows set, describe-machine"),
-        ({"kind": ["run"]}, "command a list: not one"),
-        ({"kind": "fly"}, "command 'fly': not one that the explorer knows"),
+        ({}, "command None: kind: None is not known; known are set, describe-machine"),
+        ({"kind": ["run"]}, "command a list: kind: a list is not known"),
+        ({"kind": "fly"}, "command 'fly': kind: 'fly' is not known"),
         ({"kind": "run", "fast": True}, "command 'run': unknown key 'fast'; known are kind"),
         ({"kind": "remove-field"}, "the key 'row' is missing; expected a whole number"),
         ({"kind": "remove-field", "row": "7"}, "row: expected a whole number, got '7'"),
         ({"kind": "remove-field", "row": True}, "row: expected a whole number, got True"),
-        ({"kind": "set"}, "field None: not a setting that the explorer knows; it knows machine, planner"),
-        ({"kind": "set", "field": "colour", "value": "red"}, "field 'colour': not a setting"),
+        ({"kind": "set"}, "field: None is not known; known are machine, planner"),
+        ({"kind": "set", "field": "colour", "value": "red"}, "field: 'colour' is not known"),
+        ({"kind": "set", "field": "plannr", "value": "full"}, "field: 'plannr' is not known; did you mean 'planner'?"),
+        ({"kind": "edit-machine", "edit": {"do": "conect"}}, "edit.do: 'conect' is not known; did you mean 'connect'?"),
         ({"kind": "set", "field": "planner", "value": 3}, "value: expected a text, got 3"),
         ({"kind": "set", "field": "dimension-size", "value": "3"}, "the key 'row' is missing"),
         ({"kind": "set", "field": "machine-option", "value": "3"}, "the key 'name' is missing; expected a text"),
@@ -75,8 +80,9 @@ def test_a_malformed_command_is_refused_in_words(content: object, words: str) ->
 def test_halves_of_characters_do_not_come_in() -> None:
     text = "\ud83d\ude00 and \ud800"
     read = read_command({"kind": "set", "field": "planner", "value": text})
-    assert read == {"kind": "set", "field": "planner", "value": "😀 and \ufffd"}
-    assert read_command({"kind": "describe-machine", "machine": {"\udc00": ["\udc00"]}})["machine"] == {"\ufffd": ["\ufffd"]}
+    assert read == SetText("set", "planner", "😀 and \ufffd")
+    described = read_command({"kind": "describe-machine", "machine": {"\udc00": ["\udc00"]}})
+    assert described == DescribeMachine("describe-machine", {"\ufffd": ["\ufffd"]})
 
 
 JSON = st.recursive(
@@ -84,19 +90,20 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
     max_leaves=8,
 )
+KINDS = [kind for each in get_args(Command) for kind in get_args(get_type_hints(each)["kind"])]
 KEYS = st.sampled_from(("field", "row", "value", "name", "what", "selection", "text", "machine", "client", "number"))
 
 
 @given(
     st.one_of(
         JSON,
-        st.builds(lambda kind, rest: {**rest, "kind": kind}, st.sampled_from([*command_types()]), st.dictionaries(KEYS, JSON)),
+        st.builds(lambda kind, rest: {**rest, "kind": kind}, st.sampled_from(KINDS), st.dictionaries(KEYS, JSON)),
     )
 )
 def test_no_message_raises_anything_but_a_refusal(content: object) -> None:
     with suppress(CommandError):
-        assert read_command(content)["kind"] in command_types()
-    client, number = envelope(content)
+        assert read_command(content).kind in KINDS
+    client, number = sender_of(content)
     assert (client is None) == (number is None)
 
 

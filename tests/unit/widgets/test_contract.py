@@ -17,11 +17,11 @@ import pytest
 
 from isoviz.errors import Cancelled, RunError
 from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind
+from isoviz.schema import mismatch
 from isoviz.units import format_bytes, format_rate, format_seconds, format_share
 from isoviz.widgets.chosen.settings import Settings, settings_for
-from isoviz.widgets.contract import Concerns
+from isoviz.widgets.contract import WIRE, Concerns
 from isoviz.widgets.explorer import Explorer
-from isoviz.widgets.matching import mismatch
 from isoviz.widgets.panes.pane_table import PANES
 from isoviz.widgets.running.past_runs import past_runs
 from isoviz.widgets.session import Session
@@ -56,9 +56,9 @@ def problems(told: dict[str, Any]) -> list[str]:
     """What keeps a snapshot from being what the browser was promised."""
     told = json.loads(json.dumps(told, allow_nan=False))
     panes = told.pop("panes")
-    found = [mismatch(told, Concerns)]
+    found = [mismatch(told, Concerns, WIRE)]
     assert set(panes) == set(PANES)
-    found += [mismatch(panes[name], get_type_hints(pane.part)["return"], f"panes.{name}") for name, pane in PANES.items()]
+    found += [mismatch(panes[name], get_type_hints(pane.part)["return"], WIRE, f"panes.{name}") for name, pane in PANES.items()]
     return [problem for problem in found if problem is not None]
 
 

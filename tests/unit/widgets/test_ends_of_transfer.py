@@ -8,7 +8,7 @@ import pytest
 
 from isoviz.layouts.notation import named_dimensions
 from isoviz.widgets.chosen.settings import Settings, rows
-from isoviz.widgets.consequences.ends_of_transfer import MOST_DIMENSIONS, fields_of, linearization_of, space_of
+from isoviz.widgets.consequences.transfer_stages import MOST_DIMENSIONS, linearization_of
 from isoviz.widgets.state import Problem
 
 
@@ -17,7 +17,7 @@ def told(text: str, **sizes: int) -> tuple[str, int | None] | None:
     settings = Settings(dimensions=rows(sizes, 1), fields=rows({"v": "float64"}, 90))
     settings = replace(settings, source=replace(settings.source, layout=text))
     problems: dict[str, Problem] = {}
-    linear = linearization_of(settings, "source", space_of(settings, problems), fields_of(settings, problems), problems)
+    linear = linearization_of(settings, "source", problems)
     assert (linear is None) == bool(problems)
     found = problems.get("source-layout") or problems.get("dimensions")
     return None if found is None else (found.message, found.position)

@@ -27,6 +27,7 @@ from isoviz.widgets.chosen.session_file import session_text, settings_in
 from isoviz.widgets.chosen.settings import End, Row, Settings, settings_for
 from isoviz.widgets.commands.answers import ANSWERED, Answer, Answered, is_due
 from isoviz.widgets.commands.exports import answer
+from isoviz.widgets.commands.read_command import read_request
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.session import Session
 
@@ -80,8 +81,9 @@ def rows(found: list[tuple[str, str, str]], first: int) -> tuple[Row, ...]:
 
 ends = st.builds(End, st.one_of(st.just("node0.sys"), texts), st.one_of(st.sampled_from(["<F, x, y>", "<x, y, F>"]), texts))
 random_settings = st.builds(
-    lambda machine, dimensions, fields, source, destination, *limits: Settings(
-        machine, rows(dimensions, 1), rows(fields, 10), source, destination, *limits
+    lambda machine, dimensions, fields, source, destination, planner, slot_limit, memory_limit: Settings(
+        machine=machine, dimensions=rows(dimensions, 1), fields=rows(fields, 10), source=source, destination=destination,
+        planner=planner, slot_limit=slot_limit, memory_limit=memory_limit,
     ),
     choices, row_lists, row_lists, ends, ends, st.one_of(st.sampled_from(["auto", "full", ""]), texts),
     st.one_of(st.just(""), texts), st.one_of(st.just(""), texts),
@@ -151,7 +153,7 @@ def session() -> Iterator[Session]:
 
 
 def export(what: str, session: Session) -> Any:
-    return answer({"kind": "export", "what": what, "client": "a", "number": 5}, session.wait())
+    return answer(*read_request({"kind": "export", "what": what, "client": "a", "number": 5}), session.wait())
 
 
 def test_every_kind_of_export(session: Session) -> None:
@@ -183,11 +185,11 @@ def test_what_is_not_there_is_told(session: Session) -> None:
 
 def test_an_export_waits_for_what_was_asked_for_before_it(session: Session) -> None:
     asked = {"kind": "export", "what": "plan", "client": "a", "number": 2}
-    assert not is_due(asked, session.state)
+    assert not is_due(read_request(asked), session.state)
     session.send({"kind": "set", "field": "planner", "value": "simple", "client": "a", "number": 1})
     session.send(asked)
-    assert is_due(asked, session.wait())
-    assert is_due({"kind": "export", "what": "session"}, session.state), "who does not say who asks does not wait"
+    assert is_due(read_request(asked), session.wait())
+    assert is_due(read_request({"kind": "export", "what": "session"}), session.state), "who does not say who asks does not wait"
 
 
 def test_the_publisher_answers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,10 +217,10 @@ def test_the_state_is_told_while_an_answer_is_made(monkeypatch: pytest.MonkeyPat
     """A page takes seconds: nothing else may wait for it."""
     begun, may_end, told = threading.Event(), threading.Event(), threading.Event()
 
-    def slow(asked: Any, _state: Any) -> Answer:
+    def slow(_command: Any, sender: Any, _state: Any) -> Answer:
         begun.set()
         assert may_end.wait(30)
-        return Answer({"kind": "export", "what": "plan", "number": asked["number"], "name": "", "text": "", "error": ""})
+        return Answer({"kind": "export", "what": "plan", "number": sender.number, "name": "", "text": "", "error": ""})
 
     monkeypatch.setitem(ANSWERED, "export", Answered(lambda *_: True, slow))
     monkeypatch.setattr(Explorer, "send", lambda *_: told.set())

@@ -10,9 +10,8 @@ import pytest
 
 from isoviz.machines import Machine, machine_from_json, preset
 from isoviz.machines.edits.memory_edits import new_machine
-from isoviz.widgets.chosen.by_hand import ByHand
 from isoviz.widgets.chosen.session_file import session_text, settings_in
-from isoviz.widgets.chosen.settings import settings_for
+from isoviz.widgets.chosen.settings import ByHand, settings_for
 from isoviz.widgets.panes.machine_pane import machine_part
 from isoviz.widgets.session import Session
 from isoviz.widgets.snapshot import snapshot
@@ -97,7 +96,7 @@ def test_a_key_that_is_held_is_one_step(session: Session) -> None:
         ({"do": "connect", "source": "node0.dsk", "destination": "node0.dsk", "channelKind": ""}, "main memory"),
         ({"do": "connect", "source": "nowhere", "destination": "node0.fbm0", "channelKind": ""}, "no memory"),
         ({"do": "place", "positions": {"node0.sys": [1, 2, 3]}, "goesOn": False}, "pair"),
-        ({"do": "fly"}, "edit: expected an object, got an object"),
+        ({"do": "fly"}, "edit.do: 'fly' is not known; known are new, name-machine"),
         ({"do": "name-machine"}, "edit: the key 'value' is missing; expected a text"),
     ],
 )

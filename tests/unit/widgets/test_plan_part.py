@@ -271,7 +271,7 @@ def test_the_plan_shows_the_interval_of_this_computer_only(monkeypatch: pytest.M
 
 
 def test_another_computer_has_no_interval(monkeypatch: pytest.MonkeyPatch) -> None:
-    from isoviz.widgets.consequences.earlier_runs import interval_of
+    from isoviz.widgets.consequences.where_it_runs import interval_of
 
     monkeypatch.setattr("isoviz.runtime.ledger.ledger.ledger", lambda: pytest.fail("the ledger of this computer was asked"))
     found, machine = across()

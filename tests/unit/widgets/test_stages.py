@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from inspect import signature
+from typing import TypeVar
 
 import pytest
 
 from isoviz.errors import InputError
 from isoviz.widgets.chosen.settings import Settings, settings_for
 from isoviz.widgets.consequences import derive as derivation
-from isoviz.widgets.consequences.derive import EVERYTHING, LAYOUTS, derive
+from isoviz.widgets.consequences.derive import EVERYTHING, LAYOUTS, STAGES, derive
 from isoviz.widgets.consequences.machines_made import Making
 from isoviz.widgets.consequences.stage_graph import Evaluation, Stage
 from isoviz.widgets.explorer import Explorer
@@ -20,6 +21,9 @@ from isoviz.widgets.session import Session
 from isoviz.widgets.state import Derived, Problem
 
 SMALL = settings_for(machine="two-node", space={"x": 64, "y": 32}, fields={"a": "float32"})
+
+
+T = TypeVar("T")
 
 
 def derived(before: Derived) -> Derived:
@@ -32,17 +36,14 @@ def derived(before: Derived) -> Derived:
 
 
 def counting(calls: list[str]) -> tuple[Stage, ...]:
-    def make(name: str, value: Callable[..., object]) -> Callable[..., object]:
-        def made(problems: dict[str, Problem], *inputs: Any) -> object:
-            calls.append(name)
-            return value(*inputs)
-
-        return made
+    def called(name: str, value: T) -> T:
+        calls.append(name)
+        return value
 
     return (
-        Stage("sum", ("a", "b"), make("sum", lambda a, b: a + b)),
-        Stage("half", ("sum",), make("half", lambda total: total // 2)),
-        Stage("other", ("c",), make("other", lambda c: c)),
+        Stage("sum", lambda problems, a, b: called("sum", a + b)),
+        Stage("half", lambda problems, sum: called("half", sum // 2)),  # noqa: A006 - the name of a stage
+        Stage("other", lambda problems, c: called("other", c)),
     )
 
 
@@ -73,11 +74,14 @@ def test_results_of_stages_that_nobody_asks_for_are_kept_for_those_who_will() ->
 
 
 def test_a_stage_that_lacks_an_input_has_no_output_and_one_that_may_is_called() -> None:
-    def told(problems: dict[str, Problem], value: object) -> object:
-        problems["control"] = Problem("It is missing")
-        return value
+    def needs(problems: dict[str, Problem], a: int) -> int:
+        raise AssertionError
 
-    stages = (Stage("needs", ("a",), told), Stage("may", ("a",), told, partial=True))
+    def may(problems: dict[str, Problem], a: int | None) -> int | None:
+        problems["control"] = Problem("It is missing")
+        return a
+
+    stages = (Stage("needs", needs), Stage("may", may))
     found = Evaluation(stages, {"a": None}, {})
     assert found.of("needs") is None
     assert found.problems == {}
@@ -100,7 +104,30 @@ def test_a_given_value_may_come_later_and_replaces_what_followed_from_another() 
     assert calls == ["sum", "half", "sum"]
 
 
+def test_a_stage_may_wait_for_an_input_that_it_does_not_use() -> None:
+    def waits(problems: dict[str, Problem], _a: int) -> str:
+        return "over"
+
+    assert Stage("waits", waits).inputs == ("a",)
+    assert Evaluation((Stage("waits", waits),), {"a": None}, {}).of("waits") is None
+    assert Evaluation((Stage("waits", waits),), {"a": 1}, {}).of("waits") == "over"
+
+
 # ---- those of the explorer
+
+
+def test_every_input_is_given_or_the_output_of_a_stage_of_that_type() -> None:
+    def kind(annotation: str) -> str:
+        return annotation.removesuffix(" | None")
+
+    outputs = {stage.name: kind(str(signature(stage.make).return_annotation)) for stage in STAGES}
+    given = derivation._given(Derived(SMALL))
+    for stage in STAGES:
+        _, *parameters = signature(stage.make).parameters.values()
+        for name, parameter in zip(stage.inputs, parameters, strict=True):
+            assert (name in given) != (name in outputs), f"{stage.name}: {name}"
+            if name in outputs:
+                assert kind(str(parameter.annotation)) in (outputs[name], "Memory"), f"{stage.name}: {name}"
 
 
 @pytest.fixture
@@ -328,7 +355,7 @@ def test_slow_stages_come_after_the_plan_and_only_where_something_changed(monkey
         calls.append(plan)
         return plan, "explained"
 
-    monkeypatch.setattr(derivation, "STAGES", (*derivation.STAGES, Stage("slow", ("plan",), slow)))
+    monkeypatch.setattr(derivation, "STAGES", (*derivation.STAGES, Stage("slow", slow)))
     monkeypatch.setattr(derivation, "LATER", {"slow": "Explaining"})
     steps = list(derive(Derived(SMALL, demanded=EVERYTHING | {"slow"})))
     shown = next(step for step in steps if step.step == "Explaining")

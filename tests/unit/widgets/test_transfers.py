@@ -10,13 +10,12 @@ import pytest
 
 import isoviz.widgets.show_explorer as show_explorer
 from isoviz.errors import FileError, InputError
-from isoviz.widgets.chosen.part import EVERYTHING, Part, Range
 from isoviz.widgets.chosen.python_text import python_text, same_settings
 from isoviz.widgets.chosen.session_file import session_text, settings_in
-from isoviz.widgets.chosen.settings import Settings, settings_for
+from isoviz.widgets.chosen.settings import EVERYTHING, Part, Range, Settings, settings_for
 from isoviz.widgets.chosen.transfers import MOST_TRANSFERS, chosen, duplicated, every_transfer, removed
-from isoviz.widgets.consequences.plans_beside import control_of
 from isoviz.widgets.session import Session
+from isoviz.widgets.state import control_of_transfer
 
 SMALL = settings_for(
     space={"x": 12, "y": 8}, fields={"a": "float32", "b": "float64"}, source=("node0.sys", "<F, x, y>"), machine="two-node"
@@ -189,7 +188,7 @@ def test_a_transfer_beside_that_cannot_be_planned_is_told_and_bars_the_run(sessi
     session.send({"kind": "set", "field": "source-layout", "value": "<F, x, y>"})
     state = session.wait()
     assert state.derived.plan is not None and "plan" not in state.derived.stale
-    assert "Transfer 1" in state.derived.problems[control_of(1)].message
+    assert "Transfer 1" in state.derived.problems[control_of_transfer(1)].message
     session.run()
     assert "Transfer 1 runs with this one" in session.wait().notice
 

@@ -16,12 +16,11 @@ from isoviz.planner.explanation.constraints import constraints_of
 from isoviz.planner.explanation.rivals import turn_steps, turns_of, with_bandwidth
 from isoviz.planner.explanation.scaling import resized
 from isoviz.planner.problem import Problem
-from isoviz.widgets.chosen.by_hand import ByHand
+from isoviz.schema import plain
 from isoviz.widgets.chosen.examples import EXAMPLES
-from isoviz.widgets.chosen.part import Part, Range
 from isoviz.widgets.chosen.python_text import python_text, same_settings
-from isoviz.widgets.chosen.session_file import session_text, settings_in, shown_by_hand
-from isoviz.widgets.chosen.settings import Settings, settings_for
+from isoviz.widgets.chosen.session_file import session_text, settings_in
+from isoviz.widgets.chosen.settings import ByHand, Part, Range, Settings, settings_for
 from isoviz.widgets.session import Session
 from isoviz.widgets.snapshot import snapshot
 
@@ -56,7 +55,7 @@ def panes(session: Session) -> Any:
 
 
 def by_hand(session: Session, hand: ByHand | None, part: str = "") -> None:
-    session.send({"kind": "by-hand", "part": part, "byHand": shown_by_hand(hand)})
+    session.send({"kind": "by-hand", "part": part, "byHand": plain(hand)})
 
 
 def tried(bandwidths: dict[str, float], slot: int | None = None, sizes: dict[str, int] | None = None) -> dict[str, Any]:
@@ -318,7 +317,7 @@ def test_a_size_that_is_kept_is_that_of_the_part_that_moves() -> None:
     name = settings.dimensions[0].name
     session.wait()
     session.send(tried({}, sizes={name: 40}))
-    expected = session.wait().derived.later["what if"].plan
+    expected = session.wait().derived.later["what_if"].plan
     session.send({"kind": "keep-what-if"})
     state = session.wait()
     session.close()
@@ -360,5 +359,5 @@ def test_the_plan_stays_while_something_is_tried_on_it(session: Session) -> None
     seen: list[object] = []
     session.observe(lambda change: seen.append(change["new"]), names="plan")
     session.send(tried({}, slot=1 << 20))
-    assert session.wait().derived.later["what if"].plan is not None
+    assert session.wait().derived.later["what_if"].plan is not None
     assert session.plan is not None and seen == []

@@ -1,6 +1,7 @@
-// What a command makes of the settings, as the kernel will say too (isoviz/widgets/chosen/edits.py). Commands that need the kernel to
+// What a command makes of the settings, as the kernel will say too (isoviz/widgets/commands/edits.py). Commands that need the kernel to
 // know what they lead to (examples, undo, new rows) leave the settings as they are until its answer.
 import type { Command, SetMachineOption, SetRow, SetText, SetTransfer, ShownRow, ShownSettings, ShownTransfer } from "./types.ts";
+import { textSettings } from "./types.ts";
 
 /** The two ends of a transfer. */
 export type Side = "source" | "destination";
@@ -35,14 +36,6 @@ function entered(settings: ShownSettings, command: SetText | SetRow | SetMachine
       };
     case "machine-option":
       return { ...settings, machine: { ...settings.machine, options: { ...settings.machine.options, [command.name]: value } } };
-    case "planner":
-      return { ...settings, planner: value };
-    case "runs-in":
-      return { ...settings, runsIn: value };
-    case "slot-limit":
-      return { ...settings, slotLimit: value };
-    case "memory-limit":
-      return { ...settings, memoryLimit: value };
     case "source-memory":
     case "destination-memory":
       return withEnd(settings, sideOf(command.field), { memory: value });
@@ -63,6 +56,8 @@ function entered(settings: ShownSettings, command: SetText | SetRow | SetMachine
       return withTransfer(settings, command.transfer, { priority: value });
     case "transfer-begin":
       return withTransfer(settings, command.transfer, { begin: value });
+    default:
+      return { ...settings, [textSettings[command.field]]: value };
   }
 }
 

@@ -1,36 +1,41 @@
-"""The part of the contract that is about the machine: edits by hand, and files (see `isoviz.widgets.contract`)."""
+"""Edits of the machine, as the browser sends them."""
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from dataclasses import dataclass
+from typing import Literal
 
 
-class NewMachine(TypedDict):
+@dataclass(frozen=True)
+class NewMachine:
     """Begin a machine with one main memory."""
 
     do: Literal["new"]
 
 
-class NameMachine(TypedDict):
+@dataclass(frozen=True)
+class NameMachine:
     """Give the machine a name."""
 
     do: Literal["name-machine"]
     value: str
 
 
-class AddMemory(TypedDict):
+@dataclass(frozen=True)
+class AddMemory:
     """Add a memory of a kind on a node, at a place of the drawing or (null) wherever there is room. `positions` are those of the
     other memories, which stay where they are: [x, y] by name.
     """
 
     do: Literal["add-memory"]
-    memoryKind: str
+    memory_kind: str
     node: int
     place: list[float] | None
     positions: dict[str, list[float]]
 
 
-class SetMemory(TypedDict):
+@dataclass(frozen=True)
+class SetMemory:
     """Enter a text of a memory."""
 
     do: Literal["set-memory"]
@@ -39,7 +44,8 @@ class SetMemory(TypedDict):
     value: str
 
 
-class Emulate(TypedDict):
+@dataclass(frozen=True)
+class Emulate:
     """Let main memory stand in for memories, or no longer; without names, for all that this computer lacks."""
 
     do: Literal["emulate"]
@@ -47,21 +53,24 @@ class Emulate(TypedDict):
     on: bool
 
 
-class Place(TypedDict):
+@dataclass(frozen=True)
+class Place:
     """Place memories, [x, y] by name. `goesOn` says that it belongs to the step before, as with a key that is held."""
 
     do: Literal["place"]
     positions: dict[str, list[float]]
-    goesOn: bool
+    goes_on: bool
 
 
-class Arrange(TypedDict):
+@dataclass(frozen=True)
+class Arrange:
     """Forget the positions of all memories, or add a node."""
 
     do: Literal["arrange", "add-node"]
 
 
-class Delete(TypedDict):
+@dataclass(frozen=True)
+class Delete:
     """Delete memories with their channels, channels, and resources, by name."""
 
     do: Literal["delete"]
@@ -70,7 +79,8 @@ class Delete(TypedDict):
     resources: list[str]
 
 
-class EditNode(TypedDict):
+@dataclass(frozen=True)
+class EditNode:
     """Copy a node a number of times (as typed), or delete it."""
 
     do: Literal["copy-node", "delete-node"]
@@ -78,16 +88,18 @@ class EditNode(TypedDict):
     value: str
 
 
-class Connect(TypedDict):
+@dataclass(frozen=True)
+class Connect:
     """Join two memories by a channel of a kind, or ("") of the first kind that fits."""
 
     do: Literal["connect"]
     source: str
     destination: str
-    channelKind: str
+    channel_kind: str
 
 
-class SetChannel(TypedDict):
+@dataclass(frozen=True)
+class SetChannel:
     """Enter a text of a channel."""
 
     do: Literal["set-channel"]
@@ -96,7 +108,8 @@ class SetChannel(TypedDict):
     value: str
 
 
-class SetUse(TypedDict):
+@dataclass(frozen=True)
+class SetUse:
     """Let a channel use a resource with a weight (as typed), or (null) not at all."""
 
     do: Literal["set-use"]
@@ -105,14 +118,16 @@ class SetUse(TypedDict):
     weight: str | None
 
 
-class AddResource(TypedDict):
+@dataclass(frozen=True)
+class AddResource:
     """Add a shared resource, which the channel of that name uses at once; "" for none."""
 
     do: Literal["add-resource"]
     channel: str
 
 
-class SetResource(TypedDict):
+@dataclass(frozen=True)
+class SetResource:
     """Enter a text of a shared resource; `held` takes "yes" or "no"."""
 
     do: Literal["set-resource"]
@@ -121,7 +136,8 @@ class SetResource(TypedDict):
     value: str
 
 
-class SetPoint(TypedDict):
+@dataclass(frozen=True)
+class SetPoint:
     """Move a point of a channel's throughput function, counted from 0: run in bytes, rate in bytes per second."""
 
     do: Literal["set-point"]
@@ -131,7 +147,8 @@ class SetPoint(TypedDict):
     rate: float
 
 
-class AddPoint(TypedDict):
+@dataclass(frozen=True)
+class AddPoint:
     """Add a point to a channel's throughput function, at a rate or (null) on the function as it is."""
 
     do: Literal["add-point"]
@@ -140,7 +157,8 @@ class AddPoint(TypedDict):
     rate: float | None
 
 
-class RemovePoint(TypedDict):
+@dataclass(frozen=True)
+class RemovePoint:
     """Remove a point of a channel's throughput function."""
 
     do: Literal["remove-point"]
@@ -153,25 +171,3 @@ MachineEdit = (
     | SetUse | AddResource | SetResource | SetPoint | AddPoint | RemovePoint
 )  # fmt: skip
 """An edit of the machine. A preset or a measured machine becomes a drawn one."""
-
-
-class EditMachine(TypedDict):
-    """Edit the machine."""
-
-    kind: Literal["edit-machine"]
-    edit: MachineEdit
-
-
-class DescribeMachine(TypedDict):
-    """Choose the machine that this JSON object describes (the format of machine files)."""
-
-    kind: Literal["describe-machine"]
-    machine: dict[str, object]
-
-
-class OpenMachine(TypedDict):
-    """Choose the machine that the text of a machine file describes. `name` is the name of the file."""
-
-    kind: Literal["open-machine"]
-    name: str
-    text: str

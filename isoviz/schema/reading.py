@@ -1,0 +1,188 @@
+"""Reading: a value of a declared type from plain JSON. Every complaint names the place (`transfers[0].dimensions[1].value`)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from functools import lru_cache
+from types import NoneType, UnionType
+from typing import Any, Literal, NoReturn, Union, get_args, get_origin, is_typeddict
+
+from isoviz.errors import InputError, InternalError, show
+from isoviz.json_cursor import Repeated
+from isoviz.schema.declaration import is_declared, members_of
+
+_WORDS = {
+    str: "a text", int: "a whole number", float: "a number", bool: "true or false", NoneType: "null", list: "a list",
+    tuple: "a list", dict: "an object", Mapping: "an object",
+}  # fmt: skip
+
+
+class MismatchError(InputError):
+    """A value is not of a declared type: at `place` (empty: the whole value), `problem` says what is wrong."""
+
+    def __init__(self, place: str, problem: str) -> None:
+        self.place = place
+        self.problem = problem
+        super().__init__(f"{place}: {problem}" if place else problem)
+
+    def __reduce__(self) -> tuple[type[MismatchError], tuple[str, str]]:
+        return type(self), (self.place, self.problem)
+
+
+def read(value: Any, kind: Any, form: str = "", place: str = "") -> Any:
+    """The value of a declared type that plain JSON stands for.
+
+    Types are str, int, float, bool, None, object, `Literal`, unions, `list[…]`, `tuple[…, ...]`, `dict[str, …]`, dataclasses and
+    typed dictionaries. Objects have all of their keys, but for those of optional members, and no others. Of several types of
+    objects, the one is meant whose literals fit.
+
+    Raises:
+        MismatchError: the value stands for no such value.
+    """
+    origin = get_origin(kind)
+    if origin in (Union, UnionType):
+        return _of_union(value, get_args(kind), form, place)
+    if is_declared(kind):
+        return _of_object(value, kind, form, place)
+    if origin in (list, tuple) and isinstance(value, list | tuple):
+        inner = get_args(kind)[0]
+        found = [read(each, inner, form, f"{place}[{index}]") for index, each in enumerate(value)]
+        return found if origin is list else tuple(found)
+    if origin in (dict, Mapping) and isinstance(value, Mapping):
+        _check_keys(value, place)
+        return {key: read(each, get_args(kind)[1], form, _child(place, key)) for key, each in value.items()}
+    if not _is_plain(value, kind, origin):
+        _fail(place, f"expected {words(kind)}, got {show(value)}")
+    return value
+
+
+def mismatch(value: Any, kind: Any, form: str = "", place: str = "") -> str | None:
+    """What keeps plain JSON from standing for a value of a type, in one line that names the place; None where nothing does."""
+    try:
+        read(value, kind, form, place)
+    except MismatchError as error:
+        return str(error)
+    return None
+
+
+def alternatives(kind: Any) -> tuple[Any, ...]:
+    """The alternatives of a union; of any other type, the type alone."""
+    return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+
+
+def words(kind: Any) -> str:
+    """A type in words, for errors."""
+    origin = get_origin(kind)
+    if origin in (Union, UnionType):
+        return " or ".join(dict.fromkeys(words(each) for each in get_args(kind)))
+    if origin is Literal:
+        return " or ".join(repr(each) for each in get_args(kind))
+    return "an object" if is_declared(kind) else _WORDS.get(origin or kind, "a value")
+
+
+def _of_union(value: Any, kinds: tuple[Any, ...], form: str, place: str) -> Any:
+    objects = tuple([kind for kind in kinds if is_declared(kind)])
+    if objects and isinstance(value, Mapping):
+        return _of_object(value, _meant(value, objects, form, place), form, place)
+    lists = [kind for kind in kinds if get_origin(kind) in (list, tuple)]
+    if len(lists) == 1 and isinstance(value, list | tuple):
+        return read(value, lists[0], form, place)
+    fitting = [kind for kind in kinds if kind not in objects and mismatch(value, kind, form) is None]
+    if not fitting:
+        _fail(place, f"expected {' or '.join(dict.fromkeys(map(words, kinds)))}, got {show(value)}")
+    return read(value, fitting[0], form, place)
+
+
+def _meant(value: Mapping[str, Any], kinds: tuple[Any, ...], form: str, place: str) -> Any:
+    """The type of object that is meant: the one whose literals are in the value."""
+    if len(kinds) == 1:
+        return kinds[0]
+    _check_keys(value, place)
+    for key in _tags(kinds, form):
+        known = dict.fromkeys(each for kind in kinds for each in _literals(kind, form)[key])
+        given = value.get(key)
+        if not isinstance(given, str) or given not in known:
+            _fail(_child(place, key), f"{show(given)} is not known; {_nearest(given, known)}")
+        fitting = tuple([kind for kind in kinds if given in _literals(kind, form)[key]])
+        if len(fitting) < len(kinds):
+            return _meant(value, fitting, form, place)
+    raise InternalError(f"{place}: {' and '.join(kind.__name__ for kind in kinds)} have the same literals")
+
+
+@lru_cache(maxsize=256)
+def _tags(kinds: tuple[Any, ...], form: str) -> tuple[str, ...]:
+    """The keys that hold one of some literals in all of these types of objects."""
+    return tuple([key for key in _literals(kinds[0], form) if all(key in _literals(kind, form) for kind in kinds)])
+
+
+@lru_cache(maxsize=512)
+def _literals(kind: Any, form: str) -> dict[str, tuple[Any, ...]]:
+    """The literals of the members of an object that have some, by key."""
+    return {each.key: get_args(each.kind) for each in members_of(kind, form) if get_origin(each.kind) is Literal}
+
+
+def _of_object(value: Any, kind: Any, form: str, place: str) -> Any:
+    if not isinstance(value, Mapping):
+        _fail(place, f"expected an object, got {show(value)}")
+    _check_keys(value, place)
+    members = [each for each in members_of(kind, form) if each.form.present]
+    known = [each.key for each in members]
+    for each in members:
+        if each.key not in value and not each.optional:
+            _fail(place, f"the key {each.key!r} is missing; expected {words(each.kind)}")
+    for key in value:
+        if key not in known:
+            _fail(place, f"unknown key {show(key)}; {_nearest(key, known)}")
+    found = {}
+    for each in members:
+        if each.key in value:
+            inner = _child(place, each.key)
+            found[each.name] = _converted(each.form.read, read(value[each.key], each.kind, form, inner), inner)
+    if is_typeddict(kind):
+        return found
+    found |= {each.name: each.form.absent for each in members_of(kind, form) if not each.form.present}
+    return _converted(lambda given: kind(**given), found, place)
+
+
+def _converted(convert: Any, value: Any, place: str) -> Any:
+    try:
+        return convert(value)
+    except MismatchError as error:
+        _fail(_child(place, error.place) if error.place else place, error.problem)
+    except InputError as error:
+        _fail(place, str(error))
+
+
+def _check_keys(value: Mapping[Any, Any], place: str) -> None:
+    if isinstance(value, Repeated):
+        _fail(place, f"the key {show(value.key)} stands twice")
+    for key in value:
+        if not isinstance(key, str):
+            _fail(place, f"expected texts as keys, got {show(key)}")
+
+
+def _nearest(given: Any, known: Sequence[str] | Mapping[str, Any]) -> str:
+    """The names that are known, after the one that is nearest to a name."""
+    close = get_close_matches(given[:80], known, n=1) if isinstance(given, str) else []
+    return f"did you mean {close[0]!r}? Known are {', '.join(known)}" if close else f"known are {', '.join(known)}"
+
+
+def _is_plain(value: object, kind: Any, origin: Any) -> bool:
+    if origin is Literal:
+        return any(type(value) is type(each) and value == each for each in get_args(kind))
+    if kind is float:
+        # A whole number beyond all floats is no number that anything here computes with, nor are infinity and NaN.
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return origin is None and isinstance(value, object if kind is Any else kind)
+
+
+def _child(place: str, key: str) -> str:
+    return f"{place}.{key}" if place else key
+
+
+def _fail(place: str, problem: str) -> NoReturn:
+    raise MismatchError(place, problem)
