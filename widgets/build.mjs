@@ -23,6 +23,7 @@ const common = {
   jsxImportSource: "preact",
   charset: "utf8",
   logLevel: "warning",
+  plugins: [everyPane()],
 };
 
 const testsAt = process.argv.indexOf("--tests");
@@ -72,7 +73,6 @@ async function buildTests(out) {
     ...common,
     stdin: {
       contents: `
-        import "#app/explorer.css";
         import { runFile } from "node:test";
         const results = [];
         for (const [file, load] of [${files.join(", ")}]) results.push(...(await runFile(file, load)));
@@ -93,25 +93,37 @@ async function buildTests(out) {
   );
 }
 
+/** `import "isoviz:panes"` imports every file of src/panes: a pane is there as soon as its file is. */
+function everyPane() {
+  const folder = join(here, "src", "panes");
+  return {
+    name: "every pane",
+    setup(build) {
+      build.onResolve({ filter: /^isoviz:panes$/ }, ({ path }) => ({ path, namespace: "panes" }));
+      build.onLoad({ filter: /.*/, namespace: "panes" }, async () => {
+        const files = (await readdir(folder)).filter((name) => name.endsWith(".tsx")).sort();
+        const contents = files.map((name) => `import "#panes/${name}";`).join("\n");
+        return { contents, resolveDir: here, watchDirs: [folder] };
+      });
+    },
+  };
+}
+
 async function built() {
-  const script = await esbuild.build({
+  const { outputFiles, metafile } = await esbuild.build({
     ...common,
     entryPoints: ["src/index.tsx"],
+    outfile: "explorer.js",
     minify: true,
     legalComments: "none",
     metafile: true,
     write: false,
   });
-  const style = await esbuild.build({
-    ...common,
-    entryPoints: ["src/app/explorer.css"],
-    minify: true,
-    write: false,
-  });
+  const output = (ending) => Buffer.from(outputFiles.find(({ path }) => path.endsWith(ending)).contents);
   return {
-    "explorer.js": Buffer.from(script.outputFiles[0].contents),
-    "explorer.css": Buffer.from(style.outputFiles[0].contents),
-    "THIRD-PARTY-LICENSES.txt": Buffer.from(await licences(Object.keys(script.metafile.inputs))),
+    "explorer.js": output(".js"),
+    "explorer.css": output(".css"),
+    "THIRD-PARTY-LICENSES.txt": Buffer.from(await licences(Object.keys(metafile.inputs))),
   };
 }
 

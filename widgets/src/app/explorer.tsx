@@ -1,7 +1,9 @@
 // A view of the session: the frame around every pane, with the state at hand for all that is in it.
 import type { JSX } from "preact";
 import { useCallback, useEffect, useErrorBoundary, useRef, useState } from "preact/hooks";
-import { panes } from "#app/pane-table.tsx";
+import { paneOf } from "#model/pane.ts";
+import { Screen } from "./screen.tsx";
+import "isoviz:panes";
 import { ErrorLine } from "#lib/error-line.tsx";
 import { useShortcuts } from "#lib/shortcuts.ts";
 import type { Connection } from "#model/connection.ts";
@@ -60,14 +62,15 @@ export function Explorer({ connection, pane, side }: ExplorerProps): JSX.Element
 }
 
 function Pane({ connection, snapshot, pane, side }: ExplorerProps & { snapshot: Snapshot }): JSX.Element {
-  const found = panes[pane];
+  if (pane === "explorer") return <Screen />;
+  const found = paneOf(pane);
   if (found === undefined) return <ErrorLine name="pane">There is no view called {pane}.</ErrorLine>;
-  if (found.whole) return found.render(side);
+  const shown = found.render({ alone: true, sides: side === "both" ? ["source", "destination"] : [side] });
   const told = statusText(snapshot, connection, false);
   return (
     <section class="iv-alone" data-testid={`pane-${pane}`} aria-label={found.title}>
       <Errors />
-      <div inert={connection.gone}>{found.render(side)}</div>
+      <div inert={connection.gone}>{shown}</div>
       <p class="iv-status" data-testid="status" role="status" aria-live="polite">
         {told}
       </p>
