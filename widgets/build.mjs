@@ -2,8 +2,9 @@
 //
 //   node build.mjs           writes isoviz/widgets/static/
 //   node build.mjs --check   fails where that folder does not hold exactly what would be written
-//   node build.mjs --tests [FOLDER]   bundles the tests for node's test runner and for a page, into .tests/ unless a folder is named
-
+//   node build.mjs --dev     serves a page with every view, which is loaded again when a source changes
+//   node build.mjs --tests [FOLDER [NAME…]]   bundles the tests for node's test runner and for a page, into .tests/ unless a folder is
+//                                             named; of the tests, those whose files have one of these names, such as trace
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -27,8 +28,10 @@ const common = {
 };
 
 const testsAt = process.argv.indexOf("--tests");
-if (testsAt >= 0) {
-  await buildTests(resolve(process.argv[testsAt + 1] ?? join(here, ".tests")));
+if (process.argv.includes("--dev")) {
+  await serve();
+} else if (testsAt >= 0) {
+  await buildTests(resolve(process.argv[testsAt + 1] ?? join(here, ".tests")), process.argv.slice(testsAt + 2));
 } else {
   const files = await built();
   const wrong = [];
@@ -55,10 +58,25 @@ if (testsAt >= 0) {
   console.log(`bundle: ${raw} bytes, ${gzip} bytes gzip`);
 }
 
+async function serve() {
+  const context = await esbuild.context({
+    ...common,
+    entryPoints: ["dev/page.ts"],
+    outdir: "dev",
+    write: false,
+    sourcemap: "inline",
+  });
+  await context.watch();
+  const { hosts, port } = await context.serve({ servedir: "dev", host: "127.0.0.1" });
+  console.log(`every view: http://${hosts[0]}:${port}/`);
+}
+
 // Tests without a document run in node (node/*.test.mjs); all of them run in a page (page/index.html), where stand-ins take the
 // place of node's modules and `window.results` has what became of each test.
-async function buildTests(out) {
-  const tests = (await readdir(join(here, "tests"))).filter((name) => /\.test\.tsx?$/.test(name)).sort();
+async function buildTests(out, named) {
+  const tests = (await readdir(join(here, "tests")))
+    .filter((name) => /\.test\.tsx?$/.test(name) && (named.length === 0 || named.includes(name.split(".")[0])))
+    .sort();
   await rm(out, { recursive: true, force: true });
   await esbuild.build({
     ...common,

@@ -37,3 +37,8 @@ export function paneOf(name: string): Pane | undefined {
 export function tabPanes(): Pane[] {
   return [...panes.values()].filter((pane) => pane.tab !== undefined).sort((one, other) => (one.tab ?? 0) - (other.tab ?? 0));
 }
+
+/** The names of all panes. */
+export function paneNames(): string[] {
+  return [...panes.keys()];
+}
