@@ -373,8 +373,8 @@ export function Drawing(props: DrawingProps): JSX.Element {
         ))}
       </div>
       <div class="iv-mc-overlay iv-mc-zoom">
-        <Button label="Closer" icon="add" iconOnly testid="zoom-in" onClick={() => stage.zoom(1.25)} />
-        <Button label="Farther" icon="minus" iconOnly testid="zoom-out" onClick={() => stage.zoom(0.8)} />
+        <Button label="Zoom in" icon="add" iconOnly testid="zoom-in" onClick={() => stage.zoom(1.25)} />
+        <Button label="Zoom out" icon="minus" iconOnly testid="zoom-out" onClick={() => stage.zoom(0.8)} />
         <Button label="Show all of it" icon="fit" iconOnly testid="zoom-fit" onClick={() => stage.fit()} />
       </div>
       {props.children}
