@@ -43,7 +43,7 @@ SIGNS = "< > ⟨ ⟩ , ,, = =0 =1 =4 =99 F F, _ _in _out _0 _1 _01 _٣"
 ODD = "x hello 𝒙 ! ' \" \\ é - 0 ² x_in=3,"
 NOISE = (*SIGNS.split(), " ", "\n", "\t")
 MORE_NOISE = (*ODD.split(), "\u0301", "\u200b", "\xa0", "9" * 25)
-"""Without characters that only one of Python and JavaScript takes for space (U+001C, U+FEFF): there the kernel has the last word."""
+"""Without U+001C and U+FEFF: only one of Python and JavaScript takes them for space, and there the kernel has the last word."""
 BELOW = 2**53
 """The browser counts bytes as doubles: layouts from here on are refused there."""
 

@@ -1,4 +1,4 @@
-"""A pane of the browser is one file, with a sheet beside it if it likes: nothing else is edited. Added in a copy of the sources."""
+"""A new pane of the browser is one file, perhaps with a style sheet: nothing else is edited. Tried in a copy of the sources."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SHEET = """\
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """The sources of the browser half in a folder of their own, with what the kernel's half of the pane adds to what is generated."""
+    """A copy of the sources of the browser half, with the type and the recorded part that the kernel half would generate."""
     copied = tmp_path / "widgets"
     shutil.copytree(WIDGETS, copied, ignore=shutil.ignore_patterns("node_modules", ".tests", "__pycache__"))
     (copied / "node_modules").symlink_to(WIDGETS / "node_modules")
@@ -56,7 +56,8 @@ def copy(tmp_path: Path) -> Path:
 @pytest.fixture
 def page_of_views(copy: Path) -> Iterator[str]:
     """The address of the page with every view, served from the copy."""
-    with subprocess.Popen([tool("node"), "build.mjs", "--dev"], cwd=copy, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True) as server:
+    command = [tool("node"), "build.mjs", "--dev"]
+    with subprocess.Popen(command, cwd=copy, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
             found = re.search(r"http://\S+", server.stdout.readline())
@@ -97,8 +98,9 @@ def test_a_new_pane_is_one_file(browser: Browser, copy: Path, page_of_views: str
 def test_a_new_pane_has_right_types_and_imports_and_is_built(copy: Path) -> None:
     (copy / "src" / "panes" / "demo.css").write_text(SHEET)
     (copy / "src" / "panes" / "demo.tsx").write_text(PANE)
-    for command in (["npm", "run", "check"], ["node_modules/.bin/biome", "lint", "src/panes"], ["node", "build.mjs"]):
-        done = subprocess.run([tool(command[0]) if "/" not in command[0] else command[0], *command[1:]], cwd=copy, capture_output=True, text=True, check=False)
+    biome = "node_modules/.bin/biome"
+    for command in ([tool("npm"), "run", "check"], [biome, "lint", "src/panes"], [tool("node"), "build.mjs"]):
+        done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
     static = copy.parent / "isoviz" / "widgets" / "static"
     assert "Each hop moves" in (static / "explorer.js").read_text(encoding="utf-8")

@@ -8,9 +8,10 @@ import { counted, formatRate } from "#model/units.ts";
 import { neighbour } from "./arrangement.ts";
 import { MACHINE, useEditing } from "./edits.ts";
 import { centreOf, type Point } from "./geometry.ts";
+import type { Bead, Marks } from "./marks.ts";
 import { type Edge, placeOf, type Route, type Scene } from "./scene.ts";
 import { Shape } from "./shape.tsx";
-import type { Bead, Marks, Stage } from "./stage.ts";
+import type { Stage } from "./stage.ts";
 
 const STEP = 10;
 
