@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -57,14 +58,16 @@ def copy(tmp_path: Path) -> Path:
 def page_of_views(copy: Path) -> Iterator[str]:
     """The address of the page with every view, served from the copy."""
     command = [tool("node"), "build.mjs", "--dev"]
-    with subprocess.Popen(command, cwd=copy, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(
+        command, cwd=copy, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True, start_new_session=True
+    ) as server:
         try:
             assert server.stdout is not None
             found = re.search(r"http://\S+", server.stdout.readline())
             assert found is not None
             yield found.group()
         finally:
-            server.kill()
+            os.killpg(server.pid, signal.SIGKILL)  # `node` of a wheel is a script that starts another process
 
 
 def tool(name: str) -> str:
