@@ -2,8 +2,9 @@
 //
 //   node build.mjs           writes isoviz/widgets/static/
 //   node build.mjs --check   fails where that folder does not hold exactly what would be written
-//   node build.mjs --tests [FOLDER]   bundles the tests for node's test runner and for a page, into .tests/ unless a folder is named
-
+//   node build.mjs --dev     serves a page with every view, which is loaded again when a source changes
+//   node build.mjs --tests [FOLDER [NAME…]]   bundles the tests for node's test runner and for a page, into .tests/ unless a folder is
+//                                             named; of the tests, those whose files have one of these names, such as trace
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -23,11 +24,14 @@ const common = {
   jsxImportSource: "preact",
   charset: "utf8",
   logLevel: "warning",
+  plugins: [everyPane()],
 };
 
 const testsAt = process.argv.indexOf("--tests");
-if (testsAt >= 0) {
-  await buildTests(resolve(process.argv[testsAt + 1] ?? join(here, ".tests")));
+if (process.argv.includes("--dev")) {
+  await serve();
+} else if (testsAt >= 0) {
+  await buildTests(resolve(process.argv[testsAt + 1] ?? join(here, ".tests")), process.argv.slice(testsAt + 2));
 } else {
   const files = await built();
   const wrong = [];
@@ -54,10 +58,25 @@ if (testsAt >= 0) {
   console.log(`bundle: ${raw} bytes, ${gzip} bytes gzip`);
 }
 
+async function serve() {
+  const context = await esbuild.context({
+    ...common,
+    entryPoints: ["dev/page.ts"],
+    outdir: "dev",
+    write: false,
+    sourcemap: "inline",
+  });
+  await context.watch();
+  const { hosts, port } = await context.serve({ servedir: "dev", host: "127.0.0.1" });
+  console.log(`every view: http://${hosts[0]}:${port}/`);
+}
+
 // Tests without a document run in node (node/*.test.mjs); all of them run in a page (page/index.html), where stand-ins take the
 // place of node's modules and `window.results` has what became of each test.
-async function buildTests(out) {
-  const tests = (await readdir(join(here, "tests"))).filter((name) => /\.test\.tsx?$/.test(name)).sort();
+async function buildTests(out, named) {
+  const tests = (await readdir(join(here, "tests")))
+    .filter((name) => /\.test\.tsx?$/.test(name) && (named.length === 0 || named.includes(name.split(".")[0])))
+    .sort();
   await rm(out, { recursive: true, force: true });
   await esbuild.build({
     ...common,
@@ -72,7 +91,6 @@ async function buildTests(out) {
     ...common,
     stdin: {
       contents: `
-        import "#app/explorer.css";
         import { runFile } from "node:test";
         const results = [];
         for (const [file, load] of [${files.join(", ")}]) results.push(...(await runFile(file, load)));
@@ -93,25 +111,37 @@ async function buildTests(out) {
   );
 }
 
+/** `import "isoviz:panes"` imports every file of src/panes: a pane is there as soon as its file is. */
+function everyPane() {
+  const folder = join(here, "src", "panes");
+  return {
+    name: "every pane",
+    setup(build) {
+      build.onResolve({ filter: /^isoviz:panes$/ }, ({ path }) => ({ path, namespace: "panes" }));
+      build.onLoad({ filter: /.*/, namespace: "panes" }, async () => {
+        const files = (await readdir(folder)).filter((name) => name.endsWith(".tsx")).sort();
+        const contents = files.map((name) => `import "#panes/${name}";`).join("\n");
+        return { contents, resolveDir: here, watchDirs: [folder] };
+      });
+    },
+  };
+}
+
 async function built() {
-  const script = await esbuild.build({
+  const { outputFiles, metafile } = await esbuild.build({
     ...common,
     entryPoints: ["src/index.tsx"],
+    outfile: "explorer.js",
     minify: true,
     legalComments: "none",
     metafile: true,
     write: false,
   });
-  const style = await esbuild.build({
-    ...common,
-    entryPoints: ["src/app/explorer.css"],
-    minify: true,
-    write: false,
-  });
+  const output = (ending) => Buffer.from(outputFiles.find(({ path }) => path.endsWith(ending)).contents);
   return {
-    "explorer.js": Buffer.from(script.outputFiles[0].contents),
-    "explorer.css": Buffer.from(style.outputFiles[0].contents),
-    "THIRD-PARTY-LICENSES.txt": Buffer.from(await licences(Object.keys(script.metafile.inputs))),
+    "explorer.js": output(".js"),
+    "explorer.css": output(".css"),
+    "THIRD-PARTY-LICENSES.txt": Buffer.from(await licences(Object.keys(metafile.inputs))),
   };
 }
 

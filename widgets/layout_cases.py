@@ -42,7 +42,8 @@ DTYPES = ("int8", "int16", "float32", "float64", "complex128", "S3", "S5", "S12"
 SIGNS = "< > ⟨ ⟩ , ,, = =0 =1 =4 =99 F F, _ _in _out _0 _1 _01 _٣"
 ODD = "x hello 𝒙 ! ' \" \\ é - 0 ² x_in=3,"
 NOISE = (*SIGNS.split(), " ", "\n", "\t")
-MORE_NOISE = (*ODD.split(), "\u0301", "\u200b", "\x1c", "\xa0", "\ufeff", "9" * 25)
+MORE_NOISE = (*ODD.split(), "\u0301", "\u200b", "\xa0", "9" * 25)
+"""Without U+001C and U+FEFF: only one of Python and JavaScript takes them for space, and there the kernel has the last word."""
 BELOW = 2**53
 """The browser counts bytes as doubles: layouts from here on are refused there."""
 

@@ -1,4 +1,5 @@
 // The explorer as an anywidget: `render` puts a view of the kernel's session into an element.
+import "#app/explorer.css";
 import { render as draw } from "preact";
 import { Explorer } from "#app/explorer.tsx";
 import { drawPage } from "#app/offline/draw-page.tsx";

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { effect } from "@preact/signals";
 import { Connection, shown } from "#model/connection.ts";
 import type { ExportMessage } from "#model/types.ts";
 import { aSnapshot, FakeModel } from "./model.ts";
@@ -102,19 +103,43 @@ test("what is being typed stays until the kernel has it", () => {
   assert.equal(shown({ text: "typed", number: Infinity }, "kernel", 99), "typed");
 });
 
-test("the state is put together once for every revision, and parts that a view does not ask for are empty", () => {
+test("the state is read as it is now, and what reads a part of it hears of that part alone", () => {
   const model = new FakeModel(aSnapshot());
   const connection = new Connection(model);
-  const first = connection.snapshot;
-  assert.ok(first !== null);
-  assert.equal(connection.snapshot, first);
+  const { snapshot } = connection;
+  assert.ok(snapshot !== null);
+  const heard: string[] = [];
+  const ends = [
+    effect(() => void heard.push(`notice ${snapshot.frame.notice}`)),
+    effect(() => void heard.push(`plan ${snapshot.panes.plan?.planner}`)),
+    effect(() => void heard.push(`planner ${connection.settings.planner}`)),
+  ];
+  heard.length = 0;
   model.publish((next) => void (next.frame.notice = "news"));
-  assert.notEqual(connection.snapshot, first);
-  assert.equal(connection.snapshot?.frame.notice, "news");
-  model.publish((next) => void Object.assign(next.panes, { run: null, layout: null, plan: null, machine: null }));
-  assert.deepEqual(connection.snapshot?.panes.run.parts, []);
-  assert.equal(connection.snapshot?.panes.layout.source, null);
-  assert.equal(connection.snapshot?.panes.plan, null);
+  assert.equal(connection.snapshot, snapshot);
+  assert.deepEqual(heard.splice(0), ["notice news"]);
+  connection.send({ kind: "set", field: "planner", value: "simple" });
+  assert.deepEqual(heard.splice(0), ["planner simple"]);
+  model.publish((next) => {
+    next.settings.planner = "simple";
+    Object.assign(next.panes.plan ?? {}, { planner: "another" });
+  });
+  assert.deepEqual(heard.splice(0).sort(), ["plan another", "planner simple"]);
+  model.publish((next) => void (next.frame.settled = false));
+  assert.deepEqual(heard, []);
+  for (const end of ends) end();
+  connection.close();
+});
+
+test("a part is taken as it comes, whether the contract has it or not; one that is missing is null", () => {
+  const snapshot = aSnapshot((next) => Object.assign(next.panes, { demo: { value: 1 } }));
+  const model = new FakeModel(snapshot);
+  const connection = new Connection(model);
+  const panes = connection.snapshot?.panes as unknown as Record<string, unknown>;
+  assert.deepEqual(panes.demo, { value: 1 });
+  assert.equal(panes.nothing, null);
+  model.publish((next) => Object.assign(next.panes, { demo: { value: 2 } }));
+  assert.deepEqual(panes.demo, { value: 2 });
   connection.close();
 });
 

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Linearization, linearize } from "#model/layouts/linearization.ts";
+import type { Linearization } from "#model/layouts/linearization.ts";
 import { type Entry, entryAt, nextEntry, orderLength } from "#model/layouts/order.ts";
 import { requestBox } from "#model/layouts/requests.ts";
 import { exchanged } from "#views/linearization/controls.tsx";
-import { strides } from "#views/linearization/digits.tsx";
 import { besideTitle, ticks } from "#views/linearization/drawing/axes-canvas.ts";
 import { cellPixels } from "#views/linearization/drawing/cells.ts";
 import { colouring, colourOf, elementColour, ofSlice, separables } from "#views/linearization/drawing/colouring.ts";
@@ -20,7 +19,6 @@ import {
   unpacked,
 } from "#views/linearization/drawing/scales.ts";
 import { byteAt, linesThatFit, tapeRows, windowFrom } from "#views/linearization/drawing/tape-canvas.ts";
-import { entryFrom, entryText, shownFrom } from "#views/linearization/entries.ts";
 import { cellOf, commonBlock, fastestDims, gridModel, indexAt, isPadding } from "#views/linearization/geometry/model.ts";
 import {
   elementAtOrAfter,
@@ -34,21 +32,11 @@ import {
 import { type Geometry, hit, panelsIn, placeOf, rectOf, roomOf } from "#views/linearization/geometry/scene.ts";
 import { meanOver, rangeOver, valueAt } from "#views/linearization/geometry/separable.ts";
 import { fitted, panned, type Room, resized, showing, zoomed } from "#views/linearization/geometry/viewport.ts";
-import { moved } from "#views/linearization/keyboard.ts";
-import { colouredDigit, OPTIONS } from "#views/linearization/options.ts";
+import { OPTIONS } from "#views/linearization/options.ts";
 import { thumbnailDims, turnedDims } from "#views/linearization/thumbnail.tsx";
-import { turned } from "#views/linearization/vector.tsx";
 import { shownDims } from "#views/linearization/view.tsx";
+import { COMPLEX, layout } from "./linear.ts";
 
-function layout(text: string, sizes: Record<string, number>, fields: Record<string, number> = { v: 4 }): Linearization {
-  const of = (record: Record<string, number>): { name: string; size: number }[] =>
-    Object.entries(record).map(([name, size]) => ({ name, size }));
-  const { linear, problem } = linearize(text, of(sizes), of(fields));
-  if (linear === null) throw new Error(problem.message);
-  return linear;
-}
-
-const COMPLEX = { re: 4, im: 4 };
 const LAYOUTS: readonly Linearization[] = [
   layout("<F, x, y>", { x: 4, y: 3 }, COMPLEX),
   layout("<x, y, F>", { x: 4, y: 3 }, { r: 1, g: 2, depth: 8 }),
@@ -436,44 +424,4 @@ test("the scale of a slice spans the slice", () => {
   assert.equal(slice.from, linear.offset([0, 0, 2], 0));
   assert.equal(slice.from + slice.top, linear.offset([3, 3, 2], linear.fields.length - 1));
   assert.equal(ofSlice(whole, ["x", "y", "z"], {}), whole);
-});
-
-test("entries have names in the session and numbers here", () => {
-  const linear = layout("<F, x, y>", { x: 4, y: 3 }, COMPLEX);
-  const entry = { index: [3, 1], field: 1 };
-  assert.deepEqual(entryFrom(linear, shownFrom(linear, entry)), entry);
-  assert.equal(entryFrom(linear, { index: { x: 4, y: 0 }, field: "re" }), null);
-  assert.equal(entryFrom(linear, { index: { x: 1 }, field: "re" }), null);
-  assert.equal(entryFrom(linear, null), null);
-  assert.equal(entryText(linear, entry), "x = 3, y = 1 · im");
-});
-
-test("keys move the selected entry", () => {
-  const linear = layout("<F, x, y, z>", { x: 4, y: 3, z: 2 }, COMPLEX);
-  const at = (index: number[], key: string): readonly number[] | undefined =>
-    moved(linear, ["x", "y"], { index, field: 0 }, key)?.index;
-  assert.deepEqual(at([1, 1, 0], "ArrowRight"), [2, 1, 0]);
-  assert.deepEqual(at([3, 1, 0], "ArrowRight"), [3, 1, 0]);
-  assert.deepEqual(at([1, 1, 0], "ArrowUp"), [1, 0, 0]);
-  assert.deepEqual(at([1, 1, 0], "End"), [3, 1, 0]);
-  assert.deepEqual(at([1, 1, 0], "PageDown"), [1, 1, 1]);
-  assert.deepEqual(moved(linear, ["x", "y"], { index: [1, 1, 0], field: 0 }, "n"), { index: [1, 1, 0], field: 1 });
-  assert.deepEqual(moved(linear, ["x", "y"], null, "ArrowRight"), { index: [0, 0, 0], field: 0 });
-  assert.equal(moved(linear, ["x", "y"], null, "q"), null);
-});
-
-test("digits go round and pass over padding", () => {
-  const linear = layout("<F, x_in=4, x_out>", { x: 6 });
-  assert.deepEqual(turned(linear, [0, 1, 1], 1, 1), { index: [4], field: 0 });
-  assert.deepEqual(turned(linear, [0, 0, 0], 2, -1), { index: [4], field: 0 });
-  assert.equal(colouredDigit(linear, null), 2);
-  assert.equal(colouredDigit(linear, "x_in=4"), 1);
-  assert.equal(colouredDigit(linear, "x"), 2);
-});
-
-test("strides of a digit: one number, or one for each field", () => {
-  const linear = layout("<x_in=4, F, x_out>", { x: 8 }, { a: 1, b: 8 });
-  assert.equal(strides(linear, 0), "1 / 8");
-  assert.equal(strides(linear, 1), "4");
-  assert.equal(strides(linear, 2), "36");
 });

@@ -56,7 +56,8 @@ export class FakeModel implements Model {
     }
     change(next);
     this.state = next;
-    Object.assign(this.values, traitsOf(next));
+    for (const [name, value] of Object.entries(traitsOf(next)))
+      if (JSON.stringify(value) !== JSON.stringify(this.values[name])) this.values[name] = value; // no other is sent
     for (const callback of [...(this.callbacks.get("change:frame") ?? [])]) (callback as () => void)();
   }
   say(content: Record<string, unknown>, buffers: readonly DataView[] = []): void {

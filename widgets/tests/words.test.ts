@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { RunPart } from "#model/types.ts";
 import { formatInterval, inspected, intervalAbout, intervalText, shortLayout, titleOf } from "#model/words.ts";
-import { strideText } from "#panes/numbers.tsx";
+import { strideText } from "#panes/layouts.tsx";
 import { doing, shareDone } from "#views/runs/progress.tsx";
 import { ranksWords } from "#views/runs/ranks.tsx";
 import { aSnapshot } from "./model.ts";

@@ -2,32 +2,14 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "#lib/icon.tsx";
-import { type Tab, Tabs } from "#lib/tabs.tsx";
+import { Tabs } from "#lib/tabs.tsx";
+import { type PaneProps, tabPanes } from "#model/pane.ts";
 import { useView } from "#model/view.ts";
 import { useWatch } from "#model/watch.ts";
-import { HopsPane } from "#panes/hops.tsx";
-import { MachinePane } from "#panes/machine.tsx";
-import { NumbersPane } from "#panes/numbers.tsx";
-import { RunPane } from "#panes/run.tsx";
-import { TimelinePane } from "#panes/timeline.tsx";
-import { WhyPane } from "#panes/why.tsx";
 import { SavePicture } from "#views/controls/save-picture.tsx";
 
-/** A tab of the dock. `watch` names the views whose contents the kernel computes only while the tab is shown. */
-export interface DockTab extends Tab {
-  watch?: readonly string[];
-}
-
-export const tabs: readonly DockTab[] = [
-  { name: "hops", title: "Hops", content: () => <HopsPane /> },
-  { name: "why", title: "Why", content: () => <WhyPane />, watch: ["why"] },
-  { name: "timeline", title: "Timeline", content: () => <TimelinePane />, watch: ["timeline"] },
-  { name: "machine", title: "Machine", watch: ["machine", "timeline"], content: () => <MachinePane /> },
-  { name: "run", title: "Runs", content: () => <RunPane /> },
-  { name: "layouts", title: "Layouts in numbers", content: () => <NumbersPane /> },
-];
-
 const NOTHING: readonly string[] = [];
+const IN_DOCK: PaneProps = { alone: false, sides: ["source", "destination"] };
 
 /** `wide`: the dock has the screen, but for the bar and the journey. */
 export function Dock({ wide, widen }: { wide: boolean; widen: (wide: boolean) => void }): JSX.Element {
@@ -41,8 +23,9 @@ export function Dock({ wide, widen }: { wide: boolean; widen: (wide: boolean) =>
       choose("run");
     seen.current = number;
   }, [number, phase]);
-  const watched = tabs.find((tab) => tab.name === chosen)?.watch ?? NOTHING;
-  useWatch(watched);
+  const tabs = tabPanes().map((pane) => ({ ...pane, content: () => pane.render(IN_DOCK) }));
+  const shown = tabs.find((tab) => tab.name === chosen);
+  useWatch(shown?.watch ?? NOTHING);
   const size = (
     <button
       type="button"
@@ -56,13 +39,9 @@ export function Dock({ wide, widen }: { wide: boolean; widen: (wide: boolean) =>
       <Icon name={wide ? "shrink" : "expand"} />
     </button>
   );
-  const named = tabs.find((tab) => tab.name === chosen);
   const tools = (
     <span class="iv-dock-tools">
-      <SavePicture
-        name={String(named?.title ?? "Details")}
-        of={() => box.current?.querySelector<HTMLElement>(".iv-tabpanel") ?? null}
-      />
+      <SavePicture name={shown?.title ?? "Details"} of={() => box.current?.querySelector<HTMLElement>(".iv-tabpanel") ?? null} />
       {size}
     </span>
   );

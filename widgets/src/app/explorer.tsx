@@ -1,14 +1,15 @@
 // A view of the session: the frame around every pane, with the state at hand for all that is in it.
-import type { JSX } from "preact";
-import { useCallback, useEffect, useErrorBoundary, useRef, useState } from "preact/hooks";
-import { panes } from "#app/pane-table.tsx";
+import type { JSX, RenderableProps } from "preact";
+import { useCallback, useErrorBoundary, useMemo, useRef } from "preact/hooks";
+import { type Pane, paneOf } from "#model/pane.ts";
+import { Screen } from "./screen.tsx";
+import "isoviz:panes";
 import { ErrorLine } from "#lib/error-line.tsx";
 import { useShortcuts } from "#lib/shortcuts.ts";
 import type { Connection } from "#model/connection.ts";
 import type { Side } from "#model/settings.ts";
 import { statusText } from "#model/status.ts";
-import type { Snapshot } from "#model/types.ts";
-import { ViewContext } from "#model/view.ts";
+import { useView, ViewContext } from "#model/view.ts";
 import { Errors } from "#views/controls/errors.tsx";
 
 interface ExplorerProps {
@@ -17,20 +18,29 @@ interface ExplorerProps {
   side: "both" | Side;
 }
 
-export function Explorer({ connection, pane, side }: ExplorerProps): JSX.Element {
-  const [, setCount] = useState(0);
+export function Explorer(props: ExplorerProps): JSX.Element {
   const [error] = useErrorBoundary((caught: unknown) => console.error(caught));
+  return (
+    <Root connection={props.connection} pane={props.pane}>
+      {error !== undefined ? (
+        <ErrorLine name="drawing">
+          The explorer could not be drawn: {error instanceof Error ? error.message : String(error)}
+        </ErrorLine>
+      ) : (
+        <Content {...props} />
+      )}
+    </Root>
+  );
+}
+
+/** The element around everything, with what tests and style sheets ask for. */
+function Root({ connection, pane, children }: Pick<ExplorerProps, "connection" | "pane"> & RenderableProps<object>): JSX.Element {
   const root = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    const again = (): void => setCount((count) => count + 1);
-    again(); // a state may have come between drawing and listening
-    return connection.listen(again);
-  }, [connection]);
   const edit = useCallback((kind: "undo" | "redo") => void connection.send({ kind }), [connection]);
   useShortcuts(root, edit);
-  const snapshot = connection.snapshot;
+  const { snapshot } = connection;
   const busy = !connection.gone && (snapshot === null || !snapshot.frame.settled || connection.waiting);
-  const phase = snapshot?.panes.run.now.phase;
+  const run = snapshot?.panes.run.now;
   return (
     <div
       class="isoviz"
@@ -40,36 +50,45 @@ export function Explorer({ connection, pane, side }: ExplorerProps): JSX.Element
       data-pane={pane}
       data-revision={snapshot?.frame.revision ?? 0}
       data-busy={busy ? "true" : "false"}
-      data-phase={phase}
-      data-run={snapshot?.panes.run.now.number ?? 0}
-      data-running={phase === "running" || phase === "cancelling" ? "true" : "false"}
+      data-phase={run?.phase}
+      data-run={run?.number ?? 0}
+      data-running={run?.phase === "running" || run?.phase === "cancelling" ? "true" : "false"}
     >
-      {error !== undefined ? (
-        <ErrorLine name="drawing">
-          The explorer could not be drawn: {error instanceof Error ? error.message : String(error)}
-        </ErrorLine>
-      ) : snapshot === null ? (
-        <p class="iv-waiting">Waiting for the kernel…</p>
-      ) : (
-        <ViewContext.Provider value={{ connection, snapshot }}>
-          <Pane connection={connection} snapshot={snapshot} pane={pane} side={side} />
-        </ViewContext.Provider>
-      )}
+      {children}
     </div>
   );
 }
 
-function Pane({ connection, snapshot, pane, side }: ExplorerProps & { snapshot: Snapshot }): JSX.Element {
-  const found = panes[pane];
-  if (found === undefined) return <ErrorLine name="pane">There is no view called {pane}.</ErrorLine>;
-  if (found.whole) return found.render(side);
-  const told = statusText(snapshot, connection, false);
+function Content({ connection, pane, side }: ExplorerProps): JSX.Element {
+  const { snapshot } = connection;
+  const view = useMemo(() => (snapshot === null ? null : { connection, snapshot }), [connection, snapshot]);
+  return view === null ? (
+    <p class="iv-waiting">Waiting for the kernel…</p>
+  ) : (
+    <ViewContext.Provider value={view}>
+      {pane === "explorer" ? <Screen /> : <Alone pane={paneOf(pane)} name={pane} side={side} />}
+    </ViewContext.Provider>
+  );
+}
+
+interface AloneProps {
+  pane: Pane | undefined;
+  name: string;
+  side: "both" | Side;
+}
+
+/** A pane that is all there is of this view. */
+function Alone({ pane, name, side }: AloneProps): JSX.Element {
+  const { connection, snapshot } = useView();
+  if (pane === undefined) return <ErrorLine name="pane">There is no view called {name}.</ErrorLine>;
   return (
-    <section class="iv-alone" data-testid={`pane-${pane}`} aria-label={found.title}>
+    <section class="iv-alone" data-testid={`pane-${name}`} aria-label={pane.title}>
       <Errors />
-      <div inert={connection.gone}>{found.render(side)}</div>
+      <div inert={connection.gone}>
+        {pane.render({ alone: true, sides: side === "both" ? ["source", "destination"] : [side] })}
+      </div>
       <p class="iv-status" data-testid="status" role="status" aria-live="polite">
-        {told}
+        {statusText(snapshot, connection, false)}
       </p>
     </section>
   );

@@ -1,5 +1,6 @@
 // What an element of the page shows, as SVG: boxes, borders, text, drawings and canvases, where and as they are seen.
-import { escaped, number, type Recording, recorded } from "./recorder.ts";
+import { type Recording, recorded } from "./recorder.ts";
+import { type Attributes, escaped, number, element as svgElement } from "./svg.ts";
 
 /** Pixels around a picture. */
 const MARGIN = 12;
@@ -27,7 +28,7 @@ const DRAWN = [
   "paint-order",
   "marker-end",
   "marker-start",
-] as const; // prettier-ignore
+] as const;
 
 export interface Picture {
   readonly svg: string;
@@ -45,11 +46,10 @@ export function pictureOf(root: HTMLElement, title: string): Picture {
   ];
   const out: Out = { parts: [], defs: [], clips: 0, left: box.left - MARGIN, top: box.top - MARGIN, recordings };
   add(root, out);
-  const paper = ground(root);
+  const paper = svgElement("rect", { width, height, fill: ground(root) });
   const defs = out.defs.length === 0 ? "" : `<defs>${out.defs.join("")}</defs>`;
-  const svg =
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img">` +
-    `<title>${escaped(title)}</title>${defs}<rect width="${width}" height="${height}" fill="${escaped(paper)}"/>${out.parts.join("")}</svg>`;
+  const frame = { xmlns: "http://www.w3.org/2000/svg", width, height, viewBox: `0 0 ${width} ${height}`, role: "img" };
+  const svg = svgElement("svg", frame, `<title>${escaped(title)}</title>${defs}${paper}${out.parts.join("")}`);
   return { svg, width, height };
 }
 
@@ -97,19 +97,20 @@ function add(element: Element, out: Out): void {
   }
   if (!cut || element.parentElement === null || out.parts.length === from) return;
   const id = `iv-cut-${(out.clips += 1)}`;
-  out.defs.push(
-    `<clipPath id="${id}"><rect x="${number(x)}" y="${number(y)}" width="${number(box.width)}" height="${number(box.height)}"/></clipPath>`,
-  );
+  out.defs.push(svgElement("clipPath", { id }, svgElement("rect", { x, y, width: box.width, height: box.height })));
   const inside = out.parts.splice(from).join("");
-  out.parts.push(`<g clip-path="url(#${id})">${inside}</g>`);
+  out.parts.push(svgElement("g", { "clip-path": `url(#${id})` }, inside));
 }
 
 function addBox(style: CSSStyleDeclaration, x: number, y: number, box: DOMRect, out: Out): void {
   if (box.width === 0 || box.height === 0) return;
-  const place = (inset: number): string =>
-    `x="${number(x + inset)}" y="${number(y + inset)}" width="${number(Math.max(0, box.width - 2 * inset))}" height="${number(Math.max(0, box.height - 2 * inset))}"`;
   const radius = Math.min(parseFloat(style.borderTopLeftRadius) || 0, box.width / 2, box.height / 2);
-  const round = radius > 0 ? ` rx="${number(radius)}"` : "";
+  const rect = (inset: number, looks: Attributes): void => {
+    const [width, height] = [Math.max(0, box.width - 2 * inset), Math.max(0, box.height - 2 * inset)];
+    out.parts.push(
+      svgElement("rect", { x: x + inset, y: y + inset, width, height, rx: radius > 0 ? radius : undefined, ...looks }),
+    );
+  };
   const colours = style.backgroundImage.startsWith("linear-gradient(")
     ? (style.backgroundImage.match(/rgba?\([^)]*\)|#[0-9a-f]{3,8}/gi) ?? [])
     : [];
@@ -117,12 +118,12 @@ function addBox(style: CSSStyleDeclaration, x: number, y: number, box: DOMRect, 
     // The gradients of the page go from left to right, in even steps.
     const id = `iv-ramp-${(out.clips += 1)}`;
     const stops = colours
-      .map((colour, step) => `<stop offset="${number(step / (colours.length - 1))}" stop-color="${escaped(colour)}"/>`)
+      .map((colour, step) => svgElement("stop", { offset: step / (colours.length - 1), "stop-color": colour }))
       .join("");
-    out.defs.push(`<linearGradient id="${id}">${stops}</linearGradient>`);
-    out.parts.push(`<rect ${place(0)}${round} fill="url(#${id})"/>`);
+    out.defs.push(svgElement("linearGradient", { id }, stops));
+    rect(0, { fill: `url(#${id})` });
   }
-  if (!isClear(style.backgroundColor)) out.parts.push(`<rect ${place(0)}${round} fill="${escaped(style.backgroundColor)}"/>`);
+  if (!isClear(style.backgroundColor)) rect(0, { fill: style.backgroundColor });
   const sides = (["Top", "Right", "Bottom", "Left"] as const).map((side) => ({
     width: style[`border${side}Style`] === "none" ? 0 : parseFloat(style[`border${side}Width`]) || 0,
     colour: style[`border${side}Color`],
@@ -132,13 +133,15 @@ function addBox(style: CSSStyleDeclaration, x: number, y: number, box: DOMRect, 
   const seen = sides.filter((side) => side.width > 0 && !isClear(side.colour));
   if (seen.length === 0) return;
   if (seen.length === 4 && seen.every((side) => side.width === top.width && side.colour === top.colour))
-    return void out.parts.push(
-      `<rect ${place(top.width / 2)}${round} fill="none" stroke="${escaped(top.colour)}" stroke-width="${number(top.width)}"/>`,
-    );
+    return rect(top.width / 2, { fill: "none", stroke: top.colour, "stroke-width": top.width });
   const line = (side: { width: number; colour: string }, x0: number, y0: number, x1: number, y1: number): void => {
     if (side.width > 0 && !isClear(side.colour))
       out.parts.push(
-        `<path d="M${number(x0)} ${number(y0)}L${number(x1)} ${number(y1)}" stroke="${escaped(side.colour)}" stroke-width="${number(side.width)}"/>`,
+        svgElement("path", {
+          d: `M${number(x0)} ${number(y0)}L${number(x1)} ${number(y1)}`,
+          stroke: side.colour,
+          "stroke-width": side.width,
+        }),
       );
   };
   const [far, low] = [x + box.width, y + box.height];
@@ -163,9 +166,8 @@ function addHead(element: Element, x: number, y: number, out: Out): void {
   if (Number.isNaN(left) || Number.isNaN(top) || length === 0 || parseFloat(style.width) > length + 1) return;
   const shift = style.transform === "none" ? 0 : new DOMMatrix(style.transform).f;
   const [from, at] = [x + left, y + top + shift];
-  out.parts.push(
-    `<path d="M${number(from)} ${number(at)}l${number(length)} ${number(above)}l${number(-length)} ${number(below)}z" fill="${escaped(style.borderLeftColor)}"/>`,
-  );
+  const d = `M${number(from)} ${number(at)}l${number(length)} ${number(above)}l${number(-length)} ${number(below)}z`;
+  out.parts.push(svgElement("path", { d, fill: style.borderLeftColor }));
 }
 
 /** A text, line by line: a range says where the browser has broken it. */
@@ -196,12 +198,15 @@ function addText(node: Text, style: CSSStyleDeclaration, out: Out): void {
 
 function textAt(text: string, style: CSSStyleDeclaration, x: number, y: number, height: number): string {
   const shown = style.textTransform === "uppercase" ? text.toUpperCase() : text;
-  const decorated = style.textDecorationLine.includes("underline") ? ' text-decoration="underline"' : "";
-  const spaced = style.whiteSpace.startsWith("pre") ? ";white-space:pre" : "";
-  return (
-    `<text x="${number(x)}" y="${number(y + height / 2)}" dominant-baseline="central" fill="${escaped(style.color)}"${decorated} ` +
-    `style="font:${escaped(`${style.fontStyle} ${style.fontWeight} ${style.fontSize} ${style.fontFamily}`)}${spaced}">${escaped(spaced === "" ? shown.trimEnd() : shown.replace(/\n$/, ""))}</text>`
-  );
+  const isPre = style.whiteSpace.startsWith("pre");
+  const font = `${style.fontStyle} ${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
+  const looks = {
+    "dominant-baseline": "central",
+    fill: style.color,
+    "text-decoration": style.textDecorationLine.includes("underline") ? "underline" : undefined,
+    style: `font:${font}${isPre ? ";white-space:pre" : ""}`,
+  };
+  return svgElement("text", { x, y: y + height / 2, ...looks }, escaped(isPre ? shown.replace(/\n$/, "") : shown.trimEnd()));
 }
 
 function control(
@@ -215,10 +220,11 @@ function control(
   if (element instanceof HTMLInputElement && element.type === "range") {
     const [low, high, value] = [Number(element.min || 0), Number(element.max || 100), Number(element.value)];
     const to = x + 6 + ((value - low) / (high - low || 1)) * Math.max(0, box.width - 12);
-    const middle = number(y + box.height / 2);
-    out.parts.push(
-      `<path d="M${number(x)} ${middle}H${number(x + box.width)}" stroke="#98a2ae" stroke-width="4" stroke-linecap="round"/><circle cx="${number(to)}" cy="${middle}" r="6" fill="${escaped(style.accentColor === "auto" ? style.color : style.accentColor)}"/>`,
-    );
+    const middle = y + box.height / 2;
+    const d = `M${number(x)} ${number(middle)}H${number(x + box.width)}`;
+    const fill = style.accentColor === "auto" ? style.color : style.accentColor;
+    out.parts.push(svgElement("path", { d, stroke: "#98a2ae", "stroke-width": 4, "stroke-linecap": "round" }));
+    out.parts.push(svgElement("circle", { cx: to, cy: middle, r: 6, fill }));
     return;
   }
   if (element instanceof HTMLInputElement && (element.type === "checkbox" || element.type === "radio")) return;
@@ -232,12 +238,13 @@ function canvas(element: HTMLCanvasElement, x: number, y: number, box: DOMRect, 
   const place = `translate(${number(x)} ${number(y)})`;
   if (recording !== undefined && recording.parts.length > 0) {
     out.defs.push(...recording.defs);
-    out.parts.push(`<g transform="${place}">${recording.parts.join("")}</g>`);
+    out.parts.push(svgElement("g", { transform: place }, recording.parts.join("")));
     return;
   }
   if (element.width === 0 || element.height === 0) return;
+  const { width, height } = box;
   out.parts.push(
-    `<image transform="${place}" width="${number(box.width)}" height="${number(box.height)}" preserveAspectRatio="none" href="${element.toDataURL()}"/>`,
+    svgElement("image", { transform: place, width, height, preserveAspectRatio: "none", href: element.toDataURL() }),
   );
 }
 

@@ -3,6 +3,8 @@
 // The real context stays in charge of its state; with every stroke the recorder reads it from there. Paths that drawing code makes are
 // replaced by paths that remember their text for the moment.
 
+import { type Attributes, element, escaped, number } from "./svg.ts";
+
 /** The parts of a canvas in SVG, in the canvas' own CSS pixels. */
 export interface Recording {
   readonly parts: string[];
@@ -46,8 +48,6 @@ export function recorded(): Map<HTMLCanvasElement, Recording> {
   return own.recordings;
 }
 
-export const number = (value: number): string => String(Math.round(value * 100) / 100);
-
 class Written {
   text = "";
   moveTo(x: number, y: number): void {
@@ -75,7 +75,10 @@ class Written {
     const given = Array.isArray(radii) ? radii[0] : radii;
     const r = Math.max(0, Math.min(typeof given === "number" ? given : 0, Math.abs(width) / 2, Math.abs(height) / 2));
     const arc = (dx: number, dy: number): string => `a${number(r)} ${number(r)} 0 0 1 ${number(dx)} ${number(dy)}`;
-    this.text += `M${number(x + r)} ${number(y)}h${number(width - 2 * r)}${arc(r, r)}v${number(height - 2 * r)}${arc(-r, r)}h${number(2 * r - width)}${arc(-r, -r)}v${number(2 * r - height)}${arc(r, -r)}z`;
+    const [across, down] = [width - 2 * r, height - 2 * r];
+    this.text +=
+      `M${number(x + r)} ${number(y)}h${number(across)}${arc(r, r)}v${number(down)}${arc(-r, r)}` +
+      `h${number(-across)}${arc(-r, -r)}v${number(-down)}${arc(r, -r)}z`;
   }
   arc(x: number, y: number, r: number, from: number, to: number, back = false): void {
     const at = (angle: number): string => `${number(x + r * Math.cos(angle))} ${number(y + r * Math.sin(angle))}`;
@@ -125,11 +128,6 @@ const WrittenPath = class extends Path2D {
   }
 };
 
-/** Text that stands in SVG for itself. */
-export function escaped(text: string): string {
-  return text.replace(/[&<>"]/g, (each) => `&#${each.charCodeAt(0)};`).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, "");
-}
-
 function recorder(
   canvas: HTMLCanvasElement,
   real: CanvasRenderingContext2D,
@@ -141,41 +139,45 @@ function recorder(
   const kept: string[][] = [];
   const shown = canvas.clientWidth || canvas.width;
   const scale = canvas.width / shown; // device pixels for each CSS pixel
-  const matrix = (): string => {
+  const matrix = (): string | undefined => {
     const { a, b, c, d, e, f } = real.getTransform();
     const own = [a, b, c, d, e, f].map((value) => number(value / scale)).join(" ");
-    return own === "1 0 0 1 0 0" ? "" : ` transform="matrix(${own})"`;
+    return own === "1 0 0 1 0 0" ? undefined : `matrix(${own})`;
   };
-  const emit = (element: string): void => {
-    const within =
-      clips.length === 0 ? element : clips.reduceRight((inner, clip) => `<g clip-path="url(#${clip})">${inner}</g>`, element);
-    recording.parts.push(within);
+  const emit = (name: string, attributes: Attributes, content = ""): void => {
+    const opacity = real.globalAlpha === 1 ? undefined : real.globalAlpha;
+    const drawn = element(name, { opacity, transform: matrix(), ...attributes }, content);
+    recording.parts.push(clips.reduceRight((inner, clip) => element("g", { "clip-path": `url(#${clip})` }, inner), drawn));
   };
   const paint = (style: string | CanvasGradient | CanvasPattern): string => {
-    if (typeof style === "string") return escaped(style);
+    if (typeof style === "string") return style;
     const id = `iv-hatch-${(all.count += 1)}`;
-    recording.defs.push(
-      `<pattern id="${id}" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M0 0v6" stroke="#98a2ae" stroke-width="1.4"/></pattern>`,
-    );
+    const line = element("path", { d: "M0 0v6", stroke: "#98a2ae", "stroke-width": 1.4 });
+    const tile = { id, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" };
+    recording.defs.push(element("pattern", tile, line));
     return `url(#${id})`;
   };
-  const alpha = (): string => (real.globalAlpha === 1 ? "" : ` opacity="${number(real.globalAlpha)}"`);
-  const stroke = (): string => {
+  const stroke = (): Attributes => {
     const dash = real.getLineDash();
-    return ` fill="none" stroke="${paint(real.strokeStyle)}" stroke-width="${number(real.lineWidth)}" stroke-linejoin="${real.lineJoin}" stroke-linecap="${real.lineCap}"${dash.length > 0 ? ` stroke-dasharray="${dash.map(number).join(" ")}"` : ""}`;
+    return {
+      fill: "none",
+      stroke: paint(real.strokeStyle),
+      "stroke-width": real.lineWidth,
+      "stroke-linejoin": real.lineJoin,
+      "stroke-linecap": real.lineCap,
+      "stroke-dasharray": dash.length > 0 ? dash.map(number).join(" ") : undefined,
+    };
   };
   const textOf = (given: unknown): string => (given instanceof Path2D ? (texts.get(given)?.text ?? "") : path.text);
-  const image = (source: HTMLCanvasElement, x: number, y: number, width: number, height: number, how: string): void =>
-    emit(
-      `<image x="${number(x)}" y="${number(y)}" width="${number(width)}" height="${number(height)}" preserveAspectRatio="none" style="image-rendering:pixelated" href="${source.toDataURL()}"${how}${alpha()}/>`,
-    );
+  const image = (source: HTMLCanvasElement, box: Attributes): void =>
+    emit("image", { ...box, preserveAspectRatio: "none", style: "image-rendering:pixelated", href: source.toDataURL() });
   const before: Partial<Record<string, (...values: never[]) => void>> = {
     save: () => void kept.push(clips),
     restore: () => (clips = kept.pop() ?? []),
     beginPath: () => (path = new Written()),
     clip: (given?: unknown) => {
       const id = `iv-clip-${(all.count += 1)}`;
-      recording.defs.push(`<clipPath id="${id}"><path d="${textOf(given)}"${matrix()}/></clipPath>`);
+      recording.defs.push(element("clipPath", { id }, element("path", { d: textOf(given), transform: matrix() })));
       clips = [...clips, id];
     },
     clearRect: (x: number, y: number, width: number, height: number) => {
@@ -183,18 +185,19 @@ function recorder(
       if (x <= 0 && y <= 0 && width * a >= canvas.width - 1 && height * d >= canvas.height - 1) recording.parts.length = 0;
     },
     fillRect: (x: number, y: number, width: number, height: number) =>
-      emit(
-        `<rect x="${number(Math.min(x, x + width))}" y="${number(Math.min(y, y + height))}" width="${number(Math.abs(width))}" height="${number(Math.abs(height))}" fill="${paint(real.fillStyle)}"${alpha()}${matrix()}/>`,
-      ),
-    strokeRect: (x: number, y: number, width: number, height: number) =>
-      emit(
-        `<rect x="${number(x)}" y="${number(y)}" width="${number(width)}" height="${number(height)}"${stroke()}${alpha()}${matrix()}/>`,
-      ),
-    fill: (given?: unknown) =>
-      emit(
-        `<path d="${textOf(given)}" fill="${paint(real.fillStyle)}"${given === "evenodd" ? ' fill-rule="evenodd"' : ""}${alpha()}${matrix()}/>`,
-      ),
-    stroke: (given?: unknown) => emit(`<path d="${textOf(given)}"${stroke()}${alpha()}${matrix()}/>`),
+      emit("rect", {
+        x: Math.min(x, x + width),
+        y: Math.min(y, y + height),
+        width: Math.abs(width),
+        height: Math.abs(height),
+        fill: paint(real.fillStyle),
+      }),
+    strokeRect: (x: number, y: number, width: number, height: number) => emit("rect", { x, y, width, height, ...stroke() }),
+    fill: (given?: unknown) => {
+      const rule = given === "evenodd" ? "evenodd" : undefined;
+      emit("path", { d: textOf(given), fill: paint(real.fillStyle), "fill-rule": rule });
+    },
+    stroke: (given?: unknown) => emit("path", { d: textOf(given), ...stroke() }),
     fillText: (text: string, x: number, y: number) => {
       const anchor = { center: "middle", right: "end", end: "end", left: "start", start: "start" }[real.textAlign];
       const base = {
@@ -205,24 +208,27 @@ function recorder(
         ideographic: "ideographic",
         alphabetic: "alphabetic",
       }[real.textBaseline];
-      emit(
-        `<text x="${number(x)}" y="${number(y)}" style="font:${escaped(real.font)}" text-anchor="${anchor}" dominant-baseline="${base}" fill="${paint(real.fillStyle)}"${alpha()}${matrix()}>${escaped(text)}</text>`,
-      );
+      const looks = { style: `font:${real.font}`, "text-anchor": anchor, "dominant-baseline": base, fill: paint(real.fillStyle) };
+      emit("text", { x, y, ...looks }, escaped(text));
     },
     putImageData: (data: ImageData, x: number, y: number) => {
       const held = document.createElement("canvas");
       [held.width, held.height] = [data.width, data.height];
       held.getContext("2d")?.putImageData(data, 0, 0);
-      image(held, x / scale, y / scale, data.width / scale, data.height / scale, "");
+      const [width, height] = [data.width / scale, data.height / scale];
+      image(held, { x: x / scale, y: y / scale, width, height, transform: undefined }); // no transform of the canvas moves pixels
     },
     drawImage: (source: HTMLCanvasElement, ...at: number[]) => {
       if (!(source instanceof HTMLCanvasElement)) return;
-      if (at.length < 8) return image(source, at[0] ?? 0, at[1] ?? 0, at[2] ?? source.width, at[3] ?? source.height, matrix());
+      if (at.length < 8) {
+        const [x = 0, y = 0, width = source.width, height = source.height] = at;
+        return image(source, { x, y, width, height });
+      }
       const [sx = 0, sy = 0, sw = 1, sh = 1, x = 0, y = 0, width = 1, height = 1] = at;
       const held = document.createElement("canvas");
       [held.width, held.height] = [Math.max(1, Math.round(sw)), Math.max(1, Math.round(sh))];
       held.getContext("2d")?.drawImage(source, sx, sy, sw, sh, 0, 0, held.width, held.height);
-      image(held, x, y, width, height, matrix());
+      image(held, { x, y, width, height });
     },
   };
   return new Proxy(real, {

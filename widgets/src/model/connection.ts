@@ -2,58 +2,23 @@
 //
 // The state comes as traits, one for each concern; `frame` goes with every publication, and the others are in the same message. What
 // has been asked and is not yet in the state is kept as pending: `settings` shows what the person has just done.
+import { batch, computed, type Signal, signal } from "@preact/signals";
 import { applied } from "./settings.ts";
 import type {
   Command,
   Exported,
   ExportMessage,
   Frame,
-  HandPart,
-  LayoutPart,
   Message,
   Model,
+  Panes,
   RunPart,
   ShownSettings,
   Snapshot,
-  WhatIfPart,
-  WhyPart,
 } from "./types.ts";
 
 /** Seconds without an answer after which the view says that the kernel is busy. */
 export const PATIENCE = 1.5;
-
-const NO_RUN: RunPart = {
-  now: {
-    number: 0,
-    phase: "idle",
-    stage: "prepare",
-    bytesDone: 0,
-    bytes: 0,
-    wanted: 1,
-    over: 0,
-    together: 1,
-    ranks: 0,
-    error: "",
-    transfer: "",
-    canRun: false,
-    reason: "",
-    offerLocal: false,
-    offerEmulated: [],
-    isOfPlan: false,
-  },
-  place: "",
-  places: [],
-  ranks: { phase: "none", count: 0, library: "", pids: [], problem: "" },
-  report: null,
-  parts: [],
-  advice: [],
-  emulated: [],
-  count: 0,
-  changes: 0,
-};
-const NO_LAYOUTS: LayoutPart = { dims: {}, fieldSizes: [], source: null, destination: null };
-
-const NO_HAND: HandPart = { path: null };
 
 /** What the kernel answers to a command: a message with binary data, or why there is none. */
 export interface Answer {
@@ -71,24 +36,34 @@ interface Pending {
   command: Command;
 }
 
+/**
+ * The line to the kernel. What can be read from it is kept in signals: a component that reads it is drawn again when that changes, and
+ * only then.
+ */
 export class Connection {
   /** Names this view: the kernel acknowledges the commands of each view. */
   readonly client: string;
-  private number = 0;
-  private pending: Pending[] = [];
-  private composed: Snapshot | null = null;
-  private echoed: { over: ShownSettings; newest: number; settings: ShownSettings } | null = null;
-  private listeners = new Set<() => void>();
-  private messages = new Set<Hearing>();
-  private farewells = new Set<() => void>();
-  private timer: ReturnType<typeof setTimeout> | undefined;
-  private silent = false;
-  /** Whether the state was composed after the kernel had gone. */
-  private endedRun = false;
-  /** Whether the kernel that this view belongs to is no more: it was restarted or shut down. */
-  gone = false;
   /** Whether this is a page without a kernel: what needs one is not offered. */
   readonly offline: boolean;
+  private readonly values = new Map<string, Signal<unknown>>();
+  private readonly sent = signal(0);
+  private readonly pending = signal<readonly Pending[]>([]);
+  private readonly lost = signal(false);
+  private readonly silent = signal(false);
+  private readonly newest = computed(
+    () => this.read<Frame["acknowledged"] | undefined>("frame.acknowledged")?.[this.client] ?? 0,
+  );
+  private readonly started = computed(() => this.read("frame.revision") !== undefined);
+  private readonly edited = computed(() => {
+    const onTheirWay = this.pending.value.filter((each) => each.number > this.newest.value);
+    return onTheirWay.reduce((before, each) => applied(before, each.command), this.read<ShownSettings>("settings"));
+  });
+  private readonly run = computed(() => runOf(this.read("part_run"), this.lost.value));
+  private readonly state: Snapshot;
+  private readonly listeners = new Set<() => void>();
+  private readonly messages = new Set<Hearing>();
+  private readonly farewells = new Set<() => void>();
+  private timer: ReturnType<typeof setTimeout> | undefined;
   private readonly liveness = (): void => void this.send({ kind: "hello" });
   private readonly changed = (): void => this.arrived();
   private readonly received = (content: Message, buffers?: readonly DataView[]): void => {
@@ -102,85 +77,56 @@ export class Connection {
     views += 1;
     this.client = `${Date.now().toString(36)}-${views}-${Math.random().toString(36).slice(2, 8)}`;
     this.offline = model.get("offline") === true;
+    this.state = this.stateOfTraits();
     model.on("change:frame", this.changed);
     model.on("msg:custom", this.received);
     model.on("comm_live_update", this.liveness); // it does not say which way it changed: asking tells
   }
 
-  /** The state, the same object until the next revision; null before the first. */
+  /** The state; null before the first. It is always the same object: what is read of it is the newest. */
   get snapshot(): Snapshot | null {
-    const frame = this.model.get("frame") as Frame | null | undefined;
-    if (frame === null || frame === undefined || !("revision" in frame)) return null;
-    const known = this.composed;
-    const ended = this.gone && !this.endedRun;
-    if (known !== null && known.frame.revision === frame.revision && known.frame.session === frame.session && !ended)
-      return known;
-    this.endedRun = this.gone;
-    this.composed = {
-      frame,
-      settings: this.trait("settings"),
-      menus: this.trait("menus"),
-      faults: this.trait("faults"),
-      palette: this.trait("palette"),
-      selected: this.trait("selected"),
-      panes: {
-        run: this.runPart(),
-        layout: this.trait<LayoutPart | null>("part_layout") ?? NO_LAYOUTS,
-        plan: this.trait("part_plan"),
-        machine: this.trait("part_machine"),
-        trace: this.trait("part_trace"),
-        why: this.trait<WhyPart | null>("part_why") ?? null,
-        what_if: this.trait<WhatIfPart | null>("part_what_if") ?? null,
-        hand: this.trait<HandPart | null>("part_hand") ?? NO_HAND,
-        transfers: this.trait("part_transfers") ?? null,
-      },
-    };
-    return this.composed;
+    return this.started.value ? this.state : null;
   }
 
   /** The settings of the state with the commands that it does not have yet; only where there is a state. */
   get settings(): ShownSettings {
-    const over = this.snapshot?.settings;
-    if (over === undefined) throw new Error("there are no settings before the first state");
-    const acknowledged = this.acknowledged;
-    this.pending = this.pending.filter((each) => each.number > acknowledged);
-    const newest = this.pending.at(-1)?.number ?? 0;
-    if (this.echoed === null || this.echoed.over !== over || this.echoed.newest !== newest) {
-      const settings = this.pending.reduce((before, each) => applied(before, each.command), over);
-      this.echoed = { over, newest, settings };
-    }
-    return this.echoed.settings;
+    if (!this.started.value) throw new Error("there are no settings before the first state");
+    return this.edited.value;
   }
 
   /** The newest command of this view that the state includes. */
   get acknowledged(): number {
-    return this.snapshot?.frame.acknowledged[this.client] ?? 0;
+    return this.newest.value;
+  }
+
+  /** Whether the kernel that this view belongs to is no more: it was restarted or shut down. */
+  get gone(): boolean {
+    return this.lost.value;
   }
 
   /** Whether commands of this view are on their way. */
   get waiting(): boolean {
-    return !this.offline && this.number > this.acknowledged;
+    return !this.offline && this.sent.value > this.newest.value;
   }
 
   /** Whether the kernel has not answered for a while. */
   get unanswered(): boolean {
-    return this.silent && this.waiting;
+    return this.silent.value && this.waiting;
   }
 
   /** Sends a command and returns its number. */
   send(command: Command): number {
-    this.number += 1;
-    const number = this.number;
-    if (this.offline) {
-      this.model.send({ ...command, client: this.client, number });
-      return number;
-    }
-    try {
-      this.model.send({ ...command, client: this.client, number });
-      this.pending.push({ number, command });
-    } catch {
-      this.gone = true;
-    }
+    const number = this.sent.peek() + 1;
+    batch(() => {
+      this.sent.value = number;
+      try {
+        this.model.send({ ...command, client: this.client, number });
+        if (!this.offline) this.pending.value = [...this.pending.peek(), { number, command }];
+      } catch {
+        this.lost.value = true;
+      }
+    });
+    if (this.offline) return number;
     this.timer ??= setTimeout(() => this.expired(), this.patience * 1000);
     this.tell();
     return number;
@@ -248,35 +194,58 @@ export class Connection {
     this.messages.clear();
   }
 
-  /** The runs. One that was under way when the kernel went has ended with it: nobody else will say so. */
-  private runPart(): RunPart {
-    const part = this.trait<RunPart | null>("part_run") ?? NO_RUN;
-    if (!this.gone || (part.now.phase !== "running" && part.now.phase !== "cancelling")) return part;
-    return { ...part, now: { ...part.now, phase: "failed", error: "It ended with its kernel, unfinished.", isOfPlan: true } };
+  /** The state: its members are the traits, those of `frame` each for itself, and those of `panes` the parts of all panes. */
+  private stateOfTraits(): Snapshot {
+    const members = <Value extends object>(read: (name: string) => unknown): Value =>
+      new Proxy({} as Value, { get: (_, name) => (typeof name === "string" ? read(name) : undefined) });
+    const frame = members<Frame>((name) => this.read(`frame.${name}`));
+    const panes = members<Panes>((name) => (name === "run" ? this.run.value : (this.read(`part_${name}`) ?? null)));
+    return members<Snapshot>((name) => (name === "frame" ? frame : name === "panes" ? panes : this.read(name)));
   }
 
-  private trait<Value>(name: string): Value {
-    return this.model.get(name) as Value;
+  /** A trait, or a member of one such as `frame.settled`. What reads it notices when it changes. */
+  private read<Value>(name: string): Value {
+    let known = this.values.get(name);
+    if (known === undefined) this.values.set(name, (known = signal(this.valueOf(name))));
+    return known.value as Value;
+  }
+
+  private valueOf(name: string): unknown {
+    const [trait = "", member] = name.split(".");
+    const value = this.model.get(trait);
+    return member === undefined ? value : (value as Record<string, unknown> | null | undefined)?.[member];
   }
 
   private arrived(): void {
+    batch(() => {
+      for (const [name, known] of this.values) known.value = this.valueOf(name);
+      const newest = this.newest.value;
+      if (this.pending.peek().some((each) => each.number <= newest))
+        this.pending.value = this.pending.peek().filter((each) => each.number > newest);
+      if (!this.waiting) this.silent.value = false;
+    });
     if (!this.waiting) {
       clearTimeout(this.timer);
       this.timer = undefined;
-      this.silent = false;
     }
     this.tell();
   }
 
   private expired(): void {
     this.timer = undefined;
-    this.silent = true;
+    this.silent.value = true;
     this.tell();
   }
 
   private tell(): void {
     for (const listener of [...this.listeners]) listener();
   }
+}
+
+/** The runs. One that was under way when the kernel went has ended with it: nobody else will say so. */
+function runOf(part: RunPart, gone: boolean): RunPart {
+  if (!gone || (part.now.phase !== "running" && part.now.phase !== "cancelling")) return part;
+  return { ...part, now: { ...part.now, phase: "failed", error: "It ended with its kernel, unfinished.", isOfPlan: true } };
 }
 
 /** What a person is typing, and the command that carries it (`Infinity` while none has been sent). */

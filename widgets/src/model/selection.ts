@@ -2,6 +2,7 @@
 //
 // The store hangs on the page: each widget brings a copy of this module, and all copies have to find the same one. The kernel is
 // told of selections, at most ten times in a second; what is hovered is nobody's business but the page's.
+import { untracked } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import type { Connection } from "./connection.ts";
 import type { ShownEntry, ShownSelection } from "./types.ts";
@@ -134,7 +135,7 @@ function memberOf(connection: Connection): Membership {
   const known = members.get(connection);
   if (known !== undefined && known.session === session) return known;
   known?.leave();
-  const joined = new Membership(connection, session);
+  const joined = untracked(() => new Membership(connection, session));
   members.set(connection, joined);
   return joined;
 }

@@ -2,12 +2,27 @@
 import type { JSX } from "preact";
 import { Notes } from "#lib/card.tsx";
 import { type Column, Table } from "#lib/table.tsx";
+import { registerPane } from "#model/pane.ts";
 import { useSelection } from "#model/selection.ts";
 import type { ShownStop } from "#model/types.ts";
 import { formatBytes, formatRate, formatShare } from "#model/units.ts";
 import { useView } from "#model/view.ts";
 import { hopsOf, type PlacedHop, whereOf } from "#model/words.ts";
 import { Term } from "#views/controls/term.tsx";
+import { Journey } from "#views/journey/journey.tsx";
+
+registerPane({ name: "hops", title: "Hops", tab: 1, render: () => <HopsPane /> });
+
+registerPane({
+  name: "plan",
+  title: "Plan",
+  render: () => (
+    <>
+      <Journey />
+      <HopsPane />
+    </>
+  ),
+});
 
 const columns: readonly Column<PlacedHop>[] = [
   {
@@ -55,7 +70,7 @@ function End({ stop }: { stop: ShownStop | undefined }): JSX.Element | null {
   );
 }
 
-export function HopsPane(): JSX.Element {
+function HopsPane(): JSX.Element {
   const { snapshot } = useView();
   const [selection] = useSelection();
   const { plan } = snapshot.panes;

@@ -1,8 +1,11 @@
 // The machine, drawn and edited.
-import type { JSX } from "preact";
+import { registerPane } from "#model/pane.ts";
 import { MachineCanvas } from "#views/machine-canvas/machine-canvas.tsx";
 
-/** `alone`: there is no transfer around it. */
-export function MachinePane({ alone = false }: { alone?: boolean }): JSX.Element {
-  return <MachineCanvas alone={alone} />;
-}
+registerPane({
+  name: "machine",
+  title: "Machine",
+  tab: 4,
+  watch: ["machine", "timeline"],
+  render: ({ alone }) => <MachineCanvas alone={alone} />,
+});

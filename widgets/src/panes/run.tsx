@@ -5,20 +5,33 @@ import { Button } from "#lib/button.tsx";
 import { ErrorLine } from "#lib/error-line.tsx";
 import { useId } from "#lib/use-id.ts";
 import { type Draft, shown } from "#model/connection.ts";
+import { registerPane } from "#model/pane.ts";
 import type { RunPart, ShownPlace } from "#model/types.ts";
 import { counted } from "#model/units.ts";
 import { useView } from "#model/view.ts";
 import { Term } from "#views/controls/term.tsx";
 import { PastRuns } from "#views/runs/past-runs.tsx";
-import { doing, Phases } from "#views/runs/progress.tsx";
+import { doing, Phases, Progress } from "#views/runs/progress.tsx";
 import { Ranks } from "#views/runs/ranks.tsx";
 import { Advice, Parts, Report } from "#views/runs/run-report.tsx";
 import { RunTimeline } from "#views/runs/run-timeline.tsx";
 
+registerPane({
+  name: "run",
+  title: "Runs",
+  tab: 5,
+  render: ({ alone }) => (
+    <>
+      {alone && <ProgressOfRun />}
+      <RunPane />
+    </>
+  ),
+});
+
 /** Runs of one click; isoviz/widgets/running/begin_run.py has the same. */
 const MOST_REPEATS = 100;
 
-export function RunPane(): JSX.Element {
+function RunPane(): JSX.Element {
   const { connection, snapshot } = useView();
   const { now: run, report, parts, advice } = snapshot.panes.run;
   const active = run.phase === "running" || run.phase === "cancelling";
@@ -183,4 +196,10 @@ function Where(): JSX.Element {
       ))}
     </>
   );
+}
+
+/** The run that is under way. */
+function ProgressOfRun(): JSX.Element | null {
+  const { phase } = useView().snapshot.panes.run.now;
+  return phase === "running" || phase === "cancelling" ? <Progress /> : null;
 }

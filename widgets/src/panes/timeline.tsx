@@ -2,11 +2,13 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Button } from "#lib/button.tsx";
+import { registerPane } from "#model/pane.ts";
 import type { TraceData } from "#model/trace/trace-data.ts";
 import { useTrace } from "#model/trace/use-trace.ts";
 import { formatRate, formatSeconds } from "#model/units.ts";
 import { useView } from "#model/view.ts";
 import { useWatch } from "#model/watch.ts";
+import { Journey } from "#views/journey/journey.tsx";
 import { CriticalWords, criticalOf } from "#views/timeline/critical.tsx";
 import type { Titled } from "#views/timeline/rows.ts";
 import { Steps } from "#views/timeline/steps.tsx";
@@ -14,10 +16,23 @@ import { Timeline } from "#views/timeline/timeline.tsx";
 import { Transfers } from "#views/timeline/transfers.tsx";
 import { UsesTable } from "#views/timeline/uses-table.tsx";
 
+registerPane({
+  name: "timeline",
+  title: "Timeline",
+  tab: 3,
+  watch: ["timeline"],
+  render: ({ alone }) => (
+    <>
+      {alone && <Journey />}
+      <TimelinePane />
+    </>
+  ),
+});
+
 const STORED: readonly string[] = ["stored"];
 const NONE: readonly string[] = [];
 
-export function TimelinePane(): JSX.Element {
+function TimelinePane(): JSX.Element {
   const { connection, snapshot } = useView();
   const [compared, compare] = useState(false);
   const [critical, setCritical] = useState(false);

@@ -2,13 +2,16 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { Button } from "#lib/button.tsx";
+import { registerPane } from "#model/pane.ts";
 import { useTrace } from "#model/trace/use-trace.ts";
 import { CriticalWords, criticalOf } from "#views/timeline/critical.tsx";
 import { Timeline } from "#views/timeline/timeline.tsx";
 import { Transfers } from "#views/timeline/transfers.tsx";
 import { UsesTable } from "#views/timeline/uses-table.tsx";
 
-export function TraceAlone(): JSX.Element {
+registerPane({ name: "trace", title: "Timeline", render: () => <TraceAlone /> });
+
+function TraceAlone(): JSX.Element {
   const { trace, error } = useTrace("given");
   const [critical, setCritical] = useState(false);
   const traces = useMemo(() => (trace === null ? [] : [{ trace, title: trace.where }]), [trace]);

@@ -1,9 +1,11 @@
 // Why: the constraints of the plan, its rivals, what would make one of them win, and the plan by hand.
 import type { JSX } from "preact";
 import { Button } from "#lib/button.tsx";
+import { registerPane } from "#model/pane.ts";
 import type { WhyPart } from "#model/types.ts";
 import { formatRate, formatSeconds } from "#model/units.ts";
 import { useView } from "#model/view.ts";
+import { Journey } from "#views/journey/journey.tsx";
 import { ByHand, timeWords, useHand } from "#views/plan/by-hand.tsx";
 import { Candidates } from "#views/plan/candidates.tsx";
 import { Constraints } from "#views/plan/constraints.tsx";
@@ -12,7 +14,20 @@ import { blocksOf, fromPlan, withBlocks } from "#views/plan/hand.ts";
 import { Region } from "#views/plan/region.tsx";
 import { WhatIf } from "#views/plan/what-if.tsx";
 
-export function WhyPane(): JSX.Element {
+registerPane({
+  name: "why",
+  title: "Why",
+  tab: 2,
+  watch: ["why"],
+  render: ({ alone }) => (
+    <>
+      {alone && <Journey />}
+      <WhyPane />
+    </>
+  ),
+});
+
+function WhyPane(): JSX.Element {
   const { connection, snapshot } = useView();
   const send = useHand();
   const { plan, why } = snapshot.panes;

@@ -2,12 +2,11 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { Figures } from "#app/bar.tsx";
-import { tabs } from "#app/dock.tsx";
+import { type PaneProps, paneOf, tabPanes } from "#model/pane.ts";
 import type { PageLine, PagePart } from "#model/types.ts";
 import { formatRate, formatSeconds } from "#model/units.ts";
 import { useView } from "#model/view.ts";
 import { machineWords, memoryWords, titleOf } from "#model/words.ts";
-import { HopsPane } from "#panes/hops.tsx";
 import { SavePicture } from "#views/controls/save-picture.tsx";
 import { Term } from "#views/controls/term.tsx";
 import { Inspector } from "#views/inspector/inspector.tsx";
@@ -18,6 +17,8 @@ import { SavedFiles } from "./saved-files.tsx";
 
 const WORDS: Record<PagePart["kind"], string> = { show: "Plan", simulate: "Simulation", run: "Run", explorer: "Plan" };
 
+const IN_PAGE: PaneProps = { alone: false, sides: ["source", "destination"] };
+
 export function Page({ page }: { page: PagePart }): JSX.Element {
   const { snapshot } = useView();
   const { settings, menus, panes } = snapshot;
@@ -26,7 +27,10 @@ export function Page({ page }: { page: PagePart }): JSX.Element {
     memoryWords(menus.memories, settings.destination.memory),
   ];
   const { report } = panes.run;
-  const views = [{ name: "ends", title: "Layouts of both ends", content: () => <PageEnds ends={page.ends} /> }, ...tabs];
+  const views = [
+    { name: "ends", title: "Layouts of both ends", content: () => <PageEnds ends={page.ends} /> },
+    ...tabPanes().map((pane) => ({ ...pane, content: () => pane.render(IN_PAGE) })),
+  ];
   return (
     <>
       <header class="iv-page-head">
@@ -60,7 +64,7 @@ export function Page({ page }: { page: PagePart }): JSX.Element {
               {page.said.map((sentence) => (
                 <p key={sentence}>{sentence}</p>
               ))}
-              <HopsPane />
+              {paneOf("hops")?.render(IN_PAGE)}
             </>
           )}
         </section>

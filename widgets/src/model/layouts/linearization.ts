@@ -3,9 +3,9 @@
 // A digit faster than F has the stride (product of the extents before it) × (bytes of the field), a slower one (product of the
 // extents before it) × |F|, and F contributes (product of the extents before it) × (bytes of the fields before the field).
 
+import { cut, listed, quoted, sentence } from "./error-text.ts";
 import type { Part, TextProblem } from "./notation.ts";
 import { endOf, layoutText, namedDimensions, parse, partText, textProblem } from "./notation.ts";
-import { line, listed, repr, sentence, show } from "./python-text.ts";
 import type { Dimension, Field } from "./spaces.ts";
 import { MOST_DIMENSIONS } from "./spaces.ts";
 
@@ -242,12 +242,12 @@ export function linearize(text: string, dims: readonly Dimension[], fields: read
   const unknown = names.find(({ dim }) => !dims.some(({ name }) => name === dim));
   if (unknown !== undefined) {
     const expected = listed(dims.map(({ name }) => name)) || "F alone";
-    return refused(textProblem(unknown.position, `${show(unknown.dim)} is not a dimension`, expected));
+    return refused(textProblem(unknown.position, `${quoted(unknown.dim)} is not a dimension`, expected));
   }
   const { parts, problem } = parse(text);
   if (problem !== null) return refused(problem);
   const missing = dims.find(({ name }) => !names.some(({ dim }) => dim === name));
-  if (missing !== undefined) return refused({ message: `Dimension ${show(missing.name)} is missing`, position: endOf(text) });
+  if (missing !== undefined) return refused({ message: `Dimension ${quoted(missing.name)} is missing`, position: endOf(text) });
   if (dims.length > MOST_DIMENSIONS)
     return refused({
       message: `${dims.length} dimensions are too many; the explorer shows up to ${MOST_DIMENSIONS}`,
@@ -255,7 +255,7 @@ export function linearize(text: string, dims: readonly Dimension[], fields: read
     });
   if (fields.length === 0) return refused({ message: "The fields are missing", position: 0 });
   const unsized = [...dims, ...fields].find(({ size }) => !(size >= 1));
-  if (unsized !== undefined) return refused({ message: `The size of ${show(unsized.name)} is missing`, position: 0 });
+  if (unsized !== undefined) return refused({ message: `The size of ${quoted(unsized.name)} is missing`, position: 0 });
   const components = parts.filter((part) => part !== "F");
   const steps = new Map<Part, { step: number; extent: number }>();
   for (const { name, size } of dims) {
@@ -264,7 +264,7 @@ export function linearize(text: string, dims: readonly Dimension[], fields: read
       const block = part.extent ?? 1;
       if (step * block > size) {
         const through = step > 1 ? ` (with the digits below it, ${step * block})` : "";
-        const problem = `block ${partText(part)}${through} is larger than dimension ${repr(name)} of size ${size}`;
+        const problem = `block ${partText(part)}${through} is larger than dimension ${quoted(name)} of size ${size}`;
         return refused(
           textProblem(names[components.indexOf(part)]?.position ?? 0, problem, `at most ${Math.floor(size / step)}`),
         );
@@ -286,5 +286,5 @@ function tooLarge(linear: Linearization): TextProblem {
   let nbytes = BigInt(linear.entryBytes);
   for (const digit of linear.digits) if (digit.part !== "F") nbytes *= BigInt(digit.extent);
   const most = nbytes >= 2n ** 63n ? "at most 2^63 - 1" : "at most 2^53, which the browser can count";
-  return { message: sentence(`the layout has ${line(String(nbytes))} bytes; expected ${most}`), position: 0 };
+  return { message: sentence(`the layout has ${cut(String(nbytes))} bytes; expected ${most}`), position: 0 };
 }

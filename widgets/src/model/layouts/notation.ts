@@ -1,6 +1,6 @@
 // The parser of layout texts such as `<x_in=4, F, x_out>`, the twin of isoviz/layouts/notation.py: the same grammar, the same
 // rules, and the same error at the same character.
-import { line, repr, sentence, show } from "./python-text.ts";
+import { cut, quoted, sentence } from "./error-text.ts";
 
 /**
  * One digit of a dimension as written: `x`, `x_in=4`, `x_out`, `x_1=512`. `rank` is the number of the digit within its
@@ -71,13 +71,13 @@ export function layoutText(parts: readonly Part[]): string {
 
 /** A problem in words, as the kernel says it. */
 export function textProblem(position: number, problem: string, expected: string): TextProblem {
-  return { message: sentence(`${line(problem)}; expected ${line(expected)}`), position };
+  return { message: sentence(`${cut(problem)}; expected ${cut(expected)}`), position };
 }
 
 /** The position at which a further component would stand: before the spaces and closing brackets at the end. */
 export function endOf(text: string): number {
   const chars = [...text];
-  while (SPACE.test(chars.at(-1) ?? "")) chars.pop();
+  while (/^\s$/.test(chars.at(-1) ?? "")) chars.pop();
   while (/^[>⟩]$/.test(chars.at(-1) ?? "")) chars.pop();
   return chars.length;
 }
@@ -91,8 +91,7 @@ class Wrong extends Error {
 }
 
 const BRACKETS: Readonly<Record<string, string>> = { "<": ">", "⟨": "⟩" };
-const SPACE = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/;
-const WORD = /[\p{L}\p{N}_]/u; // Python's \w: it has no combining marks
+const WORD = /[\p{L}\p{N}_]/u;
 const DECIMAL = /\p{Nd}/u;
 const DIGIT = /^(.+)_(in|out|\p{Nd}+)$/u;
 const RANK = /^(?:0|[1-9][0-9]{0,5})$/;
@@ -166,18 +165,18 @@ class Reader {
     if (label === "") {
       if (extent !== null)
         throw this.wrong(
-          `${repr(name)} is a whole dimension, whose size the index space gives`,
+          `${quoted(name)} is a whole dimension, whose size the index space gives`,
           `'${name}' alone, or the digits '${name}_in=${extent}' and '${name}_out'`,
           start,
         );
       return { dim, label, rank: 0, extent: null };
     }
     if (label === "out" && extent !== null)
-      throw this.wrong(`${repr(name)} follows from the size of ${repr(dim)}`, `'${name}' alone`, start);
-    if (label === "in" && extent === null) throw this.wrong(`${repr(name)} has no block size`, `a size, such as '${name}=4'`);
+      throw this.wrong(`${quoted(name)} follows from the size of ${quoted(dim)}`, `'${name}' alone`, start);
+    if (label === "in" && extent === null) throw this.wrong(`${quoted(name)} has no block size`, `a size, such as '${name}=4'`);
     if (label === "in" || label === "out") return { dim, label, rank: label === "in" ? 0 : 1, extent };
     if (!RANK.test(label))
-      throw this.wrong(`${show(name)} does not number a digit`, `0, 1, … without leading zeros, such as '${dim}_0'`, start);
+      throw this.wrong(`${quoted(name)} does not number a digit`, `0, 1, … without leading zeros, such as '${dim}_0'`, start);
     return { dim, label, rank: Number(label), extent };
   }
 
@@ -230,7 +229,7 @@ class Reader {
   }
 
   private skip(): void {
-    while (SPACE.test(this.peek())) this.at += 1;
+    while (/^\s$/.test(this.peek())) this.at += 1;
   }
 
   private peek(): string {
@@ -238,7 +237,7 @@ class Reader {
   }
 
   private here(): string {
-    return this.peek() === "" ? "the text ends" : `found ${repr(this.peek())}`;
+    return this.peek() === "" ? "the text ends" : `found ${quoted(this.peek())}`;
   }
 
   private wrong(problem: string, expected: string, position = this.at): Wrong {
@@ -255,7 +254,7 @@ function check(found: readonly Placed[]): void {
   for (const placed of found) {
     if (placed.part === "F") continue;
     const name = componentName(placed.part);
-    if (seen.has(name)) throw new Wrong(placed.position, `${repr(name)} appears twice`, "every component once");
+    if (seen.has(name)) throw new Wrong(placed.position, `${quoted(name)} appears twice`, "every component once");
     seen.add(name);
     const others = byDim.get(placed.part.dim);
     if (others === undefined) byDim.set(placed.part.dim, [placed]);
@@ -274,20 +273,20 @@ function checkDimension(dim: string, placed: readonly Placed[]): void {
   const only = (label: string): boolean => labels.size === 1 && labels.has(label);
   const named = [...labels].filter((label) => label === "in" || label === "out");
   if (labels.has("") && labels.size > 1)
-    throw new Wrong(last, `${repr(dim)} appears whole and in digits`, `either '${dim}' or its digits`);
+    throw new Wrong(last, `${quoted(dim)} appears whole and in digits`, `either '${dim}' or its digits`);
   if (only("in")) throw new Wrong(last, `'${dim}_in' without '${dim}_out'`, `'${dim}_out' as well`);
   if (only("out")) throw new Wrong(last, `'${dim}_out' without '${dim}_in'`, `'${dim}_in=…' as well`);
   if (named.length > 0 && named.length < labels.size)
     throw new Wrong(
       last,
-      `${repr(dim)} mixes _in/_out with numbered digits`,
+      `${quoted(dim)} mixes _in/_out with numbered digits`,
       `'${dim}_in', '${dim}_out' or '${dim}_0', '${dim}_1', …`,
     );
   const ranks = parts.map((part) => part.rank).sort((one, other) => one - other);
   if (ranks.some((rank, place) => rank !== place))
     throw new Wrong(
       last,
-      `the digits of ${repr(dim)} are numbered [${ranks.join(", ")}]`,
+      `the digits of ${quoted(dim)} are numbered [${ranks.join(", ")}]`,
       `'${dim}_0' to '${dim}_${ranks.length - 1}'`,
     );
   parts.forEach((part, place) => {
@@ -295,8 +294,8 @@ function checkDimension(dim: string, placed: readonly Placed[]): void {
     const top = part.rank === parts.length - 1;
     const name = componentName(part);
     if (part.label !== "" && !top && part.extent === null)
-      throw new Wrong(position, `${repr(name)} has no extent`, `an extent, such as '${name}=4'`);
+      throw new Wrong(position, `${quoted(name)} has no extent`, `an extent, such as '${name}=4'`);
     if (top && part.extent !== null)
-      throw new Wrong(position, `${repr(name)} follows from the size of ${repr(dim)}`, `'${name}' without an extent`);
+      throw new Wrong(position, `${quoted(name)} follows from the size of ${quoted(dim)}`, `'${name}' without an extent`);
   });
 }

@@ -8,9 +8,10 @@ import { counted, formatRate } from "#model/units.ts";
 import { neighbour } from "./arrangement.ts";
 import { MACHINE, useEditing } from "./edits.ts";
 import { centreOf, type Point } from "./geometry.ts";
+import type { Bead, Marks } from "./marks.ts";
 import { type Edge, placeOf, type Route, type Scene } from "./scene.ts";
 import { Shape } from "./shape.tsx";
-import type { Bead, Marks, Stage } from "./stage.ts";
+import type { Stage } from "./stage.ts";
 
 const STEP = 10;
 
@@ -373,8 +374,8 @@ export function Drawing(props: DrawingProps): JSX.Element {
         ))}
       </div>
       <div class="iv-mc-overlay iv-mc-zoom">
-        <Button label="Closer" icon="add" iconOnly testid="zoom-in" onClick={() => stage.zoom(1.25)} />
-        <Button label="Farther" icon="minus" iconOnly testid="zoom-out" onClick={() => stage.zoom(0.8)} />
+        <Button label="Zoom in" icon="add" iconOnly testid="zoom-in" onClick={() => stage.zoom(1.25)} />
+        <Button label="Zoom out" icon="minus" iconOnly testid="zoom-out" onClick={() => stage.zoom(0.8)} />
         <Button label="Show all of it" icon="fit" iconOnly testid="zoom-fit" onClick={() => stage.fit()} />
       </div>
       {props.children}

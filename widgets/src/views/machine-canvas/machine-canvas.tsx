@@ -20,10 +20,11 @@ import { Drawing } from "./drawing.tsx";
 import { type Chosen, type Editing, EditingContext, MACHINE, useCommands, useEditing } from "./edits.ts";
 import { Refused } from "./field.tsx";
 import type { Point } from "./geometry.ts";
+import type { Bead } from "./marks.ts";
 import { MemoryEditor } from "./memory-editor.tsx";
 import { MachineOverview, NodeEditor, ResourceEditor } from "./node-editor.tsx";
 import { NO_ROUTE, routeOf, sceneOf, widthOf } from "./scene.ts";
-import { type Bead, Stage } from "./stage.ts";
+import { Stage } from "./stage.ts";
 import { Toolbar } from "./toolbar.tsx";
 
 const NO_BEADS: readonly Bead[] = [];

@@ -2,6 +2,7 @@
 // a drag is many frames, and none of them draws the explorer again.
 import { boxOf, PADDING } from "./arrangement.ts";
 import { around, boxAround, type Curve, distance, grown, holds, type Point, type Rect, union } from "./geometry.ts";
+import { type Marks, UNMARKED } from "./marks.ts";
 import {
   boxOnScreen,
   bundleCurve,
@@ -37,36 +38,6 @@ const MARGIN = 18;
 const OVER = 160;
 /** Room at the bottom for the legend. */
 const BELOW = 22;
-
-/** A bead on the line of a channel: a chunk, with the variable of the style sheet that has its colour. */
-export interface Bead {
-  readonly channel: string;
-  readonly share: number;
-  readonly colour: string;
-}
-
-/** What the lines of the drawing say besides the machine. Colours are names of `Colours`. */
-export interface Marks {
-  readonly path: ReadonlyMap<string, keyof Colours>;
-  readonly candidate: readonly string[];
-  readonly selected: string | null;
-  readonly pointed: string | null;
-  /** All lines of this memory are drawn, also those that lie in one from node to node. */
-  readonly around: string | null;
-  readonly beads: readonly Bead[];
-  /** What stands beside a line that is lit. */
-  readonly said: (edge: Edge) => string;
-}
-
-export const UNMARKED: Marks = {
-  path: new Map(),
-  candidate: [],
-  selected: null,
-  pointed: null,
-  around: null,
-  beads: [],
-  said: () => "",
-};
 
 export class Stage {
   at: Placement = { scale: 1, x: 0, y: 0 };

@@ -39,7 +39,7 @@ export function useTried(): Tried {
     if (!answered) return;
     if (waiting.current !== null) send(waiting.current);
     else setDraft(null);
-  }, [answered, snapshot.frame.revision]);
+  }, [answered, connection.acknowledged, snapshot.panes.what_if]);
   const shown = draft ?? told;
   const put = (whatIf: ShownWhatIf, moving: boolean): void => {
     setDraft(whatIf);

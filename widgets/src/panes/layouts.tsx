@@ -2,13 +2,16 @@
 import type { JSX } from "preact";
 import { type Column, Table } from "#lib/table.tsx";
 import { dimensionColour } from "#model/colours.ts";
+import { registerPane } from "#model/pane.ts";
 import type { Side } from "#model/settings.ts";
 import type { ShownColour, ShownDigit, ShownEnd } from "#model/types.ts";
 import { formatBytes, formatCount } from "#model/units.ts";
 import { useView } from "#model/view.ts";
 import { Term } from "#views/controls/term.tsx";
 
-export function NumbersPane(): JSX.Element {
+registerPane({ name: "layouts", title: "Layouts in numbers", tab: 6, render: () => <NumbersPane /> });
+
+function NumbersPane(): JSX.Element {
   return (
     <div class="iv-numbers">
       <End side="source" title="Source" />

@@ -1,0 +1,33 @@
+// What the lines of the machine show besides the machine: paths, what is selected, and chunks on their way.
+import type { Colours } from "./painting.ts";
+import type { Edge } from "./scene.ts";
+
+/** A bead on the line of a channel: a chunk, with the variable of the style sheet that has its colour. */
+export interface Bead {
+  readonly channel: string;
+  readonly share: number;
+  readonly colour: string;
+}
+
+/** What the lines of the drawing say besides the machine. Colours are names of `Colours`. */
+export interface Marks {
+  readonly path: ReadonlyMap<string, keyof Colours>;
+  readonly candidate: readonly string[];
+  readonly selected: string | null;
+  readonly pointed: string | null;
+  /** All lines of this memory are drawn, also those that lie in one from node to node. */
+  readonly around: string | null;
+  readonly beads: readonly Bead[];
+  /** What stands beside a line that is lit. */
+  readonly said: (edge: Edge) => string;
+}
+
+export const UNMARKED: Marks = {
+  path: new Map(),
+  candidate: [],
+  selected: null,
+  pointed: null,
+  around: null,
+  beads: [],
+  said: () => "",
+};
