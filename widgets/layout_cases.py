@@ -20,6 +20,8 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
+from isoviz.widgets.consequences.ends_of_transfer import fields_of, linearization_of, space_of  # noqa: E402
+
 from isoviz.errors import LayoutError  # noqa: E402
 from isoviz.layouts import (  # noqa: E402
     FIELDS,
@@ -34,7 +36,6 @@ from isoviz.layouts import (  # noqa: E402
 )
 from isoviz.units import parse_count  # noqa: E402
 from isoviz.widgets.chosen.settings import Settings, rows  # noqa: E402
-from isoviz.widgets.consequences.ends_of_transfer import fields_of, linearization_of, space_of  # noqa: E402
 from isoviz.widgets.state import Problem  # noqa: E402
 
 NAMES = ("x", "y", "z", "w", "row", "_q", "x_y", "größe", "λ", "行", "𝒙", "t2", "in", "out", "f")
