@@ -4,8 +4,8 @@
     python widgets/generate.py --check    fails where these files are not what would be written
 
 `src/model/types.ts` comes from the declarations of `isoviz.widgets` and from the table of panes, `src/model/glossary.ts`
-from `isoviz.widgets.glossary`, `tests/units.json` from `isoviz.units`. `tests/snapshot.json`, the state that the browser's tests draw,
-is written with `--snapshot`: it holds times of a real run, so it differs from run to run and is not compared byte by byte.
+from `isoviz.widgets.glossary`, `tests/units.json` from `isoviz.units`. `tests/snapshot.json`, the state that the browser's tests
+draw, is written with `--snapshot`: it holds times of a real run, so it differs from run to run and is not compared byte by byte.
 """
 
 from __future__ import annotations
