@@ -28,7 +28,7 @@ from isoviz import units  # noqa: E402 - the checkout's own, whatever else is in
 from isoviz.widgets import contract, machine_contract, snapshot, trace_contract  # noqa: E402
 from isoviz.widgets.glossary import GLOSSARY  # noqa: E402
 from isoviz.widgets.matching import keys_of, members_of  # noqa: E402
-from isoviz.widgets.pages.page_contract import HistoryPart, PagePart  # noqa: E402
+from isoviz.widgets.pages.page_contract import PagePart  # noqa: E402
 from isoviz.widgets.panes.pane_table import PANES  # noqa: E402
 
 FRAME = """\
@@ -103,8 +103,7 @@ def types() -> str:
         for member in members_of(union):
             found.of(member)
         found.of(union)
-    for kind in (PagePart, HistoryPart):
-        found.of(kind)
+    found.of(PagePart)
     return "\n".join([FRAME, *found.written.values(), part_names(), BY_HAND])
 
 

@@ -23,7 +23,8 @@ from PIL import Image
 from playwright.sync_api import Browser, Locator
 
 import isoviz
-from isoviz.figures import block_region_svg, candidate_ranking_svg
+from isoviz.figures import block_region_figure, candidate_figure, plot_html
+from isoviz.figures.page import page as html_page
 from isoviz.planner import load_transfer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,7 +78,7 @@ def main(names: list[str]) -> int:
         "explorer-dark": lambda chromium: explorer(chromium, TILES, dark=True),
         "layout": lambda chromium: alone(chromium, LAYOUT, hover=True),
         "aos-soa": lambda chromium: alone(chromium, AOS_SOA),
-        "path": lambda chromium: figures(chromium, "show", "fbm_to_remote_fbm", ("Path", 0)),
+        "path": lambda chromium: figures(chromium, "show", "fbm_to_remote_fbm", ("full plan", 0)),
         "why": why,
         "canvas": lambda chromium: tab(chromium, EXPLORER, "machine"),
         "what-if": lambda chromium: tab(chromium, EXPLORER, "why"),
@@ -197,8 +198,8 @@ def why(chromium: Browser) -> bytes:
     found = isoviz.explain(wanted.transfer, wanted.machine(), "full")
     assert found.region is not None
     paper = [(2048.0, 1024.0, "Isometry 4.3: 2K × 1K")]
-    region = block_region_svg(found.region, found.program, marks=paper, theme="light")
-    return drawn(chromium, region + candidate_ranking_svg(found.candidates, most=8, theme="light"), [])
+    region = plot_html(block_region_figure, found.region, found.program, marks=paper, theme="light")
+    return drawn(chromium, html_page("Why", [region, plot_html(candidate_figure, found.candidates, most=8, theme="light")]), [])
 
 
 def figures(chromium: Browser, command: str, example: str, *places: tuple[str, int]) -> bytes:
@@ -216,12 +217,13 @@ def drawn(chromium: Browser, text: str, places: list[tuple[str, int]]) -> bytes:
     try:
         page = context.new_page()
         page.set_content(text)
+        page.wait_for_function("[...document.querySelectorAll('[data-plot]')].every(plot => plot.querySelector('p') === null)")
         page.evaluate(
             """places => {
               const sections = [...document.querySelectorAll("section")];
-              const section = title => sections.find(each => each.querySelector("h2")?.textContent.startsWith(title));
+              const section = title => sections.find(each => each.querySelector("h3")?.textContent.startsWith(title));
               const found = places.length === 0
-                ? [...document.querySelectorAll("svg")]
+                ? [...document.querySelectorAll("[data-plot]")]
                 : places.map(([title, place]) => section(title).querySelectorAll("svg")[place]);
               document.body.replaceChildren(...found);
               const plain = {margin: 0, padding: 0, maxWidth: "none", width: "max-content", background: "white"};
