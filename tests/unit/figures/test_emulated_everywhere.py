@@ -81,7 +81,7 @@ class Made:
         machine = replace(given, memories=memories)
         fields, space = isoviz.FieldSpace(re="f8", im="f8"), isoviz.IndexSpace(x=4096, y=4096)
         move = isoviz.Transfer.whole(space, fields, "node0.fbm0", "<F, x, y>", "node1.fbm0", "<F, y, x>")
-        return explain(isoviz.plan(move, machine, options=Options("full")), machine, Options("full"))
+        return explain(isoviz.plan(move, machine, options=Options("full")), machine, options=Options("full"))
 
 
 @pytest.fixture(scope="module")
