@@ -112,7 +112,7 @@ def notebook_html(value: object) -> str:
     shown = html(value)
     if "data-plot" not in shown:
         return shown
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     parent = shell.get_parent() if hasattr(shell, "get_parent") else {}
     cell = str(parent.get("metadata", {}).get("cellId", "")) if isinstance(parent, dict) else ""
     if _library_cell not in (None, cell):
