@@ -115,7 +115,7 @@ def notebook_html(value: object) -> str:
     shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     parent = shell.get_parent() if hasattr(shell, "get_parent") else {}
     cell = str(parent.get("metadata", {}).get("cellId", "")) if isinstance(parent, dict) else ""
-    if _library_cell not in (None, cell):
+    if _library_cell is not None and (cell == "" or cell != _library_cell):
         return shown
     _library_cell = cell
     from isoviz.figures.plots.bokeh_plot import library_html
