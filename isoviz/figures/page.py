@@ -33,7 +33,7 @@ def page(title: str, sections: Iterable[str], *, kind: str = "page", style: str 
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f'<title>{escape(title)}</title><style>{root}{_STYLE}{style}</style></head>'
+        f"<title>{escape(title)}</title><style>{root}{_STYLE}{style}</style></head>"
         f'<body><main id="isoviz" class="isoviz" data-isoviz="{escape(kind)}">{content}'
         f"<footer>isoviz {escape(__version__)}</footer></main>{library_html(content)}</body></html>"
     )
