@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import statistics
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +13,17 @@ import networkx
 
 from benchmarks.machines import PLACES, Place
 from isoviz.bench.table import Row, Table
+from isoviz.figures.charts.theme import DIMENSION_COLOURS, colour
+from isoviz.figures.plots.bokeh_plot import Axis, add_hover, add_legend, new_plot, text_style
+from isoviz.figures.plots.predictions import MARKERS
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Machine
 from isoviz.planner import CACHE, Options, Plan, Transfer, plan
 from isoviz.planner.full import forget_machines
 from isoviz.units import format_seconds, format_share
 
+AIMS = ((0.1, "aim for 20 memories"), (1.0, "aim for 40 memories"))
+"""Planning time to aim for, in seconds, and the machine that it applies to (all-to-all)."""
 REPEAT = 5
 """Plans of each case; the median counts."""
 _FIELDS = FieldSpace(re="float32", im="float32")
@@ -44,10 +49,10 @@ class PlannerTable(Table):
 
     def to_page(self) -> str:
         """A page: planning time over channels as a figure, and both tables."""
-        from benchmarks.growth_chart import planning_growth_svg
         from isoviz.figures.charts.html_parts import heading, items, paragraph, table
         from isoviz.figures.charts.svg import escape
-        from isoviz.figures.pages.html_page import html_document
+        from isoviz.figures.page import page
+        from isoviz.figures.plots.bokeh_plot import plot_html
 
         sections = [f"<header><h1>{escape('Planning time')}</h1></header>"]
         for each in (self.growth, self):
@@ -55,15 +60,45 @@ class PlannerTable(Table):
                 continue
             headings = [text for text, _ in each.columns.values()]
             cells = [[write(row[key]) for key, (_, write) in each.columns.items()] for row in each.rows]
-            figure = planning_growth_svg(each.rows) if each is self.growth else ""
+            figure = plot_html(growth_figure, each.rows) if each is self.growth else ""
             shown = table(each.title, headings, cells, numbers=range(2, len(headings)))
             sections.append(f"<section>{figure}{shown}{items(each.notes)}</section>")
         known = ", ".join(f"{value}{' cores' if key == 'cores' else ''}" for key, value in self.machine.items())
         sections.append(f"<section>{heading('Measured on', 2)}{paragraph(known)}</section>")
-        return html_document("Planning time", sections)
+        return page("Planning time", sections)
 
     def __str__(self) -> str:
         return super().__str__() + ("" if self.growth is None else f"\n\n{self.growth}")
+
+
+def growth_figure(rows: Sequence[Row]) -> Any:
+    """Planning time over the channels of machines as a Bokeh figure, both logarithmic: a mark for each family of machines."""
+    channels, seconds = [row["channels"] for row in rows], [row["seconds"] for row in rows]
+    times = [*seconds, *(aim for aim, _ in AIMS)]
+    across = Axis("channels of the machine", "number", min(channels) / 1.6, max(channels) * 1.6)
+    plot = new_plot("Planning time", across, Axis("planning time", "seconds", min(times) / 1.6, max(times) * 1.6), height=420)
+    for aim, text in AIMS:
+        plot.line([across.low, across.high], [aim, aim], line_color=colour("muted"), line_dash="dashed")
+        plot.text([across.low], [aim], text=[text], x_offset=6, y_offset=-9, **text_style("muted"))
+    entries = []
+    for number, family in enumerate(dict.fromkeys(row["family"] for row in rows)):
+        shown = [row for row in rows if row["family"] == family]
+        columns = {
+            "channels": [row["channels"] for row in shown],
+            "seconds": [row["seconds"] for row in shown],
+            "tip": [
+                f"{row['what']}, {row['case']}: {row['channels']:,} channels, {format_seconds(row['seconds'])}" for row in shown
+            ],
+        }
+        style = {
+            "marker": MARKERS[number % len(MARKERS)],
+            "fill_color": colour(DIMENSION_COLOURS[number % len(DIMENSION_COLOURS)]),
+        }
+        marks = plot.scatter("channels", "seconds", source=columns, size=10, line_color=colour("panel"), **style)
+        entries.append((family, [marks]))
+    add_hover(plot, [marks for _, (marks,) in entries])
+    add_legend(plot, entries, columns=len(entries))
+    return plot
 
 
 def growth(repeat: int = REPEAT) -> Table:

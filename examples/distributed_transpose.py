@@ -34,8 +34,8 @@ import numpy as np
 import isoviz
 from isoviz.backends.host import kernels
 from isoviz.backends.host.host_memory import HostStore
-from isoviz.figures.pages.html_page import html_document
-from isoviz.figures.traces.trace_html import trace_html
+from isoviz.figures import html as picture
+from isoviz.figures.page import page as html_page
 from isoviz.launch.rank_session import is_rank_program, rank_session
 from isoviz.launch.this_rank import this_rank
 from isoviz.redistribution.running.content import generate
@@ -189,8 +189,8 @@ def tell(outcome: Outcome, page: Path | None) -> None:
     print("all ways give the same bytes" if outcome.agree else "THE WAYS DIFFER")
     if page is None:
         return
-    sections = [f"<pre>{html.escape(str(outcome.report))}</pre>", trace_html(outcome.report.trace)]
-    page.write_text(html_document("Distributed transposition", sections), encoding="utf-8")
+    sections = [f"<pre>{html.escape(str(outcome.report))}</pre>", picture(outcome.report.trace)]
+    page.write_text(html_page("Distributed transposition", sections), encoding="utf-8")
     print(f"timeline of all ranks: {page}")
 
 

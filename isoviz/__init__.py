@@ -105,20 +105,6 @@ _HOMES: dict[str, str | None] = {
     "try_out": "isoviz.measure.trials.trial",
 }
 
-# What has a picture in a notebook: (module, class). Named, not loaded.
-_PICTURED = (
-    ("isoviz.layouts.layout", "Layout"),
-    ("isoviz.layouts.layout", "Linearization"),
-    ("isoviz.machines.machine", "Machine"),
-    ("isoviz.planner.explanation.chunk_curve", "ChunkCurve"),
-    ("isoviz.planner.explanation.explanation", "Explanation"),
-    ("isoviz.planner.explanation.explanation", "Sweep"),
-    ("isoviz.planner.plan", "Plan"),
-    ("isoviz.planner.transfer", "Transfer"),
-    ("isoviz.runtime.trace.report", "Report"),
-    ("isoviz.runtime.trace.trace", "Trace"),
-)
-
 __all__ = [
     "Box",
     "DistributedInstance",
@@ -186,12 +172,6 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-def _html(value: object) -> str:
-    """The picture of a value, by the figures: loaded when the first value is shown."""
-    figures = importlib.import_module("isoviz.figures")
-    return str(figures.html(value))
-
-
 def _show_pictures() -> None:
     """Inside IPython, have layouts, machines, plans and reports show themselves as HTML.
 
@@ -199,9 +179,12 @@ def _show_pictures() -> None:
     """
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if shell is not None and shell.display_formatter is not None:
+        from isoviz.figures import PICTURES, notebook_html
+
         formatter = shell.display_formatter.formatters["text/html"]
-        for module, name in _PICTURED:
-            formatter.for_type_by_name(module, name, _html)
+        for pictured in PICTURES:
+            module, _, name = pictured.rpartition(".")
+            formatter.for_type_by_name(module, name, notebook_html)
 
 
 _show_pictures()

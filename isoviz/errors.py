@@ -175,12 +175,16 @@ class FileError(InputError):
 
 
 class MissingPartError(InputError, ImportError):
-    """A part of isoviz needs packages that are not installed; `extra` names the extra of isoviz that installs them."""
+    """A part of isoviz needs packages that are not installed; `extra` names the extra of isoviz that installs them.
 
-    def __init__(self, what: str, extra: str) -> None:
+    Without an `extra`, `what` is a package that no extra brings.
+    """
+
+    def __init__(self, what: str, extra: str = "") -> None:
         self.what = what
         self.extra = extra
-        super().__init__(f"{what} is not installed here; install it with: pip install 'isoviz[{extra}]'")
+        package = f"'isoviz[{extra}]'" if extra else what
+        super().__init__(f"{what} is not installed here; install it with: pip install {package}")
 
     def __reduce__(self) -> tuple[type, tuple[str, str]]:
         return type(self), (self.what, self.extra)

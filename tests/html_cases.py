@@ -64,6 +64,18 @@ def check_self_contained(text: str) -> Outline:
     return outline
 
 
+def without_plots(text: str) -> tuple[str, list[str]]:
+    """HTML without the scripts that draw its plots, and what each of them draws, as the text of a JSON object.
+
+    What a browser would take for the end of a script is in neither.
+    """
+    pattern = r'<script type="application/json" id="[^"]+-data">(.*?)</script><script>.*?</script>'
+    plots = re.findall(pattern, text, flags=re.DOTALL)
+    assert all("roots" in json.loads(plot)["doc"] for plot in plots)
+    assert text.count("data-plot") == len(plots)
+    return re.sub(pattern, "", text, flags=re.DOTALL), plots
+
+
 class SavedPage(NamedTuple):
     """A page that draws itself: its part without scripts, what it draws, and the answers that it holds."""
 

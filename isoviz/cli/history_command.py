@@ -31,7 +31,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("--machine", metavar="NAME", help="only runs on the machine of this name")
     parser.add_argument("--clear", action="store_true", help="forget all runs")
-    parser.add_argument("-o", "--output", metavar="OUT.html", help="write a page: predicted against measured as a scatter")
+    parser.add_argument(
+        "-o", "--output", metavar="OUT.html", help="write a page: predicted against measured, as plots and tables"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(func=run)
 
@@ -94,12 +96,12 @@ def _summary(entries: Sequence[LedgerEntry], book: Ledger, unreadable: int) -> d
 
 
 def _page(entries: Sequence[LedgerEntry]) -> str:
-    from isoviz.widgets.pages.history_page import history_page
+    from isoviz.figures.prediction_page import prediction_page
 
     found = _ways(entries)
     trial, model = "Predicted by a trial just before the run.", "Predicted by the throughput functions of the channels alone."
     ways = [("By a trial", trial, found["trial"]), ("By the model alone", model, found["model"])]
-    return history_page("Predictions and runs", ways)
+    return prediction_page("Predictions and runs", ways)
 
 
 def _text(entries: Sequence[LedgerEntry], book: Ledger, unreadable: int, listed: int) -> str:

@@ -38,7 +38,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--no-gpus", action="store_true", help="with --measure: leave the GPUs out")
     parser.add_argument("--list", action="store_true", help="list the presets and their options")
     parser.add_argument("-o", "--output", metavar="OUT.json", help="write the machine to a file")
-    parser.add_argument("--figure", metavar="OUT.svg", help="draw the throughput functions, measured ones with their spread")
+    parser.add_argument(
+        "--figure", metavar="OUT.html", help="write a page with the throughput functions, measured ones with their spread"
+    )
     parser.add_argument(
         "--beside",
         metavar="MACHINE",
@@ -60,6 +62,8 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("machine: --beside prints a comparison; -o and --figure do not go with it")
     if not args.measure and (args.thorough or args.disk or args.no_gpus):
         raise InputError("machine: --thorough, --disk and --no-gpus belong to --measure")
+    if args.figure is not None and not args.figure.lower().endswith((".html", ".htm")):
+        raise InputError(f"machine: --figure {args.figure}: a page is written; expected a name that ends in .html")
     check_outputs(args.file, (args.output, args.figure))
     machine = _machine(args)
     if args.beside is not None:
@@ -72,9 +76,9 @@ def run(args: argparse.Namespace) -> int:
     if args.output is not None:
         machines.save(machine, args.output)
     if args.figure is not None:
-        from isoviz.figures import measured_throughput_svg
+        from isoviz.figures.throughput_page import throughput_page
 
-        write_file(args.figure, measured_throughput_svg(machine).encode())
+        write_file(args.figure, throughput_page(machine).encode())
     if args.json:
         print_json(machines.machine_to_json(machine))
     elif args.output is None:

@@ -25,7 +25,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("paper", choices=PAPERS, help="whose evaluation")
     parser.add_argument("-o", "--output", metavar="PAGE", help="also write figures and tables as one HTML page")
-    parser.add_argument("--figures", metavar="DIR", help="also write the figures as SVG into a folder")
+    parser.add_argument("--figures", metavar="DIR", help="also write a page for each figure into a folder")
     parser.add_argument("--report", metavar="FILE", help="also write the tables as Markdown")
     parser.add_argument("--quick", action="store_true", help="fewer instances and nodes, in some seconds")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     """Reproduce and print."""
     from isoviz.cli.output import check_outputs, print_json, print_text, save_file
     from isoviz.errors import FileError
-    from isoviz.reproduce.page import markdown, page
+    from isoviz.reproduce.page import figure_page, markdown, page
 
     check_outputs(None, (args.output, args.report))
     if args.figures is not None and not Path(args.figures).is_dir():
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
         save_file(args.output, page(reproduction).encode())
     if args.figures is not None:
         for figure in reproduction.figures:
-            save_file(Path(args.figures) / f"{figure.name}.svg", figure.svg.encode())
+            save_file(Path(args.figures) / f"{figure.name}.html", figure_page(figure).encode())
     if args.report is not None:
         save_file(args.report, markdown(reproduction).encode())
     if args.json:

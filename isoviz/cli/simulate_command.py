@@ -116,7 +116,7 @@ def _print_steps(simulator: Simulator, most: int) -> None:
 
 
 def _text(plan: Plan, trace: Trace, stored: Trace | None, args: argparse.Namespace) -> str:
-    from isoviz.figures.traces.critical_path_table import critical_said
+    from isoviz.figures.traces.critical_parts import critical_said
     from isoviz.machines.memory import emulated_text
     from isoviz.units import format_rate, format_seconds
 
@@ -145,7 +145,7 @@ def _text(plan: Plan, trace: Trace, stored: Trace | None, args: argparse.Namespa
 
 
 def _summary(plan: Plan, trace: Trace, stored: Trace | None, args: argparse.Namespace) -> dict[str, Any]:
-    from isoviz.figures.traces.critical_path_table import critical_parts
+    from isoviz.figures.traces.critical_parts import critical_parts
 
     critical = critical_parts(trace)
     return {

@@ -1,91 +1,135 @@
-"""Figures of layouts, machines, plans, runs and reports: static SVG and HTML that show everywhere, Bokeh for zoom and hover.
+"""Pictures of layouts, machines, plans, runs and reports, and plots of numbers.
 
-Static figures are strings without scripts, in both colour themes. Bokeh is loaded with the first interactive figure.
+- A value has one picture: a static SVG or a table, without scripts, in both colour themes. `html` gives it with the tables that
+  belong to it.
+- Plots of numbers are Bokeh figures, to zoom and hover. Bokeh is loaded with the first of them.
 """
 
 from __future__ import annotations
 
-from isoviz.figures.charts.bars import Measured, bars_svg
-from isoviz.figures.charts.theme import FIELD_COLOUR, ThemeName, colour, dimension_tokens
-from isoviz.figures.interactive import linearization_figure, throughput_figure
-from isoviz.figures.layouts.layout_html import layout_html, linearization_html
-from isoviz.figures.layouts.numpy_text import NumpyEquivalent, numpy_equivalent
-from isoviz.figures.layouts.order_plot import captions, linearization_svg
-from isoviz.figures.layouts.order_view import OrderView, default_axes, order_view
-from isoviz.figures.machines.curves import OperatingPoint, channels_of, operating_points
-from isoviz.figures.machines.machine_html import machine_html
-from isoviz.figures.machines.measured_throughput import measured_throughput_svg
-from isoviz.figures.machines.path_picture import path_svg
-from isoviz.figures.machines.throughput_plot import throughput_svg
-from isoviz.figures.pages.html_page import plan_sections
-from isoviz.figures.pages.prediction_page import prediction_page
-from isoviz.figures.plans.block_region import block_region_svg
-from isoviz.figures.plans.candidate_ranking import candidate_ranking_svg
-from isoviz.figures.plans.constraint_table import constraint_table_html
-from isoviz.figures.plans.explanation_html import explanation_html, sweep_html
-from isoviz.figures.plans.plan_html import hop_table, plan_html, plan_throughput_svg, report_html, transfer_html
-from isoviz.figures.plans.sweep_figure import sweep_svg
-from isoviz.figures.predictions.prediction_scatter import prediction_scatter_svg
-from isoviz.figures.represent import REPRESENTED, html
-from isoviz.figures.traces.buffer_fill import buffer_fill_svg
-from isoviz.figures.traces.channel_use import channel_use_svg
-from isoviz.figures.traces.chunk_curve_plot import chunk_curve_svg
-from isoviz.figures.traces.critical_path_table import critical_parts, critical_path_svg, critical_said
-from isoviz.figures.traces.step_text import steps_text
-from isoviz.figures.traces.timeline import compare_svg, timeline_svg
-from isoviz.figures.traces.trace_html import comparison_html, curve_html, trace_html
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from isoviz.figures.charts.theme import ThemeName
+    from isoviz.figures.layouts.order_plot import linearization_svg as linearization_svg
+    from isoviz.figures.machines.path_picture import path_svg as path_svg
+    from isoviz.figures.plots.block_region import block_region_figure as block_region_figure
+    from isoviz.figures.plots.bokeh_plot import plot_html as plot_html
+    from isoviz.figures.plots.planning import candidate_figure as candidate_figure
+    from isoviz.figures.plots.planning import chunk_curve_figure as chunk_curve_figure
+    from isoviz.figures.plots.planning import sweep_figure as sweep_figure
+    from isoviz.figures.plots.predictions import prediction_figure as prediction_figure
+    from isoviz.figures.plots.throughput import machine_throughput_figure as machine_throughput_figure
+    from isoviz.figures.plots.throughput import plan_throughput_figure as plan_throughput_figure
+    from isoviz.figures.plots.throughput import throughput_figure as throughput_figure
+    from isoviz.figures.plots.traces import buffer_figure as buffer_figure
+    from isoviz.figures.plots.traces import channel_use_figure as channel_use_figure
+    from isoviz.figures.traces.timeline import compare_svg as compare_svg
+    from isoviz.figures.traces.timeline import timeline_svg as timeline_svg
+    from isoviz.figures.traces.trace_html import comparison_html as comparison_html
+
+PICTURES = {
+    "isoviz.layouts.layout.Layout": "layouts.layout_html.layout_html",
+    "isoviz.layouts.layout.Linearization": "layouts.layout_html.linearization_html",
+    "isoviz.machines.machine.Machine": "machines.machine_html.machine_html",
+    "isoviz.planner.transfer.Transfer": "plans.plan_html.transfer_html",
+    "isoviz.planner.plan.Plan": "plans.plan_html.plan_html",
+    "isoviz.planner.explanation.explanation.Explanation": "plans.explanation_html.explanation_html",
+    "isoviz.planner.explanation.explanation.Sweep": "plans.explanation_html.sweep_html",
+    "isoviz.planner.explanation.chunk_curve.ChunkCurve": "traces.trace_html.curve_html",
+    "isoviz.runtime.trace.report.Report": "plans.report_html.report_html",
+    "isoviz.runtime.trace.trace.Trace": "traces.trace_html.trace_html",
+}
+"""The types that have a picture, and the functions of this package that draw them. Named, not loaded."""
+
+_HOMES = {
+    "block_region_figure": "plots.block_region",
+    "buffer_figure": "plots.traces",
+    "candidate_figure": "plots.planning",
+    "channel_use_figure": "plots.traces",
+    "chunk_curve_figure": "plots.planning",
+    "compare_svg": "traces.timeline",
+    "comparison_html": "traces.trace_html",
+    "linearization_svg": "layouts.order_plot",
+    "machine_throughput_figure": "plots.throughput",
+    "path_svg": "machines.path_picture",
+    "plan_throughput_figure": "plots.throughput",
+    "plot_html": "plots.bokeh_plot",
+    "prediction_figure": "plots.predictions",
+    "sweep_figure": "plots.planning",
+    "throughput_figure": "plots.throughput",
+    "timeline_svg": "traces.timeline",
+}
+"""Name → the module of this package that holds it."""
 
 __all__ = [
-    "FIELD_COLOUR",
-    "REPRESENTED",
-    "Measured",
-    "NumpyEquivalent",
-    "OperatingPoint",
-    "OrderView",
-    "ThemeName",
-    "bars_svg",
-    "block_region_svg",
-    "buffer_fill_svg",
-    "candidate_ranking_svg",
-    "captions",
-    "channel_use_svg",
-    "channels_of",
-    "chunk_curve_svg",
-    "colour",
+    "PICTURES",
+    "block_region_figure",
+    "buffer_figure",
+    "candidate_figure",
+    "channel_use_figure",
+    "chunk_curve_figure",
     "compare_svg",
     "comparison_html",
-    "constraint_table_html",
-    "critical_parts",
-    "critical_path_svg",
-    "critical_said",
-    "curve_html",
-    "default_axes",
-    "dimension_tokens",
-    "explanation_html",
-    "hop_table",
     "html",
-    "layout_html",
-    "linearization_figure",
-    "linearization_html",
     "linearization_svg",
-    "machine_html",
-    "measured_throughput_svg",
-    "numpy_equivalent",
-    "operating_points",
-    "order_view",
+    "machine_throughput_figure",
     "path_svg",
-    "plan_html",
-    "plan_sections",
-    "plan_throughput_svg",
-    "prediction_page",
-    "prediction_scatter_svg",
-    "report_html",
-    "steps_text",
-    "sweep_html",
-    "sweep_svg",
+    "plan_throughput_figure",
+    "plot_html",
+    "prediction_figure",
+    "sweep_figure",
     "throughput_figure",
-    "throughput_svg",
     "timeline_svg",
-    "trace_html",
-    "transfer_html",
 ]
+
+
+def html(value: object, *, theme: ThemeName = "auto") -> str:
+    """An HTML element with nothing to load: the picture of a value, and tables beside it. Its text twin is `str(value)`.
+
+    Explanations, sweeps and chunk curves have plots, which a script of the page draws (`library_html`); where there is none, a
+    sentence stands in their place.
+
+    Raises:
+        TypeError: a value of a type that has no picture.
+    """
+    for kind in type(value).__mro__:
+        if (function := PICTURES.get(f"{kind.__module__}.{kind.__qualname__}")) is not None:
+            home, _, name = function.rpartition(".")
+            return str(getattr(import_module(f"{__name__}.{home}"), name)(value, theme=theme))
+    names = ", ".join(name.rpartition(".")[2] for name in PICTURES)
+    raise TypeError(f"no picture for {type(value).__name__}; expected one of {names}")
+
+
+def notebook_html(value: object) -> str:
+    """`html` for the output of a notebook's cell. The first output with plots holds BokehJS for the others.
+
+    It holds it again where its cell runs again, so that a saved notebook has it once.
+    """
+    global _library_cell
+    shown = html(value)
+    if "data-plot" not in shown:
+        return shown
+    shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    parent = shell.get_parent() if hasattr(shell, "get_parent") else {}
+    cell = str(parent.get("metadata", {}).get("cellId", "")) if isinstance(parent, dict) else ""
+    if _library_cell is not None and (cell == "" or cell != _library_cell):
+        return shown
+    _library_cell = cell
+    from isoviz.figures.plots.bokeh_plot import library_html
+
+    return shown + library_html(shown)
+
+
+_library_cell: str | None = None
+"""The cell whose output holds BokehJS; "" where cells have no names, None before there is one."""
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name where it is first used."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return value

@@ -1,15 +1,17 @@
-"""The figures of a reproduction: numbers as a table of text cells, and as bars from zero in the style of `isoviz.figures`."""
+"""The figures of a reproduction: numbers as a table of text cells, and as bars from zero."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from isoviz.figures.charts.svg import Drawing, shorten, text_width
-from isoviz.figures.charts.theme import ThemeName
+from isoviz.figures.charts.theme import colour
+from isoviz.figures.plots.bokeh_plot import Axis, add_hover, add_legend, new_plot, row_names, text_style
 
-MARGIN = 16.0
-_LABEL, _BAR, _GAP, _VALUE = 210.0, 17.0, 14.0, 96.0
+if TYPE_CHECKING:
+    from bokeh.plotting import figure
+
+_BAR, _GAP = 1.0, 0.8
 OURS, THEIRS, OTHER = "measured", "predicted", "line"
 """Colours: the system of the paper, the one that it is compared with, and what both have."""
 
@@ -43,23 +45,6 @@ class Grid(NamedTuple):
         return "\n".join(f"| {' | '.join(row)} |" for row in (self.header, rules, *self.rows))
 
 
-class Figure(NamedTuple):
-    """A figure of the paper again: its name, its picture as SVG, and its numbers. The `heading` tells figures of one section
-    apart."""
-
-    name: str
-    svg: str
-    grids: Sequence[Grid]
-    heading: str = ""
-
-
-class Section(NamedTuple):
-    """What stands under one heading of a page: figures, and tables without one."""
-
-    title: str
-    parts: Sequence[Figure | Grid]
-
-
 class Bar(NamedTuple):
     """A bar of one or more parts (colour, length), and the text at its end."""
 
@@ -78,54 +63,84 @@ class Group(NamedTuple):
     full: float | None = None
 
 
-def bars(
-    groups: Sequence[Group],
-    legend: Sequence[tuple[str, str]],
-    *,
-    title: str,
-    right: str = "",
-    width: float = 1000,
-    theme: ThemeName = "auto",
-) -> str:
-    """The picture; `legend` are (colour, text)."""
-    said = "; ".join(
-        f"{group.label} {group.detail}: {', '.join(bar.text for bar in group.bars)} {group.right}" for group in groups
-    )
-    drawing = Drawing(title, said, theme)
+class Bars(NamedTuple):
+    """Groups of bars. `legend` are (colour, text); `right` says what the words at the right are."""
+
+    groups: Sequence[Group]
+    legend: Sequence[tuple[str, str]]
+    title: str
+    right: str = ""
+
+
+class Figure(NamedTuple):
+    """A figure of the paper again: its name, its bars, and its numbers. The `heading` tells figures of one section apart."""
+
+    name: str
+    bars: Bars
+    grids: Sequence[Grid]
+    heading: str = ""
+
+
+class Section(NamedTuple):
+    """What stands under one heading of a page: figures, and tables without one."""
+
+    title: str
+    parts: Sequence[Figure | Grid]
+
+
+def bars_figure(bars: Bars) -> figure:
+    """Horizontal bars as a Bokeh figure.
+
+    Raises:
+        MissingPartError: Bokeh is not installed.
+    """
+    groups, legend, title, right = bars
     longest = max((sum(value for _, value in bar.parts) for group in groups for bar in group.bars), default=0.0)
-    left = MARGIN + _LABEL
-    room = width - left - MARGIN - _VALUE - (116 if any(group.right for group in groups) else 0)
-    x, y = left, MARGIN
-    for token, text in legend:
-        drawing.rect(x, y + 1, 12, 12, fill=token, radius=2)
-        drawing.text(x + 18, y + 11.5, text, size=12, fill="muted")
-        x += 36 + text_width(text, 12)
-    drawing.text(width - MARGIN, y + 11.5, right, size=12, fill="muted", anchor="end")
-    y += 30
-    top = y
+    columns: dict[str, dict[str, list[Any]]] = {
+        token: {key: [] for key in ("row", "left", "right", "tip")} for token, _ in legend
+    }
+    ends: dict[str, list[Any]] = {"row": [], "x": [], "text": []}
+    names: dict[float, str] = {}
+    words: dict[str, list[Any]] = {"row": [], "text": []}
+    row = 0.0
     for group in groups:
-        high = max(_BAR * len(group.bars), 30.0 if group.detail else _BAR)
-        middle = y + high / 2
-        drawing.text(
-            left - 14,
-            middle - (2 if group.detail else -4.5),
-            shorten(group.label, _LABEL - 16, 13, bold=True),
-            size=13,
-            anchor="end",
-            bold=True,
-        )
-        drawing.text(left - 14, middle + 13, shorten(group.detail, _LABEL - 16, 11), size=11, fill="muted", anchor="end")
-        full = group.full or longest
-        at = y + (high - _BAR * len(group.bars)) / 2
+        full = group.full or longest or 1.0
+        middle = row + (len(group.bars) - 1) / 2 * _BAR
+        names[middle] = ", ".join(filter(None, (group.label, group.detail)))
+        words["row"].append(middle)
+        words["text"].append(group.right)
         for bar in group.bars:
-            start = left
+            start = 0.0
             for token, value in bar.parts:
-                length = min(room, room * value / full) if full > 0 else 0.0
-                drawing.rect(start, at + 1, max(length, 1.5), 14, fill=token, radius=2, tip=bar.text)
-                start += length
-            drawing.text(max(start, left + 1.5) + 7, at + 12.2, bar.text, size=11.5)
-            at += _BAR
-        drawing.text(width - MARGIN, middle + 4.5, group.right, size=13, anchor="end", bold=True)
-        y += high + _GAP
-    drawing.line(left - 1, top - 6, left - 1, y - _GAP + 6, stroke="line")
-    return drawing.render(width, y + 2)
+                end = min(1.0, start + value / full)
+                for key, each in (("row", row), ("left", start), ("right", end), ("tip", f"{names[middle]}: {bar.text}")):
+                    columns[token][key].append(each)
+                start = end
+            for key, each in (("row", row), ("x", start), ("text", bar.text)):
+                ends[key].append(each)
+            row += _BAR
+        row += _GAP
+    has_words = any(group.right for group in groups)
+    across = Axis("", "share", 0, 1.45 if has_words else 1.3, False)
+    plot = new_plot(
+        title + (f" (at the right: {right})" if right else ""),
+        across,
+        Axis("", "number", 0, 1, False),
+        height=110 + int(19 * row),
+    )
+    row_names(plot, [])
+    plot.y_range.start, plot.y_range.end = row - _GAP, -0.8
+    plot.yaxis.ticker = list(names)
+    plot.yaxis.major_label_overrides = names
+    plot.xaxis.visible = False
+    plot.xgrid.visible = False
+    drawn = [
+        (text, [plot.hbar("row", 0.82, "right", "left", source=columns[token], fill_color=colour(token), line_color=None)])
+        for token, text in legend
+    ]
+    plot.text("x", "row", text="text", source=ends, x_offset=7, **text_style())
+    if has_words:
+        plot.text(across.high - 0.02, "row", text="text", source=words, **text_style(text_align="right", text_font_style="bold"))
+    add_hover(plot, [glyph for _, glyphs in drawn for glyph in glyphs])
+    add_legend(plot, drawn, "above", columns=len(drawn))
+    return cast("figure", plot)

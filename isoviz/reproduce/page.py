@@ -1,30 +1,21 @@
-"""A reproduction as an HTML page (self-contained, without scripts, in both colour schemes), and as a report in Markdown."""
+"""A reproduction as an HTML page with nothing to load, in both colour schemes, and as a report in Markdown."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from isoviz._version import __version__
-from isoviz.figures.charts.html_parts import Markup, facts, folded, heading, items, paragraph, styles, table
+from isoviz.figures.charts.html_parts import Markup, facts, folded, heading, items, paragraph, table
 from isoviz.figures.charts.svg import escape
-from isoviz.reproduce.figure import Figure, Grid
+from isoviz.figures.page import page as html_page
+from isoviz.figures.plots.bokeh_plot import plot_html
+from isoviz.reproduce.figure import Figure, Grid, bars_figure
 from isoviz.units import format_seconds
 
 if TYPE_CHECKING:
     from isoviz.reproduce.reproduction import Reproduction
     from isoviz.reproduce.statement import Statement
 
-_STYLE = (
-    "html{color-scheme:light dark}body{margin:0;background:var(--iv-paper)}"
-    "#isoviz{max-width:1080px!important;margin:0 auto;padding:28px 24px 60px!important;font-size:16px!important}"
-    "#isoviz h1{font-size:1.7em;line-height:1.25;margin:0 0 .3em}#isoviz h2{font-size:1.3em;margin:1.8em 0 .4em}"
-    "#isoviz h3{margin-top:1.3em}#isoviz .facts dd{font-size:20px}#isoviz .facts dt{font-size:13px}#isoviz table{font-size:14px}"
-    "#isoviz td .badge{font-size:12.5px;white-space:nowrap}#isoviz .why{color:var(--iv-muted);font-size:13px;min-width:26ch}"
-    "#isoviz td:first-child{min-width:7.5em}#isoviz td:nth-child(2){min-width:10em}"
-    "#isoviz footer{color:var(--iv-muted);font-size:13px;margin-top:2.5em}"
-    "@media print{#isoviz section{break-inside:avoid}}"
-)
 _BADGES = {"agrees": "good", "more": "bad", "less": "bad"}
 
 
@@ -55,14 +46,12 @@ def page(reproduction: Reproduction) -> str:
         _section("Assumptions", _table(reproduction.assumptions_grid)),
         _section("What hangs on them", _table(reproduction.sensitivities_grid)),
     ]
-    root = styles("#isoviz").replace("#isoviz{--iv", ":root{--iv")
-    return (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{escape(reproduction.title)}</title><style>{root}{_STYLE}</style></head>"
-        f'<body><main id="isoviz" class="isoviz" data-isoviz="reproduction">{"".join(sections)}'
-        f"<footer>isoviz {escape(__version__)}</footer></main></body></html>"
-    )
+    return html_page(reproduction.title, sections, kind="reproduction")
+
+
+def figure_page(figure: Figure) -> str:
+    """A page with one figure and its numbers."""
+    return html_page(figure.bars.title, [_section(figure.bars.title, _part(figure))], kind="reproduction")
 
 
 def markdown(reproduction: Reproduction) -> str:
@@ -116,7 +105,7 @@ def _part(part: Figure | Grid) -> str:
     if isinstance(part, Grid):
         return _table(part)
     numbers = "".join(folded(f"{grid.caption or grid.title}: the figures", _table(grid)) for grid in part.grids)
-    return f"{heading(part.heading) if part.heading else ''}{part.svg}{numbers}"
+    return f"{heading(part.heading) if part.heading else ''}{plot_html(bars_figure, part.bars)}{numbers}"
 
 
 def _table(grid: Grid) -> str:

@@ -74,7 +74,7 @@ def _problem(problem: Problem) -> ShownProblem:
 @lru_cache(maxsize=64)
 def _palette(dims: tuple[str, ...]) -> dict[str, ShownColour]:
     """The colours that the pictures give the dimensions and F."""
-    from isoviz.figures import FIELD_COLOUR, colour, dimension_tokens
+    from isoviz.figures.charts.theme import FIELD_COLOUR, colour, dimension_tokens
 
     tokens = dimension_tokens(dims) | {"F": FIELD_COLOUR}
     return {dim: {"light": colour(token, "light"), "dark": colour(token, "dark")} for dim, token in tokens.items()}

@@ -23,7 +23,8 @@ from PIL import Image
 from playwright.sync_api import Browser, Locator
 
 import isoviz
-from isoviz.figures import block_region_svg, candidate_ranking_svg
+from isoviz.figures import block_region_figure, candidate_figure, plot_html
+from isoviz.figures.page import page as html_page
 from isoviz.planner import load_transfer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,13 +78,13 @@ def main(names: list[str]) -> int:
         "explorer-dark": lambda chromium: explorer(chromium, TILES, dark=True),
         "layout": lambda chromium: alone(chromium, LAYOUT, hover=True),
         "aos-soa": lambda chromium: alone(chromium, AOS_SOA),
-        "path": lambda chromium: figures(chromium, "show", "fbm_to_remote_fbm", ("Path", 0)),
+        "path": lambda chromium: figures(chromium, "show", "fbm_to_remote_fbm", ("plan", 0)),
         "why": why,
         "canvas": lambda chromium: tab(chromium, EXPLORER, "machine"),
         "what-if": lambda chromium: tab(chromium, EXPLORER, "why"),
         "moments": lambda chromium: tab(chromium, LOCAL, "timeline", moment),
         "runs": lambda chromium: tab(chromium, LOCAL, "run", run_three_times),
-        "timeline": lambda chromium: figures(chromium, "run", "aos_to_soa_file", ("Run", 1)),
+        "timeline": lambda chromium: figures(chromium, "run", "aos_to_soa_file", ("report", 1)),
     }
     if strangers := set(names) - set(known):
         print(f"no such pictures: {', '.join(sorted(strangers))}; there are {', '.join(known)}", file=sys.stderr)
@@ -197,12 +198,12 @@ def why(chromium: Browser) -> bytes:
     found = isoviz.explain(wanted.transfer, wanted.machine(), "full")
     assert found.region is not None
     paper = [(2048.0, 1024.0, "Isometry 4.3: 2K × 1K")]
-    region = block_region_svg(found.region, found.program, marks=paper, theme="light")
-    return drawn(chromium, region + candidate_ranking_svg(found.candidates, most=8, theme="light"), [])
+    region = plot_html(block_region_figure, found.region, found.program, marks=paper, theme="light")
+    return drawn(chromium, html_page("Why", [region, plot_html(candidate_figure, found.candidates, most=8, theme="light")]), [])
 
 
 def figures(chromium: Browser, command: str, example: str, *places: tuple[str, int]) -> bytes:
-    """Figures of the page that a command writes, by section and place in it, one below the other."""
+    """Pictures of the page that a command writes, by the kind of the value and their place, one below the other."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "page.html")
         file = ROOT / "examples" / f"{example}.toml"
@@ -211,18 +212,20 @@ def figures(chromium: Browser, command: str, example: str, *places: tuple[str, i
 
 
 def drawn(chromium: Browser, text: str, places: list[tuple[str, int]]) -> bytes:
-    """Figures in the text of a page, by section and place in it (none: all of them), one below the other."""
+    """Pictures in the text of a page, by the kind of the value and their place (none: its plots), one below the other."""
     context = chromium.new_context(viewport={"width": 1100, "height": 900}, device_scale_factor=SHARP)
     try:
         page = context.new_page()
         page.set_content(text)
+        if not places:
+            page.wait_for_function(
+                "[...document.querySelectorAll('[data-plot]')].every(plot => plot.querySelector('p') === null)"
+            )
+            page.evaluate("document.querySelector('footer').remove()")
+            return page.locator("main").screenshot()
         page.evaluate(
             """places => {
-              const sections = [...document.querySelectorAll("section")];
-              const section = title => sections.find(each => each.querySelector("h2")?.textContent.startsWith(title));
-              const found = places.length === 0
-                ? [...document.querySelectorAll("svg")]
-                : places.map(([title, place]) => section(title).querySelectorAll("svg")[place]);
+              const found = places.map(([kind, place]) => document.querySelectorAll(`[data-isoviz=${kind}] svg`)[place]);
               document.body.replaceChildren(...found);
               const plain = {margin: 0, padding: 0, maxWidth: "none", width: "max-content", background: "white"};
               Object.assign(document.body.style, plain);

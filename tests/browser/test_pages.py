@@ -9,7 +9,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import harness
 import pytest
@@ -161,19 +161,16 @@ def test_the_page_of_a_run(opened: Callable[..., Page], tmp_path: Path) -> None:
         assert len(image.convert("RGB").getcolors(1 << 24) or []) > 50, "it shows the colours of the offsets"
 
 
-@pytest.mark.parametrize("name", ["show", "simulate", "history"])
+@pytest.mark.parametrize("name", ["show", "simulate"])
 def test_every_kind_of_page(opened: Callable[..., Page], name: str) -> None:
     page = opened(name, color_scheme="dark")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 27)", "dark as the system is"
-    if name != "history":
-        expect(page.get_by_test_id("journey")).to_be_visible()
-        assert bottom(page, "[data-testid=page-said]") <= 900
-        for view in page.locator("[data-testid^=view-]").all():
-            if view.get_attribute("open") is None:
-                view.locator("summary").click()
-        expect(page.get_by_test_id("plan")).to_be_visible()
-    else:
-        expect(page.get_by_test_id("way").first).to_contain_text("median error")
+    expect(page.get_by_test_id("journey")).to_be_visible()
+    assert bottom(page, "[data-testid=page-said]") <= 900
+    for view in page.locator("[data-testid^=view-]").all():
+        if view.get_attribute("open") is None:
+            view.locator("summary").click()
+    expect(page.get_by_test_id("plan")).to_be_visible()
     if name == "simulate":
         expect(page.get_by_test_id("page-said")).to_contain_text("stored and forwarded")
         expect(page.get_by_test_id("timeline-pane")).to_be_visible()
@@ -183,6 +180,30 @@ def test_every_kind_of_page(opened: Callable[..., Page], name: str) -> None:
         "async () => (await axe.run('[data-testid=page]')).violations.map(v => [v.id, v.nodes.map(n => n.html)])"
     )
     assert found == []
+
+
+@pytest.mark.parametrize(("scheme", "paper"), [("light", (255, 255, 255)), ("dark", (18, 22, 28))])
+def test_plots_are_drawn_in_the_colours_of_the_page(
+    pages: SavedPages, browser: Browser, scheme: Literal["light", "dark"], paper: tuple[int, int, int], tmp_path: Path
+) -> None:
+    context = browser.new_context(color_scheme=scheme, viewport={"width": 1100, "height": 900})
+    try:
+        page = context.new_page()
+        said: list[str] = []
+        page.on("console", lambda each: said.append(each.text) if each.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: said.append(request.url) if not request.url.startswith("file:") else None)
+        page.goto((pages.folder / "history.html").as_uri())
+        plot = page.locator("[data-plot]").first
+        expect(plot.locator("canvas").first).to_be_visible(timeout=60_000)
+        look(page, f"history-{scheme}")
+        plot.screenshot(path=tmp_path / "plot.png")
+    finally:
+        context.close()
+    assert said == []
+    with Image.open(tmp_path / "plot.png") as image:
+        colours = {colour: count for count, colour in image.convert("RGB").getcolors(1 << 24) or []}
+    assert colours.get(paper, 0) > 1000, "the paper of the page around the axes"
 
 
 def test_on_paper_and_without_scripts(opened: Callable[..., Page], pages: SavedPages, browser: Browser) -> None:

@@ -90,6 +90,23 @@ test("a picture of the journey has its shafts and the heads of its arrows", asyn
   assert.equal(svg.match(/l8 6l-8 6z/g)?.length, journey.querySelectorAll(".iv-shaft").length, "heads");
 });
 
+test("a picture has what is seen: frames, half-filled boxes, cut words; not what is folded away or acts", () => {
+  const root = document.createElement("div");
+  root.style.cssText = "width:200px;font:12px sans-serif";
+  root.innerHTML =
+    '<div style="height:20px;background:linear-gradient(to top, rgb(1, 2, 3) 50%, transparent 50%)"></div>' +
+    '<div style="height:20px;outline:2px solid rgb(4, 5, 6);box-shadow:inset 0 0 0 1px rgb(7, 8, 9)">framed</div>' +
+    '<p style="width:60px;overflow:hidden;white-space:nowrap;text-overflow:ellipsis">words that have no room</p>' +
+    '<details><summary>As tables</summary><p>folded away</p></details><button class="iv-button">Run</button>';
+  document.body.append(root);
+  const { svg } = pictureOf(root, "all");
+  root.remove();
+  assert.match(svg, /<linearGradient[^>]*y1="1"[^>]*y2="0"><stop offset="0.5" stop-color="rgb\(1, 2, 3\)"\/><stop offset="0.5"/);
+  assert.ok(svg.includes('stroke="rgb(4, 5, 6)" stroke-width="2"') && svg.includes('stroke="rgb(7, 8, 9)" stroke-width="1"'));
+  assert.match(svg, />words[^<]*…</);
+  assert.ok(svg.includes("As tables") && !svg.includes("folded away") && !svg.includes(">Run<") && !svg.includes("no room"));
+});
+
 test("canvases draw as before once a picture was taken", async () => {
   const { root } = show(aSnapshot());
   await drawn();

@@ -63,9 +63,9 @@ class PredictionTable(Table):
         return "\n".join([first, "", lines[0], *lines[2:]])  # the machine has been named
 
     def to_page(self) -> str:
-        """A page: predicted against measured as scatters, errors as histograms, tables of both."""
+        """A page: predicted against measured as plots and as tables."""
         from isoviz.figures.charts.html_parts import heading, items, paragraph, table
-        from isoviz.figures.pages.prediction_page import prediction_page
+        from isoviz.figures.prediction_page import prediction_page
 
         more = []
         if self.regret is not None:

@@ -6,13 +6,16 @@ is drawn twice: all of it as colours, and its first corner cell by cell. The cap
 
 from __future__ import annotations
 
+import base64
+import struct
+import zlib
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from isoviz.figures.charts.png import png_data_url
 from isoviz.figures.charts.svg import Drawing, shorten, text_width, wrap
-from isoviz.figures.charts.theme import FIELD_COLOUR, MARGIN, MONO, RAMP_INK, ThemeName, dimension_tokens, ramp
+from isoviz.figures.charts.theme import FIELD_COLOUR, MARGIN, RAMP_INK, ThemeName, dimension_tokens, ramp
 from isoviz.figures.layouts.numpy_text import numpy_equivalent
 from isoviz.figures.layouts.order_cells import CellPlot, draw_cells
 from isoviz.figures.layouts.order_view import OrderView, order_view
@@ -302,4 +305,23 @@ def _label_room(view: OrderView) -> float:
     return max(24.0, *(min(112.0, text_width(name, 12) + 14) for name in view.fields))
 
 
-__all__ = ["MONO", "captions", "linearization_svg"]
+# ---- many cells as one small picture, in place of a thousand rectangles
+
+
+def png_data_url(pixels: np.ndarray[Any, np.dtype[np.uint8]], palette: Sequence[str]) -> str:
+    """`pixels` (rows, columns) of palette numbers as `data:image/png;base64,…`; the palette holds `#rrggbb`."""
+    rows, columns = pixels.shape
+    header = struct.pack(">IIBBBBB", columns, rows, 8, 3, 0, 0, 0)
+    colours = b"".join(bytes.fromhex(value[1:]) for value in palette)
+    # Each row is preceded by its filter: 2 (difference to the row above) makes regular pictures tiny.
+    above = np.vstack([np.zeros((1, columns), np.uint8), pixels[:-1]])
+    lines = np.empty((rows, columns + 1), np.uint8)
+    lines[:, 0] = 2
+    lines[:, 1:] = pixels - above
+    data = zlib.compress(lines.tobytes(), 9)
+    chunks = (_chunk(b"IHDR", header), _chunk(b"PLTE", colours), _chunk(b"IDAT", data), _chunk(b"IEND", b""))
+    return "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"".join(chunks)).decode("ascii")
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

@@ -7,12 +7,9 @@ from collections.abc import Sequence
 from isoviz.figures.charts.html_parts import folded, heading, paragraph, representation, table
 from isoviz.figures.charts.theme import ThemeName
 from isoviz.figures.machines.curves import curves
-from isoviz.figures.machines.measured_throughput import measured_throughput_svg
 from isoviz.figures.machines.path_picture import path_svg
-from isoviz.figures.machines.throughput_plot import throughput_svg
 from isoviz.machines import Channel, Machine
 from isoviz.machines.drawing import layout_words
-from isoviz.machines.memory import emulated_text
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 _OPEN = 16
@@ -27,20 +24,12 @@ def machine_html(machine: Machine, *, theme: ThemeName = "auto") -> str:
         path_svg(machine, theme=theme),
         _folded_when_long("Memories", memory_table(machine), len(machine.memories)),
         _folded_when_long("Channels", channel_table(machine), len(machine.channels)),
-        folded("Throughput functions", _throughput(machine, theme) + rate_table(machine.channels)),
-        *_measurement(machine),
+        folded("Throughput", rate_table(machine.channels)),
+        *measurement_html(machine),
     )
 
 
-def _throughput(machine: Machine, theme: ThemeName) -> str:
-    """The throughput functions, with their samples if they were measured."""
-    if machine.measurement is not None:
-        return measured_throughput_svg(machine, theme=theme)
-    remark = emulated_text(machine.emulated(memory.name for memory in machine.memories))
-    return throughput_svg(machine.channels, remark=remark, theme=theme)
-
-
-def _measurement(machine: Machine) -> list[str]:
+def measurement_html(machine: Machine) -> list[str]:
     """The source of the figures, and the accuracy of predictions."""
     found = machine.measurement
     if found is None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isoviz.figures.charts.html_parts import facts, folded, heading, items, paragraph, pre, representation, table
-from isoviz.figures.plans.block_region import Mark, block_region_svg
-from isoviz.figures.plans.candidate_ranking import candidate_ranking_svg
+from isoviz.figures.machines.curves import channels_of
+from isoviz.figures.machines.machine_html import rate_table
 from isoviz.figures.plans.constraint_table import constraint_table_html
-from isoviz.figures.plans.plan_html import plan_facts, plan_throughput_svg, plan_title
-from isoviz.figures.plans.sweep_figure import NAMES, sweep_svg, ways
+from isoviz.figures.plans.plan_html import plan_facts, plan_title
+from isoviz.figures.plots.block_region import Mark, block_region_figure
+from isoviz.figures.plots.bokeh_plot import plot_html
+from isoviz.figures.plots.planning import NAMES, candidate_figure, sweep_figure, ways
+from isoviz.figures.plots.throughput import plan_throughput_figure
 from isoviz.machines import ChannelKind
 from isoviz.machines.memory import emulated_text
 from isoviz.planner.explanation.explanation_text import explanation_text
@@ -34,31 +37,47 @@ if TYPE_CHECKING:
     from isoviz.figures.charts.theme import ThemeName
     from isoviz.planner.explanation.explanation import Explanation, Sweep
 
-MOST = 12
-"""Most candidates that are drawn."""
+MOST_ROWS = 16
+"""A table with more candidates is folded."""
 
 
-def explanation_html(explanation: Explanation, *, theme: ThemeName = "auto", marks: Sequence[Mark] = ()) -> str:
-    """The reasons for a plan: constraints, block sizes, candidates, program. `marks` are further points of the region."""
+def explanation_html(
+    explanation: Explanation, *, theme: ThemeName = "auto", marks: Sequence[Mark] = (), plots: bool = True
+) -> str:
+    """The reasons for a plan: constraints, block sizes, candidates, program. `marks` are further points of the region.
+
+    Without `plots` there are tables and sentences only.
+    """
     title = heading(f"Why this plan: {plan_title(explanation.plan)}")
-    curves = plan_throughput_svg(explanation.machine, explanation.plan, theme=theme)
-    parts = [heading(name, 4) + content for name, content in explanation_sections(explanation, theme=theme, marks=marks)]
+    drawn = _plots(explanation, theme, marks) if plots else {}
+    parts = [heading(name, 4) + drawn.get(name, "") + content for name, content in _sections(explanation)]
     said = "".join(map(paragraph, summary(explanation)))
-    return representation(
-        "explanation", title, plan_facts(explanation.plan), said, *parts, folded("Throughput functions", curves)
-    )
+    return representation("explanation", title, plan_facts(explanation.plan), said, *parts)
 
 
-def explanation_sections(
-    explanation: Explanation, *, theme: ThemeName = "auto", marks: Sequence[Mark] = ()
-) -> list[tuple[str, str]]:
-    """The parts of an explanation as pairs (title, content), for a representation or a page."""
+def _plots(explanation: Explanation, theme: ThemeName, marks: Sequence[Mark]) -> dict[str, str]:
+    """The plots of an explanation, by the section that they belong to."""
+    remark = emulated_text(explanation.plan.emulated)
+    among = emulated_text(explanation.machine.emulated(name for each in explanation.candidates for name in each.memories))
+    plots = {
+        "Candidates": plot_html(candidate_figure, explanation.candidates, remark=among, theme=theme),
+        "Throughput functions": plot_html(plan_throughput_figure, explanation.machine, explanation.plan, theme=theme),
+    }
+    if explanation.region is not None:
+        region = explanation.region, explanation.program
+        plots["Block sizes"] = plot_html(block_region_figure, *region, marks=marks, remark=remark, theme=theme)
+    return plots
+
+
+def _sections(explanation: Explanation) -> list[tuple[str, str]]:
+    """The parts of an explanation as pairs (title, tables and sentences)."""
     kept, already = turns_said(explanation)
     sections = [
         ("Constraints", constraint_table_html(explanation) + "".join(map(paragraph, verdict(explanation)))),
-        ("Block sizes", _blocks(explanation, theme, marks)),
+        ("Block sizes", items(sizes_said(explanation))),
         ("Where the time goes", _time(explanation)),
-        ("Candidates", _candidates(explanation, theme)),
+        ("Throughput functions", rate_table(channels_of(explanation.machine, explanation.plan))),
+        ("Candidates", _candidates(explanation)),
     ]
     if kept or already:
         turns = items([turn_text(turn, path) for turn, path in kept]) if kept else ""
@@ -71,14 +90,6 @@ def explanation_sections(
         ("Program", paragraph(agreement(explanation)) + items(certificate_lines(explanation.solution)) + program + whole)
     )
     return sections
-
-
-def _blocks(explanation: Explanation, theme: ThemeName, marks: Sequence[Mark]) -> str:
-    said = items(sizes_said(explanation))
-    if explanation.region is None:
-        return said
-    remark = emulated_text(explanation.plan.emulated)
-    return block_region_svg(explanation.region, explanation.program, marks=marks, remark=remark, theme=theme) + said
 
 
 def _time(explanation: Explanation) -> str:
@@ -114,8 +125,7 @@ def _time(explanation: Explanation) -> str:
     return facts(key) + paragraph(time_said(explanation)) + hops
 
 
-def _candidates(explanation: Explanation, theme: ThemeName) -> str:
-    candidates = explanation.candidates
+def _candidates(explanation: Explanation) -> str:
     rows = [
         (
             number,
@@ -124,26 +134,13 @@ def _candidates(explanation: Explanation, theme: ThemeName) -> str:
             format_rate(each.throughput) if each.throughput is not None else "–",
             each.limit,
         )
-        for number, each in enumerate(candidates, start=1)
+        for number, each in enumerate(explanation.candidates, start=1)
     ]
     header = ("", "path (⇒ converts)", "T", "steady rate", "held back by")
-    every = table(
-        "Every candidate, the chosen one first, then by predicted time",
-        header,
-        rows,
-        numbers=(0, 2, 3),
-        marked=[0] if len(rows) > 1 else [],
-    )
-    return (
-        paragraph(ranking_said(explanation))
-        + candidate_ranking_svg(candidates, most=MOST, remark=_emulated(explanation), theme=theme)
-        + folded(f"All {len(rows):,} as a table" if len(rows) > 1 else "As a table", every)
-    )
-
-
-def _emulated(explanation: Explanation) -> str:
-    """The emulated memories of all candidates, in words."""
-    return emulated_text(explanation.machine.emulated(name for each in explanation.candidates for name in each.memories))
+    caption = "Every candidate, the chosen one first, then by predicted time"
+    every = table(caption, header, rows, numbers=(0, 2, 3), marked=[0] if len(rows) > 1 else [])
+    is_long = len(rows) > MOST_ROWS
+    return paragraph(ranking_said(explanation)) + (folded(f"All {len(rows):,} as a table", every) if is_long else every)
 
 
 def sweep_html(sweep: Sweep, *, theme: ThemeName = "auto") -> str:
@@ -166,6 +163,6 @@ def sweep_html(sweep: Sweep, *, theme: ThemeName = "auto") -> str:
         "sweep",
         heading(f"Predicted time over {name}"),
         paragraph(emulated_text(sweep.emulated)) if sweep.emulated else "",
-        sweep_svg(sweep, theme=theme),
-        folded("As a table", points),
+        plot_html(sweep_figure, sweep, theme=theme),
+        points,
     )

@@ -1,12 +1,10 @@
-"""HTML of transfers, plans and reports."""
+"""HTML of transfers and plans."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Sequence
 from itertools import pairwise
 
-from isoviz.errors import InputError
-from isoviz.figures.charts.bars import Measured, bars_svg
 from isoviz.figures.charts.html_parts import (
     Markup,
     cell,
@@ -18,23 +16,18 @@ from isoviz.figures.charts.html_parts import (
     pre,
     representation,
     table,
-    verified_badge,
 )
 from isoviz.figures.charts.svg import Drawing
 from isoviz.figures.charts.theme import MARGIN, ThemeName
 from isoviz.figures.layouts.order_plot import linearization_svg
 from isoviz.figures.layouts.order_view import default_axes
-from isoviz.figures.machines.curves import channels_of, operating_points
 from isoviz.figures.machines.hop_cards import changes, draw_cards, pretty
 from isoviz.figures.machines.path_picture import path_svg
-from isoviz.figures.machines.throughput_plot import throughput_svg
 from isoviz.layouts import Layout, compare
 from isoviz.machines import ChannelKind, Machine
 from isoviz.machines.memory import emulated_text
 from isoviz.planner import Instance, PathPlan, Plan, Transfer
 from isoviz.planner.shares import share_text
-from isoviz.planner.time.spread import range_text
-from isoviz.runtime import Report, simulate
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 
@@ -75,78 +68,6 @@ def plan_html(plan: Plan, machine: Machine | None = None, *, theme: ThemeName = 
     """A plan: its path (in the machine's graph, if the machine is given), its hops as a table, and the reasons for it."""
     picture = path_svg(machine, plan, theme=theme) if machine is not None else cards_svg(plan, theme=theme)
     return representation("plan", heading(plan_title(plan)), plan_facts(plan), picture, hop_table(plan), decisions(plan))
-
-
-def report_html(report: Report, *, theme: ThemeName = "auto") -> str:
-    """A run: whether every byte was verified, and predicted against measured rates for the whole and for each hop."""
-    title = heading(f"Run of {plan_title(report.plan)}", after=verified_badge(report.verified))
-    return representation("report", title, *report_parts(report, theme=theme))
-
-
-def report_parts(report: Report, machine: Machine | None = None, *, theme: ThemeName = "auto") -> tuple[str, ...]:
-    """The figures of a run, for a representation or a page. `machine` is the plan's, if it is not known otherwise."""
-    plan = report.plan
-    key: list[tuple[str, object]] = [
-        ("moved", format_bytes(report.bytes)),
-        ("time", format_seconds(report.seconds)),
-        ("predicted", format_seconds(report.expected.seconds)),
-        ("rate", format_rate(report.throughput)),
-    ]
-    if report.prediction is not None:
-        key.insert(3, ("expected", range_text(report.prediction.low, report.prediction.high)))
-    if report.tried is not None:
-        key.append(("by the model alone", format_seconds(plan.seconds)))
-    if report.flush_seconds > 0.01 * report.seconds:
-        key.append(("of it waiting for the disk", format_seconds(report.flush_seconds)))
-    rows = measurements(report)
-    body: list[Sequence[object]] = [
-        (row.label, row.detail, format_rate(row.predicted), _rate(row.measured), _ratio(row.ratio)) for row in rows
-    ]
-    return (
-        facts(key),
-        bars_svg(rows, title="Predicted against measured", remark=emulated_text(plan.emulated), theme=theme),
-        table(
-            "Predicted against measured; a hop's rate counts only the time in which it was at work",
-            ("", "", "predicted", "measured", "measured / predicted"),
-            body,
-            numbers=(2, 3, 4),
-        ),
-        *_simulated_and_measured(report, machine, theme),
-        *(paragraph(f"Note: {note}") for note in report.notes),
-    )
-
-
-def _simulated_and_measured(report: Report, machine: Machine | None, theme: ThemeName) -> tuple[str, ...]:
-    """The trace of the run, below the simulation of the same plan, on one time axis."""
-    from isoviz.figures.traces.timeline import compare_svg
-    from isoviz.figures.traces.trace_html import comparison_table
-
-    if report.trace is None:
-        return ()
-    try:
-        simulated = simulate(report.plan, machine)
-    except InputError:  # The plan is for a machine that is not known here.
-        return ()
-    names = ("simulated", "measured")
-    return compare_svg(simulated, report.trace, names=names, theme=theme), comparison_table(simulated, report.trace, names)
-
-
-def measurements(report: Report) -> list[Measured]:
-    """The whole transfer, then each hop. A hop that never ran has no measured rate."""
-    plan = report.plan
-    said = report.expected
-    predicted = plan.bytes / said.seconds if said.seconds > 0 else 0.0
-    found = [Measured("whole transfer", format_bytes(plan.bytes), predicted, report.throughput or None)]
-    by_place = {(hop.path, hop.index): hop for hop in report.hops}
-    several = len(plan.paths) > 1
-    rates = iter(said.every_rate)
-    for number, path in enumerate(plan.paths):
-        for hop in path.hops:
-            ran = by_place.get((number, hop.index))
-            rate = ran.throughput if ran is not None and ran.bytes > 0 else None
-            label = f"{f'path {number}, ' if several else ''}hop {hop.index} {ChannelKind.words_for(hop.kind)}"
-            found.append(Measured(label, f"{hop.source} → {hop.destination}", next(rates), rate))
-    return found
 
 
 def plan_title(plan: Plan) -> str:
@@ -271,12 +192,6 @@ def _shares(plan: Plan, number: int, path: PathPlan) -> list[str]:
     return [f"Path {number}, {' → '.join(path.memories)}, moves {share}: {format_bytes(path.bytes)}, {alone}."]
 
 
-def plan_throughput_svg(machine: Machine, plan: Plan, *, theme: ThemeName = "auto") -> str:
-    """The throughput functions of a plan's channels, with the operating point of each hop."""
-    remark = emulated_text(plan.emulated)
-    return throughput_svg(channels_of(machine, plan), operating_points(plan), remark=remark, theme=theme)
-
-
 def cards_svg(plan: Plan, *, width: float = 860, theme: ThemeName = "auto") -> str:
     """The hops of a plan as cards only, without the machine."""
     said = "; ".join(" → ".join(path.memories) for path in plan.paths)
@@ -310,11 +225,3 @@ def moved_part(transfer: Transfer, end: Instance) -> str:
     if set(transfer.field_names) != set(end.fields.names):
         ranges.append(f"fields {', '.join(transfer.field_names)}")
     return "; ".join(ranges)
-
-
-def _rate(value: float | None) -> str:
-    return format_rate(value) if value is not None else "–"
-
-
-def _ratio(value: float | None) -> str:
-    return f"{value:.2f} ×" if value is not None else "–"

@@ -1,14 +1,14 @@
-"""HTML of traces: timelines, buffers, and the critical path."""
+"""HTML of traces: timelines, buffers, and the critical path; and of the time over the chunk size."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from isoviz.figures.charts.html_parts import facts, folded, heading, paragraph, pre, representation, table
-from isoviz.figures.traces.buffer_fill import buffer_fill_svg, fills
-from isoviz.figures.traces.channel_use import channel_use_svg, overlap_said
-from isoviz.figures.traces.chunk_curve_plot import chunk_curve_svg
-from isoviz.figures.traces.critical_path_table import REASONS, critical_parts, critical_path_svg, critical_said
+from isoviz.figures.plots.bokeh_plot import plot_html
+from isoviz.figures.plots.planning import chunk_curve_figure
+from isoviz.figures.plots.traces import fills, overlap_said
+from isoviz.figures.traces.critical_parts import REASONS, critical_parts, critical_said
 from isoviz.figures.traces.timeline import compare_svg, timeline_svg
 from isoviz.units import format_bytes, format_rate, format_seconds
 
@@ -24,10 +24,19 @@ MOST = 200
 
 
 def trace_html(trace: Trace, *, theme: ThemeName = "auto") -> str:
-    """A run: timeline, busy channels, buffers and critical path."""
+    """A run: its timeline, and its transfers, channels, buffers and critical path as tables."""
     title = heading(f"{trace.where.capitalize()} run of {_count(len(trace.transfers), 'transfer')}")
-    parts = [heading(name, 4) + content for name, content in trace_sections(trace, theme=theme)]
-    return representation("trace", title, trace_facts(trace), *parts, folded("As text", pre(trace)))
+    return representation(
+        "trace",
+        title,
+        trace_facts(trace),
+        timeline_svg(trace, theme=theme),
+        _tables(trace),
+        _buffers(trace),
+        paragraph(critical_said(trace)),
+        _critical(trace),
+        folded("As text", pre(trace)),
+    )
 
 
 def comparison_html(first: Trace, second: Trace, *, names: tuple[str, str] | None = None, theme: ThemeName = "auto") -> str:
@@ -38,37 +47,16 @@ def comparison_html(first: Trace, second: Trace, *, names: tuple[str, str] | Non
     return representation("comparison", title, picture, comparison_table(first, second, chosen))
 
 
-def curve_html(curve: ChunkCurve, *, theme: ThemeName = "auto") -> str:
-    """The predicted time over the chunk size: the figure, and its points as a table."""
-    return representation("chunk-curve", heading("Predicted time over the chunk size"), *_curve(curve, theme))
-
-
-def trace_sections(
-    trace: Trace,
-    *,
-    stored: Trace | None = None,
-    curve: ChunkCurve | None = None,
-    theme: ThemeName = "auto",
-) -> list[tuple[str, str]]:
-    """The parts of a run as pairs (title, content), for a representation or a page.
-
-    `stored` is the same run stored and forwarded. `curve` is the predicted time over the chunk size.
-    """
-    sections = [
-        ("Timeline", timeline_svg(trace, theme=theme) + folded("Transfers and channels as tables", _tables(trace))),
-    ]
-    if stored is not None:
-        names = ("pipelined", "stored and forwarded")
-        picture = compare_svg(trace, stored, names=names, critical=False, theme=theme)
-        sections.append(("Pipelined against stored and forwarded", picture + comparison_table(trace, stored, names)))
-    sections += [
-        ("Channels", channel_use_svg(trace, theme=theme)),
-        ("Buffers", buffer_fill_svg(trace, theme=theme) + (folded("As a table", _buffers(trace)) if fills(trace) else "")),
-        ("Critical path", paragraph(critical_said(trace)) + critical_path_svg(trace, theme=theme) + _critical(trace)),
-    ]
-    if curve is not None:
-        sections.append(("Chunk size", "".join(_curve(curve, theme))))
-    return sections
+def curve_html(curve: ChunkCurve, *, theme: ThemeName = "auto", plots: bool = True) -> str:
+    """The predicted time over the chunk size. Without `plots` it is a table only."""
+    said = str(curve)
+    return representation(
+        "chunk-curve",
+        heading("Predicted time over the chunk size"),
+        paragraph(f"{said[:1].upper()}{said[1:]}."),
+        plot_html(chunk_curve_figure, curve, theme=theme) if plots else "",
+        curve_table(curve),
+    )
 
 
 def trace_facts(trace: Trace) -> str:
@@ -131,15 +119,6 @@ def curve_table(curve: ChunkCurve) -> str:
     )
 
 
-def _curve(curve: ChunkCurve, theme: ThemeName) -> tuple[str, ...]:
-    said = str(curve)
-    return (
-        paragraph(f"{said[:1].upper()}{said[1:]}."),
-        chunk_curve_svg(curve, theme=theme),
-        folded("As a table", curve_table(curve)),
-    )
-
-
 def _tables(trace: Trace) -> str:
     begin = trace.begin
     rows = [
@@ -195,23 +174,31 @@ def _buffers(trace: Trace) -> str:
             format_bytes(fill.nbytes),
             f"{max((level for _, level in fill.filled), default=0.0):,.0f}",
             f"{fill.mean:,.2f}",
+            f"{100 * fill.mean / fill.slots:.0f} %",
         )
         for fill in fills(trace)
     ]
-    header = ("memory", "filled by hop", "transfers", "slots held", "bytes held", "most in use", "mean in use")
-    return table("Buffers; held: by all transfers together, at most", header, rows, numbers=(1, 2, 3, 4, 5, 6))
+    header = ("memory", "filled by hop", "transfers", "slots held", "bytes held", "most in use", "mean in use", "full")
+    caption = "Buffers; held: by all transfers together, at most"
+    return table(caption, header, rows, numbers=(1, 2, 3, 4, 5, 6, 7)) if rows else ""
 
 
 def _critical(trace: Trace) -> str:
-    found = critical_parts(trace)
-    if not found.parts:
+    critical = critical_parts(trace)
+    if not critical.parts:
         return ""
     rows = [
-        (part.channel, f"{part.reason}: {REASONS[part.reason][1]}", f"{part.requests:,}", format_seconds(part.seconds))
-        for part in sorted(found.parts, key=lambda part: -part.seconds)
+        (
+            part.channel,
+            f"{part.reason}: {REASONS[part.reason]}",
+            f"{part.requests:,}",
+            format_seconds(part.seconds),
+            f"{100 * part.seconds / critical.seconds:.3g} %" if critical.seconds > 0 else "–",
+        )
+        for part in sorted(critical.parts, key=lambda part: -part.seconds)
     ]
-    header = ("channel", "its requests", "requests", "seconds")
-    return folded("As a table", table("The critical path, longest first", header, rows, numbers=(2, 3)))
+    header = ("channel", "its requests", "requests", "seconds", "share")
+    return table("The critical path, longest first", header, rows, numbers=(2, 3, 4))
 
 
 def _count(number: int, what: str) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from isoviz.reproduce.figure import OURS, THEIRS, Bar, Figure, Grid, Group, Section, bars
+from isoviz.reproduce.figure import OURS, THEIRS, Bar, Bars, Figure, Grid, Group, Section
 from isoviz.reproduce.isometry.assumptions import sapling
 from isoviz.reproduce.isometry.microbenchmarks import AOS, FIELDS, SOA, Pair, instance, isometry_throughput, planned
 from isoviz.reproduce.statement import Statement, times
@@ -149,10 +149,10 @@ def section(rates: Comparison) -> Section:
         )
         for label, detail, _, ours, mpi in cases
     ]
-    picture = bars(groups, ((OURS, "Isometry"), (THEIRS, "MVAPICH2-GPU")), title="FBM → FBM*, beside an MPI", right="ratio")
+    bars = Bars(groups, ((OURS, "Isometry"), (THEIRS, "MVAPICH2-GPU")), title="FBM → FBM*, beside an MPI", right="ratio")
     grid = Grid(
         "Figure 11: FBM → FBM*, beside MVAPICH2-GPU",
         ("", "Isometry", "MVAPICH2-GPU", "ratio"),
         [(what, format_rate(ours), format_rate(mpi), times(ours / mpi)) for _, _, what, ours, mpi in cases],
     )
-    return Section("Figure 11: beside an MPI that packs", (Figure("figure11", picture, (grid,)),))
+    return Section("Figure 11: beside an MPI that packs", (Figure("figure11", bars, (grid,)),))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from isoviz.reproduce.figure import OTHER, OURS, THEIRS, Bar, Figure, Grid, Group, Section, bars
+from isoviz.reproduce.figure import OTHER, OURS, THEIRS, Bar, Bars, Figure, Grid, Group, Section
 from isoviz.reproduce.isometry.applications import APPLICATIONS, Application, isometry_seconds, realm_seconds
 from isoviz.reproduce.statement import Statement, change, share
 from isoviz.units import format_seconds
@@ -166,7 +166,7 @@ def section(scaling: Mapping[str, tuple[Point, ...]]) -> Section:
     return Section("Figure 12: applications on more and more nodes", figures)
 
 
-def _picture(name: str, points: tuple[Point, ...]) -> str:
+def _picture(name: str, points: tuple[Point, ...]) -> Bars:
     groups = [
         Group(
             f"{each.nodes} node{'s'[: each.nodes > 1]}",
@@ -180,7 +180,7 @@ def _picture(name: str, points: tuple[Point, ...]) -> str:
         for each in points
     ]
     legend = ((OTHER, "computing"), (OURS, "communication, Isometry"), (THEIRS, "Realm"))
-    return bars(groups, legend, title=f"{name}: an iteration", right="communication / run")
+    return Bars(groups, legend, title=f"{name}: an iteration", right="communication / run")
 
 
 def _grid(name: str, points: tuple[Point, ...]) -> Grid:

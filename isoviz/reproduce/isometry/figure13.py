@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from isoviz.reproduce.figure import OURS, THEIRS, Bar, Figure, Grid, Group, Section, bars
+from isoviz.reproduce.figure import OURS, THEIRS, Bar, Bars, Figure, Grid, Group, Section
 from isoviz.reproduce.isometry.applications import Application, Features, Move, Phase, isometry_seconds, realm_seconds
 from isoviz.reproduce.isometry.assumptions import cluster
 from isoviz.reproduce.isometry.figure12 import application
@@ -131,8 +131,8 @@ def section(steps: Ladder) -> Section:
             step = times(seconds[k] / seconds[k - 1]) if k else ""
             groups.append(Group(name, label, (Bar(((token, factor),), f"{format_seconds(seconds[k])} ({times(factor)})"),), step))
     legend = ((OURS, "Isometry"), ("dim0", "switched off, cumulatively"), (THEIRS, "Realm"))
-    picture = bars(groups, legend, title="PageRank's transfers on 16 nodes", right="÷ before")
-    return Section("Figure 13: optimisations switched off in turn", (Figure("figure13", picture, (_grid(steps),)),))
+    bars = Bars(groups, legend, title="PageRank's transfers on 16 nodes", right="÷ before")
+    return Section("Figure 13: optimisations switched off in turn", (Figure("figure13", bars, (_grid(steps),)),))
 
 
 def _grid(steps: Ladder) -> Grid:

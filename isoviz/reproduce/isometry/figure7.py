@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from isoviz.reproduce.figure import OURS, THEIRS, Bar, Figure, Grid, Group, Section, bars
+from isoviz.reproduce.figure import OURS, THEIRS, Bar, Bars, Figure, Grid, Group, Section
 from isoviz.reproduce.isometry.assumptions import sapling
 from isoviz.reproduce.isometry.microbenchmarks import (
     AOS,
@@ -111,13 +111,13 @@ def section(rows: tuple[PairThroughput, ...], alone: tuple[PairThroughput, ...],
         for row in rows
     ]
     legend = ((OURS, "Isometry"), (THEIRS, "Realm; full width: the hardware limit"))
-    picture = bars(groups, legend, title="Throughput of transfers of several hops", right="speedup")
+    bars = Bars(groups, legend, title="Throughput of transfers of several hops", right="speedup")
     instances = f"{given.instances} instances of 128 MiB"
     grids = (
         _grid(rows, f"Figure 7: {instances}, several hops", instances),
         _grid(alone, "Table 5: the same over single channels", "Direct transfers: both are equal"),
     )
-    return Section("Figure 7: several hops, pipelined", (Figure("figure7", picture, grids),))
+    return Section("Figure 7: several hops, pipelined", (Figure("figure7", bars, grids),))
 
 
 def _grid(rows: tuple[PairThroughput, ...], title: str, caption: str) -> Grid:

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from isoviz.planner import plan
-from isoviz.reproduce.figure import OURS, THEIRS, Bar, Figure, Grid, Group, Section, bars
+from isoviz.reproduce.figure import OURS, THEIRS, Bar, Bars, Figure, Grid, Group, Section
 from isoviz.reproduce.isometry import realm
 from isoviz.reproduce.isometry.assumptions import sapling
 from isoviz.reproduce.isometry.microbenchmarks import AOS, DIRECT, Pair, instance, realm_copies
@@ -147,8 +147,8 @@ def section(one: Priority, several: Priority, spread: Priority) -> Section:
         groups.append(Group(name, each.pair.label, (own, *realm_bars), full=full))
     legend = ((OURS, "Isometry"), (THEIRS, "Realm by DMA threads (in brackets: Isometry against it)"))
     title = "Completion time of a transfer of high priority"
-    picture = bars(groups, legend, title=title, right="1: Realm with one thread")
-    return Section("Figure 8: priorities", (Figure("figure8", picture, (_grid(one, several, spread),)),))
+    bars = Bars(groups, legend, title=title, right="1: Realm with one thread")
+    return Section("Figure 8: priorities", (Figure("figure8", bars, (_grid(one, several, spread),)),))
 
 
 def _grid(one: Priority, several: Priority, spread: Priority) -> Grid:

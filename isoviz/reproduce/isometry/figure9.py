@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from isoviz.reproduce.figure import OURS, Bar, Figure, Grid, Group, Section, bars
+from isoviz.reproduce.figure import OURS, Bar, Bars, Figure, Grid, Group, Section
 from isoviz.reproduce.isometry.assumptions import sapling
 from isoviz.reproduce.isometry.microbenchmarks import AOS, PLANNED, SOA, Pair, isometry_throughput, planned
 from isoviz.reproduce.statement import Statement, times
@@ -111,7 +111,7 @@ def section(plain: tuple[PlannerThroughput, ...], converted: tuple[PlannerThroug
     )
 
 
-def _picture(rows: tuple[PlannerThroughput, ...], title: str) -> str:
+def _picture(rows: tuple[PlannerThroughput, ...], title: str) -> Bars:
     groups = [
         Group(
             row.pair.label,
@@ -123,7 +123,7 @@ def _picture(rows: tuple[PlannerThroughput, ...], title: str) -> str:
         for row in rows
     ]
     legend = [(_COLOURS[name], name) for name in rows[0].throughput]
-    return bars(groups, legend, title=title, right="full ÷ simple")
+    return Bars(groups, legend, title=title, right="full ÷ simple")
 
 
 def _grid(title: str, rows: tuple[PlannerThroughput, ...], names: tuple[str, ...]) -> Grid:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz import checks
 from isoviz.checks import expect
-from isoviz.errors import InputError, show
+from isoviz.errors import InputError, MissingPartError, show
 from isoviz.machines.memory import emulated_text
 from isoviz.runtime.scheduling.work import Work
 from isoviz.units import format_bytes, format_rate, format_seconds
@@ -337,11 +337,13 @@ class Trace:
         """All spans as a pandas data frame, one column for each field of `Span`. `columns` needs no pandas.
 
         Raises:
-            ImportError: pandas is not installed; the extra `lab` brings it.
+            MissingPartError: pandas is not installed; no extra brings it.
         """
-        import pandas as pd
-
-        return pd.DataFrame(self.columns())
+        try:
+            from pandas import DataFrame
+        except ModuleNotFoundError:
+            raise MissingPartError("pandas") from None
+        return DataFrame(self.columns())
 
     def to_json(self) -> dict[str, Any]:
         """A JSON object from which `from_json` makes an equal trace."""

@@ -13,7 +13,7 @@ PLOT_WIDTH = 620
 
 def common_axes(derived: Derived) -> tuple[str, ...] | None:
     """The dimensions that both plots draw to the right and down, so that they can be compared: those that suit the source."""
-    from isoviz.figures import default_axes
+    from isoviz.figures.layouts.order_view import default_axes
 
     linear = derived.source or derived.destination
     return None if linear is None else tuple(default_axes(linear))
@@ -28,11 +28,11 @@ def shown_by(name: str, derived: Derived) -> object:
 
 
 def picture_of(name: str, derived: Derived, width: int = PLOT_WIDTH) -> str:
-    """The picture of that name, as SVG: "source", "destination", "path" or "throughput"; "" where there is nothing to draw.
+    """The picture of that name, as SVG: "source", "destination" or "path"; "" where there is nothing to draw.
 
     `width` is that of a linearization plot.
     """
-    from isoviz.figures import channels_of, linearization_svg, operating_points, path_svg, throughput_svg
+    from isoviz.figures import linearization_svg, path_svg
 
     if name in get_args(Side):
         linear = getattr(derived, name)
@@ -43,12 +43,10 @@ def picture_of(name: str, derived: Derived, width: int = PLOT_WIDTH) -> str:
         return linearization_svg(linear, axes=fits, caption=False, width=width)
     if derived.plan is None or derived.planned_on is None:
         return ""
-    if name == "path":
-        return path_svg(derived.planned_on, derived.plan)
-    return throughput_svg(channels_of(derived.planned_on, derived.plan), operating_points(derived.plan))
+    return path_svg(derived.planned_on, derived.plan)
 
 
 def pictures_of(derived: Derived) -> dict[str, str]:
-    """The pictures of what was derived, by name, as SVG: both ends, the path, and its throughput functions."""
-    found = {name: picture_of(name, derived) for name in (*get_args(Side), "path", "throughput")}
+    """The pictures of what was derived, by name, as SVG: both ends, and the path."""
+    found = {name: picture_of(name, derived) for name in (*get_args(Side), "path")}
     return {name: picture for name, picture in found.items() if picture}

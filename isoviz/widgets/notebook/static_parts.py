@@ -44,11 +44,12 @@ def shown_in(name: str, state: State) -> object:
 def part_of(name: str, state: State, width: int) -> str:
     """The part of that name as HTML or SVG; "" where there is nothing to show. `width` is that of a linearization plot."""
     shown: Any = shown_in(name, state)
-    if name in (*get_args(Side), "path", "throughput"):
+    if name in (*get_args(Side), "path"):
         return picture_of(name, state.derived, width)
     if shown is None:
         return ""
-    from isoviz.figures import constraint_table_html, html, timeline_svg
+    from isoviz.figures import html, timeline_svg
+    from isoviz.figures.plans.constraint_table import constraint_table_html
 
     if name == "timeline":
         trace = shown.trace

@@ -167,7 +167,7 @@ def _exports(state: State) -> list[tuple[dict[str, Any], Embedded]]:
 
 def _summary(trace: Trace | None) -> list[str]:
     """What there is to say in a sentence: what held a simulation up. The hops say the rest of a plan."""
-    from isoviz.figures.traces.critical_path_table import critical_said
+    from isoviz.figures.traces.critical_parts import critical_said
 
     return [] if trace is None else [critical_said(trace)]
 
@@ -207,8 +207,31 @@ def _end(transfer: Transfer, side: Side) -> PageEnd:
 # ---- the same without scripts
 
 
-def _static(plan: Plan, machine: Machine, **more: Any) -> list[str]:
-    from isoviz.figures import plan_sections
+def _static(
+    plan: Plan,
+    machine: Machine,
+    *,
+    report: Report | None = None,
+    explanation: Explanation | None = None,
+    trace: Trace | None = None,
+    stored: Trace | None = None,
+    curve: ChunkCurve | None = None,
+) -> list[str]:
+    """The picture of each value with its tables, for viewers without scripts and for paper."""
     from isoviz.figures.charts.svg import escape
+    from isoviz.figures.machines.machine_html import machine_html
+    from isoviz.figures.plans.explanation_html import explanation_html
+    from isoviz.figures.plans.plan_html import plan_html, plan_title, transfer_html
+    from isoviz.figures.plans.report_html import report_html
+    from isoviz.figures.traces.trace_html import comparison_html, curve_html, trace_html
 
-    return [*plan_sections(plan, machine, **more), f"<footer>isoviz {escape(__version__)}</footer>"]
+    shown = [f"<header><h1>{escape(plan_title(plan))}</h1></header>"]
+    shown += [report_html(report, machine)] if report is not None else []
+    shown += [trace_html(trace)] if trace is not None else []
+    if trace is not None and stored is not None:
+        shown.append(comparison_html(trace, stored, names=("pipelined", "stored and forwarded")))
+    shown += [curve_html(curve, plots=False)] if curve is not None else []
+    shown.append(plan_html(plan, machine))
+    shown += [explanation_html(explanation, plots=False)] if explanation is not None else []
+    shown += [transfer_html(plan.transfer), machine_html(machine)]
+    return [*(f"<section>{each}</section>" for each in shown), f"<footer>isoviz {escape(__version__)}</footer>"]

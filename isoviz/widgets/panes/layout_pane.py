@@ -123,7 +123,7 @@ def _end(linear: Linearization) -> ShownEnd:
 
 
 def _numpy(linear: Linearization) -> str:
-    from isoviz.figures import numpy_equivalent
+    from isoviz.figures.layouts.numpy_text import numpy_equivalent
 
     same = numpy_equivalent(linear, max_fields=6)
     return f"{same.array}\n{same.element}"

@@ -21,8 +21,7 @@ from isoviz.backends.devices import ThisComputer
 from isoviz.backends.emulated import EmulatedMachine
 from isoviz.cli import main
 from isoviz.errors import Cancelled, InputError, RunError, TransferError
-from isoviz.figures import plan_sections
-from isoviz.figures.plans.plan_html import report_html
+from isoviz.figures.plans.report_html import report_html
 from isoviz.layouts import StridedCopy
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Machine, Memory, MemoryKind, Resource, preset, save
 from isoviz.measure import tuning
@@ -692,7 +691,7 @@ def test_a_run_goes_by_what_was_tried_just_before(tmp_path: Path, monkeypatch: p
     assert data["seconds"] == made.seconds and data["expected_seconds"] == report.expected.seconds
     assert data["hops"][0]["expected_throughput"] > 20 * data["hops"][0]["throughput"]
     assert "expected_throughput" not in plain.to_json()["hops"][0]
-    for representation in (report_html(report), "".join(plan_sections(made, here, report))):
+    for representation in (report_html(report), report_html(report, here)):
         assert "by the model alone" in representation and format_seconds(report.expected.seconds) in representation
     first, second = book.read().entries
     assert first.tried and not second.tried and first.basis == "trial"

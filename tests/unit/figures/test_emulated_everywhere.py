@@ -9,13 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from html_cases import check_saved_page
+from html_cases import check_saved_page, without_plots
 
 import isoviz
 from isoviz import figures
 from isoviz.cli import main
-from isoviz.figures import represent
-from isoviz.figures.plans.plan_html import cards_svg
+from isoviz.figures.plans.constraint_table import constraint_table_html
+from isoviz.figures.plans.plan_html import cards_svg, hop_table
 from isoviz.layouts import Box
 from isoviz.machines import Machine, draw, machine_to_json, preset, save
 from isoviz.planner import (
@@ -81,7 +81,7 @@ class Made:
         machine = replace(given, memories=memories)
         fields, space = isoviz.FieldSpace(re="f8", im="f8"), isoviz.IndexSpace(x=4096, y=4096)
         move = isoviz.Transfer.whole(space, fields, "node0.fbm0", "<F, x, y>", "node1.fbm0", "<F, y, x>")
-        return explain(isoviz.plan(move, machine, options=Options("full")), machine, Options("full"))
+        return explain(isoviz.plan(move, machine, options=Options("full")), machine, options=Options("full"))
 
 
 @pytest.fixture(scope="module")
@@ -102,42 +102,51 @@ def _two_paths(it: Made) -> Plan:
 SURFACES: dict[str, Callable[[Made], str]] = {
     "machine, drawn": lambda it: draw(it.machine),
     "machine, JSON": lambda it: json.dumps(machine_to_json(it.machine)),
-    "machine, page": lambda it: represent.html(it.machine),
+    "machine, page": lambda it: figures.html(it.machine),
     "machine, graph": lambda it: figures.path_svg(it.machine),
-    "machine, measured rates": lambda it: figures.measured_throughput_svg(it.machine),
+    "machine, rates": lambda it: _plot(figures.machine_throughput_figure, it.machine),
     "plan, text": lambda it: str(it.plan),
     "plan, JSON": lambda it: json.dumps(plan_to_json(it.plan)),
     "plan, JSON read again": lambda it: str(plan_from_json(json.loads(json.dumps(plan_to_json(it.plan))))),
-    "plan, representation": lambda it: represent.html(it.plan),
+    "plan, representation": lambda it: figures.html(it.plan),
     "plan, on its machine": lambda it: figures.path_svg(it.machine, it.plan),
     "plan, cards": lambda it: cards_svg(it.plan),
-    "plan, hops": lambda it: figures.hop_table(it.plan),
-    "plan, rates": lambda it: figures.plan_throughput_svg(it.machine, it.plan),
+    "plan, hops": lambda it: hop_table(it.plan),
+    "plan, rates": lambda it: _plot(figures.plan_throughput_figure, it.machine, it.plan),
     "plan by hand": lambda it: str(cost(it.transfer, it.machine, ["node0.sys", "node0.zcm", "node0.fbm0"])),
     "plan of two paths": lambda it: str(_two_paths(it)),
-    "plan, sections of a page": lambda it: "".join(figures.plan_sections(it.plan, it.machine)),
     "explanation, text": lambda it: explanation_text(it.explanation),
-    "explanation, representation": lambda it: represent.html(it.explanation),
-    "explanation, constraints": lambda it: figures.constraint_table_html(it.explanation),
+    "explanation, representation": lambda it: figures.html(it.explanation),
+    "explanation, constraints": lambda it: constraint_table_html(it.explanation),
     "explanation, str": lambda it: str(it.explanation),
-    "candidates": lambda it: _picture("candidate paths", represent.html(it.far)),
-    "block sizes": lambda it: _picture("block", represent.html(it.far)),
-    "sweep": lambda it: represent.html(it.sweep),
-    "sweep, picture": lambda it: figures.sweep_svg(it.sweep),
-    "chunk sizes": lambda it: represent.html(it.curve),
+    "candidates": lambda it: _plot_in("Candidate paths", figures.html(it.far)),
+    "block sizes": lambda it: _plot_in("Block sizes", figures.html(it.far)),
+    "sweep": lambda it: figures.html(it.sweep),
+    "sweep, picture": lambda it: _plot(figures.sweep_figure, it.sweep),
+    "chunk sizes": lambda it: figures.html(it.curve),
     "chunk sizes, text": lambda it: str(it.curve),
-    "chunk sizes, picture": lambda it: figures.chunk_curve_svg(it.curve),
+    "chunk sizes, picture": lambda it: _plot(figures.chunk_curve_figure, it.curve),
     "simulation, text": lambda it: str(it.trace),
     "simulation, JSON": lambda it: json.dumps(it.trace.to_json()),
     "simulation, JSON read again": lambda it: str(Trace.from_json(json.loads(json.dumps(it.trace.to_json())))),
     "simulation, for Perfetto": lambda it: json.dumps(it.trace.to_chrome()),
-    "simulation, representation": lambda it: represent.html(it.trace),
+    "simulation, representation": lambda it: figures.html(it.trace),
     "timeline": lambda it: figures.timeline_svg(it.trace),
     "two timelines": lambda it: figures.compare_svg(it.trace, it.trace),
-    "buffers": lambda it: figures.buffer_fill_svg(it.trace),
-    "channels": lambda it: figures.channel_use_svg(it.trace),
-    "critical path": lambda it: figures.critical_path_svg(it.trace),
+    "buffers": lambda it: _plot(figures.buffer_figure, it.trace),
+    "channels": lambda it: _plot(figures.channel_use_figure, it.trace),
 }
+
+
+def _plot(make: Callable[..., object], *given: object) -> str:
+    (plot,) = without_plots(figures.plot_html(make, *given))[1]
+    return plot
+
+
+def _plot_in(title: str, page: str) -> str:
+    """The plot in a page whose title begins with these words."""
+    (plot,) = (each for each in without_plots(page)[1] if f'"{title}' in each)
+    return plot
 
 
 def _picture(name: str, page: str) -> str:
@@ -154,8 +163,9 @@ def test_it_says_so(surface: str, made: Made, real: Made) -> None:
 
 
 def test_pictures_name_the_memory(made: Made) -> None:
-    for svg in (figures.timeline_svg(made.trace), figures.plan_throughput_svg(made.machine, made.plan)):
-        assert re.search(r"<text[^>]*>emulated: node0\.fbm0 \(main memory stands in", svg)
+    said = r"emulated: node0\.fbm0 \(main memory stands in"
+    assert re.search(f"<text[^>]*>{said}", figures.timeline_svg(made.trace))
+    assert re.search(said, _plot(figures.plan_throughput_figure, made.machine, made.plan))
 
 
 # ---- runs
@@ -169,10 +179,10 @@ def report(made: Made) -> Report:
 
 def test_a_run_says_so(report: Report) -> None:
     assert report.verified
-    for text in (str(report), json.dumps(report.to_json()), represent.html(report), str(report.trace)):
+    for text in (str(report), json.dumps(report.to_json()), figures.html(report), str(report.trace)):
         assert "emulated" in text
-    assert "emulated" in _picture("predicted against measured", represent.html(report))
-    assert "emulated" in _picture("simulated and measured", represent.html(report))
+    assert "emulated" in _picture("predicted against measured", figures.html(report))
+    assert "emulated" in _picture("simulated and measured", figures.html(report))
 
 
 # ---- the command line
@@ -226,7 +236,7 @@ def test_files_of_a_simulation_say_so(made: Made, tmp_path: Path) -> None:
 
 def test_the_command_machine_says_so(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     written(made, tmp_path)
-    figure = tmp_path / "rates.svg"
+    figure = tmp_path / "rates.html"
     assert main(["machine", str(tmp_path / "machine.json"), "--figure", str(figure)]) == 0
     assert "emulated" in capsys.readouterr().out and "emulated" in figure.read_text()
     assert main(["machine", str(tmp_path / "machine.json"), "--beside", "laptop"]) == 0

@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 
 from isoviz.errors import LayoutError, SpaceError
-from isoviz.figures.charts.png import png_data_url
 from isoviz.figures.charts.svg import text_width
 from isoviz.figures.layouts.numpy_text import numpy_equivalent
 from isoviz.figures.layouts.order_cells import FONT, ORDER_LINE
-from isoviz.figures.layouts.order_plot import linearization_svg
+from isoviz.figures.layouts.order_plot import linearization_svg, png_data_url
 from isoviz.figures.layouts.order_view import default_axes, example_fields, example_space, order_view
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 

@@ -9,10 +9,9 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from isoviz import machines
-from isoviz.figures.machines.curves import OperatingPoint, bounds, channels_of, curves, operating_points
+from isoviz.figures.machines.curves import bounds, channels_of, curves, operating_points
 from isoviz.figures.machines.graph_layout import Rect, graph_layout, shown_nodes
 from isoviz.figures.machines.path_picture import path_svg
-from isoviz.figures.machines.throughput_plot import throughput_svg
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import (
     Channel,
@@ -150,7 +149,7 @@ def test_nodes_off_the_path_are_named_not_drawn() -> None:
 @pytest.mark.parametrize("name", MACHINES)
 def test_any_machine_draws_well_formed_and_escaped(name: str) -> None:
     machine = MACHINES[name]
-    for svg in (path_svg(machine), throughput_svg(machine.channels), path_svg(machine, theme="dark")):
+    for svg in (path_svg(machine), path_svg(machine, theme="dark")):
         root = ET.fromstring(svg)
         assert "<script" not in svg and "<img" not in svg and "<b>" not in svg
         assert len(svg) < 400_000
@@ -187,17 +186,3 @@ def test_operating_points_lie_on_their_curves(name: str) -> None:
     box = bounds(curves(used), points)
     for point in points:
         assert box.low_run <= point.run_bytes <= box.high_run and box.low_rate <= point.rate <= box.high_rate
-    texts = [node.text for node in ET.fromstring(throughput_svg(used, points)).iter(f"{SVG}text")]
-    assert {str(hop.index) for hop in made.hops} <= set(texts)
-
-
-def test_marks_at_one_place_move_apart() -> None:
-    channel = local().channels[0]
-    points = [OperatingPoint(channel.name, 65536, channel.rate(65536), str(k)) for k in range(5)]
-    discs = [box for _, box in text_boxes(throughput_svg([channel], points)) if box]
-    centres = {(round(box.x), round(box.y)) for box in discs}
-    assert len(centres) >= 5
-
-
-def test_no_channels_says_so() -> None:
-    assert "No channels" in throughput_svg([])

@@ -15,36 +15,25 @@ import pytest
 from html_cases import check_self_contained
 from test_figures_explanation import EVIL, inside, texts
 
-from isoviz.figures import (
-    buffer_fill_svg,
-    channel_use_svg,
-    chunk_curve_svg,
-    compare_svg,
-    comparison_html,
-    critical_parts,
-    critical_path_svg,
-    critical_said,
-    html,
-    plan_sections,
-    steps_text,
-    timeline_svg,
-)
+from isoviz.errors import MissingPartError
+from isoviz.figures import compare_svg, comparison_html, html, timeline_svg
 from isoviz.figures.charts.theme import MARGIN
 from isoviz.figures.charts.time_axis import LABEL_WIDTH, TimeAxis, outline, sampled
-from isoviz.figures.traces.buffer_fill import fills
+from isoviz.figures.plots.traces import fills
+from isoviz.figures.traces.critical_parts import critical_parts, critical_said
+from isoviz.figures.traces.step_text import steps_text
 from isoviz.figures.traces.timeline_bars import COLOURS, lanes, token
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import preset
-from isoviz.planner import Plan, Transfer, chunk_curve, plan
+from isoviz.planner import Plan, Transfer, plan
 from isoviz.runtime import RequestSpan, Simulator, Span, Trace, TransferSpan, simulate
 from isoviz.runtime.scheduling.work import Issue, Ring, Work
 from isoviz.runtime.trace.critical_path import critical_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from isoviz.figures.charts.theme import ThemeName
 
 MACHINE = preset("two-node")
-FIGURES = (timeline_svg, buffer_fill_svg, channel_use_svg, critical_path_svg)
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -93,16 +82,15 @@ def traced(name: str) -> Trace:
 CASES = ("one", "stored", "many chunks", "64", "100", "waiting", "running", "unlucky", "empty")
 
 
-@pytest.mark.parametrize("figure", FIGURES)
+@pytest.mark.parametrize("theme", ["auto", "dark"])
 @pytest.mark.parametrize("name", CASES)
-def test_figures_are_small_and_whole(name: str, figure: Callable[..., str]) -> None:
-    for theme in ("auto", "dark"):
-        svg = figure(traced(name), theme=theme)
-        assert texts(svg)
-        inside(svg)
-        check_self_contained(svg)
-        assert len(svg) < 150_000
-        assert "NaN" not in svg and "nan" not in svg and "inf" not in svg.lower().replace("info", "")
+def test_timelines_are_small_and_whole(name: str, theme: ThemeName) -> None:
+    svg = timeline_svg(traced(name), theme=theme)
+    assert texts(svg)
+    inside(svg)
+    check_self_contained(svg)
+    assert len(svg) < 150_000
+    assert "NaN" not in svg and "nan" not in svg and "inf" not in svg.lower().replace("info", "")
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -116,6 +104,7 @@ def test_trace_shows_itself(name: str) -> None:
     for transfer in trace.transfers[:8]:
         assert transfer.label in said and (transfer.outcome in said or transfer.outcome == "done")
     assert str(trace) in "".join(outline.words)
+    assert (critical_said(trace) in said) and ("mean in use" in said) == bool(fills(trace))
 
 
 def test_every_channel_has_a_row_and_every_chunk_a_bar() -> None:
@@ -269,52 +258,6 @@ def test_critical_path_names_its_reasons() -> None:
     assert critical_parts(Trace((), ())).parts == ()
 
 
-def test_use_and_overlap_are_said() -> None:
-    trace = traced("one")
-    words = texts(channel_use_svg(trace))
-    assert any(f"{trace.overlap:.2f} of {len(trace.channels)} at a time" in word for word in words)
-    for use in trace.uses:
-        assert any(word.startswith(f"{100 * use.share:.3g} %") for word in words)
-    assert any("one after the other" in word for word in texts(channel_use_svg(traced("stored"))))
-
-
-@pytest.mark.parametrize("planner", ["full", "simple", "spsl"])
-def test_chunk_curve_marks_choice_and_minimum(planner: str) -> None:
-    curve = chunk_curve(made(planner), MACHINE)
-    for theme in ("auto", "dark"):
-        svg = chunk_curve_svg(curve, theme=theme)  # type: ignore[arg-type]
-        inside(svg)
-        words = texts(svg)
-        if curve.best == curve.chosen:
-            assert any(word.startswith("plan and minimum: ") for word in words)
-        else:
-            assert any(word.startswith("plan: ") for word in words) and any(word.startswith("minimum: ") for word in words)
-        assert any(word.startswith("stored and forwarded") for word in words)
-        assert "NaN" not in svg
-    outline = check_self_contained(html(curve))
-    assert outline.tags.count("tr") == 1 + len(curve.points)
-
-
-def test_page_has_the_run() -> None:
-    text = "".join(
-        plan_sections(made(), MACHINE, trace=traced("one"), stored=traced("stored"), curve=chunk_curve(made(), MACHINE))
-    )
-    outline = check_self_contained(text)
-    assert outline.tags.count("h1") == 1
-    for name in (
-        "Timeline",
-        "Pipelined against stored and forwarded",
-        "Channels",
-        "Buffers",
-        "Critical path",
-        "Chunk size",
-        "Path",
-    ):
-        assert name in outline.text
-    assert len(text) < 500_000
-    assert "Timeline" not in check_self_contained("".join(plan_sections(made(), MACHINE))).text
-
-
 def test_steps_in_words() -> None:
     simulator = Simulator(MACHINE)
     simulator.submit(made())
@@ -345,7 +288,7 @@ def test_columns_are_the_spans() -> None:
 
 
 def test_a_data_frame() -> None:
-    pandas = pytest.importorskip("pandas", reason="the extra `lab` is not installed")
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     trace = traced("one")
     frame = trace.to_frame()
     assert isinstance(frame, pandas.DataFrame)
@@ -358,7 +301,7 @@ def test_a_data_frame() -> None:
 
 def test_no_data_frame_without_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match="pandas"):
+    with pytest.raises(MissingPartError, match="pip install pandas"):
         traced("one").to_frame()
 
 

@@ -11,6 +11,7 @@ import sys
 import pytest
 
 import isoviz
+from isoviz.figures import PICTURES
 
 HEAVY = ("networkx", "pulp", "highspy", "bokeh", "ipywidgets", "anywidget", "cupy", "mpi4py", "numba")
 
@@ -70,8 +71,9 @@ def test_unknown_names_say_what_there_is() -> None:
         _ = isoviz.Lay  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(("module", "name"), isoviz._PICTURED)
-def test_pictured_classes_live_where_ipython_looks(module: str, name: str) -> None:
+@pytest.mark.parametrize("pictured", PICTURES)
+def test_pictured_classes_live_where_ipython_looks(pictured: str) -> None:
+    module, _, name = pictured.rpartition(".")
     assert getattr(importlib.import_module(module), name).__module__ == module
 
 
@@ -81,7 +83,7 @@ def test_pictures_inside_ipython() -> None:
 import sys
 from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance()
-shell.run_cell("import isoviz, sys\\nheavy = 'bokeh' in sys.modules or 'isoviz.figures' in sys.modules")
+shell.run_cell("import isoviz, sys\\nheavy = {'bokeh', 'isoviz.layouts', 'isoviz.figures.page'} & set(sys.modules)")
 shell.run_cell("layout = isoviz.Layout('<x_in=4, F, x_out>')")
 data, _ = shell.display_formatter.format(shell.user_ns["layout"])
 assert not shell.user_ns["heavy"]

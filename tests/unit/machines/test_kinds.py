@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from isoviz.errors import MachineError, TransferError
-from isoviz.figures import html, throughput_svg
+from isoviz.figures import html, machine_throughput_figure, plot_html
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import (
     Channel,
@@ -173,7 +173,7 @@ def test_foreign_kinds_are_planned_simulated_and_drawn() -> None:
     text = draw(described)
     assert all(kind in text for kind in ("HBM", "TAPE", "TapeRead", "HBMWrite", "accelerator:0"))
     assert "by the accelerator" in html(described), "words, where a kind has any"
-    assert throughput_svg(described.channels)
+    assert "TapeRead" in plot_html(machine_throughput_figure, described)
 
 
 def test_a_foreign_file_system_holds_files_and_has_pages() -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
 from isoviz.reproduce.assumption import Metric, assumed, described, sensitivities
-from isoviz.reproduce.figure import THEIRS, Bar, Figure, Grid, Group, Section, bars
+from isoviz.reproduce.figure import OTHER, OURS, THEIRS, Bar, Bars, Figure, Grid, Group, Section, bars_figure
 from isoviz.reproduce.page import markdown, page
 from isoviz.reproduce.reproduction import Reproduction
 from isoviz.reproduce.statement import Statement
@@ -34,7 +35,7 @@ def found() -> Reproduction:
     given = Assumptions()
     figure = Figure(
         "figure1",
-        bars([Group("all", "", (Bar(((THEIRS, 3.0),), "three"),))], [(THEIRS, "measured")], title="Speeds"),
+        Bars([Group("all", "", (Bar(((THEIRS, 3.0),), "three"),))], [(THEIRS, "measured")], "Speeds"),
         (Grid("Figure 1: speeds", ("what", "speed"), [("all", "3")], caption="speeds"),),
     )
     metrics = {"speed": Metric("speed of all", "count", speed)}
@@ -64,6 +65,22 @@ def test_assumptions_are_described_where_they_are_declared(found: Reproduction) 
     assert route.value == "by xyz; alternative: the other way"
 
 
+def test_bars_are_shares_of_the_longest_or_of_their_own_width() -> None:
+    groups = [
+        Group("a", "first", (Bar(((OTHER, 1.0), (OURS, 2.0)), "3 s"), Bar(((THEIRS, 4.0),), "4 s")), "2 ×"),
+        Group("b", "", (Bar(((OURS, 5.0),), "5 s"),), full=10.0),
+    ]
+    plot: Any = bars_figure(Bars(groups, ((OTHER, "computing"), (OURS, "ours"), (THEIRS, "theirs")), "Times", "speedup"))
+    data = [each.data_source.data for each in plot.renderers if type(each.glyph).__name__ == "HBar"]
+    assert [(each["left"], each["right"]) for each in data] == [
+        ([0.0], [0.2]),
+        ([0.2, 0.0], [pytest.approx(0.6), 0.5]),
+        ([0.0], [0.8]),
+    ]
+    assert list(plot.yaxis[0].major_label_overrides.values()) == ["a, first", "b"]
+    assert [item.label.value for item in plot.legend[0].items] == ["computing", "ours", "theirs"]
+
+
 def test_every_form_has_everything(found: Reproduction) -> None:
     assert found.agreed == (1, 1)
     assert [each.name for each in found.figures] == ["figure1"]
@@ -72,7 +89,7 @@ def test_every_form_has_everything(found: Reproduction) -> None:
     for text in (str(found), markdown(found)):
         assert all(title in text for title in titles[1:])
     shown = page(found)
-    assert "it is &lt;simulated&gt;" in shown and "speeds: the figures" in shown and found.figures[0].svg in shown
+    assert "it is &lt;simulated&gt;" in shown and "speeds: the figures" in shown and "data-plot" in shown
     data = json.loads(json.dumps(found.to_json()))
     assert data["benchmark"] == "reproduce torus" and data["figure1"] == [3.0]
     assert list(data)[-3:] == ["assumptions", "figure1", "sensitivity"]

@@ -18,7 +18,6 @@ from isoviz.runtime import HopMeasurement, Report, simulate
 from isoviz.widgets.chosen.examples import EXAMPLES
 from isoviz.widgets.chosen.session_file import settings_in
 from isoviz.widgets.pages import plan_page as page_module
-from isoviz.widgets.pages.history_page import history_page
 from isoviz.widgets.pages.page_frame import Embedded, command_key, html_page
 from isoviz.widgets.pages.plan_page import plan_page, state_page
 from isoviz.widgets.pages.state_of_plan import settings_of_plan, state_of_plan
@@ -103,18 +102,13 @@ def test_ends_on_spaces_of_their_own() -> None:
     assert ends["destination"]["dims"] == {"y": 4, "x": 10} and ends["destination"]["fields"] == [{"name": "b", "size": 2}]
 
 
-def test_predictions_without_runs() -> None:
-    saved = check_saved_page(history_page("Predictions", [("By a trial", "Said.", [])]))
-    assert saved.content["page"]["ways"] == [] and "No runs." in saved.static.text
-
-
 def test_a_command_is_looked_up_as_the_browser_writes_it() -> None:
     assert command_key({"what": "plan", "kind": "export"}) == '[["kind","export"],["what","plan"]]'
 
 
 def test_no_package_of_a_notebook_is_needed() -> None:
     code = (
-        "import isoviz.cli.command_line, isoviz.widgets.pages.plan_page as one, isoviz.widgets.pages.history_page\n"
+        "import isoviz.cli.command_line, isoviz.widgets.pages.plan_page as one\n"
         "import isoviz, sys\n"
         "ends = 'node0.sys', '<F, x>', 'node0.reg', '<F, x>'\n"
         "t = isoviz.Transfer.whole(isoviz.IndexSpace(x=8), isoviz.FieldSpace(a='i4'), *ends)\n"

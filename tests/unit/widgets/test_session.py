@@ -43,7 +43,7 @@ def test_it_begins_with_a_plan_and_has_pictures(session: Session) -> None:
     assert session.plan.bytes == 64 * 32 * 12
     assert session.machine.name == "local"
     found = pictures_of(state.derived)
-    assert set(found) == {"source", "destination", "path", "throughput"}
+    assert set(found) == {"source", "destination", "path"}
     assert all(picture.startswith("<svg") for picture in found.values())
 
 

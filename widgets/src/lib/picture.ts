@@ -5,7 +5,7 @@ import { type Attributes, escaped, number, element as svgElement } from "./svg.t
 /** Pixels around a picture. */
 const MARGIN = 12;
 /** What is not part of a picture: controls that act, and what only readers of screens hear. */
-const LEFT_OUT = ".iv-hidden, [data-no-picture], .iv-menu, .iv-lin-tools, dialog";
+const LEFT_OUT = ".iv-hidden, [data-no-picture], .iv-menu, .iv-lin-tools, .iv-button, dialog";
 /** Properties of drawings that may come from style sheets. */
 const DRAWN = [
   "fill",
@@ -76,7 +76,7 @@ function ground(element: HTMLElement): string {
 }
 
 function add(element: Element, out: Out): void {
-  if (element.matches(LEFT_OUT)) return;
+  if (element.matches(LEFT_OUT) || element.matches("details:not([open]) > :not(summary)")) return;
   const style = getComputedStyle(element);
   if (style.display === "none" || style.visibility === "hidden" || style.opacity === "0") return;
   const box = element.getBoundingClientRect();
@@ -84,6 +84,7 @@ function add(element: Element, out: Out): void {
   if (element instanceof SVGSVGElement) return void out.parts.push(drawing(element, x, y, box));
   if (element instanceof HTMLCanvasElement) return void canvas(element, x, y, box, out);
   addBox(style, x, y, box, out);
+  addFrames(style, x, y, box, out);
   addHead(element, x, y, out);
   if (element instanceof HTMLInputElement || element instanceof HTMLSelectElement || element instanceof HTMLTextAreaElement)
     return void control(element, style, x, y, box, out);
@@ -111,17 +112,10 @@ function addBox(style: CSSStyleDeclaration, x: number, y: number, box: DOMRect, 
       svgElement("rect", { x: x + inset, y: y + inset, width, height, rx: radius > 0 ? radius : undefined, ...looks }),
     );
   };
-  const colours = style.backgroundImage.startsWith("linear-gradient(")
-    ? (style.backgroundImage.match(/rgba?\([^)]*\)|#[0-9a-f]{3,8}/gi) ?? [])
-    : [];
-  if (colours.length > 1) {
-    // The gradients of the page go from left to right, in even steps.
-    const id = `iv-ramp-${(out.clips += 1)}`;
-    const stops = colours
-      .map((colour, step) => svgElement("stop", { offset: step / (colours.length - 1), "stop-color": colour }))
-      .join("");
-    out.defs.push(svgElement("linearGradient", { id }, stops));
-    rect(0, { fill: `url(#${id})` });
+  const gradient = gradientOf(style.backgroundImage, `iv-ramp-${out.clips + 1}`);
+  if (gradient !== null) {
+    out.defs.push(gradient);
+    rect(0, { fill: `url(#iv-ramp-${(out.clips += 1)})` });
   }
   if (!isClear(style.backgroundColor)) rect(0, { fill: style.backgroundColor });
   const sides = (["Top", "Right", "Bottom", "Left"] as const).map((side) => ({
@@ -151,6 +145,44 @@ function addBox(style: CSSStyleDeclaration, x: number, y: number, box: DOMRect, 
   line(left, x + left.width / 2, y, x + left.width / 2, low);
 }
 
+const COLOUR = String.raw`(?:rgba?|color|oklab|oklch)\([^)]*\)|#[0-9a-f]{3,8}|transparent`;
+const STOPS = new RegExp(String.raw`(${COLOUR})(?:\s+([\d.]+)%)?`, "gi");
+/** A shadow without blur, which is a frame around the box or, `inset`, along its inside. */
+const RINGS = new RegExp(String.raw`(${COLOUR}) 0px 0px 0px ([\d.]+)px( inset)?`, "gi");
+
+/** The SVG of a linear gradient along one side of the page; null for other backgrounds. */
+function gradientOf(image: string, id: string): string | null {
+  if (!image.startsWith("linear-gradient(")) return null;
+  const stops = [...image.matchAll(STOPS)];
+  if (stops.length < 2) return null;
+  const [x1, y1, x2, y2] = image.includes("to right") ? [0, 0, 1, 0] : image.includes("to top") ? [0, 1, 0, 0] : [0, 0, 0, 1];
+  const written = stops.map(([, colour = "", at], step) => {
+    const offset = at === undefined ? step / (stops.length - 1) : Number(at) / 100;
+    const opacity = isClear(colour) ? ' stop-opacity="0"' : "";
+    return `<stop offset="${number(offset)}" stop-color="${escaped(colour)}"${opacity}/>`;
+  });
+  return `<linearGradient id="${id}" x1="${x1}" y1="${y1}" x2="${x2}" y2="${y2}">${written.join("")}</linearGradient>`;
+}
+
+/** What frames a box without taking room: its outline, and shadows without blur. */
+function addFrames(style: CSSStyleDeclaration, x: number, y: number, box: DOMRect, out: Out): void {
+  if (box.width === 0 || box.height === 0) return;
+  const radius = parseFloat(style.borderTopLeftRadius) || 0;
+  const frame = (outwards: number, width: number, colour: string): void => {
+    if (width === 0 || isClear(colour)) return;
+    const round = radius + outwards > 0 && radius > 0 ? ` rx="${number(radius + outwards)}"` : "";
+    out.parts.push(
+      `<rect x="${number(x - outwards)}" y="${number(y - outwards)}" width="${number(Math.max(0, box.width + 2 * outwards))}" height="${number(Math.max(0, box.height + 2 * outwards))}"${round} fill="none" stroke="${escaped(colour)}" stroke-width="${number(width)}"/>`,
+    );
+  };
+  for (const [, colour = "", spread, inset] of style.boxShadow.matchAll(RINGS)) {
+    const width = Number(spread);
+    frame(inset === undefined ? width / 2 : -width / 2, width, colour);
+  }
+  const width = style.outlineStyle === "none" ? 0 : parseFloat(style.outlineWidth) || 0;
+  frame((parseFloat(style.outlineOffset) || 0) + width / 2, width, style.outlineColor);
+}
+
 /** The head of an arrow: a triangle that a style sheet makes of the left border of what follows an element. */
 function addHead(element: Element, x: number, y: number, out: Out): void {
   const style = getComputedStyle(element, "::after");
@@ -176,11 +208,12 @@ function addText(node: Text, style: CSSStyleDeclaration, out: Out): void {
   const range = document.createRange();
   let line = "";
   let at: DOMRect | null = null;
+  const end = cutAt(node);
   const finish = (): void => {
     if (at !== null && line.trim() !== "") out.parts.push(textAt(line, style, at.left - out.left, at.top - out.top, at.height));
   };
   // Words are enough where lines break between words; a word that is itself broken goes letter by letter.
-  for (const { index, 0: word } of node.data.matchAll(/\S+\s*|\s+/g)) {
+  for (const { index, 0: word } of node.data.slice(0, end).matchAll(/\S+\s*|\s+/g)) {
     range.setStart(node, index);
     range.setEnd(node, index + word.length);
     const rects = range.getClientRects();
@@ -193,7 +226,30 @@ function addText(node: Text, style: CSSStyleDeclaration, out: Out): void {
     }
     line += style.whiteSpace.startsWith("pre") ? word : word.replace(/\s+/g, " ");
   }
+  if (end < node.data.length) line = `${line.trimEnd()}…`;
   finish();
+}
+
+/** The place from which on a text is replaced by an ellipsis; its length where all of it is seen. */
+function cutAt(node: Text): number {
+  const length = node.data.length;
+  let holder = node.parentElement;
+  for (let up = 0; up < 3 && holder !== null && getComputedStyle(holder).textOverflow !== "ellipsis"; up += 1)
+    holder = holder.parentElement;
+  if (holder === null || getComputedStyle(holder).textOverflow !== "ellipsis" || holder.scrollWidth <= holder.clientWidth)
+    return length;
+  const style = getComputedStyle(holder);
+  const right = holder.getBoundingClientRect().right - (parseFloat(style.paddingRight) || 0);
+  const range = document.createRange();
+  const ends = (count: number): number => {
+    range.setStart(node, 0);
+    range.setEnd(node, count);
+    return range.getBoundingClientRect().right;
+  };
+  if (ends(length) <= right + 0.5) return length;
+  let count = length;
+  while (count > 0 && ends(count) > right - (parseFloat(style.fontSize) || 12)) count -= 1;
+  return count;
 }
 
 function textAt(text: string, style: CSSStyleDeclaration, x: number, y: number, height: number): string {

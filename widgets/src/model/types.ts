@@ -1387,57 +1387,6 @@ export interface PagePart {
   opened: string[];
 }
 
-/**
- * The errors of `count` predictions on paths of the same channels, as shares of the measured time. `ratio` is the median
- * of measured ÷ predicted, `worst` the largest factor between them. `coverage` is the share of the intervals that held,
- * null where there was none.
- */
-export interface ErrorsOfPath {
-  path: string;
-  count: number;
-  median: number;
-  tail: number;
-  ratio: number;
-  worst: number;
-  coverage: number | null;
-}
-
-/** A run: seconds predicted and measured, the interval of the prediction where there was one, and the error as a share. */
-export interface PredictedRun {
-  transfer: string;
-  path: string;
-  bytes: number;
-  predicted: number;
-  low: number | null;
-  high: number | null;
-  measured: number;
-  error: number;
-}
-
-/**
- * One way to predict: a title, a sentence on it, its errors over all runs and by path, its picture (SVG) and the runs, the
- * largest errors first. `leftOut` counts runs that are not listed.
- */
-export interface WayToPredict {
-  title: string;
-  said: string;
-  all: ErrorsOfPath;
-  paths: ErrorsOfPath[];
-  picture: string;
-  runs: PredictedRun[];
-  leftOut: number;
-}
-
-/** What a page on predictions holds. `medianGoal` and `tailGoal` are the errors that are aimed at, as shares. */
-export interface HistoryPart {
-  kind: "history";
-  version: string;
-  title: string;
-  ways: WayToPredict[];
-  medianGoal: number;
-  tailGoal: number;
-}
-
 /** The panes whose parts are traits of the model, each called `part_<name>`. */
 export const paneNames = ["hand", "layout", "machine", "plan", "run", "trace", "transfers", "what_if", "why"] as const;
 

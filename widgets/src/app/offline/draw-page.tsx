@@ -5,15 +5,18 @@ import { render as draw } from "preact";
 import { useErrorBoundary } from "preact/hooks";
 import { Connection } from "#model/connection.ts";
 import { ViewContext } from "#model/view.ts";
-import { History } from "./history.tsx";
 import { Page } from "./page.tsx";
 import type { SavedPage } from "./page-content.ts";
 import { StaticModel } from "./static-model.ts";
 
 export function drawPage(saved: SavedPage): void {
   followSystem();
-  const { content, element } = saved;
-  draw(<Drawn saved={saved}>{"traits" in content ? <OfPlan saved={saved} /> : <History part={content.page} />}</Drawn>, element);
+  draw(
+    <Drawn saved={saved}>
+      <OfPlan saved={saved} />
+    </Drawn>,
+    saved.element,
+  );
 }
 
 function Drawn({ saved, children }: { saved: SavedPage; children: JSX.Element }): JSX.Element | null {
@@ -33,7 +36,6 @@ const connections = new WeakMap<SavedPage, Connection>();
 
 function OfPlan({ saved }: { saved: SavedPage }): JSX.Element | null {
   const { content } = saved;
-  if (!("traits" in content)) return null;
   let connection = connections.get(saved);
   if (connection === undefined)
     connections.set(saved, (connection = new Connection(new StaticModel(content.traits, saved.bytes))));

@@ -1,8 +1,11 @@
 // What a saved page holds, as its frame hands it over (isoviz/widgets/pages/page_frame.py).
-import type { HistoryPart, PagePart } from "#model/types.ts";
+import type { PagePart } from "#model/types.ts";
 
-/** What a page shows: the state of an explorer with the rest of the page, or predictions. */
-export type PageContent = { page: PagePart; traits: Record<string, unknown> } | { page: HistoryPart };
+/** What a page shows: the state of an explorer with the rest of the page. */
+export interface PageContent {
+  page: PagePart;
+  traits: Record<string, unknown>;
+}
 
 /** The entry of a page. `bytes` unpacks the embedded data of that name; `failed` shows the static part instead. */
 export interface SavedPage {

@@ -1,4 +1,4 @@
-"""A page about predictions: how far off they were, as a scatter, a histogram and tables."""
+"""A page about predictions: how far off they were, as plots and tables."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from isoviz.figures.charts.html_parts import Markup, facts, heading, paragraph, table
 from isoviz.figures.charts.svg import escape
-from isoviz.figures.charts.theme import ThemeName
-from isoviz.figures.pages.html_page import html_document
-from isoviz.figures.predictions.prediction_scatter import prediction_scatter_svg
+from isoviz.figures.page import page
+from isoviz.figures.plots.bokeh_plot import plot_html
+from isoviz.figures.plots.predictions import prediction_figure
 from isoviz.runtime.ledger.prediction_errors import (
     MEDIAN_GOAL,
     TAIL_GOAL,
@@ -29,36 +29,28 @@ Way = tuple[str, str, Sequence[Outcome]]
 """A heading, a sentence, and predictions of one kind beside what was measured."""
 
 
-def prediction_page(title: str, ways: Sequence[Way], more: Iterable[str] = (), *, theme: ThemeName = "auto") -> str:
-    """A complete HTML page, without scripts or anything to load: `prediction_sections` in a frame."""
-    return html_document(title, prediction_sections(title, ways, more, theme=theme))
+def prediction_page(title: str, ways: Sequence[Way], more: Iterable[str] = ()) -> str:
+    """A complete HTML page about predictions, with nothing to load.
 
-
-def prediction_sections(title: str, ways: Sequence[Way], more: Iterable[str] = (), *, theme: ThemeName = "auto") -> list[str]:
-    """The sections of a page about predictions.
-
-    Every way to predict has a section with key figures, a scatter with its histogram and errors by path; a way without outcomes
-    is left out. The table of runs shows the first way. `more` are sections before it: HTML made by this package.
+    Every way to predict has a section with key figures, plots and errors by path; a way without outcomes is left out. The table
+    of runs shows the first way. `more` are sections before it: HTML made by this package.
     """
     shown = [way for way in ways if way[2]]
-    header = f"<header><h1>{escape(title)}</h1></header>"
-    if not shown:
-        return [header, paragraph("No runs."), *more]
-    name, _, first = shown[0]
-    return [
-        header,
-        *(f"<section>{prediction_section(*way, theme=theme)}</section>" for way in shown),
-        *(f"<section>{each}</section>" for each in more),
-        f"<section>{heading(f'Runs: {name[0].lower()}{name[1:]}', 2)}{outcome_table(first)}</section>",
-    ]
+    sections = [f"<header><h1>{escape(title)}</h1></header>", *(f"<section>{_way(*way)}</section>" for way in shown)]
+    sections += [paragraph("No runs.")] if not shown else []
+    sections += [f"<section>{each}</section>" for each in more]
+    if shown:
+        name, _, outcomes = shown[0]
+        sections.append(f"<section>{heading(f'Runs: {name[0].lower()}{name[1:]}', 2)}{outcome_table(outcomes)}</section>")
+    return page(title, sections)
 
 
-def prediction_section(title: str, said: str, outcomes: Sequence[Outcome], *, theme: ThemeName = "auto") -> str:
-    """One way to predict: a sentence on it, key figures, a scatter and errors by path."""
+def _way(title: str, said: str, outcomes: Sequence[Outcome]) -> str:
+    """One way to predict: a sentence on it, key figures, plots and errors by path."""
     every = summarized(outcomes)
-    figure = prediction_scatter_svg(outcomes, theme=theme)
+    plots = plot_html(prediction_figure, outcomes)
     errors = error_table([*by_path(outcomes), every])
-    return heading(title, 2) + paragraph(said) + prediction_facts(every) + figure + errors
+    return heading(title, 2) + paragraph(said) + prediction_facts(every) + plots + errors
 
 
 def prediction_facts(every: ErrorSummary) -> str:
@@ -113,7 +105,7 @@ def outcome_table(outcomes: Sequence[Outcome]) -> str:
     ]
     left = f"; {len(ordered) - MOST_ROWS:,} more are not shown" if len(ordered) > MOST_ROWS else ""
     return table(
-        f"The points of the picture, furthest off first{left}",
+        f"The points of the plots, furthest off first{left}",
         ("transfer", "path", "bytes", "predicted", "interval", "measured", "error"),
         rows,
         numbers=(2, 3, 4, 5, 6),

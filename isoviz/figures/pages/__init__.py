@@ -1,1 +1,0 @@
-"""Whole pages, to open or to send."""

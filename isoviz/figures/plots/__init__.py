@@ -1,0 +1,1 @@
+"""Plots of numbers, drawn by Bokeh."""

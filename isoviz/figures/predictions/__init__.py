@@ -1,1 +1,0 @@
-"""Figures of predictions beside what was measured."""

@@ -1,0 +1,47 @@
+"""A page about the throughput of a machine, as `isoviz machine --figure` writes it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isoviz.figures.charts.html_parts import heading, items, paragraph
+from isoviz.figures.machines.machine_html import measurement_html, rate_table
+from isoviz.figures.page import page
+from isoviz.figures.plots.bokeh_plot import plot_html
+from isoviz.figures.plots.throughput import machine_throughput_figure, measured_samples
+from isoviz.units import format_rate, format_share
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+
+
+def throughput_page(machine: Machine) -> str:
+    """A page with the throughput functions of a machine, measured ones with their samples, and its shared resources."""
+    found = machine.measurement
+    about = machine.provenance if found is None else str(found).partition("\n")[0]
+    parts = [heading(f"{machine.name}: throughput functions", 1), paragraph(about) if about else ""]
+    parts.append(plot_html(machine_throughput_figure, machine))
+    if any(measured_samples(channel) for channel in machine.channels):
+        parts.append(
+            paragraph(
+                "Bars: lowest to highest rate. Points: the middle, hollow where planning takes another rate. Lines: planning."
+            )
+        )
+    parts += [rate_table(machine.channels), items(_resources(machine)), *measurement_html(machine)]
+    return page(machine.name, parts)
+
+
+def _resources(machine: Machine) -> list[str]:
+    """What channels share, in words."""
+    said = []
+    for resource in machine.resources:
+        weights = {channel: dict(channel.resources).get(resource.name, 0.0) for channel in machine.channels}
+        users = {channel: weight for channel, weight in weights.items() if weight}
+        if resource.held and len(set(users.values())) > 1:
+            parts = [f"{format_share(weight / resource.capacity)} by {channel.kind.words}" for channel, weight in users.items()]
+            said.append(f"{resource.name}, held while at work: {', '.join(dict.fromkeys(parts))}")
+            continue
+        kinds = " and ".join(dict.fromkeys(str(channel.kind) for channel in users)) or "nobody"
+        much = f"as much as {resource.capacity:.3g} at once" if resource.held else f"{format_rate(resource.capacity)} in all"
+        said.append(f"{resource.name}, shared by {kinds}: {much}")
+    return said
