@@ -31,8 +31,7 @@ from isoviz.widgets import contract, snapshot, trace_contract  # noqa: E402
 from isoviz.widgets.chosen.settings import controls  # noqa: E402
 from isoviz.widgets.commands import command, machine_edit  # noqa: E402
 from isoviz.widgets.glossary import GLOSSARY  # noqa: E402
-    found.of(PagePart)
-    return "\n".join([FRAME, *found.written.values(), part_names(), text_settings(), BY_HAND])
+from isoviz.widgets.pages.page_contract import PagePart  # noqa: E402
 from isoviz.widgets.panes.pane_table import PANES  # noqa: E402
 
 FRAME = """\
