@@ -69,8 +69,7 @@ class Layout:
         `<F, x, y>` and a Fortran-order one `<F, y, x>`.
 
         Raises:
-            LayoutError: it is no array, or no layout has these strides (gaps, reversed or repeated axes). `view_of_array` accepts
-                rows with gaps.
+            LayoutError: it is no array, or has gaps, reversed or repeated axes. `view_of_array` accepts rows with gaps.
         """
         order = array_order(array, dims)
         if order.has_gaps:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from isoviz import checks
 from isoviz.errors import InputError, show
 from isoviz.widgets.chosen.examples import EXAMPLES
-from isoviz.widgets.chosen.kept_sessions import Kept, Place, forget, kept
+from isoviz.widgets.chosen.kept_sessions import CellPlace, Kept, forget, kept
 from isoviz.widgets.chosen.machine_choice import MachineChoice
 from isoviz.widgets.chosen.session_file import load_settings
 from isoviz.widgets.chosen.settings import ByHand, Settings, TextSettings, settings_for
@@ -104,7 +104,7 @@ def explore(
     return explorer
 
 
-def _kept(place: Place | None, start: Settings, restore: bool) -> Kept:
+def _kept(place: CellPlace | None, start: Settings, restore: bool) -> Kept:
     """What is kept for a place where the code asks for `start`."""
     if place is None:
         return Kept(None)
@@ -119,7 +119,7 @@ _shown: dict[str, tuple[int, int]] = {}
 """For every cell, the execution that showed an explorer last, and how many it has shown."""
 
 
-def _place() -> Place | None:
+def _place() -> CellPlace | None:
     """What the settings of the next explorer are kept for; None where the front end does not say which cell runs."""
     notebook, (execution, cell) = os.environ.get("JPY_SESSION_NAME", ""), running_cell()
     if not notebook or cell is None:
@@ -127,4 +127,4 @@ def _place() -> Place | None:
     last, number = _shown.get(cell, (-1, 0))
     number = number + 1 if last == execution else 0
     _shown[cell] = execution, number
-    return Place(notebook, cell, number)
+    return CellPlace(notebook, cell, number)

@@ -28,7 +28,7 @@ _UNFINISHED = 3600.0
 """Seconds after which a file that somebody began to write is one that nobody will finish."""
 
 
-class Place(NamedTuple):
+class CellPlace(NamedTuple):
     """What settings are kept for: the `number`-th explorer that a cell of a notebook shows."""
 
     notebook: str
@@ -49,7 +49,7 @@ class Kept(NamedTuple):
     problem: str = ""
 
 
-def keep(place: Place, start: Settings, settings: Settings) -> str:
+def keep(place: CellPlace, start: Settings, settings: Settings) -> str:
     """Keep settings for a place; those that the code asks for anyway (`start`) need no file.
 
     Returns why they are not kept, "" where they are.
@@ -80,7 +80,7 @@ def keep(place: Place, start: Settings, settings: Settings) -> str:
     return ""
 
 
-def kept(place: Place, start: Settings) -> Kept:
+def kept(place: CellPlace, start: Settings) -> Kept:
     """What is kept for a place where the code asks for `start`. Where it asked for something else then, there is nothing."""
     folder = _folder()
     if folder is None:
@@ -98,14 +98,14 @@ def kept(place: Place, start: Settings) -> Kept:
     return Kept(found)
 
 
-def forget(place: Place) -> None:
+def forget(place: CellPlace) -> None:
     """Keep nothing for a place."""
     folder = _folder()
     if folder is not None:
         _removed(folder / place.file_name)
 
 
-def _read(path: Path, place: Place, start: Settings) -> Settings | None:
+def _read(path: Path, place: CellPlace, start: Settings) -> Settings | None:
     data = read_some(path, 2 * MOST_BYTES)
     try:
         found = json.loads(data)

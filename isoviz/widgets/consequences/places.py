@@ -12,7 +12,7 @@ PROCESS: PlaceName = "process"
 
 
 @dataclass(frozen=True)
-class Place:
+class RunPlace:
     """A place for runs, and why the plan does not run there ("" where it does).
 
     `ranks` is the number of ranks, 0 for the process. `about` is what a person should know of a run there, ""
@@ -35,8 +35,8 @@ class Where:
 
     is_here: bool
     reason: str
-    place: Place | None = None
-    places: tuple[Place, ...] = ()
+    place: RunPlace | None = None
+    places: tuple[RunPlace, ...] = ()
     emulable: tuple[str, ...] = ()
 
     def reason_at(self, name: str) -> str:

@@ -11,7 +11,7 @@ from isoviz.errors import IsovizError
 from isoviz.units import format_bytes
 from isoviz.widgets.chosen.machine_choice import THIS_COMPUTER, MachineChoice, PresetMachine
 from isoviz.widgets.chosen.settings import Settings, TransferSettings
-from isoviz.widgets.consequences.places import PROCESS, RANKS, Place, Where
+from isoviz.widgets.consequences.places import PROCESS, RANKS, RunPlace, Where
 from isoviz.widgets.consequences.rank_places import ranks_for
 from isoviz.widgets.state import Problem, State, is_of_other_transfer, whole_sentence
 
@@ -30,8 +30,8 @@ def where_of(
     """Where a plan runs: in the place that was chosen, if it can, else in the first place that can."""
     ranks = ranks_for(machine, typed_machine, plan)
     lacks = _lacking(plan, machine)
-    process = Place(PROCESS, _elsewhere(lacks, typed_machine))
-    places = (process, Place(RANKS, ranks.reason, ranks.count, ranks.about))
+    process = RunPlace(PROCESS, _elsewhere(lacks, typed_machine))
+    places = (process, RunPlace(RANKS, ranks.reason, ranks.count, ranks.about))
     place = min((each for each in places if not each.reason), key=lambda each: each.name != typed_runs_in, default=None)
     if place is None:
         told = ranks.reason if isinstance(typed_machine, PresetMachine) and typed_machine.name == RANKS else process.reason
@@ -132,7 +132,7 @@ def reason_not_to_run(state: State) -> str:
     return "" if derived.where is None else derived.where.reason
 
 
-def ranks_of(state: State) -> Place | None:
+def ranks_of(state: State) -> RunPlace | None:
     """The ranks as a place for the runs of a state; None where there is no plan."""
     where = state.derived.where
     return None if where is None else next((place for place in where.places if place.name == RANKS), None)

@@ -8,7 +8,7 @@ import threading
 import weakref
 
 from isoviz.forks import Home
-from isoviz.widgets.chosen.kept_sessions import Place, keep
+from isoviz.widgets.chosen.kept_sessions import CellPlace, keep
 from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.session import Session
 from isoviz.widgets.worker import Publisher
@@ -35,7 +35,7 @@ class Keeper:
     `start` are the settings that the code asked for. `problem` says why the last ones could not be kept, "" where they were.
     """
 
-    def __init__(self, session: Session, place: Place, start: Settings) -> None:
+    def __init__(self, session: Session, place: CellPlace, start: Settings) -> None:
         self.place = place
         self.problem = ""
         self._session = session
@@ -79,7 +79,7 @@ class Keeper:
             self._written = settings
 
 
-def flush_all(place: Place) -> None:
+def flush_all(place: CellPlace) -> None:
     """Keep now what sessions of a place hold: another one is about to take it over."""
     for keeper in list(_open):
         if keeper.place == place:

@@ -16,7 +16,7 @@ from isoviz.widgets.state import MovedTransfer, RanksNow, Run, State, sentence, 
 
 if TYPE_CHECKING:
     from isoviz.runtime import Report
-    from isoviz.widgets.consequences.places import Place
+    from isoviz.widgets.consequences.places import RunPlace
 
 
 class ShownRun(TypedDict):
@@ -153,7 +153,7 @@ def run_part(state: State) -> RunPart:
     }
 
 
-def _place(place: Place) -> ShownPlace:
+def _place(place: RunPlace) -> ShownPlace:
     return {"name": place.name, "ranks": place.ranks, "reason": place.reason, "about": place.about}
 
 

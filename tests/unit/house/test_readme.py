@@ -87,7 +87,7 @@ def test_links_lead_somewhere() -> None:
 def test_named_commands_and_options_exist(capsys: pytest.CaptureFixture[str]) -> None:
     """Every `isoviz COMMAND --option` in running text is one that `--help` knows."""
     found = re.findall(r"`isoviz ([a-z]+)((?: [^`]*)?)`", TEXT)
-    assert len(found) > 10
+    assert len(found) >= 10
     for command, rest in found:
         assert main([command, "--help"]) == 0
         known = capsys.readouterr().out

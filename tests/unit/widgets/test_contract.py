@@ -197,7 +197,7 @@ def test_the_browser_writes_quantities_as_python_does() -> None:
     values += [float(f"{draw.randint(1, 9999)}e{draw.randint(-8, 12)}") for _ in range(5_000)]
     values += [math.ldexp(draw.randint(1, 4095), draw.randint(-20, 40)) for _ in range(5_000)]
     script = (
-        'import { formatBytes, formatRate, formatSeconds, formatShare } from "./src/units.ts";'
+        'import { formatBytes, formatRate, formatSeconds, formatShare } from "./src/model/units.ts";'
         'import { readFileSync } from "node:fs";'
         "const values = JSON.parse(readFileSync(0, 'utf8'));"
         "console.log(JSON.stringify(values.map((v) => [formatBytes(v), formatRate(v), formatSeconds(v), formatShare(v)])));"

@@ -19,7 +19,7 @@ import pytest
 from isoviz.errors import FileError
 from isoviz.widgets import show_explorer
 from isoviz.widgets.chosen import kept_sessions
-from isoviz.widgets.chosen.kept_sessions import Kept, Place, forget, keep, kept
+from isoviz.widgets.chosen.kept_sessions import CellPlace, Kept, forget, keep, kept
 from isoviz.widgets.chosen.session_file import session_text
 from isoviz.widgets.chosen.settings import Settings, settings_for
 from isoviz.widgets.explorer import Explorer
@@ -29,7 +29,7 @@ from isoviz.widgets.session import Session
 
 START = settings_for(machine_options={"measure": "assumed"}, space={"x": 64, "y": 32})
 OTHER = replace(START, planner="simple")
-PLACE = Place("/home/me/notebook.ipynb", "cell-1")
+PLACE = CellPlace("/home/me/notebook.ipynb", "cell-1")
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +74,7 @@ def test_forgotten(folder: Path) -> None:
 
 def test_names_of_every_kind_are_kept() -> None:
     for name in ("ä/ö ü.ipynb", "a\nb", "/" * 4000, "\udc80", "日本"):
-        place = Place(name, "<script>")
+        place = CellPlace(name, "<script>")
         odd = replace(OTHER, source=replace(OTHER.source, layout="<F, \N{SNOWMAN}, \ud83d"))
         said = keep(place, START, odd)
         assert same(kept(place, START).settings, odd) if not said else kept(place, START) == Kept(None)
@@ -220,7 +220,7 @@ def test_a_session_is_kept_after_changes_and_at_the_end(session: Session, monkey
     written: list[str] = []
     first = threading.Event()
 
-    def noted(place: Place, start: Settings, settings: Settings) -> str:
+    def noted(place: CellPlace, start: Settings, settings: Settings) -> str:
         written.append(settings.slot_limit)
         first.set()
         return keep(place, start, settings)
