@@ -37,7 +37,7 @@ _LOOK = 0.02
 
 
 @dataclass(frozen=True)
-class RunPart:
+class JointPart:
     """A transfer that is carried out with others: its plan, and when it begins, in seconds after the begin of all."""
 
     name: str
@@ -98,7 +98,7 @@ class _Progress:
                 self.change.wait(_LOOK)
 
 
-def run_together(parts: Sequence[RunPart], machine: Machine, tell: Tell, cancel: threading.Event) -> tuple[Outcome, ...]:
+def run_together(parts: Sequence[JointPart], machine: Machine, tell: Tell, cancel: threading.Event) -> tuple[Outcome, ...]:
     """Carry out transfers together and verify each. One that fails leaves the others running.
 
     Raises:
@@ -148,7 +148,7 @@ def run_together(parts: Sequence[RunPart], machine: Machine, tell: Tell, cancel:
     return on_one_clock([each for each in found if each is not None], parts)
 
 
-def on_one_clock(outcomes: Sequence[Outcome], parts: Sequence[RunPart]) -> tuple[Outcome, ...]:
+def on_one_clock(outcomes: Sequence[Outcome], parts: Sequence[JointPart]) -> tuple[Outcome, ...]:
     """The outcomes with their seconds on one clock, which begins with the first request of all transfers."""
     begins = [
         outcome.report.trace.begin - part.begin
@@ -165,7 +165,7 @@ def on_one_clock(outcomes: Sequence[Outcome], parts: Sequence[RunPart]) -> tuple
     return tuple(timed)
 
 
-def _outcome(engine: Engine, part: RunPart, ends: Ends, moved: Callable[[Progress], None], cancel: threading.Event) -> Outcome:
+def _outcome(engine: Engine, part: JointPart, ends: Ends, moved: Callable[[Progress], None], cancel: threading.Event) -> Outcome:
     try:
         report = engine.run(part.plan, *ends, progress=moved, cancel=cancel)
     except Cancelled:
@@ -177,7 +177,7 @@ def _outcome(engine: Engine, part: RunPart, ends: Ends, moved: Callable[[Progres
     return Outcome(report)
 
 
-def _opened(parts: Sequence[RunPart], machine: Machine, devices: TellingDevices, cancel: threading.Event) -> list[Ends]:
+def _opened(parts: Sequence[JointPart], machine: Machine, devices: TellingDevices, cancel: threading.Event) -> list[Ends]:
     """The ends of all transfers, open and filled."""
     from isoviz.errors import TransferError
     from isoviz.runtime.opening import opening
@@ -215,7 +215,7 @@ def _close(end: Endpoint) -> None:
         _LOG.exception("an end of a transfer could not be closed")
 
 
-def simulated(parts: Sequence[RunPart], machine: Machine) -> tuple[float, ...] | None:
+def simulated(parts: Sequence[JointPart], machine: Machine) -> tuple[float, ...] | None:
     """The seconds that each transfer takes beside the others, by the simulator; None where there are too many requests."""
     from isoviz.runtime.scheduling.pipeline import work_of
     from isoviz.runtime.simulator import Simulator

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from isoviz.errors import Cancelled, IsovizError, RankLost, RanksClosed
-from isoviz.widgets.running.joint_run import Outcome, RunPart, on_one_clock
+from isoviz.widgets.running.joint_run import JointPart, Outcome, on_one_clock
 from isoviz.widgets.running.one_run import Tell
 from isoviz.widgets.running.rank_keeper import RankKeeper, lost_words
 
@@ -35,7 +35,7 @@ def execute_on_ranks(
 
 
 def run_together_on_ranks(
-    keeper: RankKeeper, count: int, parts: Sequence[RunPart], machine: Machine, tell: Tell, cancel: threading.Event
+    keeper: RankKeeper, count: int, parts: Sequence[JointPart], machine: Machine, tell: Tell, cancel: threading.Event
 ) -> tuple[tuple[Outcome, ...], str]:
     """Carry out transfers together with `count` ranks and verify each. One that fails leaves the others running.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import Cancelled, IsovizError
 from isoviz.widgets.contract import Stage
-from isoviz.widgets.running.joint_run import Outcome, RunPart, measured_trace, outcome_alone, run_together, simulated
+from isoviz.widgets.running.joint_run import JointPart, Outcome, measured_trace, outcome_alone, run_together, simulated
 from isoviz.widgets.running.one_run import Execute, Tell, execute, kept
 from isoviz.widgets.running.rank_keeper import RankKeeper
 from isoviz.widgets.running.rank_run import execute_on_ranks, run_together_on_ranks
@@ -146,7 +146,7 @@ class Runner:
         """
         from isoviz.runtime.ledger.ledger_entry import TOGETHER
 
-        parts = [RunPart(each.name, each.plan, each.begin) for each in run.transfers]
+        parts = [JointPart(each.name, each.plan, each.begin) for each in run.transfers]
         predicted = simulated(parts, machine) if run.transfers[0].simulated is None else None
         if run.ranks:
             outcomes, library = run_together_on_ranks(self._ranks, run.ranks, parts, machine, tell, cancel)
