@@ -209,10 +209,11 @@ def test_full(arguments: list[str]) -> int:
     The tests of the browser and of ranks, and the other environments, run beside everything else; with options of one's own, one
     after the other.
     """
-    steps = Steps(testing_environment())
+    steps = Steps(environment(*TESTING, "docs"))
     if arguments or not with_browser():
         lint_steps(steps)
         widget_steps(steps)
+        docs_steps(steps)
         matrix_steps(steps)
         pytest(steps, arguments, ISOVIZ_FULL="1")
     else:

@@ -42,7 +42,7 @@ class Effort:
 class Ways:
     """How the channels of a kind are measured.
 
-    - `shapes`: the shapes of jobs with runs of so many bytes; plans with such runs look like them.
+    - `shapes`: the shapes of jobs with runs of a given length in bytes. They look like plans with such runs.
     - `first`: the runs in bytes at which the throughput function is always measured. There are more where it bends, unless
       `bends` is False.
     - `in_flight`: the numbers of requests in flight that are tried; empty if that of the channel stays. `tried_with` are the ways
