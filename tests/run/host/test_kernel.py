@@ -131,8 +131,9 @@ def test_random_geometries_between_guard_pages(report: Report, full: bool, batch
     report("of these in several squares, one below the other", tall)
     report("of these many small ones in one call", together)
     assert min(tiled, together) > right / 100 and min(staged, cut) > right / 200
-    seldom = 4 * tall if full else squares  # of a few hundred copies none may be tall
-    assert min(squares, seldom) > right / 100 or not has_whole_lines(), "no copy was made in squares"
+    assert squares > right / 100 or not has_whole_lines(), "no copy was made in squares"
+    # How many are tall depends on what was tuned for the processor; of a few hundred copies none may be.
+    assert tall > 0 or not full or not has_whole_lines(), "no copy was made in several squares"
     assert shuffled > right / 100 or not shuffles(), "no copy was made by shuffling bytes"
 
 
