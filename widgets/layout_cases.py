@@ -20,8 +20,6 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from isoviz.widgets.consequences.ends_of_transfer import fields_of, linearization_of, space_of  # noqa: E402
-
 from isoviz.errors import LayoutError  # noqa: E402
 from isoviz.layouts import (  # noqa: E402
     FIELDS,
@@ -35,7 +33,8 @@ from isoviz.layouts import (  # noqa: E402
     compare,
 )
 from isoviz.units import parse_count  # noqa: E402
-from isoviz.widgets.chosen.settings import Settings, rows  # noqa: E402
+from isoviz.widgets.chosen.settings import TransferSettings, rows  # noqa: E402
+from isoviz.widgets.consequences.transfer_stages import linearization_of  # noqa: E402
 from isoviz.widgets.state import Problem  # noqa: E402
 
 NAMES = ("x", "y", "z", "w", "row", "_q", "x_y", "größe", "λ", "行", "𝒙", "t2", "in", "out", "f")
@@ -271,17 +270,16 @@ _FIXED: tuple[tuple[dict[str, int], dict[str, str], str], ...] = (
 
 def told(sizes: dict[str, int], dtypes: dict[str, str], text: str) -> list[Any]:
     """A text with what the explorer tells of it."""
-    settings = Settings(dimensions=rows(sizes, 1), fields=rows(dtypes, 90))
+    settings = TransferSettings(dimensions=rows(sizes, 1), fields=rows(dtypes, 90))
     settings = replace(settings, source=replace(settings.source, layout=text))
     problems: dict[str, Problem] = {}
-    space, fields = space_of(settings, problems), fields_of(settings, problems)
-    linear = linearization_of(settings, "source", space, fields, problems)
+    linear = linearization_of(settings, "source", problems)
     problem = problems.get("source-layout") or problems.get("dimensions")
-    assert fields is not None and (problem is None) == (linear is not None), text
+    assert (problem is None) == (linear is not None), text
     shown = problem and [problem.message, problem.position or 0]
     if linear is not None and linear.nbytes >= BELOW:
         shown = [f"The layout has {linear.nbytes} bytes; expected at most 2^53, which the browser can count", 0]
-    return [list(sizes.items()), list(fields.sizes), text, shown]
+    return [list(sizes.items()), list(FieldSpace.of(dtypes).sizes), text, shown]
 
 
 COUNTS = (
