@@ -212,6 +212,10 @@ def _engine_of(memory: Any, channel: Any) -> isoviz.Report:
         return engine.run(make_plan(transfer, machine))
 
 
+def _registered_preset(*fields: Any) -> machines.PresetInfo:
+    return machines.register_preset(machines.PresetInfo(*fields))
+
+
 def _shown(show: Callable[..., Any], *arguments: Any, **keywords: Any) -> str:
     """A widget, closed again."""
     widget = show(*arguments, **keywords)
@@ -397,6 +401,8 @@ MACHINES: dict[str, Callable[[Things], Call]] = {
     "memory_kinds": lambda it: call(machines.memory_kinds),
     "channel_kinds": lambda it: call(machines.channel_kinds),
     "presets": lambda it: call(isoviz.presets),
+    "machine_argument": lambda it: call(machines.machine_argument, "call", "two-node"),
+    "register_preset": lambda it: call(_registered_preset, f"preset-{next(_NUMBERS)}", "d", {}, machines.preset),
     "rates_beside": lambda it: call(machines.rates_beside, it.machine, it.cluster),
     "register_channel_kind": lambda it: call(
         machines.register_channel_kind,
@@ -483,6 +489,10 @@ PLANNER: dict[str, Callable[[Things], Call]] = {
     "Plan.seconds_of": lambda it: call(it.plan.seconds_of, 1),
     "Plan.views": lambda it: call(it.far_plan.views, 0, 0),
     "Plan.copies": lambda it: call(it.far_plan.copies, 0, 0),
+    "register_planner": lambda it: call(
+        planner.register_planner, f"planner-{next(_NUMBERS)}", make_plan, about="a plan", meaning="It makes a plan."
+    ),
+    "registered_planners": lambda it: call(planner.registered_planners),
     "PathPlan.seconds_of": lambda it: call(it.far_plan.paths[0].seconds_of, 1),
     "PathPlan.views": lambda it: call(it.far_plan.paths[0].views, 0, 0),
     "PathPlan.copies": lambda it: call(it.far_plan.paths[0].copies, 0, 0),
@@ -500,6 +510,7 @@ RUNTIME: dict[str, Callable[[Things], Call]] = {
         options=it.options,
         record=True,
     ),
+    "run": lambda it: call(isoviz.run, it.plan, machine=it.machine, devices=None, verify=True, pipelined=True),
     "Engine.copy": lambda it: call(it.engine.copy, it.array, "<F, x, y>", it.into, "<F, y, x>", priority=1),
     "Engine.copy (large)": lambda it: call(
         it.engine.copy, np.zeros((400, 256)), "<F, x, y>", np.zeros((256, 400)), "<F, y, x>", priority=1
@@ -687,6 +698,15 @@ COMPUTER: dict[str, Callable[[Things], Call]] = {
         progress=None,
         cancel=None,
         passes=1,
+    ),
+    "relayout": lambda it: call(
+        isoviz.relayout,
+        it.array,
+        "<F, x, y>",
+        "<F, y, x>",
+        space={"x": 6, "y": 4},
+        fields=isoviz.FieldSpace(value="f8"),
+        out=it.into,
     ),
     "probe": _probe,
     "ranks": _ranks,

@@ -18,6 +18,8 @@ from wrong_values import PATIENCE, Caller, made_wrong
 
 import isoviz
 from isoviz import layouts, machines, planner, redistribution, runtime
+from isoviz.machines.presets import registry as preset_registry
+from isoviz.planner import planner_registry
 
 
 def methods_of(kind: type) -> list[str]:
@@ -65,9 +67,9 @@ READ_BACK: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any] | None]] 
 
 MADE_BY_ISOVIZ = {
     *("Chunk", "Comparison", "Location", "Mode", "StridedCopy", "CopyShape", "PresetInfo", "RateComparison", "Buffer", "Hop"),
-    *("CacheStatistics", "Certificate", "ChunkCurve", "ChunkPoint", "Explanation", "PathByHand", "PathPlan", "Plan", "Sweep"),
-    *("TransferFile", "WholeSolution", "Event", "HopMeasurement", "Progress", "Report", "RequestSpan", "Span", "TransferSpan"),
-    *("Trace", "RedistributionPlan", "Sending", "Ranks"),
+    *("CacheStatistics", "Certificate", "ChunkCurve", "ChunkPoint", "Explanation", "PathByHand", "PathPlan", "Plan"),
+    *("Sweep", "Planner", "Problem", "TransferFile", "WholeSolution", "Event", "HopMeasurement", "Progress", "Report"),
+    *("RequestSpan", "Span", "TransferSpan", "Trace", "RedistributionPlan", "Sending", "Ranks"),
 }
 """Records that isoviz makes. What takes them checks them; their own methods are called here where they take arguments."""
 CALLED_BY_ISOVIZ = {
@@ -98,6 +100,9 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Things]:
         patch.chdir(folder)  # many a wrong path is the name of a new file
         for kind in (machines.MemoryKind, machines.ChannelKind):
             patch.setattr(kind, "_registered", dict(kind._registered))
+        patch.setattr(preset_registry, "_registered", dict(preset_registry._registered))
+        for names in ("_planners", "_about"):
+            patch.setattr(planner_registry, names, dict(getattr(planner_registry, names)))
         made = Things(folder)
         yield made
         made.close()

@@ -69,9 +69,15 @@ def register_preset(info: PresetInfo) -> PresetInfo:
 
     Raises:
         MachineError: another preset with this name is registered.
-        InputError: `info` is no `PresetInfo`.
+        InputError: `info` is no `PresetInfo`, or one of its fields is not what it should be.
     """
     checks.expect("register_preset", info, PresetInfo, "a PresetInfo")
+    checks.text("preset", "name", info.name, spaces=False)
+    checks.text("preset", "description", info.description)
+    checks.expect(f"preset {info.name!r}, options", info.options, dict, "PresetOptions by name")
+    for name, option in info.options.items():
+        checks.expect(f"preset {info.name!r}, option {checks.show(name)}", option, PresetOption, "a PresetOption")
+    checks.expect_call(f"preset {info.name!r}", info.make, "a function that returns a machine")
     if _registered.setdefault(info.name, info) != info:
         raise MachineError(f"preset {info.name!r} is registered already; expected another name")
     return info

@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from isoviz import checks
 from isoviz.errors import Cancelled
 from isoviz.forks import Home
 
@@ -115,7 +116,11 @@ class Event:
 
         Otherwise the callback runs in a thread that runs only callbacks. So it may wait for other transfers, submit transfers or
         close the engine. An exception that it raises is logged and has no other effect.
+
+        Raises:
+            InputError: `callback` cannot be called.
         """
+        checks.expect_call("add_done_callback", callback, "a function of the event", may_be_class=True)
         if not self.done:
             with self._lock:
                 if not self._ended:

@@ -12,10 +12,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz import checks
-from isoviz.checks import expect
 from isoviz.errors import InputError, MissingPartError, show
 from isoviz.machines.memory import emulated_text
 from isoviz.runtime.scheduling.work import Work
+from isoviz.schema import read
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
@@ -364,11 +364,13 @@ class Trace:
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise InputError(f"trace: expected an object of format {FORMAT!r}, got {show(data)}")
         try:
-            transfers = tuple(_transfer_span(each) for each in data["transfers"])
-            requests = tuple(RequestSpan(*span) for span in data["requests"])
-            hash((transfers, requests))  # raises where a list stands in the place of a number or a name
-            return cls(transfers, requests, str(data["where"]))
-        except (KeyError, TypeError, ValueError) as error:
+            transfers = tuple(map(_transfer_span, read(data["transfers"], list[dict[str, object]], place="transfers")))
+            requests = tuple(RequestSpan(*span) for span in read(data["requests"], list[list[float]], place="requests"))
+            hash(transfers)  # raises where a list stands in the place of a number or a name of the work
+            return cls(transfers, requests, read(data["where"], str, place="where"))
+        except KeyError as error:
+            raise InputError(f"trace: the key {error} is missing") from None
+        except (TypeError, ValueError, InputError) as error:
             raise InputError(f"trace: {error}") from None
 
     def __str__(self) -> str:
@@ -398,12 +400,21 @@ def _transfer_json(transfer: TransferSpan) -> dict[str, Any]:
     return found
 
 
-def _transfer_span(data: Mapping[str, Any]) -> TransferSpan:
-    for name in ("label", "outcome", "reason"):
-        expect(f"trace, {name}", data.get(name, ""), str, "text")
-    shares = tuple((nbytes, full) for nbytes, full in data.get("shares", ()))
-    emulated = tuple(str(name) for name in data.get("emulated", ()))
-    return TransferSpan(**{**data, "work": Work.from_json(data["work"]), "shares": shares, "emulated": emulated})
+_TRANSFER: dict[str, Any] = {
+    **dict.fromkeys(("label", "outcome", "reason"), str),
+    **dict.fromkeys(("nbytes", "chunk_bytes", "submitted", "ended"), float),
+    "number": int,
+    "work": dict[str, object],
+    "admitted": float | None,
+    "shares": tuple[tuple[float, ...], ...],
+    "emulated": tuple[str, ...],
+}
+"""How the fields of a `TransferSpan` stand in JSON."""
+
+
+def _transfer_span(data: dict[str, Any]) -> TransferSpan:
+    fields = {name: read(value, _TRANSFER.get(name, object), place=name) for name, value in data.items()}
+    return TransferSpan(**{**fields, "work": Work.from_json(fields["work"])})
 
 
 def _meta(what: str, pid: int, tid: int, name: str) -> dict[str, Any]:
