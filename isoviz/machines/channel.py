@@ -210,7 +210,7 @@ def _moving(function: ThroughputFunction, shape: CopyShape) -> float:
 
 
 def _checked_uses(owner: str, uses: object) -> tuple[tuple[str, float], ...]:
-    if uses == ():
+    if isinstance(uses, tuple) and not uses:
         return ()
     if isinstance(uses, str | bytes) or not isinstance(uses, Iterable):
         raise checks.FieldError(owner, "resources", f"expected pairs (resource, weight), got {checks.show(uses)}")

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from isoviz import checks
-from isoviz.errors import MachineError
+from isoviz.errors import InputError, MachineError
 from isoviz.machines.channel import Channel, Resource
 from isoviz.machines.encoding import header_to_json, memory_to_json, resource_to_json
 from isoviz.machines.limits import Limits
@@ -273,9 +273,10 @@ def some(names: Iterable[str], most: int = 12) -> str:
 
 
 def _checked_parts(owner: str, field: str, parts: object, kind: type[Memory | Channel | Resource]) -> tuple[Any, ...]:
-    if isinstance(parts, str | bytes) or not isinstance(parts, Iterable):
-        raise checks.FieldError(owner, field, f"expected a list, got {checks.show(parts)}")
-    result = tuple(parts)
+    try:
+        result = checks.items(owner, parts, "a list")
+    except InputError:
+        raise checks.FieldError(owner, field, f"expected a list, got {checks.show(parts)}") from None
     first: dict[str, int] = {}
     for k, part in enumerate(result):
         if not isinstance(part, kind):

@@ -232,7 +232,8 @@ class LatencyBandwidth:
     TYPE: ClassVar[str] = "latency-bandwidth"
 
     def __post_init__(self) -> None:
-        if self.latency == 0:
+        given: object = self.latency
+        if isinstance(given, int | float) and given == 0:
             raise _error("latency", "expected seconds > 0, got 0; a channel without latency is of type 'constant'")
         latency = checks.number(_OWNER, "latency", self.latency, low=LATENCY_FLOOR, high=LATENCY_LIMIT)
         bandwidth = checks.number(_OWNER, "bandwidth", self.bandwidth, low=RATE_FLOOR, high=RATE_LIMIT)

@@ -45,8 +45,9 @@ class Options:
     planning_time: float | None = None
 
     def __post_init__(self) -> None:
-        if self.planner != AUTO:
-            find_planner(self.planner)
+        planner: object = self.planner
+        if not isinstance(planner, str) or planner != AUTO:
+            find_planner(planner)
         for name in ("slot_limit", "memory_limit"):
             value = getattr(self, name)
             if value is not None:

@@ -52,6 +52,7 @@ def register_planner(name: str, make: Callable[[Any], Plan], *, about: str, mean
     name = checks.text("planner", "name", name, spaces=False)
     about = checks.text("planner", "about", about)
     checks.expect_call(f"planner {name!r}", make, "a function of a problem")
+    checks.expect(f"planner {name!r}, meaning", meaning, str, "a sentence")
     known = _planners.get(name)
     if known is not None and _origin(known.make) != _origin(make):
         raise InputError(f"planner {name!r}: there is another planner of this name; choose another name")

@@ -402,7 +402,9 @@ MACHINES: dict[str, Callable[[Things], Call]] = {
     "channel_kinds": lambda it: call(machines.channel_kinds),
     "presets": lambda it: call(isoviz.presets),
     "machine_argument": lambda it: call(machines.machine_argument, "call", "two-node"),
-    "register_preset": lambda it: call(_registered_preset, f"preset-{next(_NUMBERS)}", "d", {}, machines.preset),
+    "register_preset": lambda it: call(
+        _registered_preset, f"preset-{next(_NUMBERS)}", "d", {}, partial(machines.preset, "two-node")
+    ),
     "rates_beside": lambda it: call(machines.rates_beside, it.machine, it.cluster),
     "register_channel_kind": lambda it: call(
         machines.register_channel_kind,
@@ -534,15 +536,18 @@ RUNTIME: dict[str, Callable[[Things], Call]] = {
     "Event.error": lambda it: call(it.engine.submit(it.plan).error, 5.0),
     "Event.wait": lambda it: call(it.engine.submit(it.plan).wait, 5.0),
     "Event.add_done_callback": lambda it: call(it.engine.submit(it.plan).add_done_callback, lambda _: None),
-    "Simulator": lambda it: call(
-        _simulator,
-        plan=it.far_plan,
-        machine=it.cluster,
-        policy=runtime.first_come_first_served,
-        policies={it.cluster.channels[0].name: runtime.highest_priority_first},
-        request_bytes=1 << 20,
-        in_flight=2,
-        fault=lambda _: None,
+    "Simulator": lambda it: _kept(
+        call(
+            _simulator,
+            plan=it.far_plan,
+            machine=it.cluster,
+            policy=runtime.first_come_first_served,
+            policies={it.cluster.channels[0].name: runtime.highest_priority_first},
+            request_bytes=1 << 20,
+            in_flight=2,
+            fault=lambda _: None,
+        ),
+        "fault",  # another function here raises errors of its own
     ),
     "Simulator.submit": lambda it: call(
         partial(_submit_and_run, isoviz.Simulator(it.cluster)), it.far_plan, at=1.0, priority=2, pipelined=True, label="a"

@@ -6,6 +6,7 @@ figures show simulated and real runs.
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
@@ -364,6 +365,7 @@ class Trace:
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise InputError(f"trace: expected an object of format {FORMAT!r}, got {show(data)}")
         try:
+            json.dumps(data, allow_nan=False)  # raises where something is no JSON
             transfers = tuple(map(_transfer_span, read(data["transfers"], list[dict[str, object]], place="transfers")))
             requests = tuple(RequestSpan(*span) for span in read(data["requests"], list[list[float]], place="requests"))
             hash(transfers)  # raises where a list stands in the place of a number or a name of the work

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -48,7 +48,9 @@ class Selection:
             if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 0):
                 raise InputError(f"selection, {name}: expected a whole number of at least 0, got {show(number)}")
         time: object = self.time
-        if time is not None and (isinstance(time, bool) or not isinstance(time, int | float) or not math.isfinite(time)):
+        if time is not None and (
+            isinstance(time, bool) or not isinstance(time, int | float) or not abs(time) <= sys.float_info.max
+        ):
             raise InputError(f"selection, time: expected seconds, got {show(time)}")
 
     @classmethod

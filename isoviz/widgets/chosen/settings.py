@@ -341,7 +341,7 @@ def _checked_texts(texts: Mapping[str, Any]) -> dict[str, Any]:
     known = {name: control for name, control in controls().values() if name in TextSettings.__annotations__}
     for name, value in texts.items():
         if name not in known:
-            raise TypeError(f"unexpected argument {name!r}; expected {', '.join(known)}")
+            raise InputError(f"explore: unexpected argument {name!r}; expected {', '.join(known)}")
         allowed = known[name].allowed
         if value is not None and allowed is not None and value not in allowed:
             raise InputError(f"{name} {show(value)}: expected {', '.join(map(repr, allowed))}")
@@ -363,6 +363,7 @@ def _part(chosen: Settings, part: Mapping[str, Sequence[str | int]] | None, move
                 )
         ranges = tuple(Range(dimensions[name], *map(str, given)) for name, given in part.items())
     if moved_fields is not None:
+        moved_fields = checks.names("explore", moved_fields, "names of fields")
         if absent := [name for name in moved_fields if name not in fields]:
             raise InputError(f"moved_fields: {absent[0]!r} is not a field; the fields are {', '.join(fields)}")
         left_out = tuple(key for name, key in fields.items() if name not in moved_fields)
