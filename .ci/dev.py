@@ -33,6 +33,9 @@ BROWSER = ("tests/browser",)
 RANKS = ("tests/ranks", "tests/notebook", "tests/wheel")
 """Folders of tests that run beside all others, each group in a lane of its own: what waits for others."""
 
+PATIENCE = 900
+"""Seconds for a test of `make test-full`: it has more cases, and the machine may be busy."""
+
 # Environments that `make test-full` adds to the constrained one: name, what replaces constrained versions, what runs there.
 MATRIX = (
     ("ipykernel-6.31", "ipykernel==6.31.*", ("tests/notebook", "tests/browser")),
@@ -210,6 +213,7 @@ def test_full(arguments: list[str]) -> int:
     after the other.
     """
     steps = Steps(environment(*TESTING, "docs"))
+    os.environ["PYTEST_ADDOPTS"] = f"-o timeout={PATIENCE}"
     if arguments or not with_browser():
         lint_steps(steps)
         widget_steps(steps)

@@ -119,6 +119,7 @@ def test_scrubbing_goes_through_the_order_of_memory(explorer: harness.Notebook) 
     before = explorer.fact("destination", "element").inner_text()
     expect(explorer.fact("destination", "element")).not_to_have_text(before)
     play.click()
+    expect(play).to_have_attribute("aria-pressed", "false")
     rested = explorer.fact("destination", "element").inner_text()
     explorer.at_rest()
     assert explorer.fact("destination", "element").inner_text() == rested

@@ -9,6 +9,7 @@ from __future__ import annotations
 import faulthandler
 import gc
 import json
+import os
 import random
 import sys
 from dataclasses import replace
@@ -198,7 +199,7 @@ def absent(world: World) -> dict[str, object]:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(240, exit=True)
+    faulthandler.dump_traceback_later(float(os.environ["RANK_SECONDS"]), exit=True)
     what = sys.argv[1]
     if what == "absent":
         with World(limit=30) as world:

@@ -41,9 +41,15 @@ def command(ranks: int, *args: str, survivors: bool = False) -> list[str]:
     return [str(MPIEXEC), *more, "-n", str(ranks), *shell, sys.executable, *args]
 
 
-def environment() -> dict[str, str]:
+PATIENCE = 1.0 if os.environ.get("ISOVIZ_FULL", "0") in ("", "0") else 3.0
+"""With every count, a job may run for this many times the seconds of its test: the machine may be busy."""
+
+
+def environment(seconds: float = 240) -> dict[str, str]:
+    """The environment of a job that ends within some seconds. Before that, its ranks print where they are stuck."""
     return {
         **os.environ,
+        "RANK_SECONDS": str(0.95 * seconds),
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]),
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -55,9 +61,10 @@ def run(ranks: int, *args: str, seconds: float = 120, survivors: bool = False) -
 
     MPICH makes groups of its own for the ranks, so the descendants of mpiexec are killed one by one, too.
     """
+    seconds *= PATIENCE
     job = subprocess.Popen(
         command(ranks, *args, survivors=survivors),
-        env=environment(),
+        env=environment(seconds),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

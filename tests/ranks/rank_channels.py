@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import json
+import os
 import random
 import sys
 import threading
@@ -217,7 +218,7 @@ def refusals(world: World, mail: Mail) -> None:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(240, exit=True)
+    faulthandler.dump_traceback_later(float(os.environ["RANK_SECONDS"]), exit=True)
     seed, count, mapped = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "mapped"
     threads = set(threading.enumerate())
     with World(mapped=mapped, limit=60) as world:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import json
+import os
 import statistics
 import sys
 import threading
@@ -100,7 +101,7 @@ def idle_share(world: World, echo: Echo, seconds: float) -> float:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(240, exit=True)
+    faulthandler.dump_traceback_later(float(os.environ["RANK_SECONDS"]), exit=True)
     what = sys.argv[1]
     found: dict[str, Any] = {}
     with World(limit=30, mapped="unmapped" not in sys.argv) as world:

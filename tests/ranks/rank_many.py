@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import faulthandler
 import json
+import os
 import random
 import sys
 import threading
@@ -88,7 +89,7 @@ class Round:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(240, exit=True)
+    faulthandler.dump_traceback_later(float(os.environ["RANK_SECONDS"]), exit=True)
     seed, rounds, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
     seen: Counter[str] = Counter()
     with World(limit=60, directory=folder) as world:

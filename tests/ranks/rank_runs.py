@@ -5,6 +5,7 @@ from __future__ import annotations
 import faulthandler
 import itertools
 import json
+import os
 import random
 import sys
 from pathlib import Path
@@ -128,7 +129,7 @@ def arrays_are_equal(world: World, engine: RankEngine, found: Plan) -> None:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(240, exit=True)
+    faulthandler.dump_traceback_later(float(os.environ["RANK_SECONDS"]), exit=True)
     seed, cases, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
     done = across = 0
     kinds: set[str] = set()

@@ -310,7 +310,7 @@ def test_on_this_computer(
     assert every["path"] == "all" and (every["transfers"], every["samples"]) == (3, 6)
     assert list(work.iterdir()) == []
     shown = page.read_text(encoding="utf-8")
-    assert shown.count("<svg") == 2 and "By a trial" in shown and "By the model alone" in shown
+    assert shown.count('class="plot" data-plot') == 2 and "By a trial" in shown and "By the model alone" in shown
     tried = [row for row in data["transfers"] if row["trial"] is not None]
     assert len(tried) == every["tried"] == data["summary"]["tried"] >= 2
     assert every["trial_runs"] == sum(len(row["runs"]) for row in tried) and 0 <= every["trial_coverage"] <= 1

@@ -188,14 +188,14 @@ def test_two_jobs_at_once(tiny: Path, no_leaked_threads: None) -> None:
 def test_on_the_command_line(tmp_path: Path, tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from isoviz.cli import main
 
-    out, figure = tmp_path / "local.json", tmp_path / "local.svg"
+    out, figure = tmp_path / "local.json", tmp_path / "local.html"
     assert main(["machine", "--measure", "--disk", str(tiny), "-o", str(out), "--figure", str(figure)]) == 0
     printed = capsys.readouterr()
     assert printed.out == f"{out}\n"
     machine = load(out)
     assert machine.measurement is not None
-    svg = figure.read_text()
-    assert svg.startswith("<svg") and "file write" in svg and machine.measurement.computer.host in svg
+    page = figure.read_text(encoding="utf-8")
+    assert page.count('class="plot" data-plot') == 1 and "file write" in page and machine.measurement.computer.host in page
     assert main(["machine", str(out)]) == 0
     assert "where" in capsys.readouterr().out.splitlines()[-1], "checks are shown"
     assert threading.active_count() < 20
@@ -207,7 +207,7 @@ def test_on_the_command_line(tmp_path: Path, tiny: Path, capsys: pytest.CaptureF
         (["--thorough"], "--thorough, --disk and --no-gpus belong to --measure"),
         (["--measure", "--preset", "sapling"], "measures this computer"),
         (["x.json", "--measure"], "takes no preset"),
-        (["--measure", "-o", "a.json", "--figure", "a.json"], "named twice"),
+        (["--measure", "-o", "a.html", "--figure", "a.html"], "named twice"),
     ],
 )
 def test_options_that_do_not_go_together(
