@@ -96,7 +96,8 @@ def test_planning_for_people(capsys: pytest.CaptureFixture[str], told: None, tmp
     assert any("64 nodes ÷ 2 nodes" in line for line in lines)
     assert growth.count("10 memories, all-to-all") == growth.count("sapling, 2 nodes") == 4
     assert "gap" in growth and "networkx" in growth
-    assert "Planning time over channels" in page.read_text(encoding="utf-8")
+    shown = page.read_text(encoding="utf-8")
+    assert "<h1>Planning time</h1>" in shown and shown.count('class="plot" data-plot') == 1
 
 
 def test_growth_of_planning_for_programs(capsys: pytest.CaptureFixture[str], told: None) -> None:

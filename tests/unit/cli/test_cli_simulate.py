@@ -67,7 +67,7 @@ def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "stored and forwarded",
     ]
     outline = saved.static
-    for words in ("Timeline", "Pipelined against stored and forwarded", "Buffers", "Critical path", "Chunk size"):
+    for words in ("Timeline", "Pipelined and stored and forwarded", "Buffers", "Predicted time over the chunk size"):
         assert words in outline.text
     assert json.loads(chrome.read_text())["traceEvents"]
     assert names_in(tmp_path) == ["chrome.json", "page.html", "transfer.toml"]
@@ -92,7 +92,7 @@ def test_without_room_to_store(tmp_path: Path, capsys: pytest.CaptureFixture[str
     status, out, error = call(capsys, "simulate", str(path), "-o", str(tmp_path / "page.html"))
     assert status == 0, error
     assert "stored and forwarded: no room" in out
-    assert "Pipelined against" not in check_saved_page((tmp_path / "page.html").read_text(encoding="utf-8")).static.text
+    assert "Pipelined and" not in check_saved_page((tmp_path / "page.html").read_text(encoding="utf-8")).static.text
     assert json.loads(call(capsys, "simulate", str(path), "--json")[1])["stored_and_forwarded"] is None
     status, out, error = call(capsys, "simulate", str(path), "--store-and-forward")
     assert (status, out) == (2, "") and "it has" in error
