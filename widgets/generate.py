@@ -4,8 +4,9 @@
     python widgets/generate.py --check    fails where these files are not what would be written
 
 `src/model/types.ts` comes from the declarations of `isoviz.widgets` and from the table of panes, `src/model/glossary.ts`
-from `isoviz.widgets.glossary`, `tests/units.json` from `isoviz.units`. `tests/snapshot.json`, the state that the browser's tests
-draw, is written with `--snapshot`: it holds times of a real run, so it differs from run to run and is not compared byte by byte.
+from `isoviz.widgets.glossary`, `tests/units.json` from `isoviz.units`. `tests/snapshot.json` is the state that the browser's
+tests draw. It holds times of a real run, so it differs from run to run. It is written where it no longer has the declared
+types, as with a new pane or setting, and always with `--snapshot`.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 HERE = Path(__file__).resolve().parent
+SNAPSHOT = HERE / "tests" / "snapshot.json"
 sys.path.insert(0, str(HERE.parent))
 
-from isoviz import units  # noqa: E402 - the checkout's own, whatever else is installed
+from isoviz import schema, units  # noqa: E402 - the checkout's own, whatever else is installed
 from isoviz.schema import alternatives, json_name, members_of  # noqa: E402
 from isoviz.schema.declaration import is_declared  # noqa: E402
 from isoviz.widgets import contract, snapshot, trace_contract  # noqa: E402
-from isoviz.widgets.chosen.settings import controls  # noqa: E402
+from isoviz.widgets.chosen.settings import Settings, controls  # noqa: E402
 from isoviz.widgets.commands import command, machine_edit  # noqa: E402
 from isoviz.widgets.glossary import GLOSSARY  # noqa: E402
 from isoviz.widgets.pages.page_contract import PagePart  # noqa: E402
@@ -210,8 +212,22 @@ def snapshot_file() -> str:
     return json.dumps(told, indent=1, ensure_ascii=False) + "\n"
 
 
+def snapshot_problems(told: dict[str, Any]) -> list[str]:
+    """The differences between a snapshot, as plain JSON, and the declared types."""
+    panes, settings = told["panes"], {each.key for each in members_of(Settings, contract.WIRE) if each.form.present}
+    if set(panes) != set(PANES):
+        return [f"panes: expected {', '.join(PANES)}, got {', '.join(panes)}"]
+    if set(told["settings"]) != settings:
+        return [f"settings: expected {', '.join(sorted(settings))}, got {', '.join(told['settings'])}"]
+    concerns = {name: value for name, value in told.items() if name != "panes"}
+    found = [schema.mismatch(concerns, contract.Concerns, contract.WIRE)]
+    for name, pane in PANES.items():
+        found.append(schema.mismatch(panes[name], get_type_hints(pane.part)["return"], contract.WIRE, f"panes.{name}"))
+    return [problem for problem in found if problem is not None]
+
+
 def files() -> dict[Path, str]:
-    """What is generated, by path."""
+    """The generated texts, by path. The snapshot, which differs from run to run, is not among them."""
     return {
         HERE / "src" / "model" / "types.ts": types(),
         HERE / "src" / "model" / "glossary.ts": glossary_file(),
@@ -220,17 +236,19 @@ def files() -> dict[Path, str]:
 
 
 def main(arguments: list[str]) -> int:
-    made = files()
-    if arguments == ["--check"]:
-        wrong = [path.name for path, text in made.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
-        if wrong:
-            print(f"not what the kernel half gives: {', '.join(wrong)}; run: python widgets/generate.py", file=sys.stderr)
-        return 1 if wrong else 0
-    if arguments == ["--snapshot"]:
-        made = {HERE / "tests" / "snapshot.json": snapshot_file()}
-    elif arguments:
+    if arguments not in ([], ["--check"], ["--snapshot"]):
         print(__doc__, file=sys.stderr)
         return 2
+    made = files()
+    is_old = bool(snapshot_problems(json.loads(SNAPSHOT.read_text(encoding="utf-8"))))
+    if arguments == ["--check"]:
+        old = [path.name for path, text in made.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+        old += [SNAPSHOT.name] if is_old else []
+        if old:
+            print(f"not what the kernel half gives: {', '.join(old)}; run: python widgets/generate.py", file=sys.stderr)
+        return 1 if old else 0
+    if is_old or arguments == ["--snapshot"]:
+        made[SNAPSHOT] = snapshot_file()
     for path, text in made.items():
         path.write_text(text, encoding="utf-8")
     return 0

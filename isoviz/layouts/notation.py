@@ -38,6 +38,11 @@ def named_dimensions(text: str) -> list[tuple[str, int]]:
     return _Parser(text).names()
 
 
+def end_of(text: str) -> int:
+    """The position at which a further component would stand: before the spaces and closing brackets at the end."""
+    return len(text.rstrip().rstrip("".join(_BRACKETS.values())))
+
+
 class _Parser:
     """One pass over the text; `at` is the position of the next character."""
 

@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { applied, renamedLayout } from "#model/settings.ts";
 import type { Command, ShownSettings } from "#model/types.ts";
+import recorded from "./snapshot.json";
 
 const settings: ShownSettings = {
-  runsIn: "",
+  ...(recorded.settings as ShownSettings),
   machine: { kind: "preset", name: "two-node", options: { nodes: "2" }, path: "" },
   dimensions: [
     { key: 1, name: "x", value: "64" },
@@ -13,17 +14,6 @@ const settings: ShownSettings = {
   fields: [{ key: 3, name: "a", value: "float32" }],
   source: { memory: "node0.sys", layout: "<x_in=4, F, x_out, y>" },
   destination: { memory: "node1.sys", layout: "<F, y, x>" },
-  byHand: null,
-  planner: "auto",
-  slotLimit: "",
-  memoryLimit: "",
-  part: { ranges: [], leftOut: [] },
-  key: 1,
-  name: "Transfer 1",
-  priority: "0",
-  begin: "0",
-  place: 0,
-  beside: [],
 };
 
 const after = (...commands: Command[]): ShownSettings => commands.reduce(applied, settings);

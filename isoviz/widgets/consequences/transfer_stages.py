@@ -146,6 +146,7 @@ def _linearization(
     A name that is no dimension is told before all else: what else is wrong with the text may follow from it.
     """
     from isoviz.layouts import Layout
+    from isoviz.layouts.notation import end_of
 
     names = [row.in_layouts for row in dimensions]
     named = caught(lambda: _known_dimensions(text, names), control, problems)
@@ -154,7 +155,7 @@ def _linearization(
         return None
     for name in names:
         if name not in layout.dims:
-            problems[control] = Problem(f"Dimension {show(name)} is missing", text, len(text.rstrip().rstrip(">⟩")))
+            problems[control] = Problem(f"Dimension {show(name)} is missing", text, end_of(text))
             return None
     if space is None or fields is None:
         return None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from isoviz.planner.options import BY_HAND
 from isoviz.widgets.chosen.machine_choice import LOCAL, DescribedMachine, FileMachine, MachineChoice, PresetMachine
-from isoviz.widgets.chosen.settings import ByHand, End, Settings, rows, settings_for, transfer_text
+from isoviz.widgets.chosen.settings import ByHand, End, Settings, TextSettings, rows, settings_for, transfer_text
 from isoviz.widgets.consequences.derive import LATER, REFINEMENTS, derived_of_plan
 from isoviz.widgets.consequences.explained_plan import Explained, Turns
 from isoviz.widgets.panes.pane_table import VIEWS
@@ -112,18 +112,21 @@ def settings_of_transfer(
     source, destination = transfer.source, transfer.destination
     sizes = source.space.as_dict()
     dtypes = dict(zip(source.fields.names, map(_dtype_text, source.fields.dtypes), strict=True))
-    found = Settings(
+    limits = {} if options is None else options.as_dict()
+    texts: dict[str, Any] = {
+        name: str(value) for name, value in limits.items() if name in TextSettings.__annotations__ and name != "planner"
+    }
+    settings = Settings(
         machine=choice,
         dimensions=rows(sizes, 1),
         fields=rows(dtypes, 1 + len(sizes)),
         source=_end(source),
         destination=_end(destination),
         planner=planner,
-        slot_limit=_limit(options, "slot_limit"),
-        memory_limit=_limit(options, "memory_limit"),
         priority=str(transfer.priority),
+        **texts,
     )
-    return settings_for(start=found, **_part(transfer)) if transfer.is_partial else found
+    return settings_for(start=settings, **_part(transfer)) if transfer.is_partial else settings
 
 
 def _by_hand(plan: Plan) -> ByHand | None:
@@ -145,11 +148,6 @@ def _part(transfer: Transfer) -> dict[str, Any]:
 
 def _end(instance: Instance) -> End:
     return End(instance.memory, str(instance.layout))
-
-
-def _limit(options: Options | None, name: str) -> str:
-    value = None if options is None else getattr(options, name)
-    return "" if value is None else str(value)
 
 
 def _dtype_text(dtype: Any) -> str:

@@ -78,7 +78,7 @@ export function textProblem(position: number, problem: string, expected: string)
 export function endOf(text: string): number {
   const chars = [...text];
   while (/^\s$/.test(chars.at(-1) ?? "")) chars.pop();
-  while (/^[>⟩]$/.test(chars.at(-1) ?? "")) chars.pop();
+  while (Object.values(BRACKETS).includes(chars.at(-1) ?? "")) chars.pop();
   return chars.length;
 }
 
