@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 from isoviz import __version__
 
@@ -57,7 +58,7 @@ autosummary_generate = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
-autodoc_default_options = {"members": True, "show-inheritance": False}
+autodoc_default_options = {"members": True}
 python_use_unqualified_type_names = True
 napoleon_use_rtype = False
 default_role = "py:obj"  # `name` in a docstring is a link where the name is documented, and code everywhere
@@ -76,7 +77,14 @@ def copy_pages() -> None:
         (HERE / f"_{name}").write_text(text, encoding="utf-8")
 
 
-def setup(app: object) -> None:  # noqa: ARG001  # Sphinx passes it
+def without_aliases(app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:  # noqa: ARG001
+    """Leave out the text that Python itself gives the members of a named tuple: "Alias for field number 0"."""
+    if lines and lines[0].startswith("Alias for field number"):
+        lines.clear()
+
+
+def setup(app: Any) -> None:
     """Called by Sphinx before it reads the pages."""
+    app.connect("autodoc-process-docstring", without_aliases)
     sys.path.insert(0, str(ROOT))
     copy_pages()
