@@ -5,6 +5,7 @@ All ranks make, change and leave them together, in the order of the commands tha
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from isoviz.forks import Home
@@ -14,11 +15,42 @@ if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.runtime.ranks.rank_engine import RankEngine
 
+MOST_MACHINES = 16
+"""Machines that a notebook and its ranks keep of their latest submissions: each edit of a machine's figures makes another one."""
+
 
 def bound_digest(machine: Machine) -> str:
     """A digest of a machine together with its devices, on which plans do not depend, but runs do."""
     bound = [f"{memory.name}={memory.device}" for memory in machine.memories if memory.device is not None]
     return " ".join((machine.digest, *bound))
+
+
+class RecentMachines:
+    """The machines of the latest submissions, by `bound_digest`: at most `MOST_MACHINES`.
+
+    The notebook has one, and every rank has one. Both `keep` the machine of every submission, in the same order, so a machine
+    that the notebook's one has need not be sent again.
+    """
+
+    def __init__(self) -> None:
+        self._machines: OrderedDict[str, Machine] = OrderedDict()
+
+    def __contains__(self, digest: str) -> bool:
+        return digest in self._machines
+
+    def __len__(self) -> int:
+        return len(self._machines)
+
+    def __getitem__(self, digest: str) -> Machine:
+        return self._machines[digest]
+
+    def keep(self, machine: Machine) -> None:
+        """Make a machine the latest one; the oldest one beyond `MOST_MACHINES` is dropped."""
+        digest = bound_digest(machine)
+        self._machines[digest] = machine
+        self._machines.move_to_end(digest)
+        if len(self._machines) > MOST_MACHINES:
+            self._machines.popitem(last=False)
 
 
 class Station:
@@ -28,7 +60,7 @@ class Station:
         self._home = Home("the place of a rank")
         self._world: World | None = None
         self._engine: RankEngine | None = None
-        self._machines: dict[str, Machine] = {}
+        self._submitted = RecentMachines()
 
     def world(self) -> World:
         """This rank's place in the world of ranks. All ranks have to ask together for the first time.
@@ -44,18 +76,19 @@ class Station:
             self._world = World()
         return self._world
 
-    def engine(self, machine: Machine | str) -> RankEngine:
-        """The engine for a machine, which is given as it is, or by the `bound_digest` of one that was given before.
+    def submitted_machine(self, sent: Machine | str) -> Machine:
+        """The machine of a submission of the notebook: as it is, or by its `bound_digest` where the notebook knows it is kept."""
+        machine = self._submitted[sent] if isinstance(sent, str) else sent
+        self._submitted.keep(machine)
+        return machine
 
-        All ranks ask together.
+    def engine(self, machine: Machine) -> RankEngine:
+        """The engine for a machine. All ranks ask together.
 
         Raises:
             RunError: MPI cannot be used.
         """
-        if isinstance(machine, str):
-            machine = self._machines[machine]
         digest = bound_digest(machine)
-        self._machines[digest] = machine
         if self._engine is None or bound_digest(self._engine.machine) != digest:
             from isoviz.runtime.ranks.rank_engine import RankEngine
 

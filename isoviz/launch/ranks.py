@@ -21,7 +21,7 @@ from isoviz.launch.hello import Hello
 from isoviz.launch.pending import first_failure
 from isoviz.launch.processes.groups import Group, JobGroup, Wanted
 from isoviz.launch.processes.mpi_command import check_ranks, find_mpi, thread_limits
-from isoviz.launch.rank_station import bound_digest
+from isoviz.launch.rank_station import RecentMachines, bound_digest
 from isoviz.launch.submitted_plans import SubmittedPlans
 from isoviz.machines import preset
 
@@ -50,8 +50,8 @@ class Ranks:
         began = time.perf_counter()
         self._group = self._make()
         self._count = self._group.client.size
-        self._sent: set[str] = set()
-        """Bound digests of the machines that all ranks have."""
+        self._submitted_machines = RecentMachines()
+        self._submitting = threading.Lock()
         self._end = weakref.finalize(self, self._group.client.drop)
         try:
             self._group.client.wait_until_ready(self._start_timeout)
@@ -262,10 +262,12 @@ class Ranks:
     ) -> SubmittedPlans:
         chosen = self.machine if machine is None else machine
         client = self._group.client
-        digest = bound_digest(chosen)
-        found = SubmittedPlans(client, chosen, items, options, tells, is_known=digest in self._sent)
-        self._sent.add(digest)
-        return found
+        client.require_here()  # a forked child must not wait for the lock
+        with self._submitting:  # the ranks keep the machines in the order in which they are sent
+            is_known = bound_digest(chosen) in self._submitted_machines
+            submitted = SubmittedPlans(client, chosen, items, options, tells, is_known=is_known)
+            self._submitted_machines.keep(chosen)
+        return submitted
 
     def _chosen(self, ranks: Sequence[int] | None) -> list[int]:
         chosen: list[int] = list(range(self._count)) if ranks is None else list(ranks)

@@ -116,7 +116,8 @@ def _kept(place: CellPlace | None, start: Settings, restore: bool) -> Kept:
 
 
 _shown: dict[str, tuple[int, int]] = {}
-"""For every cell, the execution that showed an explorer last, and how many it has shown."""
+"""For every cell, the execution that showed an explorer last, and how many it has shown. It grows by two numbers for each cell
+that shows an explorer; the cells of a notebook are few."""
 
 
 def _place() -> CellPlace | None:

@@ -101,6 +101,8 @@ class LayoutKernels:
 
     def __init__(self, driver: CudaDriver, architecture: str, maker: KernelMaker) -> None:
         self._driver, self._architecture, self._maker = driver, architecture, maker
+        # By the text of a kernel. Copies of equal shape share a kernel, and no kernel may be unloaded while one is running, so
+        # they stay until the GPU is closed: some KiB for each shape.
         self._functions: dict[str, int] = {}
         self._modules: list[int] = []
         self._refused: dict[str, str] = {}

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 
 from isoviz.errors import InputError, MissingPartError, show
@@ -85,7 +85,7 @@ def find_mpi(mpiexec: str | Path | None = None) -> Mpi:
     return _recognised(str(Path(found).absolute()))
 
 
-@cache
+@lru_cache(maxsize=16)
 def _recognised(path: str) -> Mpi:
     try:
         ran = subprocess.run(  # noqa: S603  # the program that the user named, or the environment's own

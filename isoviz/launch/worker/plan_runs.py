@@ -197,14 +197,14 @@ def carry_out(
 ) -> list[Done]:
     """Carry out this rank's part of some plans, all at the same time. All ranks do so together.
 
-    `machine` is a machine, or the `bound_digest` of one that was sent before. `arrays` tells whether any rank gets arrays.
-    `options` are those of `RankEngine.run_parts`, and `begins`: when each plan begins, in seconds.
+    `machine` is a machine, or the `bound_digest` of one that is kept (`Station.submitted_machine`). `arrays` tells whether any
+    rank gets arrays. `options` are those of `RankEngine.run_parts`, and `begins`: when each plan begins, in seconds.
 
     Raises:
         RankError: a rank has no room for its arrays.
     """
     here = this_rank()
-    engine = here.station.engine(machine)
+    engine = here.station.engine(here.station.submitted_machine(machine))
     with ExitStack() as stack:
         problem, ends = None, []
         try:

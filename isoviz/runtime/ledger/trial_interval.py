@@ -17,7 +17,7 @@ import math
 import socket
 from bisect import bisect_left
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from isoviz.planner.time.spread import Prediction
@@ -81,7 +81,7 @@ def trial_prediction(plan: Plan, seconds: float, scatter: float, entries: Sequen
     return Prediction(seconds, seconds * math.exp(unit * low), seconds * math.exp(unit * high), "trial", len(nearest), scatter)
 
 
-@cache
+@lru_cache(maxsize=MOST_PRIOR_RUNS)
 def prior(runs: int) -> tuple[float, ...]:
     """The errors of the made-up runs, in units: the quantiles k / (`runs` + 1) of a piecewise linear distribution."""
     found = []
