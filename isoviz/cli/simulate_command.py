@@ -116,7 +116,7 @@ def _print_steps(simulator: Simulator, most: int) -> None:
 
 
 def _text(plan: Plan, trace: Trace, stored: Trace | None, args: argparse.Namespace) -> str:
-    from isoviz.figures.traces.critical_parts import critical_said
+    from isoviz.figures.traces.critical_parts import critical_path_text
     from isoviz.machines.memory import emulated_text
     from isoviz.units import format_rate, format_seconds
 
@@ -140,7 +140,7 @@ def _text(plan: Plan, trace: Trace, stored: Trace | None, args: argparse.Namespa
         f"  {use.channel.ljust(width)}  busy {100 * use.share:5.1f} %  idle {100 * use.idle:5.1f} %  {use.requests:,} requests"
         for use in trace.uses
     ]
-    lines += [f"  channels at work at a time: {trace.overlap:.2f} of {len(trace.uses)}", "", critical_said(trace)]
+    lines += [f"  channels at work at a time: {trace.overlap:.2f} of {len(trace.uses)}", "", critical_path_text(trace)]
     return "\n".join(lines)
 
 

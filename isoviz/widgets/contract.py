@@ -182,7 +182,7 @@ the state, the trace for ui.perfetto.dev, a page (HTML), and the list of runs.""
 
 
 class ExportMessage(TypedDict):
-    """An export: the name of a file and its text, or why there is none. `number` is that of the command."""
+    """An exported file, its name and its text, or the reason why it cannot be made. `number` is that of the command."""
 
     kind: Literal["export"]
     what: Exported

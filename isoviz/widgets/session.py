@@ -21,8 +21,8 @@ from isoviz.widgets.chosen.settings import Settings, transfer_text
 from isoviz.widgets.commands.command import Bare, Command, Repeat
 from isoviz.widgets.commands.read_command import Sender, read_command, sender_of
 from isoviz.widgets.commands.reducer import reduce
+from isoviz.widgets.consequences.chosen_machine import cancel_measuring
 from isoviz.widgets.consequences.derive import EVERYTHING, LAYOUTS, derive
-from isoviz.widgets.consequences.machines_made import cancel_measuring
 from isoviz.widgets.consequences.where_it_runs import ranks_of, reason_not_to_run
 from isoviz.widgets.panes.pane_table import VIEWS
 from isoviz.widgets.running.begin_run import checked_times, new_run
@@ -175,7 +175,7 @@ class Session(traitlets.HasTraits):
         self.send({"kind": "repeat", "times": times})
 
     def cancel(self) -> None:
-        """Cancel the run in hand; where there is none, the measurement of this computer, and the run that is to begin."""
+        """Cancel the present run. Without one, cancel the measurement of this computer and the run that waits for it."""
         self.send({"kind": "cancel"})
 
     def start_ranks(self) -> None:

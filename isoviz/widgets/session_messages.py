@@ -1,4 +1,4 @@
-"""What the thread of a session is told: by views, by callers, and by the threads that compute, run and keep ranks."""
+"""The messages to the thread of a session: from views, from callers, and from the threads that compute, run and keep ranks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Computed:
 
 @dataclass(frozen=True)
 class Chosen:
-    """Settings as a whole, and what is said of them."""
+    """New settings as a whole, with a notice."""
 
     settings: Settings
     notice: str

@@ -14,7 +14,7 @@ from isoviz.widgets.chosen.kept_sessions import CellPlace, Kept, forget, kept
 from isoviz.widgets.chosen.machine_choice import MachineChoice
 from isoviz.widgets.chosen.session_file import load_settings
 from isoviz.widgets.chosen.settings import ByHand, Settings, TextSettings, settings_for
-from isoviz.widgets.consequences.machines_made import with_joined_ends
+from isoviz.widgets.consequences.chosen_machine import with_joined_ends
 from isoviz.widgets.explorer import Explorer, running_cell
 from isoviz.widgets.notebook.keeper import Keeper, flush_all
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from isoviz.machines import Machine
 
 RESTORED = "Restored what was here; undo goes back to what the cell says."
-"""What is said where settings were kept."""
+"""The notice of an explorer that restores kept settings."""
 
 
 def explore(
@@ -105,7 +105,7 @@ def explore(
 
 
 def _kept(place: CellPlace | None, start: Settings, restore: bool) -> Kept:
-    """What is kept for a place where the code asks for `start`."""
+    """The settings that are kept for a cell whose code gives the settings `start`."""
     if place is None:
         return Kept(None)
     flush_all(place)  # what the explorer holds that the cell has shown until now

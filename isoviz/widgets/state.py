@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from isoviz.planner import Plan, Transfer
     from isoviz.runtime import Report, Trace
     from isoviz.runtime.ledger.model_interval import ModelInterval
-    from isoviz.widgets.consequences.places import Where
+    from isoviz.widgets.consequences.run_places import Where
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import TypeVar, get_args
 
 from isoviz.errors import InputError, show
 from isoviz.widgets.chosen.machine_choice import PresetMachine
-from isoviz.widgets.chosen.selection import still_there
+from isoviz.widgets.chosen.selection import valid_selection
 from isoviz.widgets.chosen.settings import Settings, TransferSettings
 from isoviz.widgets.chosen.what_if import NOTHING, WhatIf, kept
 from isoviz.widgets.contract import Side
@@ -146,7 +146,7 @@ def computed(state: State, number: int, result: Derived | Exception, final: bool
         return state
     fresh = result.plan if "plan" not in result.stale else None
     names = () if result.fields is None else result.fields.names
-    kept = still_there(state.selected.selection, result.space, names, fresh)
+    kept = valid_selection(state.selected.selection, result.space, names, fresh)
     return replace(state, selected=state.selected.then(kept))
 
 

@@ -132,7 +132,7 @@ class TraceStep(TypedDict):
 
 
 class TraceMessage(TypedDict):
-    """A trace, or why there is none. Its columns are the buffers of the message."""
+    """A trace, or the reason why it is missing. The buffers of the message are its columns."""
 
     kind: Literal["trace"]
     which: TraceKind

@@ -62,7 +62,7 @@ class Worker(Generic[Message]):
         return threading.current_thread() is self._thread
 
     def close(self, timeout: float = 5.0) -> None:
-        """Stop after the message in hand; waits for the thread unless called from it."""
+        """Stop after the present message, and wait for the end of the thread unless this is the thread."""
         if not self._home.is_here:
             return
         with self._change:
@@ -134,7 +134,7 @@ class Calculator(Generic[Request, Result]):
                 self._start()
 
     def close(self) -> None:
-        """Take nothing more; a computation in hand ends at its next result, and nobody hears of it."""
+        """Take no further input. The present computation ends at its next result, which is dropped."""
         if not self._home.is_here:
             return
         with self._lock:

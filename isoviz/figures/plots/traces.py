@@ -140,7 +140,7 @@ def channel_use_figure(trace: Trace) -> figure:
         MissingPartError: Bokeh is not installed.
     """
     uses = trace.uses
-    title = overlap_said(trace)
+    title = overlap_text(trace)
     across = Axis("share of the run", "share", 0, 1.5, False)
     height = 110 + 34 * max(1, len(uses))
     plot = new_plot(title, across, Axis("", "number", 0, 1, False), height=height, remark=emulated_text(trace.emulated))
@@ -166,7 +166,7 @@ def channel_use_figure(trace: Trace) -> figure:
     return cast("figure", plot)
 
 
-def overlap_said(trace: Trace) -> str:
+def overlap_text(trace: Trace) -> str:
     """The overlap as a sentence."""
     if not trace.requests:
         return "No channel was at work."

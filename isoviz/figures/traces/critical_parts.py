@@ -86,7 +86,7 @@ def critical_parts(trace: Trace) -> Critical:
     return Critical(before, tuple(Part(*key, seconds[key], count[key]) for key in keys), gaps, reached - trace.begin)
 
 
-def critical_said(trace: Trace) -> str:
+def critical_path_text(trace: Trace) -> str:
     """The critical path in one or two sentences."""
     found = critical_parts(trace)
     if not found.parts:

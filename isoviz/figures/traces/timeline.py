@@ -195,7 +195,7 @@ class _Panel:
             top = y + row * high
             if named:
                 label = shorten(transfer.label, LABEL_WIDTH - 36, 12.5)
-                drawing.text(axis.left - 28, top + 13.4, label, size=12.5, anchor="end", tip=_said(transfer))
+                drawing.text(axis.left - 28, top + 13.4, label, size=12.5, anchor="end", tip=_transfer_text(transfer))
                 drawing.rect(axis.left - 22, top + 4, 10, 10, fill=token(transfer.number), radius=2)
             self._transfer(transfer, top + (5.0 if named else 0.0), 8.0 if named else high - min(1.0, high / 4), named)
         return below
@@ -208,7 +208,7 @@ class _Panel:
         drawing, axis, begin = self.drawing, self.axis, self.trace.begin
         admitted = transfer.ended if transfer.admitted is None else transfer.admitted
         start, got, end = (axis.at(when - begin) for when in (transfer.submitted, admitted, transfer.ended))
-        tip = _said(transfer)
+        tip = _transfer_text(transfer)
         if got - start >= 0.5:
             self.waits = True
             drawing.rect(start, y, max(got - start, 1.0), height, fill="faint", stroke="line", tip=tip)
@@ -322,7 +322,7 @@ def _failures(drawing: Drawing, y: float, width: float, transfers: Sequence[Tran
     return y
 
 
-def _said(transfer: TransferSpan) -> str:
+def _transfer_text(transfer: TransferSpan) -> str:
     """A transfer as a sentence."""
     admitted = transfer.ended if transfer.admitted is None else transfer.admitted
     waited = admitted - transfer.submitted
@@ -335,5 +335,5 @@ def _said(transfer: TransferSpan) -> str:
 def _description(trace: Trace, name: str) -> str:
     said = [f"{name or trace.where}: {len(trace.transfers)} transfers in {format_seconds(trace.seconds)}."]
     said += [f"{use.channel} is at work {100 * use.share:.0f} % of the time." for use in trace.uses]
-    said += [f"{_said(transfer)}." for transfer in trace.transfers[:NAMED]]
+    said += [f"{_transfer_text(transfer)}." for transfer in trace.transfers[:NAMED]]
     return " ".join(said)

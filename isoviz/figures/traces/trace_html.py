@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from isoviz.figures.charts.html_parts import facts, folded, heading, paragraph, pre, representation, table
 from isoviz.figures.plots.bokeh_plot import plot_html
 from isoviz.figures.plots.planning import chunk_curve_figure
-from isoviz.figures.plots.traces import fills, overlap_said
-from isoviz.figures.traces.critical_parts import REASONS, critical_parts, critical_said
+from isoviz.figures.plots.traces import fills, overlap_text
+from isoviz.figures.traces.critical_parts import REASONS, critical_parts, critical_path_text
 from isoviz.figures.traces.timeline import compare_svg, timeline_svg
 from isoviz.units import format_bytes, format_rate, format_seconds
 
@@ -33,7 +33,7 @@ def trace_html(trace: Trace, *, theme: ThemeName = "auto") -> str:
         timeline_svg(trace, theme=theme),
         _tables(trace),
         _buffers(trace),
-        paragraph(critical_said(trace)),
+        paragraph(critical_path_text(trace)),
         _critical(trace),
         folded("As text", pre(trace)),
     )
@@ -160,7 +160,7 @@ def _tables(trace: Trace) -> str:
             channels,
             numbers=(1, 2, 3, 4, 5, 6),
         )
-        + paragraph(overlap_said(trace))
+        + paragraph(overlap_text(trace))
     )
 
 

@@ -100,7 +100,7 @@ class SelectionMade:
         return {"selection": self.selection.shown, "count": self.count, "client": self.client, "number": self.number}
 
 
-def still_there(selection: Selection, space: IndexSpace | None, fields: tuple[str, ...], plan: Plan | None) -> Selection:
+def valid_selection(selection: Selection, space: IndexSpace | None, fields: tuple[str, ...], plan: Plan | None) -> Selection:
     """The selection without what is not there any more: an entry of other dimensions, a hop or a chunk that the plan lacks."""
     if selection.index is not None and space is not None and selection.field is not None:
         index = selection.index

@@ -20,7 +20,7 @@ def is_due(command: AskExport, state: State) -> bool:
 
 
 def answer(command: AskExport, sender: Sender, state: State) -> ExportMessage:
-    """The export that a command asks for, or why there is none."""
+    """The file that a command requests; if it cannot be made, a message with the reason."""
     what = command.what
     message: ExportMessage = {"kind": "export", "what": what, "number": sender.number, "name": "", "text": "", "error": ""}
     try:

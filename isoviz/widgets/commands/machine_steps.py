@@ -10,7 +10,7 @@ from isoviz.widgets.chosen.machine_choice import DescribedMachine, drawn_machine
 from isoviz.widgets.chosen.settings import Settings, TransferSettings
 from isoviz.widgets.commands.edited_machine import edited_machine
 from isoviz.widgets.commands.machine_edit import MachineEdit, Place
-from isoviz.widgets.consequences.machines_made import made_already, nearest_memory
+from isoviz.widgets.consequences.chosen_machine import machine_at_once, nearest_memory
 from isoviz.widgets.contract import Side
 from isoviz.widgets.state import State
 from isoviz.widgets.steps import changed
@@ -50,14 +50,14 @@ def machine_in_hand(state: State) -> Machine:
     kept = state.derived.kept.get("machine")
     if kept is not None and kept.inputs == (choice, state.measurement) and kept.value is not None:
         return kept.value  # type: ignore[no-any-return]  # the value of that stage is a machine
-    found = made_already(choice)
+    found = machine_at_once(choice)
     if found is None:
         raise InputError("The machine is still being made or measured: edit it once it is there.")
     return found
 
 
 def _with_ends(settings: Settings, before: Machine, after: Machine, renamed: tuple[str, str] | None) -> tuple[Settings, str]:
-    """Settings whose ends are memories of the edited machine, in every transfer, and what is said of ends that moved."""
+    """The settings with ends that are memories of the edited machine, in every transfer, and a notice on ends that changed."""
     one, moved = _one_with_ends(settings, before, after, renamed)
     others = [_one_with_ends(each, before, after, renamed) for each in settings.beside]
     said = [*moved, *(f"{each.name}: {words}" for each, rest in others for words in rest)]

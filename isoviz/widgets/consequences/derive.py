@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, get_args
 
 from isoviz.widgets.chosen.machine_choice import MachineChoice
 from isoviz.widgets.chosen.settings import Settings, TransferSettings
+from isoviz.widgets.consequences.chosen_machine import MachineVersion, corrections, machine_versions
 from isoviz.widgets.consequences.explained_plan import explained_plan, turns_of_plan
-from isoviz.widgets.consequences.machines_made import Making, corrections, makings
-from isoviz.widgets.consequences.places import Where
+from isoviz.widgets.consequences.run_places import Where
 from isoviz.widgets.consequences.stage_graph import Evaluation, Stage
 from isoviz.widgets.consequences.transfer_stages import (
     destination_of,
@@ -129,28 +129,28 @@ def derive(before: Derived) -> Iterator[Derived]:
     if before.complete != before.asked:
         yield replace(now, stale=frozenset(stale if not stale else {*stale, "plan"}), step="Planning")
     problems: dict[str, Problem] = {}
-    for making in _makings(before, problems):
-        if making.machine is None:
+    for version in _machine_versions(before, problems):
+        if version.machine is None:
             stale.add("plan")
             told = {**stages.problems, **problems}
-            yield replace(now, problems=told, stale=frozenset(stale) if not making.step else now.stale, step=making.step)
+            yield replace(now, problems=told, stale=frozenset(stale) if not version.step else now.stale, step=version.step)
             continue
-        now = replace(now, machine=making.machine, corrections=corrections(now.machine, making.machine, settings))
+        now = replace(now, machine=version.machine, corrections=corrections(now.machine, version.machine, settings))
         if now.corrections:
             yield replace(now, step="")
             return
         # A memory that was moved on the drawing leaves the plan as it is.
-        unplaced = replace(making.machine, positions={}) if making.machine.positions else making.machine
+        unplaced = replace(version.machine, positions={}) if version.machine.positions else version.machine
         stages.give("machine", unplaced)
         now = _with_plan(now, stages)
-        if not making.step:
+        if not version.step:
             if "plan" in demanded:
                 now = replace(now, planned=(settings, before.measurement))
             now = yield from _later(now, stages)
-            made = Result((settings.machine, before.measurement), making.machine)
+            made = Result((settings.machine, before.measurement), version.machine)
             now = replace(now, kept={**now.kept, "machine": made}, complete=before.asked)
             now = yield from _refined(now, stages)
-        yield replace(now, step=making.step)
+        yield replace(now, step=version.step)
 
 
 def _later(now: Derived, stages: Evaluation) -> Generator[Derived, None, Derived]:
@@ -181,12 +181,12 @@ def _refined(now: Derived, stages: Evaluation) -> Generator[Derived, None, Deriv
     return now
 
 
-def _makings(before: Derived, problems: dict[str, Problem]) -> Iterable[Making]:
-    """The machine of the settings: the one that there is already where it was chosen before, else better and better ones."""
+def _machine_versions(before: Derived, problems: dict[str, Problem]) -> Iterable[MachineVersion]:
+    """The versions of the chosen machine: the last one if the choice has not changed, else all of them."""
     kept = before.kept.get("machine")
     if kept is not None and kept.inputs == (before.settings.machine, before.measurement):
-        return [Making(kept.value, "")]
-    return makings(before.settings.machine, before.measurement, problems)
+        return [MachineVersion(kept.value, "")]
+    return machine_versions(before.settings.machine, before.measurement, problems)
 
 
 def _with_plan(now: Derived, stages: Evaluation) -> Derived:
@@ -218,15 +218,15 @@ LATER: dict[str, str] = {
     "stored_simulation": "Simulating, stored and forwarded",
     "explanation": "Explaining the plan",
 }
-"""Stages that take longer than a gesture, and what is said while they are at work. `Derived.later` has their outputs by name."""
+"""Stages that take longer than a gesture, with the words for their progress. `Derived.later` has their outputs by name."""
 REFINEMENTS = frozenset({"turns"})
 """Stages that add to what is complete without them; they take seconds, and nothing waits for them."""
 _ORDER = ("memories", "options", "part", "turn", "transfer", "plan", "where", "interval", "other_plans")
-"""The stages behind the machine, in the order in which their problems are told."""
+"""The stages that need a machine, in the order in which their problems are shown."""
 
 
 def derived_of_plan(before: Derived, plan: Plan, machine: Machine) -> Derived:
-    """What follows from a plan that is there already, for `before.settings`, as far as `before.demanded` asks for it."""
+    """The outputs of the demanded stages for a given plan, in the place of a plan of `before.settings`."""
     source, destination = plan.transfer.source, plan.transfer.destination
     given = {
         "space": source.space,

@@ -20,7 +20,7 @@ def common_axes(derived: Derived) -> tuple[str, ...] | None:
 
 
 def shown_by(name: str, derived: Derived) -> object:
-    """What the picture of that name shows; None where there is nothing to draw."""
+    """The value that the picture with this name shows, or None."""
     if name in get_args(Side):
         linear = getattr(derived, name)
         return None if linear is None else (linear, common_axes(derived))

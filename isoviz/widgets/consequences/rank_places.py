@@ -12,7 +12,7 @@ from isoviz.errors import IsovizError
 from isoviz.machines import ChannelKind, MemoryKind
 from isoviz.this_computer import usable_cpus
 from isoviz.widgets.chosen.machine_choice import MachineChoice, PresetMachine
-from isoviz.widgets.consequences.places import RANKS
+from isoviz.widgets.consequences.run_places import RANKS
 from isoviz.widgets.state import sentence
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ _CARRIED_OUT = frozenset(
 
 
 @dataclass(frozen=True)
-class RanksThere:
-    """The number of ranks that a machine has, and why they do not run on this computer ("" where they do).
+class LocalRanks:
+    """The ranks of a machine on this computer: their number, and the reason why they cannot run here ("" if they can).
 
-    `about` is what a person should know of a run, "" where that is nothing.
+    `about` is a remark on runs of these ranks, or "".
     """
 
     count: int
@@ -55,32 +55,32 @@ def most_ranks() -> int:
     return max(FEW_RANKS, RANKS_PER_CPU * usable_cpus())
 
 
-def ranks_for(machine: Machine, choice: MachineChoice, plan: Plan | None = None) -> RanksThere:
+def ranks_for(machine: Machine, choice: MachineChoice, plan: Plan | None = None) -> LocalRanks:
     """The ranks of a machine on this computer. With a plan, its channels have to be those of ranks."""
     nodes = sorted({memory.node for memory in machine.memories})
     count = len(nodes)
     if isinstance(choice, PresetMachine) and not choice.is_this_computer and choice.name != RANKS:
-        return RanksThere(count, f"{choice.name} is another computer.")
+        return LocalRanks(count, f"{choice.name} is another computer.")
     other = next((memory for memory in machine.memories if memory.kind not in _OF_RANKS), None)
     if other is not None:
-        return RanksThere(count, f"A rank has main memory, registered memory and files; {other.name} is {other.kind.words}.")
+        return LocalRanks(count, f"A rank has main memory, registered memory and files; {other.name} is {other.kind.words}.")
     if nodes != list(range(count)):
         told = ", ".join(map(str, nodes[:8])) + (", …" if count > 8 else "")
-        return RanksThere(count, f"Ranks are the nodes from 0 on, without a gap; the nodes of this machine are {told}.")
+        return LocalRanks(count, f"Ranks are the nodes from 0 on, without a gap; the nodes of this machine are {told}.")
     kinds = () if plan is None else (ChannelKind(hop.kind) for hop in plan.every_hop)
     if (kind := next((kind for kind in kinds if kind not in _CARRIED_OUT), None)) is not None:
-        return RanksThere(count, f"Ranks do not carry out channels of the kind {kind.words}.")
+        return LocalRanks(count, f"Ranks do not carry out channels of the kind {kind.words}.")
     if count > (most := most_ranks()):
-        return RanksThere(count, f"The machine has {count} nodes; this computer should start at most {most} ranks.")
+        return LocalRanks(count, f"The machine has {count} nodes; this computer should start at most {most} ranks.")
     if plan is not None and (problem := _missing_device(machine, plan)):
-        return RanksThere(count, problem)
+        return LocalRanks(count, problem)
     if not has_mpi():
-        return RanksThere(count, MISSING)
-    return RanksThere(count, "", _about(machine))
+        return LocalRanks(count, MISSING)
+    return LocalRanks(count, "", _about(machine))
 
 
 def _missing_device(machine: Machine, plan: Plan) -> str:
-    """What is said of a device that a memory of the plan is bound to and this computer lacks; "" where it has them."""
+    """A sentence on a memory of the plan that is bound to a device which this computer lacks, "" if it has all of them."""
     from isoviz.backends.devices import ThisComputer
 
     try:

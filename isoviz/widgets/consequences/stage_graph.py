@@ -70,7 +70,7 @@ class Evaluation:
             self.results[name] = yield from self._made(self._stages[name])
 
     def is_kept(self, name: str) -> bool:
-        """Whether the output of a stage is there without work: what it follows from is as before."""
+        """Whether the output of a stage is cached: its inputs have not changed."""
         stage = self._stages[name]
         kept = self.results.get(name) or self._kept.get(name)
         return kept is not None and kept.inputs == tuple([self.of(each) for each in stage.inputs])

@@ -11,8 +11,8 @@ from isoviz.errors import IsovizError
 from isoviz.units import format_bytes
 from isoviz.widgets.chosen.machine_choice import THIS_COMPUTER, MachineChoice, PresetMachine
 from isoviz.widgets.chosen.settings import Settings, TransferSettings
-from isoviz.widgets.consequences.places import PROCESS, RANKS, RunPlace, Where
 from isoviz.widgets.consequences.rank_places import ranks_for
+from isoviz.widgets.consequences.run_places import PROCESS, RANKS, RunPlace, Where
 from isoviz.widgets.state import Problem, State, is_of_other_transfer, whole_sentence
 
 if TYPE_CHECKING:

@@ -48,12 +48,12 @@ class Keeper:
         _open.add(self)
 
     def flush(self) -> None:
-        """Keep what is there now."""
+        """Write the present settings."""
         if self._home.is_here:
             self._write()
 
     def close(self, timeout: float = 5.0) -> None:
-        """Keep what is there now, and nothing that comes later."""
+        """Write the present settings, and no later ones."""
         if self not in _open:
             return
         _open.discard(self)

@@ -30,7 +30,7 @@ def parts_of_pane(pane: str, side: str) -> dict[str, str]:
 
 
 def shown_in(name: str, state: State) -> object:
-    """What the part of that name shows; None where there is nothing to show."""
+    """The value that the part with this name shows, or None."""
     derived = state.derived
     if name == "machine":
         return derived.machine

@@ -20,7 +20,7 @@ from isoviz.widgets.panes.pane_table import VIEWS
 from isoviz.widgets.panes.trace_pane import trace_part
 from isoviz.widgets.snapshot import snapshot, traits
 from isoviz.widgets.trace_contract import TraceKind
-from isoviz.widgets.traces.traces_there import trace_there
+from isoviz.widgets.traces.session_traces import session_trace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,8 +70,8 @@ def plan_page(
     Raises:
         MachineError: the plan was made for a machine with other memories or channels.
     """
-    there = {view for view, known in (("why", explanation), ("timeline", trace)) if known is not None}
-    views = [view for view in _demanded(kind) if view not in there]
+    given = {view for view, value in (("why", explanation), ("timeline", trace)) if value is not None}
+    views = [view for view in _demanded(kind) if view not in given]
     choice = choice or DescribedMachine(machine)
     state = state_of_plan(plan, machine, choice=choice, options=options, report=report, views=views)
     if explanation is not None:
@@ -130,10 +130,10 @@ def _traces(state: State) -> tuple[list[tuple[dict[str, Any], Embedded]], dict[s
     found: list[tuple[dict[str, Any], Embedded]] = []
     left_out: dict[str, None] = {}
     for which in _TRACES:
-        there = trace_there(state, which)
-        if there is None:
+        trace = session_trace(state, which)
+        if trace is None:
             continue
-        if len(there.trace.requests) > MOST_REQUESTS:
+        if len(trace.trace.requests) > MOST_REQUESTS:
             left_out[which] = None
             continue
         command = AskTrace("trace", which)
@@ -166,10 +166,10 @@ def _exports(state: State) -> list[tuple[dict[str, Any], Embedded]]:
 
 
 def _summary(trace: Trace | None) -> list[str]:
-    """What there is to say in a sentence: what held a simulation up. The hops say the rest of a plan."""
-    from isoviz.figures.traces.critical_parts import critical_said
+    """A sentence on the bottleneck of a simulation; the hops describe the plan itself."""
+    from isoviz.figures.traces.critical_parts import critical_path_text
 
-    return [] if trace is None else [critical_said(trace)]
+    return [] if trace is None else [critical_path_text(trace)]
 
 
 def _lines(plan: Plan, report: Report | None, trace: Trace | None, stored: Trace | None) -> list[PageLine]:

@@ -1,4 +1,4 @@
-"""The state of an explorer that shows a plan which is there already, made without a session and without its threads."""
+"""The state of an explorer that shows a given plan, without a session and its threads."""
 
 from __future__ import annotations
 

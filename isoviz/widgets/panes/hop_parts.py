@@ -1,4 +1,4 @@
-"""What is told of a hop beside its figures: its throughput function around the hop, and what bounds its rate."""
+"""Further parts of a hop: its throughput function near the run of the hop, and the bound on its rate."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, TypedDict
 
 from isoviz.widgets.consequences.derive import EVERYTHING
-from isoviz.widgets.consequences.places import RANKS
+from isoviz.widgets.consequences.run_places import RANKS
 from isoviz.widgets.panes.hop_parts import CurvePoint, curve_points, limit_words, measured_points
 from isoviz.widgets.panes.pane import pane
 from isoviz.widgets.remembered import Remembered
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.planner import PathPlan, Plan
     from isoviz.runtime.ledger.model_interval import ModelInterval
-    from isoviz.widgets.consequences.places import Where
+    from isoviz.widgets.consequences.run_places import Where
 
 
 class ShownBuffer(TypedDict):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 
 from isoviz.machines import ChannelKind
 from isoviz.widgets.consequences.derive import EVERYTHING
-from isoviz.widgets.consequences.places import PlaceName
+from isoviz.widgets.consequences.run_places import PlaceName
 from isoviz.widgets.consequences.where_it_runs import reason_not_to_run
 from isoviz.widgets.contract import Phase, RanksPhase, Stage
 from isoviz.widgets.panes.pane import pane
@@ -16,7 +16,7 @@ from isoviz.widgets.state import MovedTransfer, RanksNow, Run, State, sentence, 
 
 if TYPE_CHECKING:
     from isoviz.runtime import Report
-    from isoviz.widgets.consequences.places import RunPlace
+    from isoviz.widgets.consequences.run_places import RunPlace
 
 
 class ShownRun(TypedDict):

@@ -1,4 +1,4 @@
-"""Traces: which ones there are. The browser asks for one when it draws it (`isoviz.widgets.commands.trace_answers`)."""
+"""The traces of the session. The browser requests a trace when it draws it (`isoviz.widgets.commands.trace_answers`)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from isoviz.widgets.consequences.derive import EVERYTHING, LAYOUTS
 from isoviz.widgets.panes.pane import pane
 from isoviz.widgets.state import State
 from isoviz.widgets.trace_contract import TraceKind
-from isoviz.widgets.traces.traces_there import STAGES, is_fresh, simulation_there, trace_there
+from isoviz.widgets.traces.session_traces import STAGES, is_fresh, latest_simulation, session_trace
 
 
 class ShownTrace(TypedDict):
-    """A trace that can be asked for. `id` names it. `fresh` says whether it is of the plan that is shown."""
+    """A trace that the browser can request by its `id`. `fresh` tells whether it belongs to the plan that is shown."""
 
     id: str
     requests: int
@@ -22,7 +22,7 @@ class ShownTrace(TypedDict):
 
 
 class TracePart(TypedDict):
-    """The traces that there are, by kind. `problems` says why a plan cannot be simulated, by kind."""
+    """The traces of the session, by kind. `problems` has the reasons for which the plan cannot be simulated, by kind."""
 
     simulated: ShownTrace | None
     stored: ShownTrace | None
@@ -33,14 +33,14 @@ class TracePart(TypedDict):
 
 @pane(
     "trace",
-    "which traces there are",
+    "the traces of the session",
     {"timeline": EVERYTHING | {"simulation"}, "stored": EVERYTHING | {"stored_simulation"}, "trace": LAYOUTS},
 )
 def trace_part(state: State) -> TracePart:
-    """Which traces there are."""
+    """The traces of a session."""
     problems: dict[str, str] = {}
     for which in STAGES:
-        found = simulation_there(state, which)
+        found = latest_simulation(state, which)
         if found is not None and found.problem and is_fresh(state, found):
             problems[which] = found.problem
     return {
@@ -53,8 +53,8 @@ def trace_part(state: State) -> TracePart:
 
 
 def _shown(state: State, which: TraceKind) -> ShownTrace | None:
-    there = trace_there(state, which)
-    if there is None:
+    shown = session_trace(state, which)
+    if shown is None:
         return None
-    trace = there.trace
-    return {"id": there.name, "requests": len(trace.requests), "seconds": trace.seconds, "note": there.note, "fresh": there.fresh}
+    trace = shown.trace
+    return {"id": shown.name, "requests": len(trace.requests), "seconds": trace.seconds, "note": shown.note, "fresh": shown.fresh}

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from isoviz.errors import FileError, InputError, show
-from isoviz.widgets.consequences.places import RANKS
+from isoviz.widgets.consequences.run_places import RANKS
 from isoviz.widgets.state import MovedTransfer, Run, State
 
 MOST_REPEATS = 100

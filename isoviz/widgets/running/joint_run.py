@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from isoviz.runtime.engine.engine import Engine
     from isoviz.runtime.protocols import Check, Endpoint
     from isoviz.runtime.trace.trace import Trace
-    from isoviz.widgets.running.telling_devices import OpenedEnd, TellingDevices
+    from isoviz.widgets.running.run_devices import OpenedEnd, RunDevices
 
     Ends = tuple[OpenedEnd, OpenedEnd]
 
@@ -78,7 +78,7 @@ class _Progress:
             self.moved[number] = nbytes
             self.tell("move", sum(self.moved.values()))
 
-    def found_equal(self, number: int, nbytes: int) -> None:
+    def has_verified(self, number: int, nbytes: int) -> None:
         with self.change:
             self.equal[number] = nbytes
             self.tell("verify", sum(self.equal.values()))
@@ -105,13 +105,13 @@ def run_together(parts: Sequence[JointPart], machine: Machine, tell: Tell, cance
         IsovizError: the end of a transfer cannot be opened: none has begun. Cancelled: `cancel` was set before.
     """
     from isoviz.measure.local_engine import Engine
-    from isoviz.widgets.running.telling_devices import TellingDevices
+    from isoviz.widgets.running.run_devices import RunDevices
 
     progress = _Progress(tell, len(parts))
     parts = [replace(part, plan=copy(part.plan)) for part in parts]  # equal transfers share a plan: each gets one of its own
     numbers = {id(part.plan): number for number, part in enumerate(parts)}
-    devices = TellingDevices(
-        lambda plan, nbytes: progress.found_equal(numbers[id(plan)], nbytes),
+    devices = RunDevices(
+        lambda plan, nbytes: progress.has_verified(numbers[id(plan)], nbytes),
         lambda _, check: progress.wait_for_the_others(check),
     )
     tell("generate", 0)
@@ -177,11 +177,11 @@ def _outcome(engine: Engine, part: JointPart, ends: Ends, moved: Callable[[Progr
     return Outcome(report)
 
 
-def _opened(parts: Sequence[JointPart], machine: Machine, devices: TellingDevices, cancel: threading.Event) -> list[Ends]:
+def _opened(parts: Sequence[JointPart], machine: Machine, devices: RunDevices, cancel: threading.Event) -> list[Ends]:
     """The ends of all transfers, open and filled."""
     from isoviz.errors import TransferError
     from isoviz.runtime.opening import opening
-    from isoviz.widgets.running.telling_devices import OpenedEnd
+    from isoviz.widgets.running.run_devices import OpenedEnd
 
     def check() -> None:
         if cancel.is_set():
@@ -216,7 +216,7 @@ def _close(end: Endpoint) -> None:
 
 
 def simulated(parts: Sequence[JointPart], machine: Machine) -> tuple[float, ...] | None:
-    """The seconds that each transfer takes beside the others, by the simulator; None where there are too many requests."""
+    """The simulated seconds of each transfer while all transfers run, None if the simulation would have too many requests."""
     from isoviz.runtime.scheduling.pipeline import work_of
     from isoviz.runtime.simulator import Simulator
 

@@ -31,13 +31,13 @@ def execute(plan: Plan, machine: Machine, tell: Tell, cancel: threading.Event) -
         RunError: a hop failed. Cancelled: `cancel` was set.
     """
     from isoviz.measure.local_engine import Engine
-    from isoviz.widgets.running.telling_devices import TellingDevices
+    from isoviz.widgets.running.run_devices import RunDevices
 
     def progress(step: Progress) -> None:
         if step.stage == "move":
             tell("move", step.bytes_done)
 
-    engine = Engine(machine, TellingDevices(lambda _, nbytes: tell("verify", nbytes)))
+    engine = Engine(machine, RunDevices(lambda _, nbytes: tell("verify", nbytes)))
     tell("trial", 0)
     trial = _tried(plan, machine, cancel)
     if cancel.is_set():

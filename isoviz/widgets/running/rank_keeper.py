@@ -65,7 +65,7 @@ class RankKeeper:
         self._group_of(count)
 
     def running(self, count: int, cancel: threading.Event) -> Ranks:
-        """`count` ranks that run: those that there are, else new ones, which may take seconds.
+        """A group of `count` running ranks. If no such group is running, new ranks are started, which may take seconds.
 
         Raises:
             Cancelled: `cancel` was set; the ranks start nevertheless, for the next run.
@@ -100,7 +100,7 @@ class RankKeeper:
             group.thread.join(_PATIENCE)
 
     def _group_of(self, count: int) -> _Group:
-        """The group of `count` ranks: the one that there is, if it can be used, else one that starts."""
+        """The group of `count` ranks: the present one if it can be used, else a new one that starts."""
         with self._lock:
             last = self._group
             if self._closed:

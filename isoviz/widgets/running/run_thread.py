@@ -80,11 +80,11 @@ class Runner:
             self._thread.start()
 
     def cancel(self) -> None:
-        """Ask the run in hand to stop."""
+        """Ask the present run to stop, without waiting for its end."""
         self._cancel.set()
 
     def close(self, timeout: float = 5.0) -> None:
-        """Cancel the run in hand and wait for its thread."""
+        """Cancel the present run and wait for the end of its thread."""
         with self._beginning:
             self._cancel.set()
             thread = self._thread

@@ -1,4 +1,4 @@
-"""A simulation told step by step: what happened, and what the scheduler answers, in plain words."""
+"""The steps of a simulation in words: each event, and the instructions with which the scheduler answers it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,13 @@ if TYPE_CHECKING:
     from isoviz.widgets.traces.simulating import Simulation
 
 MOST_STEPS = 1000
-"""Steps of one answer."""
+"""The most steps in one answer."""
 MOST_PASSED = 200_000
-"""The most steps that are passed over before the first one that is told: some seconds."""
+"""The most steps before the first step of an answer. Simulating them takes some seconds."""
 
 
-def steps_told(simulation: Simulation, first: int = 0, begin: float = 0.0) -> list[TraceStep]:
-    """The steps of a simulation from number `first` on: at most one more than `MOST_STEPS`.
-
-    Their times count from `begin` on.
+def trace_steps(simulation: Simulation, first: int = 0, begin: float = 0.0) -> list[TraceStep]:
+    """The steps of a simulation from number `first` on, at most `MOST_STEPS` + 1. Their times are seconds since `begin`.
 
     Raises:
         IsovizError: the plans cannot be simulated.
@@ -33,7 +31,7 @@ def steps_told(simulation: Simulation, first: int = 0, begin: float = 0.0) -> li
         simulator.advance(most=min(first, MOST_PASSED))
     found: list[TraceStep] = []
     while len(found) <= MOST_STEPS and (step := simulator.step()) is not None:
-        found.append(words.told(step, begin))
+        found.append(words.step(step, begin))
     return found
 
 
@@ -53,7 +51,7 @@ class _Words:
         for work in self._works:
             self._first.append(self._first[-1] + len(work.channels))
 
-    def told(self, step: SimStep, begin: float) -> TraceStep:
+    def step(self, step: SimStep, begin: float) -> TraceStep:
         """A step for the browser."""
         issues = [each for each in step.instructions if isinstance(each, Issue)]
         others = [_sentence(self._answer(each)) for each in step.instructions if not isinstance(each, Issue)]

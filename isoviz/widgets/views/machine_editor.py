@@ -22,7 +22,7 @@ from isoviz.machines import Machine
 from isoviz.machines.edits.memory_edits import new_machine
 from isoviz.widgets.chosen.machine_choice import DescribedMachine, MachineChoice, PresetMachine, machine_choice
 from isoviz.widgets.chosen.settings import Settings
-from isoviz.widgets.consequences.machines_made import made_already
+from isoviz.widgets.consequences.chosen_machine import machine_at_once
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.session import Session
 
@@ -67,7 +67,7 @@ class MachineEditor(Explorer):
         if isinstance(session, Session) and choice is not None:
             self._choose(choice)
         with suppress(IsovizError):  # what is wrong with a preset is told where it is planned
-            if isinstance(choice, PresetMachine) and (made := made_already(choice)) is not None:
+            if isinstance(choice, PresetMachine) and (made := machine_at_once(choice)) is not None:
                 self._tell(made)
         self._unfollow = self.session.listen(self._follow)
         self._follow(True)  # what changed before `listen`

@@ -20,7 +20,7 @@ from isoviz.figures import compare_svg, comparison_html, html, timeline_svg
 from isoviz.figures.charts.theme import MARGIN
 from isoviz.figures.charts.time_axis import LABEL_WIDTH, TimeAxis, outline, sampled
 from isoviz.figures.plots.traces import fills
-from isoviz.figures.traces.critical_parts import critical_parts, critical_said
+from isoviz.figures.traces.critical_parts import critical_parts, critical_path_text
 from isoviz.figures.traces.step_text import steps_text
 from isoviz.figures.traces.timeline_bars import COLOURS, lanes, token
 from isoviz.layouts import FieldSpace, IndexSpace
@@ -104,7 +104,7 @@ def test_trace_shows_itself(name: str) -> None:
     for transfer in trace.transfers[:8]:
         assert transfer.label in said and (transfer.outcome in said or transfer.outcome == "done")
     assert str(trace) in "".join(outline.words)
-    assert (critical_said(trace) in said) and ("mean in use" in said) == bool(fills(trace))
+    assert (critical_path_text(trace) in said) and ("mean in use" in said) == bool(fills(trace))
 
 
 def test_every_channel_has_a_row_and_every_chunk_a_bar() -> None:
@@ -235,7 +235,7 @@ def test_critical_path_is_the_whole_run(name: str) -> None:
     assert sum(part.requests for part in found.parts) == len(steps)
     assert all(here.span.end <= there.span.start * (1 + 1e-9) for here, there in pairwise(steps))
     assert set(found.by_channel()) <= set(trace.channels)
-    assert next(iter(found.by_channel())) in critical_said(trace)
+    assert next(iter(found.by_channel())) in critical_path_text(trace)
 
 
 def test_critical_path_names_its_reasons() -> None:

@@ -241,7 +241,7 @@ def test_it_shares_the_session_of_an_explorer(made: Make) -> None:
 
 def test_a_pane_alone_makes_no_machine_and_no_plan(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
-    monkeypatch.setattr(derive, "makings", lambda *more: asked.append(more))
+    monkeypatch.setattr(derive, "machine_versions", lambda *more: asked.append(more))
     editor = made(LayoutEditor("<x, y, F>", space=SPACE, fields=FIELDS))
     view = made(LinearizationView(editor))
     typed(editor, "<y, x, F>")

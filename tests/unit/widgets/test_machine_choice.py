@@ -16,7 +16,7 @@ from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Mem
 from isoviz.widgets.chosen.machine_choice import THIS_COMPUTER, DescribedMachine, PresetMachine, machine_choice
 from isoviz.widgets.chosen.session_file import load_settings, save_settings
 from isoviz.widgets.chosen.settings import Settings, settings_for
-from isoviz.widgets.consequences.machines_made import MOST_PRESETS, makings, with_joined_ends
+from isoviz.widgets.consequences.chosen_machine import MOST_PRESETS, machine_versions, with_joined_ends
 from isoviz.widgets.session import Session
 from isoviz.widgets.show_explorer import explore
 from isoviz.widgets.snapshot import snapshot
@@ -277,13 +277,13 @@ def test_ends_that_are_named_stay_and_the_others_are_joined_with_them() -> None:
 def test_only_the_newest_presets_are_kept() -> None:
     made = []
     for nodes in range(2, 2 + 3 * MOST_PRESETS):
-        (making,) = makings(PresetMachine("sapling", (("nodes", str(nodes)),)), 0, {})
-        assert making.machine is not None and len(making.machine.nodes) == nodes
-        made.append(weakref.ref(making.machine))
-    del making
+        (version,) = machine_versions(PresetMachine("sapling", (("nodes", str(nodes)),)), 0, {})
+        assert version.machine is not None and len(version.machine.nodes) == nodes
+        made.append(weakref.ref(version.machine))
+    del version
     gc.collect()
     assert sum(each() is not None for each in made) <= MOST_PRESETS
-    (again,) = makings(PresetMachine("sapling", (("nodes", str(nodes)),)), 0, {})
+    (again,) = machine_versions(PresetMachine("sapling", (("nodes", str(nodes)),)), 0, {})
     assert again.machine is made[-1]()
 
 
@@ -292,8 +292,8 @@ def test_this_computer_is_kept_for_the_newest_directories(tmp_path: Path, monkey
     made = []
     for k in range(3 * MOST_PRESETS):
         (tmp_path / str(k)).mkdir()
-        (making,) = makings(PresetMachine("local", (("directory", str(tmp_path / str(k))),)), 0, {})
-        made.append(weakref.ref(making.machine))
-    del making
+        (version,) = machine_versions(PresetMachine("local", (("directory", str(tmp_path / str(k))),)), 0, {})
+        made.append(weakref.ref(version.machine))
+    del version
     gc.collect()
     assert 0 < sum(each() is not None for each in made) <= MOST_PRESETS

@@ -17,8 +17,8 @@ from isoviz.measure.assumed_host import described
 from isoviz.this_computer import this_computer, versions
 from isoviz.widgets.chosen.machine_choice import PresetMachine
 from isoviz.widgets.chosen.settings import settings_for
-from isoviz.widgets.consequences import machines_made
-from isoviz.widgets.consequences.machines_made import Making, cancel_measuring, makings, measure_again
+from isoviz.widgets.consequences import chosen_machine
+from isoviz.widgets.consequences.chosen_machine import MachineVersion, cancel_measuring, machine_versions, measure_again
 from isoviz.widgets.session import Session
 from isoviz.widgets.state import Problem
 
@@ -47,22 +47,22 @@ def clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     made = Clock()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(probing, "probe_briefly", made.probe)
-    machines_made._made.clear()
+    chosen_machine._local_machines.clear()
     yield made
     made.may_end.set()
-    machines_made._made.clear()
+    chosen_machine._local_machines.clear()
 
 
 def here(tmp_path: Path, **options: str) -> PresetMachine:
     return PresetMachine("local", (("directory", str(tmp_path)), *options.items()))
 
 
-def until(found: Iterator[Making], words: str) -> Making:
+def until(found: Iterator[MachineVersion], words: str) -> MachineVersion:
     return next(each for each in found if words in each.step)
 
 
 def test_the_first_machine_is_there_at_once_and_says_that_it_is_assumed(clock: Clock, tmp_path: Path) -> None:
-    found = makings(here(tmp_path), 0, {})
+    found = machine_versions(here(tmp_path), 0, {})
     first = until(found, "disk, 60 %")
     assert first.step == "Measuring this computer: disk, 60 %"
     assert first.machine is not None
@@ -73,12 +73,12 @@ def test_the_first_machine_is_there_at_once_and_says_that_it_is_assumed(clock: C
     assert last.step == ""
     assert last.machine is not None and last.machine.provenance.startswith("measured")
     assert preset("local", directory=str(tmp_path)) == last.machine, "it is kept"
-    assert list(makings(here(tmp_path), 0, {})) == [last]
+    assert list(machine_versions(here(tmp_path), 0, {})) == [last]
     assert clock.begun == 1
 
 
 def test_two_that_ask_measure_once(clock: Clock, tmp_path: Path) -> None:
-    one, two = makings(here(tmp_path), 0, {}), makings(here(tmp_path), 0, {})
+    one, two = machine_versions(here(tmp_path), 0, {}), machine_versions(here(tmp_path), 0, {})
     until(one, "disk")
     until(two, "disk")
     clock.may_end.set()
@@ -87,24 +87,24 @@ def test_two_that_ask_measure_once(clock: Clock, tmp_path: Path) -> None:
 
 
 def test_a_cancelled_measurement_leaves_assumed_figures_and_says_so(clock: Clock, tmp_path: Path) -> None:
-    found = makings(here(tmp_path), 0, {})
+    found = machine_versions(here(tmp_path), 0, {})
     until(found, "disk")
     assert cancel_measuring()
     *_, last = found
     assert last.step == ""
     assert last.machine is not None and last.machine.provenance == "assumed: measuring was cancelled"
-    assert list(makings(here(tmp_path), 0, {})) == [last], "it does not begin again by itself"
+    assert list(machine_versions(here(tmp_path), 0, {})) == [last], "it does not begin again by itself"
     clock.may_end.set()
-    assert [*makings(here(tmp_path), 1, {})][-1].machine != last.machine, "it does where it is asked for"
+    assert [*machine_versions(here(tmp_path), 1, {})][-1].machine != last.machine, "it does where it is asked for"
     assert clock.begun == 2
     assert not cancel_measuring()
 
 
 def test_measured_again_while_the_earlier_figures_stand(clock: Clock, tmp_path: Path) -> None:
     clock.may_end.set()
-    (*_, before) = makings(here(tmp_path), 0, {})
+    (*_, before) = machine_versions(here(tmp_path), 0, {})
     clock.may_end.clear()
-    found = makings(here(tmp_path), 7, {})
+    found = machine_versions(here(tmp_path), 7, {})
     assert until(found, "disk").machine == before.machine
     clock.may_end.set()
     assert [*found][-1].step == ""
@@ -140,7 +140,7 @@ def test_measure_again_tells_its_progress_and_its_errors(clock: Clock, tmp_path:
 )
 def test_what_is_wrong_with_its_options_is_told_there(options: dict[str, str], control: str, words: str) -> None:
     problems: dict[str, Problem] = {}
-    assert [*makings(PresetMachine("local", tuple(options.items())), 0, problems)] == [Making(None, "")]
+    assert [*machine_versions(PresetMachine("local", tuple(options.items())), 0, problems)] == [MachineVersion(None, "")]
     assert words in problems[control].message
 
 

@@ -31,7 +31,7 @@ from isoviz.runtime.ledger.ledger import Ledger
 from isoviz.runtime.ledger.ledger_entry import LedgerEntry, LedgerHop
 from isoviz.runtime.ledger.model_interval import LEAST_RUNS, model_interval
 from isoviz.widgets.chosen.settings import Settings, settings_for
-from isoviz.widgets.consequences.places import Where
+from isoviz.widgets.consequences.run_places import Where
 from isoviz.widgets.panes.hop_parts import MOST_POINTS, curve_points, measured_points
 from isoviz.widgets.panes.plan_pane import plan_part
 from isoviz.widgets.session import Session

@@ -9,7 +9,7 @@ import pytest
 import traitlets
 
 from isoviz.errors import InputError
-from isoviz.widgets.chosen.selection import Selection, SelectionMade, still_there
+from isoviz.widgets.chosen.selection import Selection, SelectionMade, valid_selection
 from isoviz.widgets.chosen.settings import settings_for
 from isoviz.widgets.session import Session
 from isoviz.widgets.snapshot import snapshot
@@ -111,6 +111,6 @@ def test_what_is_gone_is_not_selected_any_more(session: Session) -> None:
 def test_what_is_there_stays(session: Session) -> None:
     plan = session.plan
     whole = Selection({"x": 63, "y": 31}, "a", chunk=0, time=plan.seconds, stop=len(plan.hops))
-    assert still_there(whole, session.state.derived.space, ("a", "b"), plan) == whole
-    assert still_there(whole, None, (), None) == whole
+    assert valid_selection(whole, session.state.derived.space, ("a", "b"), plan) == whole
+    assert valid_selection(whole, None, (), None) == whole
     assert SelectionMade(whole).then(whole).count == 0

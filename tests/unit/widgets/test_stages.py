@@ -12,8 +12,8 @@ import pytest
 from isoviz.errors import InputError
 from isoviz.widgets.chosen.settings import Settings, settings_for
 from isoviz.widgets.consequences import derive as derivation
+from isoviz.widgets.consequences.chosen_machine import MachineVersion
 from isoviz.widgets.consequences.derive import EVERYTHING, LAYOUTS, STAGES, derive
-from isoviz.widgets.consequences.machines_made import Making
 from isoviz.widgets.consequences.stage_graph import Evaluation, Stage
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.panes.pane_table import VIEWS
@@ -137,7 +137,7 @@ def no_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise AssertionError("a machine was made")
 
-    monkeypatch.setattr("isoviz.widgets.consequences.derive.makings", fail)
+    monkeypatch.setattr("isoviz.widgets.consequences.derive.machine_versions", fail)
     monkeypatch.setattr("isoviz.measure.local_machine.local", fail)
     monkeypatch.setattr("isoviz.measure.local_machine.measured_machine", fail)
     monkeypatch.setattr("isoviz.machines.preset", fail)
@@ -263,12 +263,12 @@ def test_a_better_machine_replaces_the_one_that_was_planned_on_at_once(monkeypat
 
     slow, quick = preset("sapling"), preset("two-node")
 
-    def makings(*_: object) -> Iterator[Making]:
-        yield Making(slow, "Measuring this computer: memory")
-        yield Making(slow, "Measuring this computer: disk")
-        yield Making(replace(quick, name=slow.name), "")
+    def machine_versions(*_: object) -> Iterator[MachineVersion]:
+        yield MachineVersion(slow, "Measuring this computer: memory")
+        yield MachineVersion(slow, "Measuring this computer: disk")
+        yield MachineVersion(replace(quick, name=slow.name), "")
 
-    monkeypatch.setattr(derivation, "makings", makings)
+    monkeypatch.setattr(derivation, "machine_versions", machine_versions)
     steps = list(derive(Derived(SMALL, demanded=EVERYTHING)))
     assert [each.step for each in steps] == [
         "Planning", "Measuring this computer: memory", "Measuring this computer: disk", "",
@@ -293,14 +293,14 @@ def test_a_run_that_ends_renews_the_interval_and_nothing_else() -> None:
 def test_this_computer_is_measured_afresh_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[object, int]] = []
 
-    def makings(choice: object, measurement: int, _problems: object) -> Iterator[Making]:
+    def machine_versions(choice: object, measurement: int, _problems: object) -> Iterator[MachineVersion]:
         asked.append((choice, measurement))
-        yield Making(machine, "Measuring this computer: disk, 40 %")
-        yield Making(machine, "")
+        yield MachineVersion(machine, "Measuring this computer: disk, 40 %")
+        yield MachineVersion(machine, "")
 
     machine = derived(Derived(replace(SMALL, machine=settings_for(machine_options={"measure": "assumed"}).machine),
                               demanded=EVERYTHING)).machine  # fmt: skip
-    monkeypatch.setattr(derivation, "makings", makings)
+    monkeypatch.setattr(derivation, "machine_versions", machine_versions)
     start = settings_for(start=SMALL, machine="local", machine_options={"measure": "assumed"})
     session = Session(start)
     session.wait()

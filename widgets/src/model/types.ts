@@ -431,7 +431,7 @@ export interface RunPart {
   changes: number;
 }
 
-/** A trace that can be asked for. `id` names it. `fresh` says whether it is of the plan that is shown. */
+/** A trace that the browser can request by its `id`. `fresh` tells whether it belongs to the plan that is shown. */
 export interface ShownTrace {
   id: string;
   requests: number;
@@ -440,7 +440,7 @@ export interface ShownTrace {
   fresh: boolean;
 }
 
-/** The traces that there are, by kind. `problems` says why a plan cannot be simulated, by kind. */
+/** The traces of the session, by kind. `problems` has the reasons for which the plan cannot be simulated, by kind. */
 export interface TracePart {
   simulated: ShownTrace | null;
   stored: ShownTrace | null;
@@ -1159,7 +1159,7 @@ export interface AskRuns {
 /** What the browser may ask for. Each goes with the name of the view, `client`, and the number of the command, `number`. */
 export type Command = SetText | SetRow | SetMachineOption | SetTransfer | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | Watch | OpenSession | OpenMachine | AskExport | AskTrace | AskSteps | AddUrgent | ChoosePart | OneTransfer | EditMachine | PlanByHand | AskWhatIf | Repeat | WriteNote | AskRuns;
 
-/** An export: the name of a file and its text, or why there is none. `number` is that of the command. */
+/** An exported file, its name and its text, or the reason why it cannot be made. `number` is that of the command. */
 export interface ExportMessage {
   kind: "export";
   what: Exported;
@@ -1261,7 +1261,7 @@ export interface TraceHead {
   transfers: TraceTransfer[];
 }
 
-/** A trace, or why there is none. Its columns are the buffers of the message. */
+/** A trace, or the reason why it is missing. The buffers of the message are its columns. */
 export interface TraceMessage {
   kind: "trace";
   which: TraceKind;

@@ -1,4 +1,4 @@
-"""The places where plans run, as values: this process, and ranks on this computer."""
+"""Places where a plan can run: this process, and MPI ranks on this computer."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ PROCESS: PlaceName = "process"
 
 @dataclass(frozen=True)
 class RunPlace:
-    """A place for runs, and why the plan does not run there ("" where it does).
+    """A place for runs. `reason` tells why the plan cannot run there, "" if it can.
 
-    `ranks` is the number of ranks, 0 for the process. `about` is what a person should know of a run there, ""
-    where that is nothing.
+    `ranks` is the number of ranks, 0 for the process. `about` is a remark on runs there, or "".
     """
 
     name: PlaceName
@@ -27,10 +26,10 @@ class RunPlace:
 
 @dataclass(frozen=True)
 class Where:
-    """Where a plan runs.
+    """The places where a plan can run, and the chosen one.
 
-    `is_here`: in one of the places on this computer; `place` is that place, `places` are all. `reason` says why it is not carried
-    out, "" where it is. `emulable` names the memories that main memory would have to stand in for, to run the plan here.
+    `is_here` tells whether the plan can run on this computer, in `place`, one of `places`. Otherwise `reason` tells why not.
+    `emulable` has the names of the memories that main memory would have to emulate to run the plan on this computer.
     """
 
     is_here: bool
@@ -40,5 +39,5 @@ class Where:
     emulable: tuple[str, ...] = ()
 
     def reason_at(self, name: str) -> str:
-        """Why the plan does not run in the place of that name; "" where it does."""
+        """The reason why the plan cannot run in the place with this name, "" if it can."""
         return next((place.reason for place in self.places if place.name == name), "")

@@ -1,4 +1,4 @@
-"""The traces that a session has: simulated, stored and forwarded, measured, and the one that a view alone was given."""
+"""The traces of a session: simulated, simulated stored and forwarded, measured, and the trace given to a `TraceView`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ STAGES: dict[TraceKind, str] = {"simulated": "simulation", "stored": "stored_sim
 """The stage of a simulated trace (`isoviz.widgets.consequences.derive`)."""
 
 
-class TraceThere(NamedTuple):
-    """A trace that there is: its name, the machine that it is of (if it is known), the seconds and keys
-    of its transfers (`isoviz.widgets.traces.packed_trace`), and a note.
+class SessionTrace(NamedTuple):
+    """A trace with its name and a note for the browser.
 
-    `fresh` says whether it is of the plan that is shown now.
+    `machine` is the machine of the trace, None if it is unknown. `about` has the predicted seconds and the key of each transfer
+    (`isoviz.widgets.traces.packed_trace`). `fresh` tells whether the trace belongs to the plan that the explorer shows.
     """
 
     name: str
@@ -38,16 +38,16 @@ _names: Remembered[str] = Remembered(16)
 _packed: Remembered[PackedTrace] = Remembered(4)
 
 
-def trace_there(state: State, which: TraceKind) -> TraceThere | None:
-    """The trace of that kind; None if there is none."""
+def session_trace(state: State, which: TraceKind) -> SessionTrace | None:
+    """The latest trace of a kind, None before the first."""
     if which in STAGES:
-        found = simulation_there(state, which)
+        found = latest_simulation(state, which)
         if found is None or found.trace is None:
             return None
         about = {number: (each.plan.seconds, each.key) for number, each in enumerate(found.transfers)}
-        return TraceThere(_name(found.trace), found.trace, found.machine, about, found.note, is_fresh(state, found))
+        return SessionTrace(_name(found.trace), found.trace, found.machine, about, found.note, is_fresh(state, found))
     if which == "given":
-        return None if state.given is None else TraceThere(_name(state.given), state.given, state.given_machine, {}, "", True)
+        return None if state.given is None else SessionTrace(_name(state.given), state.given, state.given_machine, {}, "", True)
     run = next((each for each in (state.run, *state.history) if each.report is not None), state.run)
     report = run.report
     trace = None if report is None else run.trace or report.trace
@@ -56,23 +56,23 @@ def trace_there(state: State, which: TraceKind) -> TraceThere | None:
     machine = state.derived.planned_on
     known = machine is not None and machine.digest == report.plan.machine_digest
     fresh = report.plan == state.derived.plan
-    return TraceThere(_name(trace), trace, machine if known else None, {}, _left_out(trace), fresh)
+    return SessionTrace(_name(trace), trace, machine if known else None, {}, _left_out(trace), fresh)
 
 
-def simulation_there(state: State, which: TraceKind) -> Simulation | None:
-    """The newest simulation of that kind; None if there is none."""
+def latest_simulation(state: State, which: TraceKind) -> Simulation | None:
+    """The latest simulation of a kind, None before the first."""
     found: Simulation | None = state.derived.later.get(STAGES[which])
     return found
 
 
 def is_fresh(state: State, simulation: Simulation) -> bool:
-    """Whether a simulation is of the plan that is shown now."""
+    """Whether a simulation belongs to the plan that the explorer shows."""
     return simulation.plan is state.derived.plan and "plan" not in state.derived.stale
 
 
-def packed_trace(there: TraceThere) -> PackedTrace:
-    """The trace packed for the browser; the latest ones are remembered."""
-    return _packed.of(lambda: packed(there.trace, there.name, there.machine, there.about, there.note), there.trace)
+def packed_trace(trace: SessionTrace) -> PackedTrace:
+    """A trace packed for the browser. The latest four are cached."""
+    return _packed.of(lambda: packed(trace.trace, trace.name, trace.machine, trace.about, trace.note), trace.trace)
 
 
 def _name(trace: Trace) -> str:
@@ -80,7 +80,7 @@ def _name(trace: Trace) -> str:
 
 
 def _left_out(trace: Trace) -> str:
-    """What a measured trace lacks: the requests of a long run are not all kept."""
+    """A note on a measured trace that lacks requests: a long run keeps only its first ones. "" if the trace is complete."""
     count = sum(path.chunks * sum(path.requests) for each in trace.transfers for path in each.work.paths)
     kept = len(trace.requests)
     return "" if kept >= count else f"The first {kept:,} of {count:,} requests were kept."

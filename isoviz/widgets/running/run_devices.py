@@ -1,4 +1,4 @@
-"""The devices of this computer, as runs of the explorer use them: they tell how far a verification is, and take opened ends."""
+"""The devices of this computer for runs of the explorer: they report the progress of a verification, and take open ends."""
 
 from __future__ import annotations
 
@@ -16,44 +16,44 @@ if TYPE_CHECKING:
     from isoviz.runtime.protocols import Check, Endpoint, Holds, RealChannel, RealMemory, Slot
 
 
-class TellingDevices(ThisComputer):
-    """This computer. `told(plan, nbytes)` is called while a transfer is verified, with the bytes that were found equal so far.
+class RunDevices(ThisComputer):
+    """This computer. `on_verified(plan, nbytes)` is called during a verification, with the bytes that have been equal so far.
 
     `before_verifying(plan, check)` is called first; it may wait.
     """
 
     def __init__(
-        self, told: Callable[[Plan, int], None], before_verifying: Callable[[Plan, Check], None] = lambda *_: None
+        self, on_verified: Callable[[Plan, int], None], before_verifying: Callable[[Plan, Check], None] = lambda *_: None
     ) -> None:
         super().__init__()
-        self._told = told
+        self._on_verified = on_verified
         self._before_verifying = before_verifying
 
     def memory(self, memory: Memory) -> RealMemory | None:
         found = super().memory(memory)
-        return None if found is None else TakingMemory(found)
+        return None if found is None else MemoryWithOpenedEnds(found)
 
     def channel(self, channel: Channel, source: Bound, destination: Bound) -> RealChannel | None:
         return super().channel(channel, _bare(source), _bare(destination))
 
     def verify(self, plan: Plan, source: Endpoint, destination: Endpoint, check: Check) -> None:
         self._before_verifying(plan, check)
-        verify(plan.transfer, source, destination, self.verify_budget, check, lambda nbytes: self._told(plan, nbytes))
+        verify(plan.transfer, source, destination, self.verify_budget, check, lambda nbytes: self._on_verified(plan, nbytes))
 
 
 def _bare(end: Bound) -> Bound:
-    return Bound(end.memory, end.real.inner) if isinstance(end.real, TakingMemory) else end
+    return Bound(end.memory, end.real.inner) if isinstance(end.real, MemoryWithOpenedEnds) else end
 
 
 class OpenedEnd:
-    """An end of a transfer that was opened before it was submitted."""
+    """An end of a transfer that is open before the transfer is submitted."""
 
     def __init__(self, end: Endpoint) -> None:
         self.end = end
 
 
-class TakingMemory:
-    """A memory (`isoviz.runtime.protocols.RealMemory`) that also takes ends that are open already."""
+class MemoryWithOpenedEnds:
+    """A memory (`isoviz.runtime.protocols.RealMemory`) that also takes an `OpenedEnd`."""
 
     def __init__(self, inner: RealMemory) -> None:
         self.inner = inner

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 NOT_YET = "assumed, until this computer has been measured"
 """The provenance of figures that are planned on while the first measurement is under way."""
 
-_made: dict[tuple[object, ...], Machine] = {}
+_local_machines: dict[tuple[object, ...], Machine] = {}
 """This computer as measured, by its choice and the number of the measurement: explorers share it."""
 MOST_PRESETS = 8
 """Presets that are kept for the next explorer: a number that is typed or dragged makes many large ones. It is also the number of
@@ -33,46 +33,45 @@ directories for which this computer is kept."""
 _lock = Lock()
 
 
-class Making(NamedTuple):
-    """A machine on the way to that of a choice.
+class MachineVersion(NamedTuple):
+    """One version of the chosen machine. Figures improve from version to version, as from assumed to measured ones.
 
-    `step` says in words what is being done for a better one; "" where this is the last. `machine` is None where there is none at
-    all: a problem says why.
+    `step` names the work for the next version, "" for the last version. `machine` is None if the choice has a mistake.
     """
 
     machine: Machine | None
     step: str
 
 
-def makings(choice: MachineChoice, measurement: int, problems: dict[str, Problem]) -> Iterator[Making]:
-    """The machine of a choice, better and better: each one is planned on and shown while the next is being made.
+def machine_versions(choice: MachineChoice, measurement: int, problems: dict[str, Problem]) -> Iterator[MachineVersion]:
+    """The versions of the chosen machine. The explorer plans on each version and shows it while the next one is made.
 
-    `measurement` is the number, over all sessions, of the measurement of this computer that was asked for last: it is taken where
-    it has not been yet (0: what was measured earlier will do). Problems of the last machine are noted at their controls.
+    `measurement` counts the measurements of this computer that users have requested, in all sessions. If the latest one has not
+    been made, it is made; 0 accepts earlier figures. Mistakes in the choice go into `problems`, by control.
     """
     if isinstance(choice, DescribedMachine):
-        yield Making(choice.machine, "")
+        yield MachineVersion(choice.machine, "")
         return
     options = _options_of(choice, problems)
     try:
         if options is not None and choice.is_this_computer and (measurement or options.get("measure") != "assumed"):
             yield from _this_computer(choice, measurement, options)
         else:
-            yield Making(None if options is None else _preset_machine(choice, options), "")
+            yield MachineVersion(None if options is None else _preset_machine(choice, options), "")
     except IsovizError as error:
         named = [name for name, _ in choice.options if f", {name}: " in str(error)]
         problems[f"machine-option:{named[0]}" if named else "machine"] = Problem.of(error)
-        yield Making(None, "")
+        yield MachineVersion(None, "")
 
 
-def made_already(choice: PresetMachine) -> Machine | None:
-    """The machine of a choice without a wait: a preset is made at once, this computer has to be measured by then.
+def machine_at_once(choice: PresetMachine) -> Machine | None:
+    """The machine of a choice without a wait: a preset is made, this computer is returned only if it has been measured.
 
     Raises:
         MachineError: there is no such preset, or an option cannot be.
     """
     with _lock:
-        found = next((machine for key, machine in _made.items() if key[: len(choice.key())] == choice.key()), None)
+        found = next((machine for key, machine in _local_machines.items() if key[: len(choice.key())] == choice.key()), None)
     if found is not None or choice.is_this_computer:
         return found
     options = _options_of(choice, {})
@@ -88,7 +87,7 @@ def with_joined_ends(settings: Settings, given: frozenset[str] = frozenset()) ->
     ends = {side: settings.end(side).memory for side in get_args(Side)}
     try:
         choice = settings.machine
-        machine = choice.machine if isinstance(choice, DescribedMachine) else made_already(choice)
+        machine = choice.machine if isinstance(choice, DescribedMachine) else machine_at_once(choice)
     except IsovizError:  # there is no such preset, which is told where it is planned
         return settings
     if machine is None or _joins(machine, ends["source"], ends["destination"]):
@@ -113,7 +112,7 @@ def _joins(machine: Machine, source: str, destination: str) -> bool:
 
 
 def measure_again(progress: Callable[[str], None], directory: str | Path | None = None) -> Machine:
-    """Measure this computer, and wait for it: `progress` is told what is measured, "disk, 40 %".
+    """Measure this computer and wait for the end. `progress` gets the present step in words, such as "disk, 40 %".
 
     It joins a measurement under way. The figures are kept, and all later plans of this computer use them.
 
@@ -141,19 +140,19 @@ def cancel_measuring() -> bool:
     return cancel_all()
 
 
-def _this_computer(choice: PresetMachine, measurement: int, options: dict[str, Any]) -> Iterator[Making]:
-    """This computer: what is kept of it, else with assumed figures at once and with measured ones in the end."""
+def _this_computer(choice: PresetMachine, measurement: int, options: dict[str, Any]) -> Iterator[MachineVersion]:
+    """The versions of this computer: with kept figures if there are any, else with assumed and then with measured ones."""
     from isoviz.measure.assumed_host import described
     from isoviz.measure.local_machine import MEASURE, checked_directory, kept_machine
     from isoviz.measure.measuring import measuring
 
     key = (*choice.key(), measurement)
     with _lock:
-        made = _made.get(key)
+        made = _local_machines.get(key)
     if made is None and options.get("measure", MEASURE[0]) not in MEASURE:
         made = _preset_machine(choice, options)  # raises: it knows the words
     if made is not None:
-        yield Making(made, "")
+        yield MachineVersion(made, "")
         return
     place = checked_directory(options.get("directory"))
     kept = kept_machine(place)
@@ -161,19 +160,19 @@ def _this_computer(choice: PresetMachine, measurement: int, options: dict[str, A
         until = described(place, NOT_YET) if kept is None else kept
         run = measuring(place)
         for step in run.steps():
-            yield Making(until, f"Measuring this computer: {step}")
+            yield MachineVersion(until, f"Measuring this computer: {step}")
         if run.found is not None:
             kept = run.found
             with _lock:  # older figures of this computer are over for everybody
-                for other in [other for other in _made if other[0] == choice.name]:
-                    del _made[other]
+                for other in [other for other in _local_machines if other[0] == choice.name]:
+                    del _local_machines[other]
         elif kept is None:
             kept = described(place, f"assumed: {run.error}")
     with _lock:
-        _made[key] = kept
-        while len(_made) > MOST_PRESETS:
-            del _made[next(iter(_made))]
-    yield Making(kept, "")
+        _local_machines[key] = kept
+        while len(_local_machines) > MOST_PRESETS:
+            del _local_machines[next(iter(_local_machines))]
+    yield MachineVersion(kept, "")
 
 
 def _preset_machine(choice: PresetMachine, options: dict[str, Any]) -> Machine:
