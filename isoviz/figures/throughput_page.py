@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 def throughput_page(machine: Machine) -> str:
     """A page with the throughput functions of a machine, measured ones with their samples, and its shared resources."""
-    found = machine.measurement
-    about = machine.provenance if found is None else str(found).partition("\n")[0]
+    measurement = machine.measurement
+    about = machine.provenance if measurement is None else str(measurement).partition("\n")[0]
     parts = [heading(f"{machine.name}: throughput functions", 1), paragraph(about) if about else ""]
     parts.append(plot_html(machine_throughput_figure, machine))
     if any(measured_samples(channel) for channel in machine.channels):
@@ -33,15 +33,15 @@ def throughput_page(machine: Machine) -> str:
 
 def _resources(machine: Machine) -> list[str]:
     """What channels share, in words."""
-    said = []
+    sentences = []
     for resource in machine.resources:
         weights = {channel: dict(channel.resources).get(resource.name, 0.0) for channel in machine.channels}
         users = {channel: weight for channel, weight in weights.items() if weight}
         if resource.held and len(set(users.values())) > 1:
             parts = [f"{format_share(weight / resource.capacity)} by {channel.kind.words}" for channel, weight in users.items()]
-            said.append(f"{resource.name}, held while at work: {', '.join(dict.fromkeys(parts))}")
+            sentences.append(f"{resource.name}, held while at work: {', '.join(dict.fromkeys(parts))}")
             continue
         kinds = " and ".join(dict.fromkeys(str(channel.kind) for channel in users)) or "nobody"
         much = f"as much as {resource.capacity:.3g} at once" if resource.held else f"{format_rate(resource.capacity)} in all"
-        said.append(f"{resource.name}, shared by {kinds}: {much}")
-    return said
+        sentences.append(f"{resource.name}, shared by {kinds}: {much}")
+    return sentences

@@ -146,16 +146,16 @@ class Explorer(anywidget.AnyWidget, part_traits(PANES)):  # type: ignore[misc]  
             state = self.session.state
             self._revision += 1
             try:
-                told = traits(snapshot(state, self._revision, self.session.name))
+                values = traits(snapshot(state, self._revision, self.session.name))
             except Exception as error:  # noqa: BLE001 - a defect: the last state with its text is better than silence
-                told = {"frame": {**self.frame, "revision": self._revision, "defect": describe(error)}}
+                values = {"frame": {**self.frame, "revision": self._revision, "defect": describe(error)}}
             try:
                 with self._talking, self.hold_sync():
-                    for name, value in told.items():
+                    for name, value in values.items():
                         if getattr(self, name) is not value:
                             setattr(self, name, value)
             except Exception as error:  # noqa: BLE001 - a defect: what cannot be sent is told, and the thread lives on
-                self.frame = {**told["frame"], "defect": ascii(describe(error))}
+                self.frame = {**values["frame"], "defect": ascii(describe(error))}
             for request in list(self._asked):  # in turn: what was asked for before it is in the state
                 if not is_due(request, state):
                     break

@@ -92,14 +92,14 @@ def explore(
         ends = {"source": source, "destination": destination}
         settings = with_joined_ends(settings, frozenset(side for side, end in ends.items() if end is not None))
     place = _place()
-    found = _kept(place, settings, restore)
+    kept_settings = _kept(place, settings, restore)
     explorer = Explorer(settings, pane=pane)
     if place is not None:
         explorer.before_close(Keeper(explorer.session, place, settings).close)
-    if found.settings is not None:
-        explorer.session.choose(found.settings, RESTORED)
-    elif found.problem:
-        explorer.session.choose(settings, f"What was kept of this cell is ignored: {found.problem}")
+    if kept_settings.settings is not None:
+        explorer.session.choose(kept_settings.settings, RESTORED)
+    elif kept_settings.problem:
+        explorer.session.choose(settings, f"What was kept of this cell is ignored: {kept_settings.problem}")
     explorer.show()
     return explorer
 

@@ -135,10 +135,10 @@ def computed(state: State, number: int, result: Derived | Exception, final: bool
         settings = state.settings
         moved = _with_memories(settings, result.corrections)
         moved = replace(moved, beside=tuple(_with_memories(each, result.corrections) for each in settings.beside))
-        told = [_corrected(side, moved, result) for side in get_args(Side) if moved.end(side) != settings.end(side)]
+        changes = [_corrected(side, moved, result) for side in get_args(Side) if moved.end(side) != settings.end(side)]
         if moved.beside != settings.beside:
-            told.append("other transfers have moved as well")
-        notice = f"The new machine has other memories: {', '.join(told)}."
+            changes.append("other transfers have moved as well")
+        notice = f"The new machine has other memories: {', '.join(changes)}."
         state = replace(state, derived=replace(result, corrections={}), notice=notice)
         return replaced(state, moved)
     state = replace(state, derived=result, computed=number if final else state.computed)

@@ -96,10 +96,10 @@ def dimension_tokens(dims: Iterable[str]) -> dict[str, str]:
 
 def colour(token: str, theme: ThemeName = "light") -> str:
     """The value of `token` in a theme ("auto" counts as light); values that are no token pass through."""
-    found = TOKENS.get(token)
-    if found is None:
+    colours = TOKENS.get(token)
+    if colours is None:
         return token
-    return found.dark if theme == "dark" else found.light
+    return colours.dark if theme == "dark" else colours.light
 
 
 def ramp(steps: int) -> tuple[str, ...]:

@@ -68,14 +68,14 @@ def linearization_svg(
             drawing.text(MARGIN, y + 9, line, size=11.5, fill="muted")
             y += 17
         equivalent = numpy_equivalent(linearization, max_fields=4)
-        said = (
+        sentences = (
             "  f: number of the field"
             if equivalent.counts_fields
             else "  f: name of the field"
             if "[f]" in equivalent.element
             else ""
         )
-        for text in (f"NumPy: {equivalent.array}", f"       element: {equivalent.element}{said}"):
+        for text in (f"NumPy: {equivalent.array}", f"       element: {equivalent.element}{sentences}"):
             drawing.text(
                 MARGIN, y + 11, shorten(text, inner, 11.5, mono=True), size=11.5, fill="ink", mono=True, style="white-space:pre"
             )
@@ -87,18 +87,18 @@ def captions(view: OrderView, *, example: bool = False, notes: Sequence[str] = (
     """The sentences that a reader of the plot needs, equal for the static and the interactive plot."""
     linearization = view.linearization
     first = linearization.layout.components[0]
-    said: list[str] = []
+    sentences: list[str] = []
     if view.horizontal and view.vertical:
-        said.append(f"{view.horizontal} runs right, {view.vertical} runs down.")
+        sentences.append(f"{view.horizontal} runs right, {view.vertical} runs down.")
     elif view.horizontal:
-        said.append(f"{view.horizontal} runs right; each row is one field.")
+        sentences.append(f"{view.horizontal} runs right; each row is one field.")
     fastest = "F (the fields of one entry lie together)" if not isinstance(first, Component) else str(first)
-    said.append(f"The first component varies fastest: {fastest}.")
-    said.append(
+    sentences.append(f"The first component varies fastest: {fastest}.")
+    sentences.append(
         f"Numbers are byte offsets; {format_bytes(linearization.nbytes)} in all"
         + (f", of it {format_bytes(linearization.nbytes - linearization.payload)} padding." if linearization.is_padded else ".")
     )
-    found = [" ".join(said)]
+    found = [" ".join(sentences)]
     if example:
         found.append(
             f"A layout alone has no sizes: drawn here on the example space ({linearization.space}) with fields "

@@ -31,8 +31,8 @@ def machine_html(machine: Machine, *, theme: ThemeName = "auto") -> str:
 
 def measurement_html(machine: Machine) -> list[str]:
     """The source of the figures, and the accuracy of predictions."""
-    found = machine.measurement
-    if found is None:
+    measurement = machine.measurement
+    if measurement is None:
         return []
     pairs: list[Sequence[object]] = [
         (
@@ -41,15 +41,15 @@ def measurement_html(machine: Machine) -> list[str]:
             *map(format_rate, (*p.alone, *p.together)),
             f"{p.gain:.2f}",
         )
-        for p in found.pairs
+        for p in measurement.pairs
     ]
     checked: list[Sequence[object]] = [
         (check.transfer, format_seconds(check.predicted), format_seconds(check.measured), f"{check.ratio:.2f}×")
-        for check in found.checks
+        for check in measurement.checks
     ]
     beside = ("channel", "beside", "alone", "the other alone", "together", "the other", "channels' worth")
     transfers = ("transfer", "predicted", "measured", "measured / predicted")
-    said = paragraph(str(found).partition("\n")[0])
+    said = paragraph(str(measurement).partition("\n")[0])
     at_once = table("Two channels at once", beside, pairs, numbers=(2, 3, 4, 5, 6))
     checks = table("Predictions checked when it was measured", transfers, checked, numbers=(1, 2, 3))
     return [folded("Measurement", said + at_once + checks)]

@@ -51,8 +51,8 @@ def explanation_html(
     title = heading(f"Why this plan: {plan_title(explanation.plan)}")
     drawn = _plots(explanation, theme, marks) if plots else {}
     parts = [heading(name, 4) + drawn.get(name, "") + content for name, content in _sections(explanation)]
-    said = "".join(map(paragraph, summary(explanation)))
-    return representation("explanation", title, plan_facts(explanation.plan), said, *parts)
+    paragraphs = "".join(map(paragraph, summary(explanation)))
+    return representation("explanation", title, plan_facts(explanation.plan), paragraphs, *parts)
 
 
 def _plots(explanation: Explanation, theme: ThemeName, marks: Sequence[Mark]) -> dict[str, str]:

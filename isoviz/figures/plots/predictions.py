@@ -60,10 +60,10 @@ def _words(each: ErrorSummary) -> str:
 
 def _tip(each: Outcome) -> str:
     """A run in a sentence."""
-    said = f"{each.label}: predicted {format_seconds(each.predicted)}, measured {format_seconds(each.measured)}"
+    label = f"{each.label}: predicted {format_seconds(each.predicted)}, measured {format_seconds(each.measured)}"
     if each.interval is not None:
-        said += f" ({format_seconds(each.interval[0])} to {format_seconds(each.interval[1])} expected)"
-    return f"{said}; {each.path}"
+        label += f" ({format_seconds(each.interval[0])} to {format_seconds(each.interval[1])} expected)"
+    return f"{label}; {each.path}"
 
 
 def _token(mark: int) -> str:

@@ -88,19 +88,19 @@ def critical_parts(trace: Trace) -> Critical:
 
 def critical_path_text(trace: Trace) -> str:
     """The critical path in one or two sentences."""
-    found = critical_parts(trace)
-    if not found.parts:
+    parts = critical_parts(trace)
+    if not parts.parts:
         return "Nothing was moved: there is no critical path."
-    channel, seconds = next(iter(found.by_channel().items()))
-    requests = sum(part.requests for part in found.parts)
-    said = (
+    channel, seconds = next(iter(parts.by_channel().items()))
+    requests = sum(part.requests for part in parts.parts)
+    sentence = (
         f"The critical path has {requests:,} request{'s'[: requests > 1]}; {format_seconds(seconds)} of its"
-        f" {format_seconds(found.seconds)} ({100 * seconds / found.seconds:.3g} %) are on {channel}."
-        if found.seconds > 0
+        f" {format_seconds(parts.seconds)} ({100 * seconds / parts.seconds:.3g} %) are on {channel}."
+        if parts.seconds > 0
         else "The run took no time."
     )
-    if found.before > 0.001 * found.seconds:
-        said += f" Before it {format_seconds(found.before)} went into set-up and waiting for buffers."
-    if found.gaps > 0.001 * found.seconds:
-        said += f" For {format_seconds(found.gaps)} nothing on it was under way."
-    return said
+    if parts.before > 0.001 * parts.seconds:
+        sentence += f" Before it {format_seconds(parts.before)} went into set-up and waiting for buffers."
+    if parts.gaps > 0.001 * parts.seconds:
+        sentence += f" For {format_seconds(parts.gaps)} nothing on it was under way."
+    return sentence

@@ -62,9 +62,9 @@ def compare_svg(
 
 
 def _draw(panels: Sequence[tuple[Trace, str]], critical: bool, width: float, theme: ThemeName, title: str) -> str:
-    said = " ".join(_description(trace, name) for trace, name in panels)
+    description = " ".join(_description(trace, name) for trace, name in panels)
     remark = emulated_text(list(dict.fromkeys(name for trace, _ in panels for name in trace.emulated)))
-    drawing = Drawing(title, said, theme, remark=remark)
+    drawing = Drawing(title, description, theme, remark=remark)
     if not any(trace.transfers for trace, _ in panels):
         drawing.text(MARGIN, 34, "No transfer was submitted: nothing to draw.", size=13, fill="muted")
         return drawing.render(width, 54)
@@ -96,9 +96,9 @@ class _Panel:
         """Draw the panel from `y` on; returns its end."""
         drawing, axis, trace = self.drawing, self.axis, self.trace
         if name:
-            said = f"{format_seconds(trace.seconds)}, {format_rate(trace.throughput)}"
+            duration = f"{format_seconds(trace.seconds)}, {format_rate(trace.throughput)}"
             drawing.text(MARGIN, y + 13, name, size=14, bold=True)
-            drawing.text(axis.left, y + 13, said, size=12.5, fill="muted")
+            drawing.text(axis.left, y + 13, duration, size=12.5, fill="muted")
             y += 26
         drawn = lanes(trace, axis)
         heights = {channel: max(_ROW, 9.0 * len(rows)) for channel, rows in drawn.items()}
@@ -333,7 +333,7 @@ def _transfer_text(transfer: TransferSpan) -> str:
 
 
 def _description(trace: Trace, name: str) -> str:
-    said = [f"{name or trace.where}: {len(trace.transfers)} transfers in {format_seconds(trace.seconds)}."]
-    said += [f"{use.channel} is at work {100 * use.share:.0f} % of the time." for use in trace.uses]
-    said += [f"{_transfer_text(transfer)}." for transfer in trace.transfers[:NAMED]]
-    return " ".join(said)
+    sentences = [f"{name or trace.where}: {len(trace.transfers)} transfers in {format_seconds(trace.seconds)}."]
+    sentences += [f"{use.channel} is at work {100 * use.share:.0f} % of the time." for use in trace.uses]
+    sentences += [f"{_transfer_text(transfer)}." for transfer in trace.transfers[:NAMED]]
+    return " ".join(sentences)

@@ -83,9 +83,9 @@ def comparison_table(first: Trace, second: Trace, names: tuple[str, str]) -> str
     others = {use.channel: use for use in second.uses}
     for use in first.uses:
         other = others.get(use.channel)
-        here = f"{format_seconds(use.seconds)} ({100 * use.share:.0f} %)"
-        there = f"{format_seconds(other.seconds)} ({100 * other.share:.0f} %)" if other is not None else "–"
-        rows.append((use.channel, here, there, _ratio(other.seconds if other is not None else 0.0, use.seconds)))
+        own_time = f"{format_seconds(use.seconds)} ({100 * use.share:.0f} %)"
+        other_time = f"{format_seconds(other.seconds)} ({100 * other.share:.0f} %)" if other is not None else "–"
+        rows.append((use.channel, own_time, other_time, _ratio(other.seconds if other is not None else 0.0, use.seconds)))
     return table(
         "Seconds of the run and of every channel at work (share of the run)",
         ("", names[0], names[1], f"{names[1]} / {names[0]}"),

@@ -147,10 +147,10 @@ def _value(name: str, value: Any) -> str:
 
 def _by_hand_text(by_hand: ByHand) -> str:
     """A path by hand as Python writes it."""
-    said = [f"{_tuple_text(by_hand.path)}", f"{_tuple_text(by_hand.layouts)}"]
-    said += [f"chunk={quoted(by_hand.chunk)}"] if by_hand.chunk else []
-    said += [f"target={by_hand.target!r}"] if by_hand.target is not None else []
-    return f"ByHand({', '.join(said)})"
+    arguments = [f"{_tuple_text(by_hand.path)}", f"{_tuple_text(by_hand.layouts)}"]
+    arguments += [f"chunk={quoted(by_hand.chunk)}"] if by_hand.chunk else []
+    arguments += [f"target={by_hand.target!r}"] if by_hand.target is not None else []
+    return f"ByHand({', '.join(arguments)})"
 
 
 def _tuple_text(texts: tuple[str, ...]) -> str:

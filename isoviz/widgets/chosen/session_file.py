@@ -69,8 +69,8 @@ def session_json(settings: Settings) -> dict[str, Any]:
         each.with_row_keys(range(len(each.dimensions)), range(len(each.fields))) for each in every_transfer(settings)
     )
     content = _Content(settings.machine, settings.runs_in, transfers, settings.place)  # type: ignore[arg-type]  # one of RUNS_IN
-    found: dict[str, Any] = plain(_File("session", VERSION, content), FILE)
-    return found
+    content_of_file: dict[str, Any] = plain(_File("session", VERSION, content), FILE)
+    return content_of_file
 
 
 def load_settings(path: str | Path) -> Settings:

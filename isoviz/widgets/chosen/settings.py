@@ -313,8 +313,8 @@ def settings_for(
     if machine_options is not None:
         if not isinstance(chosen.machine, PresetMachine):
             raise InputError(f"machine_options: {chosen.machine.name!r} is a machine of its own; only presets take options")
-        known = by_name("machine_options", machine_options, "{'nodes': 4}")
-        options = tuple((name, str(value)) for name, value in known.items())
+        option_values = by_name("machine_options", machine_options, "{'nodes': 4}")
+        options = tuple((name, str(value)) for name, value in option_values.items())
         chosen = replace(chosen, machine=PresetMachine(chosen.machine.name, options))
     if space is not None:
         before = [row.name for row in chosen.dimensions]
@@ -338,11 +338,11 @@ def settings_for(
 
 def _checked_texts(texts: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that are one text and are given, as text."""
-    known = {name: control for name, control in controls().values() if name in TextSettings.__annotations__}
+    control_of = {name: control for name, control in controls().values() if name in TextSettings.__annotations__}
     for name, value in texts.items():
-        if name not in known:
-            raise InputError(f"explore: unexpected argument {name!r}; expected {', '.join(known)}")
-        allowed = known[name].allowed
+        if name not in control_of:
+            raise InputError(f"explore: unexpected argument {name!r}; expected {', '.join(control_of)}")
+        allowed = control_of[name].allowed
         if value is not None and allowed is not None and value not in allowed:
             raise InputError(f"{name} {show(value)}: expected {', '.join(map(repr, allowed))}")
     return {name: str(value) for name, value in texts.items() if value is not None}

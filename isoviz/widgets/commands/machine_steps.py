@@ -60,20 +60,20 @@ def _with_ends(settings: Settings, before: Machine, after: Machine, renamed: tup
     """The settings with ends that are memories of the edited machine, in every transfer, and a notice on ends that changed."""
     one, moved = _one_with_ends(settings, before, after, renamed)
     others = [_one_with_ends(each, before, after, renamed) for each in settings.beside]
-    said = [*moved, *(f"{each.name}: {words}" for each, rest in others for words in rest)]
+    changes = [*moved, *(f"{each.name}: {words}" for each, rest in others for words in rest)]
     one = replace(one, beside=tuple(each for each, _ in others))
-    return one, f"The memory is gone: {', '.join(said)}." if said else ""
+    return one, f"The memory is gone: {', '.join(changes)}." if changes else ""
 
 
 def _one_with_ends(settings: T, before: Machine, after: Machine, renamed: tuple[str, str] | None) -> tuple[T, list[str]]:
-    there = {memory.name for memory in after.memories}
+    memory_names = {memory.name for memory in after.memories}
     had = {memory.name for memory in before.memories}
     moved = []
     for side in get_args(Side):
         end = settings.end(side)
         if renamed is not None and end.memory == renamed[0]:
             settings = settings.with_end(side, replace(end, memory=renamed[1]))
-        elif end.memory not in there and end.memory in had:
+        elif end.memory not in memory_names and end.memory in had:
             name = nearest_memory(end.memory, before, after)
             settings = settings.with_end(side, replace(end, memory=name))
             moved.append(f"the {side} is now {after.memory(name).kind.words} ({name})")

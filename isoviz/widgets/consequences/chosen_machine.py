@@ -94,7 +94,7 @@ def with_joined_ends(settings: Settings, given: frozenset[str] = frozenset()) ->
         return settings
     names = [memory.name for memory in machine.memories]
     kept = [{side: [ends[side]] if side in stays else names for side in ends} for stays in ({*given, "source"}, given)]
-    pairs = ((source, there) for each in kept for source in each["source"] for there in each["destination"])
+    pairs = ((source, destination) for each in kept for source in each["source"] for destination in each["destination"])
     found = next((pair for pair in pairs if pair[0] != pair[1] and _joins(machine, *pair)), None)
     for side, memory in zip(get_args(Side), found or (), strict=False):
         settings = settings.with_end(side, replace(settings.end(side), memory=memory))
@@ -199,12 +199,12 @@ def _options_of(choice: PresetMachine, problems: dict[str, Problem]) -> dict[str
     """The options of the preset as it takes them: numbers where its defaults are numbers; left empty, they are the defaults."""
     from isoviz.machines import presets
 
-    known = presets().get(choice.name)
+    preset_info = presets().get(choice.name)
     options: dict[str, Any] = {}
     for name, text in choice.options:
         if not text.strip():
             continue
-        default = known.options[name].default if known is not None and name in known.options else None
+        default = preset_info.options[name].default if preset_info is not None and name in preset_info.options else None
         if isinstance(default, int) and not re.fullmatch("[0-9]{1,9}", text.strip()):
             problems[f"machine-option:{name}"] = Problem(f"{text!r} cannot be; expected a whole number such as {default}")
             return None
@@ -219,9 +219,9 @@ def corrections(old: Machine | None, new: Machine, settings: Settings) -> dict[s
     """
     if old is None or old.name == new.name or isinstance(settings.machine, DescribedMachine):
         return {}
-    there = {memory.name for memory in new.memories}
+    memory_names = {memory.name for memory in new.memories}
     ends = [transfer.end(side).memory for transfer in (settings, *settings.beside) for side in get_args(Side)]
-    return {name: nearest_memory(name, old, new) for name in dict.fromkeys(ends) if name not in there}
+    return {name: nearest_memory(name, old, new) for name in dict.fromkeys(ends) if name not in memory_names}
 
 
 def nearest_memory(name: str, old: Machine | None, new: Machine) -> str:

@@ -132,8 +132,10 @@ def derive(before: Derived) -> Iterator[Derived]:
     for version in _machine_versions(before, problems):
         if version.machine is None:
             stale.add("plan")
-            told = {**stages.problems, **problems}
-            yield replace(now, problems=told, stale=frozenset(stale) if not version.step else now.stale, step=version.step)
+            all_problems = {**stages.problems, **problems}
+            yield replace(
+                now, problems=all_problems, stale=frozenset(stale) if not version.step else now.stale, step=version.step
+            )
             continue
         now = replace(now, machine=version.machine, corrections=corrections(now.machine, version.machine, settings))
         if now.corrections:

@@ -48,5 +48,5 @@ def picture_of(name: str, derived: Derived, width: int = PLOT_WIDTH) -> str:
 
 def pictures_of(derived: Derived) -> dict[str, str]:
     """The pictures of what was derived, by name, as SVG: both ends, and the path."""
-    found = {name: picture_of(name, derived) for name in (*get_args(Side), "path")}
-    return {name: picture for name, picture in found.items() if picture}
+    values = {name: picture_of(name, derived) for name in (*get_args(Side), "path")}
+    return {name: picture for name, picture in values.items() if picture}

@@ -105,25 +105,25 @@ def _by_hand(plan: Plan, machine: Machine, options: Options, by_hand: ByHand) ->
 
 def _sizes(program: PathProgram, by_hand: ByHand, transfer: Transfer) -> dict[str, float]:
     """The sizes that the layouts by hand have for the variables of a program; a dimension that is not cut has its whole size."""
-    found: dict[str, float] = {}
+    sizes: dict[str, float] = {}
     text = " ".join(by_hand.layouts)
     for variable in program.variables:
         match = re.search(rf"(?<![\w.]){re.escape(variable.name)}=(\d+)", text)
         dim = variable.name.rpartition("_")[0]
         if match:
-            found[variable.name] = float(match[1])
+            sizes[variable.name] = float(match[1])
         elif variable.name.endswith("_in") and dim in transfer.space and not re.search(rf"(?<![\w.]){re.escape(dim)}_", text):
-            found[variable.name] = float(transfer.space[dim])
-    return found
+            sizes[variable.name] = float(transfer.space[dim])
+    return sizes
 
 
 def turns_of_plan(_problems: dict[str, Problem], explanation: Explained, trying: bool) -> Generator[Turns, None, Turns]:
     """What would make the best rivals win, better and better. It waits while something is tried on the plan (`trying`)."""
-    known = Turns(explanation.plan)
+    turns = Turns(explanation.plan)
     if explanation.explanation is None:
-        return replace(known, done=True)
+        return replace(turns, done=True)
     if trying:
-        return known
+        return turns
     from isoviz.planner.explanation.rivals import turn_steps
     from isoviz.planner.planning_work import Work
     from isoviz.planner.problem import Problem as Planning
@@ -132,8 +132,8 @@ def turns_of_plan(_problems: dict[str, Problem], explanation: Explained, trying:
     work = Work(TURN_SECONDS)
     for turn in turn_steps(problem, explanation.explanation.candidates, MOST_RIVALS, work):
         if turn is not None and turn.value is not None:
-            known = replace(known, found=(*known.found, turn))
+            turns = replace(turns, found=(*turns.found, turn))
         if work.is_done:
-            return replace(known, done=True, cut=True)
-        yield known
-    return replace(known, done=True)
+            return replace(turns, done=True, cut=True)
+        yield turns
+    return replace(turns, done=True)

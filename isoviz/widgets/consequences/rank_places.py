@@ -65,8 +65,8 @@ def ranks_for(machine: Machine, choice: MachineChoice, plan: Plan | None = None)
     if other is not None:
         return LocalRanks(count, f"A rank has main memory, registered memory and files; {other.name} is {other.kind.words}.")
     if nodes != list(range(count)):
-        told = ", ".join(map(str, nodes[:8])) + (", …" if count > 8 else "")
-        return LocalRanks(count, f"Ranks are the nodes from 0 on, without a gap; the nodes of this machine are {told}.")
+        node_list = ", ".join(map(str, nodes[:8])) + (", …" if count > 8 else "")
+        return LocalRanks(count, f"Ranks are the nodes from 0 on, without a gap; the nodes of this machine are {node_list}.")
     kinds = () if plan is None else (ChannelKind(hop.kind) for hop in plan.every_hop)
     if (kind := next((kind for kind in kinds if kind not in _CARRIED_OUT), None)) is not None:
         return LocalRanks(count, f"Ranks do not carry out channels of the kind {kind.words}.")

@@ -130,11 +130,11 @@ class _Known:
         names = [name for name, _ in question.bandwidths]
         yield self._of(names)
         for name in [name for name in names if name not in kept]:
-            found: tuple[RouteKey, ...] = ()
+            rival_paths: tuple[RouteKey, ...] = ()
             for factor in (1 / FAR, FAR):
-                found = (*found, *compared_paths(base, with_bandwidth(self._machine, name, factor), options))
-                yield tuple(dict.fromkeys((*self._of(names), *found)))
-            kept[name] = found
+                rival_paths = (*rival_paths, *compared_paths(base, with_bandwidth(self._machine, name, factor), options))
+                yield tuple(dict.fromkeys((*self._of(names), *rival_paths)))
+            kept[name] = rival_paths
 
     def _of(self, names: list[str]) -> tuple[RouteKey, ...]:
         return tuple(dict.fromkeys(key for name in (_WINNER, _COMPARED, *names) for key in self._kept.get(name, ())))

@@ -34,8 +34,8 @@ def where_of(
     places = (process, RunPlace(RANKS, ranks.reason, ranks.count, ranks.about))
     place = min((each for each in places if not each.reason), key=lambda each: each.name != typed_runs_in, default=None)
     if place is None:
-        told = ranks.reason if isinstance(typed_machine, PresetMachine) and typed_machine.name == RANKS else process.reason
-        return Where(False, told, None, places, () if _is_of_ranks(typed_machine) else lacks.emulable)
+        reason = ranks.reason if isinstance(typed_machine, PresetMachine) and typed_machine.name == RANKS else process.reason
+        return Where(False, reason, None, places, () if _is_of_ranks(typed_machine) else lacks.emulable)
     ends = (plan.transfer.source, plan.transfer.destination)
     needed = sum(end.linearization.nbytes for end in ends if not machine.memory(end.memory).is_file_system)
     free = available_memory()
@@ -98,10 +98,10 @@ def _elsewhere(lacks: _Lacking, choice: MachineChoice) -> str:
     if not lacks.absent:
         return ""
     # What can be done comes first: where there is little room, the end is cut off.
-    said = [f"This computer lacks {lacks.absent[0] if count == 1 else f'{count} memories of the path'}."]
-    said += [f"Main memory can stand in for {'it' if count == 1 else 'them'}."] if lacks.emulable else []
-    said += [whole_sentence(lacks.problem)] if lacks.problem else []
-    return " ".join(said)
+    sentences = [f"This computer lacks {lacks.absent[0] if count == 1 else f'{count} memories of the path'}."]
+    sentences += [f"Main memory can stand in for {'it' if count == 1 else 'them'}."] if lacks.emulable else []
+    sentences += [whole_sentence(lacks.problem)] if lacks.problem else []
+    return " ".join(sentences)
 
 
 def absent_memories(machine: Machine) -> tuple[str, ...]:

@@ -130,10 +130,10 @@ class StaticPicture:
         derived = state.derived
         lines = _machine_lines(state) if self._pane == "machine" else _lines(state, self._side)
         plan = "" if derived.plan is None or self._side != "both" or self._pane == "machine" else str(derived.plan)
-        said = "".join(f"<li>{escape(line)}</li>" for line in lines)
+        items = "".join(f"<li>{escape(line)}</li>" for line in lines)
         begin = (
             f'<div data-isoviz-static="{self._token}" class="isoviz-static"><p>{escape(heading)}</p>'
-            f'<ul style="padding-left:1.2em">{said}</ul>'
+            f'<ul style="padding-left:1.2em">{items}</ul>'
             '<div style="display:flex;flex-wrap:wrap;gap:16px;align-items:flex-start">'
         )
         end = f"</div>{plan and _TABLE.format(escape(plan))}</div>"
@@ -232,8 +232,8 @@ def _machine_lines(state: State) -> list[str]:
     if machine is None:
         return problems
     emulated = emulated_text(machine.emulated(memory.name for memory in machine.memories))
-    said = [emulated] if emulated else []
-    return [f"{machine.name}: {len(machine.memories):,} memories, {len(machine.channels):,} channels", *said, *problems]
+    items = [emulated] if emulated else []
+    return [f"{machine.name}: {len(machine.memories):,} memories, {len(machine.channels):,} channels", *items, *problems]
 
 
 def _first_state(session: Session) -> State:

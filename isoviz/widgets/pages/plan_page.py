@@ -102,10 +102,10 @@ def state_page(state: State) -> str:
 def _page(state: State, kind: PageKind, said: list[str], lines: list[PageLine], static: Sequence[str]) -> str:
     plan = state.derived.plan
     assert plan is not None
-    told = snapshot(state, 1, "page")
-    menus = {**told["menus"], "machines": [], "dtypes": [], "planners": [], "examples": []}
-    ends = {entry["name"] for entry in told["menus"]["memories"]} & set(plan.every_memory)
-    menus["memories"] = [entry for entry in told["menus"]["memories"] if entry["name"] in ends]
+    snapshot_of_page = snapshot(state, 1, "page")
+    menus = {**snapshot_of_page["menus"], "machines": [], "dtypes": [], "planners": [], "examples": []}
+    ends = {entry["name"] for entry in snapshot_of_page["menus"]["memories"]} & set(plan.every_memory)
+    menus["memories"] = [entry for entry in snapshot_of_page["menus"]["memories"] if entry["name"] in ends]
     part: PagePart = {
         "kind": kind,
         "version": __version__,
@@ -116,7 +116,10 @@ def _page(state: State, kind: PageKind, said: list[str], lines: list[PageLine], 
         "opened": list(_OPENED[kind]),
     }
     answers, left_out = _traces(state)
-    content = {"page": part, "traits": {**traits(told), "menus": menus, "part_trace": {**trace_part(state), **left_out}}}
+    content = {
+        "page": part,
+        "traits": {**traits(snapshot_of_page), "menus": menus, "part_trace": {**trace_part(state), **left_out}},
+    }
     return html_page(_title(state), content, static, [*_exports(state), *answers])
 
 

@@ -58,10 +58,10 @@ def measured_points(channel: Channel, run: float) -> list[CurvePoint]:
 
 def reach(channel: Channel, run: float) -> tuple[float, float]:
     """The shortest and the longest run of a curve: around the run, and far enough to show where the channel reaches its peak."""
-    here = min(max(run, _LEAST), _MOST)
+    run_of_curve = min(max(run, _LEAST), _MOST)
     at_peak = channel.throughput.inverse(AT_PEAK * channel.peak)
-    high = max(here * _ABOVE, 4 * at_peak) if math.isfinite(at_peak) else here * _ABOVE
-    return max(_LEAST, here / _BELOW), min(max(high, 2.0), _MOST)
+    high = max(run_of_curve * _ABOVE, 4 * at_peak) if math.isfinite(at_peak) else run_of_curve * _ABOVE
+    return max(_LEAST, run_of_curve / _BELOW), min(max(high, 2.0), _MOST)
 
 
 def limit_words(path: PathPlan, hop: int, channel: Channel) -> str:

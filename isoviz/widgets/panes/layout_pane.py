@@ -131,5 +131,5 @@ def _numpy(linear: Linearization) -> str:
 
 def _strides(linear: Linearization, mode: Mode) -> list[int]:
     """One stride for all fields where they have the same, else those of the first fields."""
-    found = [dict(linear.strides(name))[mode] for name in linear.fields.names[:MOST_STRIDES]]
-    return found[:1] if len(set(found)) == 1 else found
+    strides = [dict(linear.strides(name))[mode] for name in linear.fields.names[:MOST_STRIDES]]
+    return strides[:1] if len(set(strides)) == 1 else strides

@@ -195,10 +195,10 @@ def _stops(path: PathPlan, machine: Machine) -> list[ShownStop]:
 
     layouts = (path.hops[0].source_layout, *(hop.destination_layout for hop in path.hops))
     buffers: list[ShownBuffer | None] = [{"slots": each.slots, "slotBytes": each.nbytes} for each in path.buffers]
-    found: list[ShownStop] = []
+    stops: list[ShownStop] = []
     for name, layout, buffer in zip(path.memories, layouts, [None, *buffers, None], strict=True):
         memory = machine.memory(name)
-        found.append(
+        stops.append(
             {
                 "memory": name,
                 "words": memory.kind.words,
@@ -210,7 +210,7 @@ def _stops(path: PathPlan, machine: Machine) -> list[ShownStop]:
                 "buffer": buffer,
             }
         )
-    return found
+    return stops
 
 
 def _hop(plan: Plan, path: PathPlan, index: int, machine: Machine) -> ShownHop:

@@ -40,9 +40,9 @@ def trace_part(state: State) -> TracePart:
     """The traces of a session."""
     problems: dict[str, str] = {}
     for which in STAGES:
-        found = latest_simulation(state, which)
-        if found is not None and found.problem and is_fresh(state, found):
-            problems[which] = found.problem
+        simulation = latest_simulation(state, which)
+        if simulation is not None and simulation.problem and is_fresh(state, simulation):
+            problems[which] = simulation.problem
     return {
         "simulated": _shown(state, "simulated"),
         "stored": _shown(state, "stored"),

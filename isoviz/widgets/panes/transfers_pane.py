@@ -28,7 +28,7 @@ def transfers_part(state: State) -> TransfersPart:
     """What was planned for every transfer."""
     derived = state.derived
     plan = derived.plan
-    found: list[ShownTransferPlan] = [
+    shown_plans: list[ShownTransferPlan] = [
         {
             "key": each.key,
             "seconds": None if each.plan is None else each.plan.seconds,
@@ -37,7 +37,7 @@ def transfers_part(state: State) -> TransfersPart:
         }
         for each in derived.beside
     ]
-    found.append(
+    shown_plans.append(
         {
             "key": state.settings.key,
             "seconds": None if plan is None else plan.seconds,
@@ -45,4 +45,4 @@ def transfers_part(state: State) -> TransfersPart:
             "problem": "",
         }
     )
-    return {"plans": found}
+    return {"plans": shown_plans}

@@ -54,26 +54,26 @@ def what_if_part(state: State) -> WhatIfPart | None:
     question = state.what_if
     if question.changes_nothing:
         return None
-    found: WhatIfPlan | None = state.derived.later.get("what_if")
-    if found is None or found.question.changes_nothing or found.base is not state.derived.plan:
+    what_if_plan: WhatIfPlan | None = state.derived.later.get("what_if")
+    if what_if_plan is None or what_if_plan.question.changes_nothing or what_if_plan.base is not state.derived.plan:
         return {
             "whatIf": _shown(question), "isAnswer": False, "isFinal": False, "seconds": None, "throughput": None,
             "samePath": True, "hops": [], "problem": "",
         }  # fmt: skip
-    plan, machine = found.plan, found.machine
+    plan, machine = what_if_plan.plan, what_if_plan.machine
     hops: list[WhatIfHop] = []
     if plan is not None and machine is not None:
         hops = _hops.of(lambda: hops_of(plan, machine), plan)
-    base = [hop.channel for hop in found.base.every_hop]
+    base = [hop.channel for hop in what_if_plan.base.every_hop]
     return {
         "whatIf": _shown(question),
-        "isAnswer": found.question == question,
-        "isFinal": found.is_final,
+        "isAnswer": what_if_plan.question == question,
+        "isFinal": what_if_plan.is_final,
         "seconds": None if plan is None else plan.seconds,
         "throughput": None if plan is None else plan.throughput,
         "samePath": [hop["channel"] for hop in hops] == base,
         "hops": hops,
-        "problem": found.problem,
+        "problem": what_if_plan.problem,
     }
 
 

@@ -189,12 +189,12 @@ def hand_part(state: State) -> HandPart:
 
 
 def _hand_path(path: tuple[str, ...], machine: Machine, source: str, destination: str) -> ShownHandPath:
-    known = {channel.name: channel for channel in machine.channels}
+    channel_of_name = {channel.name: channel for channel in machine.channels}
     memories = {memory.name: memory for memory in machine.memories}
     channels = []
     at = source
     for name in path:
-        channel = known.get(name)
+        channel = channel_of_name.get(name)
         if channel is None or channel.source != at:
             break
         channels.append(channel)
@@ -233,7 +233,7 @@ def _why(explained: Explained, turns: Turns, is_of_plan: bool) -> WhyPart:
     used = [hop.channel for hop in explained.plan.every_hop]
     compared = [name for each in candidates for name in each.channels]
     names = dict.fromkeys([*used, *compared, *(turn.channel for turn in turns.found)])
-    known = {channel.name for channel in machine.channels}
+    channel_names = {channel.name for channel in machine.channels}
     region = explained.region
     most = {} if why is None else {variable.name: variable.high for variable in why.program.variables}
     return {
@@ -264,7 +264,7 @@ def _why(explained: Explained, turns: Turns, is_of_plan: bool) -> WhyPart:
             "chosen": list(region.chosen),
             "most": [most.get(name, _size(name, explained)) for name in (region.x, region.y)],
         },
-        "channels": [_channel(machine, name) for name in names if name in known],
+        "channels": [_channel(machine, name) for name in names if name in channel_names],
         "problem": explained.problem,
     }
 
@@ -339,12 +339,12 @@ def _candidate(each: RankedPath, chosen: RankedPath, machine: Machine) -> ShownC
 
 def _turns(found: tuple[Turn, ...], why: Explanation, machine: Machine) -> list[ShownTurn]:
     numbers = {(each.channels, each.converting): number for number, each in enumerate(why.candidates)}
-    known = {channel.name: channel for channel in machine.channels}
+    channel_of_name = {channel.name: channel for channel in machine.channels}
     return [
         {
             "parameter": turn.parameter,
             "name": turn.channel,
-            "words": known[turn.channel].kind.words if turn.channel in known else "",
+            "words": channel_of_name[turn.channel].kind.words if turn.channel in channel_of_name else "",
             "now": turn.now,
             "value": turn.value,
             "rival": numbers.get((turn.rival, turn.converting), 0),

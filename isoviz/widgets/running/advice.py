@@ -51,8 +51,8 @@ def advice(state: State) -> list[ShownAdvice]:
     if run.phase != "done" or run.report is None:
         return []
     noise = _of_noise(run)
-    found = [_of_emulated(run), noise or _of_hops(state, run.report), _of_prediction(run)]
-    return [each for each in found if each is not None]
+    candidates = [_of_emulated(run), noise or _of_hops(state, run.report), _of_prediction(run)]
+    return [each for each in candidates if each is not None]
 
 
 def _advice(
@@ -104,10 +104,10 @@ def _of_hops(state: State, report: Report) -> ShownAdvice | None:
     if isinstance(choice, PresetMachine) and choice.is_this_computer:
         return _advice(f"{words}, in {len(state.run.reports)} runs. The figures of its channel are out of date.",
                        "Measure this computer again", "measure")  # fmt: skip
-    told = f"{words}. The figures of its channel were not measured on this computer."
+    advice_text = f"{words}. The figures of its channel were not measured on this computer."
     if state.run.ranks > 1 and isinstance(choice, PresetMachine) and choice.name == RANKS:
-        told = f"{told} isoviz.probe(ranks={state.run.ranks}) measures them; choose the machine again then."
-    return _advice(told)
+        advice_text = f"{advice_text} isoviz.probe(ranks={state.run.ranks}) measures them; choose the machine again then."
+    return _advice(advice_text)
 
 
 def _of_noise(run: Run) -> ShownAdvice | None:

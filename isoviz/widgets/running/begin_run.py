@@ -66,12 +66,12 @@ def with_note(state: State, name: str, note: str) -> State:
     note = note[:LONGEST_NOTE]
     keys: tuple[str, ...] = (name,)
     if name.startswith(OF_SESSION):
-        found = [run for run in state.history if name == f"{OF_SESSION}{run.number}"]
-        if not found:
+        runs = [run for run in state.history if name == f"{OF_SESSION}{run.number}"]
+        if not runs:
             raise InputError(f"{name}: it is not there, or not any more")
-        keys = tuple(key for key in found[0].keys if key)
-        history = tuple(replace(run, note=note) if run is found[0] else run for run in state.history)
-        run = replace(state.run, note=note) if state.run.number == found[0].number else state.run
+        keys = tuple(key for key in runs[0].keys if key)
+        history = tuple(replace(run, note=note) if run is runs[0] else run for run in state.history)
+        run = replace(state.run, note=note) if state.run.number == runs[0].number else state.run
         state = replace(state, history=history, run=run)
     elif not re.fullmatch("[0-9a-f]{24}", name):
         raise InputError(f"{show(name)}: no run has such a name")

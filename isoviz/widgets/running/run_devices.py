@@ -30,8 +30,8 @@ class RunDevices(ThisComputer):
         self._before_verifying = before_verifying
 
     def memory(self, memory: Memory) -> RealMemory | None:
-        found = super().memory(memory)
-        return None if found is None else MemoryWithOpenedEnds(found)
+        real = super().memory(memory)
+        return None if real is None else MemoryWithOpenedEnds(real)
 
     def channel(self, channel: Channel, source: Bound, destination: Bound) -> RealChannel | None:
         return super().channel(channel, _bare(source), _bare(destination))

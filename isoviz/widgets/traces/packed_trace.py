@@ -65,8 +65,8 @@ def packed(
         "chunk": _small(flat[:, 2][order]),
         "request": _small(flat[:, 3][order]),
     }
-    told: list[TraceColumn] = [{"name": column, "type": array.dtype.str[1:]} for column, array in columns.items()]
-    known = about or {}
+    column_heads: list[TraceColumn] = [{"name": column, "type": array.dtype.str[1:]} for column, array in columns.items()]
+    facts = about or {}
     begins = np.concatenate([[0], np.cumsum(counts)])
     head: TraceHead = {
         "id": name,
@@ -74,13 +74,13 @@ def packed(
         "seconds": trace.seconds,
         "count": count,
         "note": note,
-        "columns": told,
+        "columns": column_heads,
         "lanes": [
             _lane(channel, machine, trace.emulated, int(begins[lane]), int(counts[lane])) for lane, channel in enumerate(channels)
         ],
         "hops": [_hop(transfer, hop, place, lanes, first[transfer.number]) for place, transfer, hop in _placed(trace)],
         "rings": [ring for transfer in trace.transfers for ring in _rings(transfer, machine, first[transfer.number])],
-        "transfers": [_transfer(each, trace.begin, first[each.number], known.get(each.number)) for each in trace.transfers],
+        "transfers": [_transfer(each, trace.begin, first[each.number], facts.get(each.number)) for each in trace.transfers],
     }
     return PackedTrace(head, tuple([np.ascontiguousarray(array).data.cast("B") for array in columns.values()]))
 
@@ -101,8 +101,8 @@ def _lane(channel: str, machine: Machine | None, emulated: Sequence[str], first:
     if machine is None:
         touched = any(name in title.split() for name in emulated)
     else:
-        known = machine.channel(channel)
-        touched = known.source in emulated or known.destination in emulated
+        machine_channel = machine.channel(channel)
+        touched = machine_channel.source in emulated or machine_channel.destination in emulated
     title += " (emulated)" if touched else ""
     return {"channel": channel, "title": title, "detail": detail, "first": first, "count": count}
 
@@ -111,11 +111,14 @@ def channel_words(channel: str, machine: Machine | None) -> tuple[str, str]:
     """What a channel is, in words, and between which memories it is."""
     if machine is None:
         return channel.replace("->", " → "), ""
-    known = machine.channel(channel)
-    source, destination = machine.memory(known.source), machine.memory(known.destination)
+    machine_channel = machine.channel(channel)
+    source, destination = machine.memory(machine_channel.source), machine.memory(machine_channel.destination)
     if source.node == destination.node:
-        return known.kind.words, f"node {source.node}: {source.short_name} → {destination.short_name}"
-    return known.kind.words, f"node {source.node} {source.short_name} → node {destination.node} {destination.short_name}"
+        return machine_channel.kind.words, f"node {source.node}: {source.short_name} → {destination.short_name}"
+    return (
+        machine_channel.kind.words,
+        f"node {source.node} {source.short_name} → node {destination.node} {destination.short_name}",
+    )
 
 
 def _hop(transfer: TransferSpan, hop: int, place: int, lanes: Mapping[str, int], first: int) -> TraceHop:

@@ -41,11 +41,13 @@ _packed: Remembered[PackedTrace] = Remembered(4)
 def session_trace(state: State, which: TraceKind) -> SessionTrace | None:
     """The latest trace of a kind, None before the first."""
     if which in STAGES:
-        found = latest_simulation(state, which)
-        if found is None or found.trace is None:
+        simulation = latest_simulation(state, which)
+        if simulation is None or simulation.trace is None:
             return None
-        about = {number: (each.plan.seconds, each.key) for number, each in enumerate(found.transfers)}
-        return SessionTrace(_name(found.trace), found.trace, found.machine, about, found.note, is_fresh(state, found))
+        about = {number: (each.plan.seconds, each.key) for number, each in enumerate(simulation.transfers)}
+        return SessionTrace(
+            _name(simulation.trace), simulation.trace, simulation.machine, about, simulation.note, is_fresh(state, simulation)
+        )
     if which == "given":
         return None if state.given is None else SessionTrace(_name(state.given), state.given, state.given_machine, {}, "", True)
     run = next((each for each in (state.run, *state.history) if each.report is not None), state.run)
@@ -54,15 +56,15 @@ def session_trace(state: State, which: TraceKind) -> SessionTrace | None:
     if report is None or trace is None or not trace.requests:
         return None
     machine = state.derived.planned_on
-    known = machine is not None and machine.digest == report.plan.machine_digest
+    is_machine_of_run = machine is not None and machine.digest == report.plan.machine_digest
     fresh = report.plan == state.derived.plan
-    return SessionTrace(_name(trace), trace, machine if known else None, {}, _left_out(trace), fresh)
+    return SessionTrace(_name(trace), trace, machine if is_machine_of_run else None, {}, _left_out(trace), fresh)
 
 
 def latest_simulation(state: State, which: TraceKind) -> Simulation | None:
     """The latest simulation of a kind, None before the first."""
-    found: Simulation | None = state.derived.later.get(STAGES[which])
-    return found
+    simulation: Simulation | None = state.derived.later.get(STAGES[which])
+    return simulation
 
 
 def is_fresh(state: State, simulation: Simulation) -> bool:

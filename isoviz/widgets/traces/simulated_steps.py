@@ -29,10 +29,10 @@ def trace_steps(simulation: Simulation, first: int = 0, begin: float = 0.0) -> l
     words = _Words(simulation)
     if first:
         simulator.advance(most=min(first, MOST_PASSED))
-    found: list[TraceStep] = []
-    while len(found) <= MOST_STEPS and (step := simulator.step()) is not None:
-        found.append(words.step(step, begin))
-    return found
+    steps: list[TraceStep] = []
+    while len(steps) <= MOST_STEPS and (step := simulator.step()) is not None:
+        steps.append(words.step(step, begin))
+    return steps
 
 
 class _Words:
@@ -102,12 +102,12 @@ class _Words:
         found: dict[tuple[int, int, int], list[int]] = {}
         for each in issues:
             found.setdefault(each[:3], []).append(each.request)
-        told = []
+        texts = []
         for (transfer, hop, chunk), requests in found.items():
             work = self._works[transfer]
             part = "" if len(requests) == work.requests[hop] else f", {_numbers(requests)} of {work.requests[hop]}"
-            told.append(f"{self._channel(work, hop)} gets chunk {chunk}{self._whose(transfer)}{part}")
-        return told
+            texts.append(f"{self._channel(work, hop)} gets chunk {chunk}{self._whose(transfer)}{part}")
+        return texts
 
     def _place(self, at: Issue | Done | Failed) -> str:
         work = self._works[at.transfer]

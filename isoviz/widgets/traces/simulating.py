@@ -67,10 +67,10 @@ class Simulation:
         """
         from isoviz.runtime import Simulator
 
-        found = Simulator(self.machine, request_bytes=self.request_bytes)
+        simulator = Simulator(self.machine, request_bytes=self.request_bytes)
         for each in self.transfers:
-            found.submit(each.plan, at=each.start, priority=each.priority, pipelined=self.pipelined, label=each.label)
-        return found
+            simulator.submit(each.plan, at=each.start, priority=each.priority, pipelined=self.pipelined, label=each.label)
+        return simulator
 
 
 def simulation_of(

@@ -244,8 +244,8 @@ class LinearizationView(_Alone):
             return given if isinstance(given, Entry) else None
         entry = None if given is None else _entry_of(given, self.linearization)
         shown = self.session.state.selected.selection.shown
-        told = None if entry is None else {"index": dict(entry.index), "field": entry.field}
-        self._command({"kind": "select", "selection": {**shown, "entry": told}})
+        shown_entry = None if entry is None else {"index": dict(entry.index), "field": entry.field}
+        self._command({"kind": "select", "selection": {**shown, "entry": shown_entry}})
         return entry
 
     def _tell(self, state: State) -> None:

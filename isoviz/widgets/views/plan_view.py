@@ -64,14 +64,14 @@ class PlanView(Explorer):
     @property
     def plan(self) -> Plan | None:
         """The plan that is shown; None while there is none for what is entered."""
-        found: Plan | None = self.session.plan
-        return found
+        plan: Plan | None = self.session.plan
+        return plan
 
     @property
     def explanation(self) -> Explanation | None:
         """The explanation of `plan`; None until it is known, and where the plan is by hand."""
-        known = self.session.state.derived.later.get("explanation")
-        return None if known is None or known.plan is not self.plan else known.explanation
+        explained = self.session.state.derived.later.get("explanation")
+        return None if explained is None or explained.plan is not self.plan else explained.explanation
 
     def __repr__(self) -> str:
         return f"<isoviz plan view: {'no plan' if self.plan is None else str(self.plan).splitlines()[0]}>"
