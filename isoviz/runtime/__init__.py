@@ -2,6 +2,7 @@
 
 from isoviz.runtime.engine.engine import Engine
 from isoviz.runtime.engine.event import Event
+from isoviz.runtime.engine.prepared_transfer import PreparedTransfer
 from isoviz.runtime.engine.progress import Progress
 from isoviz.runtime.protocols import CancelToken, Devices, Endpoint, RealChannel, RealMemory, Slot, Store
 from isoviz.runtime.scheduling.coordinator import Coordinator
@@ -21,6 +22,7 @@ __all__ = [
     "Engine",
     "Event",
     "HopMeasurement",
+    "PreparedTransfer",
     "Progress",
     "RankScheduler",
     "RealChannel",

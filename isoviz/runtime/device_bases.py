@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -120,6 +120,15 @@ class BaseChannel(ABC):
 
     @abstractmethod
     def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int: ...
+
+    def prepared_move(
+        self,
+        copies: Sequence[StridedCopy],  # noqa: ARG002  # the protocol's signature
+        source: Store,  # noqa: ARG002
+        destination: Store,  # noqa: ARG002
+    ) -> Sequence[Callable[[], object]] | None:
+        """Nothing is known beforehand."""
+        return None
 
     def start(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check, done: Done) -> None:
         """Carry out the copies before returning."""

@@ -229,6 +229,14 @@ class RealChannel(Protocol):
             Cancelled: raised by `check`.
         """
 
+    def prepared_move(
+        self, copies: Sequence[StridedCopy], source: Store, destination: Store
+    ) -> Sequence[Callable[[], object]] | None:
+        """The parts of `move` as functions that are called one after the other, again and again, while both stores are open.
+
+        They raise what `move` raises. None if the channel can find out nothing beforehand; the engine then calls `move`.
+        """
+
     def start(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check, done: Done) -> None:
         """Start strided copies and return at once. Call `done` exactly once when they have ended, from any thread.
 

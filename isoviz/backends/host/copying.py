@@ -12,7 +12,7 @@ import itertools
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,6 +43,7 @@ MOST_FIELDS = 64  # most fields of a struct that are moved together
 MOST_APART = 8  # most fields of one size that are split to be moved with others
 _AT_A_TIME = 64  # small copies between two calls of `check`
 _ALONE = 2048  # run length in bytes from which separate copies are as fast
+_LONGEST = 1 << 20  # run length in bytes that NumPy moves as one element
 _WIDEST = 64  # run length in bytes above which runs reach the rate of `memcpy`
 
 
@@ -111,6 +112,37 @@ def copy_all(
         for copy in group:
             check()
             copy_strided(copy, source, destination, large=large)
+
+
+def prepared_copies(
+    copies: Sequence[StridedCopy], source: Bytes, destination: Bytes, *, large: bool = False
+) -> tuple[Callable[[], object], ...]:
+    """The moves of `copy_all` as functions that may be called again and again, in any order, while both arrays live.
+
+    They stand for the kernels that are ready now.
+
+    Raises:
+        LayoutError: as in `copy_strided`.
+    """
+    for copy in copies:
+        _check(copy, source, destination)
+    moves: list[Callable[[], object]] = []
+    if len(copies) > 1 and kernels.is_ready():
+        many, copies = many_of(copies, large=large)
+        if many is not None:
+            moves.append(kernels.prepared_many(many, source, destination, slice(None)))
+    for copy in copies:
+        compiled = kernels.prepared_copy(copy, source, destination, large=large)
+        if compiled is not None:
+            moves.append(compiled)
+        elif _transposed(copy) is not None or copy.run > _LONGEST:
+            moves.append(partial(copy_strided, copy, source, destination, large=large))
+        else:
+            dtype = np.dtype(_SCALARS.get(copy.run) or (np.void, copy.run))
+            moves.append(
+                partial(np.copyto, strided_view(destination, copy, dtype, end=2), strided_view(source, copy, dtype, end=1))
+            )
+    return tuple(moves)
 
 
 def _without_small(

@@ -12,7 +12,7 @@ import numpy as np
 from isoviz.backends.formats.describing import array_instance
 from isoviz.backends.generate import fill
 from isoviz.backends.host import kernels
-from isoviz.backends.host.copying import copy_all
+from isoviz.backends.host.copying import copy_all, prepared_copies
 from isoviz.backends.host.numa import prefer
 from isoviz.backends.pages import HUGE, PAGE, Bytes, page_aligned, touch
 from isoviz.errors import TransferError
@@ -250,3 +250,7 @@ class Memcpy(BaseChannel):
         assert isinstance(source, HostStore) and isinstance(destination, HostStore)
         copy_all(copies, source.array, destination.array, check, large=destination.is_large)
         return len(copies)
+
+    def prepared_move(self, copies: Sequence[StridedCopy], source: Store, destination: Store) -> Sequence[Callable[[], object]]:
+        assert isinstance(source, HostStore) and isinstance(destination, HostStore)
+        return prepared_copies(copies, source.array, destination.array, large=destination.is_large)

@@ -14,12 +14,13 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import EngineClosed
 from isoviz.machines import machine_argument
-from isoviz.planner import Options
+from isoviz.planner import Options, Plan
 from isoviz.planner.time.requests import REQUEST_BYTES
 from isoviz.runtime.engine.driver import Driver, Request
 from isoviz.runtime.engine.event import Event
@@ -27,8 +28,9 @@ from isoviz.runtime.engine.execution import Execution, trace_of
 from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
 from isoviz.runtime.engine.open_devices import OpenedDevices
 from isoviz.runtime.engine.prepared_plans import PreparedPlans
+from isoviz.runtime.engine.prepared_transfer import PreparedTransfer, opened
 from isoviz.runtime.engine.progress import setting, tell, watch
-from isoviz.runtime.engine.small_copies import PreparedCopies
+from isoviz.runtime.engine.small_copies import PreparedCopies, is_small
 from isoviz.runtime.scheduling.pipeline import work_of
 from isoviz.runtime.scheduling.pool import highest_priority_first
 from isoviz.runtime.scheduling.scheduler import Scheduler
@@ -38,9 +40,8 @@ from isoviz.runtime.trace.trace import Trace
 if TYPE_CHECKING:
     from isoviz.layouts import Layout
     from isoviz.machines import Machine
-    from isoviz.planner import Plan
+    from isoviz.runtime.engine.prepared_plans import PreparedPlan
     from isoviz.runtime.engine.progress import ProgressCallback
-    from isoviz.runtime.engine.small_copies import Prepared
     from isoviz.runtime.protocols import CancelToken, Devices
     from isoviz.runtime.scheduling.pool import ChannelState, Policy
 
@@ -84,6 +85,7 @@ class Engine(Driver):
         self._numbers = itertools.count()
         self._plans = PreparedPlans(self._real)
         self._prepared = PreparedCopies(self._real, self._state_of)
+        self._transfers: WeakSet[PreparedTransfer] = WeakSet()
 
     def _scheduler_of(self, machine: Machine, policies: Mapping[str, Policy] | None, policy: Policy) -> Scheduler:
         return Scheduler.of(machine, policies, policy)
@@ -114,6 +116,8 @@ class Engine(Driver):
             self._quiet.wait_for(lambda: not (self._executions or self._ending or self._scheduler.lent))
         for dispatcher in self._threads:
             dispatcher.close()
+        for prepared in list(self._transfers):
+            prepared.close()
         self._real.forget()
         self._plans.clear()
         self._prepared.clear()
@@ -143,9 +147,49 @@ class Engine(Driver):
         here = self._real.describe(source, source_layout, None)
         there = self._real.describe(destination, destination_layout, here)
         known = self._prepared.of(here, there, priority, self.options)
-        if known.copies and self._recorded is None and (event := self._copied(known, source, destination)) is not None:
-            return event
+        if known.copies:
+            event = self._at_once(known.plan, known.state, partial(known.carry_out, source, destination))
+            if event is not None:
+                return event
         return self.submit(known.plan, source, destination)
+
+    @defer_interrupts()
+    def prepare(
+        self,
+        plan: Plan,
+        source: Any | None = None,
+        destination: Any | None = None,
+        *,
+        priority: int | None = None,
+    ) -> PreparedTransfer:
+        """A transfer that is started again and again between the same ends: `prepare(...).start().wait()`.
+
+        The arguments are those of `submit`. What can be known before the transfer starts is found out here.
+
+        Raises:
+            TransferError: as `submit`; also if source and destination are the same.
+            InputError: an object is not what the plan expects.
+            EngineClosed: after `close`.
+            ForkedError: in a forked child.
+        """
+        self._home.require()
+        expect("prepare", plan, Plan, "a plan")
+        priority = None if priority is None else checks.priority(priority)
+        prepared = self._plans.of(plan)
+        if self._closed:
+            raise EngineClosed("the engine is closed")
+        submit = partial(self.submit, plan, source, destination, priority=priority)
+        if not self._is_single_request(plan, prepared):
+            return PreparedTransfer(plan, submit, _never, None)
+        ends = opened(plan, prepared, (source, destination))
+        made = PreparedTransfer(plan, submit, partial(self._at_once, plan, self._state_of(plan.hops[0].channel)), ends)
+        self._transfers.add(made)
+        return made
+
+    def _is_single_request(self, plan: Plan, prepared: PreparedPlan) -> bool:
+        """Whether a transfer between objects of this process is one small request that needs no device."""
+        kinds = [self.machine.memory(name).kind for name in plan.every_memory]
+        return is_small(plan, prepared.channels[0]) and not any(kind.is_file_system for kind in kinds)
 
     @defer_interrupts()
     def submit(
@@ -285,12 +329,16 @@ class Engine(Driver):
 
     # ---- inside: small copies
 
-    def _copied(self, known: Prepared, source: Any, destination: Any) -> Event | None:
-        """The event of a small copy that this thread has carried out; None if its channel is not idle.
+    def _at_once(self, plan: Plan, channel: ChannelState, carry_out: Callable[[], BaseException | None]) -> Event | None:
+        """The event of a small transfer that this thread has carried out; None if its channel is not idle.
 
-        The channel is lent to this thread meanwhile. The engine is not locked while the devices are called.
+        The channel is lent to this thread meanwhile. The engine is not locked while the devices are called. An engine that
+        records does everything through its scheduler.
         """
-        event, channel = Event(known.plan), known.state
+        self._home.require()
+        if self._recorded is not None:
+            return None
+        event = Event(plan)
         try:
             with self._lock:
                 if self._closed:
@@ -298,7 +346,7 @@ class Engine(Driver):
                 if not channel.is_idle:
                     return None
                 channel.borrower = event
-            event.end(known.carry_out(source, destination))
+            event.end(carry_out())
             return event
         finally:
             # Python handles signals at calls only. So no exception of a signal comes before the channel is given back.
@@ -355,3 +403,7 @@ class Engine(Driver):
         for request in own:  # it is small or the caller waits for it, and the CPU cache of the caller may hold the data
             self._moved(*request)
         return execution
+
+
+def _never(_: Callable[[], BaseException | None]) -> None:
+    """The event of a transfer that is never carried out by the thread that starts it."""

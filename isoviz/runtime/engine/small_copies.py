@@ -114,7 +114,8 @@ class PreparedCopies:
         plan = make_plan(Transfer(here, there, priority=priority), self._real.machine, None, options)
         memories, name = self._real.memories(plan)[0], plan.hops[0].channel
         channel, is_partial = self._real.channel(name), plan.transfer.is_partial
-        found = Prepared(here, there, plan, _small(plan, channel), memories, channel, self._state(name), plan.bytes, is_partial)
+        copies = tuple(plan.copies(0, 0)) if is_small(plan, channel) else ()
+        found = Prepared(here, there, plan, copies, memories, channel, self._state(name), plan.bytes, is_partial)
         if here.path is None and there.path is None:  # a file gets a new instance for every copy
             self._known[id(here), id(there), priority] = found
             if len(self._known) > MOST_PREPARED:
@@ -126,11 +127,9 @@ class PreparedCopies:
         self._known.clear()
 
 
-def _small(plan: Plan, channel: RealChannel) -> tuple[StridedCopy, ...]:
-    """What a small copy moves: a single chunk in one hop, over a channel that waits for no device. Empty for other copies."""
-    if channel.at_once and plan.bytes <= AT_ONCE and plan.chunk_count == 1 and len(plan.every_hop) == 1:
-        return tuple(plan.copies(0, 0))
-    return ()
+def is_small(plan: Plan, channel: RealChannel) -> bool:
+    """Whether a transfer is small: a single chunk in one hop, over a channel that waits for no device."""
+    return channel.at_once and plan.bytes <= AT_ONCE and plan.chunk_count == 1 and len(plan.every_hop) == 1
 
 
 def _go_on() -> None:

@@ -6,7 +6,7 @@ text whether they or NumPy make the copies.
 
 from __future__ import annotations
 
-from isoviz.backends.host.kernels.dispatch import copy, copy_many, copy_structs
+from isoviz.backends.host.kernels.dispatch import copy, copy_many, copy_structs, prepared_copy, prepared_many
 from isoviz.backends.host.kernels.preparation import (
     SWITCH,
     is_compiled,
@@ -27,6 +27,8 @@ __all__ = [
     "is_ready",
     "prepare",
     "prepare_unless_cancelled",
+    "prepared_copy",
+    "prepared_many",
     "state",
     "suiting",
     "was_wanted",

@@ -6,6 +6,7 @@ Where no compiled kernel suits a copy, the result is False and NumPy carries it 
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ from isoviz.backends.host.kernels.tiles import are_apart, tiles_of
 from isoviz.backends.host.kernels.tuning_constants import BUFFER_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from types import ModuleType
 
     from isoviz.backends.host.kernels.direct import StridedRest
@@ -93,17 +94,23 @@ def copy(each: StridedCopy, source: Bytes, destination: Bytes, *, large: bool = 
 
     The copy stays inside both arrays. `large` marks a part of a large copy, whose bytes are not read again soon.
     """
+    carry = prepared_copy(each, source, destination, large=large)
+    if carry is None:
+        return False
+    carry()
+    return True
+
+
+def prepared_copy(each: StridedCopy, source: Bytes, destination: Bytes, *, large: bool = False) -> Callable[[], None] | None:
+    """`copy` as a function that may be called again and again while both arrays live; None where NumPy should copy."""
     if in_use.compiled is None or each.run <= 0 or each.nbytes < constants.LEAST_COMPILED:
-        return False
+        return None
     if any(min(loop) <= 0 for loop in each.loops) or (not each.loops and each.nbytes < constants.LEAST_PLAIN):
-        return False
+        return None
     here = source.ctypes.data + each.source_offset
     there = destination.ctypes.data + each.destination_offset
     way = way_of(each.run, each.loops, (there % 4 or 4) if there % LINE else 0, large)
-    if way is None:
-        return False
-    carry_out(way, each.run, each.loops, here, there, large=large)
-    return True
+    return None if way is None else partial(carry_out, way, each.run, each.loops, here, there, large=large)
 
 
 def copy_structs(copies: Sequence[StridedCopy], source: Bytes, destination: Bytes, *, large: bool = False) -> bool:
@@ -129,7 +136,12 @@ def copy_structs(copies: Sequence[StridedCopy], source: Bytes, destination: Byte
 
 def copy_many(many: Many, source: Bytes, destination: Bytes, rows: slice) -> None:
     """Carry out some rows of a table of small copies between two arrays. The copies stay inside both arrays."""
-    _kernels().copy_many(source.ctypes.data, destination.ctypes.data, many.rows[rows], many.loops)
+    prepared_many(many, source, destination, rows)()
+
+
+def prepared_many(many: Many, source: Bytes, destination: Bytes, rows: slice) -> Callable[[], None]:
+    """`copy_many` as a function that may be called again and again while both arrays live."""
+    return partial(_kernels().copy_many, source.ctypes.data, destination.ctypes.data, many.rows[rows], many.loops)
 
 
 @remembered(maxsize=256)

@@ -1,0 +1,158 @@
+"""Prepared transfers: what can be known before a transfer starts is found out once; then it is started again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from isoviz.errors import InputError, RunError, TransferError
+from isoviz.runtime.engine.device_errors import Closing, of_opening, of_request, tidied
+
+if TYPE_CHECKING:
+    from isoviz.planner import Plan
+    from isoviz.runtime.engine.event import Event
+    from isoviz.runtime.engine.prepared_plans import PreparedPlan
+    from isoviz.runtime.protocols import Endpoint
+
+
+class PreparedTransfer:
+    """A plan between two ends, ready to start (`Engine.prepare`).
+
+        with engine.prepare(plan, source, destination) as prepared:
+            for step in simulation:
+                prepared.start().wait()
+
+    `start` moves what the source holds then. A transfer of a single small request is one call of its channel: its ends are open
+    and its copies are computed. The thread that starts it carries it out if the channel is idle. Every other transfer is
+    submitted with its plan prepared.
+
+    Any thread may use it. It keeps the objects of both ends until `close`, or until the engine is closed.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        submit: Callable[[], Event],
+        at_once: Callable[[Callable[[], BaseException | None]], Event | None],
+        ends: OpenEnds | None,
+    ) -> None:
+        self.plan = plan
+        self._submit = submit
+        self._at_once = at_once
+        self._ends = ends
+        self._closed = False
+        self._latest: Event | None = None
+
+    def start(self) -> Event:
+        """Start the transfer, and return its event at once.
+
+        Raises:
+            InputError: the transfer that was started before has not ended, or the prepared transfer is closed.
+            EngineClosed: the engine is closed.
+            ForkedError: in a forked child.
+        """
+        ends = self._ends
+        if ends is not None and (event := self._at_once(ends.move)) is not None:
+            return event
+        if self._closed:
+            raise InputError(f"prepared transfer: it is closed; expected one that was prepared anew ({self.plan.transfer})")
+        latest = self._latest
+        if latest is not None and not latest.done:
+            raise InputError("prepared transfer: the transfer started before has not ended; wait for its event")
+        event = self._latest = self._submit()
+        return event
+
+    def close(self) -> None:
+        """Let go of both ends. A transfer that was started goes on. Safe to call twice."""
+        self._closed = True
+        ends, self._ends, self._latest = self._ends, None, None
+        self._submit = _closed
+        if ends is not None:
+            ends.close()
+
+    def __enter__(self) -> PreparedTransfer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<PreparedTransfer {self.plan.transfer}{': closed' if self._closed else ''}>"
+
+
+def _closed() -> Event:
+    raise InputError("prepared transfer: it is closed")
+
+
+class OpenEnds:
+    """The ends of a transfer of a single request, opened, and the functions of its channel that move the bytes between them."""
+
+    def __init__(self, plan: Plan, moves: Sequence[Callable[[], object]], closing: Closing) -> None:
+        self._plan = plan
+        self._moves = moves
+        self._closing = closing
+
+    def move(self) -> BaseException | None:
+        """Move the bytes in this thread. Returns the error of a transfer that failed.
+
+        Raises:
+            BaseException: a signal came.
+        """
+        try:
+            for move in self._moves:
+                move()
+        except Exception as error:  # noqa: BLE001  # the event carries it
+            return of_request(error, self._located)
+        return None
+
+    def close(self) -> None:
+        """Close both ends."""
+        tidied(self._closing.close)
+
+    def _located(self, kind: type[RunError], message: str) -> RunError:
+        return kind(message, hop=0, channel=self._plan.hops[0].channel, chunk=0)
+
+
+def opened(plan: Plan, prepared: PreparedPlan, given: tuple[Any, Any]) -> OpenEnds | None:
+    """The ends of a transfer that is a single request on a channel without a device; None if it is not, or has an end in a file.
+
+    Raises:
+        InputError: an object is not what the plan expects.
+        RunError: no room.
+    """
+    channel, transfer = prepared.channels[0], plan.transfer
+    first, last = prepared.memories[0][0], prepared.memories[0][-1]
+    closing = Closing()
+    try:
+        ends: list[Endpoint] = []
+        channel.prepare(plan.bytes)
+        for memory, receiver, instance, end in (
+            (first, prepared.receivers[0], transfer.source, given[0]),
+            (last, prepared.receivers[1], transfer.destination, given[1]),
+        ):
+            received = end if end is None or receiver is None else receiver(end)
+            make = memory.destination if ends else memory.source
+            more = (transfer.is_partial,) if ends else ()
+            ends.append(make(instance, received, *more))
+            closing.callback(ends[-1].close)
+        source, destination = ends
+        if source.identity == destination.identity:
+            raise TransferError(f"transfer: source and destination are the same ({transfer.source}); nothing was changed")
+        copies = plan.copies(0, 0)
+        moves = None if destination.durable else channel.prepared_move(copies, source, destination)
+        if moves is None and not destination.durable:
+            moves = (partial(channel.move, copies, source, destination, _go_on),)
+    except BaseException as error:
+        tidied(closing.close)
+        if isinstance(error, Exception):
+            raise of_opening(error)  # noqa: B904  # it has its cause already
+        raise
+    if moves is None:
+        tidied(closing.close)
+        return None
+    return OpenEnds(plan, moves, closing)
+
+
+def _go_on() -> None:
+    """Never stop: a small transfer takes microseconds."""
