@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from isoviz.checks import FieldError, expect
 from isoviz.errors import MachineError
-from isoviz.json_cursor import format_json, parse
 from isoviz.machines import throughput
 from isoviz.machines.channel import Channel, Resource
 from isoviz.machines.costs import CONVERSION, SET_UP, OneTimeCost
@@ -20,7 +19,7 @@ from isoviz.machines.memory import Memory
 from isoviz.machines.positions import Positions
 from isoviz.machines.throughput import ThroughputFunction
 from isoviz.regular_files import base_of, read_some, write_text
-from isoviz.schema import BY_NAME, As, errors_as, member, plain, read
+from isoviz.schema import BY_NAME, As, errors_as, format_json, member, parse, plain, read
 from isoviz.units import format_bytes
 
 LARGEST_FILE = 64 * 1024 * 1024

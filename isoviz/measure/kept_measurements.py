@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from isoviz._version import __version__
 from isoviz.errors import FileError, MachineError
-from isoviz.json_cursor import format_json, parse
 from isoviz.machines.kinds import MemoryKind
 from isoviz.machines.machine import Machine
 from isoviz.machines.machine_file import machine_from_json, machine_to_json, read_text
 from isoviz.regular_files import write_text
-from isoviz.schema import BY_NAME, As, MismatchError, member, plain, read
+from isoviz.schema import BY_NAME, As, MismatchError, format_json, member, parse, plain, read
 from isoviz.this_computer import host_name, nvidia_gpus, processor
 from isoviz.user_cache import cache_folder
 

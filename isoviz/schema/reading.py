@@ -12,8 +12,8 @@ from typing import Any, Literal, NoReturn, Union, get_args, get_origin, is_typed
 
 from isoviz.checks import FieldError
 from isoviz.errors import InputError, InternalError, show
-from isoviz.json_cursor import Repeated
 from isoviz.schema.declaration import Member, is_declared, members_of, same
+from isoviz.schema.json_text import Repeated
 
 _WORDS = {
     str: "a text", int: "a whole number", float: "a number", bool: "true or false", NoneType: "null", list: "a list",
@@ -34,14 +34,18 @@ class MismatchError(InputError):
 
 
 @contextmanager
-def errors_as(error: type[InputError], place: str = "", title: str = "") -> Iterator[None]:
-    """Inside, what is wrong with a value is raised as `error`: at a place within `place`, after the `title` of the document."""
+def errors_as(error: type[InputError], place: str = "", title: str = "", objects: str = "an object") -> Iterator[None]:
+    """Inside, what is wrong with a value is raised as `error`: at a place within `place`, after the `title` of the document.
+
+    `objects` is what the format of the document calls an object.
+    """
     try:
         yield
     except (MismatchError, FieldError) as found:
         inner = found.place if isinstance(found, MismatchError) else found.field
         where = f"{place}{inner}" if inner.startswith("[") else ".".join(filter(None, (place, inner)))
-        raise error(": ".join(filter(None, (title, where, found.problem)))) from None
+        problem = found.problem.replace("expected an object", f"expected {objects}")
+        raise error(": ".join(filter(None, (title, where, problem)))) from None
 
 
 def read(value: Any, kind: Any, form: str = "", place: str = "") -> Any:
@@ -64,10 +68,10 @@ def read(value: Any, kind: Any, form: str = "", place: str = "") -> Any:
         found = [read(each, inner, form, f"{place}[{index}]") for index, each in enumerate(value)]
         return found if origin is list else tuple(found)
     if origin in (dict, Mapping) and isinstance(value, Mapping):
-        _check_keys(value, place)
-        return {key: read(each, get_args(kind)[1], form, _child(place, key)) for key, each in value.items()}
+        check_keys(value, place)
+        return {key: read(each, get_args(kind)[1], form, child(place, key)) for key, each in value.items()}
     if not _is_plain(value, kind, origin):
-        _fail(place, f"expected {words(kind)}, got {show(value)}")
+        fail(place, f"expected {words(kind)}, got {show(value)}")
     return value
 
 
@@ -86,10 +90,10 @@ def tag(value: Any, key: str, known: Mapping[str, Any], place: str = "") -> str:
     Raises:
         MismatchError: it is another one, or missing.
     """
-    _check_keys(value, place)
+    check_keys(value, place)
     given = value.get(key)
     if not isinstance(given, str) or given not in known:
-        _fail(_child(place, key), f"{show(given)} is not known; {_nearest(given, known)}")
+        fail(child(place, key), f"{show(given)} is not known; {_nearest(given, known)}")
     return given
 
 
@@ -119,7 +123,7 @@ def _of_union(value: Any, kinds: tuple[Any, ...], form: str, place: str) -> Any:
         return read(value, lists[0], form, place)
     fitting = [kind for kind in kinds if kind not in objects and mismatch(value, kind, form) is None]
     if not fitting:
-        _fail(place, f"expected {' or '.join(dict.fromkeys(map(words, kinds)))}, got {show(value)}")
+        fail(place, f"expected {' or '.join(dict.fromkeys(map(words, kinds)))}, got {show(value)}")
     return read(value, fitting[0], form, place)
 
 
@@ -148,21 +152,19 @@ def _literals(kind: Any, form: str) -> dict[str, tuple[Any, ...]]:
 
 
 def _of_object(value: Any, kind: Any, form: str, place: str) -> Any:
-    _check_keys(value, place)
+    check_keys(value, place)
     members = _present(kind, form)
     for key in _literals(kind, form):  # An object of another kind is told first.
         if key in value:
-            read(value[key], members[key].kind, form, _child(place, key))
-    for key in value:
-        if key not in members:
-            _fail(place, f"unknown key {show(key)}; {_nearest(key, members)}")
+            read(value[key], members[key].kind, form, child(place, key))
+    check_known(value, members, place)
     for key, each in members.items():
         if key not in value and not each.optional:
-            _fail(place, f"the key {key!r} is missing; expected {words(each.hint)}")
+            fail(place, f"the key {key!r} is missing; expected {words(each.hint)}")
     found = {}
     for key, given in value.items():
         each = members[key]
-        found[each.name] = given if each.is_free else _of_member(given, each, form, _child(place, key))
+        found[each.name] = given if each.is_free else _of_member(given, each, form, child(place, key))
     if is_typeddict(kind):
         return found
     found |= _absent(kind, form)
@@ -195,21 +197,37 @@ def _converted(convert: Any, value: Any, place: str) -> Any:
     try:
         return convert(value)
     except FieldError as error:
-        _fail(_child(place, error.field), error.problem)
+        fail(child(place, error.field), error.problem)
     except MismatchError as error:
-        _fail(_child(place, error.place) if error.place else place, error.problem)
+        fail(child(place, error.place) if error.place else place, error.problem)
     except InputError as error:
-        _fail(place, str(error))
+        fail(place, str(error))
 
 
-def _check_keys(value: object, place: str) -> None:
+def check_keys(value: object, place: str) -> None:
+    """Check that a value is an object whose keys are texts, each there once.
+
+    Raises:
+        MismatchError: it is not.
+    """
     if not isinstance(value, Mapping):
-        _fail(place, f"expected an object, got {show(value)}")
+        fail(place, f"expected an object, got {show(value)}")
     if isinstance(value, Repeated):
-        _fail(place, f"the key {show(value.key)} stands twice")
+        fail(place, f"the key {show(value.key)} stands twice")
     for key in value:
         if not isinstance(key, str):
-            _fail(place, f"expected texts as keys, got {show(key)}")
+            fail(place, f"expected texts as keys, got {show(key)}")
+
+
+def check_known(value: Mapping[str, Any], known: Sequence[str] | Mapping[str, Any], place: str) -> None:
+    """Check that an object has no other keys than those known.
+
+    Raises:
+        MismatchError: it has one.
+    """
+    for key in value:
+        if key not in known:
+            fail(place, f"unknown key {show(key)}; {_nearest(key, known)}")
 
 
 def _nearest(given: Any, known: Sequence[str] | Mapping[str, Any]) -> str:
@@ -231,9 +249,15 @@ def _is_plain(value: object, kind: Any, origin: Any) -> bool:
     return origin is None and isinstance(value, object if kind is Any else kind)
 
 
-def _child(place: str, key: str) -> str:
+def child(place: str, key: str) -> str:
+    """The place of a member of an object."""
     return f"{place}.{key}" if place else key
 
 
-def _fail(place: str, problem: str) -> NoReturn:
+def fail(place: str, problem: str) -> NoReturn:
+    """Complain about a place.
+
+    Raises:
+        MismatchError: always.
+    """
     raise MismatchError(place, problem)
