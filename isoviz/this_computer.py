@@ -9,10 +9,8 @@ import socket
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from isoviz import checks
-from isoviz.json_cursor import Node
 from isoviz.units import format_bytes
 
 _SYSTEM = Path("/sys/devices/system")
@@ -27,6 +25,13 @@ class NumaNode:
     capacity: int | None
     cpus: tuple[int, ...]
 
+    def __post_init__(self) -> None:
+        owner = "NUMA node"
+        checks.whole(owner, "number", self.number)
+        if self.capacity is not None:
+            checks.whole(owner, "capacity", self.capacity)
+        object.__setattr__(self, "cpus", tuple([checks.whole(owner, "cpus", cpu) for cpu in self.cpus]))
+
 
 @dataclass(frozen=True)
 class Cache:
@@ -36,6 +41,10 @@ class Cache:
     size: int
     count: int
     shared_by: int
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            checks.whole("cache", name, value, low=1)
 
 
 @dataclass(frozen=True)
@@ -53,38 +62,12 @@ class ComputerFacts:
     nodes: tuple[NumaNode, ...] = ()
     caches: tuple[Cache, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """A JSON object from which `from_json` makes equal facts."""
-        return {
-            "host": self.host,
-            "processor": self.processor,
-            "cpus": self.cpus,
-            "system": self.system,
-            "nodes": [{"number": n.number, "capacity": n.capacity, "cpus": list(n.cpus)} for n in self.nodes],
-            "caches": [{"level": c.level, "size": c.size, "count": c.count, "shared_by": c.shared_by} for c in self.caches],
-        }
-
-    @classmethod
-    def from_json(cls, node: Node) -> ComputerFacts:
-        """The facts in an object from `to_json`.
-
-        Raises:
-            MachineError: the object is another one.
-        """
-        parts = node.members(("host", "processor", "cpus", "system"), ("nodes", "caches"))
-        nodes = tuple(_read_node(part) for part in parts["nodes"].items()) if "nodes" in parts else ()
-        caches = tuple(_read_cache(part) for part in parts["caches"].items()) if "caches" in parts else ()
+    def __post_init__(self) -> None:
         owner = "computer"
-        return node.build(
-            lambda: cls(
-                checks.text(owner, "host", parts["host"].value),
-                checks.text(owner, "processor", parts["processor"].value, empty=True),
-                checks.whole(owner, "cpus", parts["cpus"].value, low=1),
-                checks.text(owner, "system", parts["system"].value, empty=True),
-                nodes,
-                caches,
-            )
-        )
+        checks.text(owner, "host", self.host)
+        checks.text(owner, "processor", self.processor, empty=True)
+        checks.whole(owner, "cpus", self.cpus, low=1)
+        checks.text(owner, "system", self.system, empty=True)
 
 
 @dataclass(frozen=True)
@@ -100,58 +83,18 @@ class GpuFacts:
     memory: int
     link: str = ""
 
-    def to_json(self) -> dict[str, Any]:
-        """A JSON object from which `from_json` makes equal facts."""
-        return {
-            "number": self.number,
-            "name": self.name,
-            "capability": self.capability,
-            "memory": self.memory,
-            "link": self.link,
-        }
-
-    @classmethod
-    def from_json(cls, node: Node) -> GpuFacts:
-        """The facts in an object from `to_json`.
-
-        Raises:
-            MachineError: the object is another one.
-        """
-        parts = node.members(("number", "name", "capability", "memory"), ("link",))
+    def __post_init__(self) -> None:
         owner = "gpu"
-        return node.build(
-            lambda: cls(
-                checks.whole(owner, "number", parts["number"].value),
-                checks.text(owner, "name", parts["name"].value),
-                checks.text(owner, "capability", parts["capability"].value, empty=True),
-                checks.whole(owner, "memory", parts["memory"].value, low=1),
-                checks.text(owner, "link", parts["link"].value, empty=True) if "link" in parts else "",
-            )
-        )
+        checks.whole(owner, "number", self.number)
+        checks.text(owner, "name", self.name)
+        checks.text(owner, "capability", self.capability, empty=True)
+        checks.whole(owner, "memory", self.memory, low=1)
+        checks.text(owner, "link", self.link, empty=True)
 
     def __str__(self) -> str:
         said = [self.name, format_bytes(self.memory)]
         said += [f"compute capability {self.capability}"] if self.capability else []
         return f"GPU {self.number}: {', '.join(said + [self.link] * bool(self.link))}"
-
-
-def _read_node(node: Node) -> NumaNode:
-    parts = node.members(("number", "capacity", "cpus"))
-    owner = "NUMA node"
-    capacity = parts["capacity"].value
-    cpus = [part.value for part in parts["cpus"].items()]
-    return node.build(
-        lambda: NumaNode(
-            checks.whole(owner, "number", parts["number"].value),
-            None if capacity is None else checks.whole(owner, "capacity", capacity),
-            tuple(checks.whole(owner, "cpus", cpu) for cpu in cpus),
-        )
-    )
-
-
-def _read_cache(node: Node) -> Cache:
-    parts = node.members(("level", "size", "count", "shared_by"))
-    return node.build(lambda: Cache(*(checks.whole("cache", key, part.value, low=1) for key, part in parts.items())))
 
 
 def this_computer() -> ComputerFacts:

@@ -12,6 +12,7 @@ from isoviz.checks import expect
 from isoviz.machines.costs import CONVERSION, LONGEST, SET_UP, CopyShape, OneTimeCost, checked_costs
 from isoviz.machines.kinds import ChannelKind
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled, ShapedThroughput, ThroughputFunction
+from isoviz.schema import member
 
 _FUNCTIONS = (Constant, LatencyBandwidth, Sampled)
 
@@ -31,7 +32,7 @@ class Resource:
     name: str
     capacity: float
     provenance: str = "assumed"
-    held: bool = False
+    held: bool = member(False, brief=True)
 
     def __post_init__(self) -> None:
         name = checks.text("resource", "name", self.name)

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple, get_args
 
 from isoviz import checks
 from isoviz.errors import InputError
+from isoviz.schema import member
 
 Paid = Literal["transfer", "buffer", "layout"]
 
@@ -38,8 +39,8 @@ class OneTimeCost:
     name: str
     seconds: float
     per: Paid = "transfer"
-    cached_by: str = ""
-    only_converting: bool = False
+    cached_by: str = member("", brief=True)
+    only_converting: bool = member(False, brief=True)
 
     def __post_init__(self) -> None:
         owner = f"cost {checks.text('cost', 'name', self.name)!r}"

@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from isoviz import checks
+from isoviz.errors import InputError
+from isoviz.schema import As, member
+from isoviz.units import parse_bytes
 
 MIB = 1024 * 1024
 MOST_SLOTS = 1024
+
+
+def _bytes_of(size: Any) -> Any:
+    if not isinstance(size, str):
+        return size
+    if len(size) > 40:
+        raise InputError(f"expected a size such as '48GiB', got {checks.show(size)}")
+    return parse_bytes(size)
+
+
+SIZE = As(kind=object, read=_bytes_of)
+"""A number of bytes, which people may write as "48GiB" in files."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +43,11 @@ class Limits:
         MachineError: a field has the wrong type or is out of range.
     """
 
-    slot_limit: int = 32 * MIB
-    memory_limit: int | None = None
+    slot_limit: int = member(32 * MIB, by_name=SIZE)
+    memory_limit: int | None = member(None, by_name=SIZE)
     slots: int = 2
     overlap: bool = True
-    chunk_seconds: float = 0.0
+    chunk_seconds: float = member(0.0, brief=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "slot_limit", checks.whole("limits", "slot_limit", self.slot_limit, low=1))

@@ -8,21 +8,25 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from isoviz import checks
 from isoviz.errors import InputError, MachineError
 from isoviz.machines.channel import Channel, Resource
-from isoviz.machines.encoding import header_to_json, memory_to_json, resource_to_json
 from isoviz.machines.limits import Limits
 from isoviz.machines.measurement import Measurement
 from isoviz.machines.memory import Memory
 from isoviz.machines.positions import Positions
+from isoviz.schema import BY_NAME, plain
 
 if TYPE_CHECKING:
     import networkx
 
     from isoviz.machines.throughput import ThroughputFunction
+
+FORMAT: Final = "isoviz machine"
+VERSION = 1
+"""What machine files are, and the version of their format."""
 
 
 @dataclass(frozen=True)
@@ -115,13 +119,14 @@ class Machine:
         It leaves out the devices and the positions of memories, since plans and predictions do not depend on them. Machines that
         differ in anything else have different digests.
         """
-        rest = header_to_json(self.name, self.provenance, self.limits)
+        rest: dict[str, Any] = {"format": FORMAT, "version": VERSION, "name": self.name, "provenance": self.provenance}
+        rest["limits"] = plain(self.limits, BY_NAME)
         memories = (replace(each, device=None) if each.device is not None else each for each in self.memories)
-        rest["memories"] = [memory_to_json(memory) for memory in memories]
-        rest["resources"] = [resource_to_json(resource) for resource in self.resources]
+        rest["memories"] = plain(tuple(memories), BY_NAME)
+        rest["resources"] = plain(self.resources, BY_NAME)
         rest["channels"] = []
         if self.measurement is not None:
-            rest["measurement"] = self.measurement.to_json()
+            rest["measurement"] = plain(self.measurement, BY_NAME)
         fingerprint = hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode())
         # Many channels share few functions: each function is written once and referenced by its number.
         number_of: dict[int, int] = {}

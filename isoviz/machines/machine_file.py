@@ -2,48 +2,122 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Literal
 
-from isoviz.checks import expect
+from isoviz.checks import FieldError, expect
 from isoviz.errors import MachineError
-from isoviz.json_cursor import Node, format_json, parse
 from isoviz.machines import throughput
 from isoviz.machines.channel import Channel, Resource
 from isoviz.machines.costs import CONVERSION, SET_UP, OneTimeCost
-from isoviz.machines.encoding import FORMAT, VERSION, channel_to_json, header_to_json, memory_to_json, resource_to_json
 from isoviz.machines.limits import Limits
-from isoviz.machines.machine import Machine
+from isoviz.machines.machine import FORMAT, VERSION, Machine
 from isoviz.machines.measurement import Measurement, warn_elsewhere
 from isoviz.machines.memory import Memory
 from isoviz.machines.positions import Positions
+from isoviz.machines.throughput import ThroughputFunction
 from isoviz.regular_files import base_of, read_some, write_text
+from isoviz.schema import BY_NAME, As, errors_as, format_json, member, parse, plain, read
 from isoviz.units import format_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 LARGEST_FILE = 64 * 1024 * 1024
 """The largest machine file accepted, in bytes. It allows a thousand nodes and rejects data files given by mistake."""
 
 _FIELDS = {SET_UP: "setup", CONVERSION: "conversion_setup"}
 _CONVERTING = {SET_UP: "", CONVERSION: " and converts there (only_converting: true)"}
+_FUNCTION = As(kind=Mapping, write=lambda function: function.to_json(), read=throughput.read_function)
 
-T = TypeVar("T")
+
+@dataclass(frozen=True, kw_only=True)
+class _FileChannel:
+    """A channel as files have it: its set-up and conversion are among its costs."""
+
+    name: str = ""
+    kind: str
+    source: str
+    destination: str
+    throughput: ThroughputFunction = member(by_name=_FUNCTION)
+    layout_throughput: ThroughputFunction | None = member(None, brief=True, by_name=_FUNCTION)
+    costs: tuple[OneTimeCost, ...] = member((), brief=True)
+    descriptors: int | None = member(None, brief=True)
+    request_seconds: float = member(0.0, brief=True)
+    alignment: int = member(1, brief=True)
+    resources: tuple[tuple[str, float], ...] = member((), brief=True)
+    max_in_flight: int | None = member(None, brief=True)
+    provenance: str = "assumed"
+
+    @classmethod
+    def of(cls, channel: Channel) -> _FileChannel:
+        values = {name: getattr(channel, name) for name in cls.__dataclass_fields__}
+        most = None if channel.max_in_flight == channel.kind.in_flight else channel.max_in_flight
+        return cls(**{**values, "costs": channel.one_time, "max_in_flight": most})
+
+    def build(self) -> Channel:
+        values = dict(vars(self))
+        if self.costs:
+            values |= _split_costs(self.costs)
+        return Channel(**values)
+
+
+def _split_costs(costs: tuple[OneTimeCost, ...]) -> dict[str, Any]:
+    """The costs of a channel as its fields: set-up and conversion have one each."""
+    found: dict[str, Any] = {"costs": [cost for cost in costs if cost.name not in _FIELDS]}
+    for k, cost in enumerate(costs):
+        field = _FIELDS.get(cost.name)
+        if field in found:
+            raise FieldError("channel", f"costs[{k}]", f"the cost {cost.name!r} stands twice")
+        if field is not None:
+            if cost != OneTimeCost(cost.name, cost.seconds, only_converting=cost.name == CONVERSION):
+                problem = f"the cost {cost.name!r} is paid by every transfer that uses the channel{_CONVERTING[cost.name]}"
+                raise FieldError("channel", f"costs[{k}]", problem)
+            found[field] = cost.seconds
+    return found
+
+
+_CHANNELS = As(kind=tuple[_FileChannel, ...], write=lambda channels: [_FileChannel.of(each) for each in channels])
+
+
+def _version(given: object) -> object:
+    if isinstance(given, bool) or given != VERSION:
+        raise MachineError(f"expected {VERSION}; this isoviz reads no other version of the format")
+    return given
+
+
+@dataclass(frozen=True, kw_only=True)
+class _MachineFile:
+    """What stands in a machine file."""
+
+    format: Literal["isoviz machine"] = member()
+    version: int = member(by_name=As(kind=object, read=_version))
+    name: str
+    provenance: str = ""
+    limits: Limits = member(Limits())
+    memories: tuple[Memory, ...]
+    resources: tuple[Resource, ...] = ()
+    channels: tuple[Channel, ...] = member((), by_name=_CHANNELS)
+    measurement: Measurement | None = member(None, brief=True, by_name=As(kind=Measurement))
+    positions: Positions = member(Positions(), brief=True, by_name=As(kind=object, write=dict, read=Positions))
+
+    def build(self) -> Machine:
+        return Machine(
+            self.name,
+            self.memories,
+            self.channels,
+            self.resources,
+            self.limits,
+            self.provenance,
+            self.measurement,
+            self.positions,
+        )
 
 
 def machine_to_json(machine: Machine) -> dict[str, Any]:
     """The machine as a JSON object. `machine_from_json` returns an equal machine."""
     expect("machine file", machine, Machine, "a machine")
-    result = header_to_json(machine.name, machine.provenance, machine.limits)
-    result["memories"] = [memory_to_json(memory) for memory in machine.memories]
-    result["resources"] = [resource_to_json(resource) for resource in machine.resources]
-    result["channels"] = [channel_to_json(channel) for channel in machine.channels]
-    if machine.measurement is not None:
-        result["measurement"] = machine.measurement.to_json()
-    if machine.positions:
-        result["positions"] = {name: list(place) for name, place in machine.positions.items()}
+    values = {each.name: getattr(machine, each.name) for each in fields(machine)}
+    result: dict[str, Any] = plain(_MachineFile(format=FORMAT, version=VERSION, **values), BY_NAME)
     return result
 
 
@@ -53,84 +127,9 @@ def machine_from_json(data: Mapping[str, Any]) -> Machine:
     Raises:
         MachineError: the object is invalid. The one-line message names the place, e.g. `channels[3].throughput.samples[2]`.
     """
-    root = Node(data)
-    root.choice("format", (FORMAT,))
-    optional = ("provenance", "limits", "resources", "channels", "measurement", "positions")
-    parts = root.members(("format", "version", "name", "memories"), optional)
-    version = parts["version"].value
-    if isinstance(version, bool) or version != VERSION:
-        parts["version"].fail(f"expected {VERSION}; this isoviz reads no other version of the format")
-    memories = _each(parts, "memories", _read_memory)
-    resources = _each(parts, "resources", _read_resource)
-    channels = _each(parts, "channels", _read_channel)
-    limits = _read_limits(parts["limits"]) if "limits" in parts else Limits()
-    name = parts["name"].value
-    provenance = parts["provenance"].value if "provenance" in parts else ""
-    measurement = Measurement.from_json(parts["measurement"]) if "measurement" in parts else None
-    positions = parts["positions"].build(lambda: Positions(parts["positions"].value)) if "positions" in parts else Positions()
-    return root.build(lambda: Machine(name, memories, channels, resources, limits, provenance, measurement, positions))
-
-
-def _each(parts: Mapping[str, Node], key: str, read: Callable[[Node], T]) -> tuple[T, ...]:
-    return tuple(read(item) for item in parts[key].items()) if key in parts else ()
-
-
-def _read_limits(node: Node) -> Limits:
-    parts = node.members((), ("slot_limit", "memory_limit", "slots", "overlap", "chunk_seconds"))
-    sizes = ("slot_limit", "memory_limit")
-    values = {key: part.size() if key in sizes else part.value for key, part in parts.items()}
-    return node.build(lambda: Limits(**values))
-
-
-def _read_memory(node: Node) -> Memory:
-    parts = node.members(("name", "kind"), ("node", "capacity", "slot_limit", "label", "emulated", "device"))
-    sizes = ("capacity", "slot_limit")
-    values = {key: part.size() if key in sizes else part.value for key, part in parts.items()}
-    return node.build(lambda: Memory(**values))
-
-
-def _read_resource(node: Node) -> Resource:
-    parts = node.members(("name", "capacity"), ("provenance", "held"))
-    values = {key: part.value for key, part in parts.items()}
-    return node.build(lambda: Resource(**values))
-
-
-def _read_channel(node: Node) -> Channel:
-    parts = node.members(
-        ("kind", "source", "destination", "throughput"),
-        (
-            *("name", "costs", "descriptors", "request_seconds", "alignment", "resources", "max_in_flight", "provenance"),
-            "layout_throughput",
-        ),
-    )
-    values = {key: part.value for key, part in parts.items()}
-    values.setdefault("name", "")
-    if "costs" in parts:
-        values["costs"] = _read_costs(parts["costs"], values)
-    if "resources" in parts:
-        values["resources"] = [use.value for use in parts["resources"].items()]
-    for name in ("throughput", "layout_throughput"):
-        if name in parts:
-            values[name] = throughput.from_json(parts[name])
-    return node.build(lambda: Channel(**values))
-
-
-def _read_costs(node: Node, values: dict[str, Any]) -> list[OneTimeCost]:
-    """The costs of a channel. Set-up and conversion go into `values`, since `Channel` has a field for each of them."""
-    found = []
-    for item in node.items():
-        parts = item.members(("name", "seconds"), ("per", "cached_by", "only_converting"))
-        cost = item.build(lambda parts=parts: OneTimeCost(**{key: part.value for key, part in parts.items()}))  # type: ignore[misc]
-        field = _FIELDS.get(cost.name)
-        if field is None:
-            found.append(cost)
-        elif field in values:
-            item.fail(f"the cost {cost.name!r} stands twice")
-        elif cost != OneTimeCost(cost.name, cost.seconds, only_converting=cost.name == CONVERSION):
-            item.fail(f"the cost {cost.name!r} is paid by every transfer that uses the channel{_CONVERTING[cost.name]}")
-        else:
-            values[field] = cost.seconds
-    return found
+    with errors_as(MachineError):
+        machine: Machine = read(data, _MachineFile, BY_NAME)
+    return machine
 
 
 def load(path: str | Path) -> Machine:

@@ -8,17 +8,26 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import NormalDist
-from typing import Any
 
 from isoviz import checks
 from isoviz.errors import line
-from isoviz.json_cursor import Node
+from isoviz.schema import As, member
 from isoviz.this_computer import ComputerFacts, GpuFacts, this_computer
 from isoviz.units import format_rate, format_seconds
 
 _OWNER = "measurement"
+
+
+def _pairs(texts: dict[str, object]) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        [(checks.text(_OWNER, "name", name), checks.text(_OWNER, name, text, empty=True)) for name, text in texts.items()]
+    )
+
+
+_TEXTS = As(kind=dict[str, object], write=dict, read=_pairs)
+"""Pairs (name, text), which are an object in files."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +41,12 @@ class Pair:
     second: str
     alone: tuple[float, float]
     together: tuple[float, float]
+
+    def __post_init__(self) -> None:
+        for name in ("first", "second"):
+            checks.text(_OWNER, name, getattr(self, name))
+        for name in ("alone", "together"):
+            object.__setattr__(self, name, _two_rates(name, getattr(self, name)))
 
     @property
     def shares(self) -> tuple[float, float]:
@@ -62,7 +77,13 @@ class Check:
     transfer: str
     predicted: float
     measured: float
-    slowest: str = ""
+    slowest: str = member("", brief=True)
+
+    def __post_init__(self) -> None:
+        checks.text(_OWNER, "transfer", self.transfer)
+        checks.text(_OWNER, "slowest", self.slowest, empty=True)
+        for name in ("predicted", "measured"):
+            object.__setattr__(self, name, checks.number(_OWNER, name, getattr(self, name), open_low=True))
 
     @property
     def ratio(self) -> float:
@@ -90,57 +111,19 @@ class Measurement:
     """
 
     computer: ComputerFacts
+    gpus: tuple[GpuFacts, ...] = field(default=(), kw_only=True, metadata={"brief": True})
     date: str
     seconds: float
-    versions: tuple[tuple[str, str], ...]
-    directories: tuple[tuple[str, str], ...] = ()
+    versions: tuple[tuple[str, str], ...] = member(by_name=_TEXTS)
+    directories: tuple[tuple[str, str], ...] = member((), by_name=_TEXTS)
     pairs: tuple[Pair, ...] = ()
     checks: tuple[Check, ...] = ()
-    gpus: tuple[GpuFacts, ...] = ()
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = member((), brief=True)
 
-    def to_json(self) -> dict[str, Any]:
-        """The measurement as a JSON object. `from_json` returns an equal measurement."""
-        return {
-            "computer": self.computer.to_json(),
-            **({"gpus": [gpu.to_json() for gpu in self.gpus]} if self.gpus else {}),
-            "date": self.date,
-            "seconds": self.seconds,
-            "versions": dict(self.versions),
-            "directories": dict(self.directories),
-            "pairs": [
-                {"first": p.first, "second": p.second, "alone": list(p.alone), "together": list(p.together)} for p in self.pairs
-            ],
-            "checks": [_check_to_json(check) for check in self.checks],
-            **({"remarks": list(self.remarks)} if self.remarks else {}),
-        }
-
-    @classmethod
-    def from_json(cls, node: Node) -> Measurement:
-        """The measurement from a JSON object of `to_json`.
-
-        Raises:
-            MachineError: the object is invalid. The message names the place.
-        """
-        parts = node.members(("computer", "date", "seconds", "versions"), ("directories", "pairs", "checks", "gpus", "remarks"))
-        pairs = tuple(_read_pair(part) for part in parts["pairs"].items()) if "pairs" in parts else ()
-        found = tuple(_read_check(part) for part in parts["checks"].items()) if "checks" in parts else ()
-        computer = ComputerFacts.from_json(parts["computer"])
-        gpus = tuple(GpuFacts.from_json(part) for part in parts["gpus"].items()) if "gpus" in parts else ()
-        remarks = parts["remarks"].items() if "remarks" in parts else ()
-        return node.build(
-            lambda: cls(
-                computer,
-                checks.text(_OWNER, "date", parts["date"].value),
-                checks.number(_OWNER, "seconds", parts["seconds"].value),
-                _texts("versions", parts["versions"].value),
-                _texts("directories", parts["directories"].value) if "directories" in parts else (),
-                pairs,
-                found,
-                gpus,
-                tuple(checks.text(_OWNER, "remarks", part.value) for part in remarks),
-            )
-        )
+    def __post_init__(self) -> None:
+        checks.text(_OWNER, "date", self.date)
+        object.__setattr__(self, "seconds", checks.number(_OWNER, "seconds", self.seconds))
+        object.__setattr__(self, "remarks", tuple([checks.text(_OWNER, "remarks", remark) for remark in self.remarks]))
 
     def error(self, channel: str) -> float | None:
         """The error of predictions that nine of ten transfers should stay within, as a natural logarithm; None without checks.
@@ -200,41 +183,7 @@ def warn_elsewhere(measurement: Measurement, what: str) -> None:
         warnings.warn(line(message), UserWarning, stacklevel=3)
 
 
-def _texts(field: str, value: object) -> tuple[tuple[str, str], ...]:
-    if not isinstance(value, dict):
-        raise checks.FieldError(_OWNER, field, f"expected an object, got {checks.show(value)}")
-    return tuple((checks.text(_OWNER, field, name), checks.text(_OWNER, field, text, empty=True)) for name, text in value.items())
-
-
-def _read_pair(node: Node) -> Pair:
-    parts = node.members(("first", "second", "alone", "together"))
-    names = [checks.text(_OWNER, key, parts[key].value) for key in ("first", "second")]
-    return Pair(names[0], names[1], _two(parts["alone"]), _two(parts["together"]))
-
-
-def _two(node: Node) -> tuple[float, float]:
-    items = node.items()
-    if len(items) != 2:
-        node.fail(f"expected two rates in bytes per second, got {len(items)}")
-    first, second = (
-        item.build(lambda item=item: checks.number(_OWNER, "rate", item.value, open_low=True))  # type: ignore[misc]
-        for item in items
-    )
-    return first, second
-
-
-def _check_to_json(check: Check) -> dict[str, Any]:
-    found = {"transfer": check.transfer, "predicted": check.predicted, "measured": check.measured}
-    return found | ({"slowest": check.slowest} if check.slowest else {})
-
-
-def _read_check(node: Node) -> Check:
-    parts = node.members(("transfer", "predicted", "measured"), ("slowest",))
-    return node.build(
-        lambda: Check(
-            checks.text(_OWNER, "transfer", parts["transfer"].value),
-            checks.number(_OWNER, "predicted", parts["predicted"].value, open_low=True),
-            checks.number(_OWNER, "measured", parts["measured"].value, open_low=True),
-            checks.text(_OWNER, "slowest", parts["slowest"].value) if "slowest" in parts else "",
-        )
-    )
+def _two_rates(name: str, rates: tuple[float, ...]) -> tuple[float, ...]:
+    if len(rates) != 2:
+        raise checks.FieldError(_OWNER, name, f"expected two rates in bytes per second, got {len(rates)}")
+    return tuple([checks.number(_OWNER, f"{name}[{k}]", rate, open_low=True) for k, rate in enumerate(rates)])

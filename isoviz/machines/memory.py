@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from isoviz import checks
 from isoviz.machines.kinds import DeviceForm, MemoryKind
+from isoviz.machines.limits import SIZE
+from isoviz.schema import member
 
 _DEVICES: Mapping[DeviceForm, Callable[[str, str, object], str | int]] = {
     "number": checks.whole,
@@ -45,11 +47,11 @@ class Memory:
     name: str
     kind: MemoryKind
     node: int = 0
-    capacity: int | None = None
-    slot_limit: int | None = None
-    label: str = ""
-    emulated: bool = False
-    device: str | int | None = None
+    capacity: int | None = member(None, by_name=SIZE)
+    slot_limit: int | None = member(None, brief=True, by_name=SIZE)
+    label: str = member("", brief=True)
+    emulated: bool = member(False, brief=True)
+    device: str | int | None = member(None, brief=True)
 
     def __post_init__(self) -> None:
         name = checks.text("memory", "name", self.name, spaces=False)

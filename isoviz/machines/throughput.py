@@ -17,8 +17,8 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from isoviz import checks
 from isoviz.errors import InputError, MachineError
-from isoviz.json_cursor import Node
 from isoviz.machines.costs import CopyShape
+from isoviz.schema import BY_NAME, MismatchError, errors_as, member, plain, read, tag
 
 RATE_LIMIT = 1e24
 """The highest rate accepted, in bytes per second."""
@@ -88,10 +88,10 @@ class Sampled:
     """
 
     samples: Samples
-    spread: tuple[float, ...] | None = None
-    date: str | None = None
-    measured: Samples | None = None
-    ranges: Samples | None = None
+    spread: tuple[float, ...] | None = member(None, brief=True)
+    date: str | None = member(None, brief=True)
+    measured: Samples | None = member(None, brief=True)
+    ranges: Samples | None = member(None, brief=True)
     _runs: list[float] = field(init=False, repr=False, compare=False)
     _rates: list[float] = field(init=False, repr=False, compare=False)
     _slopes: list[float] = field(init=False, repr=False, compare=False)
@@ -204,16 +204,7 @@ class Sampled:
 
     def to_json(self) -> dict[str, Any]:
         """A JSON object from which `from_json` makes an equal function."""
-        result: dict[str, Any] = {"type": self.TYPE, "samples": [list(pair) for pair in self.samples]}
-        if self.spread is not None:
-            result["spread"] = list(self.spread)
-        if self.date is not None:
-            result["date"] = self.date
-        if self.measured is not None:
-            result["measured"] = [list(pair) for pair in self.measured]
-        if self.ranges is not None:
-            result["ranges"] = [list(pair) for pair in self.ranges]
-        return result
+        return {"type": self.TYPE, **plain(self, BY_NAME)}
 
 
 @dataclass(frozen=True)
@@ -277,7 +268,7 @@ class LatencyBandwidth:
 
     def to_json(self) -> dict[str, Any]:
         """A JSON object from which `from_json` makes an equal function."""
-        return {"type": self.TYPE, "latency": self.latency, "bandwidth": self.bandwidth}
+        return {"type": self.TYPE, **plain(self, BY_NAME)}
 
 
 @dataclass(frozen=True)
@@ -327,7 +318,7 @@ class Constant:
 
     def to_json(self) -> dict[str, Any]:
         """A JSON object from which `from_json` makes an equal function."""
-        return {"type": self.TYPE, "bandwidth": self.bandwidth}
+        return {"type": self.TYPE, **plain(self, BY_NAME)}
 
 
 def monotone(samples: Iterable[Sequence[float]]) -> Samples:
@@ -348,28 +339,30 @@ def monotone(samples: Iterable[Sequence[float]]) -> Samples:
     return tuple(hull)
 
 
-def from_json(data: Mapping[str, Any] | Node) -> ThroughputFunction:
+_TYPES: dict[str, type[ThroughputFunction]] = {each.TYPE: each for each in (Sampled, LatencyBandwidth, Constant)}
+
+
+def from_json(data: Any) -> ThroughputFunction:
     """The throughput function from a JSON object of `to_json`.
 
     Raises:
         MachineError: the object is invalid. The message names the place in it.
     """
-    node = data if isinstance(data, Node) else Node(data, "throughput")
-    kind = node.choice("type", (Sampled.TYPE, LatencyBandwidth.TYPE, Constant.TYPE))
-    if kind == Constant.TYPE:
-        parts = node.members(("type", "bandwidth"))
-        bandwidth = parts["bandwidth"].value
-        return node.build(lambda: Constant(bandwidth))
-    if kind == LatencyBandwidth.TYPE:
-        parts = node.members(("type", "latency", "bandwidth"))
-        latency, bandwidth = parts["latency"].value, parts["bandwidth"].value
-        return node.build(lambda: LatencyBandwidth(latency, bandwidth))
-    parts = node.members(("type", "samples"), ("spread", "date", "measured", "ranges"))
-    values: dict[str, Any] = {name: part.value for name, part in parts.items() if name != "type"}
-    for name in ("samples", "spread", "measured", "ranges"):
-        if name in parts:
-            parts[name].items()  # fails if it is not a list
-    return node.build(lambda: Sampled(**values))
+    with errors_as(MachineError, "throughput"):
+        return read_function(data)
+
+
+def read_function(data: Any) -> ThroughputFunction:
+    """`from_json` for documents with functions inside.
+
+    Raises:
+        MismatchError: the object is invalid.
+    """
+    if isinstance(data, Mapping) and "type" not in data:
+        raise MismatchError("", f"the key 'type' is missing; expected one of {', '.join(_TYPES)}")
+    chosen = _TYPES[tag(data, "type", _TYPES)]
+    function: ThroughputFunction = read({key: value for key, value in data.items() if key != "type"}, chosen, BY_NAME)
+    return function
 
 
 _OWNER = "throughput function"

@@ -155,7 +155,7 @@ def measured(order: ProbeOrder, devices: Gpus, tell: Tell) -> Machine:
         made = (*versions(), ("copies", line(kernels.state(), 200)), *_gpu_versions(order.gpus, devices))
     places = tuple((memory, _printable(place)) for memory, place in order.directories.items())
     seconds = round(time.perf_counter() - began, 1)
-    measured = Measurement(facts, order.date, seconds, made, places, tuple(pairs), tuple(checks), order.gpus, remarks)
+    measured = Measurement(facts, order.date, seconds, made, places, tuple(pairs), tuple(checks), remarks, gpus=order.gpus)
     return replace(machine, measurement=measured)
 
 

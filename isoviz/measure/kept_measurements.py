@@ -9,16 +9,17 @@ import contextlib
 import hashlib
 import json
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoviz._version import __version__
 from isoviz.errors import FileError, MachineError
-from isoviz.json_cursor import Node, format_json, parse
 from isoviz.machines.kinds import MemoryKind
+from isoviz.machines.machine import Machine
 from isoviz.machines.machine_file import machine_from_json, machine_to_json, read_text
 from isoviz.regular_files import write_text
+from isoviz.schema import BY_NAME, As, MismatchError, format_json, member, parse, plain, read
 from isoviz.this_computer import host_name, nvidia_gpus, processor
 from isoviz.user_cache import cache_folder
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isoviz.machines.channel import Channel
-    from isoviz.machines.machine import Machine
 
 PROBE_FORMAT = "isoviz kept probe"
 RANKS_FORMAT = "isoviz kept probe of ranks"
@@ -34,18 +34,22 @@ VERSION = 1
 DISK = "node0.dsk"
 
 
+@dataclass(frozen=True)
+class _Kept:
+    """What the file of a kept measurement holds; `key` has the conditions that it was taken under."""
+
+    format: str
+    version: int
+    key: dict[str, object]
+    machine: Machine = member(by_name=As(kind=dict, write=machine_to_json, read=machine_from_json))
+
+
 def keep_probe(machine: Machine, disk: str, directory: Path) -> bool:
     """Keep the results of a probe for the host memory and one disk. `kept_probe` finds them for directories of that file system.
 
     False if the cache directory is not writable.
     """
-    kept = machine_to_json(_with_disk(machine, disk))
-    content = {"format": PROBE_FORMAT, "version": VERSION, "key": _probe_key(directory), "machine": kept}
-    try:
-        write_text(_place(directory), format_json(content) + "\n")
-    except FileError:
-        return False
-    return True
+    return _keep("probe", _Kept(PROBE_FORMAT, VERSION, _probe_key(directory), _with_disk(machine, disk)))
 
 
 def kept_probe(directory: Path) -> Machine | None:
@@ -53,17 +57,7 @@ def kept_probe(directory: Path) -> Machine | None:
 
     None if it is missing or damaged, or was measured by another version of isoviz, whose rates may differ, or with other GPUs.
     """
-    key = _probe_key(directory)
-    try:
-        root = Node(parse(read_text(_place(directory))))
-        parts = root.members(("format", "version", "key", "machine"))
-        if parts["format"].value != PROBE_FORMAT or parts["version"].value != VERSION or parts["key"].value != key:
-            return None
-        machine = machine_from_json(parts["machine"].value)
-    except (FileError, MachineError):
-        return None
-    measured = machine.measurement
-    return machine if measured is not None and dict(measured.versions).get("isoviz") == __version__ else None
+    return _machine("probe", PROBE_FORMAT, _probe_key(directory))
 
 
 def keep_ranks(machine: Machine, hosts: Sequence[int], mpi: str, directory: Path) -> bool:
@@ -71,13 +65,7 @@ def keep_ranks(machine: Machine, hosts: Sequence[int], mpi: str, directory: Path
 
     False if the cache directory is not writable.
     """
-    key = _key(directory) | {"hosts": list(hosts), "mpi": mpi}
-    content = {"format": RANKS_FORMAT, "version": VERSION, "key": key, "machine": machine_to_json(machine)}
-    try:
-        write_text(_file("ranks", key), format_json(content) + "\n")
-    except FileError:
-        return False
-    return True
+    return _keep("ranks", _Kept(RANKS_FORMAT, VERSION, _ranks_key(hosts, mpi, directory), machine))
 
 
 def kept_ranks(hosts: Sequence[int], mpi: str, directory: Path) -> Machine | None:
@@ -86,23 +74,32 @@ def kept_ranks(hosts: Sequence[int], mpi: str, directory: Path) -> Machine | Non
     None if it is missing or damaged, or was measured by another version of isoviz, whose rates may differ. What was measured for
     other numbers of ranks or hosts is never taken.
     """
-    key = _key(directory) | {"hosts": list(hosts), "mpi": mpi}
-    try:
-        root = Node(parse(read_text(_file("ranks", key))))
-        parts = root.members(("format", "version", "key", "machine"))
-        if parts["format"].value != RANKS_FORMAT or parts["version"].value != VERSION or parts["key"].value != key:
-            return None
-        machine = machine_from_json(parts["machine"].value)
-    except (FileError, MachineError):
-        return None
-    measured = machine.measurement
-    return machine if measured is not None and dict(measured.versions).get("isoviz") == __version__ else None
+    return _machine("ranks", RANKS_FORMAT, _ranks_key(hosts, mpi, directory))
 
 
 def forget_probe(directory: Path) -> None:
     """Delete the kept probe for the device of a directory."""
     with contextlib.suppress(OSError, FileError):
-        _place(directory).unlink(missing_ok=True)
+        _file("probe", _probe_key(directory)).unlink(missing_ok=True)
+
+
+def _keep(what: str, content: _Kept) -> bool:
+    try:
+        write_text(_file(what, content.key), format_json(plain(content, BY_NAME)) + "\n")
+    except FileError:
+        return False
+    return True
+
+
+def _machine(what: str, format_: str, key: dict[str, Any]) -> Machine | None:
+    """The machine that is kept under a key, if this version of isoviz measured it."""
+    try:
+        kept: _Kept = read(parse(read_text(_file(what, key))), _Kept, BY_NAME)
+    except (FileError, MachineError, MismatchError):
+        return None
+    measured = kept.machine.measurement
+    right = (kept.format, kept.version, kept.key) == (format_, VERSION, key)
+    return kept.machine if right and measured is not None and dict(measured.versions).get("isoviz") == __version__ else None
 
 
 def _with_disk(machine: Machine, disk: str) -> Machine:
@@ -131,16 +128,12 @@ def _renamed(channel: Channel, disk: str) -> Channel:
     return replace(channel, name="", source=source, destination=destination)
 
 
-def _place(directory: Path) -> Path:
-    """The file of a probe.
+def _file(what: str, key: dict[str, Any]) -> Path:
+    """The file of what is kept under a key.
 
     Raises:
         FileError: nothing can be kept.
     """
-    return _file("probe", _probe_key(directory))
-
-
-def _file(what: str, key: dict[str, Any]) -> Path:
     folder = cache_folder()
     if folder is None:
         raise FileError("nothing is kept from run to run")
@@ -158,3 +151,8 @@ def _probe_key(directory: Path) -> dict[str, Any]:
     gpus = nvidia_gpus()
     found = {"gpus": list(gpus), "visible": os.environ.get("CUDA_VISIBLE_DEVICES")} if gpus else {}
     return _key(directory) | found
+
+
+def _ranks_key(hosts: Sequence[int], mpi: str, directory: Path) -> dict[str, Any]:
+    """The conditions of a probe of ranks: also their hosts and their MPI library."""
+    return _key(directory) | {"hosts": list(hosts), "mpi": mpi}

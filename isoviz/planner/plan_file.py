@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from isoviz.checks import expect
 from isoviz.errors import InputError, TransferError, show
-from isoviz.json_cursor import Document, Node
 from isoviz.layouts import Box, ChunkSequence, FieldSpace, IndexSpace, Layout
 from isoviz.machines.limits import MOST_SLOTS
 from isoviz.planner.options import BY_HAND
@@ -14,14 +13,13 @@ from isoviz.planner.path_plan import Hop, PathPlan
 from isoviz.planner.plan import Plan
 from isoviz.planner.planner_registry import find_planner
 from isoviz.planner.transfer import Instance, Transfer
+from isoviz.schema import Node, errors_as
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FORMAT = "isoviz-plan-3"
 """Name and version of the JSON form of a plan."""
-
-PLAN = Document("a plan", TransferError)
 
 _TRANSFER = ("source", "destination"), ("shape", "source_origin", "destination_origin", "fields", "priority")
 _ORDER = ("layout", "outer", "per_chunk")
@@ -53,7 +51,8 @@ def transfer_from_json(data: Any, where: str = "transfer") -> Transfer:
     Raises:
         TransferError: the object is invalid; the message names the place.
     """
-    return _transfer(Node(data, where, PLAN))
+    with errors_as(TransferError):
+        return _transfer(Node(data, where))
 
 
 def _transfer(node: Node) -> Transfer:
@@ -65,7 +64,7 @@ def _transfer(node: Node) -> Transfer:
         _list(parts, "source_origin"),
         _list(parts, "destination_origin"),
         _list(parts, "fields"),
-        parts["priority"].whole() if "priority" in parts else 0,
+        parts["priority"].read(int) if "priority" in parts else 0,
     )
 
 
@@ -84,8 +83,8 @@ def _instance_to_json(instance: Instance) -> dict[str, Any]:
 def _instance(node: Node) -> Instance:
     parts = node.members(("memory", "space", "fields", "layout"), ("path",))
     space, fields = IndexSpace.of(parts["space"].table()), FieldSpace.of(parts["fields"].table())
-    path = parts["path"].text() if "path" in parts else None
-    return Instance(parts["memory"].text(), space, fields, Layout(parts["layout"].text()), path)
+    path = parts["path"].read(str) if "path" in parts else None
+    return Instance(parts["memory"].read(str), space, fields, Layout(parts["layout"].read(str)), path)
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
@@ -147,7 +146,8 @@ def plan_from_json(data: Mapping[str, Any]) -> Plan:
         TransferError: the object is invalid; the message names the place.
     """
     try:
-        return _plan(Node(data, "plan", PLAN))
+        with errors_as(TransferError):
+            return _plan(Node(data, "plan"))
     except TransferError:
         raise
     except InputError as error:
@@ -157,10 +157,10 @@ def plan_from_json(data: Mapping[str, Any]) -> Plan:
 
 
 def _plan(root: Node) -> Plan:
-    root.choice("format", (FORMAT,))
+    root.check_format(FORMAT)
     parts = root.members(_PLAN, ("notes", "gap", "emulated"), others=True)
     machine = parts["machine"].members(("name", "digest"))
-    planner = parts["planner"].text()
+    planner = parts["planner"].read(str)
     if planner != BY_HAND:
         find_planner(planner)
     transfer = _transfer(parts["transfer"])
@@ -170,13 +170,13 @@ def _plan(root: Node) -> Plan:
     parts["seconds"].number()  # which follows from the rest
     return Plan(
         transfer,
-        machine["name"].text(),
-        machine["digest"].text(),
+        machine["name"].read(str),
+        machine["digest"].read(str),
         planner,
         tuple(_path(node, transfer) for node in paths),
         tuple(str(note) for note in _list(parts, "notes")),
         parts["gap"].number() if "gap" in parts and parts["gap"].value is not None else None,
-        tuple(name.text() for name in parts["emulated"].items()) if "emulated" in parts else (),
+        tuple(name.read(str) for name in parts["emulated"].items()) if "emulated" in parts else (),
     )
 
 
@@ -185,7 +185,7 @@ def _path(node: Node, transfer: Transfer) -> PathPlan:
     parts = node.members(("share", "resources", *_DECIDED), _FIGURES)
     part, run = _share(parts["share"], transfer)
     shares = parts["shares"].items()
-    names = [name.text() for name in parts["resources"].items()]
+    names = [name.read(str) for name in parts["resources"].items()]
     if len(names) != len(shares) or len(set(names)) != len(names):
         parts["resources"].fail(f"expected {len(shares)} different names, one for each of the shares, got {show(names)}")
     order = parts["order"].members(_ORDER)
@@ -195,11 +195,11 @@ def _path(node: Node, transfer: Transfer) -> PathPlan:
     path = PathPlan(
         transfer=part,
         hops=tuple(_hop(hop, i) for i, hop in enumerate(hops)),
-        order=Layout(order["layout"].text()),
-        outer=order["outer"].whole(),
-        per_chunk=order["per_chunk"].whole(),
-        slots=parts["slots"].whole(),
-        overlap=parts["overlap"].flag(),
+        order=Layout(order["layout"].read(str)),
+        outer=order["outer"].read(int),
+        per_chunk=order["per_chunk"].read(int),
+        slots=parts["slots"].read(int),
+        overlap=parts["overlap"].read(bool),
         objective=parts["objective"].number(),
         throughput=parts["throughput"].number(),
         setup=parts["setup"].number(),
@@ -216,12 +216,12 @@ def _share(node: Node, transfer: Transfer) -> tuple[Transfer, tuple[int, int] | 
     """The transfer of a path, and its run of chunks (None: all chunks of that transfer)."""
     if "first" in node.table() or "chunks" in node.table():
         given = node.members(("first", "chunks"))
-        first, count = given["first"].whole(), given["chunks"].whole()
+        first, count = given["first"].read(int), given["chunks"].read(int)
         if not 0 <= first < 2**63 or not 1 <= count < 2**63:
             node.fail(f"{show(count)} chunks from {show(first)} on; expected at least 1, from 0 on")
         return transfer, (first, first + count)
     given = node.members(("origin", "shape"))
-    low, shape = ([each.whole() for each in given[key].items()] for key in ("origin", "shape"))
+    low, shape = ([each.read(int) for each in given[key].items()] for key in ("origin", "shape"))
     sizes = transfer.space.sizes
     corners = list(zip(low, shape, sizes, strict=False)) if len(low) == len(shape) == len(sizes) else []
     if not corners or not all(at >= 0 and extent >= 1 and at + extent <= size for at, extent, size in corners):
@@ -238,19 +238,19 @@ def _resource_share(node: Node, hops: int) -> tuple[float, ...]:
 
 def _hop(node: Node, index: int) -> Hop:
     parts = node.members((*_HOP, *_HOP_FIGURES), ("in_flight", "shuffle_bytes", "path"))
-    if parts["index"].whole() != index:
+    if parts["index"].read(int) != index:
         parts["index"].fail(f"expected {index}")
     if not parts["throughput"].number():
         parts["throughput"].fail("expected a number above 0, got 0: nothing would move")
-    in_flight = parts["in_flight"].whole() if "in_flight" in parts else 1
+    in_flight = parts["in_flight"].read(int) if "in_flight" in parts else 1
     if in_flight < 1:
         parts["in_flight"].fail(f"expected at least 1, got {show(in_flight)}")
     return Hop(
         index=index,
-        **{name: parts[name].text() for name in _HOP[1:]},
+        **{name: parts[name].read(str) for name in _HOP[1:]},
         request_bytes=parts["request_bytes"].number(),
         throughput=parts["throughput"].number(),
-        converts=parts["converts"].flag(),
+        converts=parts["converts"].read(bool),
         in_flight=in_flight,
     )
 

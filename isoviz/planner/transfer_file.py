@@ -13,12 +13,12 @@ from typing import Any
 from isoviz import machines
 from isoviz.checks import expect
 from isoviz.errors import FileError, MachineError, TransferError, show
-from isoviz.json_cursor import Document, Node
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 from isoviz.machines import Machine, preset
 from isoviz.planner.options import Options
 from isoviz.planner.transfer import Instance, Transfer
 from isoviz.regular_files import base_of, read_some
+from isoviz.schema import Node, errors_as
 from isoviz.units import format_bytes
 
 LARGEST_FILE = 16 * 1024 * 1024
@@ -99,15 +99,19 @@ def load_transfer(source: str | Path | Mapping[str, Any]) -> TransferFile:
 
 
 def _parse(data: Mapping[str, Any], where: str, folder: Path) -> TransferFile:
-    root = Node(data, document=Document("a transfer file", TransferError, title=where, object="a table"))
+    with errors_as(TransferError, title=where, objects="a table"):
+        return _transfer_file(Node(data), folder)
+
+
+def _transfer_file(root: Node, folder: Path) -> TransferFile:
     parts = root.members(*_TABLES)
     space, fields = IndexSpace.of(parts["space"].table()), FieldSpace.of(parts["fields"].table())
     ends = {name: parts[name].members(*_END) for name in ("source", "destination")}
     machine = _machine_table(parts["machine"]) if "machine" in parts else {"preset": "local"}
     origins = {
-        name: _origin(machine, end["memory"].text(), folder)
+        name: _origin(machine, end["memory"].read(str), folder)
         for name, end in ends.items()
-        if "path" in end and not Path(end["path"].text()).is_absolute()
+        if "path" in end and not Path(end["path"].read(str)).is_absolute()
     }
     begins = {name: origins.get(name, (folder, ""))[0] for name in ends}
     instances = {name: _instance(end, space, fields, begins[name]) for name, end in ends.items()}
@@ -122,7 +126,7 @@ def _parse(data: Mapping[str, Any], where: str, folder: Path) -> TransferFile:
         source_origin=_numbers(ends["source"], "origin", instances["source"].space),
         destination_origin=_numbers(ends["destination"], "origin", instances["destination"].space),
         field_names=tuple(box["fields"].value) if "fields" in box else (),
-        priority=options["priority"].whole() if "priority" in options else 0,
+        priority=options["priority"].read(int) if "priority" in options else 0,
     )
     chosen = Options(**{key: part.value for key, part in options.items() if key != "priority"})
     return TransferFile(transfer, chosen, dict(machine), folder, origins)
@@ -133,7 +137,7 @@ def _machine_table(node: Node) -> Mapping[str, Any]:
     if ("preset" in machine) == ("file" in machine):
         node.fail("expected either 'preset' or 'file'")
     named = "preset" if "preset" in machine else "file"
-    node.members((named,), others=True)[named].text()
+    node.members((named,), others=True)[named].read(str)
     if named == "file" and len(machine) > 1:
         node.fail("a file takes no further options")
     return machine
@@ -166,11 +170,11 @@ def _instance(end: Mapping[str, Node], space: IndexSpace, fields: FieldSpace, fo
     if "fields" in end:
         fields = FieldSpace.of(end["fields"].table())
     path = str(folder / _file_name(end["path"])) if "path" in end else None
-    return Instance(end["memory"].text(), space, fields, Layout(end["layout"].text()), path)
+    return Instance(end["memory"].read(str), space, fields, Layout(end["layout"].read(str)), path)
 
 
 def _file_name(node: Node) -> str:
-    path = node.text()
+    path: str = node.read(str)
     if not path or path.endswith("/"):
         node.fail(f"expected the name of a file, got {show(path)}")
     return path
@@ -180,4 +184,4 @@ def _numbers(parts: Mapping[str, Node], key: str, space: IndexSpace) -> tuple[in
     if key not in parts:
         return ()
     given = parts[key].members((), space.dims)
-    return tuple(given[dim].whole() if dim in given else (0 if key == "origin" else space[dim]) for dim in space)
+    return tuple(given[dim].read(int) if dim in given else (0 if key == "origin" else space[dim]) for dim in space)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import DistributionError, InputError
-from isoviz.json_cursor import Document, Node
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 from isoviz.planner import plan_from_json, plan_to_json
 from isoviz.redistribution.distributed_instance import DistributedInstance
@@ -15,6 +14,7 @@ from isoviz.redistribution.distribution import Distribution
 from isoviz.redistribution.planning import check_ends, relabelled, staggered
 from isoviz.redistribution.redistribution_plan import RedistributionPlan, Sending
 from isoviz.redistribution.regular_transfer import pair_transfers
+from isoviz.schema import Node, errors_as
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 FORMAT = "isoviz-redistribution-1"
 """Name and version of the JSON form of a redistribution's plan."""
-
-DISTRIBUTED = Document("a distributed instance", DistributionError)
-PLAN = Document("a plan of a redistribution", DistributionError)
 
 _INSTANCE = ("space", "fields", "distribution", "layout", "memory")
 _FIGURES = ("bytes", "seconds", "throughput")
@@ -38,19 +35,20 @@ def instance_from_json(data: Any, where: str = "instance") -> DistributedInstanc
         DistributionError: the object is invalid; the message names the place.
         SpaceError, LayoutError, NotationError: a value in it is.
     """
-    return _instance(Node(data, where, DISTRIBUTED))
+    with errors_as(DistributionError):
+        return _instance(Node(data, where))
 
 
 def _instance(node: Node) -> DistributedInstance:
     parts = node.members(_INSTANCE)
     spread = parts["distribution"].members(("over",), ("block", "ranks"))
-    ranks = tuple(rank.whole() for rank in spread["ranks"].items()) if "ranks" in spread else ()
+    ranks = tuple(rank.read(int) for rank in spread["ranks"].items()) if "ranks" in spread else ()
     return DistributedInstance(
         IndexSpace.of(parts["space"].table()),
         FieldSpace.of(parts["fields"].table()),
         Distribution(spread["over"].table(), spread["block"].table() if "block" in spread else {}, ranks),
-        Layout(parts["layout"].text()),
-        parts["memory"].text(),
+        Layout(parts["layout"].read(str)),
+        parts["memory"].read(str),
     )
 
 
@@ -96,7 +94,8 @@ def redistribution_from_json(data: Mapping[str, Any]) -> RedistributionPlan:
         DistributionError: the object is invalid; the message names the place.
     """
     try:
-        return _plan(Node(data, "redistribution", PLAN))
+        with errors_as(DistributionError):
+            return _plan(Node(data, "redistribution"))
     except DistributionError:
         raise
     except InputError as error:
@@ -106,10 +105,10 @@ def redistribution_from_json(data: Mapping[str, Any]) -> RedistributionPlan:
 
 
 def _plan(root: Node) -> RedistributionPlan:
-    root.choice("format", (FORMAT,))
+    root.check_format(FORMAT)
     parts = root.members(("machine", "source", "destination", "classes", "sendings"), ("format", *_FIGURES))
     machine = parts["machine"].members(("name", "digest"))
-    name, digest = machine["name"].text(), machine["digest"].text()
+    name, digest = machine["name"].read(str), machine["digest"].read(str)
     source, destination = _instance(parts["source"]), _instance(parts["destination"])
     check_ends(source, destination)
     models = [_model(node) for node in parts["classes"].items()]
@@ -124,10 +123,10 @@ def _plan(root: Node) -> RedistributionPlan:
     sendings = []
     for node, (sender, receiver, transfer) in zip(nodes, transfers, strict=True):
         given = node.members(("sender", "receiver", "bytes", "class", "memories", "channels", "resources"))
-        told = tuple(given[key].whole() for key in ("sender", "receiver", "bytes"))
+        told = tuple(given[key].read(int) for key in ("sender", "receiver", "bytes"))
         if told != (sender, receiver, transfer.nbytes):
             node.fail(f"expected {transfer.nbytes} bytes from rank {sender} to rank {receiver}")
-        kind = given["class"].whole()
+        kind = given["class"].read(int)
         if not 0 <= kind < len(models):
             given["class"].fail(f"expected 0 to {len(models) - 1}, got {kind}")
         model = models[kind]
@@ -149,7 +148,7 @@ def _plan(root: Node) -> RedistributionPlan:
 def _model(node: Node) -> Plan:
     """The plan of a class. Which entries it moves follows from the distributions, so its regular sets are not read."""
     data = dict(node.table())
-    transfer = dict(Node(data.get("transfer"), node.child("transfer"), PLAN).table())
+    transfer = dict(Node(data.get("transfer"), node.child("transfer")).table())
     transfer.pop("sets", None)
     found = plan_from_json(data | {"transfer": transfer})
     if len(found.paths) != 1:
@@ -158,7 +157,7 @@ def _model(node: Node) -> Plan:
 
 
 def _names(node: Node, model: tuple[str, ...]) -> dict[str, str]:
-    given = [each.text() for each in node.items()]
+    given = [each.read(str) for each in node.items()]
     if len(given) != len(model):
         node.fail(f"expected {len(model)} names, got {len(given)}")
     for each, name in zip(node.items(), given, strict=True):

@@ -9,6 +9,12 @@ differ: the browser gets the key of a row, a session file does not.
         name: str
 
 A typed dictionary stands in JSON as it is, in every form.
+
+`BY_NAME` is the form of machine files, which people write as well. There, keys are the names of Python, and a member with a
+default may be missing. A class with `__post_init__` or `build` checks plain members itself, so reading leaves them to it, and
+gives its errors their place.
+
+A dataclass with a method `build` stands for what that makes: a file may have other members than the value in it.
 """
 
 from __future__ import annotations
@@ -17,10 +23,13 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple, get_type_hints, is_typeddict
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints, is_typeddict
+
+BY_NAME = "by_name"
 
 
-def _same(value: Any) -> Any:
+def same(value: Any) -> Any:
+    """The value."""
     return value
 
 
@@ -35,8 +44,8 @@ class As:
 
     key: str = ""
     kind: Any = None
-    write: Callable[[Any], Any] = _same
-    read: Callable[[Any], Any] = _same
+    write: Callable[[Any], Any] = same
+    read: Callable[[Any], Any] = same
     present: bool = True
     absent: Any = None
 
@@ -46,13 +55,14 @@ def left_out(value: Any) -> As:
     return As(present=False, absent=value)
 
 
-def member(default: Any = MISSING, *, optional: bool = False, about: Any = None, **forms: As) -> Any:
+def member(default: Any = MISSING, *, optional: bool = False, brief: bool = False, about: Any = None, **forms: As) -> Any:
     """A field of a declared dataclass.
 
     `forms` say where it stands in another way than by its own name and type, by the names of the forms. An `optional` member may
-    be missing in a document, which then means its default. `about` is for the user of the declaration (`Member.about`).
+    be missing in a document, which then means its default. A `brief` one is written only where it is not its default. `about` is
+    for the user of the declaration (`Member.about`).
     """
-    return dataclasses.field(default=default, metadata={"forms": forms, "optional": optional, "about": about})
+    return dataclasses.field(default=default, metadata={"forms": forms, "optional": optional, "brief": brief, "about": about})
 
 
 class Member(NamedTuple):
@@ -64,6 +74,15 @@ class Member(NamedTuple):
     form: As
     optional: bool = False
     about: Any = None
+    unwritten: Any = MISSING
+    """The value that is not written."""
+    hint: Any = None
+    """The type in words of errors, where `kind` is wider."""
+
+    @property
+    def is_free(self) -> bool:
+        """Whether any value may stand there, and is that of the attribute."""
+        return self.kind is object and self.form.read is same
 
 
 def json_name(name: str) -> str:
@@ -82,11 +101,25 @@ def members_of(kind: Any, form: str = "") -> tuple[Member, ...]:
     """The members of a declared type, those that a form leaves out included (`form.present`)."""
     hints = get_type_hints(kind)
     if is_typeddict(kind):
-        return tuple(Member(name, name, inner, As()) for name, inner in hints.items())
+        return tuple(Member(name, name, inner, As(), hint=inner) for name, inner in hints.items())
+    checks_itself = form == BY_NAME and (hasattr(kind, "__post_init__") or hasattr(kind, "build"))
     found = []
     for field in dataclasses.fields(kind):
-        how = field.metadata.get("forms", {}).get(form, As())
-        key = how.key or json_name(field.name)
-        optional, about = field.metadata.get("optional", False), field.metadata.get("about")
-        found.append(Member(field.name, key, how.kind or hints[field.name], how, optional, about))
+        if field.init:
+            given = field.metadata
+            how = given.get("forms", {}).get(form, As())
+            key = how.key or (field.name if form == BY_NAME else json_name(field.name))
+            hint = hints[field.name] if how.kind in (None, object) else how.kind
+            inner = how.kind or (_left_to_class(hint) if checks_itself else hint)
+            optional = given.get("optional", False) or (form == BY_NAME and field.default is not MISSING)
+            unwritten = field.default if given.get("brief", False) else MISSING
+            found.append(Member(field.name, key, inner, how, optional, given.get("about"), unwritten, hint))
     return tuple(found)
+
+
+def _left_to_class(kind: Any) -> Any:
+    """The type that reading checks where a class checks its members itself: any value, or a list, for what is plain."""
+    inner = get_args(kind)
+    if is_declared(kind) or get_origin(kind) is Literal or any(_left_to_class(each) is each for each in inner):
+        return kind
+    return list if get_origin(kind) is tuple or any(get_origin(each) is tuple for each in inner) else object

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import lru_cache
 from types import NoneType, UnionType
 from typing import Any, Literal, NoReturn, Union, get_args, get_origin, is_typeddict
 
+from isoviz.checks import FieldError
 from isoviz.errors import InputError, InternalError, show
-from isoviz.json_cursor import Repeated
-from isoviz.schema.declaration import is_declared, members_of
+from isoviz.schema.declaration import Member, is_declared, members_of, same
+from isoviz.schema.json_text import Repeated
 
 _WORDS = {
     str: "a text", int: "a whole number", float: "a number", bool: "true or false", NoneType: "null", list: "a list",
@@ -29,6 +31,21 @@ class MismatchError(InputError):
 
     def __reduce__(self) -> tuple[type[MismatchError], tuple[str, str]]:
         return type(self), (self.place, self.problem)
+
+
+@contextmanager
+def errors_as(error: type[InputError], place: str = "", title: str = "", objects: str = "an object") -> Iterator[None]:
+    """Inside, what is wrong with a value is raised as `error`: at a place within `place`, after the `title` of the document.
+
+    `objects` is what the format of the document calls an object.
+    """
+    try:
+        yield
+    except (MismatchError, FieldError) as found:
+        inner = found.place if isinstance(found, MismatchError) else found.field
+        where = f"{place}{inner}" if inner.startswith("[") else ".".join(filter(None, (place, inner)))
+        problem = found.problem.replace("expected an object", f"expected {objects}")
+        raise error(": ".join(filter(None, (title, where, problem)))) from None
 
 
 def read(value: Any, kind: Any, form: str = "", place: str = "") -> Any:
@@ -51,10 +68,10 @@ def read(value: Any, kind: Any, form: str = "", place: str = "") -> Any:
         found = [read(each, inner, form, f"{place}[{index}]") for index, each in enumerate(value)]
         return found if origin is list else tuple(found)
     if origin in (dict, Mapping) and isinstance(value, Mapping):
-        _check_keys(value, place)
-        return {key: read(each, get_args(kind)[1], form, _child(place, key)) for key, each in value.items()}
+        check_keys(value, place)
+        return {key: read(each, get_args(kind)[1], form, child(place, key)) for key, each in value.items()}
     if not _is_plain(value, kind, origin):
-        _fail(place, f"expected {words(kind)}, got {show(value)}")
+        fail(place, f"expected {words(kind)}, got {show(value)}")
     return value
 
 
@@ -65,6 +82,19 @@ def mismatch(value: Any, kind: Any, form: str = "", place: str = "") -> str | No
     except MismatchError as error:
         return str(error)
     return None
+
+
+def tag(value: Any, key: str, known: Mapping[str, Any], place: str = "") -> str:
+    """The text under a key of an object, one of those that are known.
+
+    Raises:
+        MismatchError: it is another one, or missing.
+    """
+    check_keys(value, place)
+    given = value.get(key)
+    if not isinstance(given, str) or given not in known:
+        fail(child(place, key), f"{show(given)} is not known; {_nearest(given, known)}")
+    return given
 
 
 def alternatives(kind: Any) -> tuple[Any, ...]:
@@ -79,7 +109,9 @@ def words(kind: Any) -> str:
         return " or ".join(dict.fromkeys(words(each) for each in get_args(kind)))
     if origin is Literal:
         return " or ".join(repr(each) for each in get_args(kind))
-    return "an object" if is_declared(kind) else _WORDS.get(origin or kind, "a value")
+    if is_declared(kind):
+        return "an object"
+    return "a text" if isinstance(kind, type) and issubclass(kind, str) else _WORDS.get(origin or kind, "a value")
 
 
 def _of_union(value: Any, kinds: tuple[Any, ...], form: str, place: str) -> Any:
@@ -91,7 +123,7 @@ def _of_union(value: Any, kinds: tuple[Any, ...], form: str, place: str) -> Any:
         return read(value, lists[0], form, place)
     fitting = [kind for kind in kinds if kind not in objects and mismatch(value, kind, form) is None]
     if not fitting:
-        _fail(place, f"expected {' or '.join(dict.fromkeys(map(words, kinds)))}, got {show(value)}")
+        fail(place, f"expected {' or '.join(dict.fromkeys(map(words, kinds)))}, got {show(value)}")
     return read(value, fitting[0], form, place)
 
 
@@ -99,12 +131,8 @@ def _meant(value: Mapping[str, Any], kinds: tuple[Any, ...], form: str, place: s
     """The type of object that is meant: the one whose literals are in the value."""
     if len(kinds) == 1:
         return kinds[0]
-    _check_keys(value, place)
     for key in _tags(kinds, form):
-        known = dict.fromkeys(each for kind in kinds for each in _literals(kind, form)[key])
-        given = value.get(key)
-        if not isinstance(given, str) or given not in known:
-            _fail(_child(place, key), f"{show(given)} is not known; {_nearest(given, known)}")
+        given = tag(value, key, dict.fromkeys(each for kind in kinds for each in _literals(kind, form)[key]), place)
         fitting = tuple([kind for kind in kinds if given in _literals(kind, form)[key]])
         if len(fitting) < len(kinds):
             return _meant(value, fitting, form, place)
@@ -124,43 +152,82 @@ def _literals(kind: Any, form: str) -> dict[str, tuple[Any, ...]]:
 
 
 def _of_object(value: Any, kind: Any, form: str, place: str) -> Any:
-    if not isinstance(value, Mapping):
-        _fail(place, f"expected an object, got {show(value)}")
-    _check_keys(value, place)
-    members = [each for each in members_of(kind, form) if each.form.present]
-    known = [each.key for each in members]
-    for each in members:
-        if each.key not in value and not each.optional:
-            _fail(place, f"the key {each.key!r} is missing; expected {words(each.kind)}")
-    for key in value:
-        if key not in known:
-            _fail(place, f"unknown key {show(key)}; {_nearest(key, known)}")
+    check_keys(value, place)
+    members = _present(kind, form)
+    for key in _literals(kind, form):  # An object of another kind is told first.
+        if key in value:
+            read(value[key], members[key].kind, form, child(place, key))
+    check_known(value, members, place)
+    for key, each in members.items():
+        if key not in value and not each.optional:
+            fail(place, f"the key {key!r} is missing; expected {words(each.hint)}")
     found = {}
-    for each in members:
-        if each.key in value:
-            inner = _child(place, each.key)
-            found[each.name] = _converted(each.form.read, read(value[each.key], each.kind, form, inner), inner)
+    for key, given in value.items():
+        each = members[key]
+        found[each.name] = given if each.is_free else _of_member(given, each, form, child(place, key))
     if is_typeddict(kind):
         return found
-    found |= {each.name: each.form.absent for each in members_of(kind, form) if not each.form.present}
-    return _converted(lambda given: kind(**given), found, place)
+    found |= _absent(kind, form)
+    return _converted(lambda given: _built(kind(**given)), found, place)
+
+
+def _built(value: Any) -> Any:
+    build = getattr(value, "build", None)
+    return value if build is None else build()
+
+
+@lru_cache(maxsize=512)
+def _absent(kind: Any, form: str) -> dict[str, Any]:
+    """The values of the members that are not in documents of a form."""
+    return {each.name: each.form.absent for each in members_of(kind, form) if not each.form.present}
+
+
+@lru_cache(maxsize=512)
+def _present(kind: Any, form: str) -> dict[str, Member]:
+    """The members that are in documents of a form, by key."""
+    return {each.key: each for each in members_of(kind, form) if each.form.present}
+
+
+def _of_member(value: Any, member: Member, form: str, place: str) -> Any:
+    found = read(value, member.kind, form, place)
+    return found if member.form.read is same else _converted(member.form.read, found, place)
 
 
 def _converted(convert: Any, value: Any, place: str) -> Any:
     try:
         return convert(value)
+    except FieldError as error:
+        fail(child(place, error.field), error.problem)
     except MismatchError as error:
-        _fail(_child(place, error.place) if error.place else place, error.problem)
+        fail(child(place, error.place) if error.place else place, error.problem)
     except InputError as error:
-        _fail(place, str(error))
+        fail(place, str(error))
 
 
-def _check_keys(value: Mapping[Any, Any], place: str) -> None:
+def check_keys(value: object, place: str) -> None:
+    """Check that a value is an object whose keys are texts, each there once.
+
+    Raises:
+        MismatchError: it is not.
+    """
+    if not isinstance(value, Mapping):
+        fail(place, f"expected an object, got {show(value)}")
     if isinstance(value, Repeated):
-        _fail(place, f"the key {show(value.key)} stands twice")
+        fail(place, f"the key {show(value.key)} stands twice")
     for key in value:
         if not isinstance(key, str):
-            _fail(place, f"expected texts as keys, got {show(key)}")
+            fail(place, f"expected texts as keys, got {show(key)}")
+
+
+def check_known(value: Mapping[str, Any], known: Sequence[str] | Mapping[str, Any], place: str) -> None:
+    """Check that an object has no other keys than those known.
+
+    Raises:
+        MismatchError: it has one.
+    """
+    for key in value:
+        if key not in known:
+            fail(place, f"unknown key {show(key)}; {_nearest(key, known)}")
 
 
 def _nearest(given: Any, known: Sequence[str] | Mapping[str, Any]) -> str:
@@ -177,12 +244,20 @@ def _is_plain(value: object, kind: Any, origin: Any) -> bool:
         return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
     if kind is int:
         return isinstance(value, int) and not isinstance(value, bool)
+    if kind is list:
+        return isinstance(value, (list, tuple))
     return origin is None and isinstance(value, object if kind is Any else kind)
 
 
-def _child(place: str, key: str) -> str:
+def child(place: str, key: str) -> str:
+    """The place of a member of an object."""
     return f"{place}.{key}" if place else key
 
 
-def _fail(place: str, problem: str) -> NoReturn:
+def fail(place: str, problem: str) -> NoReturn:
+    """Complain about a place.
+
+    Raises:
+        MismatchError: always.
+    """
     raise MismatchError(place, problem)

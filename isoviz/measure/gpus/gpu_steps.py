@@ -113,7 +113,7 @@ class GpuSteps(Steps):
                 refused = is_unsupported(error)
                 if refused or is_last:
                     why = f"{'' if refused else 'failed twice; '}{in_words(_first_of(error))}"
-                    said = line(f"{channel.name} ({channel.kind}) is left out: {why}")[:NAME_LIMIT]
+                    said = line(f"{channel.name} ({channel.kind}) is left out: {why}")[:NAME_LIMIT].strip()
                     self.remarks.append(said)
                     self._tell(min(self._done, self.steps), self.steps, said)
                     break

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from isoviz.errors import InputError, IsovizError
-from isoviz.json_cursor import format_json
 from isoviz.machines import load, machine_to_json
+from isoviz.schema import format_json
 from isoviz.widgets.chosen.examples import EXAMPLES
 from isoviz.widgets.chosen.machine_choice import FileMachine, MachineChoice, PresetMachine
 from isoviz.widgets.chosen.session_file import session_text

@@ -8,9 +8,8 @@ from typing import Any, Literal
 
 from isoviz.checks import expect
 from isoviz.errors import FileError, show
-from isoviz.json_cursor import Document, format_json, parse
 from isoviz.regular_files import read_some, write_text
-from isoviz.schema import As, MismatchError, member, plain, read
+from isoviz.schema import As, MismatchError, format_json, member, parse, plain, read
 from isoviz.widgets.chosen.machine_choice import KeptMachine, MachineChoice, kept_machine, machine_of_file
 from isoviz.widgets.chosen.settings import RunsIn, Settings, TransferSettings
 from isoviz.widgets.chosen.transfers import MOST_TRANSFERS, every_transfer, of_transfers
@@ -20,7 +19,6 @@ MOST_BYTES = 64 << 20
 """A larger file is no session: a described machine of 100,000 channels has about 20 MB."""
 FILE = "file"
 """The form of declared values in session files (`isoviz.schema`)."""
-_DOCUMENT = Document("the session of an explorer", FileError)
 
 
 @dataclass(frozen=True)
@@ -92,7 +90,7 @@ def settings_in(text: str | bytes, name: object) -> Settings:
     if len(text) > MOST_BYTES:
         raise FileError(f"{name}: more than {MOST_BYTES >> 20} MiB; expected the session of an explorer")
     try:
-        content = parse(text if isinstance(text, str) else text.decode(), _DOCUMENT)
+        content = parse(text if isinstance(text, str) else text.decode(), "the session of an explorer", FileError)
     except (FileError, UnicodeDecodeError) as error:
         raise FileError(f"{name}: {error}; expected the session of an explorer") from None
     return settings_of_json(content, name)

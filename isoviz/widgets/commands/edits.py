@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from isoviz.errors import FileError, InputError, IsovizError, MachineError
-from isoviz.json_cursor import parse
 from isoviz.machines import Machine, machine_from_json
+from isoviz.schema import parse
 from isoviz.widgets.chosen.examples import EXAMPLES
 from isoviz.widgets.chosen.machine_choice import DescribedMachine, FileMachine, PresetMachine
 from isoviz.widgets.chosen.session_file import settings_in

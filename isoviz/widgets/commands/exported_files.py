@@ -26,7 +26,7 @@ def exported_file(what: Exported, state: State) -> tuple[str, str]:
     Raises:
         InputError: there is nothing of this kind.
     """
-    from isoviz.json_cursor import format_json
+    from isoviz.schema import format_json
 
     derived = state.derived
     if what == "session":

@@ -183,7 +183,7 @@ def _of_entry(entry: LedgerEntry, note: str) -> ShownPastRun:
 
 def runs_json(state: State) -> str:
     """The list of runs as JSON: seconds, bytes, bytes per second."""
-    from isoviz.json_cursor import format_json
+    from isoviz.schema import format_json
 
     return format_json({"isoviz": "runs", "version": 1, "runs": past_runs(state)}) + "\n"
 

@@ -97,7 +97,7 @@ def test_a_pipe_in_the_place_of_a_cache_file(tmp_path: Path, monkeypatch: pytest
     from isoviz.measure import kept_measurements as measurements
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    place = measurements._place(tmp_path)
+    place = measurements._file("probe", measurements._probe_key(tmp_path))
     place.parent.mkdir(exist_ok=True)
     os.mkfifo(place)
     assert measurements.kept_probe(tmp_path) is None

@@ -118,7 +118,7 @@ def test_bad_latency_and_bandwidth(value: Any) -> None:
     [
         ([], "throughput: expected an object, got a list"),
         ({}, "throughput: the key 'type' is missing"),
-        ({"type": "cubic"}, r"throughput.type: expected one of .*'cubic'"),
+        ({"type": "cubic"}, r"throughput.type: 'cubic' is not known; known are samples"),
         ({"type": ["samples"]}, "throughput.type"),
         ({"type": "constant"}, "throughput: the key 'bandwidth' is missing"),
         ({"type": "constant", "bandwidth": 1, "latency": 1}, "throughput: unknown key 'latency'"),

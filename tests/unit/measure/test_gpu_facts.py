@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from isoviz.errors import MachineError
-from isoviz.json_cursor import Node
 from isoviz.machines.measurement import Measurement, Pair
 from isoviz.measure.gpus.gpu_parts import capability
 from isoviz.measure.sharing import Resource, link_resource, part_beside_copies, weight_of_part
+from isoviz.schema import BY_NAME, MismatchError, plain, read
 from isoviz.this_computer import GpuFacts, nvidia_driver, nvidia_gpus, pci_link, this_computer
 
 GPU = GpuFacts(1, "Maker M1", "9.0", 80 << 30, "PCIe 32.0 GT/s ×16")
@@ -62,19 +61,19 @@ def test_capabilities() -> None:
 
 def test_facts_round_trip_and_are_shown() -> None:
     for gpu in (GPU, replace(GPU, link="", capability="")):
-        assert GpuFacts.from_json(Node(json.loads(json.dumps(gpu.to_json())))) == gpu
+        assert read(json.loads(json.dumps(plain(gpu, BY_NAME))), GpuFacts, BY_NAME) == gpu
     assert str(GPU) == "GPU 1: Maker M1, 80 GiB, compute capability 9.0, PCIe 32.0 GT/s ×16"
     assert str(replace(GPU, link="", capability="")) == "GPU 1: Maker M1, 80 GiB"
     found = Measurement(this_computer(), "2026-01-01", 1.0, (("cupy", "14"), ("CUDA driver", "13.0")), gpus=(GPU,))
-    assert Measurement.from_json(Node(json.loads(json.dumps(found.to_json())))) == found
+    assert read(json.loads(json.dumps(plain(found, BY_NAME))), Measurement, BY_NAME) == found
     assert "cupy 14, CUDA driver 13.0" in str(found) and f"  {GPU}" in str(found)
-    assert "gpus" not in replace(found, gpus=()).to_json()
+    assert "gpus" not in plain(replace(found, gpus=()), BY_NAME)
 
 
 @pytest.mark.parametrize("change", [{"number": -1}, {"name": ""}, {"memory": 0}, {"capability": 9}, {"what": 1}])
 def test_damaged_facts_are_refused(change: dict[str, object]) -> None:
-    with pytest.raises(MachineError):
-        GpuFacts.from_json(Node(GPU.to_json() | change))
+    with pytest.raises(MismatchError):
+        read(plain(GPU, BY_NAME) | change, GpuFacts, BY_NAME)
 
 
 def test_a_link_carries_what_its_channels_got_together() -> None:

@@ -32,6 +32,7 @@ from isoviz.machines.measurement import Check, Measurement, Pair, student_quanti
 from isoviz.measure import kept_measurements as measurements
 from isoviz.measure.sampling import Sample, never_falling, sample_adaptively, sampled
 from isoviz.measure.sharing import beside_copies, device_resource, memory_resource, with_resources
+from isoviz.schema import BY_NAME, plain, read
 from isoviz.this_computer import Cache, ComputerFacts, NumaNode, caches, cpu_list, numa_nodes, this_computer, versions
 
 # ---- sampling
@@ -199,11 +200,9 @@ def test_channels_name_what_they_use() -> None:
 
 
 def test_facts_of_this_computer_round_trip() -> None:
-    from isoviz.json_cursor import Node
-
     facts = this_computer()
     assert facts.host and facts.cpus >= 1
-    assert ComputerFacts.from_json(Node(json.loads(json.dumps(facts.to_json())))) == facts
+    assert read(json.loads(json.dumps(plain(facts, BY_NAME))), ComputerFacts, BY_NAME) == facts
     assert {"isoviz", "python", "numpy"} <= {name for name, _ in versions()}
 
 

@@ -336,7 +336,7 @@ def put(*path: str | int, value: Any) -> Callable[[dict[str, Any]], None]:
         (put("paths", 1, "hops", 0, "source", value="z"), r"paths\[1\]\.hops\[0\]\.source"),
         (put("paths", 1, "extra", value=1), "extra"),
         (put("paths", value={}), r"plan\.paths"),
-        (put("format", value="isoviz-plan-2"), "plan.format: expected one of isoviz-plan-3, got 'isoviz-plan-2'"),
+        (put("format", value="isoviz-plan-2"), "plan.format: expected 'isoviz-plan-3', got 'isoviz-plan-2'"),
     ],
 )
 def test_hostile_files_of_several_paths(change: Callable[[Any], None], problem: str) -> None:

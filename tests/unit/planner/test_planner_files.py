@@ -88,7 +88,7 @@ def test_without_a_machine_it_is_this_computer() -> None:
         ("<F, x, y>", "<F, x y>", "character 7"),
         ("<F, x, y>", "<F, x>", "dimension 'y'"),
         ('re = "float32"', 're = "flaot32"', "not a NumPy dtype"),
-        ('memory = "node0.dsk"', "memory = 3", "expected text"),
+        ('memory = "node0.dsk"', "memory = 3", "expected a text"),
         ('memory = "node0.dsk"', "", "'memory' is missing"),
         ('preset = "sapling"', 'preset = "sapling"\nfile = "m.json"', "either 'preset' or 'file'"),
         ('preset = "sapling"', "", "either 'preset' or 'file'"),

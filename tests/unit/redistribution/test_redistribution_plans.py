@@ -126,10 +126,10 @@ def test_a_plan_with_regular_sets_is_no_plain_plan() -> None:
             "sendings[3].memories[1]: expected a name",
         ),
         (lambda data: data["sendings"][3].update(memories=["node0.sys"] * 2), "sendings[3].memories: expected one name for each"),
-        (lambda data: data["source"].update(memory=3), "source.memory: expected text"),
+        (lambda data: data["source"].update(memory=3), "source.memory: expected a text"),
         (lambda data: data["source"]["distribution"].update(over={"y": 0}), "over['y']"),
         (lambda data: data["classes"].__setitem__(0, {}), "classes[0].transfer"),
-        (lambda data: data.update(format="isoviz-plan-3"), "format: expected one of isoviz-redistribution-1"),
+        (lambda data: data.update(format="isoviz-plan-3"), "format: expected 'isoviz-redistribution-1'"),
     ],
 )
 def test_invalid_json(change: Any, words: str) -> None:

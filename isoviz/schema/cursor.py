@@ -1,0 +1,70 @@
+"""A value in a document and its place, for documents whose value depends on more than their own members: plans, transfers.
+
+What is read and told is as `isoviz.schema.read` does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from isoviz.errors import show
+from isoviz.schema.reading import check_keys, check_known, child, fail, mismatch, read
+
+
+@dataclass(frozen=True)
+class Node:
+    """A value inside a document together with its place, e.g. `paths[0].hops` (empty for the whole).
+
+    Raises:
+        MismatchError: of each method: the value is another one.
+    """
+
+    value: Any
+    path: str = ""
+
+    def fail(self, problem: str) -> NoReturn:
+        """Complains about this place."""
+        fail(self.path, problem)
+
+    def child(self, key: str) -> str:
+        """The place of a part of this object."""
+        return child(self.path, key)
+
+    def read(self, kind: Any) -> Any:
+        """The value, which is of a declared type."""
+        return read(self.value, kind, place=self.path)
+
+    def number(self) -> float:
+        """A finite number of at least 0."""
+        if mismatch(self.value, float) or self.value < 0:
+            self.fail(f"expected a number of at least 0, got {show(self.value)}")
+        return float(self.value)
+
+    def table(self) -> Mapping[str, Any]:
+        """The values of an object by key, as they stand there."""
+        check_keys(self.value, self.path)
+        table: Mapping[str, Any] = self.value
+        return table
+
+    def members(self, required: Sequence[str], optional: Sequence[str] = (), *, others: bool = False) -> dict[str, Node]:
+        """The parts of an object that has all `required` keys. Besides these and the `optional` ones it has none, or, with
+        `others`, any, which are left out."""
+        table, known = self.table(), (*required, *optional)
+        if not others:
+            check_known(table, known, self.path)
+        for key in required:
+            if key not in table:
+                self.fail(f"the key {key!r} is missing; expected {', '.join(required)}")
+        return {key: Node(table[key], self.child(key)) for key in known if key in table}
+
+    def items(self) -> list[Node]:
+        """The parts of a list."""
+        return [Node(part, f"{self.path}[{k}]") for k, part in enumerate(self.read(list))]
+
+    def check_format(self, name: str) -> None:
+        """Checks that an object has the `name` of its format under the key "format"."""
+        given = self.members(("format",), others=True)["format"]
+        if given.value != name:
+            given.fail(f"expected {name!r}, got {show(given.value)}")
