@@ -212,6 +212,13 @@ def _engine_of(memory: Any, channel: Any) -> isoviz.Report:
         return engine.run(make_plan(transfer, machine))
 
 
+def _prepared(engine: isoviz.Engine, *arguments: Any, **keywords: Any) -> None:
+    """A prepared transfer, started twice."""
+    with engine.prepare(*arguments, **keywords) as prepared:
+        for _ in range(2):
+            prepared.start().wait(5.0)
+
+
 def _registered_preset(*fields: Any) -> machines.PresetInfo:
     return machines.register_preset(machines.PresetInfo(*fields))
 
@@ -517,6 +524,7 @@ RUNTIME: dict[str, Callable[[Things], Call]] = {
     "Engine.copy (large)": lambda it: call(
         it.engine.copy, np.zeros((400, 256)), "<F, x, y>", np.zeros((256, 400)), "<F, y, x>", priority=1
     ),
+    "Engine.prepare": lambda it: call(partial(_prepared, it.engine), it.plan, it.array, it.into, priority=1),
     "Engine of own devices": lambda it: call(_engine_of, _OURS, _OURS),
     "Engine.submit": lambda it: call(
         it.engine.submit, it.plan, it.array, it.into, priority=1, pipelined=True, cancel=threading.Event()

@@ -133,8 +133,8 @@ def prepared_copies(
             moves.append(kernels.prepared_many(many, source, destination, slice(None)))
     for copy in copies:
         compiled = kernels.prepared_copy(copy, source, destination, large=large)
-        if compiled is not None:
-            moves.append(compiled)
+        if compiled:
+            moves += compiled
         elif _transposed(copy) is not None or copy.run > _LONGEST:
             moves.append(partial(copy_strided, copy, source, destination, large=large))
         else:

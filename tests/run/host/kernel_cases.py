@@ -289,12 +289,12 @@ class Guarded:
         return np.frombuffer((ctypes.c_uint8 * nbytes).from_address(start), np.uint8)
 
 
-def counted(road: Callable[..., bool], roads: dict[str, int], name: str) -> Callable[..., bool]:
+def counted(road: Callable[..., tuple[object, ...]], roads: dict[str, int], name: str) -> Callable[..., tuple[object, ...]]:
     """A road that says how many copies it was taken for."""
 
-    def taken(*arguments: object, **named: object) -> bool:
+    def taken(*arguments: object, **named: object) -> tuple[object, ...]:
         found = road(*arguments, **named)
-        roads[name] += found
+        roads[name] += bool(found)
         return found
 
     return taken

@@ -512,7 +512,8 @@ def test_a_tile_of_one_turn_of_a_loop_that_does_not_go_on_where_it_ends() -> Non
     source = random_bytes(random.Random(3), 12_050 * 320)
     expected, found = np.zeros(4642 * 241, "u1"), np.zeros(4642 * 241, "u1")
     apply((copy,), source, expected)
-    assert dispatch._tiled(((0, 0, copy.run, copy.loops),), source.ctypes.data, found.ctypes.data, large=True)
+    (call,) = dispatch._tiled(((0, 0, copy.run, copy.loops),), source.ctypes.data, found.ctypes.data, large=True)
+    call()
     assert (found == expected).all()
 
 

@@ -6,6 +6,7 @@ Where no compiled kernel suits a copy, the result is False and NumPy carries it 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,7 +32,7 @@ from isoviz.backends.host.kernels.tiles import are_apart, tiles_of
 from isoviz.backends.host.kernels.tuning_constants import BUFFER_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from types import ModuleType
 
     from isoviz.backends.host.kernels.direct import StridedRest
@@ -89,28 +90,28 @@ class Way(NamedTuple):
     with_buffer: bool = False
 
 
+Call = Callable[[], object]
+"""A kernel with all of its arguments. It may be called again and again, in any thread, while both arrays live."""
+
+
 def copy(each: StridedCopy, source: Bytes, destination: Bytes, *, large: bool = False) -> bool:
     """Carry out a strided copy between two arrays; False where NumPy should.
 
     The copy stays inside both arrays. `large` marks a part of a large copy, whose bytes are not read again soon.
     """
-    carry = prepared_copy(each, source, destination, large=large)
-    if carry is None:
-        return False
-    carry()
-    return True
+    return _called(prepared_copy(each, source, destination, large=large))
 
 
-def prepared_copy(each: StridedCopy, source: Bytes, destination: Bytes, *, large: bool = False) -> Callable[[], None] | None:
-    """`copy` as a function that may be called again and again while both arrays live; None where NumPy should copy."""
+def prepared_copy(each: StridedCopy, source: Bytes, destination: Bytes, *, large: bool = False) -> tuple[Call, ...]:
+    """The calls that carry out a strided copy between two arrays; none where NumPy should."""
     if in_use.compiled is None or each.run <= 0 or each.nbytes < constants.LEAST_COMPILED:
-        return None
+        return ()
     if any(min(loop) <= 0 for loop in each.loops) or (not each.loops and each.nbytes < constants.LEAST_PLAIN):
-        return None
+        return ()
     here = source.ctypes.data + each.source_offset
     there = destination.ctypes.data + each.destination_offset
     way = way_of(each.run, each.loops, (there % 4 or 4) if there % LINE else 0, large)
-    return None if way is None else partial(carry_out, way, each.run, each.loops, here, there, large=large)
+    return () if way is None else calls_of(way, each.run, each.loops, here, there, large=large)
 
 
 def copy_structs(copies: Sequence[StridedCopy], source: Bytes, destination: Bytes, *, large: bool = False) -> bool:
@@ -125,13 +126,13 @@ def copy_structs(copies: Sequence[StridedCopy], source: Bytes, destination: Byte
     here, there = copies[0].source_offset, copies[0].destination_offset
     shapes = tuple((each.source_offset - here, each.destination_offset - there, each.run, each.loops) for each in copies)
     start, to = source.ctypes.data + here, destination.ctypes.data + there
-    if _shuffled(shapes, start, to, large=large):
+    if _called(_shuffled(shapes, start, to, large=large)):
         return True
     recipe = recipe_of_structs(shapes, large=large)
     if recipe is not None:
         _kernels().walk(start, to, buffer_address(), *recipe)
         return True
-    return not are_apart(shapes) and _tiled(shapes, start, to, large=large)
+    return not are_apart(shapes) and _called(_tiled(shapes, start, to, large=large))
 
 
 def copy_many(many: Many, source: Bytes, destination: Bytes, rows: slice) -> None:
@@ -139,8 +140,8 @@ def copy_many(many: Many, source: Bytes, destination: Bytes, rows: slice) -> Non
     prepared_many(many, source, destination, rows)()
 
 
-def prepared_many(many: Many, source: Bytes, destination: Bytes, rows: slice) -> Callable[[], None]:
-    """`copy_many` as a function that may be called again and again while both arrays live."""
+def prepared_many(many: Many, source: Bytes, destination: Bytes, rows: slice) -> Call:
+    """The call that carries out some rows of a table of small copies between two arrays."""
     return partial(_kernels().copy_many, source.ctypes.data, destination.ctypes.data, many.rows[rows], many.loops)
 
 
@@ -175,15 +176,29 @@ def way_of(run: int, loops: tuple[Loop, ...], start: int, large: bool) -> Way | 
     return Way()
 
 
-def carry_out(way: Way, run: int, loops: tuple[Loop, ...], here: int, there: int, *, large: bool) -> None:
-    """Carry out a copy between two addresses in the way that was found for it."""
+def calls_of(way: Way, run: int, loops: tuple[Loop, ...], here: int, there: int, *, large: bool) -> tuple[Call, ...]:
+    """The calls that carry out a copy between two addresses in the way that was found for it."""
     if not way.kernel:
-        if not _shuffled(((0, 0, run, loops),), here, there, large=large):
-            _by_recipe(run, loops, here, there, large=large)
-        return
-    getattr(_kernels(), way.kernel)(here, there, *way.arguments, *((buffer_address(),) if way.with_buffer else ()))
-    if way.rest is not None:
-        _by_recipe(run, way.rest.loops, here + way.rest.source_offset, there + way.rest.destination_offset)
+        return _shuffled(((0, 0, run, loops),), here, there, large=large) or _by_recipe(run, loops, here, there, large=large)
+    kernel = getattr(_kernels(), way.kernel)
+    call = _with_buffer(kernel, here, there, *way.arguments) if way.with_buffer else partial(kernel, here, there, *way.arguments)
+    if way.rest is None:
+        return (call,)
+    return call, *_by_recipe(run, way.rest.loops, here + way.rest.source_offset, there + way.rest.destination_offset)
+
+
+def _called(calls: tuple[Call, ...]) -> bool:
+    """Call them. Whether there were any."""
+    for call in calls:
+        call()
+    return bool(calls)
+
+
+def _with_buffer(kernel: Callable[..., object], *arguments: object, at: int | None = None) -> Call:
+    """The call of a kernel that needs the buffer of the thread that calls it, as argument number `at`, or as the last one."""
+    place = len(arguments) if at is None else at
+    before, after = arguments[:place], arguments[place:]
+    return lambda: kernel(*before, buffer_address(), *after)
 
 
 def _kernels() -> ModuleType:
@@ -191,38 +206,37 @@ def _kernels() -> ModuleType:
     return in_use.compiled.module
 
 
-def _shuffled(shapes: tuple[Shape, ...], here: int, there: int, *, large: bool) -> bool:
-    """Carry out copies with equal loops by byte shuffles; False where another kernel is faster."""
+def _shuffled(shapes: tuple[Shape, ...], here: int, there: int, *, large: bool) -> tuple[Call, ...]:
+    """The call that carries out copies with equal loops by byte shuffles; none where another kernel is faster."""
     kernels = _kernels()
     if not hasattr(kernels, "shuffle_lines"):
-        return False
+        return ()
     pattern = pattern_of(shapes, there % LINE, large=large)
-    if pattern is None:
-        return False
-    kernels.shuffle_lines(here, there, *pattern)
-    return True
+    return () if pattern is None else (partial(kernels.shuffle_lines, here, there, *pattern),)
 
 
-def _by_recipe(run: int, loops: tuple[Loop, ...], here: int, there: int, *, large: bool = False) -> None:
-    """Carry out a copy between two addresses by a recipe that exists for every copy."""
+def _by_recipe(run: int, loops: tuple[Loop, ...], here: int, there: int, *, large: bool = False) -> tuple[Call, ...]:
+    """The call that carries out a copy between two addresses by a recipe that exists for every copy."""
     kernels = _kernels()
     runs = runs_of(run, loops)
     if runs is not None:
-        kernels.copy_many(here, there, *runs)
-        return
-    if not is_plane(run, loops) and _tiled(((0, 0, run, loops),), here, there, large=large):
-        return
+        return (partial(kernels.copy_many, here, there, *runs),)
+    if not is_plane(run, loops) and (calls := _tiled(((0, 0, run, loops),), here, there, large=large)):
+        return calls
     recipe = recipe_of(run, loops, large=large)
-    if isinstance(recipe, Recipe):
-        kernels.walk(here, there, buffer_address() if len(recipe.outs) else there, *recipe)
-    else:
-        kernels.stream_rows(here, there, *recipe)
+    if not isinstance(recipe, Recipe):
+        return (partial(kernels.stream_rows, here, there, *recipe),)
+    if len(recipe.outs):
+        return (_with_buffer(kernels.walk, here, there, *recipe, at=2),)
+    return (partial(kernels.walk, here, there, there, *recipe),)
 
 
-def _tiled(shapes: tuple[Shape, ...], here: int, there: int, *, large: bool) -> bool:
-    """Carry out copies with equal loops element by element, in tiles; False where loops differ or runs are long."""
+def _tiled(shapes: tuple[Shape, ...], here: int, there: int, *, large: bool) -> tuple[Call, ...]:
+    """The call that carries out copies with equal loops element by element, in tiles; none where these do not suit."""
     tiles = tiles_of(shapes, large=large)
     if tiles is None:
-        return False
-    _kernels().copy_tiles(here, there, buffer_address() if len(tiles.outs) else there, *tiles)
-    return True
+        return ()
+    kernel = _kernels().copy_tiles
+    if len(tiles.outs):
+        return (_with_buffer(kernel, here, there, *tiles, at=2),)
+    return (partial(kernel, here, there, there, *tiles),)

@@ -16,7 +16,7 @@ import numpy as np
 from isoviz.backends.host.kernels import in_use, tuning
 from isoviz.backends.host.kernels import kernel_cache as cache
 from isoviz.backends.host.kernels.choices import Choices, choose, chosen
-from isoviz.backends.host.kernels.dispatch import Way, carry_out, way_of
+from isoviz.backends.host.kernels.dispatch import Way, calls_of, way_of
 from isoviz.backends.host.kernels.pattern import pattern_of
 from isoviz.backends.host.kernels.recipe import recipe_of
 from isoviz.forks import held_over_forks
@@ -191,7 +191,7 @@ def _tune() -> None:
         choose(choices)
         recipe_of(run, loops)  # The recipe is cached now, so that making it is not measured.
         way = way_of(run, loops, 0, False) or Way()
-        return lambda here, there: carry_out(way, run, loops, here, there, large=False)
+        return lambda here, there: [call() for call in calls_of(way, run, loops, here, there, large=False)]
 
     best = Choices()
     try:
