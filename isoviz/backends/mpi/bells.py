@@ -19,8 +19,8 @@ from typing import Any, Protocol
 
 from isoviz.backends.pages import PAGE
 
-_FUTEX = {"x86_64": 202, "aarch64": 98, "ppc64le": 221, "riscv64": 98, "s390x": 238}.get(platform.machine())
-_WAIT, _WAKE = 0, 1
+FUTEX = {"x86_64": 202, "aarch64": 98, "ppc64le": 221, "riscv64": 98, "s390x": 238}.get(platform.machine())
+WAIT, WAKE = 0, 1
 _COUNT, _ASLEEP = 0, 16
 """The words of a bell: how often it rang, and whether its owner sleeps. They lie in different cache lines."""
 
@@ -44,14 +44,14 @@ class SharedBell:
     def __init__(self, page: mmap.mmap) -> None:
         self._words = (ctypes.c_uint32 * (PAGE // 4)).from_buffer(page)
         self._address = ctypes.c_void_p(ctypes.addressof(self._words))
-        self._call = _library().syscall
-        self._wake = _quick_library().syscall
+        self._call = library().syscall
+        self._wake = quick_library().syscall
 
     def ring(self) -> None:
         words = self._words
         if words[_ASLEEP]:
             words[_COUNT] = (words[_COUNT] + 1) & 0xFFFFFFFF
-            self._wake(_FUTEX, self._address, _WAKE, 1, None, None, 0)
+            self._wake(FUTEX, self._address, WAKE, 1, None, None, 0)
 
     def sleep(self, seconds: float, has_work: Callable[[], bool]) -> bool:
         # No variable for the words: a traceback of an error in `has_work` would keep the page after `close`.
@@ -60,8 +60,8 @@ class SharedBell:
         try:
             if has_work():  # Work that comes later rings.
                 return True
-            time = _Time(0, int(seconds * 1e9))
-            self._call(_FUTEX, self._address, _WAIT, ctypes.c_uint32(before), ctypes.byref(time), None, 0)
+            time = FutexTime(0, int(seconds * 1e9))
+            self._call(FUTEX, self._address, WAIT, ctypes.c_uint32(before), ctypes.byref(time), None, 0)
         finally:
             self._words[_ASLEEP] = 0
         return bool(self._words[_COUNT] != before)
@@ -96,7 +96,7 @@ class LocalBell:
 
 def are_shared() -> bool:
     """Whether this system lets processes wait on words of shared memory."""
-    return _FUTEX is not None and sys.platform == "linux"
+    return FUTEX is not None and sys.platform == "linux"
 
 
 def own_bell() -> Bell:
@@ -106,19 +106,22 @@ def own_bell() -> Bell:
 
 def give_way() -> None:
     """Give the processor to another process, and the interpreter to another thread of this one meanwhile."""
-    _library().sched_yield()
+    library().sched_yield()
 
 
-class _Time(ctypes.Structure):
+class FutexTime(ctypes.Structure):
+    """How long a thread sleeps."""
+
     _fields_ = (("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))
 
 
 @cache
-def _library() -> Any:
+def library() -> Any:
+    """The C library. The interpreter is free during its calls."""
     return ctypes.CDLL(None)
 
 
 @cache
-def _quick_library() -> Any:
+def quick_library() -> Any:
     """For calls that take a microsecond: the caller keeps the interpreter, which it would not get back for longer than that."""
     return ctypes.PyDLL(None)

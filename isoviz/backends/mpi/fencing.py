@@ -29,6 +29,10 @@ class Fence:
     def __init__(self, processes: dict[int, int]) -> None:
         self._processes = processes
 
+    def can_end(self, rank: int) -> bool:
+        """Whether this process can end a rank."""
+        return rank in self._processes
+
     def end(self, rank: int, then: Callable[[bool], None]) -> None:
         """Kill a rank, and call `then` in any thread: with True when its process has ended, or with False if it may go on.
 

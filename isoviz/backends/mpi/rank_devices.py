@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from isoviz.backends.cuda.gpus import Gpus
     from isoviz.backends.mpi.exchange import Exchange
     from isoviz.backends.mpi.gpu_memory import MessageBuffers
+    from isoviz.backends.mpi.lanes import Lanes
     from isoviz.backends.mpi.piece_pool import PiecePool
     from isoviz.backends.mpi.stores import Stores
     from isoviz.backends.mpi.windows import Windows
@@ -120,6 +121,7 @@ class MpiRankDevices(ThisComputer):
         put: PutWindow | None,
         buffers: MessageBuffers,
         gpus: Gpus,
+        lanes: Lanes,
         *,
         directory: str | Path | None = None,
         verify_budget: int = BUDGET,
@@ -128,6 +130,7 @@ class MpiRankDevices(ThisComputer):
         super().__init__(directory, verify_budget, memories=memories, gpus=gpus)
         self.rank = exchange.thread.rank
         self._stores, self._windows = stores, windows
+        self.lanes = lanes
         self._exchange, self._buffers = exchange, buffers
         self._crossing: dict[ChannelKind, Callable[[int], RealChannel | None]] = {
             ChannelKind.WINDOW: lambda rank: WindowCopy() if stores.shares_host(rank) else None,

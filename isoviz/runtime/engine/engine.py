@@ -180,7 +180,7 @@ class Engine(Driver):
             raise EngineClosed("the engine is closed")
         submit = partial(self.submit, plan, source, destination, priority=priority)
         if not self._is_single_request(plan, prepared):
-            return PreparedTransfer(plan, submit, _never, None)
+            return PreparedTransfer(plan, submit, never, None)
         ends = opened(plan, prepared, (source, destination))
         made = PreparedTransfer(plan, submit, partial(self._at_once, plan, self._state_of(plan.hops[0].channel)), ends)
         self._transfers.add(made)
@@ -405,5 +405,5 @@ class Engine(Driver):
         return execution
 
 
-def _never(_: Callable[[], BaseException | None]) -> None:
+def never(_: Callable[[], BaseException | None]) -> None:
     """The event of a transfer that is never carried out by the thread that starts it."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from isoviz.runtime.protocols import Devices
 
 if TYPE_CHECKING:
+    from isoviz.layouts import StridedCopy
     from isoviz.runtime.protocols import Store
 
 
@@ -27,8 +29,110 @@ class StoreHandle(NamedTuple):
     base: int = 0
 
 
+class ReceivingLane(Protocol):
+    """The end of a prepared transfer between two ranks, on the rank of the destination. Transfers have turns from 1.
+
+    `address` is for the sender; it can be pickled.
+    """
+
+    @property
+    def address(self) -> object: ...
+
+    def give_credit(self, turn: int) -> None:
+        """Let the sender write for this turn, and not for later ones."""
+
+    def is_over(self, turn: int) -> bool:
+        """Whether the sender has ended this turn: it writes nothing any more, and what it wrote can be read."""
+
+    def wait(self, turn: int, *, again: bool = False) -> bool:
+        """Wait some milliseconds at most until a turn is over, and return whether it is. `again`: this follows such a wait."""
+
+    def moved(self, turn: int) -> int:
+        """The bytes of a turn that are written."""
+
+    def error(self) -> Exception | None:
+        """The error of the turn that was over last."""
+
+    def cancel(self, turn: int) -> bool:
+        """Ask the sender to stop. Whether it writes nothing in this turn because it has not begun; else the turn will be over."""
+
+    @property
+    def sender_has_closed(self) -> bool: ...
+
+    def close(self) -> None:
+        """Give no further credit."""
+
+
+class SendingLane(Protocol):
+    """The end of a prepared transfer between two ranks, on the rank of the source. `parts` are its moves."""
+
+    @property
+    def parts(self) -> Sequence[LanePart]: ...
+
+    def wait(self, turn: int, *, again: bool = False) -> bool:
+        """Wait some milliseconds at most for the credit of a turn, and return whether it is there."""
+
+    @property
+    def receiver_has_closed(self) -> bool: ...
+
+    def begin(self, turn: int) -> None:
+        """Begin a turn that has its credit.
+
+        Raises:
+            Cancelled: the receiver has cancelled it.
+        """
+
+    def check(self, turn: int) -> None:
+        """Between two parts.
+
+        Raises:
+            Cancelled: the receiver has cancelled the turn.
+        """
+
+    def move(self, number: int) -> int:
+        """Carry out a part. Returns its bytes.
+
+        Raises:
+            RunError: it fails.
+        """
+
+    def end(self, turn: int, error: BaseException | None) -> None:
+        """Tell the receiver how a turn has ended: nothing is written any more."""
+
+    def close(self) -> None:
+        """Begin no further turn."""
+
+
+class LanePart(Protocol):
+    """A part of a transfer: its bytes are moved without a look at anything else."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+
+class Lanes(Protocol):
+    """Lanes of a rank: ways to another rank of the same host without messages."""
+
+    def receiving(self, store: Store, sender: int) -> ReceivingLane:
+        """The end of a lane that writes to a store of this rank.
+
+        Raises:
+            RunError: there can be no lane between these two; the reason is in words.
+        """
+
+    def sending(self, address: Any, source: Store, copies: Sequence[StridedCopy]) -> SendingLane:
+        """The end of a lane that carries out copies from a store of this rank to the store behind an address.
+
+        Raises:
+            RunError: there can be no lane between these two; the reason is in words.
+        """
+
+
 class RankDevices(Devices, Protocol):
     """The real memories and channels of one rank. Other ranks reach its stores by handles."""
+
+    @property
+    def lanes(self) -> Lanes: ...
 
     def export(self, store: Store) -> StoreHandle:
         """Make a store of this rank reachable for other ranks, until `withdraw`."""

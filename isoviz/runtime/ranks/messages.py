@@ -99,6 +99,19 @@ class Offer(NamedTuple):
     handle: StoreHandle | None
 
 
+class LaneOffer(NamedTuple):
+    """What a rank brings to a prepared transfer: the receiver its address, the sender whether it can use that.
+
+    `refusal` says why this rank has no lane, and `error` why it cannot take part at all.
+    """
+
+    transfer: int
+    digest: Digest | None
+    address: object = None
+    refusal: str = ""
+    error: str = ""
+
+
 class Word(NamedTuple):
     """The last word on a transfer, from the rank of its destination: it is complete, or the error."""
 

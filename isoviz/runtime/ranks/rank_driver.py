@@ -27,7 +27,20 @@ from isoviz.runtime.ranks.agreeing import AgreeingDriver, EarlyMessages
 from isoviz.runtime.ranks.arbiter import Arbiter
 from isoviz.runtime.ranks.far_devices import RankOpenedDevices
 from isoviz.runtime.ranks.letters import Letters, lost_rank
-from isoviz.runtime.ranks.messages import Compare, Consult, Decline, Digest, Gathered, Gone, Landed, Offer, Riding, Tell, Word
+from isoviz.runtime.ranks.messages import (
+    Compare,
+    Consult,
+    Decline,
+    Digest,
+    Gathered,
+    Gone,
+    Landed,
+    LaneOffer,
+    Offer,
+    Riding,
+    Tell,
+    Word,
+)
 from isoviz.runtime.ranks.rank_execution import RankExecution
 from isoviz.runtime.scheduling.pipeline import work_of
 from isoviz.runtime.scheduling.rank_scheduler import RankScheduler
@@ -50,6 +63,7 @@ if TYPE_CHECKING:
     from isoviz.runtime.engine.prepared_plans import PreparedPlan
     from isoviz.runtime.protocols import CancelToken
     from isoviz.runtime.ranks.handles import RankDevices
+    from isoviz.runtime.ranks.lane_transfers import LaneTransfer
     from isoviz.runtime.ranks.transport import Transport
     from isoviz.runtime.scheduling.coordinator import Answer
     from isoviz.runtime.scheduling.pool import Policy
@@ -59,6 +73,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("isoviz")
 OPENERS = 4
 """Threads that open the stores of granted transfers: allocating pages and generating data take long."""
+LANES = 64
+"""Threads that wait for other ranks on behalf of prepared transfers, at most."""
 KEPT_PLANS = 64
 
 
@@ -90,6 +106,8 @@ class RankDriver(AgreeingDriver):
         self._arbiter = Arbiter(self._scheduler.capacity) if self.rank == 0 else None
         self._arbitration = threading.Lock()
         self._openers = Dispatcher("openers", OPENERS)
+        self._lanes = Dispatcher("lanes", LANES)
+        self._lane_transfers: set[LaneTransfer] = set()
         self._letters = Letters()
         self._early = EarlyMessages()
         self._known: OrderedDict[int, _Known] = OrderedDict()
@@ -112,7 +130,7 @@ class RankDriver(AgreeingDriver):
 
     @property
     def _threads(self) -> list[Dispatcher]:
-        return [*super()._threads, self._openers]
+        return [*super()._threads, self._openers, self._lanes]
 
     def node_of(self, memory: str) -> int:
         """The rank that has a memory."""
@@ -301,7 +319,7 @@ class RankDriver(AgreeingDriver):
             self._letters.put((Gathered, message.turn, sender), message.value)
         elif type(message) is Riding:
             self._rode(sender, message)
-        elif isinstance(message, Offer | Word | Landed):
+        elif isinstance(message, Offer | Word | Landed | LaneOffer):
             self._letters.put((type(message), message.transfer), message)
 
     def _open_later(self, instructions: list[Instruction]) -> None:

@@ -9,22 +9,30 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-from isoviz.errors import RankError, RunError, in_words
+from isoviz import checks
+from isoviz.checks import expect
+from isoviz.errors import EngineClosed, RankError, RunError, in_words
+from isoviz.planner import Plan
+from isoviz.runtime.engine.engine import never
 from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
+from isoviz.runtime.engine.prepared_transfer import PreparedTransfer
 from isoviz.runtime.engine.progress import Progress
+from isoviz.runtime.ranks.lane_transfers import LaneRuntime, prepare_lane
 from isoviz.runtime.ranks.merging import RankPart, merged
-from isoviz.runtime.ranks.messages import Gathered, Offer, Word
+from isoviz.runtime.ranks.messages import Gathered, LaneOffer, Offer, Word
 from isoviz.runtime.ranks.rank_driver import RankDriver
 from isoviz.runtime.ranks.transport import ClockOffset
 
 if TYPE_CHECKING:
-    from isoviz.planner import Plan
     from isoviz.runtime.engine.execution import Execution
     from isoviz.runtime.engine.progress import ProgressCallback
     from isoviz.runtime.protocols import CancelToken
+    from isoviz.runtime.ranks.lane_transfers import LaneExecution
     from isoviz.runtime.ranks.rank_execution import RankExecution
+    from isoviz.runtime.scheduling.work import Work
     from isoviz.runtime.trace.report import Report
 
 T = TypeVar("T")
@@ -148,6 +156,82 @@ class RankEngine(RankDriver):
                 if found is not None:
                     self._clock, self._clock_asked = found, now
         return self._clock
+
+    def prepare(
+        self, plan: Plan, source: Any | None = None, destination: Any | None = None, *, priority: int | None = None
+    ) -> PreparedTransfer:
+        """A transfer that is started again and again; see `Engine.prepare`. All ranks prepare and start the same plans in order.
+
+        Between two ranks of one host, host memory to host memory in one hop, a start costs no message (`lane_transfers`).
+        """
+        expect("prepare", plan, Plan, "a plan")
+        if len({self.node_of(name) for name in plan.every_memory}) < 2:
+            return super().prepare(plan, source, destination, priority=priority)
+        self._home.require()
+        chosen = plan.transfer.priority if priority is None else checks.priority(priority)
+        submit = partial(self.submit, plan, source, destination, priority=chosen)
+        ends = self.node_of(plan.transfer.source.memory), self.node_of(plan.transfer.destination.memory)
+        if len(plan.paths) > 1 or len(plan.every_hop) > 1 or self.is_durable(plan) or not self._reads_memory(plan):
+            return PreparedTransfer(plan, submit, never, None)
+        if self.rank not in ends:
+            self.skip(plan)
+            return PreparedTransfer(plan, submit, never, None)
+        found = prepare_lane(self._lane_runtime, plan, (source, destination), ends, self._known_plan(plan).digest, chosen)
+        if isinstance(found, str):
+            _LOG.info("%s is not carried out over a lane: %s", plan.transfer, found)
+            return PreparedTransfer(plan, submit, never, None)
+        self._lane_transfers.add(found)
+        return found
+
+    def close(self) -> None:
+        if self._home.is_here:
+            for each in list(self._lane_transfers):
+                each.close()
+        super().close()
+
+    @cached_property
+    def _lane_runtime(self) -> LaneRuntime:
+        return LaneRuntime(
+            rank=self.rank,
+            devices=self.far,
+            gone=self.gone,
+            is_here=self._home.require,
+            is_closed=lambda: self._closed,
+            count=self._counted,
+            own_number=lambda: next(self._local_numbers),
+            plan=self._plans.of,
+            state=self._state_of,
+            at_once=self._at_once,
+            admit=self._admitted,
+            cancel=self._cancel,
+            ended=self._ended,
+            later=self._lanes.put,
+            call_back=self._callbacks.put,
+            send=self.transport.send,
+            offer=lambda number, rank: self._letters.wait((LaneOffer, number), rank),
+            forget=self._lane_transfers.discard,
+        )
+
+    def _counted(self) -> int:
+        """Count a transfer of several ranks, as all ranks do. No message is about it, but perhaps an offer."""
+        number = next(self._numbers)
+        self._passed(number)
+        return number
+
+    def _admitted(self, execution: LaneExecution, work: Work) -> None:
+        """Hand an execution over a lane to the scheduler."""
+        with self._lock:
+            if self._closed:
+                raise EngineClosed("the engine is closed")
+            instructions = self._scheduler.submit(execution.number, work)
+            self._executions[execution.number] = execution
+            if self._recorded is not None:
+                self._recorded.append(execution)
+            self._granted(instructions)
+        self._carry_out(instructions)
+
+    def _reads_memory(self, plan: Plan) -> bool:
+        return not self.machine.memory(plan.transfer.source.memory).is_file_system
 
     # ---- collective calls
 

@@ -1,0 +1,474 @@
+"""Prepared transfers between two ranks of a host (`isoviz.runtime.ranks.handles.Lanes`).
+
+At preparation the ranks agree on the plan, and the sender gets the address of the destination. A start costs no message: the
+receiver gives its credit, the sender writes and says that it is over. If the credit is there, the channel is idle and the
+transfer is small, the thread that starts it carries it out. Otherwise the channel carries out its parts as requests of the
+scheduler, so that a more urgent transfer waits for one part at most.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from isoviz.errors import Cancelled, EngineClosed, RankError, RunError
+from isoviz.layouts import Box, strided_copies
+from isoviz.runtime.device_bases import BaseEndpoint
+from isoviz.runtime.engine.device_errors import Closing, of_opening, of_request, tidied
+from isoviz.runtime.engine.event import Event
+from isoviz.runtime.engine.prepared_transfer import PreparedTransfer
+from isoviz.runtime.ranks.letters import lost_rank
+from isoviz.runtime.ranks.messages import LaneOffer
+from isoviz.runtime.ranks.rank_execution import RankExecution
+from isoviz.runtime.scheduling.work import Work
+
+if TYPE_CHECKING:
+    from isoviz.planner import Plan
+    from isoviz.runtime.engine.execution import Execution
+    from isoviz.runtime.engine.prepared_plans import PreparedPlan
+    from isoviz.runtime.ranks.handles import RankDevices, ReceivingLane, SendingLane
+    from isoviz.runtime.ranks.messages import Digest
+    from isoviz.runtime.scheduling.pool import ChannelState
+    from isoviz.runtime.scheduling.work import Issue
+
+
+@dataclass(frozen=True)
+class LaneRuntime:
+    """What prepared transfers use of the engine of their rank.
+
+    - `is_here`: raises in a forked child. `is_closed`: whether the engine is closed. `gone`: the ranks that are lost.
+    - `count`: counts a transfer of several ranks, as all ranks do, and gives its number. `own_number`: that of a transfer here.
+    - `plan`: a plan, prepared. `state`: a channel in the scheduler. `at_once`: carries something out on an idle channel.
+    - `admit`: hands an execution to the scheduler. `cancel`: stops the one with a number. `ended`: drops it.
+    - `later`: runs a job that may wait for another rank. `call_back`: runs a callback.
+    - `send`: sends a message to a rank. `offer`: waits for the offer of a rank for a prepared transfer.
+    - `forget`: no longer closes a transfer together with the engine.
+    """
+
+    rank: int
+    devices: RankDevices
+    gone: Mapping[int, str]
+    is_here: Callable[[], None]
+    is_closed: Callable[[], bool]
+    count: Callable[[], int]
+    own_number: Callable[[], int]
+    plan: Callable[[Plan], PreparedPlan]
+    state: Callable[[str], ChannelState]
+    at_once: Callable[[Plan, ChannelState, Callable[[], BaseException | None]], Event | None]
+    admit: Callable[[LaneExecution, Work], None]
+    cancel: Callable[[int], None]
+    ended: Callable[[Execution], None]
+    later: Callable[[Callable[[], None]], None]
+    call_back: Callable[[Callable[[], None]], None]
+    send: Callable[[int, object], None]
+    offer: Callable[[int, int], object]
+    forget: Callable[[LaneTransfer], None]
+
+
+AT_ONCE = 1 << 20
+"""Bytes. The thread that starts a transfer up to this size may carry it out itself, as one part."""
+
+
+class LaneTransfer(PreparedTransfer):
+    """A prepared transfer between two ranks, on one of them."""
+
+    def __init__(self, runtime: LaneRuntime, plan: Plan, peer: int, closing: Closing) -> None:
+        super().__init__(plan, self._begun, _not_here, None)
+        self.runtime, self.peer = runtime, peer
+        self.turn = 0
+        self._closing = closing
+        self._starting = threading.Lock()
+
+    def start(self) -> Event:
+        with self._starting:
+            return super().start()
+
+    def _begun(self) -> Event:
+        runtime = self.runtime
+        runtime.is_here()
+        if runtime.is_closed():
+            raise EngineClosed("the engine is closed")
+        if self.peer in runtime.gone:
+            raise lost_rank(self.peer, runtime.gone[self.peer])
+        runtime.count()
+        self.turn += 1
+        return self._started(self.turn)
+
+    def _started(self, turn: int) -> Event:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self._end()
+        super().close()
+        self.runtime.forget(self)
+        tidied(self._closing.close)
+
+    def _end(self) -> None:
+        """Wait until nothing of this transfer moves any more, and tell the other rank that no further one follows."""
+        raise NotImplementedError
+
+
+def _not_here(_: Callable[[], BaseException | None]) -> None:
+    return None
+
+
+# ---- the rank of the destination
+
+
+class ReceivingTransfer(LaneTransfer):
+    """A prepared transfer on the rank of the destination."""
+
+    def __init__(self, runtime: LaneRuntime, plan: Plan, peer: int, closing: Closing, lane: ReceivingLane) -> None:
+        super().__init__(runtime, plan, peer, closing)
+        self.lane = lane
+
+    def _started(self, turn: int) -> Event:
+        event = ReceivingEvent(self, turn)
+        self.lane.give_credit(turn)
+        return event
+
+    def _end(self) -> None:
+        event = self._latest
+        if isinstance(event, ReceivingEvent) and not event.done:
+            event.give_up()
+        self.lane.close()
+
+
+class ReceivingEvent(Event):
+    """The event of a transfer that another rank carries out: it looks at the page of the lane."""
+
+    def __init__(self, transfer: ReceivingTransfer, turn: int) -> None:
+        super().__init__(transfer.plan, self._ask, None, transfer.runtime.call_back)
+        self._transfer = transfer
+        self._lane = transfer.lane
+        self._turn = turn
+        self._is_watched = False
+
+    @property
+    def done(self) -> bool:
+        if not self._ended:
+            self.home.require()
+            self._look()
+        return self._ended
+
+    @property
+    def bytes_done(self) -> int:
+        if self.done:
+            return self.plan.bytes if self._error is None else 0
+        return min(self.plan.bytes, self._lane.moved(self._turn))
+
+    def error(self, timeout: float | None = None) -> BaseException | None:
+        if not self._ended:
+            self.home.require()
+            until = None if timeout is None else time.monotonic() + timeout
+            again = False
+            while not self._look():
+                if until is not None and time.monotonic() >= until:
+                    raise TimeoutError(f"the transfer has not ended after {timeout:g} s")
+                self._lane.wait(self._turn, again=again)
+                again = True
+        return self._error
+
+    def add_done_callback(self, callback: Callable[[Event], object]) -> None:
+        super().add_done_callback(callback)
+        with self._lock:
+            if self._ended or self._is_watched:
+                return
+            self._is_watched = True
+        self._transfer.runtime.later(self._wait_for_end)
+
+    def _wait_for_end(self) -> None:
+        self.error()
+
+    def give_up(self) -> None:
+        """End it: at once if the sender has not begun, else when the sender has stopped."""
+        if self._lane.cancel(self._turn):
+            self.end(Cancelled("cancelled before it began"))
+        else:
+            self.error()
+
+    def _ask(self) -> None:
+        if self._lane.cancel(self._turn):
+            self.end(Cancelled("cancelled before it began"))
+
+    def _look(self) -> bool:
+        """End the event if the transfer is over. Whether it has ended."""
+        if self._ended:
+            return True
+        transfer = self._transfer
+        if self._lane.is_over(self._turn):
+            self.end(self._lane.error())
+        elif transfer.peer in transfer.runtime.gone:
+            self.end(lost_rank(transfer.peer, transfer.runtime.gone[transfer.peer]))
+        elif self._lane.sender_has_closed and not self._lane.is_over(self._turn) and self._lane.cancel(self._turn):
+            self.end(RankError(f"rank {transfer.peer} has closed the prepared transfer", rank=transfer.peer))
+        return self._ended
+
+
+# ---- the rank of the source
+
+
+class SendingTransfer(LaneTransfer):
+    """A prepared transfer on the rank of the source."""
+
+    def __init__(
+        self,
+        runtime: LaneRuntime,
+        plan: Plan,
+        peer: int,
+        closing: Closing,
+        lane: SendingLane,
+        prepared: PreparedPlan,
+        priority: int,
+    ) -> None:
+        super().__init__(runtime, plan, peer, closing)
+        self.lane = lane
+        self._prepared = prepared
+        name = plan.every_hop[0].channel
+        self._state = runtime.state(name)
+        rank = runtime.rank
+        self._work = Work.one_path((name,), len(lane.parts), priority=priority, ranks=(rank,), receiver=rank)
+        self._is_small = sum(part.nbytes for part in lane.parts) <= AT_ONCE
+
+    def _started(self, turn: int) -> Event:
+        runtime, has_credit = self.runtime, self.lane.wait(turn)
+        if has_credit and (self._is_small or not self.lane.parts):
+            event = runtime.at_once(self.plan, self._state, partial(self._carry_out, turn))
+            if event is not None:
+                return event
+        execution = LaneExecution(self, turn, runtime.own_number(), self._work, self._prepared)
+        if has_credit:
+            self._admit(execution)
+        else:
+            runtime.later(partial(self._await_credit, execution))
+        return execution.event
+
+    def _carry_out(self, turn: int) -> BaseException | None:
+        """Carry out a transfer in this thread. Returns its error."""
+        error: BaseException | None = None
+        try:
+            self.lane.begin(turn)
+            for number in range(len(self.lane.parts)):
+                self.lane.move(number)
+        except Exception as raised:  # noqa: BLE001  # the event carries it
+            error = of_request(raised, self._located)
+        except BaseException as raised:
+            self.lane.end(turn, raised)
+            raise
+        self.lane.end(turn, error)
+        return error
+
+    def _located(self, kind: type[RunError], message: str) -> RunError:
+        return kind(message, hop=0, channel=self.plan.every_hop[0].channel, chunk=0)
+
+    def _await_credit(self, execution: LaneExecution) -> None:
+        """Wait for the receiver, in a thread of the lanes, and hand the transfer to the scheduler."""
+        runtime, error, again = self.runtime, cast("BaseException | None", None), False
+        while error is None and not self.lane.wait(execution.turn, again=again):
+            again = True
+            if execution.stopped:
+                error = Cancelled("cancelled before it began")
+            elif self.peer in runtime.gone:
+                error = lost_rank(self.peer, runtime.gone[self.peer])
+            elif self.lane.receiver_has_closed:
+                error = RankError(f"rank {self.peer} has closed the prepared transfer", rank=self.peer)
+            elif runtime.is_closed():
+                error = EngineClosed("the engine is closed")
+        if error is None:
+            try:
+                self._admit(execution)
+            except Exception as raised:  # noqa: BLE001  # the event carries it
+                error = raised
+        if error is not None:
+            self.lane.end(execution.turn, error)
+            execution.event.end(error)
+
+    def _admit(self, execution: LaneExecution) -> None:
+        try:
+            self.lane.begin(execution.turn)
+        except Cancelled as error:
+            self.lane.end(execution.turn, error)
+            execution.event.end(error)
+            return
+        self.runtime.admit(execution, self._work)
+
+    def over(self, execution: Execution) -> None:
+        """No byte of a transfer moves any more."""
+        assert isinstance(execution, LaneExecution)
+        self.lane.end(execution.turn, execution.error)
+        execution.event.end(execution.error)
+        self.runtime.ended(execution)
+
+    def _end(self) -> None:
+        event = self._latest
+        if event is not None and not event.done:
+            event.cancel()
+            event.error()
+        self.lane.close()
+
+
+class _Sent(BaseEndpoint):
+    """The destination as the sender of a lane sees it: it has nothing to flush, to publish or to read."""
+
+    def __init__(self, nbytes: int) -> None:
+        self.nbytes = nbytes
+
+    def read(self, offset: int, nbytes: int) -> bytes:  # noqa: ARG002  # the protocol's signature
+        raise RunError("the destination is on another rank")
+
+
+class LaneExecution(RankExecution):
+    """A transfer over a lane on the rank of the source: its requests are the parts of the lane."""
+
+    def __init__(self, transfer: SendingTransfer, turn: int, number: int, work: Work, prepared: PreparedPlan) -> None:
+        runtime = transfer.runtime
+        event = Event(transfer.plan, partial(self._cancelled, runtime, number), None, runtime.call_back)
+        ends, memories, channels = (None, None), prepared.memories, prepared.channels
+        own = transfer.plan, work, event, ends, memories, channels, None, transfer.over, False, prepared
+        super().__init__(runtime.rank, runtime.devices, number, *own)
+        self.turn, self._lane = turn, transfer.lane
+        self.is_asynchronous = [False]
+        self.is_mine, self.is_small = False, (False,)
+        self.submitted = time.perf_counter()
+
+    def _cancelled(self, runtime: LaneRuntime, number: int) -> None:
+        self.stopped = True
+        runtime.cancel(number)
+
+    def _open(self) -> None:
+        self.admitted = time.perf_counter()
+        self.destination = _Sent(self.plan.bytes)
+
+    def move(self, issue: Issue) -> None:
+        try:
+            self.check()
+            self._lane.check(self.turn)
+            self._lane.move(issue.chunk)
+        except Exception as error:  # noqa: BLE001  # it is raised, typed
+            raise self.placed(error, issue)  # noqa: B904  # it has its cause already
+
+    def finished(self, issue: Issue) -> None:
+        with self._lock:
+            self.chunks_done += 1
+            self.requests[0] += 1
+        self.event.moved(self._lane.parts[issue.chunk].nbytes)
+
+
+# ---- preparing
+
+
+def prepare_lane(
+    runtime: LaneRuntime, plan: Plan, given: tuple[Any, Any], ranks: tuple[int, int], digest: Digest | None, priority: int
+) -> LaneTransfer | str:
+    """The prepared transfer on this rank, one of the two `ranks`; or the reason why there is no lane between them.
+
+    Raises:
+        RankError: the other rank cannot take part, or prepares another plan.
+        Exception: this rank cannot take part; the other rank gets a RankError.
+    """
+    sender, receiver = ranks
+    receives = runtime.rank == receiver
+    talk = _Talk(runtime, runtime.count(), sender if receives else receiver, digest)
+    closing = Closing()
+    try:
+        if receives:
+            return _prepare_receiving(runtime, plan, given[1], talk, closing)
+        return _prepare_sending(runtime, plan, given[0], talk, closing, priority)
+    except BaseException as error:
+        tidied(closing.close)
+        talk.give_up(error)
+        raise
+
+
+class _Talk:
+    """The offers of two ranks for a prepared transfer: each says one and hears one."""
+
+    def __init__(self, runtime: LaneRuntime, number: int, peer: int, digest: Digest | None) -> None:
+        self._runtime, self._number, self.peer, self._digest = runtime, number, peer, digest
+        self._is_over = False
+
+    def say(self, address: object = None, refusal: str = "") -> None:
+        """Send the offer of this rank."""
+        self._is_over = True
+        self._runtime.send(self.peer, LaneOffer(self._number, self._digest, address, refusal))
+
+    def hear(self) -> LaneOffer:
+        """Wait for the offer of the other rank.
+
+        Raises:
+            RankError: it cannot take part, or prepares another plan. RankLost: it no longer answers.
+        """
+        offer = cast("LaneOffer", self._runtime.offer(self._number, self.peer))
+        if offer.error:
+            self._is_over = True
+            raise RankError(offer.error, rank=self.peer)
+        mine, other = self._digest, offer.digest
+        if mine is not None and other is not None and (wrong := other.difference(mine)):
+            raise RankError(
+                f"prepared transfer {self._number}: rank {self.peer} has {wrong}, compared with rank {self._runtime.rank}",
+                rank=self.peer,
+            )
+        return offer
+
+    def give_up(self, error: BaseException) -> None:
+        """Tell the other rank, if it waits for the offer of this one, why there is none."""
+        if not self._is_over and self.peer not in self._runtime.gone:
+            self._runtime.send(self.peer, LaneOffer(self._number, self._digest, error=f"rank {self._runtime.rank}: {error}"))
+
+
+def _prepare_receiving(runtime: LaneRuntime, plan: Plan, given: Any, talk: _Talk, closing: Closing) -> LaneTransfer | str:
+    prepared, transfer = runtime.plan(plan), plan.transfer
+    receiver = prepared.receivers[1]
+    try:
+        end = given if given is None or receiver is None else receiver(given)
+        store = prepared.memories[0][-1].destination(transfer.destination, end, transfer.is_partial)
+    except Exception as error:  # noqa: BLE001  # it is raised, typed
+        raise of_opening(error)  # noqa: B904  # it has its cause already
+    closing.callback(store.close)
+    lane, refusal = None, ""
+    try:
+        lane = runtime.devices.lanes.receiving(store, talk.peer)
+        closing.callback(lane.close)
+    except RunError as error:
+        refusal = str(error)
+    talk.say(None if lane is None else lane.address, refusal)
+    refusal = talk.hear().refusal or refusal
+    if lane is None or refusal:
+        tidied(closing.close)
+        return refusal
+    return ReceivingTransfer(runtime, plan, talk.peer, closing, lane)
+
+
+def _prepare_sending(
+    runtime: LaneRuntime, plan: Plan, given: Any, talk: _Talk, closing: Closing, priority: int
+) -> LaneTransfer | str:
+    prepared, transfer = runtime.plan(plan), plan.transfer
+    receiver = prepared.receivers[0]
+    try:
+        end = given if given is None or receiver is None else receiver(given)
+        prepared.channels[0].prepare(plan.bytes)
+        store = prepared.memories[0][0].source(transfer.source, end)
+    except Exception as error:  # noqa: BLE001  # it is raised, typed
+        raise of_opening(error)  # noqa: B904  # it has its cause already
+    closing.callback(store.close)
+    offer = talk.hear()
+    lane, refusal = None, offer.refusal
+    if not refusal:
+        box = Box((0,) * len(transfer.shape), transfer.shape)
+        copies = strided_copies(transfer.source_view(), transfer.destination_view(), box, transfer.field_names)
+        try:
+            lane = runtime.devices.lanes.sending(offer.address, store, copies)
+            closing.callback(lane.close)
+        except RunError as error:
+            refusal = str(error)
+    talk.say(refusal=refusal)
+    if lane is None:
+        tidied(closing.close)
+        return refusal
+    return SendingTransfer(runtime, plan, talk.peer, closing, lane, prepared, priority)

@@ -1,0 +1,239 @@
+"""A rank of a job with prepared transfers: `lane_runs.py WAY SEED CASES`, where WAY is random, interleaved, ends or killed."""
+
+from __future__ import annotations
+
+import faulthandler
+import itertools
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from rank_runs import layout_of, machine_of
+
+from isoviz import FieldSpace, IndexSpace, Instance, Machine, Plan, Transfer, plan
+from isoviz.backends.mpi.world import World
+from isoviz.errors import Cancelled, InputError, RankError, RankLost
+from isoviz.runtime.ranks.lane_transfers import LaneTransfer
+from isoviz.runtime.ranks.rank_engine import RankEngine
+
+TYPES = ("u1", "<f4", ">f8", "i2", "S3", "c16", "V12", "V100", "V700")
+
+
+def direct_plan(rng: random.Random, machine: Machine, size: int, ends: tuple[int, int], largest: int) -> Plan:
+    """A plan of one hop between two ranks."""
+    while True:
+        space = IndexSpace.of({name: rng.randint(1, largest) for name in "xy"})
+        fields = FieldSpace.of({f"f{i}": rng.choice(TYPES) for i in range(rng.randint(1, 3))})
+        memories = [f"node{rank}.{rng.choice(('sys', 'reg'))}" for rank in ends]
+        instances = [Instance(memory, space, fields, layout_of(rng, space)) for memory in memories]
+        transfer = Transfer(*instances, priority=rng.choice((0, 0, 1)))
+        if rng.random() < 0.2 and min(space.sizes) > 1:
+            transfer = Transfer(
+                *instances, shape=tuple(n - 1 for n in space.sizes), source_origin=(1, 1), destination_origin=(0, 1)
+            )
+        found = plan(transfer, machine, "simple")
+        if len(found.every_hop) == 1:
+            return found
+
+
+class Case:
+    """A prepared transfer with its arrays; the source is known on all ranks."""
+
+    def __init__(self, world: World, engine: RankEngine, made: Plan, seed: int) -> None:
+        self.plan, self.seed, self.turn, self.rank = made, seed, 0, world.rank
+        transfer = made.transfer
+        self.sends = engine.node_of(transfer.source.memory) == world.rank
+        self.receives = engine.node_of(transfer.destination.memory) == world.rank
+        self.source = self._array(world, transfer.source) if self.sends else None
+        self.room = self._array(world, transfer.destination) if self.receives else None
+        self.prepared = engine.prepare(made, self.source, self.room)
+
+    @staticmethod
+    def _array(world: World, end: Instance) -> np.ndarray[Any, Any]:
+        nbytes = end.linearization.nbytes
+        return world.array(nbytes) if end.memory.endswith("reg") else np.zeros(nbytes, np.uint8)
+
+    def content(self, turn: int) -> np.ndarray[Any, Any]:
+        nbytes = self.plan.transfer.source.linearization.nbytes
+        return np.random.default_rng((self.seed, turn)).integers(0, 256, nbytes, np.uint8)
+
+    def start(self) -> Any:
+        self.turn += 1
+        if self.source is not None:
+            self.source[:] = self.content(self.turn)
+        return self.prepared.start()
+
+    def check(self) -> None:
+        """Every entry of the destination is that of the source, by the offsets of the layouts alone."""
+        if self.room is None:
+            return
+        transfer, source, room = self.plan.transfer, self.content(self.turn), self.room
+        lin, into = transfer.source.linearization, transfer.destination.linearization
+        origin, there = transfer.source_origin, transfer.destination_origin
+        every = max(1, int(np.prod(transfer.shape)) // 61)
+        for index in itertools.islice(np.ndindex(*transfer.shape), 0, None, every):
+            for name, size in zip(lin.fields.names, lin.fields.sizes, strict=True):
+                at = lin.offset(tuple(i + o for i, o in zip(index, origin, strict=True)), name)
+                to = into.offset(tuple(i + o for i, o in zip(index, there, strict=True)), name)
+                assert source[at : at + size].tobytes() == room[to : to + size].tobytes(), f"{self.plan} at {index} {name}"
+
+
+def engine_of(world: World, seed: str) -> tuple[Machine, RankEngine]:
+    machine = machine_of(random.Random(f"{seed} machine"), world.hosts)
+    return machine, RankEngine(machine, world.devices, world.transport)
+
+
+def random_cases(world: World, seed: str, count: int) -> dict[str, Any]:
+    """One after the other, several times each."""
+    machine, engine = engine_of(world, seed)
+    rng, lanes, done = random.Random(seed), 0, 0
+    with engine:
+        for number in range(count):
+            here = rng.randrange(world.size)
+            ends = here, (here + rng.randrange(1, world.size)) % world.size
+            case = Case(world, engine, direct_plan(rng, machine, world.size, ends, rng.choice((6, 40, 200))), number)
+            lanes += isinstance(case.prepared, LaneTransfer)
+            for _ in range(3):
+                case.start().wait(60)
+                case.check()
+                done += 1
+                engine.barrier()  # before the source changes
+            case.prepared.close()
+        found = [sum(x) for x in zip(*engine.gather((lanes, done)), strict=True)]
+    return {"lanes": found[0] // 2, "done": found[1] // world.size}
+
+
+def interleaved(world: World, seed: str, count: int) -> dict[str, Any]:
+    """Many at a time, urgent ones and cancels among them. What ends well has the right bytes; what is cancelled stays usable."""
+    machine, engine = engine_of(world, seed)
+    rng, outcomes = random.Random(seed), {"done": 0, "cancelled": 0}
+    with engine:
+        cases = []
+        for number in range(8):
+            ends = (0, 1) if number % 2 else (1, 0)
+            cases.append(Case(world, engine, direct_plan(rng, machine, world.size, ends, rng.choice((8, 100, 600))), number))
+        for turn in range(count):
+            order = rng.sample(range(8), 8)
+            cancelled = {number for number in order if rng.random() < 0.15}
+            by = {number: rng.randrange(2) for number in order}
+            late = rng.random() < 0.3 and rng.randrange(2) == world.rank
+            if late:
+                time.sleep(0.002)
+            events = {}
+            for number in order:
+                events[number] = cases[number].start()
+                if number in cancelled and by[number] == world.rank:
+                    events[number].cancel()
+            ends_of = {}
+            for number in rng.sample(order, 8):
+                error = events[number].error(60)
+                assert error is None or (number in cancelled and isinstance(error, Cancelled)), f"{turn} {number} {error!r}"
+                ends_of[number] = error is None
+                outcomes["done" if error is None else "cancelled"] += 1
+            engine.barrier()
+            for number, was_done in ends_of.items():
+                if was_done:
+                    cases[number].check()
+            engine.barrier()
+        for case in cases:
+            case.prepared.close()
+    return outcomes
+
+
+def ends(world: World, seed: str, _count: int) -> dict[str, Any]:
+    """What is wrong at one end is told at both; a closed transfer starts no more; one that is not started ends."""
+    machine, engine = engine_of(world, seed)
+    said: dict[str, str] = {}
+    rng = random.Random(seed)
+    with engine:
+        made = direct_plan(rng, machine, 2, (0, 1), 20)
+        transfer = made.transfer
+
+        def attempt(name: str, action: Callable[[], Any]) -> Any:
+            try:
+                found = action()
+            except Exception as error:  # noqa: BLE001  # the test looks at it
+                said[name] = f"{type(error).__name__}: {error}"
+                return None
+            said[name] = "ok"
+            return found
+
+        short = np.zeros(1, np.uint8)
+        attempt("wrong size", lambda: engine.prepare(made, short if world.rank == 0 else None, None))
+        other = direct_plan(rng, machine, 2, (0, 1), 30)
+        attempt("another plan", lambda: engine.prepare(made if world.rank == 0 else other))
+        case = Case(world, engine, made, 1)
+        case.start().wait(60)
+        case.check()
+        if world.rank == 1:  # the sender does not start: the receiver cancels, and later starts go on
+            event = case.start()
+            event.cancel()
+            attempt("cancelled first", lambda: event.wait(60))
+            case.turn -= 1
+        engine.barrier()
+        if world.rank == 0:
+            event = case.start()
+            attempt("cancelled first", lambda: event.wait(60))
+            case.turn -= 1
+        engine.barrier()
+        case.start().wait(60)
+        case.check()
+        engine.barrier()
+        if world.rank == 0:
+            case.prepared.close()
+            attempt("closed here", case.prepared.start)
+        else:
+            event = case.start()
+            attempt("closed there", lambda: event.wait(60))
+        engine.barrier()
+        assert transfer is made.transfer
+    return {str(rank): each for rank, each in enumerate(engine_words(world, said))}
+
+
+def engine_words(world: World, said: dict[str, str]) -> list[dict[str, str]]:
+    comm = world.thread.mpi.COMM_WORLD
+    found: list[dict[str, str]] = world.thread.call(lambda: comm.allgather(said))
+    return found
+
+
+def killed(world: World, seed: str, count: int) -> dict[str, Any]:
+    """Rank 1 is killed in the middle of a chain: rank 0 learns of it, whether it sends or receives."""
+    machine, engine = engine_of(world, seed)
+    rng = random.Random(seed)
+    with engine:
+        ends_of = (0, 1) if count % 2 else (1, 0)
+        case = Case(world, engine, direct_plan(rng, machine, 2, ends_of, 900), 1)
+        for _ in range(5):
+            case.start().wait(60)
+            engine.barrier()
+        if world.rank == 1:
+            case.start()
+            os.kill(os.getpid(), signal.SIGKILL)
+        case.start().error(60)
+        try:
+            case.start().wait(60)
+        except (RankLost, RankError) as error:
+            print(json.dumps({"error": type(error).__name__, "rank": error.rank}), flush=True)
+        os._exit(0)
+
+
+def main() -> None:
+    faulthandler.dump_traceback_later(float(os.environ["RANK_SECONDS"]), exit=True)
+    way, seed, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    with World(limit=20) as world:
+        found = {"random": random_cases, "interleaved": interleaved, "ends": ends, "killed": killed}[way](world, seed, count)
+        if world.rank == 0:
+            print(json.dumps(found), flush=True)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except InputError as error:
+        sys.exit(str(error))
