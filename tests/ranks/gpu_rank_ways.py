@@ -199,7 +199,7 @@ def absent(world: World) -> dict[str, object]:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(float(os.environ["RANK_SECONDS"]), exit=True)
+    faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
     what = sys.argv[1]
     if what == "absent":
         with World(limit=30) as world:

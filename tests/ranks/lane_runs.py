@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,7 @@ class Case:
 
 def engine_of(world: World, seed: str) -> tuple[Machine, RankEngine]:
     machine = machine_of(random.Random(f"{seed} machine"), world.hosts)
+    machine = replace(machine, memories=tuple(replace(memory, capacity=None) for memory in machine.memories))
     return machine, RankEngine(machine, world.devices, world.transport)
 
 
@@ -224,7 +226,7 @@ def killed(world: World, seed: str, count: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(float(os.environ["RANK_SECONDS"]), exit=True)
+    faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
     way, seed, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
     with World(limit=20) as world:
         found = {"random": random_cases, "interleaved": interleaved, "ends": ends, "killed": killed}[way](world, seed, count)

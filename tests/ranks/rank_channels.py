@@ -218,7 +218,7 @@ def refusals(world: World, mail: Mail) -> None:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(float(os.environ["RANK_SECONDS"]), exit=True)
+    faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
     seed, count, mapped = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "mapped"
     threads = set(threading.enumerate())
     with World(mapped=mapped, limit=60) as world:

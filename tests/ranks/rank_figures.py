@@ -101,7 +101,7 @@ def idle_share(world: World, echo: Echo, seconds: float) -> float:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(float(os.environ["RANK_SECONDS"]), exit=True)
+    faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
     what = sys.argv[1]
     found: dict[str, Any] = {}
     with World(limit=30, mapped="unmapped" not in sys.argv) as world:

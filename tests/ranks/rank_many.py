@@ -89,7 +89,7 @@ class Round:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(float(os.environ["RANK_SECONDS"]), exit=True)
+    faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
     seed, rounds, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
     seen: Counter[str] = Counter()
     with World(limit=60, directory=folder) as world:

@@ -129,7 +129,7 @@ def arrays_are_equal(world: World, engine: RankEngine, found: Plan) -> None:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(float(os.environ["RANK_SECONDS"]), exit=True)
+    faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
     seed, cases, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
     done = across = 0
     kinds: set[str] = set()

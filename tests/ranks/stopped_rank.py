@@ -22,6 +22,7 @@ import numpy as np
 
 import isoviz
 from isoviz.backends.host.host_memory import HostStore
+from isoviz.backends.mpi import lanes
 from isoviz.backends.mpi.channels import window_copy
 from isoviz.backends.mpi.world import World
 from isoviz.errors import RankLost, RunError
@@ -29,6 +30,7 @@ from isoviz.layouts import StridedCopy
 from isoviz.machines import Channel, ChannelKind, Constant, Memory, MemoryKind, preset
 from isoviz.redistribution.running.on_rank import redistribute_on_rank
 from isoviz.runtime.protocols import Bound
+from isoviz.runtime.ranks.lane_transfers import LaneTransfer
 from isoviz.runtime.ranks.rank_engine import RankEngine
 
 LIMIT = 3.0
@@ -174,7 +176,8 @@ def survive(world: World, way: str, finished: Path) -> None:
 def work_together(world: World, way: str, finished: Path) -> None:
     """Rank 1 stops while it copies into the window of rank 0."""
     made = preset("ranks", ranks=world.size, hosts=list(world.hosts), measure="assumed")
-    kept = [each for each in made.channels if not each.kind.crosses_nodes or each.kind is ChannelKind.WINDOW]
+    crossing = ChannelKind.TWO_SIDED if way == "lane" else ChannelKind.WINDOW
+    kept = [each for each in made.channels if not each.kind.crosses_nodes or each.kind is crossing]
     engine = RankEngine(replace(made, channels=tuple(kept)), world.devices, world.transport)
     pids: Any = engine.gather(os.getpid())
     if world.rank == 1:
@@ -189,8 +192,17 @@ def work_together(world: World, way: str, finished: Path) -> None:
             return move(self, parts, source, destination, stop)
 
         window_copy.WindowCopy.move = move_in_parts  # type: ignore[method-assign]
+        part = lanes.SendingLane.move
+
+        def move_part(self: lanes.SendingLane, number: int) -> int:
+            if way.startswith("lane"):
+                stop()
+            return part(self, number)
+
+        lanes.SendingLane.move = move_part  # type: ignore[method-assign]
     space, fields, layout = isoviz.IndexSpace(x=MIB), isoviz.FieldSpace(value="float64"), isoviz.Layout("<F, x>")
-    array, source = world.array(8 * MIB), world.array(8 * MIB)
+    memory = "sys" if way == "lane" else "reg"
+    array, source = (np.zeros(8 * MIB, np.uint8) if memory == "sys" else world.array(8 * MIB) for _ in range(2))
     source[:] = 1
     with contextlib.suppress(RankLost):
         if way == "redistribution":
@@ -200,9 +212,15 @@ def work_together(world: World, way: str, finished: Path) -> None:
             ]
             redistribute_on_rank(engine, ends[0], ends[1], source if world.rank else None, None if world.rank else array)
         else:
-            instances = [isoviz.Instance(f"node{rank}.reg", space, fields, layout) for rank in (1, 0)]
+            instances = [isoviz.Instance(f"node{rank}.{memory}", space, fields, layout) for rank in (1, 0)]
             plan = isoviz.plan(isoviz.Transfer(*instances), engine.machine)
-            engine.submit(plan, source if world.rank else None, None if world.rank else array).wait(100)
+            ends = source if world.rank else None, None if world.rank else array
+            if way == "transfer":
+                engine.submit(plan, *ends).wait(100)
+            else:
+                prepared = engine.prepare(plan, *ends)
+                assert isinstance(prepared, LaneTransfer)
+                prepared.start().wait(100)
     if world.rank:
         finished.touch()
         signal.pause()

@@ -1,0 +1,48 @@
+"""Prepared transfers between ranks of a host: right bytes, right ends, and nothing that hangs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from mpi_jobs import needs_mpi, run, run_json
+
+SCRIPT = str(Path(__file__).with_name("lane_runs.py"))
+pytestmark = needs_mpi
+
+
+@pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.full)])
+def test_random_plans(ranks: int, full: bool, report: Callable[[str, object], None]) -> None:
+    """Random layouts, parts and fields between registered and pageable memory."""
+    found = run_json(ranks, SCRIPT, "random", f"lanes {ranks}", "300" if full else "20", seconds=280)
+    assert found["lanes"] > found["done"] / 3 / 2
+    report("prepared transfers between ranks, verified", found["done"])
+    report("plans of these over lanes", found["lanes"])
+
+
+def test_many_at_a_time(full: bool, report: Callable[[str, object], None]) -> None:
+    """Eight in both directions, started and waited for in any order, with urgent ones, late ranks and cancels."""
+    found = run_json(2, SCRIPT, "interleaved", "many", "250" if full else "12", seconds=280)
+    assert found["done"] > found["cancelled"] > 0
+    report("prepared transfers at a time that ended well", found["done"])
+    report("prepared transfers at a time that were cancelled", found["cancelled"])
+
+
+def test_ends() -> None:
+    found = run_json(2, SCRIPT, "ends", "ends", "1", seconds=150)
+    here, there = found["0"], found["1"]
+    assert here["wrong size"].startswith("TransferError: source array") and "needs" in here["wrong size"]
+    assert there["wrong size"].startswith("RankError: rank 0: source array")
+    assert "has another plan" in here["another plan"] and "has another plan" in there["another plan"]
+    assert here["cancelled first"].startswith("Cancelled") and there["cancelled first"].startswith("Cancelled")
+    assert here["closed here"].startswith("InputError") and "closed the prepared transfer" in there["closed there"]
+
+
+@pytest.mark.parametrize("way", ["1", "2"])
+def test_a_killed_rank_is_told(way: str) -> None:
+    """Whether it was the sender or the receiver."""
+    done = run(2, SCRIPT, "killed", "killed", way, seconds=150, survivors=True)
+    said = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
+    assert said["error"] in ("RankLost", "RankError") and said["rank"] in (1, None), done.stderr[-2000:]
