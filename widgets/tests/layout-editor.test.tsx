@@ -25,6 +25,7 @@ import {
   splitWords,
 } from "#views/layout-editor/words.ts";
 import { aSnapshot, FakeModel } from "./model.ts";
+import { drawn as settle } from "./page.ts";
 
 const FIELDS = [
   { name: "a", size: 4 },
@@ -215,8 +216,6 @@ afterEach(() => {
   closing = [];
   document.body.replaceChildren();
 });
-
-const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 50));
 
 function Shown({ connection, array }: { connection: Connection; array: boolean }) {
   const [, again] = useState(0);
