@@ -97,14 +97,16 @@ class _Page:
         if self.words[self._other]:
             self._wake(FUTEX, ctypes.c_void_p(self._address + 8 * word), WAKE, 1, None, None, 0)
 
-    def wait(self, word: int, value: int, spins: int) -> bool:
-        """Wait until a word is at least `value`; False if it is not after some milliseconds."""
+    def wait(self, word: int, value: int, spins: int, *, sleeps: bool = True) -> bool:
+        """Wait until a word is at least `value`; False if it is not after some milliseconds, or without sleep."""
         words = self.words
         for _ in range(spins):
             if words[word] >= value:
                 break
             give_way()
         else:
+            if not sleeps:
+                return False
             words[self._sleeps] = 1
             fence()
             try:
@@ -142,6 +144,17 @@ class ReceivingLane:
         self.address = address
         self._page = _Page(array, _RECEIVER_SLEEPS, _SENDER_SLEEPS)
         self._withdraw = withdraw
+
+    @property
+    def turn(self) -> int:
+        """The transfer that got a credit last; 0 before the first one."""
+        return int(self._page.words[_CREDIT])
+
+    @property
+    def is_free(self) -> bool:
+        """Whether that transfer is over, or was cancelled before the sender began it: the sender writes nothing."""
+        words, turn = self._page.words, self.turn
+        return bool(words[_DONE] >= turn or (words[_CANCEL] >= turn and words[_BEGUN] < turn))
 
     def give_credit(self, turn: int) -> None:
         """The destination may be written for transfer number `turn` (from 1)."""
@@ -195,9 +208,18 @@ class SendingLane:
         self._page = _Page(page, _SENDER_SLEEPS, _RECEIVER_SLEEPS)
         self._kept = kept
 
-    def wait(self, turn: int, *, again: bool = False) -> bool:
+    @property
+    def turn(self) -> int:
+        """The transfer that has ended last; 0 before the first one."""
+        return int(self._page.words[_DONE])
+
+    def has_credit(self, turn: int) -> bool:
+        """Whether the credit of a transfer is there, or comes within some microseconds."""
+        return self._page.wait(_CREDIT, turn, SPINS, sleeps=False)
+
+    def wait(self, turn: int) -> bool:
         """Wait for the credit of a transfer, some milliseconds at most. Whether it is there."""
-        return self._page.wait(_CREDIT, turn, 1 if again else SPINS)
+        return self._page.wait(_CREDIT, turn, 1)
 
     @property
     def receiver_has_closed(self) -> bool:
@@ -221,7 +243,7 @@ class SendingLane:
         Raises:
             Cancelled: it has cancelled the transfer.
         """
-        if self._page.words[_CANCEL] == turn:
+        if self._page.words[_CANCEL] >= turn:  # of a later turn: this one is over for the receiver
             raise Cancelled("cancelled by the rank of the destination; some of its bytes may be in place")
 
     def move(self, number: int) -> int:

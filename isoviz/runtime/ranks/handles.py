@@ -38,6 +38,14 @@ class ReceivingLane(Protocol):
     @property
     def address(self) -> object: ...
 
+    @property
+    def turn(self) -> int:
+        """The turn that got a credit last; 0 before the first one."""
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the sender writes nothing: that turn is over, or was cancelled before it began."""
+
     def give_credit(self, turn: int) -> None:
         """Let the sender write for this turn, and not for later ones."""
 
@@ -69,7 +77,14 @@ class SendingLane(Protocol):
     @property
     def parts(self) -> Sequence[LanePart]: ...
 
-    def wait(self, turn: int, *, again: bool = False) -> bool:
+    @property
+    def turn(self) -> int:
+        """The turn that has ended last; 0 before the first one."""
+
+    def has_credit(self, turn: int) -> bool:
+        """Whether the credit of a turn is there, or comes within some microseconds."""
+
+    def wait(self, turn: int) -> bool:
         """Wait some milliseconds at most for the credit of a turn, and return whether it is there."""
 
     @property

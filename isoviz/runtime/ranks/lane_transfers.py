@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from isoviz.errors import Cancelled, EngineClosed, RankError, RunError
+from isoviz.errors import Cancelled, EngineClosed, InputError, RankError, RunError
 from isoviz.layouts import Box, strided_copies
 from isoviz.runtime.device_bases import BaseEndpoint
 from isoviz.runtime.engine.device_errors import Closing, of_opening, of_request, tidied
@@ -27,6 +27,7 @@ from isoviz.runtime.ranks.rank_execution import RankExecution
 from isoviz.runtime.scheduling.work import Work
 
 if TYPE_CHECKING:
+    from isoviz.forks import Home
     from isoviz.planner import Plan
     from isoviz.runtime.engine.execution import Execution
     from isoviz.runtime.engine.prepared_plans import PreparedPlan
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
 class LaneRuntime:
     """What prepared transfers use of the engine of their rank.
 
-    - `is_here`: raises in a forked child. `is_closed`: whether the engine is closed. `gone`: the ranks that are lost.
+    - `home`: the process of the engine. `is_closed`: whether the engine is closed. `gone`: the ranks that are lost.
+    - `size`: how many ranks there are.
     - `count`: counts a transfer of several ranks, as all ranks do, and gives its number. `own_number`: that of a transfer here.
     - `plan`: a plan, prepared. `state`: a channel in the scheduler. `at_once`: carries something out on an idle channel.
     - `admit`: hands an execution to the scheduler. `cancel`: stops the one with a number. `ended`: drops it.
@@ -50,9 +52,10 @@ class LaneRuntime:
     """
 
     rank: int
+    size: int
     devices: RankDevices
+    home: Home
     gone: Mapping[int, str]
-    is_here: Callable[[], None]
     is_closed: Callable[[], bool]
     count: Callable[[], int]
     own_number: Callable[[], int]
@@ -74,35 +77,36 @@ AT_ONCE = 1 << 20
 
 
 class LaneTransfer(PreparedTransfer):
-    """A prepared transfer between two ranks, on one of them."""
+    """A prepared transfer between two ranks, on one of them.
+
+    The page of the lane says which turn it is. So Ctrl-C at any moment leaves both ranks with the same turn.
+    """
 
     def __init__(self, runtime: LaneRuntime, plan: Plan, peer: int, closing: Closing) -> None:
         super().__init__(plan, self._begun, _not_here, None)
         self.runtime, self.peer = runtime, peer
-        self.turn = 0
         self._closing = closing
         self._starting = threading.Lock()
 
     def start(self) -> Event:
+        self.runtime.home.require()
         with self._starting:
             return super().start()
 
     def _begun(self) -> Event:
         runtime = self.runtime
-        runtime.is_here()
         if runtime.is_closed():
             raise EngineClosed("the engine is closed")
         if self.peer in runtime.gone:
             raise lost_rank(self.peer, runtime.gone[self.peer])
-        runtime.count()
-        self.turn += 1
-        return self._started(self.turn)
+        return self._started()
 
-    def _started(self, turn: int) -> Event:
+    def _started(self) -> Event:
         raise NotImplementedError
 
     def close(self) -> None:
-        if self._closed:
+        """Let go of both ends, as soon as nothing of the transfer moves any more. In a forked child it does nothing."""
+        if self._closed or not self.runtime.home.is_here:
             return
         self._end()
         super().close()
@@ -128,14 +132,17 @@ class ReceivingTransfer(LaneTransfer):
         super().__init__(runtime, plan, peer, closing)
         self.lane = lane
 
-    def _started(self, turn: int) -> Event:
-        event = ReceivingEvent(self, turn)
-        self.lane.give_credit(turn)
+    def _started(self) -> Event:
+        turn = self.lane.turn
+        if not self.lane.is_free:  # Ctrl-C came after its credit
+            raise InputError("prepared transfer: the transfer started before has not ended; wait for its event, or close it")
+        event = ReceivingEvent(self, turn + 1)
+        self.lane.give_credit(turn + 1)
         return event
 
     def _end(self) -> None:
-        event = self._latest
-        if isinstance(event, ReceivingEvent) and not event.done:
+        if not self.lane.is_free:
+            event = self._latest if isinstance(self._latest, ReceivingEvent) else ReceivingEvent(self, self.lane.turn)
             event.give_up()
         self.lane.close()
 
@@ -234,16 +241,17 @@ class SendingTransfer(LaneTransfer):
         self._state = runtime.state(name)
         rank = runtime.rank
         self._work = Work.one_path((name,), len(lane.parts), priority=priority, ranks=(rank,), receiver=rank)
-        self._is_small = sum(part.nbytes for part in lane.parts) <= AT_ONCE
+        self._is_small = len(lane.parts) <= 1 or sum(part.nbytes for part in lane.parts) <= AT_ONCE
 
-    def _started(self, turn: int) -> Event:
-        runtime, has_credit = self.runtime, self.lane.wait(turn)
-        if has_credit and (self._is_small or not self.lane.parts):
+    def _started(self) -> Event:
+        runtime, lane, turn = self.runtime, self.lane, self.lane.turn + 1
+        has_credit = lane.has_credit(turn)
+        if has_credit and self._is_small:
             event = runtime.at_once(self.plan, self._state, partial(self._carry_out, turn))
             if event is not None:
                 return event
         execution = LaneExecution(self, turn, runtime.own_number(), self._work, self._prepared)
-        if has_credit:
+        if has_credit and lane.parts:
             self._admit(execution)
         else:
             runtime.later(partial(self._await_credit, execution))
@@ -269,9 +277,8 @@ class SendingTransfer(LaneTransfer):
 
     def _await_credit(self, execution: LaneExecution) -> None:
         """Wait for the receiver, in a thread of the lanes, and hand the transfer to the scheduler."""
-        runtime, error, again = self.runtime, cast("BaseException | None", None), False
-        while error is None and not self.lane.wait(execution.turn, again=again):
-            again = True
+        runtime, error = self.runtime, cast("BaseException | None", None)
+        while error is None and not self.lane.wait(execution.turn):
             if execution.stopped:
                 error = Cancelled("cancelled before it began")
             elif self.peer in runtime.gone:
@@ -280,6 +287,9 @@ class SendingTransfer(LaneTransfer):
                 error = RankError(f"rank {self.peer} has closed the prepared transfer", rank=self.peer)
             elif runtime.is_closed():
                 error = EngineClosed("the engine is closed")
+        if error is None and not self.lane.parts:
+            execution.event.end(self._carry_out(execution.turn))
+            return
         if error is None:
             try:
                 self._admit(execution)
@@ -365,16 +375,18 @@ class LaneExecution(RankExecution):
 
 def prepare_lane(
     runtime: LaneRuntime, plan: Plan, given: tuple[Any, Any], ranks: tuple[int, int], digest: Digest | None, priority: int
-) -> LaneTransfer | str:
-    """The prepared transfer on this rank, one of the two `ranks`; or the reason why there is no lane between them.
+) -> PreparedTransfer | str:
+    """The prepared transfer on this rank; or the reason why there is no lane between the two `ranks`. All ranks call this.
 
     Raises:
-        RankError: the other rank cannot take part, or prepares another plan.
-        Exception: this rank cannot take part; the other rank gets a RankError.
+        RankError: another rank cannot take part, or prepares another plan.
+        Exception: this rank cannot take part; the others get a RankError.
     """
     sender, receiver = ranks
     receives = runtime.rank == receiver
     talk = _Talk(runtime, runtime.count(), sender if receives else receiver, digest)
+    if runtime.rank not in ranks:
+        return talk.hear(sender).refusal or PreparedTransfer(plan, partial(_elsewhere, plan), _not_here, None)
     closing = Closing()
     try:
         if receives:
@@ -382,44 +394,64 @@ def prepare_lane(
         return _prepare_sending(runtime, plan, given[0], talk, closing, priority)
     except BaseException as error:
         tidied(closing.close)
-        talk.give_up(error)
+        talk.give_up(error, is_sender=not receives)
         raise
 
 
+def _elsewhere(plan: Plan) -> Event:
+    """The event of a transfer between two other ranks."""
+    event = Event(plan)
+    event.end()
+    return event
+
+
 class _Talk:
-    """The offers of two ranks for a prepared transfer: each says one and hears one."""
+    """The offers for a prepared transfer. The receiver offers its address to the sender, and the sender answers to all ranks."""
 
     def __init__(self, runtime: LaneRuntime, number: int, peer: int, digest: Digest | None) -> None:
         self._runtime, self._number, self.peer, self._digest = runtime, number, peer, digest
-        self._is_over = False
+        self._has_said = False
+        self._peer_waits = True
 
     def say(self, address: object = None, refusal: str = "") -> None:
-        """Send the offer of this rank."""
-        self._is_over = True
+        """Send the offer of the receiver."""
+        self._has_said = True
         self._runtime.send(self.peer, LaneOffer(self._number, self._digest, address, refusal))
 
-    def hear(self) -> LaneOffer:
-        """Wait for the offer of the other rank.
+    def answer(self, refusal: str = "", error: str = "") -> None:
+        """Send the answer of the sender."""
+        self._has_said = True
+        for rank in range(self._runtime.size):
+            is_told = rank != self._runtime.rank and (rank != self.peer or self._peer_waits)
+            if is_told and rank not in self._runtime.gone:
+                self._runtime.send(rank, LaneOffer(self._number, self._digest, None, refusal, error))
+
+    def hear(self, rank: int) -> LaneOffer:
+        """Wait for the offer of another rank.
 
         Raises:
             RankError: it cannot take part, or prepares another plan. RankLost: it no longer answers.
         """
-        offer = cast("LaneOffer", self._runtime.offer(self._number, self.peer))
+        offer = cast("LaneOffer", self._runtime.offer(self._number, rank))
         if offer.error:
-            self._is_over = True
-            raise RankError(offer.error, rank=self.peer)
+            self._peer_waits = False
+            raise RankError(offer.error, rank=rank)
         mine, other = self._digest, offer.digest
         if mine is not None and other is not None and (wrong := other.difference(mine)):
             raise RankError(
-                f"prepared transfer {self._number}: rank {self.peer} has {wrong}, compared with rank {self._runtime.rank}",
-                rank=self.peer,
+                f"prepared transfer {self._number}: rank {rank} has {wrong}, compared with rank {self._runtime.rank}", rank=rank
             )
         return offer
 
-    def give_up(self, error: BaseException) -> None:
-        """Tell the other rank, if it waits for the offer of this one, why there is none."""
-        if not self._is_over and self.peer not in self._runtime.gone:
-            self._runtime.send(self.peer, LaneOffer(self._number, self._digest, error=f"rank {self._runtime.rank}: {error}"))
+    def give_up(self, error: BaseException, *, is_sender: bool) -> None:
+        """Tell the ranks that wait for this one why it takes no part."""
+        if self._has_said:
+            return
+        told = str(error) if isinstance(error, RankError) else f"rank {self._runtime.rank}: {error}"
+        if is_sender:
+            self.answer(error=told)
+        elif self._peer_waits and self.peer not in self._runtime.gone:
+            self._runtime.send(self.peer, LaneOffer(self._number, self._digest, error=told))
 
 
 def _prepare_receiving(runtime: LaneRuntime, plan: Plan, given: Any, talk: _Talk, closing: Closing) -> LaneTransfer | str:
@@ -438,7 +470,7 @@ def _prepare_receiving(runtime: LaneRuntime, plan: Plan, given: Any, talk: _Talk
     except RunError as error:
         refusal = str(error)
     talk.say(None if lane is None else lane.address, refusal)
-    refusal = talk.hear().refusal or refusal
+    refusal = talk.hear(talk.peer).refusal or refusal
     if lane is None or refusal:
         tidied(closing.close)
         return refusal
@@ -457,7 +489,7 @@ def _prepare_sending(
     except Exception as error:  # noqa: BLE001  # it is raised, typed
         raise of_opening(error)  # noqa: B904  # it has its cause already
     closing.callback(store.close)
-    offer = talk.hear()
+    offer = talk.hear(talk.peer)
     lane, refusal = None, offer.refusal
     if not refusal:
         box = Box((0,) * len(transfer.shape), transfer.shape)
@@ -467,7 +499,7 @@ def _prepare_sending(
             closing.callback(lane.close)
         except RunError as error:
             refusal = str(error)
-    talk.say(refusal=refusal)
+    talk.answer(refusal)
     if lane is None:
         tidied(closing.close)
         return refusal

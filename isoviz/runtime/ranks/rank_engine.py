@@ -20,7 +20,7 @@ from isoviz.runtime.engine.engine import never
 from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
 from isoviz.runtime.engine.prepared_transfer import PreparedTransfer
 from isoviz.runtime.engine.progress import Progress
-from isoviz.runtime.ranks.lane_transfers import LaneRuntime, prepare_lane
+from isoviz.runtime.ranks.lane_transfers import LaneRuntime, LaneTransfer, prepare_lane
 from isoviz.runtime.ranks.merging import RankPart, merged
 from isoviz.runtime.ranks.messages import Gathered, LaneOffer, Offer, Word
 from isoviz.runtime.ranks.rank_driver import RankDriver
@@ -173,14 +173,12 @@ class RankEngine(RankDriver):
         ends = self.node_of(plan.transfer.source.memory), self.node_of(plan.transfer.destination.memory)
         if len(plan.paths) > 1 or len(plan.every_hop) > 1 or self.is_durable(plan) or not self._reads_memory(plan):
             return PreparedTransfer(plan, submit, never, None)
-        if self.rank not in ends:
-            self.skip(plan)
-            return PreparedTransfer(plan, submit, never, None)
         found = prepare_lane(self._lane_runtime, plan, (source, destination), ends, self._known_plan(plan).digest, chosen)
         if isinstance(found, str):
             _LOG.info("%s is not carried out over a lane: %s", plan.transfer, found)
             return PreparedTransfer(plan, submit, never, None)
-        self._lane_transfers.add(found)
+        if isinstance(found, LaneTransfer):
+            self._lane_transfers.add(found)
         return found
 
     def close(self) -> None:
@@ -193,9 +191,10 @@ class RankEngine(RankDriver):
     def _lane_runtime(self) -> LaneRuntime:
         return LaneRuntime(
             rank=self.rank,
+            size=self.transport.size,
             devices=self.far,
+            home=self._home,
             gone=self.gone,
-            is_here=self._home.require,
             is_closed=lambda: self._closed,
             count=self._counted,
             own_number=lambda: next(self._local_numbers),
@@ -218,6 +217,7 @@ class RankEngine(RankDriver):
         self._passed(number)
         return number
 
+    @defer_interrupts()
     def _admitted(self, execution: LaneExecution, work: Work) -> None:
         """Hand an execution over a lane to the scheduler."""
         with self._lock:
