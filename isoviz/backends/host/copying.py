@@ -132,16 +132,17 @@ def prepared_copies(
         if many is not None:
             moves.append(kernels.prepared_many(many, source, destination, slice(None)))
     for copy in copies:
-        compiled = kernels.prepared_copy(copy, source, destination, large=large)
-        if compiled:
+        here, there = copy.source_offset, copy.destination_offset
+        if not copy.loops and not large:  # what moves again and again stays in caches
+            moves.append(partial(np.copyto, destination[there : there + copy.run], source[here : here + copy.run]))
+        elif compiled := kernels.prepared_copy(copy, source, destination, large=large):
             moves += compiled
-        elif _transposed(copy) is not None or copy.run > _LONGEST:
+        elif not copy.loops or _transposed(copy) is not None or copy.run > _LONGEST:
             moves.append(partial(copy_strided, copy, source, destination, large=large))
         else:
             dtype = np.dtype(_SCALARS.get(copy.run) or (np.void, copy.run))
-            moves.append(
-                partial(np.copyto, strided_view(destination, copy, dtype, end=2), strided_view(source, copy, dtype, end=1))
-            )
+            views = strided_view(destination, copy, dtype, end=2), strided_view(source, copy, dtype, end=1)
+            moves.append(partial(np.copyto, *views))
     return tuple(moves)
 
 
