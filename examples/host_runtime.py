@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from isoviz import FieldSpace, IndexSpace, Instance, Layout, Machine
+from isoviz import Engine, FieldSpace, IndexSpace, Instance, Layout, Machine
 from isoviz.backends.base_devices import BaseDevices
 from isoviz.layouts import StridedCopy
 from isoviz.layouts.numpy_copy import apply
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Memory, MemoryKind
-from isoviz.runtime import Engine
 from isoviz.runtime.device_bases import BaseChannel, BaseEndpoint, BaseMemory
 from isoviz.runtime.protocols import Bound, Holds
 

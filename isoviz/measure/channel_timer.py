@@ -26,7 +26,7 @@ from isoviz.machines import Machine, MemoryKind
 from isoviz.measure import tuning
 from isoviz.measure.jobs import Job, job_plan
 from isoviz.planner import plan as make_plan
-from isoviz.runtime import Engine
+from isoviz.runtime import BaseEngine
 from isoviz.this_computer import caches
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class ChannelTimer:
         """
         plans = [job_plan(machine, job) for job in jobs]
         for times in tuning.LONGER_JOBS:  # Short jobs may end before the last one begins.
-            with Engine(machine, _TimerDevices(self), record=True) as engine:
+            with BaseEngine(machine, _TimerDevices(self), record=True) as engine:
                 for event in [engine.submit(plan, *self._ends(plan)) for plan in _in_turns(plans) for _ in range(times)]:
                     event.wait()
                 rates = rates_together(engine.trace())
@@ -121,7 +121,7 @@ class ChannelTimer:
 
     def _plan_seconds(self, machine: Machine, plan: Plan, runs: int = 1) -> float:
         """The seconds of the last of `runs` runs."""
-        with Engine(machine, _TimerDevices(self)) as engine:
+        with BaseEngine(machine, _TimerDevices(self)) as engine:
             return [engine.run(plan, *self._ends(plan), verify=False).seconds for _ in range(runs)][-1]
 
     def _ends(self, plan: Plan) -> tuple[Any, Any]:

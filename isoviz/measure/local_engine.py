@@ -11,7 +11,7 @@ from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import Cancelled, InputError, IsovizError, in_words
 from isoviz.planner import Plan, machine_of
-from isoviz.runtime import Engine as _Engine
+from isoviz.runtime import BaseEngine
 
 if TYPE_CHECKING:
     from isoviz.backends.devices import ThisComputer
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("isoviz")
 
 
-class Engine(_Engine):
+class Engine(BaseEngine):
     """An engine with the devices of this computer: `Engine(machine).run(plan)`.
 
-    For the other options see `isoviz.runtime.Engine`.
+    For the other options see `isoviz.runtime.BaseEngine`.
 
     Runs on these devices are added to the user's prediction ledger, or to `ledger` (`isoviz.runtime.ledger.ledger`). Runs on
     other devices tell nothing about this computer: they are added only to an explicit `ledger`.

@@ -1,6 +1,6 @@
 """The runtime: it carries out plans. It uses memories and channels only through protocols (see `isoviz.runtime.protocols`)."""
 
-from isoviz.runtime.engine.engine import Engine
+from isoviz.runtime.engine.engine import BaseEngine
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.prepared_transfer import PreparedTransfer
 from isoviz.runtime.engine.progress import Progress
@@ -15,11 +15,11 @@ from isoviz.runtime.trace.report import HopMeasurement, Report
 from isoviz.runtime.trace.trace import RequestSpan, Span, Trace, TransferSpan
 
 __all__ = [
+    "BaseEngine",
     "CancelToken",
     "Coordinator",
     "Devices",
     "Endpoint",
-    "Engine",
     "Event",
     "HopMeasurement",
     "PreparedTransfer",

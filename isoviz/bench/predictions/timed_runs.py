@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from isoviz.measure.trials.trial import Trial
     from isoviz.planner import Instance, Plan, Transfer
-    from isoviz.runtime import Devices, Engine, Progress, Report
+    from isoviz.runtime import BaseEngine, Devices, Progress, Report
     from isoviz.runtime.ledger.ledger_entry import LedgerEntry
 
 
@@ -51,7 +51,7 @@ class TimedRuns:
     pages are there, or a new nameless file every time. Leaving it takes everything away.
     """
 
-    def __init__(self, engine: Engine, devices: Devices, transfer: Transfer, folder: str | Path) -> None:
+    def __init__(self, engine: BaseEngine, devices: Devices, transfer: Transfer, folder: str | Path) -> None:
         self._engine = engine
         self._devices = devices
         self._transfer = transfer

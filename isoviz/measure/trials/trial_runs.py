@@ -25,7 +25,7 @@ from isoviz.measure.trials.idle_devices import IdleDevices
 from isoviz.planner.explanation.chunk_curve import rechunked
 from isoviz.planner.time.path_time import Clock
 from isoviz.planner.time.spread import seconds_at, spread_at
-from isoviz.runtime import Engine
+from isoviz.runtime import BaseEngine
 from isoviz.runtime.opening import opening
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ def _tried(
     touch(other)
     alone = len(short.hops) == 1  # The time between its requests belongs to the hop.
     least = tuning.FEWEST_PAIRS if several > count else tuning.FEWEST_REPEATS
-    with suppress(Cancelled), Engine(machine, devices) as engine:
+    with suppress(Cancelled), BaseEngine(machine, devices) as engine:
         once = engine.run(short, *ends, verify=False, chunks=count, cancel=cancel)  # This takes the page faults.
         while len(found.idle) < least or (len(found.idle) < tuning.MOST_REPEATS and spent < enough):
             other.view(np.uint64).max(initial=0)  # This empties the caches, as busy disks do.

@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakSet
 
 from isoviz import checks
@@ -46,8 +46,10 @@ if TYPE_CHECKING:
     from isoviz.runtime.scheduling.pool import ChannelState, Policy
 
 
-class Engine(Driver):
-    """Carries out many transfers at a time on one machine. Any thread may use it.
+class BaseEngine(Driver):
+    """Carries out many transfers at a time on one machine, with the devices that it is given. Any thread may use it.
+
+    `isoviz.Engine` has the devices of this computer, and predicts and records what it runs.
 
     - `policy`: how channels choose among transfers (`isoviz.runtime.scheduling.scheduler`).
     - `policies`: the channels with another policy, by name.
@@ -95,7 +97,7 @@ class Engine(Driver):
 
     # ---- life
 
-    def __enter__(self) -> Engine:
+    def __enter__(self) -> Self:
         self._home.require()
         self._entered = True
         return self

@@ -16,7 +16,7 @@ import numpy as np
 
 from isoviz.errors import Cancelled, RankError
 from isoviz.layouts import apply
-from isoviz.runtime.engine.engine import Engine
+from isoviz.runtime.engine.engine import BaseEngine
 from isoviz.runtime.ranks.messages import Landed, Riding
 from isoviz.runtime.scheduling.work import Issue
 from isoviz.runtime.trace.trace import RequestSpan
@@ -31,7 +31,7 @@ RIDES = 8 << 10
 """Bytes. A source up to this size rides with the message: copying it three times costs less than another message."""
 
 
-class EagerDriver(Engine):
+class EagerDriver(BaseEngine):
     """The part of the driver of a rank that carries out small transfers."""
 
     transport: Transport

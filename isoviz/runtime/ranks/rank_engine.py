@@ -70,7 +70,7 @@ class _Running(NamedTuple):
 
 
 class RankEngine(RankDriver):
-    """The engine of the rank of `transport`. The other parameters are those of `isoviz.runtime.Engine`.
+    """The engine of the rank of `transport`. The other parameters are those of `isoviz.runtime.BaseEngine`.
 
     A rank is a node: it has the memories of the node with its number, and carries out the hops that read them. `copy` moves data
     between the memories of this rank alone. All ranks call the other methods together: `run`, `run_parts`, `gather`, `barrier`,

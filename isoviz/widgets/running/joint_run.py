@@ -20,8 +20,7 @@ from isoviz.widgets.running.one_run import Tell
 if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.planner import Plan
-    from isoviz.runtime import Progress, Report
-    from isoviz.runtime.engine.engine import Engine
+    from isoviz.runtime import BaseEngine, Progress, Report
     from isoviz.runtime.protocols import Check, Endpoint
     from isoviz.runtime.trace.trace import Trace
     from isoviz.widgets.running.run_devices import OpenedEnd, RunDevices
@@ -165,7 +164,9 @@ def on_one_clock(outcomes: Sequence[Outcome], parts: Sequence[JointPart]) -> tup
     return tuple(timed)
 
 
-def _outcome(engine: Engine, part: JointPart, ends: Ends, moved: Callable[[Progress], None], cancel: threading.Event) -> Outcome:
+def _outcome(
+    engine: BaseEngine, part: JointPart, ends: Ends, moved: Callable[[Progress], None], cancel: threading.Event
+) -> Outcome:
     try:
         report = engine.run(part.plan, *ends, progress=moved, cancel=cancel)
     except Cancelled:
