@@ -9,7 +9,6 @@ import os
 import random
 import signal
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -126,7 +125,8 @@ def interleaved(world: World, seed: str, count: int) -> dict[str, Any]:
             by = {number: rng.randrange(2) for number in order}
             late = rng.random() < 0.3 and rng.randrange(2) == world.rank
             if late:
-                time.sleep(0.002)
+                for _ in range(2000):
+                    os.sched_yield()
             events = {}
             for number in order:
                 events[number] = cases[number].start()

@@ -22,8 +22,8 @@ import numpy as np
 
 import isoviz
 from isoviz.backends.host.host_memory import HostStore
-from isoviz.backends.mpi import lanes
 from isoviz.backends.mpi.channels import window_copy
+from isoviz.backends.mpi.lanes.lane_ends import SendingLane
 from isoviz.backends.mpi.world import World
 from isoviz.errors import RankLost, RunError
 from isoviz.layouts import StridedCopy
@@ -192,14 +192,14 @@ def work_together(world: World, way: str, finished: Path) -> None:
             return move(self, parts, source, destination, stop)
 
         window_copy.WindowCopy.move = move_in_parts  # type: ignore[method-assign]
-        part = lanes.SendingLane.move
+        part = SendingLane.move
 
-        def move_part(self: lanes.SendingLane, number: int) -> int:
+        def move_part(self: SendingLane, number: int) -> int:
             if way.startswith("lane"):
                 stop()
             return part(self, number)
 
-        lanes.SendingLane.move = move_part  # type: ignore[method-assign]
+        SendingLane.move = move_part  # type: ignore[method-assign]
     space, fields, layout = isoviz.IndexSpace(x=MIB), isoviz.FieldSpace(value="float64"), isoviz.Layout("<F, x>")
     memory = "sys" if way == "lane" else "reg"
     array, source = (np.zeros(8 * MIB, np.uint8) if memory == "sys" else world.array(8 * MIB) for _ in range(2))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from isoviz.backends.cuda.gpus import Gpus
     from isoviz.backends.mpi.exchange import Exchange
     from isoviz.backends.mpi.gpu_memory import MessageBuffers
-    from isoviz.backends.mpi.lanes import Lanes
+    from isoviz.backends.mpi.lanes.lanes import Lanes
     from isoviz.backends.mpi.piece_pool import PiecePool
     from isoviz.backends.mpi.stores import Stores
     from isoviz.backends.mpi.windows import Windows

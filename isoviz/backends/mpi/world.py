@@ -24,7 +24,7 @@ from isoviz.backends.mpi.exchange import Exchange
 from isoviz.backends.mpi.fencing import Fence
 from isoviz.backends.mpi.gpu_memory import CudaAware, LockedWindows, MessageBuffers
 from isoviz.backends.mpi.hosts import meet, remove_files_of_mpi
-from isoviz.backends.mpi.lanes import Lanes
+from isoviz.backends.mpi.lanes.lanes import Lanes
 from isoviz.backends.mpi.mpi_thread import MpiThread
 from isoviz.backends.mpi.mpi_transport import LIMIT, PERIOD, MpiTransport
 from isoviz.backends.mpi.piece_pool import PiecePool

@@ -28,7 +28,7 @@ from isoviz.runtime.engine.execution import Execution, trace_of
 from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
 from isoviz.runtime.engine.open_devices import OpenedDevices
 from isoviz.runtime.engine.prepared_plans import PreparedPlans
-from isoviz.runtime.engine.prepared_transfer import PreparedTransfer, opened
+from isoviz.runtime.engine.prepared_transfer import PreparedTransfer, never, opened
 from isoviz.runtime.engine.progress import setting, tell, watch
 from isoviz.runtime.engine.small_copies import PreparedCopies, is_small
 from isoviz.runtime.scheduling.pipeline import work_of
@@ -405,7 +405,3 @@ class BaseEngine(Driver):
         for request in own:  # it is small or the caller waits for it, and the CPU cache of the caller may hold the data
             self._moved(*request)
         return execution
-
-
-def never(_: Callable[[], BaseException | None]) -> None:
-    """The event of a transfer that is never carried out by the thread that starts it."""

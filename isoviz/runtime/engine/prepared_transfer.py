@@ -156,3 +156,7 @@ def opened(plan: Plan, prepared: PreparedPlan, given: tuple[Any, Any]) -> OpenEn
 
 def _go_on() -> None:
     """Never stop: a small transfer takes microseconds."""
+
+
+def never(_: Callable[[], BaseException | None]) -> None:
+    """No event: the thread that starts the transfer never carries it out itself."""

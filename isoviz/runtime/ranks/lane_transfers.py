@@ -13,16 +13,14 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from isoviz.errors import Cancelled, EngineClosed, InputError, RankError, RunError
-from isoviz.layouts import Box, strided_copies
 from isoviz.runtime.device_bases import BaseEndpoint
-from isoviz.runtime.engine.device_errors import Closing, of_opening, of_request, tidied
+from isoviz.runtime.engine.device_errors import Closing, of_request, tidied
 from isoviz.runtime.engine.event import Event
-from isoviz.runtime.engine.prepared_transfer import PreparedTransfer
+from isoviz.runtime.engine.prepared_transfer import PreparedTransfer, never
 from isoviz.runtime.ranks.letters import lost_rank
-from isoviz.runtime.ranks.messages import LaneOffer
 from isoviz.runtime.ranks.rank_execution import RankExecution
 from isoviz.runtime.scheduling.work import Work
 
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from isoviz.runtime.engine.execution import Execution
     from isoviz.runtime.engine.prepared_plans import PreparedPlan
     from isoviz.runtime.ranks.handles import RankDevices, ReceivingLane, SendingLane
-    from isoviz.runtime.ranks.messages import Digest
     from isoviz.runtime.scheduling.pool import ChannelState
     from isoviz.runtime.scheduling.work import Issue
 
@@ -83,7 +80,7 @@ class LaneTransfer(PreparedTransfer):
     """
 
     def __init__(self, runtime: LaneRuntime, plan: Plan, peer: int, closing: Closing) -> None:
-        super().__init__(plan, self._begun, _not_here, None)
+        super().__init__(plan, self._begun, never, None)
         self.runtime, self.peer = runtime, peer
         self._closing = closing
         self._starting = threading.Lock()
@@ -116,10 +113,6 @@ class LaneTransfer(PreparedTransfer):
     def _end(self) -> None:
         """Wait until nothing of this transfer moves any more, and tell the other rank that no further one follows."""
         raise NotImplementedError
-
-
-def _not_here(_: Callable[[], BaseException | None]) -> None:
-    return None
 
 
 # ---- the rank of the destination
@@ -368,139 +361,3 @@ class LaneExecution(RankExecution):
             self.chunks_done += 1
             self.requests[0] += 1
         self.event.moved(self._lane.parts[issue.chunk].nbytes)
-
-
-# ---- preparing
-
-
-def prepare_lane(
-    runtime: LaneRuntime, plan: Plan, given: tuple[Any, Any], ranks: tuple[int, int], digest: Digest | None, priority: int
-) -> PreparedTransfer | str:
-    """The prepared transfer on this rank; or the reason why there is no lane between the two `ranks`. All ranks call this.
-
-    Raises:
-        RankError: another rank cannot take part, or prepares another plan.
-        Exception: this rank cannot take part; the others get a RankError.
-    """
-    sender, receiver = ranks
-    receives = runtime.rank == receiver
-    talk = _Talk(runtime, runtime.count(), sender if receives else receiver, digest)
-    if runtime.rank not in ranks:
-        return talk.hear(sender).refusal or PreparedTransfer(plan, partial(_elsewhere, plan), _not_here, None)
-    closing = Closing()
-    try:
-        if receives:
-            return _prepare_receiving(runtime, plan, given[1], talk, closing)
-        return _prepare_sending(runtime, plan, given[0], talk, closing, priority)
-    except BaseException as error:
-        tidied(closing.close)
-        talk.give_up(error, is_sender=not receives)
-        raise
-
-
-def _elsewhere(plan: Plan) -> Event:
-    """The event of a transfer between two other ranks."""
-    event = Event(plan)
-    event.end()
-    return event
-
-
-class _Talk:
-    """The offers for a prepared transfer. The receiver offers its address to the sender, and the sender answers to all ranks."""
-
-    def __init__(self, runtime: LaneRuntime, number: int, peer: int, digest: Digest | None) -> None:
-        self._runtime, self._number, self.peer, self._digest = runtime, number, peer, digest
-        self._has_said = False
-        self._peer_waits = True
-
-    def say(self, address: object = None, refusal: str = "") -> None:
-        """Send the offer of the receiver."""
-        self._has_said = True
-        self._runtime.send(self.peer, LaneOffer(self._number, self._digest, address, refusal))
-
-    def answer(self, refusal: str = "", error: str = "") -> None:
-        """Send the answer of the sender."""
-        self._has_said = True
-        for rank in range(self._runtime.size):
-            is_told = rank != self._runtime.rank and (rank != self.peer or self._peer_waits)
-            if is_told and rank not in self._runtime.gone:
-                self._runtime.send(rank, LaneOffer(self._number, self._digest, None, refusal, error))
-
-    def hear(self, rank: int) -> LaneOffer:
-        """Wait for the offer of another rank.
-
-        Raises:
-            RankError: it cannot take part, or prepares another plan. RankLost: it no longer answers.
-        """
-        offer = cast("LaneOffer", self._runtime.offer(self._number, rank))
-        if offer.error:
-            self._peer_waits = False
-            raise RankError(offer.error, rank=rank)
-        mine, other = self._digest, offer.digest
-        if mine is not None and other is not None and (wrong := other.difference(mine)):
-            raise RankError(
-                f"prepared transfer {self._number}: rank {rank} has {wrong}, compared with rank {self._runtime.rank}", rank=rank
-            )
-        return offer
-
-    def give_up(self, error: BaseException, *, is_sender: bool) -> None:
-        """Tell the ranks that wait for this one why it takes no part."""
-        if self._has_said:
-            return
-        told = str(error) if isinstance(error, RankError) else f"rank {self._runtime.rank}: {error}"
-        if is_sender:
-            self.answer(error=told)
-        elif self._peer_waits and self.peer not in self._runtime.gone:
-            self._runtime.send(self.peer, LaneOffer(self._number, self._digest, error=told))
-
-
-def _prepare_receiving(runtime: LaneRuntime, plan: Plan, given: Any, talk: _Talk, closing: Closing) -> LaneTransfer | str:
-    prepared, transfer = runtime.plan(plan), plan.transfer
-    receiver = prepared.receivers[1]
-    try:
-        end = given if given is None or receiver is None else receiver(given)
-        store = prepared.memories[0][-1].destination(transfer.destination, end, transfer.is_partial)
-    except Exception as error:  # noqa: BLE001  # it is raised, typed
-        raise of_opening(error)  # noqa: B904  # it has its cause already
-    closing.callback(store.close)
-    lane, refusal = None, ""
-    try:
-        lane = runtime.devices.lanes.receiving(store, talk.peer)
-        closing.callback(lane.close)
-    except RunError as error:
-        refusal = str(error)
-    talk.say(None if lane is None else lane.address, refusal)
-    refusal = talk.hear(talk.peer).refusal or refusal
-    if lane is None or refusal:
-        tidied(closing.close)
-        return refusal
-    return ReceivingTransfer(runtime, plan, talk.peer, closing, lane)
-
-
-def _prepare_sending(
-    runtime: LaneRuntime, plan: Plan, given: Any, talk: _Talk, closing: Closing, priority: int
-) -> LaneTransfer | str:
-    prepared, transfer = runtime.plan(plan), plan.transfer
-    receiver = prepared.receivers[0]
-    try:
-        end = given if given is None or receiver is None else receiver(given)
-        prepared.channels[0].prepare(plan.bytes)
-        store = prepared.memories[0][0].source(transfer.source, end)
-    except Exception as error:  # noqa: BLE001  # it is raised, typed
-        raise of_opening(error)  # noqa: B904  # it has its cause already
-    closing.callback(store.close)
-    offer = talk.hear(talk.peer)
-    lane, refusal = None, offer.refusal
-    if not refusal:
-        box = Box((0,) * len(transfer.shape), transfer.shape)
-        copies = strided_copies(transfer.source_view(), transfer.destination_view(), box, transfer.field_names)
-        try:
-            lane = runtime.devices.lanes.sending(offer.address, store, copies)
-            closing.callback(lane.close)
-        except RunError as error:
-            refusal = str(error)
-    talk.answer(refusal)
-    if lane is None:
-        tidied(closing.close)
-        return refusal
-    return SendingTransfer(runtime, plan, talk.peer, closing, lane, prepared, priority)

@@ -16,11 +16,11 @@ from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import EngineClosed, RankError, RunError, in_words
 from isoviz.planner import Plan
-from isoviz.runtime.engine.engine import never
 from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
-from isoviz.runtime.engine.prepared_transfer import PreparedTransfer
+from isoviz.runtime.engine.prepared_transfer import PreparedTransfer, never
 from isoviz.runtime.engine.progress import Progress
-from isoviz.runtime.ranks.lane_transfers import LaneRuntime, LaneTransfer, prepare_lane
+from isoviz.runtime.ranks.lane_preparation import prepare_lane
+from isoviz.runtime.ranks.lane_transfers import LaneRuntime, LaneTransfer
 from isoviz.runtime.ranks.merging import RankPart, merged
 from isoviz.runtime.ranks.messages import Gathered, LaneOffer, Offer, Word
 from isoviz.runtime.ranks.rank_driver import RankDriver

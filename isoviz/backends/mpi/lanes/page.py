@@ -1,0 +1,90 @@
+"""The page of a lane: the words by which its two ranks tell each other how far they are."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isoviz.backends.mpi.bells import FUTEX, WAIT, WAKE, FutexTime, give_way, library, quick_library
+from isoviz.backends.pages import PAGE
+
+if TYPE_CHECKING:
+    from isoviz.backends.pages import Bytes
+
+SLEEP = 2e-3
+"""Seconds that a rank sleeps at most."""
+CREDIT, DONE, BEGUN, CANCEL, MOVED, STATE = range(0, 48, 8)
+SENDER_SLEEPS, RECEIVER_SLEEPS, CLOSED = range(48, 72, 8)
+"""Words of the page, each in a cache line of its own."""
+OK, FAILED, CANCELLED = range(3)
+"""How a transfer has ended (`STATE`)."""
+_TEXT = 1024
+"""Where the page has the reason of a failure."""
+IS_STRICT = platform.machine() in ("x86_64", "AMD64")
+"""Whether the processor makes stores visible in their order."""
+
+
+class Page:
+    """The page of a lane, as one of its two ranks uses it. `sleeps` is the word of this rank, `other` that of the other one."""
+
+    def __init__(self, array: Bytes, sleeps: int, other: int) -> None:
+        self._array = array  # it keeps the memory
+        self.words = (ctypes.c_uint64 * (PAGE // 8)).from_address(array.ctypes.data)
+        self._address = int(array.ctypes.data)
+        self._sleeps, self._other = sleeps, other
+        self._wait, self._wake = library().syscall, quick_library().syscall
+
+    def post(self, word: int, value: int) -> None:
+        """Write a word after everything that this thread has written before, and wake the other rank if it sleeps."""
+        if not IS_STRICT:
+            fence()
+        self.words[word] = value
+        if self.words[self._other]:
+            self._wake(FUTEX, ctypes.c_void_p(self._address + 8 * word), WAKE, 1, None, None, 0)
+
+    def wait(self, word: int, value: int, spins: int, *, sleeps: bool = True) -> bool:
+        """Wait until a word is at least `value`; False if it is not after some milliseconds, or without sleep."""
+        words = self.words
+        for _ in range(spins):
+            if words[word] >= value:
+                break
+            give_way()
+        else:
+            if not sleeps:
+                return False
+            words[self._sleeps] = 1
+            fence()
+            try:
+                seen = words[word]
+                if seen < value:
+                    time = FutexTime(0, int(1e9 * SLEEP))
+                    at = ctypes.c_void_p(self._address + 8 * word)
+                    self._wait(FUTEX, at, WAIT, ctypes.c_uint32(seen & 0xFFFFFFFF), ctypes.byref(time), None, 0)
+            finally:
+                words[self._sleeps] = 0
+        if words[word] < value:
+            return False
+        if not IS_STRICT:
+            fence()
+        return True
+
+    def tell(self, state: int, reason: str = "") -> None:
+        """Note how a transfer has ended, before `DONE` is written."""
+        if reason:
+            told = reason.encode("utf-8", "replace")[: PAGE - _TEXT - 8]
+            self._array[_TEXT : _TEXT + len(told)] = np.frombuffer(told, np.uint8)
+            self._array[_TEXT + len(told)] = 0
+        self.words[STATE] = state
+
+    @property
+    def reason(self) -> str:
+        """Why a transfer has failed."""
+        return bytes(self._array[_TEXT:]).partition(b"\0")[0].decode("utf-8", "replace")
+
+
+def fence() -> None:
+    """Order what this thread has written and read before with what follows: every call that lets go of the interpreter does."""
+    give_way()
