@@ -23,14 +23,14 @@ _remembered: Remembered[Menus] = Remembered()
 
 def menus(machine: Machine | None) -> Menus:
     """What can be chosen, by control; memories are those of the machine."""
+    from isoviz.machines import presets
     from isoviz.planner import PLANNERS
 
-    return _remembered.of(lambda: _menus(machine), machine, _planners(tuple(PLANNERS.items())))
+    fixed, planners = _fixed(tuple(presets())), _planners(tuple(PLANNERS.items()))
+    return _remembered.of(lambda: _menus(machine, fixed, planners), machine, fixed, planners)
 
 
-def _menus(machine: Machine | None) -> Menus:
-    from isoviz.planner import PLANNERS
-
+def _menus(machine: Machine | None, fixed: Menus, planners: list[MenuEntry]) -> Menus:
     memories: list[MenuEntry] = [] if machine is None else [
         {
             "name": memory.name,
@@ -39,7 +39,7 @@ def _menus(machine: Machine | None) -> Menus:
         }
         for memory in machine.memories
     ]  # fmt: skip
-    return {**_fixed(), "memories": memories, "planners": _planners(tuple(PLANNERS.items()))}
+    return {**fixed, "memories": memories, "planners": planners}
 
 
 @lru_cache(maxsize=1)
@@ -48,9 +48,11 @@ def _planners(known: tuple[tuple[str, str], ...]) -> list[MenuEntry]:
 
 
 @lru_cache(maxsize=1)
-def _fixed() -> Menus:
+def _fixed(names: tuple[str, ...]) -> Menus:
+    """What can be chosen on any machine. `names` are those of all presets: packages and notebooks add some at any time."""
     from isoviz.machines import presets
 
+    known = presets()
     return {
         "machines": [
             {
@@ -59,7 +61,7 @@ def _fixed() -> Menus:
                 "about": info.description,
                 "options": [_option(option_name, option) for option_name, option in info.options.items()],
             }
-            for name, info in presets().items()
+            for name, info in ((name, known[name]) for name in names)
         ],
         "memories": [],
         "dtypes": list(DTYPES),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import runpy
+import sys
 import textwrap
 import tomllib
 from collections.abc import Iterator
@@ -28,7 +29,15 @@ def blocks(section: str) -> list[str]:
     return [textwrap.dedent(block) for block in re.findall(r"^ *```\w+\n(.*?)^ *```$", body, re.DOTALL | re.MULTILINE)]
 
 
+@pytest.fixture
+def _without_hall() -> Iterator[None]:
+    yield
+    sys.modules.pop("hall_of_machines", None)
+
+
+@pytest.mark.usefixtures("_without_hall")
 def test_a_preset_of_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = [entry["name"] for entry in menus(None)["machines"]]
     module, project = blocks("A preset")
     (tmp_path / module.split()[1]).write_text(module)
     described = tomllib.loads(project)["project"]
@@ -41,7 +50,8 @@ def test_a_preset_of_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "hall" not in presets()
     monkeypatch.syspath_prepend(str(tmp_path))
     assert [memory.name for memory in preset("hall", nodes=3).memories] == ["node0.sys", "node1.sys", "node2.sys"]
-    assert "hall" in [entry["name"] for entry in menus(None)["machines"]]
+    after = [entry["name"] for entry in menus(None)["machines"]]
+    assert "hall" in after and "hall" not in before
 
 
 @pytest.fixture

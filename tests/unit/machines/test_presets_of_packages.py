@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,7 @@ local = hall_of_machines:HALL
 
 
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A package with presets, on the path as an installed one."""
     (tmp_path / "hall_of_machines.py").write_text(MODULE)
     metadata = tmp_path / "hall_of_machines-1.2.dist-info"
@@ -42,7 +43,8 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: hall-of-machines\nVersion: 1.2\n")
     (metadata / "entry_points.txt").write_text(ENTRIES)
     monkeypatch.syspath_prepend(str(tmp_path))
-    return tmp_path
+    yield tmp_path
+    sys.modules.pop("hall_of_machines", None)
 
 
 def test_a_package_adds_a_preset(installed: Path) -> None:
