@@ -68,7 +68,7 @@ def transfer(here: str, there: str, nbytes: int = 8 * MIB, layouts: tuple[str, s
 
 def played(monkeypatch: pytest.MonkeyPatch, copies: float = 5e9, disks: float = 1e9) -> None:
     """Bytes move as ever, but a played clock says how long it took: hops move these bytes per second, chunks are pipelined."""
-    begun = trial_runs.Engine.run
+    begun = trial_runs.BaseEngine.run
     monkeypatch.setattr(tuning, "MOST_REPEATS", 25)  # Every repeat takes as long as the first.
 
     @functools.cache
@@ -86,7 +86,7 @@ def played(monkeypatch: pytest.MonkeyPatch, copies: float = 5e9, disks: float = 
         seconds = sum(payloads[1:]) / min(rates) + math.fsum(payloads[0] / rate for rate in rates)
         return replace(report, seconds=seconds, flush_seconds=0.0, hops=hops)
 
-    monkeypatch.setattr(trial_runs.Engine, "run", run)
+    monkeypatch.setattr(trial_runs.BaseEngine, "run", run)
 
 
 def compared(made: Plan, here: Machine, within: float) -> tuple[Trial, float]:
@@ -230,13 +230,13 @@ def test_one_long_repeat_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     here = machine()
     made = plan(transfer(SYS, SYS), here)
     runs: list[int] = []
-    begun = trial_runs.Engine.run
+    begun = trial_runs.BaseEngine.run
 
     def run(self: Any, *args: Any, **options: Any) -> Any:
         runs.append(1)
         return replace(begun(self, *args, **options), seconds=seconds.pop(0))
 
-    monkeypatch.setattr(trial_runs.Engine, "run", run)
+    monkeypatch.setattr(trial_runs.BaseEngine, "run", run)
     monkeypatch.setattr(tuning, "PULL", 0.0)
     seconds = [2.0]
     found = try_out(made, here)
@@ -344,7 +344,7 @@ def test_hops_that_hold_each_other_up_are_seen_together(
     assert len(made.hops) == 2 and len(payloads) > tuning.TOGETHER
     assert (max(payloads[:-1]) > 2 * min(payloads[:-1])) == (layouts[0] == "<F, x>")
     monkeypatch.setattr(tuning, "PULL", 0.0)
-    begun, together = trial_runs.Engine.run, 1.0
+    begun, together = trial_runs.BaseEngine.run, 1.0
 
     def run(self: Any, *args: Any, chunks: int, **options: Any) -> Any:
         report = begun(self, *args, chunks=chunks, **options)
@@ -357,7 +357,7 @@ def test_hops_that_hold_each_other_up_are_seen_together(
         hops[-1] = replace(hops[-1], seconds=hops[-1].seconds + setup)
         return replace(report, seconds=whole + setup, flush_seconds=0.0, hops=tuple(hops))
 
-    monkeypatch.setattr(trial_runs.Engine, "run", run)
+    monkeypatch.setattr(trial_runs.BaseEngine, "run", run)
     found = {}
     for together in (1.0, 1.3, 10.0):
         tried = try_out(made, here)
@@ -371,13 +371,13 @@ def test_hops_that_hold_each_other_up_are_seen_together(
 def test_one_run_of_many_that_stopped_is_not_expected(monkeypatch: pytest.MonkeyPatch) -> None:
     here = machine()
     made = plan(transfer(SYS, SYS, MIB // 4), here)
-    begun, number = trial_runs.Engine.run, itertools.count()
+    begun, number = trial_runs.BaseEngine.run, itertools.count()
 
     def run(self: Any, *args: Any, **options: Any) -> Any:
         report = begun(self, *args, **options)
         return replace(report, seconds=0.001 * (100 if next(number) == 7 else 1 + next(number) % 3 / 10))
 
-    monkeypatch.setattr(trial_runs.Engine, "run", run)
+    monkeypatch.setattr(trial_runs.BaseEngine, "run", run)
     found = try_out(made, here)
     assert found is not None and next(number) > 40
     assert found.prediction.high < 2 * found.prediction.seconds
