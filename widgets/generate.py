@@ -26,7 +26,7 @@ HERE = Path(__file__).resolve().parent
 SNAPSHOT = HERE / "tests" / "snapshot.json"
 sys.path.insert(0, str(HERE.parent))
 
-from isoviz import schema, units  # noqa: E402 - the checkout's own, whatever else is installed
+from isoviz import schema, units  # noqa: E402  # of this checkout, not of an installed isoviz
 from isoviz.schema import alternatives, json_name, members_of  # noqa: E402
 from isoviz.schema.declaration import is_declared  # noqa: E402
 from isoviz.widgets import contract, snapshot, trace_contract  # noqa: E402

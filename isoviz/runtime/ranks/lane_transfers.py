@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -73,7 +74,7 @@ AT_ONCE = 1 << 20
 """Bytes. The thread that starts a transfer up to this size may carry it out itself, as one part."""
 
 
-class LaneTransfer(PreparedTransfer):
+class LaneTransfer(PreparedTransfer, ABC):
     """A prepared transfer between two ranks, on one of them.
 
     The page of the lane says which turn it is. So Ctrl-C at any moment leaves both ranks with the same turn.
@@ -98,8 +99,9 @@ class LaneTransfer(PreparedTransfer):
             raise lost_rank(self.peer, runtime.gone[self.peer])
         return self._started()
 
+    @abstractmethod
     def _started(self) -> Event:
-        raise NotImplementedError
+        """Start the next transfer of the lane."""
 
     def close(self) -> None:
         """Let go of both ends, as soon as nothing of the transfer moves any more. In a forked child it does nothing."""
@@ -110,9 +112,9 @@ class LaneTransfer(PreparedTransfer):
         self.runtime.forget(self)
         tidied(self._closing.close)
 
+    @abstractmethod
     def _end(self) -> None:
         """Wait until nothing of this transfer moves any more, and tell the other rank that no further one follows."""
-        raise NotImplementedError
 
 
 # ---- the rank of the destination

@@ -168,6 +168,8 @@ class RankEngine(RankDriver):
         if len({self.node_of(name) for name in plan.every_memory}) < 2:
             return super().prepare(plan, source, destination, priority=priority)
         self._home.require()
+        if self._closed:
+            raise EngineClosed("the engine is closed")
         chosen = plan.transfer.priority if priority is None else checks.priority(priority)
         submit = partial(self.submit, plan, source, destination, priority=chosen)
         ends = self.node_of(plan.transfer.source.memory), self.node_of(plan.transfer.destination.memory)

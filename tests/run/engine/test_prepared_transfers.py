@@ -14,9 +14,9 @@ from run_cases import elements, random_bytes
 
 import isoviz
 from isoviz.backends.devices import ThisComputer
-from isoviz.backends.host.host_memory import Memcpy
+from isoviz.backends.host.host_memory import HostMemory, Memcpy
 from isoviz.errors import EngineClosed, InputError, RunError, TransferError
-from isoviz.machines import ChannelKind, preset
+from isoviz.machines import ChannelKind, MemoryKind, preset
 
 MACHINE = preset("local", measure="assumed")
 ORDERS = ("<F, x, y>", "<F, y, x>", "<x, F, y>", "<x_in=4, F, y, x_out>", "<y, x, F>")
@@ -61,6 +61,22 @@ def test_a_small_one_is_carried_out_by_the_thread_that_starts_it() -> None:
         assert event.done and event.plan is plan and event.bytes_done == 512
         assert threading.active_count() == before
         assert np.array_equal(destination, source.T)
+
+
+def test_the_ends_of_a_small_one_are_opened_once() -> None:
+    opened = []
+
+    class Counted(HostMemory):
+        def source(self, *arguments: object) -> object:  # type: ignore[override]
+            opened.append(self.name)
+            return super().source(*arguments)  # type: ignore[arg-type]
+
+    with isoviz.Engine(MACHINE, ThisComputer(memories={MemoryKind("SYS"): lambda memory: Counted(memory.name)})) as engine:
+        plan, source, destination = small(engine)
+        prepared = engine.prepare(plan, source, destination)
+        for _ in range(5):
+            prepared.start().wait()
+        assert np.array_equal(destination, source.T) and len(opened) == 1
 
 
 def test_beside_others_on_the_channel() -> None:

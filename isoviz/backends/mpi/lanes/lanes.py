@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -109,7 +110,7 @@ def _written_parts(copies: Sequence[StridedCopy], source: HostStore, address: La
     low = min((copy.destination_offset for copy in copies), default=0)
     if low < 0 or any(_end(copy) > address.store.nbytes for copy in copies):
         raise RunError("a copy reaches outside the destination")
-    room = np.empty(0, np.uint8)
+    room, taken = np.empty(0, np.uint8), threading.Lock()  # a channel may carry out several parts at a time
     found = []
     for part in itertools.chain.from_iterable(pieces(each, PART) for each in _parts_of(copies, 1)):
         if part.destination is not None:
@@ -132,13 +133,15 @@ def _written_parts(copies: Sequence[StridedCopy], source: HostStore, address: La
             nbytes = int(some[:, 1].sum())
             moves.append(write_call(address.process, here + at, nbytes, some + np.array([address.address, 0])))
             at += nbytes
-        found.append(LanePart(part.nbytes, (partial(_in_turn, moves, room),) if len(moves) > 1 else tuple(moves)))
+        found.append(LanePart(part.nbytes, (partial(_in_turn, moves, room, taken),)))
     return found
 
 
-def _in_turn(moves: Sequence[Callable[[], object]], _room: Bytes) -> None:
-    for move in moves:
-        move()
+def _in_turn(moves: Sequence[Callable[[], object]], _room: Bytes, taken: threading.Lock) -> None:
+    """Pack a part into the room that all parts share, and write it."""
+    with taken:
+        for move in moves:
+            move()
 
 
 def _end(copy: StridedCopy) -> int:
