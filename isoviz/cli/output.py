@@ -80,16 +80,33 @@ class Watch:
         if again or not self.running:
             raise KeyboardInterrupt(number)
 
+    def stop_again(self, _number: int, frame: FrameType | None) -> None:
+        """Signal handler: stop at once for the signal that came before."""
+        self.stop(self.signal, frame)
+
 
 @contextmanager
 def watched(quiet: bool = False) -> Iterator[Watch]:
-    """A watch whose token is set by SIGINT, SIGTERM and SIGHUP; a cancelled run ends like an interrupted one."""
+    """A watch whose token is set by SIGINT, SIGTERM and SIGHUP; a cancelled run ends like an interrupted one.
+
+    Python drops an exception that a signal handler raises inside a callback of the garbage collector. It is raised again then.
+    """
     watch = Watch(quiet)
     before: dict[signal.Signals, Any] = {}
+    hook = sys.unraisablehook
+
+    def dropped(given: sys.UnraisableHookArgs) -> None:
+        if isinstance(given.exc_value, KeyboardInterrupt) and watch.signal:
+            signal.setitimer(signal.ITIMER_REAL, 0.01)  # To raise it here would drop it again.
+        else:
+            hook(given)
+
     if threading.current_thread() is threading.main_thread():
         for number in _SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:  # nohup stays nohup
                 before[number] = signal.signal(number, watch.stop)
+        before[signal.SIGALRM] = signal.signal(signal.SIGALRM, watch.stop_again)
+        sys.unraisablehook = dropped
     try:
         yield watch
     except Cancelled:
@@ -98,6 +115,8 @@ def watched(quiet: bool = False) -> Iterator[Watch]:
         raise
     finally:
         watch.clear()
+        if before:
+            sys.unraisablehook = hook
         for number, handler in before.items():
             signal.signal(number, handler)
 

@@ -163,6 +163,7 @@ def test_every_public_name_is_called() -> None:
             value = getattr(module, name)
             if name in MADE_BY_ISOVIZ | CALLED_BY_ISOVIZ or not callable(value):
                 continue
+            name = "Engine" if name == "BaseEngine" else name  # `isoviz.Engine` is one, and what users have.
             if name not in called:
                 missing.append(name)
             if inspect.isclass(value):
