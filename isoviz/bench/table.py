@@ -114,7 +114,8 @@ def where_known(write: Callable[[Any], str], missing: str = "-") -> Callable[[An
 @contextmanager
 def scratch_folder(directory: str | Path | None) -> Iterator[Path]:
     """A folder for the files of a benchmark, below `directory` (None: the system's temporary folder); removed at the end."""
-    with tempfile.TemporaryDirectory(prefix="isoviz-bench-", dir=directory) as name:
+    # A kernel that was just ended may still write its cache below the folder.
+    with tempfile.TemporaryDirectory(prefix="isoviz-bench-", dir=directory, ignore_cleanup_errors=True) as name:
         yield Path(name)
 
 

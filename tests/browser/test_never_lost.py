@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -245,7 +246,8 @@ def test_a_tab_that_is_closed_leaves_the_run_to_the_kernel(browser: Browser, lab
     finally:
         again.close()
         path.unlink()
-    assert "Exception in thread" not in "".join(lab.output)
+    # A kernel's thread "Heartbeat" may find its port taken by another process; nothing of isoviz runs there.
+    assert re.findall("Exception in thread (?!Heartbeat).*", "".join(lab.output)) == []
 
 
 @pytest.mark.full

@@ -306,8 +306,9 @@ class SendingTransfer(LaneTransfer):
     def over(self, execution: Execution) -> None:
         """No byte of a transfer moves any more."""
         assert isinstance(execution, LaneExecution)
-        self.lane.end(execution.turn, execution.error)
-        execution.event.end(execution.error)
+        error = execution.cancelled or execution.error
+        self.lane.end(execution.turn, error)
+        execution.event.end(error)
         self.runtime.ended(execution)
 
     def _end(self) -> None:
@@ -338,6 +339,8 @@ class LaneExecution(RankExecution):
         own = transfer.plan, work, event, ends, memories, channels, None, transfer.over, False, prepared
         super().__init__(runtime.rank, runtime.devices, number, *own)
         self.turn, self._lane = turn, transfer.lane
+        self.cancelled: Cancelled | None = None
+        """Set once the receiver has cancelled it."""
         self.is_asynchronous = [False]
         self.is_mine, self.is_small = False, (False,)
         self.submitted = time.perf_counter()
@@ -355,6 +358,9 @@ class LaneExecution(RankExecution):
             self.check()
             self._lane.check(self.turn)
             self._lane.move(issue.chunk)
+        except Cancelled as error:
+            self.cancelled = error
+            raise
         except Exception as error:  # noqa: BLE001  # it is raised, typed
             raise self.placed(error, issue)  # noqa: B904  # it has its cause already
 
