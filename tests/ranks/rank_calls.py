@@ -84,6 +84,7 @@ def only_on(rank: int, what: str) -> None:
             "SIGTERM": lambda: os.kill(os.getpid(), signal.SIGTERM),
             "aborts": lambda: MPI.COMM_WORLD.Abort(7),
         }[what]()
+        threading.Event().wait(60)  # MPI_Abort of MPICH may return before the job ends
     MPI.COMM_WORLD.barrier()
 
 
