@@ -61,6 +61,8 @@ class Watch:
         self.cancel = threading.Event()
         self.signal = 0
         self.running = False
+        self.is_repeated = False
+        """Whether Python has dropped the exception of a signal, and a timer raises it again."""
         self._line = ProgressLine(quiet=quiet)
 
     def progress(self, progress: Progress) -> None:
@@ -97,6 +99,7 @@ def watched(quiet: bool = False) -> Iterator[Watch]:
 
     def dropped(given: sys.UnraisableHookArgs) -> None:
         if isinstance(given.exc_value, KeyboardInterrupt) and watch.signal:
+            watch.is_repeated = True
             signal.setitimer(signal.ITIMER_REAL, 0.01)  # To raise it here would drop it again.
         else:
             hook(given)
@@ -115,6 +118,8 @@ def watched(quiet: bool = False) -> Iterator[Watch]:
         raise
     finally:
         watch.clear()
+        if watch.is_repeated:  # The timer would end the process once its handler is gone.
+            signal.setitimer(signal.ITIMER_REAL, 0)
         if before:
             sys.unraisablehook = hook
         for number, handler in before.items():

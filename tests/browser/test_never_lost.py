@@ -246,7 +246,7 @@ def test_a_tab_that_is_closed_leaves_the_run_to_the_kernel(browser: Browser, lab
     finally:
         again.close()
         path.unlink()
-    # A kernel's thread "Heartbeat" may find its port taken by another process; nothing of isoviz runs there.
+    # Nothing of isoviz runs in the thread "Heartbeat" of a kernel.
     assert re.findall("Exception in thread (?!Heartbeat).*", "".join(lab.output)) == []
 
 

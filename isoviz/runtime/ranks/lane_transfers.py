@@ -340,7 +340,7 @@ class LaneExecution(RankExecution):
         super().__init__(runtime.rank, runtime.devices, number, *own)
         self.turn, self._lane = turn, transfer.lane
         self.cancelled: Cancelled | None = None
-        """Set once the receiver has cancelled it."""
+        """Set once it was cancelled, by this rank or by the receiver: the scheduler only knows that a request has failed."""
         self.is_asynchronous = [False]
         self.is_mine, self.is_small = False, (False,)
         self.submitted = time.perf_counter()

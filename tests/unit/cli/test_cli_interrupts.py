@@ -34,3 +34,12 @@ def test_a_signal_inside_a_callback_of_the_collector_ends_the_command() -> None:
         collected()
     assert caught.value.args == (signal.SIGTERM,)
     assert before == (sys.unraisablehook, signal.getsignal(signal.SIGALRM), signal.getsignal(signal.SIGTERM))
+
+
+def test_a_command_that_ends_meanwhile_is_not_ended_by_the_timer() -> None:
+    """The block ends before the exception is raised again: no timer is left, which would end the process."""
+    thing = Watched()
+    _reference = weakref.ref(thing, lambda _: signal.raise_signal(signal.SIGTERM))
+    with watched():
+        del thing
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0.0
