@@ -38,13 +38,12 @@ from isoviz.figures import html as picture
 from isoviz.figures.page import page as html_page
 from isoviz.launch.rank_session import is_rank_program, rank_session
 from isoviz.launch.this_rank import this_rank
-from isoviz.redistribution.running.content import generate
-from isoviz.redistribution.running.on_rank import planned_alike, run_and_report
-from isoviz.redistribution.running.prepared import Prepared
+from isoviz.redistribution.running.on_rank import prepare_on_rank
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.world import World
     from isoviz.machines import Machine
+    from isoviz.redistribution.running.prepared import PreparedRedistribution
     from isoviz.redistribution.running.redistribution_report import RedistributionReport
     from isoviz.runtime.ranks.rank_engine import RankEngine
 
@@ -74,13 +73,8 @@ def measure(engine: RankEngine, world: World, size: int) -> Outcome | None:
     """Run and compare on this rank, together with all ranks; rank 0 returns the outcome."""
     kernels.prepare(wait=True)  # They are compiled once for each computer, which takes up to a minute.
     source, destination = matrices(size, world.size)
-    plan = planned_alike(engine, source, destination, None)
-
-    def fill(store: Any) -> None:
-        generate(source, world.rank, store.array)
-
-    with Prepared(engine, plan, fill=fill) as prepared:
-        report = run_and_report(prepared, generated=True)
+    with prepare_on_rank(engine, source, destination) as prepared:
+        report = prepared.run(verify=True)
         others = Others(world, prepared, size)
         ways: dict[str, Callable[[], object]] = {
             "memcpy": others.memcpy,
@@ -99,7 +93,7 @@ def measure(engine: RankEngine, world: World, size: int) -> Outcome | None:
                         prepared.wait()
                     times[name].append(time.perf_counter() - began)
         agree = others.agree()
-        error = prepared.verify(generated=True)
+        error = prepared.verify()
         told = engine.gather((times, agree and error is None))
         if world.rank:
             return None
@@ -110,7 +104,7 @@ def measure(engine: RankEngine, world: World, size: int) -> Outcome | None:
 class Others:
     """The other ways, on one rank. The thread of the world makes all calls of MPI."""
 
-    def __init__(self, world: World, prepared: Prepared, size: int) -> None:
+    def __init__(self, world: World, prepared: PreparedRedistribution, size: int) -> None:
         assert isinstance(prepared.source, HostStore)
         assert isinstance(prepared.destination, HostStore)
         self.call, self.mpi, ranks = world.thread.call, world.thread.mpi, world.size

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from isoviz.redistribution import DistributedInstance as DistributedInstance
     from isoviz.redistribution import Distribution as Distribution
     from isoviz.redistribution import plan_redistribution as plan_redistribution
+    from isoviz.redistribution.redistribute import prepare_redistribution as prepare_redistribution
     from isoviz.redistribution.redistribute import redistribute as redistribute
     from isoviz.runtime import Report as Report
     from isoviz.runtime import Simulator as Simulator
@@ -93,6 +94,7 @@ _HOMES: dict[str, str | None] = {
     "machines": None,
     "plan": "isoviz.planner",
     "plan_redistribution": "isoviz.redistribution",
+    "prepare_redistribution": "isoviz.redistribution.redistribute",
     "preset": "isoviz.machines",
     "presets": "isoviz.machines",
     "probe": "isoviz.launch.probe",
@@ -137,6 +139,7 @@ __all__ = [
     "machines",
     "plan",
     "plan_redistribution",
+    "prepare_redistribution",
     "preset",
     "presets",
     "probe",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import statistics
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from isoviz.layouts import StridedCopy
+    from isoviz.runtime.engine.prepared_transfer import PreparedTransfer
     from isoviz.runtime.protocols import Bound, Check, Store
 
 SMALL = 4096
@@ -61,6 +63,9 @@ def measure(repeat: int = 2000) -> Table:
             "NumPy copyto, 4 KiB": lambda: np.copyto(there, here),
             "NumPy copyto in a thread, waited for": lambda: pool.submit(np.copyto, there, here).result(),
         }
+        for text, made, ends in (("4 KiB", plans[1], (here, there)), ("8 B", plans[0], (one, other))):
+            prepared = engine.prepare(made, *ends)
+            actions[f"prepared, {text}"] = partial(_carry_out, prepared)
         for action in actions.values():
             action()
         times: dict[str, list[float]] = {name: [] for name in actions}
@@ -73,7 +78,7 @@ def measure(repeat: int = 2000) -> Table:
             rows.append(_row(name, seconds, REALM if what == "copy" and size == "4 KiB" else None))
             if size == "4 KiB":
                 rows[-1]["to_numpy"] = seconds / medians["NumPy copyto, 4 KiB"]
-            if what == "submit":
+            if what in ("submit", "prepared"):
                 rows[-1]["to_copy"] = seconds / medians[f"copy, {size}"]
     said = "a request, {} hop{}, channels that move nothing"
     rows += [_row(said.format(hops, "s"[: hops > 1]), _per_request(hops)) for hops in (1, 3)]
@@ -95,6 +100,10 @@ def measure(repeat: int = 2000) -> Table:
             "Realm's figure was measured on a like machine, not in this run",
         ),
     )
+
+
+def _carry_out(prepared: PreparedTransfer) -> None:
+    prepared.start().wait()
 
 
 def _row(what: str, seconds: float, realm: str | None = None) -> dict[str, Any]:

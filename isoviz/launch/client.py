@@ -14,7 +14,7 @@ import queue
 import secrets
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -152,11 +152,14 @@ class Client:
     def send(
         self,
         kind: str,
-        values: Callable[[int], object],
+        value: object = None,
         ranks: Sequence[int] | None = None,
         tell: Callable[[int, Any], None] | None = None,
+        own: Mapping[int, object] | None = None,
     ) -> Pending:
-        """Send a command to ranks (None: all); `values` makes the value for each. Commands reach all ranks in one order.
+        """Send a command with a value to ranks (None: all). Commands reach all ranks in one order.
+
+        `own` has other values for single ranks.
 
         Raises:
             RankLost, RanksClosed: the ranks have ended.
@@ -167,7 +170,8 @@ class Client:
         chosen = range(self.size) if ranks is None else ranks
         number = next(self._numbers)
         try:
-            messages = [Message.of(number, kind, values(rank)) for rank in chosen]
+            message = Message.of(number, kind, value)
+            others = {rank: Message.of(number, kind, other) for rank, other in (own or {}).items()}
         except Exception as error:
             raise RankError(f"the command cannot be sent to the ranks: {in_words(error)}") from error
         pending = Pending(number, chosen, tell)
@@ -176,8 +180,8 @@ class Client:
                 if self._error is not None:
                     raise self._error
                 self._pending[number] = pending
-            for rank, message in zip(chosen, messages, strict=True):
-                self._put(rank, message)
+            for rank in chosen:
+                self._put(rank, others.get(rank, message))
         return pending
 
     def cancel(self, pending: Pending) -> None:

@@ -6,17 +6,21 @@ All ranks make, change and leave them together, in the order of the commands tha
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from isoviz.forks import Home
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.world import World
     from isoviz.machines import Machine
+    from isoviz.planner import Plan
     from isoviz.runtime.ranks.rank_engine import RankEngine
 
-MOST_MACHINES = 16
-"""Machines that a notebook and its ranks keep of their latest submissions: each edit of a machine's figures makes another one."""
+T = TypeVar("T")
+MOST_MACHINES, MOST_PLANS = 16, 64
+"""Machines and plans that ranks keep of the latest submissions: each edit of a machine's figures makes another machine."""
 
 
 def bound_digest(machine: Machine) -> str:
@@ -25,32 +29,44 @@ def bound_digest(machine: Machine) -> str:
     return " ".join((machine.digest, *bound))
 
 
-class RecentMachines:
-    """The machines of the latest submissions, by `bound_digest`: at most `MOST_MACHINES`.
+class Recent(Generic[T]):
+    """The values of the latest submissions by their digests: at most `most`.
 
-    The notebook has one, and every rank has one. Both `keep` the machine of every submission, in the same order, so a machine
-    that the notebook's one has need not be sent again.
+    The notebook has one, and every rank has one. Both `keep` the values of every submission in the same order. So a value whose
+    digest the notebook's one has need not be sent again.
     """
 
-    def __init__(self) -> None:
-        self._machines: OrderedDict[str, Machine] = OrderedDict()
-
-    def __contains__(self, digest: str) -> bool:
-        return digest in self._machines
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._values: OrderedDict[str, T] = OrderedDict()
 
     def __len__(self) -> int:
-        return len(self._machines)
+        return len(self._values)
 
-    def __getitem__(self, digest: str) -> Machine:
-        return self._machines[digest]
+    def __getitem__(self, digest: str) -> T:
+        return self._values[digest]
 
-    def keep(self, machine: Machine) -> None:
-        """Make a machine the latest one; the oldest one beyond `MOST_MACHINES` is dropped."""
-        digest = bound_digest(machine)
-        self._machines[digest] = machine
-        self._machines.move_to_end(digest)
-        if len(self._machines) > MOST_MACHINES:
-            self._machines.popitem(last=False)
+    def keep(self, digest: str, value: T) -> bool:
+        """Make a value the latest one, and drop the oldest one beyond `most`. Returns whether the digest was there before."""
+        is_known = digest in self._values
+        self._values[digest] = value
+        self._values.move_to_end(digest)
+        if len(self._values) > self._most:
+            self._values.popitem(last=False)
+        return is_known
+
+
+class _SentPlan:
+    """A plan that the notebook has sent as a JSON object. It is made when it is first needed."""
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        self._data = data
+
+    @cached_property
+    def plan(self) -> Plan:
+        from isoviz.planner.plan_file import plan_from_json
+
+        return plan_from_json(self._data)
 
 
 class Station:
@@ -60,7 +76,8 @@ class Station:
         self._home = Home("the place of a rank")
         self._world: World | None = None
         self._engine: RankEngine | None = None
-        self._submitted = RecentMachines()
+        self._machines: Recent[Machine] = Recent(MOST_MACHINES)
+        self._plans: Recent[_SentPlan] = Recent(MOST_PLANS)
 
     def world(self) -> World:
         """This rank's place in the world of ranks. All ranks have to ask together for the first time.
@@ -78,9 +95,23 @@ class Station:
 
     def submitted_machine(self, sent: Machine | str) -> Machine:
         """The machine of a submission of the notebook: as it is, or by its `bound_digest` where the notebook knows it is kept."""
-        machine = self._submitted[sent] if isinstance(sent, str) else sent
-        self._submitted.keep(machine)
+        machine = self._machines[sent] if isinstance(sent, str) else sent
+        self._machines.keep(bound_digest(machine), machine)
         return machine
+
+    def submitted_plans(self, sent: Sequence[tuple[str, Mapping[str, Any] | None]]) -> list[Plan]:
+        """The plans of a submission of the notebook, from their digests and JSON objects: None where it knows that one is kept.
+
+        A plan that is submitted again is the same object, so that the engine finds what it has prepared for it.
+
+        Raises:
+            TransferError: an object is invalid.
+        """
+        found = []
+        for digest, data in sent:  # All are kept before one is refused: the notebook counts on it.
+            found.append(self._plans[digest] if data is None else _SentPlan(data))
+            self._plans.keep(digest, found[-1])
+        return [each.plan for each in found]
 
     def engine(self, machine: Machine) -> RankEngine:
         """The engine for a machine. All ranks ask together.
@@ -88,16 +119,16 @@ class Station:
         Raises:
             RunError: MPI cannot be used.
         """
-        digest = bound_digest(machine)
-        if self._engine is None or bound_digest(self._engine.machine) != digest:
+        engine = self._engine
+        if engine is None or (engine.machine is not machine and bound_digest(engine.machine) != bound_digest(machine)):
             from isoviz.runtime.ranks.rank_engine import RankEngine
 
             world = self.world()
             self.release()
             # In a `with`, its threads stay between transfers: starting them would take longer than a short transfer.
-            self._engine = RankEngine(machine, world.devices, world.transport)
-            self._engine.__enter__()
-        return self._engine
+            engine = self._engine = RankEngine(machine, world.devices, world.transport)
+            engine.__enter__()
+        return engine
 
     def release(self) -> None:
         """Close the engine, so that another one can use the world. No effect in a forked child."""

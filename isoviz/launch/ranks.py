@@ -21,8 +21,7 @@ from isoviz.launch.hello import Hello
 from isoviz.launch.pending import first_failure
 from isoviz.launch.processes.groups import Group, JobGroup, Wanted
 from isoviz.launch.processes.mpi_command import check_ranks, find_mpi, thread_limits
-from isoviz.launch.rank_station import RecentMachines, bound_digest
-from isoviz.launch.submitted_plans import SubmittedPlans
+from isoviz.launch.submitted_plans import SentBefore, SubmittedPlans
 from isoviz.machines import preset
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ class Ranks:
         began = time.perf_counter()
         self._group = self._make()
         self._count = self._group.client.size
-        self._submitted_machines = RecentMachines()
+        self._sent = SentBefore()
         self._submitting = threading.Lock()
         self._end = weakref.finalize(self, self._group.client.drop)
         try:
@@ -118,7 +117,7 @@ class Ranks:
         """
         began = time.perf_counter()
         client = self._group.client
-        client.results(client.send("ping", lambda _: None))
+        client.results(client.send("ping"))
         return time.perf_counter() - began
 
     def state(self) -> list[dict[str, Any]]:
@@ -128,7 +127,7 @@ class Ranks:
             RankLost, RanksClosed: the ranks have ended.
         """
         client = self._group.client
-        values, _ = client.results(client.send("state", lambda _: None))
+        values, _ = client.results(client.send("state"))
         return [values[rank] for rank in range(self._count)]
 
     def __repr__(self) -> str:
@@ -169,7 +168,7 @@ class Ranks:
         """
         chosen = self._chosen(ranks)
         client = self._group.client
-        pending = client.send("call", lambda _: (function, arguments, keywords), chosen, tell)
+        pending = client.send("call", (function, arguments, keywords), chosen, tell)
         values, failures = client.results(pending, cancel)
         if failures:
             raise first_failure(failures)
@@ -263,11 +262,8 @@ class Ranks:
         chosen = self.machine if machine is None else machine
         client = self._group.client
         client.require_here()  # a forked child must not wait for the lock
-        with self._submitting:  # the ranks keep the machines in the order in which they are sent
-            is_known = bound_digest(chosen) in self._submitted_machines
-            submitted = SubmittedPlans(client, chosen, items, options, tells, is_known=is_known)
-            self._submitted_machines.keep(chosen)
-        return submitted
+        with self._submitting:  # the ranks keep machines and plans in the order in which they are sent
+            return SubmittedPlans(client, chosen, items, options, tells, self._sent)
 
     def _chosen(self, ranks: Sequence[int] | None) -> list[int]:
         chosen: list[int] = list(range(self._count)) if ranks is None else list(ranks)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import weakref
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from isoviz.launch.pending import first_failure
-from isoviz.launch.rank_station import bound_digest
-from isoviz.launch.worker.plan_runs import Summed, carry_out, orders, report_of
+from isoviz.launch.rank_station import MOST_MACHINES, MOST_PLANS, Recent, bound_digest
+from isoviz.launch.worker.plan_runs import Order, Summed, carry_out, check_plan, report_of, with_ends
+from isoviz.planner.plan_file import plan_digest, plan_to_json
 
 if TYPE_CHECKING:
     from isoviz.launch.client import Client
@@ -21,6 +24,41 @@ if TYPE_CHECKING:
 
 _TICK = 0.05
 _LONG_TICK = 1.0
+
+
+class SentBefore:
+    """What ranks keep of the submissions of this process: it is sent once, and then named by its digest.
+
+    One thread submits at a time, and any thread may `forget`.
+    """
+
+    def __init__(self) -> None:
+        self._digests: OrderedDict[int, tuple[weakref.ref[Plan], str]] = OrderedDict()
+        self.forget()
+
+    def machine(self, machine: Machine) -> Machine | str:
+        """A machine as it is sent."""
+        digest = bound_digest(machine)
+        return digest if self._machines.keep(digest, None) else machine
+
+    def order(self, plan: Plan) -> Order:
+        """A plan as it is sent to every rank."""
+        digest = self._digest(plan)
+        return Order(digest, None if self._plans.keep(digest, None) else plan_to_json(plan))
+
+    def _digest(self, plan: Plan) -> str:
+        """The digest of a plan, which takes as long to make as a short run. It is kept for each plan object."""
+        kept = self._digests.get(id(plan))
+        if kept is None or kept[0]() is not plan:
+            kept = self._digests[id(plan)] = weakref.ref(plan), plan_digest(plan)
+            if len(self._digests) > MOST_PLANS:
+                self._digests.popitem(last=False)
+        return kept[1]
+
+    def forget(self) -> None:
+        """Send everything again: perhaps a rank has not got it. Ranks may keep more than this names."""
+        self._machines: Recent[None] = Recent(MOST_MACHINES)
+        self._plans: Recent[None] = Recent(MOST_PLANS)
 
 
 class SubmittedPlans:
@@ -36,20 +74,31 @@ class SubmittedPlans:
         items: Sequence[tuple[Plan, Any, Any]],
         options: Mapping[str, Any],
         tells: bool,
-        *,
-        is_known: bool,
+        sent: SentBefore,
     ) -> None:
-        self._client, self._machine, self._items = client, machine, items
-        size = client.size
-        by_plan = [orders(machine, plan, source, destination, size) for plan, source, destination in items]
+        self._client, self._machine, self._items, self._sent = client, machine, items, sent
+        for plan, _, _ in items:
+            check_plan(machine, plan, client.size)
         arrays = any(isinstance(end, np.ndarray) for _, *ends in items for end in ends)
-        sent: Machine | str = bound_digest(machine) if is_known else machine
         self._summed = Summed()
-        self._pending = client.send(
-            "call",
-            lambda rank: (carry_out, (sent, [found[rank] for found in by_plan], arrays, dict(options), tells), {}),
-            tell=self._summed.tell,
-        )
+        try:
+            named = sent.machine(machine)
+            orders = [sent.order(plan) for plan, _, _ in items]
+            by_plan = [
+                with_ends(order, machine, plan.transfer, *ends) for order, (plan, *ends) in zip(orders, items, strict=True)
+            ]
+
+            def command(given: list[Order]) -> tuple[Any, ...]:
+                return carry_out, (named, given, arrays, dict(options), tells), {}
+
+            own = {
+                rank: command([found.get(rank, order) for order, found in zip(orders, by_plan, strict=True)])
+                for rank in {rank for found in by_plan for rank in found}
+            }
+            self._pending = client.send("call", command(orders), tell=self._summed.tell, own=own)
+        except BaseException:
+            sent.forget()
+            raise
         self._outcomes: list[Report | BaseException] | None = None
         self._error: BaseException | None = None
 
@@ -148,6 +197,7 @@ class SubmittedPlans:
     def _finished(self) -> list[Report | BaseException]:
         values, failures = self._client.results(self._pending)
         if failures:
+            self._sent.forget()  # The rank may not have got as far as to keep what was sent.
             raise first_failure(failures)
         answers: list[list[Done]] = [values[rank] for rank in range(self._client.size)]
         hellos = self._client.hellos

@@ -20,14 +20,15 @@ from typing import Any
 
 from isoviz.errors import RunError
 
-PROTOCOL = 1
+PROTOCOL = 2
 """The version of these messages."""
 
 _MAGIC = b"isoviz ranks\n"
 _NONCE = 32
 _LARGEST_TEXT = 1 << 20
-_MOST_PARTS = 1 << 16
-_HEAD = struct.Struct("!QI")
+_MOST_BUFFERS = 1 << 16
+_HEAD = struct.Struct("!Q8sQI")
+"""The number of the command, the kind, the bytes of the body, and the number of buffers, whose sizes follow."""
 
 
 class ConnectionLost(RunError):  # noqa: N818  what happened, not a mistake
@@ -82,18 +83,16 @@ class Wire:
         Raises:
             ConnectionLost: the connection has ended.
         """
-        head = pickle.dumps((message.number, message.kind), 5)
-        parts = [head, message.body, *message.buffers]
-        sizes = [memoryview(part).nbytes for part in parts]
-        start = _HEAD.pack(0, len(parts)) + struct.pack(f"!{len(sizes)}Q", *sizes)
-        small = len(message.buffers) == 0 and len(message.body) < _LARGEST_TEXT
+        buffers = message.buffers
+        head = _HEAD.pack(message.number, message.kind.encode(), len(message.body), len(buffers))
+        sizes = struct.pack(f"!{len(buffers)}Q", *[memoryview(buffer).nbytes for buffer in buffers])
+        small = not buffers and len(message.body) < _LARGEST_TEXT
         try:
             with self._sending:
                 if small:
-                    self._socket.sendall(start + head + message.body)
+                    self._socket.sendall(head + message.body)
                 else:
-                    self._socket.sendall(start)
-                    for part in parts:
+                    for part in (head + sizes, message.body, *buffers):
                         self._socket.sendall(part)
         except (OSError, ValueError) as error:
             raise ConnectionLost(f"the connection has ended ({error})") from None
@@ -104,14 +103,12 @@ class Wire:
         Raises:
             ConnectionLost: the connection has ended.
         """
-        _, count = _HEAD.unpack(self._exactly(_HEAD.size))
-        if not 2 <= count <= _MOST_PARTS:
+        number, kind, nbytes, count = _HEAD.unpack(self._exactly(_HEAD.size))
+        if count > _MOST_BUFFERS:
             raise ConnectionLost("the other end sent something that is no message")
         sizes = struct.unpack(f"!{count}Q", self._exactly(8 * count))
-        head, body = (bytes(self._exactly(size)) for size in sizes[:2])
-        buffers = tuple(self._exactly(size) for size in sizes[2:])
-        number, kind = pickle.loads(head)  # noqa: S301  # from a peer that knows the job's secret
-        return Message(number, kind, body, buffers)
+        body = bytes(self._exactly(nbytes))
+        return Message(number, kind.rstrip(b"\0").decode(), body, tuple([self._exactly(size) for size in sizes]))
 
     def send_json(self, value: object) -> None:
         """Send the first object: JSON, so that any version can read it."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import TYPE_CHECKING, Any
 
 from isoviz.checks import expect
@@ -114,6 +116,11 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         **({"emulated": list(plan.emulated)} if plan.emulated else {}),
         "transfer": transfer_to_json(plan.transfer),
     }
+
+
+def plan_digest(plan: Plan) -> str:
+    """A hexadecimal fingerprint of a plan, the same in every process. Plans with different JSON objects have different ones."""
+    return hashlib.sha256(json.dumps(plan_to_json(plan), sort_keys=True).encode()).hexdigest()
 
 
 def _path_to_json(plan: Plan, number: int) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from isoviz.machines import MemoryKind
 from isoviz.planner import Options
 from isoviz.redistribution.distributed_instance import DistributedInstance
 from isoviz.redistribution.planning import plan_redistribution
-from isoviz.redistribution.running.on_rank import redistribute_on_rank, run_on_rank
+from isoviz.redistribution.running.on_rank import prepare_on_rank, redistribute_on_rank, run_on_rank
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from isoviz.launch.ranks import Ranks
     from isoviz.machines import Machine
     from isoviz.redistribution.redistribution_plan import RedistributionPlan
+    from isoviz.redistribution.running.prepared import PreparedRedistribution
     from isoviz.redistribution.running.redistribution_report import RedistributionReport
     from isoviz.runtime.protocols import CancelToken
+    from isoviz.runtime.ranks.rank_engine import RankEngine
 
 _numbers = itertools.count(1)
 _held: dict[str, Any] = {}
@@ -89,7 +91,8 @@ def redistribute(
         with isoviz.ranks(4) as ranks:
             done = isoviz.redistribute(source, destination, ranks=ranks)
 
-    In a program that every rank runs (`mpiexec -n 4 python program.py`), all ranks call it together without `ranks`.
+    In a program that every rank runs (`mpiexec -n 4 python program.py`), all ranks call it together without `ranks`. The latest
+    plans are kept: a further call with equal ends and options plans nothing, whatever its arrays are.
 
     - `array`: the data. In a program of ranks: this rank's part of the source, a contiguous NumPy array with the bytes of its
       layout, or for the memory `dsk` the path of a file of the rank's host. In a notebook: such arrays or paths by rank, in a
@@ -110,16 +113,10 @@ def redistribute(
     checks.flag_argument("redistribute", "verify", verify)
     checks.expect_token("redistribute", cancel)
     options = Options.given(options)
-    for end in (source, destination):
-        expect("redistribute", end, DistributedInstance, "a distributed instance at each end")
+    _check_ends("redistribute", source, destination)
     if ranks is None:
-        needed = 1 + max((*source.ranks, *destination.ranks))
-        if needed > 1 and not is_rank_program():
-            ways = f"start this program with mpiexec -n {needed}, or give ranks=isoviz.ranks({needed})"
-            raise DistributionError(f"redistribute: needs {needed} ranks; {ways}")
-        done = redistribute_on_rank(
-            rank_session().engine, source, destination, array, into, options, verify=verify, cancel=cancel
-        )
+        engine = _engine_here("redistribute", source, destination, ", or give ranks=isoviz.ranks({})")
+        done = redistribute_on_rank(engine, source, destination, array, into, options, verify=verify, cancel=cancel)
         return Redistributed(done.report, done.array)
     from isoviz.launch.ranks import Ranks
 
@@ -138,6 +135,49 @@ def redistribute(
         old.append(key)
         raise
     return Redistributed(report, None, ranks, key)
+
+
+def prepare_redistribution(
+    source: DistributedInstance,
+    destination: DistributedInstance,
+    *,
+    array: Any | None = None,
+    into: Any | None = None,
+    options: Options | None = None,
+) -> PreparedRedistribution:
+    """A redistribution that is run again and again between the same arrays, in a program that every rank runs.
+
+        with isoviz.prepare_redistribution(rows, columns, array=mine, into=other) as prepared:
+            for step in simulation:
+                prepared.run()
+
+    All ranks call it together. The arguments are those of `redistribute`; `prepared.array` is this rank's part of the
+    destination.
+
+    Raises:
+        DistributionError: the two ends do not suit each other, need more ranks than there are, or the ranks disagree; or the
+            destination is in files.
+        NoPathError, LimitError: there is no plan. TransferError: an array does not have the bytes of its layout.
+        RankLost: a rank no longer answers.
+    """
+    options = Options.given(options)
+    _check_ends("prepare_redistribution", source, destination)
+    engine = _engine_here("prepare_redistribution", source, destination)
+    return prepare_on_rank(engine, source, destination, array, into, options)
+
+
+def _check_ends(name: str, *ends: DistributedInstance) -> None:
+    for end in ends:
+        expect(name, end, DistributedInstance, "a distributed instance at each end")
+
+
+def _engine_here(name: str, source: DistributedInstance, destination: DistributedInstance, other_way: str = "") -> RankEngine:
+    """The engine of this rank. `other_way` says what can be done instead where this is no program of ranks."""
+    needed = 1 + max((*source.ranks, *destination.ranks))
+    if needed > 1 and not is_rank_program():
+        ways = f"start this program with mpiexec -n {needed}{other_way.format(needed)}"
+        raise DistributionError(f"{name}: needs {needed} ranks; {ways}")
+    return rank_session().engine
 
 
 def _by_rank(given: Any | None, count: int) -> list[tuple[int, Any]]:

@@ -624,6 +624,9 @@ SPREAD: dict[str, Callable[[Things], Call]] = {
             cancel=None,
         )
     ),
+    "prepare_redistribution": lambda it: call(
+        isoviz.prepare_redistribution, it.spread, it.turned, array=it.array, into=None, options=it.options
+    ),
 }
 
 FILES: dict[str, Callable[[Things], Call]] = {

@@ -44,7 +44,7 @@ GROUPS = {
     "commands": COMMANDS,
 }
 SOME, MOST = 1500, 10000
-NOT_HERE = ("probe", "ranks", "redistribute", "isoviz history")
+NOT_HERE = ("probe", "ranks", "redistribute", "prepare_redistribution", "isoviz history")
 """Calls that need ranks, minutes or a ledger: only what they refuse is tested."""
 READ_BACK: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any] | None]] = {
     machines.Machine: (machines.machine_to_json, machines.machine_from_json),

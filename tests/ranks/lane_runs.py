@@ -1,16 +1,23 @@
-"""A rank of a job with prepared transfers: `lane_runs.py WAY SEED CASES`, where WAY is random, interleaved, ends or killed."""
+"""A rank of a job with prepared transfers: `lane_runs.py WAY SEED CASES`; `main` has the ways."""
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import faulthandler
 import itertools
 import json
 import os
+import platform
 import random
 import signal
+import struct
 import sys
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,12 +32,19 @@ from isoviz.runtime.ranks.rank_engine import RankEngine
 TYPES = ("u1", "<f4", ">f8", "i2", "S3", "c16", "V12", "V100", "V700")
 
 
-def direct_plan(rng: random.Random, machine: Machine, size: int, ends: tuple[int, int], largest: int) -> Plan:
+def direct_plan(
+    rng: random.Random,
+    machine: Machine,
+    size: int,
+    ends: tuple[int, int],
+    largest: int,
+    kinds: tuple[str, ...] = ("sys", "reg"),
+) -> Plan:
     """A plan of one hop between two ranks."""
     while True:
         space = IndexSpace.of({name: rng.randint(1, largest) for name in "xy"})
         fields = FieldSpace.of({f"f{i}": rng.choice(TYPES) for i in range(rng.randint(1, 3))})
-        memories = [f"node{rank}.{rng.choice(('sys', 'reg'))}" for rank in ends]
+        memories = [f"node{rank}.{rng.choice(kinds)}" for rank in ends]
         instances = [Instance(memory, space, fields, layout_of(rng, space)) for memory in memories]
         transfer = Transfer(*instances, priority=rng.choice((0, 0, 1)))
         if rng.random() < 0.2 and min(space.sizes) > 1:
@@ -110,10 +124,51 @@ def random_cases(world: World, seed: str, count: int) -> dict[str, Any]:
     return {"lanes": found[0] // 2, "done": found[1] // world.size}
 
 
+class Interrupted(Exception):  # noqa: N818  # it is no error
+    """What the signal handler of a test raises."""
+
+
+class Signals:
+    """Signals that come at some time while this process waits."""
+
+    def __init__(self) -> None:
+        self._is_on = False
+        signal.signal(signal.SIGINT, self._came)
+
+    def _came(self, *_: object) -> None:
+        if self._is_on:
+            raise Interrupted
+
+    def interrupted(self, seconds: float, wait: Callable[[], object]) -> None:
+        """Wait, and be interrupted after some seconds."""
+        timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
+        try:
+            self._is_on = True
+            timer.start()
+            wait()
+            self._is_on = False
+        except Interrupted:
+            self._is_on = False
+        timer.join()
+
+
+def waited(event: Any, rng: random.Random, signals: Signals) -> BaseException | None:
+    """Wait for a transfer, sometimes with a short limit or a signal before: neither stops the transfer."""
+    way = rng.random()
+    if way < 0.3:
+        with suppress(TimeoutError):
+            event.error(rng.choice((0, 1e-5, 1e-4, 1e-3)))
+    elif way < 0.5:
+        signals.interrupted(rng.choice((2e-5, 1e-4, 1e-3)), partial(event.error, 60))
+    found: BaseException | None = event.error(60)
+    return found
+
+
 def interleaved(world: World, seed: str, count: int) -> dict[str, Any]:
     """Many at a time, urgent ones and cancels among them. What ends well has the right bytes; what is cancelled stays usable."""
     machine, engine = engine_of(world, seed)
     rng, outcomes = random.Random(seed), {"done": 0, "cancelled": 0}
+    signals = Signals()
     with engine:
         cases = []
         for number in range(8):
@@ -134,7 +189,7 @@ def interleaved(world: World, seed: str, count: int) -> dict[str, Any]:
                     events[number].cancel()
             ends_of = {}
             for number in rng.sample(order, 8):
-                error = events[number].error(60)
+                error = waited(events[number], rng, signals)
                 assert error is None or (number in cancelled and isinstance(error, Cancelled)), f"{turn} {number} {error!r}"
                 ends_of[number] = error is None
                 outcomes["done" if error is None else "cancelled"] += 1
@@ -195,7 +250,66 @@ def ends(world: World, seed: str, _count: int) -> dict[str, Any]:
             attempt("closed there", lambda: event.wait(60))
         engine.barrier()
         assert transfer is made.transfer
+        if world.rank == 0:
+            said["forked"] = in_child(case.prepared.start)
+        engine.barrier()
     return {str(rank): each for rank, each in enumerate(engine_words(world, said))}
+
+
+def in_child(action: Callable[[], object]) -> str:
+    """What an action raises in a forked child."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            action()
+            told = "nothing"
+        except Exception as error:  # noqa: BLE001  # the test looks at it
+            told = type(error).__name__
+        os.write(writing, told.encode())
+        os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    with os.fdopen(reading) as file:
+        return file.read()
+
+
+def refused(world: World, seed: str, which: int) -> dict[str, Any]:
+    """The system lets one rank not reach memory of other processes, as in a container. Everything works, in another way."""
+    if world.rank == which:
+        refuse_access()
+    rng, found = random.Random(seed), {}
+    machine, engine = engine_of(world, seed)
+    with engine:
+        for memory, largest in (("sys", 12), ("reg", 12), ("reg", 300)):  # MPI sends small messages without the calls
+            made = direct_plan(rng, machine, 2, (0, 1), largest, (memory,))
+            case = Case(world, engine, made, largest)
+            for _ in range(3):
+                case.start().wait(60)
+                case.check()
+                engine.barrier()
+            found[f"{memory} {largest}"] = isinstance(case.prepared, LaneTransfer)
+            case.prepared.close()
+    return found
+
+
+def refuse_access() -> None:
+    """Let `process_vm_readv` and `process_vm_writev` of this process fail with EPERM, by a filter of system calls."""
+    first, seccomp = (310, 317) if platform.machine() == "x86_64" else (270, 277)
+    load, compare, answer = 0x20, 0x15, 0x06
+    instructions = [
+        (load, 0, 0, 0),  # the number of the call
+        (compare, 1, 0, first),
+        (compare, 0, 1, first + 1),
+        (answer, 0, 0, 0x50000 + errno.EPERM),
+        (answer, 0, 0, 0x7FFF0000),
+    ]
+    code = b"".join(struct.pack("HBBI", *each) for each in instructions)
+    room = ctypes.create_string_buffer(code)
+    program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(instructions), ctypes.addressof(room)))
+    system = ctypes.CDLL(None, use_errno=True)
+    assert system.prctl(38, 1, 0, 0, 0) == 0  # no new privileges
+    assert system.syscall(seccomp, 1, 1, program) == 0, os.strerror(ctypes.get_errno())  # for all threads
 
 
 def engine_words(world: World, said: dict[str, str]) -> list[dict[str, str]]:
@@ -229,7 +343,8 @@ def main() -> None:
     faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
     way, seed, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
     with World(limit=20) as world:
-        found = {"random": random_cases, "interleaved": interleaved, "ends": ends, "killed": killed}[way](world, seed, count)
+        ways = {"random": random_cases, "interleaved": interleaved, "ends": ends, "killed": killed, "refused": refused}
+        found = ways[way](world, seed, count)
         if world.rank == 0:
             print(json.dumps(found), flush=True)
 

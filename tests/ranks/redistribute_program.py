@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 
 import numpy as np
 
 import isoviz
-from isoviz.errors import DistributionError
-from isoviz.launch.rank_session import is_rank_program, rank_session
+from isoviz.errors import DistributionError, ForkedError, IsovizError
+from isoviz.launch.rank_session import RankSession, is_rank_program, rank_session
 
 
 def main(way: str) -> None:
@@ -30,6 +31,7 @@ def main(way: str) -> None:
     assert np.array_equal(back, mine)
     generated = isoviz.redistribute(rows, columns)
     assert generated.report.verified
+    again_and_again(session, rows, columns, numbers)
     more = isoviz.DistributedInstance(space, fields, isoviz.Distribution({"y": session.size + 1}), isoviz.Layout("<F, x, y>"))
     try:
         isoviz.redistribute(rows, more)
@@ -41,6 +43,47 @@ def main(way: str) -> None:
     if session.rank == 0:
         found = {"ranks": session.size, "verified": again.report.verified, "words": words, "program": is_rank_program()}
         print(json.dumps(found))
+
+
+def again_and_again(
+    session: RankSession, rows: isoviz.DistributedInstance, columns: isoviz.DistributedInstance, numbers: np.ndarray
+) -> None:
+    """The same redistribution with new contents and new arrays, after errors, prepared, and in a forked child."""
+    held, theirs = rows.coordinates(session.rank)["y"], columns.coordinates(session.rank)["x"]
+    mine = numbers[held]
+    for turn in range(6):
+        array, into = mine * turn, session.world.array((len(theirs), 40), np.float64)  # The former ones have gone.
+        isoviz.redistribute(rows, columns, array=array, into=into, verify=False)
+        assert np.array_equal(into, numbers.T[theirs] * turn)
+        array *= 2
+        isoviz.redistribute(rows, columns, array=array, into=into, verify=turn % 2 == 0)
+        assert np.array_equal(into, numbers.T[theirs] * 2 * turn)
+        provided = isoviz.redistribute(rows, columns, array=mine, verify=False).array
+        assert provided is not None
+        assert np.array_equal(into, numbers.T[theirs] * 2 * turn)
+        assert np.array_equal(provided, numbers.T[theirs])
+        for wrong in ({"array": mine[:-1]}, {"array": None}, {"verify": True}):
+            try:
+                isoviz.redistribute(rows, columns, **({"array": mine, "verify": False} | (wrong if session.rank == 1 else {})))
+            except IsovizError:
+                pass
+            else:
+                raise AssertionError(f"no error: {wrong}")
+    into[:] = 0
+    with isoviz.prepare_redistribution(rows, columns, array=array, into=into) as prepared:
+        for turn in range(5):
+            array[:] = mine * turn
+            prepared.run()
+            assert np.array_equal(into, numbers.T[theirs] * turn)
+    child = os.fork()
+    if not child:
+        try:
+            isoviz.redistribute(rows, columns, array=mine, verify=False)
+        except ForkedError:
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ import numpy as np
 import isoviz
 from isoviz.backends.host.host_memory import HostStore
 from isoviz.backends.mpi.channels import window_copy
-from isoviz.backends.mpi.lanes.lane_ends import SendingLane
+from isoviz.backends.mpi.lanes.lane_ends import LanePart, SendingLane
 from isoviz.backends.mpi.world import World
 from isoviz.errors import RankLost, RunError
 from isoviz.layouts import StridedCopy
@@ -181,7 +181,7 @@ def work_together(world: World, way: str, finished: Path) -> None:
     engine = RankEngine(replace(made, channels=tuple(kept)), world.devices, world.transport)
     pids: Any = engine.gather(os.getpid())
     if world.rank == 1:
-        move, stop = window_copy.WindowCopy.move, StopAfter(4)
+        move, stop = window_copy.WindowCopy.move, StopAfter(2 if way.startswith("lane") else 4)
 
         def move_in_parts(self: Any, copies: Sequence[StridedCopy], source: Any, destination: Any, check: Any) -> int:
             parts = [
@@ -192,14 +192,12 @@ def work_together(world: World, way: str, finished: Path) -> None:
             return move(self, parts, source, destination, stop)
 
         window_copy.WindowCopy.move = move_in_parts  # type: ignore[method-assign]
-        part = SendingLane.move
+        made_lane = SendingLane.__init__
 
-        def move_part(self: SendingLane, number: int) -> int:
-            if way.startswith("lane"):
-                stop()
-            return part(self, number)
+        def stopping_lane(self: SendingLane, page: Any, parts: Sequence[LanePart], *more: Any) -> None:
+            made_lane(self, page, [LanePart(part.nbytes, (stop, *part.moves)) for part in parts], *more)
 
-        SendingLane.move = move_part  # type: ignore[method-assign]
+        SendingLane.__init__ = stopping_lane  # type: ignore[method-assign]
     space, fields, layout = isoviz.IndexSpace(x=MIB), isoviz.FieldSpace(value="float64"), isoviz.Layout("<F, x>")
     memory = "sys" if way == "lane" else "reg"
     array, source = (np.zeros(8 * MIB, np.uint8) if memory == "sys" else world.array(8 * MIB) for _ in range(2))

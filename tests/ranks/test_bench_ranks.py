@@ -14,6 +14,7 @@ from isoviz.bench.aims import KEYS, compared, quickest, row
 from isoviz.cli import main
 
 PARTS = {
+    "prepared",
     "contiguous",
     "small",
     "layout changes",

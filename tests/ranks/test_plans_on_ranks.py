@@ -74,6 +74,26 @@ def test_files_of_ranks_are_read_and_written(four: isoviz.Ranks, tmp_path: Path,
     assert sorted(path.name for path in tmp_path.iterdir()) == ["again.bin", "in.bin", "out.bin"]
 
 
+def test_a_relative_path_of_a_plan_means_the_working_directory_of_the_call(
+    four: isoviz.Ranks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ranks keep a plan that is run again, and not where its files were."""
+    plan, given = plan_between(four, "node1.sys", "node2.dsk", ends=(None, Path("out.bin"))), table(96)
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        four.run(plan, given)
+        assert [path.name for path in (tmp_path / name).iterdir()] == ["out.bin"]
+        assert (tmp_path / name / "out.bin").read_bytes() == turned(given)
+
+
+def test_an_array_of_python_objects_is_refused(four: isoviz.Ranks) -> None:
+    plan = plan_between(four, "node0.sys", "node1.sys", 4)
+    with pytest.raises(TransferError, match="Python objects"):
+        four.run(plan, np.array([object()] * 4))
+    assert four.run(plan).verified
+
+
 def test_generated_data_and_repeats(four: isoviz.Ranks, report: Callable[[str, object], None]) -> None:
     plan = plan_between(four, "node0.sys", "node1.sys", 16)
     four.run(plan)
@@ -107,6 +127,15 @@ def test_machines_take_turns(four: isoviz.Ranks) -> None:
         assert four.run(plans[turn % 3], machine=machines[turn % 3]).verified
     submitted = [four.submit(plans[turn % 3], machine=machines[turn % 3]) for turn in range(6)]
     assert all(each.reports(60)[0].verified for each in submitted)
+
+
+def test_machines_take_turns_while_rank_0_arbitrates_for_others(four: isoviz.Ranks) -> None:
+    """Rank 0 has no part in the plans. It stays the arbiter until the other ranks need none, and then changes its engine."""
+    machines = [isoviz.machines.preset("ranks", ranks=count, measure="assumed") for count in (3, 4)]
+    plans = [plan_between(four, "node1.dsk", "node2.sys", 64, machine=machine) for machine in machines]
+    assert all(path.memories[1:-1] for plan in plans for path in plan.paths), "buffers, which the arbiter grants"
+    submitted = [four.submit(plans[turn % 2], machine=machines[turn % 2], verify=turn > 3) for turn in range(8)]
+    assert [each.reports(60)[0].verified for each in submitted] == [None] * 4 + [True] * 4
 
 
 def test_progress_is_the_sum_of_the_ranks(four: isoviz.Ranks) -> None:

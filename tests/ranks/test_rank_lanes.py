@@ -23,7 +23,7 @@ def test_random_plans(ranks: int, full: bool, report: Callable[[str, object], No
 
 
 def test_many_at_a_time(full: bool, report: Callable[[str, object], None]) -> None:
-    """Eight in both directions, started and waited for in any order, with urgent ones, late ranks and cancels."""
+    """Eight in both directions, waited for in any order, with urgent ones, late ranks, cancels, time limits and signals."""
     found = run_json(2, SCRIPT, "interleaved", "many", "250" if full else "12", seconds=280)
     assert found["done"] > found["cancelled"] > 0
     report("prepared transfers at a time that ended well", found["done"])
@@ -38,6 +38,14 @@ def test_ends() -> None:
     assert "has another plan" in here["another plan"] and "has another plan" in there["another plan"]
     assert here["cancelled first"].startswith("Cancelled") and there["cancelled first"].startswith("Cancelled")
     assert here["closed here"].startswith("InputError") and "closed the prepared transfer" in there["closed there"]
+    assert here["forked"] == "ForkedError"
+
+
+@pytest.mark.parametrize("rank", ["0", "1"])
+def test_a_system_that_refuses_access_to_other_processes(rank: str) -> None:
+    """Registered memory needs no such access. Pageable memory is moved by messages if the rank of the source is refused."""
+    found = run_json(2, SCRIPT, "refused", "refused", rank, seconds=150)
+    assert found == {"sys 12": rank == "1", "reg 12": True, "reg 300": True}
 
 
 @pytest.mark.parametrize("way", ["1", "2"])

@@ -23,6 +23,7 @@ from isoviz.bench.aims import COLUMNS, AimsTable, row
 from isoviz.bench.ranks.bench import Order
 from isoviz.bench.ranks.choices import choices_on_rank
 from isoviz.bench.ranks.pipelines import pipelines_on_rank
+from isoviz.bench.ranks.prepared import prepared_on_rank
 from isoviz.bench.ranks.transfers import contiguous_on_rank, layout_changes_on_rank, small_on_rank
 from isoviz.bench.ranks.transposition import transposition_on_rank
 from isoviz.bench.table import Table, scratch_folder
@@ -83,6 +84,7 @@ def measure(
         with ranks(2) as two:
             machine = _machine(two, folder, quick, tell)
             pairs: Sequence[tuple[str, Callable[..., Any], Order]] = (
+                ("prepared transfers", prepared_on_rank, order("contiguous")),
                 ("contiguous bytes", contiguous_on_rank, order("contiguous")),
                 ("small transfers", small_on_rank, order("contiguous")),
                 ("layout changes", layout_changes_on_rank, order("layout changes")),
@@ -163,7 +165,8 @@ def _predicted(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 NOTES = (
     "ratio: figure of the peer ÷ figure of isoviz, the median of all rounds; above 1, isoviz is faster",
-    "a transfer takes from `submit` (or MPI's call) at the sender until both ranks know of its end; receives are posted before",
+    "a prepared transfer takes its share of a chain of them, each waited for; its peer waits for an empty answer",
+    "any other takes from `submit` (or MPI's call) at the sender until both ranks know of its end; receives are posted before",
     "SYS is pageable memory, REG memory in the windows of a rank; * marks memory of the other rank",
     "all ranks are on this computer; where they are more than its cores, MPI's blocking calls compete for them",
 )

@@ -16,7 +16,6 @@ from isoviz.backends.cuda.gpu_array import GpuArray
 from isoviz.errors import Cancelled, InputError, IsovizError, RankError, TransferError, in_words, line, show
 from isoviz.launch.this_rank import this_rank
 from isoviz.machines import MemoryKind
-from isoviz.planner.plan_file import plan_from_json, plan_to_json
 from isoviz.runtime.engine.progress import Progress
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from isoviz.backends.mpi.world import World
     from isoviz.launch.hello import Hello
     from isoviz.machines import Machine, Memory
-    from isoviz.planner import Plan
+    from isoviz.planner import Plan, Transfer
     from isoviz.runtime.ranks.merging import RankPart
     from isoviz.runtime.ranks.rank_engine import RankEngine
     from isoviz.runtime.trace.report import Report
@@ -49,9 +48,11 @@ class Room:
 
 @dataclass(frozen=True)
 class Order:
-    """One plan as it is sent to a rank: its JSON object, and the ends that the caller gave, if this rank has them."""
+    """One plan as it is sent to a rank: its digest, its JSON object if the ranks do not keep it, and the ends that the caller
+    gave, if this rank has them."""
 
-    plan: Mapping[str, Any]
+    digest: str
+    plan: Mapping[str, Any] | None
     source: Any = None
     destination: Any = None
 
@@ -67,8 +68,8 @@ class Done:
 # ---- the client
 
 
-def orders(machine: Machine, plan: Plan, source: Any, destination: Any, size: int) -> list[Order]:
-    """What each of `size` ranks gets of a plan. Paths become absolute here, since the ranks may have another working directory.
+def check_plan(machine: Machine, plan: Plan, size: int) -> None:
+    """Check that `size` ranks can carry out a plan.
 
     Raises:
         TransferError: the plan is for another machine, or has a memory on a node without a rank.
@@ -78,24 +79,32 @@ def orders(machine: Machine, plan: Plan, source: Any, destination: Any, size: in
             f"run: the plan is for the machine {plan.machine_name!r}, and these ranks are another one; expected a plan for"
             " `ranks.machine`, or the plan's machine as `machine`"
         )
-    nodes = {name: machine.memory(name).node for name in plan.every_memory}
-    for name, node in nodes.items():
+    for name in plan.every_memory:
+        node = machine.memory(name).node
         if node >= size:
             raise TransferError(f"run: {name} is on node {node}, and there are {size} ranks, one for each node from 0")
-    data = plan_to_json(plan)
-    for end in ("source", "destination"):
-        if "path" in data["transfer"][end]:
-            data["transfer"][end]["path"] = _absolute(data["transfer"][end]["path"])
-    found = [Order(data) for _ in range(size)]
-    transfer = plan.transfer
+
+
+def with_ends(order: Order, machine: Machine, transfer: Transfer, source: Any, destination: Any) -> dict[int, Order]:
+    """What the ranks of the ends get of a plan, if there are arrays or paths. Paths become absolute here, since the ranks may
+    have another working directory.
+
+    Raises:
+        InputError: an end is something else, or an array of Python objects.
+    """
+    found: dict[int, Order] = {}
+    here, there = machine.memory(transfer.source.memory), machine.memory(transfer.destination.memory)
+    if source is None and here.is_file_system:
+        source = transfer.source.path
+    if destination is None and there.is_file_system:
+        destination = transfer.destination.path
     if source is not None:
-        reads = nodes[transfer.source.memory]
-        found[reads] = replace(found[reads], source=_given(source))
+        found[here.node] = replace(order, source=_given(source))
     if destination is not None:
-        writes, there = nodes[transfer.destination.memory], _given(destination)
-        if isinstance(there, np.ndarray) and not transfer.is_partial and not transfer.destination.linearization.is_padded:
-            there = Room(there.shape, there.dtype, there.flags.f_contiguous and not there.flags.c_contiguous)
-        found[writes] = replace(found[writes], destination=there)
+        end = _given(destination)
+        if isinstance(end, np.ndarray) and not transfer.is_partial and not transfer.destination.linearization.is_padded:
+            end = Room(end.shape, end.dtype, end.flags.f_contiguous and not end.flags.c_contiguous)
+        found[there.node] = replace(found.get(there.node, order), destination=end)
     return found
 
 
@@ -104,14 +113,19 @@ def _absolute(path: Any) -> str:
 
 
 def _given(end: Any) -> Any:
-    """An array as it is, or a path.
+    """An array, or a path.
 
     Raises:
         InputError: it is neither.
+        TransferError: it is an array of Python objects.
     """
     if not isinstance(end, np.ndarray | str | os.PathLike):
         raise InputError(f"run: an end is {show(end)}; expected an array or a path (a machine is given as `machine=`)")
-    return end if isinstance(end, np.ndarray) else _absolute(end)
+    if not isinstance(end, np.ndarray):
+        return _absolute(end)
+    if end.dtype.hasobject:
+        raise TransferError(f"run: an array of {end.dtype} holds Python objects, which have no bytes to move")
+    return np.asarray(end)  # A rank cannot make a class of the notebook.
 
 
 class Summed:
@@ -204,50 +218,53 @@ def carry_out(
         RankError: a rank has no room for its arrays.
     """
     here = this_rank()
-    engine = here.station.engine(here.station.submitted_machine(machine))
+    station = here.station
+    chosen = station.submitted_machine(machine)
+    plans = station.submitted_plans([(order.digest, order.plan) for order in given])
+    engine = station.engine(chosen)
     with ExitStack() as stack:
         problem, ends = None, []
         try:
-            ends = [_ends(order, engine.machine, here.station.world(), stack) for order in given]
+            ends = [_ends(order, plan, chosen, station.world(), stack) for order, plan in zip(given, plans, strict=True)]
         except (MemoryError, IsovizError) as error:
             problem = f"has no room for its arrays: {in_words(error)}"
         if arrays:  # Ranks with none must not wait for a rank that cannot begin.
             for rank, found in enumerate(engine.gather(problem)):
                 if found is not None:
                     raise RankError(f"rank {rank} {found}", rank=rank)
-        parts = _parts(engine, given, ends, options, _Teller(here.tell) if tells else None, here.cancel)
+        parts = _parts(engine, plans, ends, options, _Teller(here.tell) if tells else None, here.cancel)
         return [Done(part, None if part.error is not None else _arrived(end)) for part, (_, end) in zip(parts, ends, strict=True)]
 
 
 def _parts(
     engine: RankEngine,
-    given: Sequence[Order],
+    plans: Sequence[Plan],
     ends: Sequence[tuple[Any, Any]],
     options: Mapping[str, Any],
     told: _Teller | None,
     cancel: threading.Event,
 ) -> list[RankPart]:
-    """Run the plans with these ends."""
+    """Run plans with these ends."""
     from isoviz.runtime.ranks.rank_engine import Item
 
     options = dict(options)
-    begins = options.pop("begins", None) or [0.0] * len(given)
-    items = [Item(plan_from_json(order.plan), *pair, begin) for order, pair, begin in zip(given, ends, begins, strict=True)]
+    begins = options.pop("begins", None) or [0.0] * len(plans)
+    items = [Item(plan, *pair, begin) for plan, pair, begin in zip(plans, ends, begins, strict=True)]
     parts = engine.run_parts(items, progress=told, cancel=cancel, **options)
     if told is not None:
         told.last()
-    engine.barrier()  # Another rank may still need this one: as the arbiter, or as the source that it verifies.
+    if any(all(engine.node_of(name) for name in plan.every_memory) for plan in plans):
+        engine.barrier()  # Rank 0 has no part in a plan, and may still be its arbiter. Ranks with a part wait for each other.
     return parts
 
 
-def _ends(order: Order, machine: Machine, world: World, stack: ExitStack) -> tuple[Any, Any]:
+def _ends(order: Order, plan: Plan, machine: Machine, world: World, stack: ExitStack) -> tuple[Any, Any]:
     """The source and the destination of a plan as the engine takes them. `stack` frees them after the run."""
-    transfer, destination = order.plan["transfer"], order.destination
+    source, destination = order.source, order.destination
     if isinstance(destination, Room):
         destination = destination.made()
-    ends = zip((order.source, destination), (transfer["source"], transfer["destination"]), strict=True)
-    source, destination = (_placed(given, machine.memory(end["memory"]), world, stack) for given, end in ends)
-    return source, destination
+    here, there = machine.memory(plan.transfer.source.memory), machine.memory(plan.transfer.destination.memory)
+    return _placed(source, here, world, stack), _placed(destination, there, world, stack)
 
 
 def _placed(given: Any, memory: Memory, world: World, stack: ExitStack) -> Any:

@@ -1,23 +1,27 @@
-"""Where ranks wait for each other: flags in shared memory on one host, messages between hosts.
+"""Where the ranks of an engine meet: through pages of shared memory on one host, by messages between hosts.
 
-A redistribution moves bytes between two meetings. On one host it takes a few milliseconds, so the meetings must not take one.
+A redistribution moves bytes between two meetings. On one host it takes a few milliseconds or less, so a meeting has to take
+microseconds.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
+import pickle
+import struct
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from isoviz.backends.host.host_memory import HostStore
+from isoviz.backends.mpi.bells import give_way
+from isoviz.backends.mpi.lanes.page import IS_STRICT, fence
 from isoviz.backends.pages import PAGE
-from isoviz.errors import IsovizError, RankLost
+from isoviz.errors import IsovizError, RankError
+from isoviz.runtime.ranks.letters import lost_rank
 
 if TYPE_CHECKING:
     from isoviz.runtime.protocols import Store
@@ -26,6 +30,12 @@ if TYPE_CHECKING:
 
 WINDOWS = "reg"
 """The short name of the memory whose stores the ranks of a host can map."""
+ROOM = 4 * PAGE - 8
+"""The most bytes of a value that goes through shared memory."""
+_VALUES = PAGE
+"""Where the two rooms for values begin: one for even turns, one for odd ones, each with the size of its value in front."""
+_LEFT = -1
+"""The turn of a rank that has been interrupted, and comes to no further meeting."""
 _EAGER = 50e-6
 """Seconds of waiting before the processor is left to others for a while."""
 _SHORTEST, _LONGEST, _SHARE = 50e-6, 1e-3, 1 / 16
@@ -35,89 +45,153 @@ _LOOK = 1e-2
 
 
 class Meeting:
-    """Where the ranks of an engine wait for each other.
+    """Where the ranks of an engine wait for each other, and tell each other small values.
 
-    All ranks make it: each hands `handle` to the others and their handles to `reach`, which says whether it can map all flags. If
-    all can, `share(True)`, else `share(False)`. Then all call `wait` together. `close` ends it.
+    All ranks make it together, and call its methods together. Every rank has pages that the others map: the number of its latest
+    turn, and what it tells in that turn. It writes over a value two turns later. All ranks have come to the turn between by then,
+    so each has read the value. If a rank cannot map all pages, all ranks use messages.
+
+    What needs all ranks goes in a `with`. A rank that leaves it by Ctrl-C keeps no other rank waiting.
     """
 
     def __init__(self, engine: RankEngine) -> None:
         self._engine = engine
-        self._stack = ExitStack()
         self._turn = 0
+        self.is_over = False
+        """Whether this rank was interrupted, or has raised that another one was: another meeting has to be made."""
+        self._pages: dict[int, memoryview] = {}
         self._flags: dict[int, memoryview] = {}
-        self._is_shared = False
-        self.handle: StoreHandle | None = None
-        """The flag of this rank for the others; None if they cannot map it."""
-        self._store = self._own()
-        if self._store is not None:
-            self.handle = engine.far.export(self._store)
-            self._stack.callback(partial(engine.far.withdraw, self.handle))
-
-    def reach(self, handles: Sequence[StoreHandle | None]) -> bool:
-        """Map the flags of all ranks, and return whether that worked."""
-        for rank, each in enumerate(handles):
-            with contextlib.suppress(IsovizError):
-                mine = rank == self._engine.rank
-                reached: Store | None = self._store if mine else None if each is None else self._engine.far.reach(each)
-                if reached is not None and not mine:
-                    self._stack.callback(reached.close)
-                if isinstance(reached, HostStore):
-                    self._flags[rank] = memoryview(cast("Any", reached.array[:8])).cast("q")
-        return len(self._flags) == len(handles)
-
-    def share(self, all_can: bool) -> None:
-        """Use the flags, or messages."""
-        self._is_shared = all_can
+        self._close: Callable[[], None] | None = None
+        store = None
+        with contextlib.suppress(IsovizError):  # no room
+            store = self._own()
+        handles = engine.gather(None if store is None else self._exported(store))
+        can_map = self._map(store, cast("list[StoreHandle | None]", handles))
+        self._is_shared = all(engine.gather(can_map))
 
     def _own(self) -> HostStore | None:
-        """The flag of this rank, in memory that the ranks of its host can map."""
+        """The pages of this rank, in memory that the ranks of its host can map. They are not used for anything else later."""
         engine = self._engine
         for memory in engine.machine.memories:
             if memory.node == engine.rank and memory.short_name == WINDOWS:
                 real = engine.devices.memory(memory)
-                store = None if real is None else real.slot(PAGE)
-                if store is not None:
-                    self._stack.callback(store.close)
+                store = None if real is None else real.slot(_VALUES + 2 * (8 + ROOM))
                 if isinstance(store, HostStore):
                     store.place(0)
                     store.array[:8] = np.zeros(8, np.uint8)
                     return store
         return None
 
+    def _exported(self, store: HostStore) -> StoreHandle:
+        handle = self._engine.far.export(store)
+        self._close = partial(self._engine.far.withdraw, handle)
+        return handle
+
+    def _map(self, own: HostStore | None, handles: Sequence[StoreHandle | None]) -> bool:
+        """Map the pages of all ranks, and return whether that worked."""
+        for rank, each in enumerate(handles):
+            with contextlib.suppress(IsovizError):
+                reached: Store | None = own
+                if rank != self._engine.rank:
+                    reached = None if each is None else self._engine.far.reach(each)
+                if isinstance(reached, HostStore):
+                    self._pages[rank] = memoryview(cast("Any", reached.array))
+                    self._flags[rank] = self._pages[rank][:8].cast("q")
+        return len(self._flags) == len(handles)
+
     def wait(self) -> None:
         """Wait until all ranks have come here. What they wrote to shared memory before can be read afterwards.
 
         Raises:
-            RankLost: a rank no longer answers.
+            RankLost: a rank no longer answers. RankError: a rank was interrupted, or has come to another call.
         """
-        if not self._is_shared:
-            self._engine.barrier()
-            return
-        self._turn += 1
-        self._flags[self._engine.rank][0] = self._turn
-        for flag in self._flags.values():
-            if flag[0] < self._turn:
-                self._await(flag)
+        self.gather("wait", None)
 
-    def _await(self, flag: memoryview) -> None:
+    def gather(self, what: str, value: object) -> list[Any]:
+        """The values of all ranks, on all ranks, as `RankEngine.gather` gives them. It is a `wait`, too.
+
+        `what` is the name of what they tell: it finds ranks that have come to another call.
+
+        Raises:
+            RankLost: a rank no longer answers. RankError: a rank was interrupted, or has come to another call.
+        """
+        for rank, reason in self._engine.gone.items():
+            raise lost_rank(rank, reason)
+        if self.is_over:
+            raise RankError("a rank was interrupted before: the redistribution has to be prepared anew")
+        for rank, flag in self._flags.items():
+            self._require(rank, flag)
+        told = cast("list[tuple[str, Any]]", self._exchanged((what, value)))
+        for rank, (other, _) in enumerate(told):
+            if other != what:
+                mine = self._engine.rank
+                raise RankError(f"redistribution: rank {rank} has come to {other!r}, rank {mine} to {what!r}", rank=rank)
+        return [each for _, each in told]
+
+    def _exchanged(self, value: object) -> list[Any]:
+        if not self._is_shared:
+            return self._engine.gather(value)
+        packed = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+        size = len(packed)
+        at = _VALUES + (self._turn & 1) * (8 + ROOM)
+        mine = self._pages[self._engine.rank]
+        _SIZE.pack_into(mine, at, size)
+        if size <= ROOM:
+            mine[at + 8 : at + 8 + size] = packed
+        self._meet()
+        told = [(page, _SIZE.unpack_from(page, at)[0]) for _, page in sorted(self._pages.items())]
+        if any(size > ROOM for _, size in told):
+            return self._engine.gather(value)
+        found = [page[at + 8 : at + 8 + size] for page, size in told]
+        return [value if each == packed else pickle.loads(each) for each in found]  # noqa: S301  # our own
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and not issubclass(kind, Exception) and self._is_shared and not self.is_over:
+            self.is_over = True
+            self._flags[self._engine.rank][0] = _LEFT
+
+    def _require(self, rank: int, flag: memoryview) -> None:
+        """Require that a rank has not left."""
+        if flag[0] == _LEFT:
+            self.is_over = True
+            raise RankError(f"rank {rank} was interrupted", rank=rank)
+
+    def close(self) -> None:
+        """End it on this rank. The others may still read what this rank has told last."""
+        self.is_over = True
+        self._pages.clear()
+        self._flags.clear()
+        close, self._close = self._close, None
+        if close is not None:
+            close()
+
+    def _meet(self) -> None:
+        self._turn += 1
+        if not IS_STRICT:
+            fence()
+        self._flags[self._engine.rank][0] = self._turn
+        for rank, flag in self._flags.items():
+            if flag[0] < self._turn:
+                self._await(rank, flag)
+        if not IS_STRICT:
+            fence()
+
+    def _await(self, rank: int, flag: memoryview) -> None:
         began = looked = time.perf_counter()
         while flag[0] < self._turn:
+            self._require(rank, flag)
             now = time.perf_counter()
             if now - began < _EAGER:
-                _yield()
+                give_way()
                 continue
             time.sleep(min(_LONGEST, max(_SHORTEST, _SHARE * (now - began))))
             if now - looked > _LOOK:
                 looked = now
                 for lost, reason in self._engine.gone.items():
-                    raise RankLost(f"rank {lost} no longer answers: {reason}", rank=lost)
-
-    def close(self) -> None:
-        """End it on this rank."""
-        self._flags.clear()
-        self._stack.close()
+                    raise lost_rank(lost, reason)
 
 
-_yield: Callable[[], None] = getattr(os, "sched_yield", lambda: time.sleep(0))
-"""Lets other threads run. macOS has no `sched_yield` in `os`."""
+_SIZE = struct.Struct("=q")

@@ -1,39 +1,209 @@
-"""A whole redistribution on one rank: planned, prepared, run, verified and reported, together with all ranks."""
+"""Redistributions on one rank: the ranks agree on what they do, plan it once, open their arrays, run it, and keep the plan."""
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+import hashlib
+import itertools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-import numpy as np
-
-from isoviz.backends.formats.records import Record, array_of
-from isoviz.errors import Cancelled, DistributionError, FileError, RankError
+from isoviz.errors import DistributionError
 from isoviz.redistribution.planning import plan_redistribution
-from isoviz.redistribution.running.content import generate
-from isoviz.redistribution.running.prepared import Prepared
-from isoviz.redistribution.running.redistribution_report import RedistributionReport
+from isoviz.redistribution.running.meeting import Meeting
+from isoviz.redistribution.running.opened_ends import OpenedEnds, Shown
+from isoviz.redistribution.running.own_sendings import OwnSendings
+from isoviz.redistribution.running.prepared import PreparedRedistribution
 
 if TYPE_CHECKING:
-    from isoviz.backends.host.host_memory import HostStore
-    from isoviz.planner import Instance, Options
+    import numpy as np
+
+    from isoviz.planner import Options
     from isoviz.redistribution.distributed_instance import DistributedInstance
     from isoviz.redistribution.redistribution_plan import RedistributionPlan
-    from isoviz.redistribution.running.run_on_rank import RankRun
-    from isoviz.runtime.protocols import CancelToken, Store
+    from isoviz.redistribution.running.redistribution_report import RedistributionReport
+    from isoviz.runtime.protocols import CancelToken, RealMemory
     from isoviz.runtime.ranks.rank_engine import RankEngine
 
-Array = np.ndarray[Any, Any]
+T = TypeVar("T")
+MOST_KEPT = 8
+"""The most plans that an engine keeps for redistributions to come."""
+
+Asked = tuple["DistributedInstance", "DistributedInstance", "Options | None"]
+"""What a redistribution is asked for: source, destination, options."""
 
 
 class OnRank(NamedTuple):
     """A redistribution that is done, as one rank sees it: the report on all ranks, and this rank's part of the destination.
 
-    `array` has the shape and dtype of `as_array`; None where the rank has no part, or the part is a file.
+    `array` has the shape and dtype of its layout; None where the rank has no part, or the part is a file.
     """
 
     report: RedistributionReport
-    array: Array | None
+    array: np.ndarray[Any, Any] | None
+
+
+class _Kept(NamedTuple):
+    """A plan that is kept, with what this rank carries out of it. The plan has the same number on all ranks."""
+
+    number: int
+    asked: Asked
+    digest: bytes
+    own: OwnSendings
+
+
+class Redistributions:
+    """What the engine of a rank keeps for redistributions: where the ranks meet, and the latest plans."""
+
+    def __init__(self, engine: RankEngine) -> None:
+        self._engine = engine
+        self.meeting = Meeting(engine)
+        self._kept: list[_Kept] = []
+        self._memories: dict[str, RealMemory] = {}
+        self._numbers = itertools.count(1)
+
+    def prepare(self, asked: Asked, array: Any | None, into: Any | None, *, shows_source: bool) -> PreparedRedistribution:
+        """A redistribution that is ready; when this returns, the ranks have just met.
+
+        The ranks exchange one message if they have kept the plan: what each is asked for, and its opened ends.
+        """
+        kept = self._found(asked)
+        digest = _digest(asked) if kept is None else kept.digest
+        ends = OpenedEnds(self._engine, self._memory, *asked[:2])
+        try:
+            if kept is not None:
+                ends.open(array, into, shows_source=shows_source)
+            told = self.meeting.gather("ends", (digest, None if kept is None else kept.number, ends.told))
+            for rank, (other, _, _) in enumerate(told):
+                if other != digest:
+                    mine = self._engine.rank
+                    raise DistributionError(
+                        f"redistribution: rank {mine} and rank {rank} ask for different ones; expected the same on all ranks"
+                    )
+            if kept is not None and all(number == kept.number for _, number, _ in told):
+                return self._ready(kept.own, ends, [Shown(*each) for _, _, each in told])
+            kept = self._planned(asked, digest)
+            if ends.told is None:
+                ends.open(array, into, shows_source=shows_source)
+            return self._ready(kept.own, ends, [Shown(*each) for each in self.meeting.gather("ends opened", ends.told)])
+        except BaseException:
+            ends.close()
+            raise
+
+    def prepare_plan(self, plan: RedistributionPlan, array: Any | None, into: Any | None) -> PreparedRedistribution:
+        """The same for a plan that all ranks have. It is not kept."""
+        own = self._together(lambda: OwnSendings(self._engine, plan))
+        ends = OpenedEnds(self._engine, self._memory, plan.source, plan.destination)
+        try:
+            ends.open(array, into, shows_source=True)
+            return self._ready(own, ends, [Shown(*each) for each in self.meeting.gather("ends opened", ends.told)])
+        except BaseException:
+            ends.close()
+            raise
+
+    def close(self) -> None:
+        """Forget everything, and end the meeting."""
+        self._kept.clear()
+        self._memories.clear()
+        self.meeting.close()
+
+    def _memory(self, name: str) -> RealMemory:
+        found = self._memories.get(name)
+        if found is None:
+            found = self._engine.devices.memory(self._engine.machine.memory(name))
+            if found is None:
+                raise DistributionError(f"memory {name}: rank {self._engine.rank} has no such device")
+            self._memories[name] = found
+        return found
+
+    def _found(self, asked: Asked) -> _Kept | None:
+        for place, kept in enumerate(self._kept):
+            if kept.asked == asked:
+                self._kept.append(self._kept.pop(place))  # The one that was used longest ago is dropped first.
+                return kept
+        return None
+
+    def _planned(self, asked: Asked, digest: bytes) -> _Kept:
+        """A plan that rank 0 makes, with what this rank carries out of it. It is kept."""
+        source, destination, options = asked
+        engine = self._engine
+        number, plan = engine.agreed(
+            lambda: (next(self._numbers), plan_redistribution(source, destination, engine.machine, options))
+        )
+        self._kept = [each for each in self._kept if each.asked != asked]
+        kept = _Kept(number, asked, digest, self._together(lambda: OwnSendings(engine, plan)))
+        self._kept = [*self._kept[1 - MOST_KEPT :], kept]
+        return kept
+
+    def _ready(self, own: OwnSendings, ends: OpenedEnds, shown: Sequence[Shown]) -> PreparedRedistribution:
+        """The redistribution, if all ranks could open their ends and either all or none have given arrays."""
+        _raise_problem(ends.error, [each.problem for each in shown])
+        if any(each.has_array for each in shown):
+            for rank, each in enumerate(shown):
+                if not each.has_array and own.plan.source.part(rank) is not None:
+                    raise DistributionError(f"redistribution: rank {rank} gave no array for its part, and another rank gave one")
+        else:
+            self._together(ends.generate)
+        return PreparedRedistribution(self._engine, self.meeting, own, ends, shown)
+
+    def _together(self, work: Callable[[], T]) -> T:
+        """Do work that may fail. If it fails on a rank, all ranks raise."""
+        error: Exception | None = None
+        made: T | None = None
+        try:
+            made = work()
+        except Exception as found:  # noqa: BLE001  # the other ranks must not wait for this one
+            error = found
+        problem = None if error is None else f"rank {self._engine.rank}: {error}"
+        _raise_problem(error, self.meeting.gather("preparation", problem))
+        return cast("T", made)
+
+
+def _raise_problem(own: Exception | None, problems: Sequence[str | None]) -> None:
+    """Raise this rank's own error, or say what the first rank that failed has said."""
+    if own is not None:
+        raise own
+    for problem in problems:
+        if problem is not None:
+            raise DistributionError(problem)
+
+
+def _digest(asked: Asked) -> bytes:
+    """16 bytes that are equal on all ranks that ask for the same."""
+    source, destination, options = asked
+    text = str((source.to_json(), destination.to_json(), None if options is None else options.as_dict()))
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+
+def _redistributions(engine: RankEngine) -> Redistributions:
+    """What an engine keeps. All ranks begin anew together after one of them was interrupted."""
+    found = engine.attached(Redistributions)
+    if found.meeting.is_over:
+        found.meeting.close()
+        found.meeting = Meeting(engine)
+    return found
+
+
+def prepare_on_rank(
+    engine: RankEngine,
+    source: DistributedInstance,
+    destination: DistributedInstance,
+    array: Any | None = None,
+    into: Any | None = None,
+    options: Options | None = None,
+) -> PreparedRedistribution:
+    """Prepare a redistribution together with all ranks of an engine; see `isoviz.prepare_redistribution`."""
+    redistributions = _redistributions(engine)
+    with redistributions.meeting:
+        return redistributions.prepare((source, destination, options), array, into, shows_source=True)
+
+
+def prepare_plan_on_rank(
+    engine: RankEngine, plan: RedistributionPlan, array: Any | None = None, into: Any | None = None
+) -> PreparedRedistribution:
+    """Prepare a plan that all ranks have."""
+    redistributions = _redistributions(engine)
+    with redistributions.meeting:
+        return redistributions.prepare_plan(plan, array, into)
 
 
 def redistribute_on_rank(
@@ -48,121 +218,23 @@ def redistribute_on_rank(
     cancel: CancelToken | None = None,
 ) -> OnRank:
     """Redistribute together with all ranks of an engine; see `isoviz.redistribute`."""
-    plan = planned_alike(engine, source, destination, options)
-    return run_on_rank(engine, plan, array, into, verify=verify, cancel=cancel)
+    redistributions = _redistributions(engine)
+    with (
+        redistributions.meeting,
+        redistributions.prepare((source, destination, options), array, into, shows_source=verify) as prepared,
+    ):
+        return OnRank(prepared.run_at_once(verify=verify, cancel=cancel), prepared.array)
 
 
 def run_on_rank(
     engine: RankEngine,
     plan: RedistributionPlan,
     array: Any | None = None,
-    into: Any | None = None,
     *,
     verify: bool = True,
     cancel: CancelToken | None = None,
 ) -> OnRank:
     """Carry out a plan that all ranks have; see `isoviz.redistribute`."""
-    source = plan.source
-    given = any(engine.gather(array is not None))
-
-    def fill(store: Store) -> None:
-        if given:
-            raise DistributionError(f"redistribution: rank {engine.rank} gave no array for its part, and another rank gave one")
-        generate(source, engine.rank, cast("HostStore", store).array)
-
-    with Prepared(engine, plan, array, into, fill) as prepared:
-        report = run_and_report(prepared, generated=not given, verify=verify, cancel=cancel)
-        part = plan.destination.part(engine.rank)
-        held = getattr(prepared.destination, "array", None)
-        return OnRank(report, None if part is None or held is None else as_array(held, part))
-
-
-def planned_alike(
-    engine: RankEngine, source: DistributedInstance, destination: DistributedInstance, options: Options | None
-) -> RedistributionPlan:
-    """The plan, if all ranks ask for the same. Rank 0 makes it.
-
-    Raises:
-        DistributionError: they do not ask for the same.
-        Exception: what `plan_redistribution` raises, on all ranks.
-    """
-    asked = str((source.to_json(), destination.to_json(), None if options is None else options.as_dict()))
-    for rank, other in enumerate(cast("list[str]", engine.gather(asked))):
-        if other != asked:
-            raise DistributionError(
-                f"redistribution: rank {engine.rank} and rank {rank} ask for different ones; expected the same on all ranks"
-            )
-    return engine.agreed(lambda: plan_redistribution(source, destination, engine.machine, options))
-
-
-def run_and_report(
-    prepared: Prepared, *, generated: bool, verify: bool = True, cancel: CancelToken | None = None
-) -> RedistributionReport:
-    """Run once and verify, together with all ranks. All ranks return equal reports.
-
-    Raises:
-        Cancelled: it was cancelled on some rank. VerificationError: a byte is wrong on some rank.
-        RunError: it failed on this rank. RankError: it failed on another rank. RankLost: a rank no longer answers.
-    """
-    engine = prepared.engine
-    run = prepared.run(cancel)
-    ends = (prepared.source, prepared.destination)
-    notes = [note for store in ends for note in (store.notes if store is not None else ())]
-    answers = cast("list[tuple[RankRun, list[str]]]", engine.gather((run._replace(error=_picklable(run.error)), notes)))
-    runs = [each for each, _ in answers]
-    raise_first([each.error for each in runs], run.error)
-    verified = None
-    if verify:
-
-        def check() -> None:
-            if cancel is not None and cancel.is_set():
-                raise Cancelled("the redistribution was cancelled while it was verified")
-
-        error = prepared.verify(generated=generated, check=check)
-        raise_first(cast("list[Exception | None]", engine.gather(_picklable(error))), error)
-        verified = True
-    said = ["the source holds generated data"] if generated else []
-    said += [note for _, found in answers for note in found]
-    one_host = len(set(getattr(engine.transport, "hosts", ()))) <= 1
-    return RedistributionReport.of(prepared.plan, runs, verified, said, one_clock=one_host)
-
-
-def raise_first(errors: list[Exception | None], own: Exception | None) -> None:
-    """Raise this rank's own error, or that of the first rank that has one.
-
-    Raises:
-        RankError: it failed on another rank, for a reason that this rank does not know better.
-    """
-    if own is not None:
-        raise own
-    for other, error in enumerate(errors):
-        if error is not None:
-            if isinstance(error, RankError | Cancelled):
-                raise error
-            raise RankError(f"rank {other}: {error}", rank=other) from error
-
-
-def _picklable(error: Exception | None) -> Exception | None:
-    """The error without what it came from, which may not be picklable."""
-    if error is None:
-        return None
-    found = error.with_traceback(None)
-    found.__cause__ = found.__context__ = None
-    return found
-
-
-def as_array(held: Any, part: Instance) -> Array:
-    """The bytes of a part as the C-order array of its layout; plain bytes where no dtype describes them.
-
-    The axes are the digits of the layout, slowest first, as in files of `isoviz.convert`.
-    """
-    fields = part.fields
-    record = Record(fields, fields.names, fields.dtypes, fields.dtype if len(fields) > 1 else None)
-    try:
-        dtype, shape = array_of(part.linearization.parts, record)
-    except FileError:
-        return cast("Array", held)
-    shape, dtype = (*shape, *dtype.shape), dtype.base
-    if math.prod(shape) * dtype.itemsize != len(held):
-        return cast("Array", held)
-    return cast("Array", held.view(dtype).reshape(shape))
+    redistributions = _redistributions(engine)
+    with redistributions.meeting, redistributions.prepare_plan(plan, array, None) as prepared:
+        return OnRank(prepared.run_at_once(verify=verify, cancel=cancel), prepared.array)

@@ -45,8 +45,8 @@ class RedistributionReport:
     ) -> RedistributionReport:
         """The report of the runs of all ranks. Without `one_clock`, the ranks' clocks are set to 0 where the ranks had met."""
         first = min(run.met for run in runs)
-        shifted = tuple(run.shifted(-first if one_clock else -run.met) for run in runs)
-        busy = [run for run in shifted if run.spans]
+        shifted = tuple(run.since(first if one_clock else run.met) for run in runs)
+        busy = [run for run in shifted if run.packed]
         seconds = max(run.ended for run in busy) - min(run.began for run in busy) if busy else 0.0
         return cls(plan, seconds, verified, shifted, tuple(dict.fromkeys(notes)))
 
@@ -111,7 +111,7 @@ class RedistributionReport:
         widths = [max(len(row[column]) for row in rows) for column in range(4)]
         lines = [f"{format_bytes(self.bytes)} from {plan.source} to {plan.destination}: {verified}"]
         lines += ["  " + "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
-        busy = [run for run in self.runs if run.spans]
+        busy = [run for run in self.runs if run.packed]
         for run in busy if len(busy) <= MOST_RANKS else ():
             sent = sum(each.bytes for each in plan.sent_by(run.rank))
             took = run.ended - run.began

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Iterable
 from typing import NamedTuple
+
+_SPAN = struct.Struct("=qqqdd")
 
 
 class Span(NamedTuple):
@@ -16,19 +20,33 @@ class Span(NamedTuple):
 
 
 class RankRun(NamedTuple):
-    """A run of a redistribution on one rank. Times are seconds of the rank's clock (`time.perf_counter`).
+    """A run of a redistribution on one rank. Times are seconds of the rank's clock (`time.perf_counter`), less `zero`.
 
-    `met` is when the ranks had met, before the first byte. `began` and `ended` are this rank's first and last byte.
+    `met` is when the ranks had met, before the first byte. `began` and `ended` are this rank's first and last byte. The spans are
+    packed: every run sends them to all ranks, and few reports are asked for them.
     """
 
     rank: int
     met: float
     began: float
     ended: float
-    spans: tuple[Span, ...] = ()
+    packed: bytes = b""
     error: Exception | None = None
+    zero: float = 0.0
 
-    def shifted(self, by: float) -> RankRun:
-        """The same on another clock."""
-        spans = tuple(span._replace(start=span.start + by, end=span.end + by) for span in self.spans)
-        return self._replace(met=self.met + by, began=self.began + by, ended=self.ended + by, spans=spans)
+    @staticmethod
+    def pack(spans: Iterable[Span]) -> bytes:
+        """Spans as bytes."""
+        return b"".join([_SPAN.pack(*span) for span in spans])
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """What the rank has moved, in order."""
+        return tuple(
+            Span(sending, hop, chunk, start - self.zero, end - self.zero)
+            for sending, hop, chunk, start, end in _SPAN.iter_unpack(self.packed)
+        )
+
+    def since(self, zero: float) -> RankRun:
+        """The same on a clock that begins at `zero`."""
+        return self._replace(met=self.met - zero, began=self.began - zero, ended=self.ended - zero, zero=self.zero + zero)

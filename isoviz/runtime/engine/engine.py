@@ -332,27 +332,30 @@ class BaseEngine(Driver):
     # ---- inside: small copies
 
     def _at_once(self, plan: Plan, channel: ChannelState, carry_out: Callable[[], BaseException | None]) -> Event | None:
-        """The event of a small transfer that this thread has carried out; None if its channel is not idle.
+        """The event of a small transfer that this thread has carried out; None if its channel is not idle."""
+        event = Event(plan)
+        return event if self._borrow(channel, event, lambda: event.end(carry_out())) else None
 
-        The channel is lent to this thread meanwhile. The engine is not locked while the devices are called. An engine that
-        records does everything through its scheduler.
+    def _borrow(self, channel: ChannelState, borrower: object, carry_out: Callable[[], object]) -> bool:
+        """Carry something out in this thread on a channel that is idle; False if it is not idle.
+
+        The engine is not locked while the devices are called. An engine that records does everything through its scheduler.
         """
         self._home.require()
         if self._recorded is not None:
-            return None
-        event = Event(plan)
+            return False
         try:
             with self._lock:
                 if self._closed:
                     raise EngineClosed("the engine is closed")
                 if not channel.is_idle:
-                    return None
-                channel.borrower = event
-            event.end(carry_out())
-            return event
+                    return False
+                channel.borrower = borrower
+            carry_out()
+            return True
         finally:
             # Python handles signals at calls only. So no exception of a signal comes before the channel is given back.
-            if channel.borrower is event:
+            if channel.borrower is borrower:
                 channel.borrower = None
                 if channel.top is not None or self._closed:  # somebody waits for the channel
                     try:

@@ -92,6 +92,11 @@ def permit_interrupts(when: bool = True) -> Iterator[None]:
             raise
 
 
+def signal_waits() -> bool:
+    """Whether a signal came to this thread that is deferred."""
+    return _State.came is not None and threading.current_thread() is threading.main_thread()
+
+
 def _replace() -> None:
     """Defer signals from now on. Handlers that Python does not call, such as SIG_IGN, stay."""
     found = {number: _handler_of(number) for number in _SIGNALS}

@@ -46,14 +46,28 @@ class ReceivingLane(Protocol):
     def is_free(self) -> bool:
         """Whether the sender writes nothing: that turn is over, or was cancelled before it began."""
 
-    def give_credit(self, turn: int) -> None:
-        """Let the sender write for this turn, and not for later ones."""
+    def next_turn(self) -> int:
+        """Let the sender write for the next turn, and not for later ones. Returns its number.
+
+        0 if the sender may still write for the turn before.
+        """
 
     def is_over(self, turn: int) -> bool:
         """Whether the sender has ended this turn: it writes nothing any more, and what it wrote can be read."""
 
     def wait(self, turn: int, *, again: bool = False) -> bool:
         """Wait some milliseconds at most until a turn is over, and return whether it is. `again`: this follows such a wait."""
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether there are parts now that the sender has not taken."""
+
+    def pull(self) -> bool:
+        """Move a part that the sender has not taken (`Lanes.share`). False if there is none now.
+
+        Raises:
+            RunError: it cannot be moved here; the sender moves it.
+        """
 
     def moved(self, turn: int) -> int:
         """The bytes of a turn that are written."""
@@ -72,7 +86,13 @@ class ReceivingLane(Protocol):
 
 
 class SendingLane(Protocol):
-    """The end of a prepared transfer between two ranks, on the rank of the source. `parts` are its moves."""
+    """The end of a prepared transfer between two ranks, on the rank of the source. `parts` are its moves.
+
+    `address` is for the receiver; it can be pickled.
+    """
+
+    @property
+    def address(self) -> object: ...
 
     @property
     def parts(self) -> Sequence[LanePart]: ...
@@ -97,6 +117,14 @@ class SendingLane(Protocol):
             Cancelled: the receiver has cancelled it.
         """
 
+    def carry_out(self, turn: int) -> None:
+        """Carry out all parts of a turn that has its credit; for a turn of few parts.
+
+        Raises:
+            Cancelled: the receiver has cancelled it.
+            RunError: it fails.
+        """
+
     def check(self, turn: int) -> None:
         """Between two parts.
 
@@ -105,7 +133,19 @@ class SendingLane(Protocol):
         """
 
     def move(self, number: int) -> int:
-        """Carry out a part. Returns its bytes.
+        """Carry out a part, unless the receiver has taken it. Returns its bytes.
+
+        Raises:
+            RunError: it fails.
+        """
+
+    def move_alone(self) -> None:
+        """Let the receiver take no further part of this turn."""
+
+    def settle(self, is_wanted: bool) -> bool:
+        """Wait some milliseconds at most until the receiver moves no part of this turn any more, and return whether that is so.
+
+        What it could not move is moved here if the transfer is still `is_wanted`.
 
         Raises:
             RunError: it fails.
@@ -140,6 +180,13 @@ class Lanes(Protocol):
 
         Raises:
             RunError: there can be no lane between these two; the reason is in words.
+        """
+
+    def share(self, lane: Any, store: Any, address: Any, copies: Sequence[StridedCopy]) -> None:
+        """Let the receiver move parts as well, into its store, from the source behind an address, if there are several parts.
+
+        Raises:
+            RunError: it cannot reach them; the reason is in words.
         """
 
 

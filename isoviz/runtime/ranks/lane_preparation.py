@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,12 +11,16 @@ from isoviz.layouts import Box, strided_copies
 from isoviz.runtime.engine.device_errors import Closing, of_opening, tidied
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.prepared_transfer import PreparedTransfer, never
-from isoviz.runtime.ranks.lane_transfers import LaneRuntime, LaneTransfer, ReceivingTransfer, SendingTransfer
+from isoviz.runtime.ranks.lane_sending import SendingTransfer
+from isoviz.runtime.ranks.lane_transfers import LaneRuntime, LaneTransfer, ReceivingTransfer
 from isoviz.runtime.ranks.messages import LaneOffer
 
 if TYPE_CHECKING:
-    from isoviz.planner import Plan
+    from isoviz.layouts import StridedCopy
+    from isoviz.planner import Plan, Transfer
     from isoviz.runtime.ranks.messages import Digest
+
+_LOG = logging.getLogger("isoviz")
 
 
 def prepare_lane(
@@ -63,13 +68,13 @@ class _Talk:
         self._has_said = True
         self._runtime.send(self.peer, LaneOffer(self._number, self._digest, address, refusal))
 
-    def answer(self, refusal: str = "", error: str = "") -> None:
+    def answer(self, address: object = None, refusal: str = "", error: str = "") -> None:
         """Send the answer of the sender."""
         self._has_said = True
         for rank in range(self._runtime.size):
             is_told = rank != self._runtime.rank and (rank != self.peer or self._peer_waits)
             if is_told and rank not in self._runtime.gone:
-                self._runtime.send(rank, LaneOffer(self._number, self._digest, None, refusal, error))
+                self._runtime.send(rank, LaneOffer(self._number, self._digest, address, refusal, error))
 
     def hear(self, rank: int) -> LaneOffer:
         """Wait for the offer of another rank.
@@ -115,10 +120,15 @@ def _prepare_receiving(runtime: LaneRuntime, plan: Plan, given: Any, talk: _Talk
     except RunError as error:
         refusal = str(error)
     talk.say(None if lane is None else lane.address, refusal)
-    refusal = talk.hear(talk.peer).refusal or refusal
+    answer = talk.hear(talk.peer)
+    refusal = answer.refusal or refusal
     if lane is None or refusal:
         tidied(closing.close)
         return refusal
+    try:
+        runtime.devices.lanes.share(lane, store, answer.address, _copies(transfer))
+    except RunError as error:
+        _LOG.info("%s is moved by the rank of its source alone: %s", transfer, error)
     return ReceivingTransfer(runtime, plan, talk.peer, closing, lane)
 
 
@@ -137,15 +147,19 @@ def _prepare_sending(
     offer = talk.hear(talk.peer)
     lane, refusal = None, offer.refusal
     if not refusal:
-        box = Box((0,) * len(transfer.shape), transfer.shape)
-        copies = strided_copies(transfer.source_view(), transfer.destination_view(), box, transfer.field_names)
         try:
-            lane = runtime.devices.lanes.sending(offer.address, store, copies)
+            lane = runtime.devices.lanes.sending(offer.address, store, _copies(transfer))
             closing.callback(lane.close)
         except RunError as error:
             refusal = str(error)
-    talk.answer(refusal)
+    talk.answer(None if lane is None else lane.address, refusal)
     if lane is None:
         tidied(closing.close)
         return refusal
     return SendingTransfer(runtime, plan, talk.peer, closing, lane, prepared, priority)
+
+
+def _copies(transfer: Transfer) -> list[StridedCopy]:
+    """All copies of a transfer, alike on both ranks."""
+    box = Box((0,) * len(transfer.shape), transfer.shape)
+    return strided_copies(transfer.source_view(), transfer.destination_view(), box, transfer.field_names)

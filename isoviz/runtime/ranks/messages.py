@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import logging
+import pickle
 from typing import TYPE_CHECKING, NamedTuple
+
+from isoviz.errors import RankError, in_words
 
 if TYPE_CHECKING:
     from isoviz.runtime.ranks.handles import StoreHandle
     from isoviz.runtime.scheduling.coordinator import Message
     from isoviz.runtime.scheduling.work import Stimulus
+
+_LOG = logging.getLogger("isoviz")
 
 
 class Digest(NamedTuple):
@@ -125,3 +131,17 @@ class Gathered(NamedTuple):
 
     turn: int
     value: object
+
+
+def picklable(error: Exception | None, rank: int) -> Exception | None:
+    """An error of a rank as it can be sent, without what it came from."""
+    if error is None:
+        return None
+    found = error.with_traceback(None)
+    found.__cause__ = found.__context__ = None
+    try:
+        pickle.loads(pickle.dumps(found))  # noqa: S301  # our own
+    except Exception:  # noqa: BLE001  # pickle raises errors of many types
+        _LOG.debug("an error cannot be sent to the other ranks, its words can", exc_info=True)
+        return RankError(f"rank {rank}: {in_words(error)}", rank=rank)
+    return found

@@ -7,8 +7,6 @@ moved (`isoviz.runtime.scheduling.rank_scheduler`), and the arbiter on rank 0 ad
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import threading
 import time
@@ -19,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from isoviz._version import __version__
 from isoviz.errors import Cancelled, EngineClosed, InputError, RankError, RankLost, RunError
-from isoviz.planner.plan_file import plan_to_json
+from isoviz.planner.plan_file import plan_digest
 from isoviz.runtime.engine.dispatcher import Dispatcher
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.open_devices import OpenedDevices
@@ -273,8 +271,7 @@ class RankDriver(AgreeingDriver):
             ranks = tuple(sorted({self.node_of(name) for name in plan.every_memory}))
             digest = None
             if len(ranks) > 1:
-                text = json.dumps(plan_to_json(plan), sort_keys=True).encode()
-                digest = Digest(__version__, self.machine.digest, hashlib.sha256(text).hexdigest())
+                digest = Digest(__version__, self.machine.digest, plan_digest(plan))
             known = self._known[id(plan)] = _Known(plan, ranks, digest, rides=self.rides(plan))
             if len(self._known) > KEPT_PLANS:
                 self._known.popitem(last=False)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import logging
 import math
-import pickle
 import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
 from isoviz import checks
 from isoviz.checks import expect
-from isoviz.errors import EngineClosed, RankError, RunError, in_words
+from isoviz.errors import EngineClosed, RankError, RunError
 from isoviz.planner import Plan
 from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
 from isoviz.runtime.engine.prepared_transfer import PreparedTransfer, never
@@ -22,7 +21,7 @@ from isoviz.runtime.engine.progress import Progress
 from isoviz.runtime.ranks.lane_preparation import prepare_lane
 from isoviz.runtime.ranks.lane_transfers import LaneRuntime, LaneTransfer
 from isoviz.runtime.ranks.merging import RankPart, merged
-from isoviz.runtime.ranks.messages import Gathered, LaneOffer, Offer, Word
+from isoviz.runtime.ranks.messages import Gathered, LaneOffer, Offer, Word, picklable
 from isoviz.runtime.ranks.rank_driver import RankDriver
 from isoviz.runtime.ranks.transport import ClockOffset
 
@@ -30,12 +29,20 @@ if TYPE_CHECKING:
     from isoviz.runtime.engine.execution import Execution
     from isoviz.runtime.engine.progress import ProgressCallback
     from isoviz.runtime.protocols import CancelToken
-    from isoviz.runtime.ranks.lane_transfers import LaneExecution
     from isoviz.runtime.ranks.rank_execution import RankExecution
     from isoviz.runtime.scheduling.work import Work
     from isoviz.runtime.trace.report import Report
 
 T = TypeVar("T")
+
+
+class Attached(Protocol):
+    """What another part of isoviz keeps with an engine."""
+
+    def close(self) -> None: ...
+
+
+A = TypeVar("A", bound=Attached)
 _LOG = logging.getLogger("isoviz")
 TICK = 0.05
 """Seconds between two looks at a cancel token."""
@@ -167,9 +174,7 @@ class RankEngine(RankDriver):
         expect("prepare", plan, Plan, "a plan")
         if len({self.node_of(name) for name in plan.every_memory}) < 2:
             return super().prepare(plan, source, destination, priority=priority)
-        self._home.require()
-        if self._closed:
-            raise EngineClosed("the engine is closed")
+        self.require_open()
         chosen = plan.transfer.priority if priority is None else checks.priority(priority)
         submit = partial(self.submit, plan, source, destination, priority=chosen)
         ends = self.node_of(plan.transfer.source.memory), self.node_of(plan.transfer.destination.memory)
@@ -187,7 +192,35 @@ class RankEngine(RankDriver):
         if self._home.is_here:
             for each in list(self._lane_transfers):
                 each.close()
+            while self._attached:
+                self._attached.popitem()[1].close()
         super().close()
+
+    def require_open(self) -> None:
+        """Require that this is the process of the engine, and that the engine is open.
+
+        Raises:
+            ForkedError: in a forked child. EngineClosed: it is closed.
+        """
+        self._home.require()
+        if self._closed:
+            raise EngineClosed("the engine is closed")
+
+    def attached(self, kind: Callable[[RankEngine], A]) -> A:
+        """What another part of isoviz keeps with this engine, made by `kind` at the first call. It is closed with the engine.
+
+        Raises:
+            ForkedError: in a forked child. EngineClosed: the engine is closed.
+        """
+        self.require_open()
+        found = self._attached.get(kind)
+        if found is None:
+            found = self._attached[kind] = kind(self)
+        return cast("A", found)
+
+    @cached_property
+    def _attached(self) -> dict[Callable[[RankEngine], Attached], Attached]:
+        return {}
 
     @cached_property
     def _lane_runtime(self) -> LaneRuntime:
@@ -202,7 +235,7 @@ class RankEngine(RankDriver):
             own_number=lambda: next(self._local_numbers),
             plan=self._plans.of,
             state=self._state_of,
-            at_once=self._at_once,
+            borrow=self._borrow,
             admit=self._admitted,
             cancel=self._cancel,
             ended=self._ended,
@@ -220,7 +253,7 @@ class RankEngine(RankDriver):
         return number
 
     @defer_interrupts()
-    def _admitted(self, execution: LaneExecution, work: Work) -> None:
+    def _admitted(self, execution: RankExecution, work: Work) -> None:
         """Hand an execution over a lane to the scheduler."""
         with self._lock:
             if self._closed:
@@ -265,7 +298,7 @@ class RankEngine(RankDriver):
             try:
                 made = make()
             except Exception as error:  # noqa: BLE001  # all ranks raise it
-                made = _Failed(_picklable(error))
+                made = _Failed(cast("Exception", picklable(error, self.rank)))
         found = self.gather(made)[0]
         if isinstance(found, _Failed):
             raise found.error
@@ -404,18 +437,6 @@ class RankEngine(RankDriver):
             else:
                 execution.error, verified = execution.error or word.error, word.verified
         return RankPart.of(execution, self.rank, 0.0, verified)
-
-
-def _picklable(error: Exception) -> Exception:
-    """An error as it can be sent, without what it came from."""
-    found = error.with_traceback(None)
-    found.__cause__ = found.__context__ = None
-    try:
-        pickle.loads(pickle.dumps(found))  # noqa: S301  # our own
-    except Exception:  # noqa: BLE001  # pickle raises errors of many types
-        _LOG.debug("an error cannot be sent to the other ranks, its words can", exc_info=True)
-        return RankError(f"rank 0: {in_words(error)}", rank=0)
-    return found
 
 
 def _over(moved: threading.Event, woken: threading.Event) -> Callable[[Execution], None]:

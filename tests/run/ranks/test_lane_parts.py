@@ -1,19 +1,26 @@
-"""The parts of a lane to pageable memory: several threads may carry them out at a time."""
+"""The parts of a lane: several threads may carry them out at a time, and both ranks."""
 
 from __future__ import annotations
 
 import os
+import random
 import sys
+import threading
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
 
 from isoviz import FieldSpace, IndexSpace, Layout
 from isoviz.backends.host.host_memory import HostStore
-from isoviz.backends.mpi.lanes.lane_ends import LaneAddress
-from isoviz.backends.mpi.lanes.lanes import _written_parts
+from isoviz.backends.mpi.lanes.lane_ends import EndAddress, LaneAddress, LanePart, ReceivingLane, SendingLane
+from isoviz.backends.mpi.lanes.lanes import _parts_of, _read, _written
 from isoviz.backends.mpi.lanes.other_process import check_reach
+from isoviz.backends.mpi.lanes.page import CLAIMED
+from isoviz.backends.pages import PAGE, page_aligned
 from isoviz.errors import RunError
 from isoviz.layouts import Box, View, strided_copies
 from isoviz.runtime.ranks.handles import StoreHandle
@@ -21,18 +28,33 @@ from isoviz.runtime.ranks.handles import StoreHandle
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux writes to the memory of another process")
 
 
-def test_parts_at_a_time() -> None:
-    """This process writes to itself. Each part is packed first, in a room that all parts share."""
+def address_of(array: np.ndarray[Any, Any]) -> EndAddress:
+    """This process, as if it were another one."""
+    return EndAddress(StoreHandle(0, 1, array.nbytes, None), os.getpid(), array.ctypes.data)
+
+
+@pytest.mark.parametrize(
+    "texts", [("<F, x, y>", "<F, y, x>"), ("<F, x, y>", "<x, F, y>"), ("<F, x, y>", "<x_in=64, F, y, x_out>")]
+)
+@pytest.mark.parametrize("is_read", [False, True])
+def test_parts_at_a_time(texts: tuple[str, str], is_read: bool) -> None:
+    """Each part is packed first, or unpacked afterwards, in a room that all parts share."""
     space, fields = IndexSpace(x=512, y=256), FieldSpace(v="V64")
-    ends = [Layout(text).on(space, fields) for text in ("<F, x, y>", "<F, y, x>")]
+    ends = [Layout(text).on(space, fields) for text in texts]
     copies = strided_copies(View(ends[0]), View(ends[1]), Box.whole(space))
     source = np.random.default_rng(3).integers(0, 256, ends[0].nbytes, np.uint8)
     destination = np.zeros(ends[1].nbytes, np.uint8)
-    store = StoreHandle(0, 1, destination.nbytes, None)
-    address = LaneAddress(store, store, os.getpid(), destination.ctypes.data)
-    parts = _written_parts(copies, HostStore(source), address)
+    cut = _parts_of(copies, is_mapped=False)
+    parts = (
+        _read(cut, HostStore(destination), address_of(source))
+        if is_read
+        else _written(cut, HostStore(source), address_of(destination))
+    )
     assert len(parts) >= 8 and sum(part.nbytes for part in parts) == source.nbytes
-    expected = source.reshape(256, 512, 64).transpose(1, 0, 2).reshape(-1)
+    expected = np.zeros_like(destination)
+    for copy in copies:
+        for at, to, run in runs_of(copy):
+            expected[to : to + run] = source[at : at + run]
     for _ in range(5):
         destination[:] = 0
         with ThreadPoolExecutor(4) as pool:
@@ -40,6 +62,111 @@ def test_parts_at_a_time() -> None:
         assert np.array_equal(destination, expected)
 
 
+def runs_of(copy: Any) -> Any:
+    """The runs of a strided copy."""
+    for index in np.ndindex(*[extent for extent, _, _ in copy.loops]):
+        at = sum(i * here for i, (_, here, _) in zip(index, copy.loops, strict=True))
+        to = sum(i * there for i, (_, _, there) in zip(index, copy.loops, strict=True))
+        yield copy.source_offset + at, copy.destination_offset + to, copy.run
+
+
+def test_short_runs_and_foreign_bytes_are_refused() -> None:
+    space, fields = IndexSpace(x=64, y=64), FieldSpace(v="<f8")
+    ends = [Layout(text).on(space, fields) for text in ("<F, x, y>", "<F, y, x>")]
+    copies = strided_copies(View(ends[0]), View(ends[1]), Box.whole(space))
+    room = np.zeros(ends[0].nbytes, np.uint8)
+    padded = [copy._replace(destination_offset=2 * copy.destination_offset, loops=spread(copy.loops)) for copy in copies]
+    with pytest.raises(RunError, match="runs of less than 64 B"):
+        _written([padded], HostStore(room), address_of(np.zeros(2 * room.nbytes, np.uint8)))
+    with pytest.raises(RunError, match="outside"):
+        _written([copies], HostStore(room), address_of(room[:-8]))
+
+
+def spread(loops: Any) -> Any:
+    return tuple((extent, here, 2 * there) for extent, here, there in loops)
+
+
 def test_memory_that_is_not_there() -> None:
     with pytest.raises(RunError, match="cannot be reached"):
         check_reach(os.getpid(), 8)
+
+
+class Pair:
+    """Both ends of a lane in this process. `failing` makes moves of the receiver fail."""
+
+    def __init__(self, count: int, chance: random.Random) -> None:
+        self.page = page_aligned(PAGE)
+        self.page[:] = 0
+        self.count, self.chance, self.failing = count, chance, False
+        self.source, self.destination = np.zeros(count, np.int64), np.zeros(count, np.int64)
+        end = address_of(self.destination)
+        self.receiver = ReceivingLane(self.page, LaneAddress(end.store, end), lambda: None)
+        parts = [LanePart(8, (self.move(number, fails=False),)) for number in range(count)]
+        parts[0] = LanePart(8, (self.await_receiver, *parts[0].moves))
+        self.sender = SendingLane(self.page, parts, address_of(self.source), (), lambda: None)
+        self.receiver.share([LanePart(8, (self.move(number, fails=True),)) for number in range(count)], None)
+
+    def move(self, number: int, *, fails: bool) -> Callable[[], None]:
+        def move() -> None:
+            self.pause()
+            if fails and self.failing and self.chance.random() < 0.3:
+                raise RunError("cannot be read")
+            seen = self.source[number]
+            self.pause()
+            self.destination[number] = seen
+
+        return move
+
+    def await_receiver(self) -> None:
+        """Often the receiver is there before the sender has moved everything."""
+        until = time.monotonic() + (1.0 if self.chance.random() < 0.5 else 0.0)
+        while not self.page.view(np.uint64)[CLAIMED] and time.monotonic() < until:
+            os.sched_yield()
+
+    def pause(self) -> None:
+        for _ in range(self.chance.choice((0, 0, 1, 3, 20))):
+            os.sched_yield()
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_both_ends_move_parts(failing: bool, full: bool, report: Callable[[str, object], None]) -> None:
+    """Each part is moved; once the sender has ended, neither end moves anything any more, also after a cancel."""
+    chance = random.Random(5)
+    pulled = done = 0
+    for number in range(200 if full else 40):
+        pair = Pair(chance.randint(3, 12), chance)
+        pair.failing = failing
+        for turn in range(1, 6):
+            is_cancelled = chance.random() < 0.2
+            pair.source[:] = value = 1000 * number + turn
+            assert pair.receiver.next_turn() == turn
+
+            def send(pair: Pair = pair, turn: int = turn, most: int = chance.randint(0, 3) if is_cancelled else 99) -> None:
+                pair.sender.begin(turn)
+                for part in range(min(most, pair.count)):
+                    pair.sender.move(part)
+                while not pair.sender.settle(most == 99):
+                    pass
+                pair.sender.end(turn, None)
+                pair.source[:] = -1  # the owner writes what comes next
+
+            thread = threading.Thread(target=send)
+            thread.start()
+            while not pair.receiver.is_over(turn):
+                try:
+                    pulled += pair.receiver.pull()
+                except RunError:
+                    assert failing
+                pair.receiver.wait(turn)
+            thread.join()
+            if not is_cancelled:
+                assert (pair.destination == value).all()
+                done += 1
+            after = pair.destination.copy()
+            while pair.receiver.pull():
+                pass
+            assert (pair.destination == after).all()
+            if failing:
+                pair.receiver.share([LanePart(8, (pair.move(part, fails=True),)) for part in range(pair.count)], None)
+    assert min(pulled, done) > 0
+    report("transfers whose parts both ranks moved", done)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,10 +17,19 @@ from group import Group, broken, group
 from run_cases import no_leaked_files
 
 from isoviz import DistributedInstance, Distribution, FieldSpace, IndexSpace, Layout, Machine, machines
-from isoviz.errors import Cancelled, DistributionError, RankError, TransferError, VerificationError
-from isoviz.redistribution.running import on_rank, prepared
-from isoviz.redistribution.running.on_rank import OnRank, redistribute_on_rank
-from isoviz.redistribution.running.prepared import Prepared
+from isoviz.errors import (
+    Cancelled,
+    DistributionError,
+    InputError,
+    RankError,
+    RankLost,
+    RunError,
+    TransferError,
+    VerificationError,
+)
+from isoviz.redistribution.running import meeting, on_rank, own_sendings, prepared
+from isoviz.redistribution.running.on_rank import OnRank, prepare_on_rank, redistribute_on_rank
+from isoviz.redistribution.running.prepared import PreparedRedistribution
 from isoviz.runtime.ranks.rank_engine import RankEngine
 
 sys.path.append(str(Path(__file__).parents[2] / "property"))
@@ -110,7 +121,7 @@ def test_the_report(three: Group) -> None:
 
 
 def test_every_rank_begins_with_the_next_one(three: Group, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Prepared, "_processors", 1)
+    monkeypatch.setattr(own_sendings, "usable_cpus", lambda: 1)
     source, destination = ends()
     (done, *_) = three.together(lambda engine: redistribute_on_rank(engine, source, destination))
     for run in done.report.runs:
@@ -120,7 +131,7 @@ def test_every_rank_begins_with_the_next_one(three: Group, monkeypatch: pytest.M
 
 def test_with_several_processors(three: Group, monkeypatch: pytest.MonkeyPatch) -> None:
     """Several threads of a rank serve its peers: each of them once."""
-    monkeypatch.setattr(Prepared, "_processors", 2)
+    monkeypatch.setattr(own_sendings, "usable_cpus", lambda: 6)
     source, destination = ends()
     (done, *_) = three.together(lambda engine: redistribute_on_rank(engine, source, destination))
     assert done.report.verified
@@ -137,9 +148,8 @@ def test_run_many_times_into_the_same_array(three: Group) -> None:
         mine = source.coordinates(engine.rank)["y"]
         array = np.zeros((len(mine), 48))
         into = np.zeros((16, 40))
-        plan = on_rank.planned_alike(engine, source, destination, None)
         found = []
-        with Prepared(engine, plan, array, into) as ready:
+        with prepare_on_rank(engine, source, destination, array, into) as ready:
             for turn in range(5):
                 array[:] = numbers[mine] * turn
                 ready.run()
@@ -226,14 +236,14 @@ def test_a_channel_that_breaks(tmp_path: Path, no_leaked_files: None) -> None:
 def test_wrong_bytes_are_found(three: Group, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rank that writes one byte wrongly is found by the rank that received it; all ranks hear of it."""
     source, destination = ends()
-    move = Prepared._carry_out
+    move = PreparedRedistribution._carry_out
 
-    def spoil(self: Any, ready: Any, spans: Any, check: Any) -> None:
-        move(self, ready, spans, check)
-        if self.rank == 0 and self.plan.sendings[ready.number].receiver == 2:
-            ready.destination.array[17] ^= 4
+    def spoil(self: Any, sending: Any, spans: Any, check: Any) -> None:
+        move(self, sending, spans, check)
+        if self._engine.rank == 0 and sending.receiver == 2:
+            self._store("destination", 2).array[17] ^= 4
 
-    monkeypatch.setattr(prepared.Prepared, "_carry_out", spoil)
+    monkeypatch.setattr(prepared.PreparedRedistribution, "_carry_out", spoil)
     for arrays in (None, [np.random.default_rng(rank).random((rows, 48)) for rank, rows in enumerate((14, 14, 12))]):
         found = three.together(
             lambda engine, arrays=arrays: redistribute_on_rank(engine, source, destination, arrays and arrays[engine.rank])
@@ -248,12 +258,11 @@ def test_a_lost_rank_ends_the_meeting(three: Group) -> None:
     begun = threading.Event()
 
     def work(engine: RankEngine) -> Any:
-        plan = on_rank.planned_alike(engine, source, destination, None)
-        ready = Prepared(engine, plan)
+        ready = prepare_on_rank(engine, source, destination)
         if engine.rank == 1:
             begun.wait(30)
             three.lose(1)
-            ready.abandon()
+            ready.close()
             return None
         begun.set()
         with ready:
@@ -261,3 +270,224 @@ def test_a_lost_rank_ends_the_meeting(three: Group) -> None:
 
     found = three.together(work)
     assert all("rank 1 no longer answers" in str(found[rank]) for rank in (0, 2))
+
+
+# ---- the same again
+
+
+NUMBERS = np.arange(48 * 40, dtype=np.float64).reshape(40, 48)
+
+
+class Calls:
+    """Redistributions of three ranks: which are planned, and with which arrays each rank called last."""
+
+    def __init__(self, three: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.three = three
+        self.planned = 0
+        plan = on_rank.plan_redistribution
+
+        def counted(*given: Any) -> Any:
+            self.planned += 1
+            return plan(*given)
+
+        monkeypatch.setattr(on_rank, "plan_redistribution", counted)
+        source, destination = ends()
+        self.mine = [source.coordinates(rank)["y"] for rank in range(3)]
+        self.theirs = [destination.coordinates(rank)["x"] for rank in range(3)]
+        self.arrays = [NUMBERS[each].copy() for each in self.mine]
+        self.into = [np.zeros((len(each), 40)) for each in self.theirs]
+
+    def call(self, **by_rank: list[Any]) -> list[Any]:
+        """Call on all ranks, with the latest arrays or with others `by_rank`."""
+        given: dict[str, list[Any]] = {"ends": [ends()] * 3, "array": self.arrays, "into": self.into, **by_rank}
+
+        def work(engine: RankEngine) -> OnRank:
+            found = {name: values[engine.rank] for name, values in given.items()}
+            source, destination = found.pop("ends")
+            return redistribute_on_rank(engine, source, destination, **{"verify": False, **found})
+
+        return self.three.together(work)
+
+    def check(self, factor: float = 1.0) -> None:
+        """Call, and compare all destinations."""
+        for array, mine in zip(self.arrays, self.mine, strict=True):
+            array[:] = NUMBERS[mine] * factor
+        for into in self.into:
+            into[:] = -1
+        found = self.call()
+        for rank, each in enumerate(found):
+            assert isinstance(each, OnRank), each
+            assert np.array_equal(self.into[rank], NUMBERS.T[self.theirs[rank]] * factor)
+
+
+@pytest.fixture
+def calls(three: Group, monkeypatch: pytest.MonkeyPatch) -> Calls:
+    return Calls(three, monkeypatch)
+
+
+def test_the_same_again_plans_nothing_and_needs_no_message(calls: Calls) -> None:
+    """With new contents, and with new arrays; an array is not kept."""
+    calls.check()
+    for transport in calls.three.transports:
+        transport.seen.clear()
+    calls.check(2)
+    gone = [weakref.ref(array) for array in (*calls.arrays, *calls.into)]
+    calls.arrays = [array.copy() for array in calls.arrays]
+    calls.into = [into.copy() for into in calls.into]
+    gc.collect()
+    assert not any(each() is not None for each in gone)
+    calls.check(3)
+    assert calls.planned == 1
+    assert not any(transport.seen for transport in calls.three.transports)
+
+
+def test_arrays_that_isoviz_provides_belong_to_the_caller(calls: Calls) -> None:
+    first = calls.call(into=[None] * 3)
+    held = [done.array.copy() for done in first]
+    for array in calls.arrays:
+        array *= 2
+    second = calls.call(into=[None] * 3)
+    for done, again, before in zip(first, second, held, strict=True):
+        assert np.array_equal(done.array, before)
+        assert np.array_equal(again.array, 2 * before)
+
+
+def test_what_differs_between_ranks_later(calls: Calls) -> None:
+    """Ends, `verify`, arrays: all ranks hear of it, and go on."""
+    calls.check()
+    others = [ends(), ends(over="y"), ends()]
+    assert all("ask for different ones" in str(error) for error in calls.call(ends=others))
+    assert all("asks for verify" in str(error) for error in calls.call(verify=[True, False, False]))
+    assert all("rank 1 gave no array" in str(error) for error in calls.call(array=[calls.arrays[0], None, calls.arrays[2]]))
+    wrong = calls.call(into=[calls.into[0], np.zeros(3), calls.into[2]])
+    assert isinstance(wrong[1], TransferError)
+    assert all("rank 1: destination array for node1.reg: has 24 bytes" in str(wrong[rank]) for rank in (0, 2))
+    calls.check(2)
+    assert calls.planned == 1
+
+
+def test_a_rank_that_has_come_to_another_call(calls: Calls) -> None:
+    calls.check()
+
+    def work(engine: RankEngine) -> object:
+        array, into = calls.arrays[engine.rank], calls.into[engine.rank]
+        if engine.rank != 1:
+            return redistribute_on_rank(engine, *ends(), array, into, verify=False)
+        with prepare_on_rank(engine, *ends(), array, into) as prepared:
+            return prepared.run()
+
+    found = calls.three.together(work)
+    assert all(isinstance(error, RankError) for error in found)
+    assert "rank 1 has come to 'wait', rank 0 to 'run'" in str(found[0])
+    calls.check(2)
+
+
+def test_a_cancel_of_a_later_call(calls: Calls) -> None:
+    calls.check()
+    token = threading.Event()
+    token.set()
+    assert all(isinstance(error, Cancelled) for error in calls.call(cancel=[None, token, None]))
+    calls.check(2)
+
+
+def test_a_rank_that_fails_or_is_interrupted_later(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other ranks hear of it, and the next call is right."""
+    calls.check()
+    move = PreparedRedistribution._carry_out
+    stops: list[BaseException] = [RunError("the copy fails"), KeyboardInterrupt()]
+
+    def fail(self: Any, *given: Any) -> None:
+        if self._engine.rank == 1 and stops:
+            raise stops.pop(0)
+        move(self, *given)
+
+    monkeypatch.setattr(PreparedRedistribution, "_carry_out", fail)
+    found = calls.call()
+    assert all("the copy fails" in str(error) for error in found)
+    assert isinstance(found[0], RankError)
+
+    def work(engine: RankEngine) -> object:
+        try:
+            return redistribute_on_rank(engine, *ends(), calls.arrays[engine.rank], calls.into[engine.rank], verify=False)
+        except KeyboardInterrupt:
+            return "interrupted"
+
+    found = calls.three.together(work)
+    assert found[1] == "interrupted"
+    assert all("rank 1 was interrupted" in str(found[rank]) for rank in (0, 2))
+    calls.check(2)
+
+
+def test_a_rank_that_is_interrupted_before_a_meeting(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others do not wait for it, even if they come later. Then all make another meeting."""
+    calls.check()
+    found_plan = on_rank.Redistributions._found
+    stops: list[BaseException] = [KeyboardInterrupt()]
+
+    def interrupted(self: Any, asked: Any) -> Any:
+        if self._engine.rank == 1 and stops:
+            raise stops.pop()
+        return found_plan(self, asked)
+
+    monkeypatch.setattr(on_rank.Redistributions, "_found", interrupted)
+
+    has_left = threading.Event()
+
+    def work(engine: RankEngine) -> object:
+        if engine.rank == 2:
+            has_left.wait(30)
+        try:
+            return redistribute_on_rank(engine, *ends(), calls.arrays[engine.rank], calls.into[engine.rank], verify=False)
+        except KeyboardInterrupt:
+            has_left.set()
+            return "interrupted"
+
+    found = calls.three.together(work)
+    assert found[1] == "interrupted"
+    assert all("rank 1 was interrupted" in str(found[rank]) for rank in (0, 2))
+    calls.check(2)
+
+
+def test_few_plans_are_kept(calls: Calls) -> None:
+    """The one that was used longest ago is forgotten."""
+    blocks = range(1, 1 + on_rank.MOST_KEPT)
+    for block in blocks:
+        source, _ = ends()
+        destination = DistributedInstance(SPACE, FIELDS, Distribution({"x": 3}, {"x": block}), Layout("<F, y, x>"), "reg")
+        found = calls.call(ends=[(source, destination)] * 3, into=[None] * 3)
+        assert all(isinstance(each, OnRank) for each in found), found
+        calls.check()
+    assert calls.planned == 1 + len(blocks)
+    for engine in calls.three.engines:
+        assert len(engine.attached(on_rank.Redistributions)._kept) == on_rank.MOST_KEPT
+
+
+def test_values_too_large_for_shared_memory(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(meeting, "ROOM", 8)
+    calls.check()
+    calls.check(2)
+
+
+def test_a_rank_that_is_lost_later(calls: Calls) -> None:
+    calls.check()
+    calls.three.lose(1)
+
+    def work(engine: RankEngine) -> object:
+        return None if engine.rank == 1 else redistribute_on_rank(engine, *ends(), calls.arrays[engine.rank], verify=False)
+
+    found = calls.three.together(work)
+    assert all(isinstance(found[rank], RankLost) for rank in (0, 2))
+
+
+def test_a_prepared_one_is_closed(calls: Calls) -> None:
+    def work(engine: RankEngine) -> str:
+        prepared = prepare_on_rank(engine, *ends(), calls.arrays[engine.rank], calls.into[engine.rank])
+        assert prepared.run(verify=True).verified
+        assert np.shares_memory(prepared.array, calls.into[engine.rank])
+        prepared.close()
+        prepared.close()
+        with pytest.raises(InputError, match="it is closed"):
+            prepared.run()
+        return repr(prepared)
+
+    assert all("closed" in each for each in calls.three.together(work))

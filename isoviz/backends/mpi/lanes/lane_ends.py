@@ -1,4 +1,9 @@
-"""The two ends of a lane: the rank that gives credit, and the rank that writes."""
+"""The two ends of a lane: the rank that gives credit, and the rank that writes.
+
+Both move parts of a large transfer if both wait for it. The sender takes parts from the first one on, the receiver from the last
+one. Each writes to the page what it takes before it moves that. At worst both move the same part, which does no harm. The sender
+ends the transfer after both have moved theirs.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +14,22 @@ from isoviz.backends.mpi.lanes.page import (
     BEGUN,
     CANCEL,
     CANCELLED,
+    CLAIMED,
     CLOSED,
     CREDIT,
     DONE,
     FAILED,
     IS_STRICT,
+    LEFT,
     MOVED,
     OK,
+    PULLED,
+    PULLS,
     RECEIVER_SLEEPS,
     SENDER_SLEEPS,
     STATE,
+    TAKEN,
+    UNPULLED,
     Page,
     fence,
 )
@@ -32,18 +43,23 @@ SPINS = 60
 """Yields of the processor, each below a microsecond, before a rank sleeps."""
 
 
-class LaneAddress(NamedTuple):
-    """How the sender of a lane reaches its receiver. It can be pickled.
+class EndAddress(NamedTuple):
+    """How one rank of a lane reaches the end of the other. It can be pickled.
 
-    - `page`: the handle of the page of the lane, which lies in a window.
-    - `store`: the handle of the destination.
-    - `process`, `address`: the process, and the address of the destination in it.
+    - `store`: the handle of the source, or of the destination.
+    - `process`, `address`: the process, and the address of the end in it.
     """
 
-    page: StoreHandle
     store: StoreHandle
     process: int
     address: int
+
+
+class LaneAddress(NamedTuple):
+    """How the sender of a lane reaches its receiver: the handle of the page of the lane, which lies in a window, and its end."""
+
+    page: StoreHandle
+    end: EndAddress
 
 
 class LanePart(NamedTuple):
@@ -60,21 +76,66 @@ class ReceivingLane:
         self.address = address
         self._page = Page(array, RECEIVER_SLEEPS, SENDER_SLEEPS)
         self._withdraw = withdraw
+        self._pulls: Sequence[LanePart] = ()
+        self._kept: object = None
+        self._bytes_pulled = 0
 
     @property
     def turn(self) -> int:
         """The transfer that got a credit last; 0 before the first one."""
-        return int(self._page.words[CREDIT])
+        return self._page.words[CREDIT]
 
     @property
     def is_free(self) -> bool:
         """Whether that transfer is over, or was cancelled before the sender began it: the sender writes nothing."""
-        words, turn = self._page.words, self.turn
-        return bool(words[DONE] >= turn or (words[CANCEL] >= turn and words[BEGUN] < turn))
+        words = self._page.words
+        turn = words[CREDIT]
+        return words[DONE] >= turn or (words[CANCEL] >= turn and words[BEGUN] < turn)
 
-    def give_credit(self, turn: int) -> None:
-        """The destination may be written for transfer number `turn` (from 1)."""
-        self._page.post(CREDIT, turn)
+    def next_turn(self) -> int:
+        """Let the sender write for the next transfer, and return its number; 0 if it may still write for this one."""
+        words = self._page.words
+        turn = words[CREDIT]
+        if not self.is_free:
+            return 0
+        if words[PULLS]:
+            words[TAKEN] = words[CLAIMED] = words[PULLED] = words[UNPULLED] = words[LEFT] = self._bytes_pulled = 0
+        self._page.post(CREDIT, turn + 1)
+        return turn + 1
+
+    def share(self, pulls: Sequence[LanePart], kept: object) -> None:
+        """Move parts in this rank as well: `pulls` are those of the sender, as moves of this process. `kept` is kept."""
+        self._pulls, self._kept = pulls, kept
+        self._page.words[PULLS] = 1
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether there are parts now that neither rank has taken: none before the sender takes its first one."""
+        words = self._page.words
+        taken = words[TAKEN]
+        return 0 < taken < len(self._pulls) - words[CLAIMED]
+
+    def pull(self) -> bool:
+        """Move the last part that neither rank has taken. False if there is none now."""
+        if not self.has_parts:
+            return False
+        words = self._page.words
+        claimed = words[CLAIMED]
+        words[CLAIMED] = claimed + 1
+        fence()
+        left = words[LEFT]
+        part = self._pulls[-1 - claimed]
+        try:
+            if not left or claimed < left - 1:  # else the sender has it, and has perhaps ended the transfer
+                for move in part.moves:
+                    move()
+                self._bytes_pulled += part.nbytes
+        except BaseException:
+            words[UNPULLED], self._pulls = 1, ()
+            raise
+        finally:
+            self._page.post(PULLED, claimed + 1)
+        return True
 
     def is_over(self, turn: int) -> bool:
         """Whether a transfer has ended."""
@@ -90,7 +151,7 @@ class ReceivingLane:
 
     def moved(self, turn: int) -> int:
         """The bytes of a transfer that have been written so far."""
-        return int(self._page.words[MOVED]) if self._page.words[BEGUN] >= turn else 0
+        return self._page.words[MOVED] + self._bytes_pulled if self._page.words[BEGUN] >= turn else 0
 
     def error(self) -> Exception | None:
         """How the transfer that ended last has ended."""
@@ -103,7 +164,7 @@ class ReceivingLane:
         """Ask the sender to stop. Whether it will write nothing for this transfer, because it has not begun."""
         self._page.words[CANCEL] = turn
         fence()
-        return bool(self._page.words[BEGUN] < turn)
+        return self._page.words[BEGUN] < turn
 
     @property
     def sender_has_closed(self) -> bool:
@@ -113,21 +174,32 @@ class ReceivingLane:
     def close(self) -> None:
         """Let the sender wait no longer."""
         self._page.words[CLOSED] = 1
+        self._pulls, self._kept = (), None
         self._withdraw()
 
 
 class SendingLane:
-    """The end of a lane on the rank of the source: `parts` are its moves, each of at most about `PART` bytes."""
+    """The end of a lane on the rank of the source: `parts` are its moves, each of at most about `PART` bytes.
 
-    def __init__(self, page: Bytes, parts: Sequence[LanePart], kept: Sequence[object]) -> None:
-        self.parts = parts
+    `address` is for the receiver.
+    """
+
+    def __init__(
+        self, page: Bytes, parts: Sequence[LanePart], address: EndAddress, kept: Sequence[object], withdraw: Callable[[], None]
+    ) -> None:
+        self.parts, self.address = parts, address
         self._page = Page(page, SENDER_SLEEPS, RECEIVER_SLEEPS)
-        self._kept = kept
+        self._kept, self._withdraw = kept, withdraw
+        self._moves = [move for part in parts for move in part.moves]
+        self._nbytes = sum(part.nbytes for part in parts)
+        self._is_shared = False
+        self._own = 0
+        """The parts, from the first one on, that the receiver has not moved."""
 
     @property
     def turn(self) -> int:
         """The transfer that has ended last; 0 before the first one."""
-        return int(self._page.words[DONE])
+        return self._page.words[DONE]
 
     def has_credit(self, turn: int) -> bool:
         """Whether the credit of a transfer is there, or comes within some microseconds."""
@@ -148,10 +220,29 @@ class SendingLane:
         Raises:
             Cancelled: the receiver has cancelled it.
         """
-        self._page.words[MOVED] = 0
-        self._page.words[BEGUN] = turn
+        words = self._page.words
+        words[MOVED] = 0
+        words[BEGUN] = turn
+        self._is_shared, self._own = bool(words[PULLS]), len(self.parts)
         fence()
         self.check(turn)
+
+    def carry_out(self, turn: int) -> None:
+        """Carry out a whole transfer that has its credit.
+
+        Raises:
+            Cancelled: the receiver has cancelled it.
+            RunError: the system does not write.
+        """
+        words = self._page.words
+        words[MOVED] = 0
+        words[BEGUN] = turn
+        fence()
+        if words[CANCEL] >= turn:
+            self.check(turn)
+        for move in self._moves:
+            move()
+        words[MOVED] = self._nbytes
 
     def check(self, turn: int) -> None:
         """Check for a cancel of the receiver.
@@ -163,16 +254,51 @@ class SendingLane:
             raise Cancelled("cancelled by the rank of the destination; some of its bytes may be in place")
 
     def move(self, number: int) -> int:
-        """Carry out a part. Returns its bytes.
+        """Carry out a part, unless the receiver has taken it. Returns its bytes.
 
         Raises:
             RunError: the system does not write.
         """
-        part = self.parts[number]
+        part, words = self.parts[number], self._page.words
+        if self._is_shared:
+            if number >= len(self.parts) - words[CLAIMED]:
+                self._own = min(self._own, number)
+                return part.nbytes
+            words[TAKEN] = max(words[TAKEN], number + 1)
+            if not number:
+                self._page.wake(DONE)  # the receiver sleeps on this word
         for move in part.moves:
             move()
-        self._page.words[MOVED] += part.nbytes
+        words[MOVED] += part.nbytes
         return part.nbytes
+
+    def move_alone(self) -> None:
+        """Let the receiver take no further part."""
+        if self._is_shared:
+            self._page.words[TAKEN] = len(self.parts)
+
+    def settle(self, is_wanted: bool) -> bool:
+        """Wait some milliseconds at most until the receiver moves no part any more. Whether that is so.
+
+        What it could not move is moved here if the transfer is still `is_wanted`.
+
+        Raises:
+            RunError: the system does not write.
+        """
+        if not self._is_shared:
+            return True
+        words = self._page.words
+        words[LEFT] = 1 + (len(self.parts) - self._own if is_wanted else 0)
+        fence()
+        claimed = words[CLAIMED]
+        if not self._page.wait(PULLED, claimed, SPINS):
+            return False
+        self._is_shared = False
+        if words[UNPULLED] and is_wanted:
+            for part in self.parts[self._own :]:
+                for move in part.moves:
+                    move()
+        return True
 
     def end(self, turn: int, error: BaseException | None) -> None:
         """Tell the receiver how a transfer has ended."""
@@ -185,4 +311,5 @@ class SendingLane:
     def close(self) -> None:
         """Let the receiver wait no longer, and forget the parts."""
         self._page.words[CLOSED] = 1
-        self.parts, self._kept = (), ()
+        self.parts, self._kept, self._moves = (), (), []
+        self._withdraw()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +13,9 @@ import numpy as np
 from isoviz.backends.host.copying import prepared_copies
 from isoviz.backends.host.host_memory import HostStore
 from isoviz.backends.mpi.bells import are_shared
-from isoviz.backends.mpi.channels.cutting import pieces
-from isoviz.backends.mpi.lanes.lane_ends import LaneAddress, LanePart, ReceivingLane, SendingLane
-from isoviz.backends.mpi.lanes.other_process import MOST_PIECES, allow_tracing, check_reach, write_call
+from isoviz.backends.mpi.channels.cutting import piece, pieces
+from isoviz.backends.mpi.lanes.lane_ends import EndAddress, LaneAddress, LanePart, ReceivingLane, SendingLane
+from isoviz.backends.mpi.lanes.other_process import MOST_PIECES, READ, WRITE, access_call, allow_tracing, check_reach
 from isoviz.backends.mpi.stores import MappedStore
 from isoviz.backends.pages import PAGE
 from isoviz.errors import RunError
@@ -24,19 +23,26 @@ from isoviz.layouts.recurring import split_together
 from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
+    from isoviz.backends.mpi.channels.cutting import Piece
     from isoviz.backends.mpi.fencing import Fence
     from isoviz.backends.mpi.stores import Stores
     from isoviz.backends.mpi.windows import Windows
     from isoviz.backends.pages import Bytes
     from isoviz.layouts import StridedCopy
     from isoviz.runtime.protocols import Store
+    from isoviz.runtime.ranks.handles import StoreHandle
+
+Runs = np.ndarray[Any, np.dtype[np.int64]]
+"""Runs of bytes: a row of offset or address, and length, for each."""
 
 PART = 1 << 20
 """Bytes between two looks at more urgent transfers and at a cancel."""
 MOST_COPIES = 4096
 """Copies of a transfer at most: their tables are kept with the lane."""
 LEAST_RUN = 64
-"""Bytes of a run in pageable memory of another process: the system needs some ten nanoseconds for each run."""
+"""Bytes of a run in pageable memory of another process, on average: the system needs some ten nanoseconds for each run."""
+LEAST_SHARED = 3
+"""Parts of a transfer from which on both ranks move them."""
 _LINE = 64
 
 
@@ -64,7 +70,7 @@ class Lanes:
         handle = self._stores.export(store)
         self._stores.withdraw(page)  # the sender maps it; it asks for nothing by its number
         allow_tracing()
-        address = LaneAddress(page, handle, os.getpid(), int(store.array.ctypes.data))
+        address = LaneAddress(page, self._address(handle, store))
         return ReceivingLane(array, address, partial(self._stores.withdraw, handle))
 
     def sending(self, address: LaneAddress, source: Store, copies: Sequence[StridedCopy]) -> SendingLane:
@@ -80,80 +86,153 @@ class Lanes:
         page = self._stores.reach(address.page)
         if not isinstance(page, MappedStore):
             raise RunError("the page of the lane cannot be mapped")
+        end = address.end
+        far = self._stores.reach(end.store)
+        parts = _parts_of(copies, is_mapped=isinstance(far, MappedStore))
+        if isinstance(far, MappedStore):
+            moves = _mapped(parts, source, far)
+        else:
+            if not self._fence.can_end(end.store.rank):
+                raise RunError(f"rank {end.store.rank} cannot be ended if it is lost")
+            check_reach(end.process, end.address)
+            moves = _written(parts, source, end)
+        handle = self._stores.export(source)
+        allow_tracing()
+        kept = source, far, page
+        return SendingLane(page.array, moves, self._address(handle, source), kept, partial(self._stores.withdraw, handle))
+
+    def share(self, lane: ReceivingLane, store: Store, address: EndAddress, copies: Sequence[StridedCopy]) -> None:
+        """Let the rank of the destination move parts as well, from the source behind an address, if there are several parts.
+
+        Raises:
+            RunError: it cannot reach them; the reason is in words.
+        """
+        assert isinstance(store, HostStore)
+        parts = _parts_of(copies, is_mapped=lane.address.end.store.window is not None)
+        if len(parts) < LEAST_SHARED:
+            return
         far = self._stores.reach(address.store)
         if isinstance(far, MappedStore):
-            parts = _mapped_parts(copies, source, far)
+            lane.share(_mapped(parts, far, store), far)
         else:
-            if not self._fence.can_end(address.store.rank):
-                raise RunError(f"rank {address.store.rank} cannot be ended if it is lost")
             check_reach(address.process, address.address)
-            parts = _written_parts(copies, source, address)
-        return SendingLane(page.array, parts, (source, far, page))
+            lane.share(_read(parts, store, address), far)
+
+    @staticmethod
+    def _address(handle: StoreHandle, store: HostStore) -> EndAddress:
+        return EndAddress(handle, os.getpid(), int(store.array.ctypes.data))
 
 
-def _parts_of(copies: Sequence[StridedCopy], unit: int) -> list[list[StridedCopy]]:
+def _parts_of(copies: Sequence[StridedCopy], *, is_mapped: bool) -> list[Sequence[StridedCopy]]:
+    """The copies of each part. Both ranks cut them alike: it matters whether the destination is mapped."""
     nbytes = sum([copy.nbytes for copy in copies])
-    return [part for part in split_together(copies, max(1, -(-nbytes // PART)), unit) if part]
+    parts = split_together(copies, max(1, -(-nbytes // PART)), _LINE if is_mapped else 1)
+    if is_mapped:
+        return [part for part in parts if part]
+    return [each.copies for part in parts for each in pieces(part, PART)]
 
 
-def _mapped_parts(copies: Sequence[StridedCopy], source: HostStore, far: HostStore) -> list[LanePart]:
-    """Copies between two stores that are mapped here."""
-    found = []
-    for part in _parts_of(copies, _LINE):
-        moves = prepared_copies(part, source.array, far.array, large=source.is_large)
-        found.append(LanePart(sum([copy.nbytes for copy in part]), moves))
+def _mapped(parts: Iterable[Sequence[StridedCopy]], source: HostStore, destination: HostStore) -> list[LanePart]:
+    """The moves of parts between two stores that are mapped here."""
+    return [
+        LanePart(_size(part), prepared_copies(part, source.array, destination.array, large=source.is_large)) for part in parts
+    ]
+
+
+def _written(parts: Iterable[Sequence[StridedCopy]], source: HostStore, end: EndAddress) -> list[LanePart]:
+    """The moves of parts into pageable memory of another process: what is not contiguous here is packed first."""
+    room, found = _Room(), []
+    for each in map(piece, parts):
+        there = _runs(each.destination, each.unpack, False, end)
+        if each.source is not None:
+            moves = _accesses(WRITE, end, int(source.array.ctypes.data) + each.source, there)
+        else:
+            at, array = room.of(each.nbytes)
+            moves = [*prepared_copies(each.pack, source.array, array), *_accesses(WRITE, end, at, there)]
+        found.append(LanePart(each.nbytes, tuple(moves) if each.source is not None else (partial(_in_turn, moves, room),)))
     return found
 
 
-def _written_parts(copies: Sequence[StridedCopy], source: HostStore, address: LaneAddress) -> list[LanePart]:
-    """Copies into pageable memory of another process: what is not contiguous here is packed first."""
-    low = min((copy.destination_offset for copy in copies), default=0)
-    if low < 0 or any(_end(copy) > address.store.nbytes for copy in copies):
-        raise RunError("a copy reaches outside the destination")
-    room, taken = np.empty(0, np.uint8), threading.Lock()  # a channel may carry out several parts at a time
-    found = []
-    for part in itertools.chain.from_iterable(pieces(each, PART) for each in _parts_of(copies, 1)):
-        if part.destination is not None:
-            there = np.array([[part.destination, part.nbytes]])
-        elif sum([copy.nbytes // copy.run for copy in part.unpack]) * LEAST_RUN > part.nbytes:
-            raise RunError(f"its destination is pageable and written in runs of less than {format_bytes(LEAST_RUN)}")
+def _read(parts: Iterable[Sequence[StridedCopy]], destination: HostStore, end: EndAddress) -> list[LanePart]:
+    """The moves of parts out of pageable memory of another process: what is not contiguous here is unpacked afterwards."""
+    room, found = _Room(), []
+    for each in map(_by_source, parts):
+        there = _runs(each.source, each.pack, True, end)
+        if each.destination is not None:
+            moves = _accesses(READ, end, int(destination.array.ctypes.data) + each.destination, there)
         else:
-            there = _runs(part.unpack)
-        moves: list[Callable[[], object]] = []
-        if part.source is not None:
-            here = int(source.array.ctypes.data) + part.source
-        else:
-            if len(room) < part.nbytes:
-                room = np.empty(PART + PAGE, np.uint8)
-            moves += prepared_copies(part.pack, source.array, room)
-            here = int(room.ctypes.data)
-        at = 0
-        for first in range(0, len(there), MOST_PIECES):
-            some = there[first : first + MOST_PIECES]
-            nbytes = int(some[:, 1].sum())
-            moves.append(write_call(address.process, here + at, nbytes, some + np.array([address.address, 0])))
-            at += nbytes
-        found.append(LanePart(part.nbytes, (partial(_in_turn, moves, room, taken),)))
+            at, array = room.of(each.nbytes)
+            moves = [*_accesses(READ, end, at, there), *prepared_copies(each.unpack, array, destination.array)]
+        found.append(LanePart(each.nbytes, tuple(moves) if each.destination is not None else (partial(_in_turn, moves, room),)))
     return found
 
 
-def _in_turn(moves: Sequence[Callable[[], object]], _room: Bytes, taken: threading.Lock) -> None:
-    """Pack a part into the room that all parts share, and write it."""
-    with taken:
+class _Room:
+    """Where the parts of a lane are packed. A channel may carry out several parts at a time: each holds `taken` meanwhile."""
+
+    def __init__(self) -> None:
+        self.taken = threading.Lock()
+        self._array = np.empty(0, np.uint8)
+
+    def of(self, nbytes: int) -> tuple[int, Bytes]:
+        """The address of the room, and the room."""
+        if len(self._array) < nbytes:
+            self._array = np.empty(max(nbytes, PART + PAGE), np.uint8)
+        return int(self._array.ctypes.data), self._array
+
+
+def _in_turn(moves: Sequence[Callable[[], object]], room: _Room) -> None:
+    """Carry out the moves of a part."""
+    with room.taken:
         for move in moves:
             move()
 
 
-def _end(copy: StridedCopy) -> int:
-    return copy.destination_offset + copy.run + sum((extent - 1) * there for extent, _, there in copy.loops)
+def _accesses(name: str, end: EndAddress, here: int, there: Runs) -> list[Callable[[], object]]:
+    """The calls that move contiguous bytes of this process to some runs of another one, or back."""
+    calls: list[Callable[[], object]] = []
+    for first in range(0, len(there), MOST_PIECES):
+        some = there[first : first + MOST_PIECES]
+        nbytes = int(some[:, 1].sum())
+        calls.append(access_call(name, end.process, here, nbytes, some))
+        here += nbytes
+    return calls
 
 
-def _runs(unpack: Sequence[StridedCopy]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The runs at the destination in the order of a message, each with its offset and its length."""
+def _runs(at: int | None, copies: Sequence[StridedCopy], is_source: bool, end: EndAddress) -> Runs:
+    """The runs of a message at the far end, in the order of the message: addresses and lengths. `at`: the offset of a single run.
+
+    Raises:
+        RunError: they are too short, or outside of the store there.
+    """
+    nbytes = sum([copy.nbytes for copy in copies])
+    runs = np.array([[at, nbytes]]) if at is not None else _joined(copies, is_source)
+    if len(runs) * LEAST_RUN > nbytes and len(runs) > 1:
+        where = "source is pageable and read" if is_source else "destination is pageable and written"
+        raise RunError(f"its {where} in runs of less than {format_bytes(LEAST_RUN)}")
+    if runs[:, 0].min() < 0 or runs.sum(axis=1).max() > end.store.nbytes:
+        raise RunError("a copy reaches outside the store")
+    runs[:, 0] += end.address
+    return runs
+
+
+def _joined(copies: Sequence[StridedCopy], is_source: bool) -> Runs:
+    """The offsets and lengths of the runs of copies at one end; neighbours are joined."""
     found = []
-    for _, destination, run, loops in unpack:
-        offsets = np.zeros(1, np.int64)
-        for extent, _, there in loops:
-            offsets = (offsets[:, None] + np.arange(extent) * there).reshape(-1)
-        found.append(np.stack([offsets + destination, np.full(len(offsets), run)], axis=1))
-    return np.concatenate(found)
+    for source, destination, run, loops in copies:
+        offsets = np.array([source if is_source else destination])
+        for extent, here, there in loops:
+            offsets = (offsets[:, None] + np.arange(extent) * (here if is_source else there)).reshape(-1)
+        found.append(np.stack([offsets, np.full(len(offsets), run)], axis=1))
+    runs = np.concatenate(found)
+    first = np.flatnonzero(np.concatenate([[True], runs[:-1].sum(axis=1) != runs[1:, 0]]))
+    return np.stack([runs[first, 0], np.add.reduceat(runs[:, 1], first)], axis=1)
+
+
+def _by_source(copies: Sequence[StridedCopy]) -> Piece:
+    """Copies as one message in the order of the source."""
+    return piece(sorted(copy._replace(loops=tuple(sorted(copy.loops, key=lambda loop: -loop[1]))) for copy in copies))
+
+
+def _size(copies: Sequence[StridedCopy]) -> int:
+    return sum([copy.nbytes for copy in copies])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import platform
+from _thread import allocate_lock
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,8 @@ SLEEP = 2e-3
 """Seconds that a rank sleeps at most."""
 CREDIT, DONE, BEGUN, CANCEL, MOVED, STATE = range(0, 48, 8)
 SENDER_SLEEPS, RECEIVER_SLEEPS, CLOSED = range(48, 72, 8)
-"""Words of the page, each in a cache line of its own."""
+PULLS, TAKEN, CLAIMED, PULLED, UNPULLED, LEFT = range(72, 120, 8)
+"""Words of the page, each in a cache line of its own. Those of the last line are about parts that the receiver moves."""
 OK, FAILED, CANCELLED = range(3)
 """How a transfer has ended (`STATE`)."""
 _TEXT = 1024
@@ -31,8 +33,8 @@ class Page:
     """The page of a lane, as one of its two ranks uses it. `sleeps` is the word of this rank, `other` that of the other one."""
 
     def __init__(self, array: Bytes, sleeps: int, other: int) -> None:
-        self._array = array  # it keeps the memory
-        self.words = (ctypes.c_uint64 * (PAGE // 8)).from_address(array.ctypes.data)
+        self._array = array
+        self.words = memoryview(array).cast("Q")  # type: ignore[arg-type]  # an array of bytes has a buffer
         self._address = int(array.ctypes.data)
         self._sleeps, self._other = sleeps, other
         self._wait, self._wake = library().syscall, quick_library().syscall
@@ -42,6 +44,11 @@ class Page:
         if not IS_STRICT:
             fence()
         self.words[word] = value
+        fence()
+        self.wake(word)
+
+    def wake(self, word: int) -> None:
+        """Wake the other rank if it sleeps on a word."""
         if self.words[self._other]:
             self._wake(FUTEX, ctypes.c_void_p(self._address + 8 * word), WAKE, 1, None, None, 0)
 
@@ -86,5 +93,11 @@ class Page:
 
 
 def fence() -> None:
-    """Order what this thread has written and read before with what follows: every call that lets go of the interpreter does."""
-    give_way()
+    """Order what this thread has written and read before with what follows.
+
+    On x86, each atomic change of a word does that, such as taking a lock. A call that lets go of the interpreter does everywhere.
+    """
+    if IS_STRICT:
+        allocate_lock().acquire()
+    else:
+        give_way()

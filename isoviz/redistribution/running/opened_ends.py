@@ -1,0 +1,108 @@
+"""The ends of a redistribution on one rank: its part of the source and its part of the destination, opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from isoviz.errors import DistributionError
+from isoviz.redistribution.running.content import generate
+
+if TYPE_CHECKING:
+    from isoviz.backends.host.host_memory import HostStore
+    from isoviz.planner import Instance
+    from isoviz.redistribution.distributed_instance import DistributedInstance
+    from isoviz.runtime.protocols import Endpoint, RealMemory, Store
+    from isoviz.runtime.ranks.handles import StoreHandle
+    from isoviz.runtime.ranks.rank_engine import RankEngine
+
+
+class Shown(NamedTuple):
+    """What a rank shows the others of its ends: whether it was given an array, handles, and in words why an end is not open."""
+
+    has_array: bool = False
+    source: StoreHandle | None = None
+    destination: StoreHandle | None = None
+    problem: str | None = None
+
+
+class OpenedEnds:
+    """The ends on the rank of an engine. `open` opens them; an array that isoviz has provided stays valid after `close`.
+
+    `memory` gives the real memory of a name.
+    """
+
+    def __init__(
+        self,
+        engine: RankEngine,
+        memory: Callable[[str], RealMemory],
+        source: DistributedInstance,
+        destination: DistributedInstance,
+    ) -> None:
+        self._engine, self._memory, self._instance = engine, memory, source
+        self._parts = source.part(engine.rank), destination.part(engine.rank)
+        self._stack = ExitStack()
+        self.source: Endpoint | None = None
+        self.destination: Endpoint | None = None
+        self.given: tuple[Any | None, Any | None] = None, None
+        self.error: Exception | None = None
+        self.told: tuple[object, ...] | None = None
+        """What the other ranks are shown (`Shown`), as a plain tuple: it is quicker to pickle. None before `open`."""
+
+    def open(self, array: Any | None, into: Any | None, *, shows_source: bool) -> None:
+        """Open this rank's ends. `shows_source` says whether the other ranks may read the source. No error is raised."""
+        self.given = array, into
+        here, there = self._parts
+        source: StoreHandle | None = None
+        destination: StoreHandle | None = None
+        try:
+            if here is not None and array is not None:
+                self.source = self._memory(here.memory).source(here, array)
+                self._stack.callback(self.source.close)
+                source = self._exported(self.source) if shows_source else None
+            if there is not None:
+                self.destination = self._opened_destination(there, into)
+                destination = self._exported(self.destination)
+        except Exception as error:  # noqa: BLE001  # the other ranks must not wait for this one
+            self.error = error
+        problem = None if self.error is None else f"rank {self._engine.rank}: {self.error}"
+        self.told = tuple(Shown(array is not None, source, destination, problem))
+
+    def _opened_destination(self, part: Instance, into: Any | None) -> Endpoint:
+        if self._engine.machine.memory(part.memory).is_file_system:
+            raise DistributionError(
+                f"redistribution: runs into host memory, not into files ({part.memory}); write the parts from there"
+            )
+        found = self._memory(part.memory).destination(part, into, True)
+        if into is not None:
+            self._stack.callback(found.close)
+        return found
+
+    def generate(self) -> None:
+        """Open this rank's part of the source with generated data."""
+        part = self._parts[0]
+        if part is None:
+            return
+        if self._engine.machine.memory(part.memory).is_file_system:
+            raise DistributionError(f"redistribution: generated data need host memory, not {part.memory}; give paths of files")
+        self.source = self._memory(part.memory).destination(part, None, True)
+        self._stack.callback(self.source.close)
+        generate(self._instance, self._engine.rank, cast("HostStore", self.source).array)
+
+    def _exported(self, store: Endpoint) -> StoreHandle:
+        """The handle of an end for the other ranks."""
+        handle = self._engine.far.export(store)
+        self._stack.callback(partial(self._engine.far.withdraw, handle))
+        return handle
+
+    def reach(self, handle: StoreHandle) -> Store:
+        """An end of another rank, until `close`."""
+        store = self._engine.far.reach(handle)
+        self._stack.callback(store.close)
+        return store
+
+    def close(self) -> None:
+        """Withdraw what the peers reach, and close what isoviz has not provided."""
+        self._stack.close()
