@@ -18,6 +18,10 @@ SUITES: Mapping[str, Suite] = MappingProxyType(
             "the explorer in JupyterLab and headless Chromium: from a gesture to the painted answer; random clicks (--minutes)",
             "benchmarks.explorer",
         ),
+        "gpu-requests": Suite(
+            "transfers on a GPU that takes the time of a real one and moves nothing: what Python costs between the copies",
+            "benchmarks.gpu_requests",
+        ),
         "import": Suite("starting Python with isoviz, beside NumPy", "benchmarks.import_time"),
         "planner": Suite(
             "planning, beside Isometry's figures, a graph search and one PuLP solve; its growth with the machine",

@@ -295,16 +295,16 @@ _DISK = (MemoryKind.DSK,)
 ChannelKind.MEMCPY = register_channel_kind(
     "Memcpy", sources=_HOST, destinations=_HOST, is_host_copy=True, description="memory copy"
 )
-# While a GPU carries out one request, the next one is queued: its engines never wait for the host.
-ChannelKind.GPU_READ = register_channel_kind("GPURead", sources=_GPU, destinations=_HOST, in_flight=2, description="GPU read")
-ChannelKind.GPU_WRITE = register_channel_kind("GPUWrite", sources=_HOST, destinations=_GPU, in_flight=2, description="GPU write")
-ChannelKind.GPU_COPY = register_channel_kind("GPUCopy", sources=_GPU, destinations=_GPU, in_flight=2, description="GPU copy")
+# While a GPU carries out one request, the next ones are queued: it never waits for the host, even if Python is busy for some ms.
+ChannelKind.GPU_READ = register_channel_kind("GPURead", sources=_GPU, destinations=_HOST, in_flight=8, description="GPU read")
+ChannelKind.GPU_WRITE = register_channel_kind("GPUWrite", sources=_HOST, destinations=_GPU, in_flight=8, description="GPU write")
+ChannelKind.GPU_COPY = register_channel_kind("GPUCopy", sources=_GPU, destinations=_GPU, in_flight=8, description="GPU copy")
 _PINNED = (MemoryKind.ZCM,)
 ChannelKind.ZERO_COPY_READ = register_channel_kind(
-    "ZeroCopyRead", sources=_GPU, destinations=_PINNED, in_flight=2, description="zero-copy read"
+    "ZeroCopyRead", sources=_GPU, destinations=_PINNED, in_flight=8, description="zero-copy read"
 )
 ChannelKind.ZERO_COPY_WRITE = register_channel_kind(
-    "ZeroCopyWrite", sources=_PINNED, destinations=_GPU, in_flight=2, description="zero-copy write"
+    "ZeroCopyWrite", sources=_PINNED, destinations=_GPU, in_flight=8, description="zero-copy write"
 )
 ChannelKind.DISK_READ = register_channel_kind("DiskRead", sources=_DISK, destinations=_HOST, description="file read")
 ChannelKind.DISK_WRITE = register_channel_kind("DiskWrite", sources=_HOST, destinations=_DISK, description="file write")

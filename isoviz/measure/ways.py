@@ -134,7 +134,7 @@ _COPIES = Ways(
 )
 _GPUS = replace(
     _COPIES,
-    in_flight=(2, 3, 4),  # With two, one is queued while the other one is under way.
+    in_flight=(8,),  # Those behind the first one are queued: a GPU works on, while Python is busy with something else.
     tried_with=(("stream", MIB), ("stream", 8 * MIB), ("gather", 4)),
     setup=("stream", MIB),
     pays=tuning.REQUESTS_PAY,

@@ -139,7 +139,7 @@ class PathPlan:
 
         `request_bytes` is the length that requests should have.
         """
-        return rule_of(hop.kind).requests(self.chunk_payload, hop.request_bytes, request_bytes)
+        return rule_of(hop.kind).requests(self.chunk_payload, hop.request_bytes, request_bytes, hop.throughput)
 
     @property
     def repeats_a_channel(self) -> bool:

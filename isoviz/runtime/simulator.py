@@ -336,10 +336,20 @@ class Simulator:
             del self._flows[server]
         reason = None if self._fault is None else self._fault(issue)
         if server.queue:
-            self._begin(server, server.queue.popleft())
+            self._begin(server, self._next(server.queue))
         elif server.name in self._uses:
             self._share()
         return issue, reason
+
+    def _next(self, queue: deque[Issue]) -> Issue:
+        """The request that a channel works on next: those that a transfer has queued ahead do not delay a more urgent one."""
+        if queue[0].transfer == queue[-1].transfer:
+            return queue.popleft()
+        priority = self.scheduler.priority
+        at = max(range(len(queue)), key=lambda k: (priority(queue[k].transfer), -k))
+        request = queue[at]
+        del queue[at]
+        return request
 
     def _carry_out(self, instructions: Iterable[Instruction]) -> None:
         for instruction in instructions:

@@ -87,6 +87,9 @@ class CudaDriver(Protocol):
     def free(self, block: DeviceBlock) -> None:
         """Give device memory back. No work uses it any more. Never raises."""
 
+    def trim(self, stream: int) -> None:
+        """Let go of free memory that is kept for further work of a stream, which will have none."""
+
     def allocate_pinned(self, nbytes: int) -> PinnedBlock:
         """Pinned host memory that all devices map. It begins at a page boundary."""
 

@@ -225,6 +225,10 @@ class CupyDriver:
     def free(self, block: DeviceBlock) -> None:
         block.owner = None
 
+    def trim(self, stream: int) -> None:
+        with self._call("cudaFree"):
+            self._cupy.get_default_memory_pool().free_all_blocks(self._lent_stream(stream))
+
     def allocate_pinned(self, nbytes: int) -> PinnedBlock:
         room = self._pinned(nbytes)  # The pool rounds up to a power of two: one page more can be twice as much.
         if room.ctypes.data % _PAGE:

@@ -150,6 +150,30 @@ class GivenArray:
             self.event = gpu.driver.new_event()
             gpu.driver.record(self.event, array.stream)
 
+    @property
+    def can_be_noted(self) -> bool:
+        """Whether `note` can ask the array again: an array that came by DLPack says nothing of later work."""
+        return _interface(self.given) is not None
+
+    def note(self) -> int | None:
+        """Take note of the work that the array's stream has now, in the thread of the caller, as when the array was passed.
+
+        Returns the event that stands for it; None if there is nothing to wait for.
+
+        Raises:
+            TransferError: the array has got other bytes.
+        """
+        interface = _interface(self.given) or {}
+        if int(interface.get("data", (0, False))[0] or 0) != self.array.pointer:
+            raise TransferError("the array is not where it was when the transfer was prepared; prepare it again")
+        stream = interface.get("stream", LEGACY_STREAM)
+        if stream is None or not self.array.nbytes:
+            return None
+        if self.event is None:
+            self.event = self.gpu.driver.new_event()
+        self.gpu.driver.record(self.event, stream)
+        return self.event
+
     def __del__(self) -> None:
         event = getattr(self, "event", None)
         if event is not None and not sys.is_finalizing():
@@ -193,6 +217,17 @@ class DeviceStore(BaseEndpoint, BaseSlot):
         """Whether work of the caller may use the bytes."""
         return self._event is not None
 
+    @property
+    def can_be_noted(self) -> bool:
+        """Whether `note` learns of all work of the caller."""
+        return self._given is None or self._given.can_be_noted
+
+    def note(self) -> None:
+        """Take note of the work that the stream of the caller's array has now. The thread is the caller's, and uses the GPU."""
+        if self._given is not None:
+            self._event = self._given.note()
+            self._followers.clear()
+
     def followed_by(self, stream: int) -> None:
         """Let later work of a stream wait for work of the caller that uses the bytes. The thread uses the GPU of the stream."""
         event = self._event
@@ -216,7 +251,7 @@ class DeviceStore(BaseEndpoint, BaseSlot):
     def close(self) -> None:
         block, self._block, self._given, self._pointer, self._event = self._block, None, None, None, None
         if block is not None:
-            self.gpu.driver.free(block)
+            self.gpu.free(block)
 
 
 class DeviceMemory(BaseMemory):

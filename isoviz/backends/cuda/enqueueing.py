@@ -1,13 +1,15 @@
-"""A stream of one channel, and the ways in which copies are queued on it."""
+"""A stream of a channel, and the ways in which copies are queued on it."""
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
+from isoviz.backends.cuda.gpu import Completions
 from isoviz.backends.cuda.layout_kernels import Job
 from isoviz.backends.cuda.row_copies import Rows, all_rows, rows_of
 from isoviz.errors import DeviceError
@@ -21,7 +23,7 @@ SHORT = 256
 
 
 class Lane:
-    """The stream of a channel and its events, made when they are needed. Any thread may use it.
+    """A stream of a channel and its events, made when they are needed. Any thread may use it.
 
     `peer` is another GPU whose memory is one end of the copies. `within` the memory of the GPU, kernels carry out all copies but
     contiguous ones: they move rows of any width as fast as the memory does. With `zero_copy`, kernels carry out all copies. This
@@ -33,6 +35,7 @@ class Lane:
 
     def __init__(self, gpu: Gpu, peer: Gpu | None = None, *, within: bool = False, zero_copy: bool = False) -> None:
         self.gpu, self.peer, self.within, self.zero_copy = gpu, peer, within, zero_copy
+        self.completions = Completions(gpu, f"isoviz GPU {gpu.number}")
         self._stream: int | None = None
         self._events: list[int] = []
         self._reaches: bool | None = None
@@ -41,6 +44,8 @@ class Lane:
     @property
     def stream(self) -> int:
         """The stream. The thread uses the GPU."""
+        if (stream := self._stream) is not None:
+            return stream
         with self._lock:
             if self._stream is None:
                 self._stream = self.gpu.driver.new_stream()
@@ -49,18 +54,17 @@ class Lane:
 
     def event(self) -> int:
         """An event for one use; `drop` gives it back. The thread uses the GPU."""
-        with self._lock:
-            if self._events:
-                return self._events.pop()
+        with suppress(IndexError):
+            return self._events.pop()
         return self.gpu.driver.new_event()
 
     def drop(self, event: int) -> None:
         """Give an event back."""
-        with self._lock:
-            self._events.append(event)
+        self._events.append(event)
 
     def close(self) -> None:
-        """End the stream and the events, which have no work left. Later work makes others."""
+        """End the thread, the stream and the events, which have no work left. Later work makes others."""
+        self.completions.rest()
         with self._lock:
             stream, self._stream = self._stream, None
             events, self._events = self._events, []
@@ -86,13 +90,20 @@ class Lane:
         Raises:
             DeviceError: the driver refuses. Some of the copies may be queued.
         """
+        if len(copies) == 1 and not copies[0].loops and not self.zero_copy:
+            at, to, run, _ = copies[0]
+            self._run(destination + to, source + at, run)(self.stream)
+            return 1
+        return sum([call(self.stream) or 1 for call in self.calls(copies, source, destination)])
+
+    def calls(self, copies: Sequence[StridedCopy], source: int, destination: int) -> list[Callable[[int], int | None]]:
+        """What `queue` calls with its stream: functions that queue a request, or as many as they return."""
         rows, job = self._divided(copies, source, destination)
         launch = self.gpu.kernels.launcher(job) if job.copies and self._kernels_reach() else None
         if launch is None:
             rows += [each for copy in job.copies for each in all_rows(copy)]
-        for each in rows:
-            self._rows(each, source, destination)
-        return len(rows) + (0 if launch is None else launch(self.stream))
+        queue_rows: list[Callable[[int], int | None]] = [self._rows(each, source, destination) for each in rows]
+        return queue_rows if launch is None else [*queue_rows, launch]
 
     def expected(self, copies: Sequence[StridedCopy], source: int, destination: int) -> list[Job]:
         """The jobs of kernels if `queue` is called with these arguments. The thread uses the GPU."""
@@ -111,16 +122,18 @@ class Lane:
                 engines.append(rows)
         return engines, Job(others, source, destination)
 
-    def _rows(self, rows: Rows, source: int, destination: int) -> None:
+    def _rows(self, rows: Rows, source: int, destination: int) -> Callable[[int], None]:
+        """A function that queues rows on a stream."""
+        if rows.is_contiguous:
+            return self._run(destination + rows.destination_offset, source + rows.source_offset, rows.width)
+        return partial(self.gpu.driver.copy_rows, destination, source, rows)
+
+    def _run(self, destination: int, source: int, nbytes: int) -> Callable[[int], None]:
+        """A function that queues a copy of contiguous bytes on a stream."""
         driver = self.gpu.driver
-        if not rows.is_contiguous:
-            driver.copy_rows(destination, source, rows, self.stream)
-            return
-        there, here = destination + rows.destination_offset, source + rows.source_offset
         if self.peer is None:
-            driver.copy(there, here, rows.width, self.stream)
-        else:
-            driver.copy_peer(there, self.peer.number, here, self.gpu.number, rows.width, self.stream)
+            return partial(driver.copy, destination, source, nbytes)
+        return partial(driver.copy_peer, destination, self.peer.number, source, self.gpu.number, nbytes)
 
     def _kernels_reach(self) -> bool:
         """Whether a kernel of the GPU reaches both ends."""

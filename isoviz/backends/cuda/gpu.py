@@ -1,14 +1,14 @@
 """One GPU of this computer: its driver, the ends of its work, and its kernels.
 
-One thread per device asks the events of all requests in flight, so a request in flight needs no thread. The thread ends after
-a short time without requests.
+One thread per stream waits for the events of all requests in flight, so a request in flight needs no thread. The thread ends
+after a short time without requests.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,8 +28,6 @@ _LOG = logging.getLogger("isoviz")
 
 _LINGER = 0.5
 """Seconds that the thread waits for a further request before it ends."""
-_SHORTEST, _LONGEST = 20e-6, 200e-6
-"""Seconds between two questions: a request of 8 MiB takes 150 µs or more, and two are in flight."""
 
 Ended = Callable[[BaseException | None], None]
 """Called with the error of the work, or None."""
@@ -41,21 +39,22 @@ class _Watched(NamedTuple):
 
 
 class Completions:
-    """Calls a function when the work has ended that an event stands for, or has failed.
+    """Calls functions when the work of a stream has ended that their events stand for, or has failed.
 
-    `is_over` asks the driver. `name` is that of the thread.
+    The work of a stream ends in the order in which it was queued. So the thread waits for the first event that it watches, and
+    then asks only for the events that follow it. `name` is that of the thread.
     """
 
-    def __init__(self, is_over: Callable[[int], bool], name: str) -> None:
-        self._is_over = is_over
+    def __init__(self, gpu: Gpu, name: str) -> None:
+        self._gpu = gpu
         self._name = name
-        self._watched: list[_Watched] = []
+        self._watched: deque[_Watched] = deque()
         self._resting = 0
         self._thread: threading.Thread | None = None
         self._changed = threading.Condition()
 
     def watch(self, event: int, ended: Ended) -> None:
-        """Call `ended` once, in the thread of this object, when the work of `event` is over.
+        """Call `ended` once, in the thread of this object, when the work of `event` is over. Calls come in the stream's order.
 
         Raises:
             RuntimeError: the system allows no thread.
@@ -81,7 +80,6 @@ class Completions:
             self._resting -= 1
 
     def _work(self) -> None:
-        pause = _SHORTEST
         while True:
             with self._changed:
                 if not self._watched and not self._resting:
@@ -89,27 +87,31 @@ class Completions:
                 if not self._watched:
                     self._thread = None
                     return
-                watched = list(self._watched)
-            over = [(each, error) for each in watched for ended, error in (self._ask(each.event),) if ended]
-            if not over:
-                time.sleep(pause)
-                pause = min(2 * pause, _LONGEST)
-                continue
-            pause = _SHORTEST
+            error: BaseException | None = None
+            try:
+                self._gpu.wait_event(self._watched[0].event)
+            except BaseException as raised:  # noqa: BLE001  # the request reports it
+                error = raised
+            ended = [self._watched[0].ended, *self._over()]
             with self._changed:
-                for each, _ in over:
-                    self._watched.remove(each)
-            for each, error in over:
+                for _ in ended:
+                    self._watched.popleft()
+            for tell in ended:
                 try:
-                    each.ended(error)
+                    tell(error)
                 except BaseException:  # noqa: BLE001  # an error of one request must not end the thread
                     _LOG.exception("the end of a GPU request raised")
+                error = None  # the other requests are over
 
-    def _ask(self, event: int) -> tuple[bool, BaseException | None]:
-        try:
-            return self._is_over(event), None
-        except BaseException as error:  # noqa: BLE001  # the request reports it
-            return True, error
+    def _over(self) -> list[Ended]:
+        """The functions of the events that follow the first one and are over, too."""
+        over: list[Ended] = []
+        with suppress(Exception), self._gpu.current():  # a request whose event cannot be asked is waited for later
+            for at in range(1, len(self._watched)):
+                if not self._gpu.driver.is_over(self._watched[at].event):
+                    break
+                over.append(self._watched[at].ended)
+        return over
 
 
 class Gpu:
@@ -123,7 +125,6 @@ class Gpu:
         self.driver, self.number = driver, number
         self.name = f"GPU {number} ({driver.device_name(number)})"
         """The number and the name of the GPU, for people."""
-        self.completions = Completions(self._is_over, f"isoviz GPU {number}")
         self._maker = maker
         self._lock = threading.Lock()
         self._stream: int | None = None
@@ -145,7 +146,7 @@ class Gpu:
         return "" if kernels is None else kernels.missing
 
     def join(self) -> None:
-        """Keep the stream and the kernels of this object until `leave`."""
+        """Keep the stream and the kernels of this object until `leave`. Device memory that was allocated keeps them, too."""
         with self._lock:
             self._users += 1
 
@@ -161,6 +162,8 @@ class Gpu:
             with suppress(DeviceError), self.current():
                 kernels.unload()
         if stream is not None:
+            with suppress(DeviceError), self.current():
+                self.driver.trim(stream)
             with suppress(DeviceError):
                 self.driver.destroy_stream(stream)
 
@@ -193,7 +196,13 @@ class Gpu:
             except BaseException:
                 self.driver.free(block)
                 raise
+            self.join()  # The pool finds a block again by its stream, which therefore lives as long as the block.
             return block
+
+    def free(self, block: DeviceBlock) -> None:
+        """Give back what `allocate` returned. No work uses it any more."""
+        self.driver.free(block)
+        self.leave()
 
     def _free(self) -> str:
         try:
@@ -251,21 +260,26 @@ class Gpu:
         finally:
             self.leave()
 
-    def _is_over(self, event: int) -> bool:
+    def wait_event(self, event: int) -> None:
+        """Wait for the work that an event stands for."""
         with self.current():
-            return self.driver.is_over(event)
+            self.driver.wait_event(event)
 
 
-@contextmanager
-def using(driver: CudaDriver, number: int) -> Iterator[None]:
+class using:  # noqa: N801  # it is called like the functions of contextlib, which cost more than a copy
     """Use a device in the calling thread, and afterwards the one that it used before."""
-    before = driver.used_device()
-    if before == number:
-        yield
-        return
-    driver.use(number)
-    try:
-        yield
-    finally:
-        with suppress(DeviceError):  # What was done inside is done, and the next call of a dead device fails anyway.
-            driver.use(before)
+
+    __slots__ = ("_before", "_driver", "_number")
+
+    def __init__(self, driver: CudaDriver, number: int) -> None:
+        self._driver, self._number = driver, number
+
+    def __enter__(self) -> None:
+        self._before = self._driver.used_device()
+        if self._before != self._number:
+            self._driver.use(self._number)
+
+    def __exit__(self, *_: object) -> None:
+        if self._before != self._number:
+            with suppress(DeviceError):  # What was done inside is done, and the next call of a dead device fails anyway.
+                self._driver.use(self._before)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakSet
 
 from isoviz.backends.cuda.cupy_driver import loaded
 from isoviz.backends.cuda.device_memory import DeviceMemory, DeviceStore
@@ -68,7 +69,11 @@ class GpuChannel(AsynchronousChannel):
         self._slow = self._refusal = ""
         self._refused: tuple[str, ...] = ()
         self._locked = locked
-        self._lane = Lane(gpu, peer, within=within, zero_copy=zero_copy)
+        self._new_lane = partial(Lane, gpu, peer, within=within, zero_copy=zero_copy)
+        self._lane = self._new_lane()
+        self._lanes = [_LaneInUse(self._lane)]
+        self._prepared: WeakSet[Lane] = WeakSet()
+        self._lock = threading.Lock()
         self._up = Staging(self._lane, to_device=True, name=f"isoviz {name} staging")
         self._down = Staging(self._lane, to_device=False, name=f"isoviz {name} staging")
 
@@ -114,32 +119,55 @@ class GpuChannel(AsynchronousChannel):
     def start(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check, done: Done) -> None:
         check()
         here, there = self._address(source), self._address(destination)
-        for store in (source, destination):
-            if isinstance(store, DeviceStore) and store.has_work:
-                with self._gpu.current():
-                    store.followed_by(self._lane.stream)
         if here is not None and there is not None:
-            self._queue(copies, here, there, check, done)
+            self._queue(copies, (source, here), (destination, there), check, done)
         elif isinstance(source, HostStore) and isinstance(destination, DeviceStore):
+            self._follow(self._lane, destination)
             self._up.put(copies, source, destination, check, done)
         elif isinstance(source, DeviceStore) and isinstance(destination, HostStore):
+            self._follow(self._lane, source)
             self._down.put(copies, destination, source, check, done)
         else:
             raise InternalError(f"a GPU channel got a {type(source).__name__} and a {type(destination).__name__}")
 
+    def prepared_move(
+        self, copies: Sequence[StridedCopy], source: Store, destination: Store
+    ) -> Sequence[Callable[[], object]] | None:
+        """Two functions: one queues the copies on a stream of its own, the other one waits for their end.
+
+        None if copies are staged, or many, or if an array cannot be asked for later work of the caller.
+        """
+        ends = [store for store in (source, destination) if isinstance(store, DeviceStore)]
+        here, there = self._address(source), self._address(destination)
+        if here is None or there is None or not all(store.can_be_noted for store in ends):
+            return None
+        lane = self._new_lane()
+        with self._lock:
+            self._prepared.add(lane)
+        with self._gpu.current():
+            lane.stream  # noqa: B018  # makes it, and keeps the kernels loaded
+            calls = [call for part in _parts(copies) for call in lane.calls(part, here, there)]
+        if len(calls) > _PREPARED:
+            return None
+        move = _PreparedMove(lane, ends, calls)
+        return move.queue, move.wait
+
     def release(self) -> None:
-        """End the threads, the stream and the events. No request is under way."""
+        """End the threads, the streams and the events. No request is under way."""
         self._up.rest()
         self._down.rest()
-        self._gpu.completions.rest()
-        self._lane.close()
+        with self._lock:
+            lanes = [*(each.lane for each in self._lanes), *self._prepared]
+        for lane in lanes:
+            lane.close()
 
     def _address(self, store: Store) -> int | None:
         """Where the GPU reaches a store; None if its bytes have to be staged."""
-        if isinstance(store, DeviceStore):
-            return store.address
-        if isinstance(store, PinnedStore):
-            return store.pointer
+        kind = type(store)
+        if kind is DeviceStore:
+            return store.address  # type: ignore[attr-defined,no-any-return]
+        if kind is PinnedStore:
+            return store.pointer  # type: ignore[attr-defined,no-any-return]
         if not isinstance(store, HostStore):
             raise InternalError(f"a GPU channel got a {type(store).__name__}")
         try:
@@ -148,40 +176,143 @@ class GpuChannel(AsynchronousChannel):
             self._refusal = str(error)
             return None
 
-    def _queue(self, copies: Sequence[StridedCopy], source: int, destination: int, check: Check, done: Done) -> None:
-        count = 0
-        event = None
+    def _follow(self, lane: Lane, *stores: Store) -> None:
+        """Let later work of a lane wait for work of the caller that uses the stores."""
+        for store in stores:
+            if type(store) is DeviceStore and store.has_work:
+                with self._gpu.current():
+                    store.followed_by(lane.stream)
+
+    def _queue(
+        self,
+        copies: Sequence[StridedCopy],
+        source: tuple[Store, int],
+        destination: tuple[Store, int],
+        check: Check,
+        done: Done,
+    ) -> None:
+        """Queue the copies of a request between two stores with their addresses."""
+        count, event = 0, None
+        used = self._lane_of(check)
+        lane = used.lane
         with self._gpu.current():
             try:
-                event = self._lane.event()
+                self._follow(lane, source[0], destination[0])
+                event = lane.event()
                 for part in _parts(copies):
                     check()
-                    count += self._lane.queue(part, source, destination)
-                self._gpu.driver.record(event, self._lane.stream)
-                ended = partial(self._ended, event, count, done)
-                self._gpu.completions.watch(event, ended)  # Nothing may fail after this.
+                    count += lane.queue(part, source[1], destination[1])
+                self._gpu.driver.record(event, lane.stream)
+                lane.completions.watch(event, partial(self._ended, used, event, count, done))  # Nothing may fail after this.
             except BaseException:
                 # What is queued ends first: the stores are closed afterwards.
                 with suppress(DeviceError):
-                    self._gpu.driver.wait_stream(self._lane.stream)
-                if event is not None:
-                    self._lane.drop(event)
+                    self._gpu.driver.wait_stream(lane.stream)
+                self._settled(used, event)
                 raise
 
-    def _ended(self, event: int, count: int, done: Done, error: BaseException | None) -> None:
+    def _ended(self, used: _LaneInUse, event: int, count: int, done: Done, error: BaseException | None) -> None:
         if error is not None:
             with suppress(DeviceError), self._gpu.current():  # Its other work may still use the stores.
-                self._gpu.driver.wait_stream(self._lane.stream)
-        self._lane.drop(event)
+                self._gpu.driver.wait_stream(used.lane.stream)
+        self._settled(used, event)
         done(count if error is None else error)
+
+    def _lane_of(self, check: Check) -> _LaneInUse:
+        """The lane for a request of a transfer, which `check` identifies.
+
+        Each transfer has a lane of its own while it has requests in flight, as long as there are not more than `_LANES` of them.
+        So an urgent transfer does not wait for all requests of another one that are queued already.
+        """
+        with self._lock:
+            used = next((each for each in self._lanes if each.requests and each.check == check), None)
+            used = used or next((each for each in self._lanes if not each.requests), None)
+            if used is None and len(self._lanes) < _LANES:
+                used = _LaneInUse(self._new_lane())
+                self._lanes.append(used)
+            used = used or min(self._lanes, key=lambda each: each.requests)
+            used.check = check
+            used.requests += 1
+            return used
+
+    def _settled(self, used: _LaneInUse, event: int | None) -> None:
+        """A request of a lane has ended."""
+        if event is not None:
+            used.lane.drop(event)
+        with self._lock:
+            used.requests -= 1
+            if not used.requests:
+                used.check = None  # it keeps its transfer alive
+
+
+class _PreparedMove:
+    """Copies of a prepared transfer as `calls` that queue them on a lane. `ends` are its stores on GPUs."""
+
+    def __init__(self, lane: Lane, ends: Sequence[DeviceStore], calls: Sequence[Callable[[int], object]]) -> None:
+        self._lane, self._ends, self._calls = lane, ends, calls
+        self._driver = lane.gpu.driver
+        self._event: int | None = None
+
+    def queue(self) -> None:
+        """Queue the copies behind the work that streams of the caller have now. The thread is the caller's."""
+        lane, driver = self._lane, self._driver
+        with lane.gpu.current():
+            stream = lane.stream
+            try:
+                for store in self._ends:
+                    store.note()
+                    if store.has_work:
+                        store.followed_by(stream)
+                event = self._event = self._event or lane.event()
+                for call in self._calls:
+                    call(stream)
+                driver.record(event, stream)
+            except BaseException:
+                self._settle()
+                raise
+
+    def wait(self) -> None:
+        """Wait until the copies have ended."""
+        assert self._event is not None
+        try:
+            self._lane.gpu.wait_event(self._event)
+        except BaseException:
+            self._settle()
+            raise
+        self._lane.drop(self._event)
+        self._event = None
+
+    def _settle(self) -> None:
+        """After an error: what is queued ends before the stores are used again."""
+        with suppress(DeviceError), self._lane.gpu.current():
+            self._driver.wait_stream(self._lane.stream)
+        if self._event is not None:
+            self._lane.drop(self._event)
+            self._event = None
+
+
+class _LaneInUse:
+    """A lane, its number of requests in flight, and the transfer whose request was the latest, by its `check`."""
+
+    __slots__ = ("check", "lane", "requests")
+
+    def __init__(self, lane: Lane) -> None:
+        self.lane, self.requests = lane, 0
+        self.check: Check | None = None
 
 
 def _parts(copies: Sequence[StridedCopy]) -> list[Sequence[StridedCopy]]:
     """Copies in groups that are queued between two looks at a cancel. Copies of one kernel stay together."""
+    if len(copies) <= _TOGETHER:
+        return [copies]
     return [copies[at : at + _TOGETHER] for at in range(0, len(copies), _TOGETHER)]
 
 
 _TOGETHER = 256
+_PREPARED = 256
+"""Calls of a prepared transfer: with more of them, a thread would queue for longer than handing them to another one takes."""
+_LANES = 4
+"""Streams of a channel: transfers that have requests in flight at the same time."""
 
 
 _KINDS = (MemoryKind.FBM, MemoryKind.ZCM)

@@ -14,17 +14,31 @@ from isoviz.errors import DeviceMemoryError
 from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from isoviz.backends.cuda.gpu import Gpu
+    from isoviz.backends.pages import Bytes
     from isoviz.planner import Instance
 
 
 class PinnedStore(HostStore):
     """Bytes of pinned host memory."""
 
+    def __init__(
+        self,
+        array: Bytes,
+        nbytes: int | None = None,
+        notes: tuple[str, ...] = (),
+        give_back: Callable[[Bytes], None] | None = None,
+    ) -> None:
+        super().__init__(array, nbytes, notes, give_back)
+        self._first = int(array.ctypes.data)
+
     @property
     def pointer(self) -> int:
         """The address of the first byte, which is the same on all GPUs."""
-        return int(self.array.ctypes.data)
+        assert self._room is not None, "the store is closed"
+        return self._first + self._shift
 
 
 class PinnedMemory(HostMemory):

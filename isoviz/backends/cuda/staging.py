@@ -84,6 +84,7 @@ class Staging:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._resting = 0
+        self._latest: Check | None = None
         # Only the thread uses these.
         self._flying: deque[_Piece] = deque()
         self._free: list[PinnedBlock] = []
@@ -146,8 +147,15 @@ class Staging:
                 self._advance(request)
 
     def _taken(self) -> StagedRequest | None:
+        """The next request: transfers, each of which has a `check` of its own, take turns."""
         with self._changed:
-            return self._waiting.popleft() if self._waiting else None
+            if not self._waiting:
+                self._latest = None  # it keeps its transfer alive
+                return None
+            request = next((each for each in self._waiting if each.check != self._latest), self._waiting[0])
+            self._waiting.remove(request)
+            self._latest = request.check
+            return request
 
     def _is_at_end(self) -> bool:
         """Wait for a request. Returns true, and this thread is forgotten, if none comes."""

@@ -24,6 +24,8 @@ class RequestRule(NamedTuple):
     """How a kind of channels cuts chunks into requests.
 
     - `longer`: requests may be this many times as long as the length asked for, because each request costs some work of its own.
+    - `seconds`: if `REQUEST_BYTES` are asked for, requests may also last this long at the rate of their channel. Other lengths
+      change this time in proportion.
     - `at_least`: a chunk has at least this many requests, so that as many threads can work on it, if the length asked for gives
       that many.
     - `by_runs`: `longer` and `at_least` apply only if single runs are as long as a request, and requests of runs below
@@ -33,21 +35,27 @@ class RequestRule(NamedTuple):
     longer: int = 1
     at_least: int = 1
     by_runs: bool = False
+    seconds: float = 0.0
 
-    def requests(self, chunk_bytes: float, run_bytes: float, request_bytes: int) -> int:
-        """The number of requests for a chunk of `chunk_bytes` bytes, in runs of `run_bytes` bytes."""
+    def requests(self, chunk_bytes: float, run_bytes: float, request_bytes: int, rate: float = 0.0) -> int:
+        """The number of requests for a chunk of `chunk_bytes` bytes, in runs of `run_bytes` bytes.
+
+        `rate` is that of the channel with such runs, in bytes per second; 0 if it is not known.
+        """
         is_short = self.by_runs and run_bytes < min(SHORT_RUNS, chunk_bytes)
         count = max(1, math.ceil(chunk_bytes / (request_bytes * (SHORTER if is_short else 1))))
         if self.by_runs and (is_short or run_bytes < request_bytes):
             return count
-        return max(min(count, self.at_least), math.ceil(count / self.longer))
+        longer = max(self.longer, self.seconds * rate / REQUEST_BYTES)
+        return max(min(count, self.at_least), math.ceil(count / longer))
 
 
 PLAIN = RequestRule()
 IN_MEMORY = RequestRule(longer=4, at_least=4)
 ON_DISK = RequestRule(longer=4, at_least=4, by_runs=True)
-ON_GPU = RequestRule(longer=16)
-"""Requests of 8 to 16 MiB where 1 MiB is asked for: shorter ones do not reach the rate of a link."""
+ON_GPU = RequestRule(longer=16, seconds=1e-3)
+"""Requests that last 0.5 to 1 ms where 1 MiB is asked for, or of 8 to 16 MiB if those last longer. A request costs some tens of
+microseconds of Python, in which a GPU copies as much as 100 MB, and short copies do not reach the rate of a link."""
 
 
 _OF_GPUS = (

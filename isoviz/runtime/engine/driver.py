@@ -5,7 +5,8 @@ one lock, and carries out the instructions that the scheduler returns. The engin
 transfers and waits for them.
 
 The dispatcher of an asynchronous channel starts its requests, and a call of `done` from any thread ends them. That thread
-belongs to the device. So `done` only notes the end and queues a job, and the dispatcher does the rest.
+belongs to the device. So `done` only notes the end, and the dispatcher does the rest. It settles all ends that it meets in one
+go, and starts the requests that follow from them.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ import operator
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from isoviz.errors import Cancelled, InternalError, RunError
+from isoviz.errors import Cancelled, EngineClosed, InternalError, RunError
 from isoviz.forks import Home
 from isoviz.runtime.engine.dispatcher import Dispatcher
+from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.execution import Execution
 from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
 from isoviz.runtime.opening import opening
@@ -29,23 +32,57 @@ from isoviz.runtime.scheduling.work import Allocate, Finish, Issue, Release
 from isoviz.runtime.trace.trace import RequestSpan
 
 if TYPE_CHECKING:
+    from isoviz.planner import Plan
     from isoviz.runtime.engine.execution import Execution
     from isoviz.runtime.engine.open_devices import OpenedDevices
+    from isoviz.runtime.engine.prepared_transfer import OpenEnds
     from isoviz.runtime.scheduling.pool import ChannelState
     from isoviz.runtime.scheduling.scheduler import Scheduler
     from isoviz.runtime.scheduling.work import Instruction, Issue
 
 _LOG = logging.getLogger("isoviz")
 
-Settled = Callable[["Execution", "Issue", float, float, BaseException | None], None]
-"""Called in the dispatcher's thread when a request has ended, with its start and end (`time.perf_counter`) and its error."""
+Ended = tuple["Execution", "Issue", float, float, "BaseException | None"]
+"""A request that has ended: its transfer, its start and end (`time.perf_counter`), and its error."""
+
+
+class EndedRequests:
+    """The requests of an asynchronous channel that have ended and are not settled yet. Any thread may use it.
+
+    `settle` is called with them in the thread of the channel's dispatcher.
+    """
+
+    def __init__(self, dispatcher: Dispatcher, settle: Callable[[Dispatcher, Sequence[Ended]], None]) -> None:
+        self._dispatcher, self._settle = dispatcher, settle
+        self._waiting: deque[Ended] = deque()
+        self._has_job = False
+
+    def put(self, ended: Ended) -> None:
+        """Add a request."""
+        self._waiting.append(ended)
+        if self._has_job:  # it takes this request along, because it looks for requests later
+            return
+        self._has_job = True
+        try:
+            self._dispatcher.put(self._work)
+        except RuntimeError:  # the system allows no new thread: this thread does the job
+            self._work()
+
+    def _work(self) -> None:
+        self._has_job = False
+        ended: list[Ended] = []
+        with suppress(IndexError):
+            while True:
+                ended.append(self._waiting.popleft())
+        if ended:
+            self._settle(self._dispatcher, ended)
 
 
 class _Completion:
     """The `done` callback of one request. The first call counts; later calls are logged and ignored."""
 
-    def __init__(self, execution: Execution, issue: Issue, settled: Settled) -> None:
-        self._execution, self._issue, self._settled = execution, issue, settled
+    def __init__(self, execution: Execution, issue: Issue, ends: EndedRequests) -> None:
+        self._execution, self._issue, self._ends = execution, issue, ends
         self._began = time.perf_counter()
         self._first = threading.Lock()
 
@@ -64,11 +101,7 @@ class _Completion:
             error = execution.placed(wrong, issue)
         else:
             execution.count(issue.hop, count)
-        job = partial(self._settled, execution, issue, self._began, ended, error)
-        try:
-            execution.dispatchers[issue.hop].put(job)
-        except RuntimeError:  # the system allows no new thread: this thread does the job
-            job()
+        self._ends.put((execution, issue, self._began, ended, error))
 
 
 def _count(result: object) -> int | None:
@@ -80,9 +113,9 @@ def _count(result: object) -> int | None:
     return count if count >= 0 else None
 
 
-def start_request(execution: Execution, issue: Issue, settled: Settled) -> None:
-    """Start a request. Whether it succeeds or fails, `settled` is called once in a thread of its channel's dispatcher."""
-    completion = _Completion(execution, issue, settled)
+def start_request(execution: Execution, issue: Issue, ends: EndedRequests) -> None:
+    """Start a request. Whether it succeeds or fails, it is put once among the `ends` of its channel."""
+    completion = _Completion(execution, issue, ends)
     try:
         execution.start(issue, completion)
     except BaseException as error:  # noqa: BLE001  # any error ends this transfer only
@@ -103,6 +136,7 @@ class Driver:
         self._lock = threading.Lock()
         self._quiet = threading.Condition(self._lock)
         self._executions: dict[int, Execution] = {}
+        self._ends: dict[Dispatcher, EndedRequests] = {}
         self._ending = 0
         self._finisher = Dispatcher("finisher", 1)
         self._callbacks = Dispatcher("callbacks", 1)
@@ -128,30 +162,36 @@ class Driver:
             instructions += self._scheduler.stalled()
         return instructions
 
-    def _carry_out(self, instructions: Iterable[Instruction], own: deque[Request] | None = None) -> None:
+    def _carry_out(
+        self,
+        instructions: Iterable[Instruction],
+        own: deque[Request] | None = None,
+        dispatcher: Dispatcher | None = None,
+    ) -> None:
         """Carry out instructions of the scheduler.
 
         A small request costs less than handing it to another thread. If `own` is given, small requests are appended to it.
+        `dispatcher` is that of an asynchronous channel if this is its thread: then this thread starts the channel's requests.
         """
         todo = deque(instructions)
+        starts: dict[Dispatcher, list[Request]] = {}
         while todo:
             instruction = todo.popleft()
             execution = self._executions.get(instruction.transfer)
             if execution is None:  # another rank has ended it: only messages to that rank are left
                 continue
             if type(instruction) is Issue:
-                with self._lock:
-                    is_open = execution.is_open
-                    if is_open is None:  # another thread is opening the stores
-                        execution.early.append(instruction)
-                    elif not is_open:
-                        todo.extend(self._granted(self._scheduler.failed(*instruction, "not opened")))
-                if is_open:
-                    if own is not None and execution.is_small[instruction.hop]:
-                        own.append((execution, instruction))
-                    else:
-                        execution.dispatchers[instruction.hop].put(partial(self._perform, execution, instruction))
-            elif type(instruction) is Allocate:
+                if not self._may_begin(execution, instruction, todo):
+                    continue
+                if execution.is_asynchronous[instruction.hop]:
+                    starts.setdefault(execution.dispatchers[instruction.hop], []).append((execution, instruction))
+                elif own is not None and execution.is_small[instruction.hop]:
+                    own.append((execution, instruction))
+                else:
+                    execution.dispatchers[instruction.hop].put(partial(self._perform, execution, instruction))
+                continue
+            self._start_all(starts, dispatcher)  # first: what follows may take long
+            if type(instruction) is Allocate:
                 error = self._opened(execution)
                 with self._lock:
                     execution.is_open = error is None
@@ -165,6 +205,38 @@ class Driver:
                 self._finish(execution, instruction)
             else:
                 self._pass_on(execution, instruction)
+        self._start_all(starts, dispatcher)
+
+    def _may_begin(self, execution: Execution, issue: Issue, todo: deque[Instruction]) -> bool:
+        """Whether the stores of a request are open. Otherwise it comes again after opening, or `todo` gets what follows."""
+        if execution.is_open:
+            return True
+        with self._lock:
+            if execution.is_open is None:  # another thread is opening the stores
+                execution.early.append(issue)
+            elif not execution.is_open:
+                todo.extend(self._granted(self._scheduler.failed(*issue, "not opened")))
+            return bool(execution.is_open)
+
+    def _start_all(self, starts: dict[Dispatcher, list[Request]], mine: Dispatcher | None) -> None:
+        """Start requests of asynchronous channels, in the threads of their dispatchers. This is the thread of `mine`."""
+        while starts:
+            dispatcher, requests = starts.popitem()
+            if dispatcher is mine:
+                self._start(dispatcher, requests)
+            else:
+                dispatcher.put(partial(self._start, dispatcher, requests))
+
+    def _start(self, dispatcher: Dispatcher, requests: Iterable[Request]) -> None:
+        """Start requests of an asynchronous channel, in the thread of its dispatcher."""
+        ends = self._ends.get(dispatcher)
+        if ends is None:
+            ends = self._ends[dispatcher] = EndedRequests(dispatcher, self._settle_started)
+        for execution, issue in requests:
+            start_request(execution, issue, ends)
+
+    def _settle_started(self, dispatcher: Dispatcher, ended: Sequence[Ended]) -> None:
+        self._settle(ended, dispatcher=dispatcher)
 
     def _after_opening(self, execution: Execution, error: BaseException | None) -> list[Instruction]:
         """Tell the scheduler what a transfer that has opened its stores cannot do, or must not do any more."""
@@ -194,14 +266,11 @@ class Driver:
         return None
 
     def _perform(self, execution: Execution, issue: Issue) -> None:
-        """Carry out a request in a thread of its channel. If the channel is asynchronous, only start it.
+        """Carry out a request in a thread of its channel, which is not asynchronous.
 
         The thread also carries out the small requests that follow from it, as long as its dispatcher has no other job.
         """
         dispatcher = execution.dispatchers[issue.hop]
-        if execution.is_asynchronous[issue.hop]:
-            start_request(execution, issue, self._settled)
-            return
         own: deque[Request] = deque()
         self._moved(execution, issue, own)
         while own:
@@ -222,34 +291,72 @@ class Driver:
             execution.move(issue)
         except BaseException as raised:  # noqa: BLE001  # any error ends this transfer only
             error = raised
-        self._settled(execution, issue, start, time.perf_counter(), error, own)
+        self._settle(((execution, issue, start, time.perf_counter(), error),), own)
 
-    def _settled(
-        self,
-        execution: Execution,
-        issue: Issue,
-        start: float,
-        end: float,
-        error: BaseException | None,
-        own: deque[Request] | None = None,
-    ) -> None:
-        """Report the end of a request to the scheduler, and carry out the instructions that it returns."""
-        execution.spans.append(RequestSpan(*issue, start, end))
+    def _settle(self, ended: Sequence[Ended], own: deque[Request] | None = None, dispatcher: Dispatcher | None = None) -> None:
+        """Report the ends of requests to the scheduler, and carry out the instructions that it returns."""
+        for execution, issue, start, end, _ in ended:
+            execution.spans.append(RequestSpan(*issue, start, end))
+        instructions: list[Instruction] = []
         with self._lock:
-            if error is None:
-                try:
-                    execution.finished(issue)
-                except Exception as raised:  # noqa: BLE001  # a transfer has to end, else somebody waits for ever
-                    error = execution.placed(raised, issue)
-            if error is None:
-                instructions = self._granted(self._scheduler.done(*issue))
-            else:
+            for execution, issue, _, _, error in ended:
+                if error is None:
+                    try:
+                        execution.finished(issue)
+                    except Exception as raised:  # noqa: BLE001  # a transfer has to end, else somebody waits for ever
+                        error = execution.placed(raised, issue)
+                if error is None:
+                    instructions += self._scheduler.done(*issue)
+                    continue
                 execution.stopped = True
                 if execution.error is None:
                     execution.error = error
-                instructions = self._granted(self._scheduler.failed(*issue, str(error)))
+                instructions += self._scheduler.failed(*issue, str(error))
+            self._granted(instructions)
         if instructions:
-            self._carry_out(instructions, own)
+            self._carry_out(instructions, own, dispatcher)
+
+    @defer_interrupts()
+    def _queued(self, plan: Plan, channel: ChannelState, ends: OpenEnds) -> Event | None:
+        """The event of a prepared transfer whose requests this thread has queued; None if its channel is not idle.
+
+        The channel is lent to the transfer until its end.
+        """
+        self._home.require()
+        if self._recorded is not None:
+            return None
+        event = Event(plan, later=self._callbacks.put)
+        with self._lock:
+            if self._closed:
+                raise EngineClosed("the engine is closed")
+            if not channel.is_idle:
+                return None
+            channel.borrower = event
+        error: BaseException | None = None
+        try:
+            error = ends.begin()
+            if error is None:
+                dispatcher = self._real.dispatcher(channel.name)
+                dispatcher.put(partial(self._await_queued, event, channel, ends, dispatcher))
+                return event
+        except BaseException as raised:  # noqa: BLE001  # the event carries it
+            error = raised
+        self._return(channel, event, error)
+        return event
+
+    def _await_queued(self, event: Event, channel: ChannelState, ends: OpenEnds, dispatcher: Dispatcher) -> None:
+        """Wait for the end of a prepared transfer, in a thread of its channel. Another thread may start requests meanwhile."""
+        with dispatcher.lend():
+            error = ends.end()
+        self._return(channel, event, error)
+
+    def _return(self, channel: ChannelState, event: Event, error: BaseException | None) -> None:
+        """End a prepared transfer, and give its channel back."""
+        channel.borrower = None
+        event.end(error)
+        if channel.top is not None or self._closed:  # somebody waits for the channel
+            self._resume(channel)
+        self._rest()
 
     @defer_interrupts()
     def _resume(self, channel: ChannelState) -> None:
@@ -323,7 +430,12 @@ class Driver:
         with self._quiet:
             self._ending -= 1
             self._quiet.notify_all()
-            idle = not self._entered and not self._executions and not self._ending
-        if idle:
+        self._rest()
+
+    def _rest(self) -> None:
+        """Let the threads end if the engine is idle and is not in a `with`."""
+        with self._lock:
+            is_busy = self._entered or self._executions or self._ending
+        if not is_busy:
             for dispatcher in self._threads:
                 dispatcher.close(wait=False)

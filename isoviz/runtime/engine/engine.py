@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from isoviz.layouts import Layout
     from isoviz.machines import Machine
     from isoviz.runtime.engine.prepared_plans import PreparedPlan
+    from isoviz.runtime.engine.prepared_transfer import OpenEnds
     from isoviz.runtime.engine.progress import ProgressCallback
     from isoviz.runtime.protocols import CancelToken, Devices
     from isoviz.runtime.scheduling.pool import ChannelState, Policy
@@ -181,10 +182,13 @@ class BaseEngine(Driver):
         if self._closed:
             raise EngineClosed("the engine is closed")
         submit = partial(self.submit, plan, source, destination, priority=priority)
-        if not self._is_single_request(plan, prepared):
+        is_single = self._is_single_request(plan, prepared)
+        if not is_single and not self._is_queued_at_once(plan, prepared):
             return PreparedTransfer(plan, submit, never, None)
         ends = opened(plan, prepared, (source, destination))
-        made = PreparedTransfer(plan, submit, partial(self._at_once, plan, self._state_of(plan.hops[0].channel)), ends)
+        channel = self._state_of(plan.hops[0].channel)
+        at_once = self._moved_at_once if is_single else self._queued
+        made = PreparedTransfer(plan, submit, partial(at_once, plan, channel), ends)
         self._transfers.add(made)
         return made
 
@@ -192,6 +196,16 @@ class BaseEngine(Driver):
         """Whether a transfer between objects of this process is one small request that needs no device."""
         kinds = [self.machine.memory(name).kind for name in plan.every_memory]
         return is_small(plan, prepared.channels[0]) and not any(kind.is_file_system for kind in kinds)
+
+    def _is_queued_at_once(self, plan: Plan, prepared: PreparedPlan) -> bool:
+        """Whether a transfer has one hop, over an asynchronous channel that takes all of its requests at a time."""
+        if len(prepared.channels) > 1 or not prepared.channels[0].is_asynchronous:
+            return False
+        work = prepared.work(plan, None, pipelined=True, request_bytes=self.request_bytes)
+        return 0 < work.chunks * work.requests[0] <= self._scheduler.limits.get(plan.hops[0].channel, 1)
+
+    def _moved_at_once(self, plan: Plan, channel: ChannelState, ends: OpenEnds) -> Event | None:
+        return self._at_once(plan, channel, ends.move)
 
     @defer_interrupts()
     def submit(

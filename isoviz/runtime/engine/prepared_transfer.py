@@ -7,9 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import InputError, RunError, TransferError
+from isoviz.layouts.recurring import split_together
 from isoviz.runtime.engine.device_errors import Closing, of_opening, of_request, tidied
+from isoviz.runtime.engine.execution import UNIT
 
 if TYPE_CHECKING:
+    from isoviz.layouts import StridedCopy
     from isoviz.planner import Plan
     from isoviz.runtime.engine.event import Event
     from isoviz.runtime.engine.prepared_plans import PreparedPlan
@@ -24,8 +27,9 @@ class PreparedTransfer:
                 prepared.start().wait()
 
     `start` moves what the source holds then. A transfer of a single small request is one call of its channel: its ends are open
-    and its copies are computed. The thread that starts it carries it out if the channel is idle. Every other transfer is
-    submitted with its plan prepared.
+    and its copies are computed. The thread that starts it carries it out if the channel is idle. In the same way it queues the
+    few requests of a transfer of one hop on an asynchronous channel, and another thread waits for their end; they cannot be
+    cancelled. Every other transfer is submitted with its plan prepared.
 
     Any thread may use it. It keeps the objects of both ends until `close`, or until the engine is closed.
     """
@@ -34,7 +38,7 @@ class PreparedTransfer:
         self,
         plan: Plan,
         submit: Callable[[], Event],
-        at_once: Callable[[Callable[[], BaseException | None]], Event | None],
+        at_once: Callable[[OpenEnds], Event | None],
         ends: OpenEnds | None,
     ) -> None:
         self.plan = plan
@@ -53,7 +57,8 @@ class PreparedTransfer:
             ForkedError: in a forked child.
         """
         ends = self._ends
-        if ends is not None and (event := self._at_once(ends.move)) is not None:
+        if ends is not None and (event := self._at_once(ends)) is not None:
+            self._latest = event
             return event
         if self._closed:
             raise InputError(f"prepared transfer: it is closed; expected one that was prepared anew ({self.plan.transfer})")
@@ -66,10 +71,15 @@ class PreparedTransfer:
     def close(self) -> None:
         """Let go of both ends. A transfer that was started goes on. Safe to call twice."""
         self._closed = True
-        ends, self._ends, self._latest = self._ends, None, None
+        ends, self._ends = self._ends, None
+        latest, self._latest = self._latest, None
         self._submit = _closed
-        if ends is not None:
+        if ends is None:
+            return
+        if latest is None or latest.done:
             ends.close()
+        else:
+            latest.add_done_callback(lambda _: ends.close())
 
     def __enter__(self) -> PreparedTransfer:
         return self
@@ -86,7 +96,7 @@ def _closed() -> Event:
 
 
 class OpenEnds:
-    """The ends of a transfer of a single request, opened, and the functions of its channel that move the bytes between them."""
+    """The ends of a prepared transfer, opened, and the functions of its channel that move the bytes between them."""
 
     def __init__(self, plan: Plan, moves: Sequence[Callable[[], object]], closing: Closing) -> None:
         self._plan = plan
@@ -99,8 +109,19 @@ class OpenEnds:
         Raises:
             BaseException: a signal came.
         """
+        return self._called(self._moves)
+
+    def begin(self) -> BaseException | None:
+        """Call all functions but the last one, which waits for the end of a transfer on an asynchronous channel."""
+        return self._called(self._moves[:-1])
+
+    def end(self) -> BaseException | None:
+        """Call the last function."""
+        return self._called(self._moves[-1:])
+
+    def _called(self, moves: Sequence[Callable[[], object]]) -> BaseException | None:
         try:
-            for move in self._moves:
+            for move in moves:
                 move()
         except Exception as error:  # noqa: BLE001  # the event carries it
             return of_request(error, self._located)
@@ -115,7 +136,9 @@ class OpenEnds:
 
 
 def opened(plan: Plan, prepared: PreparedPlan, given: tuple[Any, Any]) -> OpenEnds | None:
-    """The ends of a transfer that is a single request on a channel without a device; None if it is not, or has an end in a file.
+    """The ends of a transfer of one hop; None if its channel does not prepare it, or it has an end in a file.
+
+    It is a single request on a channel without a device, or a few requests on an asynchronous channel.
 
     Raises:
         InputError: an object is not what the plan expects.
@@ -139,10 +162,9 @@ def opened(plan: Plan, prepared: PreparedPlan, given: tuple[Any, Any]) -> OpenEn
         source, destination = ends
         if source.identity == destination.identity:
             raise TransferError(f"transfer: source and destination are the same ({transfer.source}); nothing was changed")
-        copies = plan.copies(0, 0)
-        moves = None if destination.durable else channel.prepared_move(copies, source, destination)
-        if moves is None and not destination.durable:
-            moves = (partial(channel.move, copies, source, destination, _go_on),)
+        moves = None if destination.durable else channel.prepared_move(_copies(plan), source, destination)
+        if moves is None and not destination.durable and not channel.is_asynchronous:
+            moves = (partial(channel.move, _copies(plan), source, destination, _go_on),)
     except BaseException as error:
         tidied(closing.close)
         if isinstance(error, Exception):
@@ -154,9 +176,17 @@ def opened(plan: Plan, prepared: PreparedPlan, given: tuple[Any, Any]) -> OpenEn
     return OpenEnds(plan, moves, closing)
 
 
+def _copies(plan: Plan) -> list[StridedCopy]:
+    """The copies of all chunks of a plan of one hop, each at most as long as a request."""
+    path, hop = plan.paths[0], plan.hops[0]
+    count = path.requests(hop)
+    parts = [split_together(plan.copies(0, number), count, UNIT) for number in range(path.chunk_count)]
+    return [copy for chunk in parts for part in chunk for copy in part]
+
+
 def _go_on() -> None:
     """Never stop: a small transfer takes microseconds."""
 
 
-def never(_: Callable[[], BaseException | None]) -> None:
+def never(_: OpenEnds) -> None:
     """No event: the thread that starts the transfer never carries it out itself."""

@@ -350,7 +350,8 @@ class FakePool:
         return self.plays.used[0]
 
     def free_all_blocks(self, stream: Any = None) -> None:
-        pass
+        if stream is not None:
+            self.plays.trim(stream.ptr)
 
     def set_limit(self, size: int) -> None:
         self.plays.capacity = size or 1 << 30

@@ -193,6 +193,12 @@ class FakeDriver:
             self._require_idle(Span(block.pointer, block.nbytes), "device memory")
             self.blocks.pop(block.pointer)[1][:] = FREED
 
+    def trim(self, stream: int) -> None:
+        with self._lock:
+            self._called("trim")
+            self._note(self.dead or stream in self.streams, "memory of a stream that has ended was let go of")
+            self._device_of(stream, "trim")
+
     def allocate_pinned(self, nbytes: int) -> PinnedBlock:
         with self._lock:
             self._called("allocate_pinned")
@@ -296,10 +302,22 @@ class FakeDriver:
     def wait_event(self, event: int) -> None:
         with self._lock:
             self._called("wait_event")
+        while not self._waited(event):
+            threading.Event().wait(0.005)
+
+    def _waited(self, event: int) -> bool:
+        """Run work until an event is over; false if a test holds all work back."""
+        with self._lock:
             work = self.events[event]
             while work is not None and not work.is_over:
-                self._run(next(stream for stream, (_, queue) in self.streams.items() if work in queue))
+                if self.hold():
+                    return False
+                if not self.lazy and self.rng.random() < 0.5:
+                    self._some()
+                else:
+                    self._run(next(stream for stream, (_, queue) in self.streams.items() if work in queue))
             self._refuse()
+            return True
 
     def follow(self, stream: int, event: int) -> None:
         with self._lock:

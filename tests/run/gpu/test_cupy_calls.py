@@ -83,7 +83,9 @@ def test_every_call_reaches_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
     driver.free(block)
     driver.free_pinned(pinned)
     driver.destroy_event(event)
+    driver.trim(stream)
     driver.destroy_stream(stream)
+    assert plays.calls["trim"] == 1
     assert plays.used == (0, 0) and not plays.streams and not plays.events and not plays.violations
 
 

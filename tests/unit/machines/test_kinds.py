@@ -99,10 +99,10 @@ def test_channels_have_the_requests_in_flight_of_their_kind_unless_they_say_othe
         Channel("", ChannelKind.GPU_WRITE, "node0.sys", "node0.fbm0", Constant(1e9), max_in_flight=count)  # type: ignore[arg-type]
         for count in (None, 1, 2, 5)
     ]
-    assert [channel.max_in_flight for channel in found] == [2, 1, 2, 5]
+    assert [channel.max_in_flight for channel in found] == [8, 1, 2, 5]
     memories = Memory("node0.sys", MemoryKind.SYS), Memory("node0.fbm0", MemoryKind.FBM)
     written = [machine_to_json(Machine("m", memories, [channel]))["channels"][0] for channel in found]
-    assert [channel.get("max_in_flight") for channel in written] == [None, 1, None, 5]
+    assert [channel.get("max_in_flight") for channel in written] == [None, 1, 2, 5]
     for channel in found:
         machine = Machine("m", memories, (channel,))
         assert machine_from_json(machine_to_json(machine)) == machine

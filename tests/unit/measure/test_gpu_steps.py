@@ -198,18 +198,13 @@ def test_a_disk_beside_pinned_memory_has_a_factor() -> None:
     assert (mine.setup, mine.alignment) == (other.setup, other.alignment)
 
 
-@pytest.mark.parametrize(
-    ("gains", "expected"),
-    [
-        ({2: 1.0, 3: 1.3, 4: 1.31}, 3),
-        pytest.param({2: 1.0, 3: 1.0, 4: 1.0}, 2, marks=pytest.mark.full),
-        pytest.param({2: 1, 3: 1, 4: 2}, 4, marks=pytest.mark.full),
-    ],
-)
-def test_at_least_two_requests_are_in_flight(gains: dict[int, float], expected: int) -> None:
-    machine, _, _ = probed(lambda asked: truth(flight=lambda count: gains[count], counts=asked))
-    assert machine.channel(f"{ZCM}->{A}").max_in_flight == expected
-    assert all(channel.max_in_flight >= 2 for channel in machine.channels if str(channel.kind).startswith("GPU"))
+def test_eight_requests_are_in_flight() -> None:
+    """Those behind the first one are queued on the GPU, which costs no thread: nothing is tried."""
+    machine, _, _ = probed(lambda asked: truth(flight=lambda count: 1 / count, counts=asked))
+    kinds = {ChannelKind.GPU_READ, ChannelKind.GPU_WRITE, ChannelKind.GPU_COPY, ChannelKind.ZERO_COPY_WRITE}
+    found = [channel for channel in machine.channels if channel.kind in kinds]
+    assert {channel.kind for channel in found} == kinds
+    assert all(channel.max_in_flight == 8 for channel in found)
 
 
 def test_what_shares_nothing_gets_no_resource(found) -> None:

@@ -14,8 +14,9 @@ from isoviz.backends.host.host_memory import HostStore, Memcpy
 from isoviz.backends.verify import verify
 from isoviz.errors import Cancelled, RunError, TransferError
 from isoviz.layouts import StridedCopy
-from isoviz.machines import ChannelKind, preset
-from isoviz.planner.time.requests import IN_MEMORY, ON_DISK, ON_GPU, PLAIN, rule_of
+from isoviz.machines import Channel, ChannelKind, Constant, Machine, MemoryKind, preset
+from isoviz.machines import Memory as DescribedMemory
+from isoviz.planner.time.requests import IN_MEMORY, ON_DISK, ON_GPU, PLAIN, REQUEST_BYTES, rule_of
 from isoviz.runtime.device_bases import AsynchronousChannel, BaseChannel, BaseEndpoint, BaseMemory, BaseSlot
 from isoviz.runtime.protocols import Holds
 from isoviz.runtime.scheduling.pipeline import work_of
@@ -122,13 +123,26 @@ def test_rules_of_the_described_kinds() -> None:
         assert found == [plain, in_memory, on_disk, on_gpu], (nbytes, run)
 
 
-def test_requests_of_gpus_have_8_to_16_mib_in_a_simulation() -> None:
-    machine = preset("laptop")
-    for nbytes in (40 << 20, 64 << 20, 100 << 20):
-        made = plan(Transfer.whole(IndexSpace(x=nbytes // 8), PAIR, "node0.zcm", "<F, x>", "node0.fbm0", "<F, x>"), machine)
-        spans = simulate(made).requests
-        each = made.chunk_bytes / (len(spans) / made.chunk_count)
-        assert made.chunk_bytes < 16 << 20 or 8 << 20 <= each <= 16 << 20, (nbytes, each)
+@pytest.mark.parametrize("rate", [1e9, 16e9, 55e9, 2.15e12])
+def test_requests_of_gpus_last_half_a_millisecond_in_a_simulation(rate: float) -> None:
+    """Or they have 8 to 16 MiB, where that lasts longer. A chunk that is shorter is one request."""
+    memories = DescribedMemory("node0.zcm", MemoryKind.ZCM), DescribedMemory("node0.fbm0", MemoryKind.FBM)
+    channel = Channel("", ChannelKind.GPU_WRITE, *(memory.name for memory in memories), Constant(rate))
+    machine = Machine("one link", memories, (channel,))
+    longest = max(16 << 20, rate * 1e-3)
+    for nbytes in (int(longest * share) // 8 * 8 for share in (0.9, 1.2, 2.5, 7)):
+        transfer = Transfer.whole(IndexSpace(x=nbytes // 8), PAIR, "node0.zcm", "<F, x>", "node0.fbm0", "<F, x>")
+        made = plan(transfer, machine)
+        each = made.chunk_bytes / (len(simulate(made).requests) / made.chunk_count)
+        assert each <= longest * (1 + 1e-9), (nbytes, each)
+        assert each >= longest / 2 or made.chunk_bytes < longest, (nbytes, each)
+
+
+def test_shorter_requests_can_be_asked_for() -> None:
+    """A sixteenth of the usual length is a sixteenth of it at every rate."""
+    for rate in (1e9, 55e9, 2.15e12):
+        usual, short = (ON_GPU.requests(1 << 32, 1 << 32, asked, rate) for asked in (REQUEST_BYTES, REQUEST_BYTES // 16))
+        assert abs(short - 16 * usual) < 16
 
 
 class InPieces(ThisComputer):

@@ -302,3 +302,20 @@ def test_a_trace_leaves_the_garbage_collector_alone(monkeypatch: pytest.MonkeyPa
     for name in ("disable", "enable", "freeze", "set_threshold"):
         monkeypatch.setattr(gc, name, lambda *_, name=name: switched.append(name))
     assert crowd(TWO, 3).run().requests and not switched
+
+
+def test_an_urgent_transfer_overtakes_requests_that_are_queued_ahead() -> None:
+    """It is issued when one request has ended. It waits for the next one as well, which the channel has begun by then."""
+    near, far = "node0.zcm", "node0.fbm0"
+    link = Channel("", ChannelKind.GPU_WRITE, near, far, Constant(1e9))
+    machine = Machine("one link", (Memory(near, MemoryKind.ZCM), Memory(far, MemoryKind.FBM)), (link,))
+    spaces = IndexSpace(x=256 << 20), IndexSpace(x=1 << 20)
+    long, urgent = (plan(Transfer.whole(space, FieldSpace(a="u1"), near, "<F, x>", far, "<F, x>"), machine) for space in spaces)
+    simulator = Simulator(machine)
+    simulator.submit(long)
+    number = simulator.submit(urgent, at=1e-3, priority=1)
+    requests = simulator.run().requests
+    ends = sorted(each.end for each in requests if each.transfer != number)
+    (overtaking,) = (each for each in requests if each.transfer == number)
+    assert link.max_in_flight == 8 and len(ends) == 16
+    assert overtaking.start == pytest.approx(ends[1], rel=CLOSE)
