@@ -54,7 +54,10 @@ def places(notebook: harness.Notebook) -> dict[str, list[int]]:
     root = notebook.explorer.bounding_box()
     assert root is not None
     for name, part in parts.items():
-        assert part.count() == 1, f"{name} is gone; the explorer says: {notebook.explorer.inner_text()}"
+        try:
+            expect(part).to_have_count(1)
+        except AssertionError:
+            pytest.fail(f"{name} is gone; the explorer says: {notebook.explorer.inner_text()}")
         box = part.bounding_box()
         assert box is not None, f"{name} is not seen"
         found[name] = [round(box["x"] - root["x"]), round(box["y"] - root["y"]), round(box["width"]), round(box["height"])]
