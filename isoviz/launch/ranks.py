@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from isoviz.runtime.engine.progress import ProgressCallback
 
 _ON_CLOSE = 2.0
+MOST_SECONDS = 1e9
+"""The longest times that `ranks` takes. Python's clocks cannot wait much longer."""
 
 
 class Ranks:
@@ -324,8 +326,8 @@ def ranks(
     """
     times: dict[str, object] = {"heartbeat": heartbeat, "silence": silence, "start_timeout": start_timeout}
     for name, value in times.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-            raise InputError(f"ranks: {name}={show(value)}; expected seconds above 0")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MOST_SECONDS:
+            raise InputError(f"ranks: {name}={show(value)}; expected seconds above 0, at most {MOST_SECONDS:g}")
     if silence < 2 * heartbeat:
         raise InputError(f"ranks: silence={silence:g} is less than two heartbeats of {heartbeat:g} s")
     watching = Watching(float(heartbeat), float(silence))

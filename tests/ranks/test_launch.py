@@ -295,6 +295,8 @@ def test_wrong_arguments_are_refused() -> None:
         isoviz.ranks(2, mpiexec="/no/such/mpiexec")
     with pytest.raises(InputError, match="silence=0; expected seconds above 0"):
         isoviz.ranks(2, silence=0)
+    with pytest.raises(InputError, match=r"of hundreds of digits; expected seconds above 0, at most 1e\+09"):
+        isoviz.ranks(2, start_timeout=10**400)
     with pytest.raises(InputError, match="less than two heartbeats"):
         isoviz.ranks(2, heartbeat=1, silence=1.5)
 
