@@ -99,17 +99,21 @@ class PreparedRedistribution:
         """`run` when the ranks have just met."""
         run, own_error = self._run(cancel)
         notes = [note for store in (self._ends.source, self._ends.destination) if store is not None for note in store.notes]
-        answers = self._meeting.gather("run", (tuple(run), notes, verify))  # A plain tuple is quicker to pickle.
-        runs = [RankRun(*each) for each, _, _ in answers]
+        is_interrupted = own_error is not None and not isinstance(own_error, Exception)
+        # A plain tuple is quicker to pickle.
+        answers = self._meeting.gather("run", (tuple(run), notes, verify, is_interrupted))
+        if any(interrupted for *_, interrupted in answers):  # All ranks know it, and begin anew with their next call.
+            self._meeting.is_over = True
+        runs = [RankRun(*each) for each, *_ in answers]
         raise_first([each.error for each in runs], own_error)
-        for rank, (_, _, other) in enumerate(answers):
+        for rank, (_, _, other, _) in enumerate(answers):
             if other != verify:
                 raise DistributionError(f"redistribution: rank {rank} asks for verify={other}, rank {self._engine.rank} does not")
         if verify:
             error = self.verify(cancel)
             raise_first(self._meeting.gather("verification", picklable(error, self._engine.rank)), error)
         all_notes = ["the source holds generated data"] if self._is_generated else []
-        all_notes += [note for _, found, _ in answers for note in found]
+        all_notes += [note for _, found, _, _ in answers for note in found]
         one_host = len(set(getattr(self._engine.transport, "hosts", ()))) <= 1
         return RedistributionReport.of(self.plan, runs, True if verify else None, all_notes, one_clock=one_host)
 

@@ -418,6 +418,38 @@ def test_a_rank_that_fails_or_is_interrupted_later(calls: Calls, monkeypatch: py
     calls.check(2)
 
 
+def test_ranks_that_hear_late_of_an_interrupt_begin_anew_with_all(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rank may leave before the others look whether it has come, or after that."""
+    calls.check()
+    move, meet = PreparedRedistribution._carry_out, meeting.Meeting._meet
+    interrupts: list[BaseException] = []
+    looked = threading.Barrier(3)
+
+    def interrupted(self: Any, *given: Any) -> None:
+        if self._engine.rank == 1 and interrupts:
+            raise interrupts.pop()
+        move(self, *given)
+
+    def all_have_looked(self: Any) -> None:
+        meet(self)
+        looked.wait(30)  # nobody leaves before the others have seen it here
+
+    def work(engine: RankEngine) -> object:
+        try:
+            return redistribute_on_rank(engine, *ends(), calls.arrays[engine.rank], calls.into[engine.rank], verify=False)
+        except KeyboardInterrupt:
+            return "interrupted"
+
+    monkeypatch.setattr(PreparedRedistribution, "_carry_out", interrupted)
+    with monkeypatch.context() as patch:
+        patch.setattr(meeting.Meeting, "_meet", all_have_looked)
+        interrupts.append(KeyboardInterrupt())
+        found = calls.three.together(work)
+    assert found[1] == "interrupted"
+    assert all("rank 1 was interrupted" in str(found[rank]) for rank in (0, 2))
+    calls.check(3)
+
+
 def test_a_rank_that_is_interrupted_before_a_meeting(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
     """The others do not wait for it, even if they come later. Then all make another meeting."""
     calls.check()
