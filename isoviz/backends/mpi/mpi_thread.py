@@ -328,6 +328,10 @@ class MpiThread:
         end = time.perf_counter() + LAST
         while self._requests and time.perf_counter() < end:
             self._requests.test()
+        self._messages.Barrier()  # After it, no rank sends any more: MPICH frees no communicator that has messages.
+        self._receive = _ignored
+        while self._arrivals.look() or (self._requests and time.perf_counter() < end):
+            self._requests.test()
         self._messages.Free()
         self._bulk.Free()
         if self._initialised:
@@ -405,6 +409,10 @@ class MpiThread:
             command()
         except Exception:  # noqa: BLE001  # as said
             _LOG.exception("rank %d: a command of the MPI thread failed", self.rank)
+
+
+def _ignored(_sender: int, _tag: int, _data: bytes) -> None:
+    """Drop a message."""
 
 
 @contextlib.contextmanager

@@ -256,10 +256,8 @@ class Driver:
             with opening(execution.check):
                 for channel in execution.channels:
                     execution.located(partial(channel.prepare, execution.plan.bytes))
-                if execution.over != self._complete:  # in `run`: generating data takes long
-                    with permit_interrupts():
-                        execution.open()
-                else:
+                # In `run`, generating data takes long. A signal there ends the transfer.
+                with permit_interrupts(execution.over != self._complete and not execution.opens_at_once):
                     execution.open()
         except BaseException as error:  # noqa: BLE001  # any error ends this transfer only
             return error

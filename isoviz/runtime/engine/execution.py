@@ -49,6 +49,8 @@ class Execution:
     closes the ends.
     """
 
+    opens_at_once = False
+    """Whether there is nothing to open that takes long."""
     small_request = SMALL_REQUEST
     """Bytes. A request up to this size costs less than handing it to another thread."""
 

@@ -231,6 +231,8 @@ class _Sent(BaseEndpoint):
 class LaneExecution(RankExecution):
     """The parts from number `first` on of a transfer over a lane, as requests of the scheduler."""
 
+    opens_at_once = True
+
     def __init__(self, event: SendingEvent, number: int, work: Work, first: int) -> None:
         transfer, runtime, prepared = event.transfer, event.transfer.runtime, event.transfer.prepared
         ends, memories, channels = (None, None), prepared.memories, prepared.channels
