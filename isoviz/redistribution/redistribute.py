@@ -92,7 +92,7 @@ def redistribute(
             done = isoviz.redistribute(source, destination, ranks=ranks)
 
     In a program that every rank runs (`mpiexec -n 4 python program.py`), all ranks call it together without `ranks`. The latest
-    plans are kept: a further call with equal ends and options plans nothing, whatever its arrays are.
+    plans are kept. A further call with equal ends and options uses its plan again, also with other arrays.
 
     - `array`: the data. In a program of ranks: this rank's part of the source, a contiguous NumPy array with the bytes of its
       layout, or for the memory `dsk` the path of a file of the rank's host. In a notebook: such arrays or paths by rank, in a

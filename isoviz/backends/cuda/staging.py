@@ -147,7 +147,7 @@ class Staging:
                 self._advance(request)
 
     def _taken(self) -> StagedRequest | None:
-        """The next request: transfers, each of which has a `check` of its own, take turns."""
+        """The next request. Transfers take turns: each has a `check` of its own."""
         with self._changed:
             if not self._waiting:
                 self._latest = None  # it keeps its transfer alive
