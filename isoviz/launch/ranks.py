@@ -21,7 +21,7 @@ from isoviz.launch.hello import Hello
 from isoviz.launch.pending import first_failure
 from isoviz.launch.processes.groups import Group, JobGroup, Wanted
 from isoviz.launch.processes.mpi_command import check_ranks, find_mpi, thread_limits
-from isoviz.launch.submitted_plans import SentBefore, SubmittedPlans
+from isoviz.launch.submitted_plans import PreparedOnRanks, SentBefore, SubmittedPlans
 from isoviz.machines import preset
 
 if TYPE_CHECKING:
@@ -257,6 +257,23 @@ class Ranks:
             raise InputError(f"submit: {len(begins)} begins for {len(items)} plans; expected one for each plan")
         options = {"verify": verify, "pipelined": pipelined, "begins": None if begins is None else list(begins)}
         return self._submitted(items, machine, options, True)
+
+    def prepare(
+        self, plan: Plan, source: Any | None = None, destination: Any | None = None, *, machine: Machine | None = None
+    ) -> PreparedOnRanks:
+        """A plan that is made ready once, and carried out many times: `ranks.prepare(plan).run(1000)`; see `Engine.prepare`.
+
+        Arrays travel to the ranks now, and stay there. The arguments are those of `run`.
+
+        Raises:
+            TransferError: the plan is for another machine, has a memory on a node without a rank, or expects other arrays. The
+                first run may find out the latter.
+            RankError: a rank has no room. RankLost, RanksClosed: the ranks have ended.
+        """
+        client = self._group.client
+        client.require_here()
+        with self._submitting:
+            return PreparedOnRanks(client, self.machine if machine is None else machine, (plan, source, destination), self._sent)
 
     def _submitted(
         self, items: Sequence[tuple[Plan, Any, Any]], machine: Machine | None, options: Mapping[str, Any], tells: bool

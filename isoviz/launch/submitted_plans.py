@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from isoviz import checks
+from isoviz.errors import IsovizError
 from isoviz.launch.pending import first_failure
 from isoviz.launch.rank_station import MOST_MACHINES, MOST_PLANS, Recent, bound_digest
-from isoviz.launch.worker.plan_runs import Order, Summed, carry_out, check_plan, report_of, with_ends
+from isoviz.launch.worker import prepared_runs
+from isoviz.launch.worker.plan_runs import Order, Summed, carry_out, check_plan, named, report_of, with_ends
 from isoviz.planner.plan_file import plan_digest, plan_to_json
 
 if TYPE_CHECKING:
     from isoviz.launch.client import Client
+    from isoviz.launch.pending import Pending
     from isoviz.launch.worker.plan_runs import Done
     from isoviz.machines import Machine
     from isoviz.planner import Plan
     from isoviz.runtime import CancelToken, Progress, Report
     from isoviz.runtime.engine.progress import ProgressCallback
 
+_keys = itertools.count()
 _TICK = 0.05
 _LONG_TICK = 1.0
 
@@ -61,6 +68,32 @@ class SentBefore:
         self._plans: Recent[None] = Recent(MOST_PLANS)
 
 
+def send_plans(
+    client: Client,
+    machine: Machine,
+    items: Sequence[tuple[Plan, Any, Any]],
+    sent: SentBefore,
+    function: Callable[..., Any],
+    *more: Any,
+    tell: Callable[[int, Any], None] | None = None,
+) -> Pending:
+    """Let all ranks call a function with a machine, with the orders of some plans and ends, and with `more`."""
+    for plan, _, _ in items:
+        check_plan(machine, plan, client.size)
+    try:
+        named = sent.machine(machine)
+        orders = [sent.order(plan) for plan, _, _ in items]
+        by_plan = [with_ends(order, machine, plan.transfer, *ends) for order, (plan, *ends) in zip(orders, items, strict=True)]
+        own: dict[int, Any] = {
+            rank: (function, (named, [found.get(rank, order) for order, found in zip(orders, by_plan, strict=True)], *more), {})
+            for rank in {rank for found in by_plan for rank in found}
+        }
+        return client.send("call", (function, (named, orders, *more), {}), tell=tell, own=own)
+    except BaseException:
+        sent.forget()
+        raise
+
+
 class SubmittedPlans:
     """Some plans that run at the same time on all ranks; `Ranks.submit` makes it.
 
@@ -77,28 +110,10 @@ class SubmittedPlans:
         sent: SentBefore,
     ) -> None:
         self._client, self._machine, self._items, self._sent = client, machine, items, sent
-        for plan, _, _ in items:
-            check_plan(machine, plan, client.size)
         arrays = any(isinstance(end, np.ndarray) for _, *ends in items for end in ends)
         self._summed = Summed()
-        try:
-            named = sent.machine(machine)
-            orders = [sent.order(plan) for plan, _, _ in items]
-            by_plan = [
-                with_ends(order, machine, plan.transfer, *ends) for order, (plan, *ends) in zip(orders, items, strict=True)
-            ]
-
-            def command(given: list[Order]) -> tuple[Any, ...]:
-                return carry_out, (named, given, arrays, dict(options), tells), {}
-
-            own = {
-                rank: command([found.get(rank, order) for order, found in zip(orders, by_plan, strict=True)])
-                for rank in {rank for found in by_plan for rank in found}
-            }
-            self._pending = client.send("call", command(orders), tell=self._summed.tell, own=own)
-        except BaseException:
-            sent.forget()
-            raise
+        call = carry_out, arrays, dict(options), tells
+        self._pending = send_plans(client, machine, items, sent, *call, tell=self._summed.tell)
         self._outcomes: list[Report | BaseException] | None = None
         self._error: BaseException | None = None
 
@@ -213,3 +228,73 @@ class SubmittedPlans:
                 if each.destination is not None:
                     np.copyto(destination, each.destination)
         return found
+
+
+class PreparedOnRanks:
+    """A plan that is made ready on ranks once, and carried out many times; `Ranks.prepare` makes it.
+
+        with ranks.prepare(plan, source=array) as prepared:
+            seconds = prepared.run(1000)
+            result = prepared.destination()
+
+    Its arrays stay on the ranks until `close`.
+    """
+
+    def __init__(self, client: Client, machine: Machine, item: tuple[Plan, Any, Any], sent: SentBefore) -> None:
+        self.plan = item[0]
+        self._client, self._key = client, next(_keys)
+        self._rank = machine.memory(self.plan.transfer.destination.memory).node
+        self._results(send_plans(client, machine, [item], sent, prepared_runs.prepare, self._key))
+
+    def run(self, count: int = 1, *, cancel: threading.Event | None = None) -> list[float]:
+        """Carry it out `count` times, one after the other. Returns the seconds of each, on the rank of the destination.
+
+        A prepared transfer is not verified. Ctrl-C, and a set `cancel`, stop it between two transfers, on all ranks.
+
+        Raises:
+            InputError: it is closed, or these ranks have run on another machine since.
+            Cancelled: it was cancelled. RankLost, RanksClosed: the ranks have ended.
+            RunError, TransferError: it failed; the words name the rank.
+        """
+        count = checks.count("run", "count", count, low=1)
+        found: list[float] = self._call(prepared_runs.run, self._key, count, cancel=cancel)[self._rank]
+        return found
+
+    def destination(self) -> np.ndarray[Any, Any] | None:
+        """What the destination holds: a copy, of the shape and dtype of the array that was given, otherwise its bytes. None for a
+        file, and for a destination on a GPU that the caller did not give.
+
+        Raises:
+            InputError: it is closed, or these ranks have run on another machine since.
+        """
+        found: np.ndarray[Any, Any] | None = self._call(prepared_runs.fetch, self._key, ranks=[self._rank])[self._rank]
+        return found
+
+    def close(self) -> None:
+        """Let go of both ends on the ranks. Safe to call twice, and when the ranks have ended."""
+        if self._client.error is None:
+            self._call(prepared_runs.close, self._key)
+
+    def __enter__(self) -> PreparedOnRanks:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _call(
+        self,
+        function: Callable[..., Any],
+        *arguments: Any,
+        ranks: Sequence[int] | None = None,
+        cancel: threading.Event | None = None,
+    ) -> dict[int, Any]:
+        pending = self._client.send("call", (function, arguments, {}), ranks)
+        return self._results(pending, cancel)
+
+    def _results(self, pending: Pending, cancel: threading.Event | None = None) -> dict[int, Any]:
+        values, failures = self._client.results(pending, cancel)
+        if failures:
+            error = first_failure(failures)
+            cause = error.__cause__
+            raise named(cause, failures[0].rank, self._client.hellos) if isinstance(cause, IsovizError) else error
+        return values

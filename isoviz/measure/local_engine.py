@@ -61,7 +61,7 @@ class Engine(BaseEngine):
     ) -> Report:
         from isoviz.runtime.ledger.ledger import recording
 
-        self._home.require()
+        self._driver.home.require()
         asked: object = trial
         if asked is not None and not isinstance(asked, bool):
             from isoviz.measure.trials.trial import Trial

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from rank_runs import layout_of, machine_of
 from isoviz import FieldSpace, IndexSpace, Instance, Machine, Plan, Transfer, plan
 from isoviz.backends.mpi.world import World
 from isoviz.errors import Cancelled, InputError, RankError, RankLost
-from isoviz.runtime.ranks.lane_transfers import LaneTransfer
+from isoviz.runtime.ranks.lanes.lane_transfers import LaneTransfer
 from isoviz.runtime.ranks.rank_engine import RankEngine
 
 TYPES = ("u1", "<f4", ">f8", "i2", "S3", "c16", "V12", "V100", "V700")
@@ -293,6 +294,17 @@ def refused(world: World, seed: str, which: int) -> dict[str, Any]:
     return found
 
 
+def without_room(world: World, seed: str, _count: int) -> dict[str, Any]:
+    """Nothing more fits into /dev/shm. `small_shared_memory` mounts a small one."""
+    if world.rank == 0:
+        with suppress(OSError), Path("/dev/shm/isoviz-full").open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(1 << 16))
+        room = os.statvfs("/dev/shm")
+        assert room.f_bavail == 0
+    return refused(world, seed, -1)
+
+
 def refuse_access() -> None:
     """Let `process_vm_readv` and `process_vm_writev` of this process fail with EPERM, by a filter of system calls."""
     first, seccomp = (310, 317) if platform.machine() == "x86_64" else (270, 277)
@@ -343,7 +355,14 @@ def main() -> None:
     faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
     way, seed, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
     with World(limit=20) as world:
-        ways = {"random": random_cases, "interleaved": interleaved, "ends": ends, "killed": killed, "refused": refused}
+        ways = {
+            "random": random_cases,
+            "interleaved": interleaved,
+            "ends": ends,
+            "killed": killed,
+            "refused": refused,
+            "full": without_room,
+        }
         found = ways[way](world, seed, count)
         if world.rank == 0:
             print(json.dumps(found), flush=True)

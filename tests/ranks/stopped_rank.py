@@ -30,7 +30,7 @@ from isoviz.layouts import StridedCopy
 from isoviz.machines import Channel, ChannelKind, Constant, Memory, MemoryKind, preset
 from isoviz.redistribution.running.on_rank import redistribute_on_rank
 from isoviz.runtime.protocols import Bound
-from isoviz.runtime.ranks.lane_transfers import LaneTransfer
+from isoviz.runtime.ranks.lanes.lane_transfers import LaneTransfer
 from isoviz.runtime.ranks.rank_engine import RankEngine
 
 LIMIT = 3.0

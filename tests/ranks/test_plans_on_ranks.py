@@ -232,3 +232,34 @@ def test_an_end_that_is_neither_array_nor_path_is_told(four: isoviz.Ranks) -> No
     plan = plan_between(four, "node0.sys", "node1.sys", 16)
     with pytest.raises(InputError, match="expected an array or a path"):
         four.run(plan, four.machine)
+
+
+@pytest.mark.parametrize(
+    ("source", "destination"),
+    [("node0.sys", "node3.sys"), ("node1.reg", "node2.reg"), ("node2.sys", "node0.reg"), ("node3.sys", "node3.sys")],
+)
+def test_a_prepared_plan_is_carried_out_many_times(four: isoviz.Ranks, source: str, destination: str) -> None:
+    """It may have one hop or several, within a rank and between two."""
+    given = table(96)
+    with four.prepare(plan_between(four, source, destination), given) as prepared:
+        seconds = prepared.run(50)
+        assert len(seconds) == 50 and min(seconds) > 0
+        found = prepared.destination()
+        assert found is not None and found.tobytes() == turned(given)
+
+
+def test_a_prepared_plan_is_cancelled_and_closed(four: isoviz.Ranks) -> None:
+    plan = plan_between(four, "node0.reg", "node1.reg")
+    cancel = threading.Event()
+    cancel.set()
+    with four.prepare(plan) as prepared:
+        with pytest.raises(Cancelled, match="of 5000000 transfers"):
+            prepared.run(5_000_000, cancel=cancel)
+        assert len(prepared.run()) == 1
+        with pytest.raises(InputError, match="run, count"):
+            prepared.run(0)
+    with pytest.raises(InputError, match="it is closed"):
+        prepared.run()
+    with pytest.raises(TransferError, match=r"rank 0.*source array"), four.prepare(plan, np.zeros(3, np.uint8)) as wrong:
+        wrong.run()
+    assert four.run(plan).verified

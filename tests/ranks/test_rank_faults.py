@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -72,17 +71,6 @@ def test_errors_of_timers_and_callbacks_end_nothing() -> None:
     assert done.returncode == 0, done.stderr
     assert told(done.stdout) == {"failed": ["message", "timer"]}
     assert "ValueError: of the timer" in done.stderr and "ValueError: of the message" in done.stderr
-
-
-@pytest.fixture
-def small_shared_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Jobs have a /dev/shm of their own, of 40 MiB: enough for MPI to start."""
-    mount = "mount -t tmpfs -o size=40m tmpfs /dev/shm"
-    if subprocess.run(["unshare", "-m", "sh", "-c", mount], capture_output=True, check=False).returncode:
-        pytest.skip("needs the right to make a mount namespace (root)")
-    plain = mpi_jobs.command
-    within = ["unshare", "-m", "sh", "-c", f'{mount} && exec "$@"', "sh"]
-    monkeypatch.setattr(mpi_jobs, "command", lambda *args, **options: [*within, *plain(*args, **options)])
 
 
 @pytest.mark.usefixtures("small_shared_memory")

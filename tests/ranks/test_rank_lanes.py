@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from mpi_jobs import needs_mpi, run, run_json
+from mpi_jobs import is_open_mpi, needs_mpi, run, run_json
 
 SCRIPT = str(Path(__file__).with_name("lane_runs.py"))
 pytestmark = needs_mpi
@@ -46,6 +46,22 @@ def test_a_system_that_refuses_access_to_other_processes(rank: str) -> None:
     """Registered memory needs no such access. Pageable memory is moved by messages if the rank of the source is refused."""
     found = run_json(2, SCRIPT, "refused", "refused", rank, seconds=150)
     assert found == {"sys 12": rank == "1", "reg 12": True, "reg 300": True}
+
+
+@pytest.mark.usefixtures("small_shared_memory")
+def test_a_full_shared_memory() -> None:
+    """Lanes keep nothing there."""
+    found = run_json(2, SCRIPT, "full", "full", "0", seconds=150)
+    assert found == {"sys 12": True, "reg 12": True, "reg 300": True}
+
+
+@pytest.mark.usefixtures("own_process_numbers")
+def test_ranks_in_process_namespaces_of_their_own() -> None:
+    """No rank can reach memory of another one, and each is process 1. Everything goes by messages."""
+    if is_open_mpi():
+        pytest.skip("Open MPI itself does not start there")
+    found = run_json(2, SCRIPT, "refused", "namespaces", "-1", seconds=150)
+    assert found == {"sys 12": False, "reg 12": False, "reg 300": False}
 
 
 @pytest.mark.parametrize("way", ["1", "2"])

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isoviz.backends.mpi.bells import LocalBell, own_bell
 from isoviz.backends.mpi.channels.cutting import copies_of, pieces, plain
 from isoviz.backends.mpi.piece_pool import PIECE, PiecePool
 from isoviz.backends.mpi.rank_devices import PageableMemory, RegMemory
+from isoviz.backends.mpi.thread.bells import LocalBell, own_bell
 from isoviz.backends.mpi.windows import PeerWindows, Segment, Windows
 from isoviz.errors import Cancelled, RunError, TransferError
 from isoviz.layouts import FieldSpace, IndexSpace, Layout, StridedCopy, apply

@@ -13,8 +13,8 @@ from isoviz.backends.mpi.tags import STORES
 from isoviz.errors import EngineClosed, RunError
 
 if TYPE_CHECKING:
-    from isoviz.backends.mpi.mpi_thread import MpiThread
     from isoviz.backends.mpi.mpi_transport import MpiTransport
+    from isoviz.backends.mpi.thread.mpi_thread import MpiThread
 
 Answer = Callable[[object], None]
 """Called in the MPI thread with the answer of the other rank, or with an exception."""

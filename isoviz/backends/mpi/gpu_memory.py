@@ -20,7 +20,7 @@ from isoviz.errors import DeviceError, RunError
 if TYPE_CHECKING:
     from isoviz.backends.cuda.gpu import Gpu
     from isoviz.backends.host.host_memory import HostStore
-    from isoviz.backends.mpi.mpi_thread import MpiThread
+    from isoviz.backends.mpi.thread.mpi_thread import MpiThread
     from isoviz.backends.mpi.windows import Segment, Windows
     from isoviz.backends.pages import Bytes
     from isoviz.runtime.protocols import Store

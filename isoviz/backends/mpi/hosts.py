@@ -9,12 +9,13 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from isoviz.backends.mpi.bells import Bell, SharedBell, are_shared
 from isoviz.backends.mpi.fencing import process_of
+from isoviz.backends.mpi.thread.bells import SharedBell, are_shared
+from isoviz.backends.mpi.thread.rings import ROOM
 from isoviz.backends.pages import PAGE
 
 if TYPE_CHECKING:
-    from isoviz.backends.mpi.mpi_thread import MpiThread
+    from isoviz.backends.mpi.thread.mpi_thread import MpiThread
 
 _SHM = "/dev/shm/"  # noqa: S108
 _OF_MPI = ("mpich_", "sm_segment.", "osc_", "vader_segment.")
@@ -28,17 +29,17 @@ class Met(NamedTuple):
     processes: dict[int, int]
 
 
-def meet(thread: MpiThread) -> Met:
+def meet(thread: MpiThread, *, mapped: bool = True) -> Met:
     """Find out which ranks share a host. All ranks call this together.
 
     MPI knows which ranks can share memory. Containers on one host may still hide processes from each other, so every rank really
     maps a page of every other rank. Groups of ranks that share the name of a host and cannot map each other get numbers. The
-    pages become the bells of the ranks.
+    pages become the bells of the ranks, and the memory behind them their rings, unless they are not to be `mapped`.
     """
-    return thread.call(lambda: _meet(thread))
+    return thread.call(lambda: _meet(thread, mapped=mapped))
 
 
-def _meet(thread: MpiThread) -> Met:
+def _meet(thread: MpiThread, *, mapped: bool) -> Met:
     mpi = thread.mpi
     world = mpi.COMM_WORLD
     shared = world.Split_type(mpi.COMM_TYPE_SHARED)
@@ -46,13 +47,16 @@ def _meet(thread: MpiThread) -> Met:
     _unname_files_of_mpi(shared)
     shared.Free()
     token = secrets.token_bytes(16)
-    descriptor = _page(token)
+    descriptor = _memory(token, world.size)
+    rings: dict[int, mmap.mmap] = {}
     try:
         pages = world.allgather((os.getpid(), descriptor, token))
-        mapped = {rank: _mapped(*pages[rank]) for rank in sorted(together)}
-        processes = {rank: process_of(pages[rank][0]) for rank, page in mapped.items() if page is not None and rank != world.rank}
-        seen = {rank for rank, page in mapped.items() if page is not None or rank == world.rank}
+        maps = {rank: _mapped(pages[rank], world.rank) for rank in sorted(together)}
+        processes = {rank: process_of(pages[rank][0]) for rank, found in maps.items() if found is not None and rank != world.rank}
+        seen = {rank for rank, found in maps.items() if found is not None or rank == world.rank}
         reach = world.allgather((mpi.Get_processor_name(), seen))
+        if descriptor is not None and maps.get(world.rank) is not None:
+            rings = {rank: _ring(descriptor, rank) for rank in seen if rank != world.rank}
     finally:
         if descriptor is not None:
             os.close(descriptor)  # every rank has mapped it: the last exchange came afterwards
@@ -62,10 +66,12 @@ def _meet(thread: MpiThread) -> Met:
     for at, name in enumerate(names):
         groups = sorted({first[other] for other in range(world.size) if names[other] == name})
         found.append(name if len(groups) == 1 else f"{name}#{groups.index(first[at])}")
-    near = {rank: page for rank, page in mapped.items() if page is not None and found[rank] == found[world.rank]}
+    near = {rank: each for rank, each in maps.items() if each is not None and found[rank] == found[world.rank]}
     if are_shared() and world.rank in near:
-        bells: dict[int, Bell] = {rank: SharedBell(page) for rank, page in near.items()}
-        thread.share_bells(bells.pop(world.rank), bells)
+        bells = {rank: SharedBell(page) for rank, (page, _) in near.items()}
+        own = bells.pop(world.rank)
+        outbound = {rank: ring for rank, (_, ring) in near.items() if rank != world.rank and mapped}
+        thread.share_memory(own, bells, {rank: rings[rank] for rank in outbound}, outbound)
     # Every rank took part in the last exchange, so its process was the one with its number when the pidfds were opened.
     ours = {rank: process for rank, process in processes.items() if process is not None}
     return Met(tuple(found), {rank: process for rank, process in ours.items() if _kept(process, rank in near)})
@@ -105,8 +111,9 @@ def remove_files_of_mpi() -> None:
                 Path(_SHM, name).unlink(missing_ok=True)
 
 
-def _page(token: bytes) -> int | None:
-    """A descriptor of a page of memory that ends with the token; None where the system has no such memory."""
+def _memory(token: bytes, size: int) -> int | None:
+    """A descriptor of a page of memory that ends with the token, and of a ring from each of `size` ranks behind it; None where
+    the system has no such memory."""
     if not hasattr(os, "memfd_create"):
         return None
     try:
@@ -114,20 +121,30 @@ def _page(token: bytes) -> int | None:
     except OSError:
         return None
     with contextlib.suppress(OSError):
+        os.truncate(descriptor, PAGE + size * ROOM)
         os.pwrite(descriptor, token, PAGE - len(token))
     return descriptor
 
 
-def _mapped(process: int, descriptor: int | None, token: bytes) -> mmap.mmap | None:
-    """The page of a rank, if it can be mapped and is the right one."""
+def _ring(descriptor: int, writer: int) -> mmap.mmap:
+    """The ring that a rank writes, in memory of its reader."""
+    return mmap.mmap(descriptor, ROOM, offset=PAGE + writer * ROOM)
+
+
+def _mapped(told: tuple[int, int | None, bytes], writer: int) -> tuple[mmap.mmap, mmap.mmap] | None:
+    """The page of a rank, and its ring for messages of rank `writer`, if they can be mapped and are the right ones.
+
+    `told`: its process, the descriptor of its memory there, and the token at the end of the page.
+    """
+    process, descriptor, token = told
     if descriptor is None:
         return None
     try:
         mine = os.open(f"/proc/{process}/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC)
         try:
-            page = mmap.mmap(mine, PAGE)
+            page, ring = mmap.mmap(mine, PAGE), _ring(mine, writer)
         finally:
             os.close(mine)
     except (OSError, ValueError):
         return None
-    return page if page[-len(token) :] == token else None
+    return (page, ring) if page[-len(token) :] == token else None

@@ -18,7 +18,7 @@ from isoviz.runtime.ranks.transport import ClockOffset
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from isoviz.backends.mpi.mpi_thread import MpiThread
+    from isoviz.backends.mpi.thread.mpi_thread import MpiThread
     from isoviz.runtime.ranks.transport import Lost, Receive
 
 PERIOD, LIMIT = 0.5, 30.0
@@ -59,6 +59,9 @@ class MpiTransport:
         """The ranks that are being ended, because they are lost, and why."""
         self._held: deque[tuple[int, int, object]] = deque()
         """Messages that came meanwhile: they may say how transfers of those ranks have ended."""
+        self._is_holding = False
+        self._holding = threading.Lock()
+        """To read and change `_held` and `_is_holding`: several threads deliver."""
         self.fence = Fence({})
         """Ends lost ranks of this host."""
         self.before_loss: Callable[[int, bool, bool], bool] = lambda *_: True
@@ -109,6 +112,10 @@ class MpiTransport:
             self._thread.post(lambda: self._deliver(rank, turn, message))
         elif rank not in self.lost:
             self._thread.message(rank, CONTROL, pickle.dumps((turn, message), pickle.HIGHEST_PROTOCOL))
+
+    def poll(self, is_over: Callable[[], bool]) -> None:
+        """Deliver messages of ranks of this host in this thread for a moment; see `Transport`."""
+        self._thread.poll(is_over)
 
     def close(self) -> None:
         """Deliver nothing from now on. The messages that were sent still arrive."""
@@ -171,7 +178,9 @@ class MpiTransport:
         """
         if self.is_given_up(rank) or rank == self.rank:
             return
-        self._ending[rank] = reason
+        with self._holding:
+            self._is_holding = True
+            self._ending[rank] = reason
 
         def ended(has_ended: bool) -> None:
             self._thread.post_quietly(partial(self._ended, rank, reason, has_ended))
@@ -187,8 +196,18 @@ class MpiTransport:
             self._drop(rank, reason, has_ended=has_ended)
         finally:
             self._ending.pop(rank, None)
-            while self._held and not self._ending:
-                self._deliver(*self._held.popleft())
+            while (message := self._next_held()) is not None:
+                self._hand_over(*message)
+
+    def _next_held(self) -> tuple[int, int, object] | None:
+        """The next message that was held and can be delivered now."""
+        with self._holding:
+            if self._ending:
+                return None
+            if self._held:
+                return self._held.popleft()
+            self._is_holding = False
+            return None
 
     def _drop(self, rank: int, reason: str, *, has_ended: bool) -> None:
         may_write = self._thread.drop(rank, RunError(f"rank {rank} is lost: {reason}"))
@@ -252,9 +271,15 @@ class MpiTransport:
 
     def _deliver(self, sender: int, turn: int, message: object) -> None:
         """Deliver a message of this turn, keep one of a later turn, and drop one of an earlier turn."""
-        if self._ending:
-            self._held.append((sender, turn, message))
-        elif turn == self._turn:
+        if self._is_holding:
+            with self._holding:
+                if self._is_holding:
+                    self._held.append((sender, turn, message))
+                    return
+        self._hand_over(sender, turn, message)
+
+    def _hand_over(self, sender: int, turn: int, message: object) -> None:
+        if turn == self._turn:
             self._receive(sender, message)
         elif turn > self._turn:
             self._early.append((sender, turn, message))

@@ -25,13 +25,13 @@ from isoviz.backends.mpi.fencing import Fence
 from isoviz.backends.mpi.gpu_memory import CudaAware, LockedWindows, MessageBuffers
 from isoviz.backends.mpi.hosts import meet, remove_files_of_mpi
 from isoviz.backends.mpi.lanes.lanes import Lanes
-from isoviz.backends.mpi.mpi_thread import MpiThread
 from isoviz.backends.mpi.mpi_transport import LIMIT, PERIOD, MpiTransport
 from isoviz.backends.mpi.piece_pool import PiecePool
 from isoviz.backends.mpi.rank_devices import MpiRankDevices
 from isoviz.backends.mpi.serving import Server
 from isoviz.backends.mpi.stores import Stores
 from isoviz.backends.mpi.tags import STORES
+from isoviz.backends.mpi.thread.mpi_thread import MpiThread
 from isoviz.backends.mpi.windows import PeerWindows, Segment, Windows
 from isoviz.backends.verify import BUDGET
 from isoviz.errors import line
@@ -88,7 +88,7 @@ class World:
         self._peers = PeerWindows()
         self._pools = [PiecePool(self.windows.array) for _ in range(2)]
         """One to pack into, one to receive into: ranks that send to each other do not wait for each other's pieces."""
-        found, processes = meet(self.thread)
+        found, processes = meet(self.thread, mapped=mapped)
         self.transport = MpiTransport(self.thread, period=period, limit=limit)
         self.transport.hosts = found
         self.transport.fence = Fence(processes)

@@ -225,7 +225,7 @@ def carry_out(
     with ExitStack() as stack:
         problem, ends = None, []
         try:
-            ends = [_ends(order, plan, chosen, station.world(), stack) for order, plan in zip(given, plans, strict=True)]
+            ends = [placed_ends(order, plan, chosen, station.world(), stack) for order, plan in zip(given, plans, strict=True)]
         except (MemoryError, IsovizError) as error:
             problem = f"has no room for its arrays: {in_words(error)}"
         if arrays:  # Ranks with none must not wait for a rank that cannot begin.
@@ -233,7 +233,7 @@ def carry_out(
                 if found is not None:
                     raise RankError(f"rank {rank} {found}", rank=rank)
         parts = _parts(engine, plans, ends, options, _Teller(here.tell) if tells else None, here.cancel)
-        return [Done(part, None if part.error is not None else _arrived(end)) for part, (_, end) in zip(parts, ends, strict=True)]
+        return [Done(part, None if part.error is not None else arrived(end)) for part, (_, end) in zip(parts, ends, strict=True)]
 
 
 def _parts(
@@ -258,7 +258,7 @@ def _parts(
     return parts
 
 
-def _ends(order: Order, plan: Plan, machine: Machine, world: World, stack: ExitStack) -> tuple[Any, Any]:
+def placed_ends(order: Order, plan: Plan, machine: Machine, world: World, stack: ExitStack) -> tuple[Any, Any]:
     """The source and the destination of a plan as the engine takes them. `stack` frees them after the run."""
     source, destination = order.source, order.destination
     if isinstance(destination, Room):
@@ -282,7 +282,7 @@ def _placed(given: Any, memory: Memory, world: World, stack: ExitStack) -> Any:
     return given
 
 
-def _arrived(end: Any) -> Array | None:
+def arrived(end: Any) -> Array | None:
     """The array of a destination that a caller of the ranks has given; None for a file."""
     if isinstance(end, GpuArray):
         return end.host()

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from isoviz.backends.host.host_memory import HostStore
-from isoviz.backends.mpi.bells import give_way
 from isoviz.backends.mpi.lanes.page import IS_STRICT, fence
+from isoviz.backends.mpi.thread.bells import give_way
 from isoviz.backends.pages import PAGE
 from isoviz.errors import IsovizError, RankError
-from isoviz.runtime.ranks.letters import lost_rank
+from isoviz.runtime.ranks.post import lost_rank
 
 if TYPE_CHECKING:
     from isoviz.runtime.protocols import Store
@@ -83,8 +83,8 @@ class Meeting:
         return None
 
     def _exported(self, store: HostStore) -> StoreHandle:
-        handle = self._engine.far.export(store)
-        self._close = partial(self._engine.far.withdraw, handle)
+        handle = self._engine.devices.export(store)
+        self._close = partial(self._engine.devices.withdraw, handle)
         return handle
 
     def _map(self, own: HostStore | None, handles: Sequence[StoreHandle | None]) -> bool:
@@ -93,7 +93,7 @@ class Meeting:
             with contextlib.suppress(IsovizError):
                 reached: Store | None = own
                 if rank != self._engine.rank:
-                    reached = None if each is None else self._engine.far.reach(each)
+                    reached = None if each is None else self._engine.devices.reach(each)
                 if isinstance(reached, HostStore):
                     self._pages[rank] = memoryview(cast("Any", reached.array))
                     self._flags[rank] = self._pages[rank][:8].cast("q")

@@ -93,13 +93,13 @@ class OpenedEnds:
 
     def _exported(self, store: Endpoint) -> StoreHandle:
         """The handle of an end for the other ranks."""
-        handle = self._engine.far.export(store)
-        self._stack.callback(partial(self._engine.far.withdraw, handle))
+        handle = self._engine.devices.export(store)
+        self._stack.callback(partial(self._engine.devices.withdraw, handle))
         return handle
 
     def reach(self, handle: StoreHandle) -> Store:
         """An end of another rank, until `close`."""
-        store = self._engine.far.reach(handle)
+        store = self._engine.devices.reach(handle)
         self._stack.callback(store.close)
         return store
 

@@ -2,167 +2,144 @@
 
 Every channel has a dispatcher, whose threads carry out requests. The thread that sees an event reports it to the scheduler under
 one lock, and carries out the instructions that the scheduler returns. The engine (`isoviz.runtime.engine.engine`) submits
-transfers and waits for them.
-
-The dispatcher of an asynchronous channel starts its requests, and a call of `done` from any thread ends them. That thread
-belongs to the device. So `done` only notes the end, and the dispatcher does the rest. It settles all ends that it meets in one
-go, and starts the requests that follow from them.
+transfers and waits for them. Requests of asynchronous channels are in `isoviz.runtime.engine.asynchronous`, and what concerns
+other ranks is left to the peers (`isoviz.runtime.engine.peers`).
 """
 
 from __future__ import annotations
 
-import logging
-import operator
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from isoviz.errors import Cancelled, EngineClosed, InternalError, RunError
+from isoviz.errors import Cancelled, EngineClosed
 from isoviz.forks import Home
+from isoviz.runtime.engine.asynchronous import EndedRequests, start_request
 from isoviz.runtime.engine.dispatcher import Dispatcher
-from isoviz.runtime.engine.event import Event
-from isoviz.runtime.engine.execution import Execution
 from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
 from isoviz.runtime.opening import opening
 from isoviz.runtime.scheduling.work import Allocate, Finish, Issue, Release
 from isoviz.runtime.trace.trace import RequestSpan
 
 if TYPE_CHECKING:
-    from isoviz.planner import Plan
+    from isoviz.runtime.engine.asynchronous import Ended, Request
     from isoviz.runtime.engine.execution import Execution
     from isoviz.runtime.engine.open_devices import OpenedDevices
-    from isoviz.runtime.engine.prepared_transfer import OpenEnds
+    from isoviz.runtime.engine.peers import Peers
     from isoviz.runtime.scheduling.pool import ChannelState
     from isoviz.runtime.scheduling.scheduler import Scheduler
-    from isoviz.runtime.scheduling.work import Instruction, Issue
-
-_LOG = logging.getLogger("isoviz")
-
-Ended = tuple["Execution", "Issue", float, float, "BaseException | None"]
-"""A request that has ended: its transfer, its start and end (`time.perf_counter`), and its error."""
-
-
-class EndedRequests:
-    """The requests of an asynchronous channel that have ended and are not settled yet. Any thread may use it.
-
-    `settle` is called with them in the thread of the channel's dispatcher.
-    """
-
-    def __init__(self, dispatcher: Dispatcher, settle: Callable[[Dispatcher, Sequence[Ended]], None]) -> None:
-        self._dispatcher, self._settle = dispatcher, settle
-        self._waiting: deque[Ended] = deque()
-        self._has_job = False
-
-    def put(self, ended: Ended) -> None:
-        """Add a request."""
-        self._waiting.append(ended)
-        if self._has_job:  # it takes this request along, because it looks for requests later
-            return
-        self._has_job = True
-        try:
-            self._dispatcher.put(self._work)
-        except RuntimeError:  # the system allows no new thread: this thread does the job
-            self._work()
-
-    def _work(self) -> None:
-        self._has_job = False
-        ended: list[Ended] = []
-        with suppress(IndexError):
-            while True:
-                ended.append(self._waiting.popleft())
-        if ended:
-            self._settle(self._dispatcher, ended)
-
-
-class _Completion:
-    """The `done` callback of one request. The first call counts; later calls are logged and ignored."""
-
-    def __init__(self, execution: Execution, issue: Issue, ends: EndedRequests) -> None:
-        self._execution, self._issue, self._ends = execution, issue, ends
-        self._began = time.perf_counter()
-        self._first = threading.Lock()
-
-    def __call__(self, result: int | BaseException) -> None:
-        ended = time.perf_counter()
-        execution, issue = self._execution, self._issue
-        name = execution.work.channels[issue.hop]
-        if not self._first.acquire(blocking=False):
-            _LOG.error("channel %s: called done twice for a request of chunk %d; ignored: %r", name, issue.chunk, result)
-            return
-        error: BaseException | None = None
-        if isinstance(result, BaseException):
-            error = execution.placed(result, issue)
-        elif (count := _count(result)) is None:
-            wrong = RunError(f"done({result!r}): expected the number of requests of the device, or an exception")
-            error = execution.placed(wrong, issue)
-        else:
-            execution.count(issue.hop, count)
-        self._ends.put((execution, issue, self._began, ended, error))
-
-
-def _count(result: object) -> int | None:
-    """A number of requests, also as NumPy counts; None if it is none."""
-    try:
-        count = -1 if isinstance(result, bool) else operator.index(result)  # type: ignore[arg-type]
-    except TypeError:
-        return None
-    return count if count >= 0 else None
-
-
-def start_request(execution: Execution, issue: Issue, ends: EndedRequests) -> None:
-    """Start a request. Whether it succeeds or fails, it is put once among the `ends` of its channel."""
-    completion = _Completion(execution, issue, ends)
-    try:
-        execution.start(issue, completion)
-    except BaseException as error:  # noqa: BLE001  # any error ends this transfer only
-        completion(error)
-
-
-Request = tuple[Execution, Issue]
-"""A request to carry out, and its transfer."""
+    from isoviz.runtime.scheduling.work import Finish, Instruction, Issue
 
 
 class Driver:
-    """Carries out the instructions of a scheduler on opened devices. With `record`, it keeps all executions."""
+    """Carries out the instructions of a scheduler on opened devices. With `record`, it keeps all executions.
 
-    def __init__(self, scheduler: Scheduler, real: OpenedDevices, *, record: bool) -> None:
-        self._home = Home("this engine")
-        self._scheduler = scheduler
-        self._real = real
-        self._lock = threading.Lock()
-        self._quiet = threading.Condition(self._lock)
-        self._executions: dict[int, Execution] = {}
+    In `lock`, threads read and change the scheduler and `executions`, the transfers that have not ended.
+    """
+
+    def __init__(self, scheduler: Scheduler, real: OpenedDevices, peers: Peers, *, record: bool) -> None:
+        self.home = Home("this engine")
+        self.scheduler = scheduler
+        self.real = real
+        self.peers = peers
+        self.lock = threading.Lock()
+        self.executions: dict[int, Execution] = {}
+        self.callbacks = Dispatcher("callbacks", 1)
+        self.is_closed = False
+        self.recorded: list[Execution] | None = [] if record else None
+        self._quiet = threading.Condition(self.lock)
         self._ends: dict[Dispatcher, EndedRequests] = {}
         self._ending = 0
         self._finisher = Dispatcher("finisher", 1)
-        self._callbacks = Dispatcher("callbacks", 1)
-        self._closed = False
-        self._entered = False
-        self._recorded: list[Execution] | None = [] if record else None
+        self._is_entered = False
+
+    # ---- life
+
+    def enter(self) -> None:
+        """Keep the threads until `close`."""
+        self.home.require()
+        self._is_entered = True
+
+    def require_open(self) -> None:
+        """Require that this is the process of the engine, and that the engine is open.
+
+        Raises:
+            ForkedError: in a forked child. EngineClosed: it is closed.
+        """
+        self.home.require()
+        if self.is_closed:
+            raise EngineClosed("the engine is closed")
+
+    def close(self) -> None:
+        """Cancel all transfers, wait until they have ended, and end all threads."""
+        self.home.require()
+        with self.lock:
+            self.is_closed = True
+            numbers = list(self.executions)
+        for number in numbers:
+            self.cancel(number)
+        with self._quiet:
+            self._quiet.wait_for(lambda: not (self.executions or self._ending or self.scheduler.lent))
+        for dispatcher in self._threads:
+            dispatcher.close()
 
     @property
     def _threads(self) -> list[Dispatcher]:
-        return [*self._real.dispatchers(), self._finisher, self._callbacks]
+        return [*self.real.dispatchers(), self._finisher, self.callbacks, *self.peers.dispatchers]
 
-    def _granted(self, instructions: list[Instruction]) -> list[Instruction]:
+    def state_of(self, name: str) -> ChannelState:
+        """What the scheduler knows of a channel."""
+        with self.lock:
+            return self.scheduler.channel(name)
+
+    # ---- submitting
+
+    def admit(self, execution: Execution) -> Callable[[], None]:
+        """Hand a transfer to the scheduler. Returns the function that lets it begin.
+
+        Raises:
+            EngineClosed: the engine is closed.
+            Exception: the scheduler refuses it. LimitError: its buffers are larger than a memory.
+        """
+        with self.lock:
+            if self.is_closed:
+                raise EngineClosed("the engine is closed")
+            instructions = self.scheduler.submit(execution.number, execution.work) if execution.is_scheduled else []
+            self.executions[execution.number] = execution
+            early = self.peers.reach(execution)
+            if self.recorded is not None:
+                self.recorded.append(execution)
+            self.granted(instructions)
+        return partial(self._begin, execution, instructions, early)
+
+    def _begin(self, execution: Execution, instructions: list[Instruction], early: Sequence[object]) -> None:
+        own: deque[Request] = deque()
+        mine = own if execution.is_mine else None
+        self.carry_out(instructions, mine)
+        self.peers.meet(execution, early, mine)
+        for request in own:  # it is small or the caller waits for it, and the CPU cache of the caller may hold the data
+            self._moved(*request)
+
+    # ---- instructions
+
+    def granted(self, instructions: list[Instruction]) -> list[Instruction]:
         """Mark the transfers whose buffers were granted: a thread is about to open their stores. The caller holds the lock.
 
         The instructions that are returned also fail the transfers that wait for a policy without an answer.
         """
         for instruction in instructions:
             if type(instruction) is Allocate:
-                self._executions[instruction.transfer].is_granted = True
-        if self._scheduler.may_stall and not any(
-            execution.is_granted and execution.is_open is None for execution in self._executions.values()
+                self.executions[instruction.transfer].is_granted = True
+        if self.scheduler.may_stall and not any(
+            execution.is_granted and execution.is_open is None for execution in self.executions.values()
         ):
-            instructions += self._scheduler.stalled()
+            instructions += self.scheduler.stalled()
         return instructions
 
-    def _carry_out(
+    def carry_out(
         self,
         instructions: Iterable[Instruction],
         own: deque[Request] | None = None,
@@ -177,7 +154,7 @@ class Driver:
         starts: dict[Dispatcher, list[Request]] = {}
         while todo:
             instruction = todo.popleft()
-            execution = self._executions.get(instruction.transfer)
+            execution = self.executions.get(instruction.transfer)
             if execution is None:  # another rank has ended it: only messages to that rank are left
                 continue
             if type(instruction) is Issue:
@@ -193,29 +170,29 @@ class Driver:
             self._start_all(starts, dispatcher)  # first: what follows may take long
             if type(instruction) is Allocate:
                 error = self._opened(execution)
-                with self._lock:
+                with self.lock:
                     execution.is_open = error is None
                     todo.extendleft(reversed(execution.early))
                     execution.early.clear()
-                    todo.extend(self._granted(self._after_opening(execution, error)))
+                    todo.extend(self.granted(self._after_opening(execution, error)))
             elif type(instruction) is Release:
                 unreleased = execution.release()
                 execution.error = execution.error or unreleased
             elif type(instruction) is Finish:
                 self._finish(execution, instruction)
             else:
-                self._pass_on(execution, instruction)
+                self.peers.pass_on(execution, instruction)
         self._start_all(starts, dispatcher)
 
     def _may_begin(self, execution: Execution, issue: Issue, todo: deque[Instruction]) -> bool:
         """Whether the stores of a request are open. Otherwise it comes again after opening, or `todo` gets what follows."""
         if execution.is_open:
             return True
-        with self._lock:
+        with self.lock:
             if execution.is_open is None:  # another thread is opening the stores
                 execution.early.append(issue)
             elif not execution.is_open:
-                todo.extend(self._granted(self._scheduler.failed(*issue, "not opened")))
+                todo.extend(self.granted(self.scheduler.failed(*issue, "not opened")))
             return bool(execution.is_open)
 
     def _start_all(self, starts: dict[Dispatcher, list[Request]], mine: Dispatcher | None) -> None:
@@ -240,24 +217,22 @@ class Driver:
 
     def _after_opening(self, execution: Execution, error: BaseException | None) -> list[Instruction]:
         """Tell the scheduler what a transfer that has opened its stores cannot do, or must not do any more."""
+        if (given_up := self.peers.opened(execution, error)) is not None:
+            return given_up
         if error is not None:
             execution.error = error
-            return self._scheduler.failed(execution.number, -1, 0, 0, str(error))
-        return self._scheduler.cancel(execution.number) if execution.stopped else []
-
-    def _pass_on(self, execution: Execution, instruction: Instruction) -> None:
-        """Carry out an instruction that concerns other ranks: only their schedulers give such instructions."""
-        raise InternalError(f"transfer {execution.number}: {instruction} in an engine without ranks")
+            return self.scheduler.failed(execution.number, -1, 0, 0, str(error))
+        return self.scheduler.cancel(execution.number) if execution.stopped else []
 
     def _opened(self, execution: Execution) -> BaseException | None:
         """Open the stores of a transfer. Returns the error if that fails."""
         try:
-            execution.dispatchers = [self._real.dispatcher(name) for name in execution.work.channels]
+            execution.dispatchers = [self.real.dispatcher(name) for name in execution.work.channels]
             with opening(execution.check):
                 for channel in execution.channels:
                     execution.located(partial(channel.prepare, execution.plan.bytes))
                 # In `run`, generating data takes long. A signal there ends the transfer.
-                with permit_interrupts(execution.over != self._complete and not execution.opens_at_once):
+                with permit_interrupts(execution.over != self.complete and not execution.opens_at_once):
                     execution.open()
         except BaseException as error:  # noqa: BLE001  # any error ends this transfer only
             return error
@@ -296,7 +271,7 @@ class Driver:
         for execution, issue, start, end, _ in ended:
             execution.spans.append(RequestSpan(*issue, start, end))
         instructions: list[Instruction] = []
-        with self._lock:
+        with self.lock:
             for execution, issue, _, _, error in ended:
                 if error is None:
                     try:
@@ -304,106 +279,81 @@ class Driver:
                     except Exception as raised:  # noqa: BLE001  # a transfer has to end, else somebody waits for ever
                         error = execution.placed(raised, issue)
                 if error is None:
-                    instructions += self._scheduler.done(*issue)
+                    instructions += self.scheduler.done(*issue)
                     continue
                 execution.stopped = True
                 if execution.error is None:
                     execution.error = error
-                instructions += self._scheduler.failed(*issue, str(error))
-            self._granted(instructions)
+                instructions += self.scheduler.failed(*issue, str(error))
+            self.granted(instructions)
         if instructions:
-            self._carry_out(instructions, own, dispatcher)
+            self.carry_out(instructions, own, dispatcher)
 
     @defer_interrupts()
-    def _queued(self, plan: Plan, channel: ChannelState, ends: OpenEnds) -> Event | None:
-        """The event of a prepared transfer whose requests this thread has queued; None if its channel is not idle.
-
-        The channel is lent to the transfer until its end.
-        """
-        self._home.require()
-        if self._recorded is not None:
-            return None
-        event = Event(plan, later=self._callbacks.put)
-        with self._lock:
-            if self._closed:
-                raise EngineClosed("the engine is closed")
-            if not channel.is_idle:
-                return None
-            channel.borrower = event
-        error: BaseException | None = None
-        try:
-            error = ends.begin()
-            if error is None:
-                dispatcher = self._real.dispatcher(channel.name)
-                dispatcher.put(partial(self._await_queued, event, channel, ends, dispatcher))
-                return event
-        except BaseException as raised:  # noqa: BLE001  # the event carries it
-            error = raised
-        self._return(channel, event, error)
-        return event
-
-    def _await_queued(self, event: Event, channel: ChannelState, ends: OpenEnds, dispatcher: Dispatcher) -> None:
-        """Wait for the end of a prepared transfer, in a thread of its channel. Another thread may start requests meanwhile."""
-        with dispatcher.lend():
-            error = ends.end()
-        self._return(channel, event, error)
-
-    def _return(self, channel: ChannelState, event: Event, error: BaseException | None) -> None:
-        """End a prepared transfer, and give its channel back."""
-        channel.borrower = None
-        event.end(error)
-        if channel.top is not None or self._closed:  # somebody waits for the channel
-            self._resume(channel)
-        self._rest()
-
-    @defer_interrupts()
-    def _resume(self, channel: ChannelState) -> None:
+    def resume(self, channel: ChannelState) -> None:
         """A channel that was lent is free again. Safe to call twice."""
         with self._quiet:
-            instructions = self._granted(self._scheduler.resume(channel))
+            instructions = self.granted(self.scheduler.resume(channel))
             self._quiet.notify_all()
-        self._carry_out(instructions)
+        self.carry_out(instructions)
+
+    # ---- the end
 
     @defer_interrupts()
-    def _cancel(self, number: int) -> None:
-        self._home.require()
-        with self._lock:
-            execution = self._executions.get(number)
-            if execution is None:
+    def cancel(self, number: int) -> None:
+        """Stop a transfer; no effect after its end."""
+        self.home.require()
+        execution = self.executions.get(number)
+        if execution is None or self.peers.cancel(execution):
+            return
+        with self.lock:
+            if number not in self.executions:
                 return
             execution.stopped = True
             if execution.is_granted and execution.is_open is None:  # the opening thread cancels it afterwards
                 return
-            instructions = self._granted(self._scheduler.cancel(number))
-        self._carry_out(instructions)
+            instructions = self.granted(self.scheduler.cancel(number))
+        self.carry_out(instructions)
 
     def _finish(self, execution: Execution, finish: Finish) -> None:
+        self.peers.finish(execution, finish)
         execution.ended = time.perf_counter()
         execution.outcome = finish.outcome
         if finish.outcome == "cancelled" and execution.error is None:
             execution.error = Cancelled("cancelled; no destination file was left")
-        with self._lock:
-            fault = self._scheduler.faults.pop(execution.number, None)
+        with self.lock:
+            fault = self.scheduler.faults.pop(execution.number, None)
             execution.error = execution.error or fault
+        self.over(execution)
+
+    def over(self, execution: Execution) -> None:
+        """No byte of a transfer moves any more."""
+        with self.lock:
             self._ending += 1
-            del self._executions[execution.number]
+            del self.executions[execution.number]
         execution.over(execution)
 
-    def _left(self, execution: Execution, error: BaseException) -> bool:
+    def left(self, execution: Execution, error: BaseException) -> bool:
         """Whether a transfer is still running after `run` has stopped waiting for it. If so, `_complete` cleans up at its end."""
-        with self._lock:
-            if execution.number not in self._executions:
+        with self.lock:
+            if execution.number not in self.executions:
                 return False
             execution.error = execution.error or error
-            execution.over = self._complete
+            execution.over = self.complete
             return True
 
-    def _complete(self, execution: Execution) -> None:
-        """End a transfer that `run` does not wait for. A durable destination is flushed in the finisher's thread."""
-        if execution.error is None and execution.destination.durable:
-            self._finisher.put(partial(self._publish, execution))
-        else:
+    def complete(self, execution: Execution) -> None:
+        """End a transfer that `run` does not wait for. What takes long is done in the finisher's thread."""
+        if self.peers.completes(execution):
+            return
+        if execution.ends_at_once:
             self._publish(execution)
+        else:
+            self.complete_later(execution)
+
+    def complete_later(self, execution: Execution) -> None:
+        """End a transfer in the finisher's thread."""
+        self._finisher.put(partial(self._publish, execution))
 
     def _publish(self, execution: Execution) -> None:
         error = execution.error
@@ -417,9 +367,10 @@ class Driver:
         finally:
             unclosed = execution.close()
             execution.event.end(error or unclosed)
-            self._ended(execution)
+            self.ended(execution)
+        self.peers.published(execution)
 
-    def _ended(self, execution: Execution) -> None:
+    def ended(self, execution: Execution) -> None:
         """Drop everything of an ended transfer except its recorded spans.
 
         If the engine is idle after that and is not in a `with`, its threads end.
@@ -428,12 +379,12 @@ class Driver:
         with self._quiet:
             self._ending -= 1
             self._quiet.notify_all()
-        self._rest()
+        self.rest()
 
-    def _rest(self) -> None:
+    def rest(self) -> None:
         """Let the threads end if the engine is idle and is not in a `with`."""
-        with self._lock:
-            is_busy = self._entered or self._executions or self._ending
+        with self.lock:
+            is_busy = self._is_entered or self.executions or self._ending
         if not is_busy:
             for dispatcher in self._threads:
                 dispatcher.close(wait=False)

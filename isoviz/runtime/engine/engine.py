@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -18,15 +17,16 @@ from weakref import WeakSet
 
 from isoviz import checks
 from isoviz.checks import expect
-from isoviz.errors import EngineClosed
 from isoviz.machines import machine_argument
 from isoviz.planner import Options, Plan
 from isoviz.planner.time.requests import REQUEST_BYTES
-from isoviz.runtime.engine.driver import Driver, Request
+from isoviz.runtime.engine.driver import Driver
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.execution import Execution, trace_of
+from isoviz.runtime.engine.idle_channels import IdleChannels
 from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
 from isoviz.runtime.engine.open_devices import OpenedDevices
+from isoviz.runtime.engine.peers import Peers
 from isoviz.runtime.engine.prepared_plans import PreparedPlans
 from isoviz.runtime.engine.prepared_transfer import PreparedTransfer, never, opened
 from isoviz.runtime.engine.progress import setting, tell, watch
@@ -45,9 +45,10 @@ if TYPE_CHECKING:
     from isoviz.runtime.engine.progress import ProgressCallback
     from isoviz.runtime.protocols import CancelToken, Devices
     from isoviz.runtime.scheduling.pool import ChannelState, Policy
+    from isoviz.runtime.scheduling.work import Work
 
 
-class BaseEngine(Driver):
+class BaseEngine:
     """Carries out many transfers at a time on one machine, with the devices that it is given. Any thread may use it.
 
     `isoviz.Engine` has the devices of this computer, and predicts and records what it runs.
@@ -79,49 +80,40 @@ class BaseEngine(Driver):
         checks.flag_argument("engine", "record", record)
         if options is not None:
             expect("engine", options, Options, "options or None")
-        scheduler = self._scheduler_of(machine, policies, policy)
-        super().__init__(scheduler, self._open_devices(machine, devices), record=record)
+        scheduler, real, peers = self._parts(machine, devices, policies, policy)
+        self._driver = Driver(scheduler, real, peers, record=record)
+        self._idle = IdleChannels(self._driver)
         self.machine = machine
         self.devices = devices
         self.request_bytes = request_bytes
         self.options = Options() if options is None else options
         self._numbers = itertools.count()
-        self._plans = PreparedPlans(self._real)
-        self._prepared = PreparedCopies(self._real, self._state_of)
+        self._plans = PreparedPlans(real)
+        self._prepared = PreparedCopies(real, self._driver.state_of)
         self._transfers: WeakSet[PreparedTransfer] = WeakSet()
 
-    def _scheduler_of(self, machine: Machine, policies: Mapping[str, Policy] | None, policy: Policy) -> Scheduler:
-        return Scheduler.of(machine, policies, policy)
-
-    def _open_devices(self, machine: Machine, devices: Devices) -> OpenedDevices:
-        return OpenedDevices(machine, devices)
+    def _parts(
+        self, machine: Machine, devices: Any, policies: Mapping[str, Policy] | None, policy: Policy
+    ) -> tuple[Scheduler, OpenedDevices, Peers]:
+        """What the driver of this engine is made of."""
+        return Scheduler.of(machine, policies, policy), OpenedDevices(machine, devices), Peers()
 
     # ---- life
 
     def __enter__(self) -> Self:
-        self._home.require()
-        self._entered = True
+        self._driver.enter()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None or self._home.is_here:  # a forked child's own exception must not be hidden
+        if kind is None or self._driver.home.is_here:  # a forked child's own exception must not be hidden
             self.close()
 
     def close(self) -> None:
         """Cancel all transfers, wait until they have ended, and end all threads. Safe to call twice."""
-        self._home.require()
-        with self._lock:
-            self._closed = True
-            numbers = list(self._executions)
-        for number in numbers:
-            self._cancel(number)
-        with self._quiet:
-            self._quiet.wait_for(lambda: not (self._executions or self._ending or self._scheduler.lent))
-        for dispatcher in self._threads:
-            dispatcher.close()
+        self._driver.close()
         for prepared in list(self._transfers):
             prepared.close()
-        self._real.forget()
+        self._driver.real.forget()
         self._plans.clear()
         self._prepared.clear()
 
@@ -146,12 +138,13 @@ class BaseEngine(Driver):
             EngineClosed: after `close`.
             ForkedError: in a forked child.
         """
-        self._home.require()
-        here = self._real.describe(source, source_layout, None)
-        there = self._real.describe(destination, destination_layout, here)
+        driver = self._driver
+        driver.home.require()
+        here = driver.real.describe(source, source_layout, None)
+        there = driver.real.describe(destination, destination_layout, here)
         known = self._prepared.of(here, there, priority, self.options)
         if known.copies:
-            event = self._at_once(known.plan, known.state, partial(known.carry_out, source, destination))
+            event = self._idle.at_once(known.plan, known.state, partial(known.carry_out, source, destination))
             if event is not None:
                 return event
         return self.submit(known.plan, source, destination)
@@ -175,19 +168,18 @@ class BaseEngine(Driver):
             EngineClosed: after `close`.
             ForkedError: in a forked child.
         """
-        self._home.require()
+        self._driver.home.require()
         expect("prepare", plan, Plan, "a plan")
         priority = None if priority is None else checks.priority(priority)
         prepared = self._plans.of(plan)
-        if self._closed:
-            raise EngineClosed("the engine is closed")
+        self._driver.require_open()
         submit = partial(self.submit, plan, source, destination, priority=priority)
         is_single = self._is_single_request(plan, prepared)
         if not is_single and not self._is_queued_at_once(plan, prepared):
             return PreparedTransfer(plan, submit, never, None)
         ends = opened(plan, prepared, (source, destination))
-        channel = self._state_of(plan.hops[0].channel)
-        at_once = self._moved_at_once if is_single else self._queued
+        channel = self._driver.state_of(plan.hops[0].channel)
+        at_once = self._moved_at_once if is_single else self._idle.queue
         made = PreparedTransfer(plan, submit, partial(at_once, plan, channel), ends)
         self._transfers.add(made)
         return made
@@ -202,10 +194,10 @@ class BaseEngine(Driver):
         if len(prepared.channels) > 1 or not prepared.channels[0].is_asynchronous:
             return False
         work = prepared.work(plan, None, pipelined=True, request_bytes=self.request_bytes)
-        return 0 < work.chunks * work.requests[0] <= self._scheduler.limits.get(plan.hops[0].channel, 1)
+        return 0 < work.chunks * work.requests[0] <= self._driver.scheduler.limits.get(plan.hops[0].channel, 1)
 
     def _moved_at_once(self, plan: Plan, channel: ChannelState, ends: OpenEnds) -> Event | None:
-        return self._at_once(plan, channel, ends.move)
+        return self._idle.at_once(plan, channel, ends.move)
 
     @defer_interrupts()
     def submit(
@@ -234,7 +226,7 @@ class BaseEngine(Driver):
         """
         checks.flag_argument("submit", "pipelined", pipelined)
         checks.expect_token("submit", cancel)
-        return self._submitted(plan, source, destination, priority, pipelined, cancel, self._complete).event
+        return self._submitted(plan, source, destination, priority, pipelined, cancel, self._driver.complete).event
 
     @defer_interrupts()
     def run(
@@ -286,7 +278,7 @@ class BaseEngine(Driver):
         left = False
         try:
             with permit_interrupts():
-                watch(execution, moved, arrived, progress, cancel, partial(self._cancel, execution.number))
+                watch(execution, moved, arrived, progress, cancel, partial(self._driver.cancel, execution.number))
                 if execution.error is not None:
                     raise execution.error
                 began = time.perf_counter()
@@ -306,30 +298,31 @@ class BaseEngine(Driver):
             trace = trace_of([execution], moving=True)
             return Report(plan, seconds, flush_seconds, execution.measured(flush_seconds), verified, notes, trace)
         except BaseException as error:
-            if not self._home.is_here:  # `progress` has forked and this is the child: the transfer is the parent's
+            if not self._driver.home.is_here:  # `progress` has forked and this is the child: the transfer is the parent's
                 left = True
                 raise
             try:  # After any exception, also Ctrl-C, the requests in flight end first.
                 if not moved.is_set():
-                    self._cancel(execution.number)
+                    self._driver.cancel(execution.number)
                     with permit_interrupts():
                         moved.wait()
             except BaseException:
-                left = self._left(execution, error)
+                left = self._driver.left(execution, error)
                 raise
             execution.event.end(error)
             raise
         finally:
             if not left:
                 execution.close()
-                self._ended(execution)
+                self._driver.ended(execution)
 
     @property
     def held_bytes(self) -> int:
         """Bytes of the intermediate buffers that transfers hold."""
-        self._home.require()
-        with self._lock:
-            return self._scheduler.counts.held_bytes
+        driver = self._driver
+        driver.home.require()
+        with driver.lock:
+            return driver.scheduler.counts.held_bytes
 
     def trace(self) -> Trace:
         """The trace so far of an engine with `record`.
@@ -338,51 +331,12 @@ class BaseEngine(Driver):
             ValueError: the engine does not record.
             ForkedError: in a forked child.
         """
-        self._home.require()
-        if self._recorded is None:
+        self._driver.home.require()
+        if self._driver.recorded is None:
             raise ValueError("this engine keeps no trace; make it with record=True")
-        return trace_of(self._recorded)
+        return trace_of(self._driver.recorded)
 
-    # ---- inside: small copies
-
-    def _at_once(self, plan: Plan, channel: ChannelState, carry_out: Callable[[], BaseException | None]) -> Event | None:
-        """The event of a small transfer that this thread has carried out; None if its channel is not idle."""
-        event = Event(plan)
-        return event if self._borrow(channel, event, lambda: event.end(carry_out())) else None
-
-    def _borrow(self, channel: ChannelState, borrower: object, carry_out: Callable[[], object]) -> bool:
-        """Carry something out in this thread on a channel that is idle; False if it is not idle.
-
-        The engine is not locked while the devices are called. An engine that records does everything through its scheduler.
-        """
-        self._home.require()
-        if self._recorded is not None:
-            return False
-        try:
-            with self._lock:
-                if self._closed:
-                    raise EngineClosed("the engine is closed")
-                if not channel.is_idle:
-                    return False
-                channel.borrower = borrower
-            carry_out()
-            return True
-        finally:
-            # Python handles signals at calls only. So no exception of a signal comes before the channel is given back.
-            if channel.borrower is borrower:
-                channel.borrower = None
-                if channel.top is not None or self._closed:  # somebody waits for the channel
-                    try:
-                        self._resume(channel)
-                    except BaseException:  # a signal came before `_resume` deferred it
-                        self._resume(channel)
-                        raise
-
-    def _state_of(self, name: str) -> ChannelState:
-        with self._lock:
-            return self._scheduler.channel(name)
-
-    # ---- inside: submitting
+    # ---- inside
 
     def _submitted(
         self,
@@ -397,28 +351,20 @@ class BaseEngine(Driver):
         chunks: int | None = None,
         waits: bool = False,
     ) -> Execution:
-        self._home.require()
-        prepared, asked = self._plans.of(plan), self.request_bytes
-        if chunks is None:
-            work = prepared.work(plan, priority, pipelined=pipelined, request_bytes=asked)
-        else:
-            at = prepared.channels
-            work = work_of(plan, priority, pipelined=pipelined, request_bytes=asked, chunks=chunks, channels=at)
+        self._driver.home.require()
+        prepared = self._plans.of(plan)
+        work = self._work(plan, prepared, priority, pipelined, chunks)
         number = next(self._numbers)
-        event = Event(plan, partial(self._cancel, number), arrived, self._callbacks.put)
+        event = Event(plan, partial(self._driver.cancel, number), arrived, self._driver.callbacks.put)
         ends, memories, channels = (source, destination), prepared.memories, prepared.channels
         execution = Execution(number, plan, work, event, ends, memories, channels, cancel, over, waits, prepared)
         execution.submitted = time.perf_counter()
-        with self._lock:
-            if self._closed:
-                raise EngineClosed("the engine is closed")
-            instructions = self._scheduler.submit(number, work)
-            self._executions[number] = execution
-            if self._recorded is not None:
-                self._recorded.append(execution)
-            self._granted(instructions)
-        own: deque[Request] = deque()
-        self._carry_out(instructions, own if execution.is_mine else None)
-        for request in own:  # it is small or the caller waits for it, and the CPU cache of the caller may hold the data
-            self._moved(*request)
+        self._driver.admit(execution)()
         return execution
+
+    def _work(self, plan: Plan, prepared: PreparedPlan, priority: int | None, pipelined: bool, chunks: int | None) -> Work:
+        """The work of a plan for the scheduler."""
+        asked = self.request_bytes
+        if chunks is None:
+            return prepared.work(plan, priority, pipelined=pipelined, request_bytes=asked)
+        return work_of(plan, priority, pipelined=pipelined, request_bytes=asked, chunks=chunks, channels=prepared.channels)

@@ -190,6 +190,16 @@ class Execution:
         self._rings = []
         return tidied(self._slots.close)
 
+    @property
+    def is_scheduled(self) -> bool:
+        """Whether the scheduler carries it out."""
+        return True
+
+    @property
+    def ends_at_once(self) -> bool:
+        """Whether nothing is left to do that takes long once its bytes have moved."""
+        return self.error is not None or not self.destination.durable
+
     def forget(self) -> None:
         """Drop all references to the caller's objects."""
         self.given = None, None

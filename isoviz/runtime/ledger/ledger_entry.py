@@ -291,7 +291,8 @@ def entry_of(report: Report, machine: Machine, origin: str = "run") -> LedgerEnt
 
 def _short(text: str) -> str:
     """Text as one line of at most `LONGEST_TEXT` characters."""
-    line = "".join(char if char.isprintable() else " " for char in text).strip() or "-"
+    plain = text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
+    line = plain.strip() or "-"
     return line if len(line) <= LONGEST_TEXT else f"{line[: LONGEST_TEXT - 1]}…"
 
 

@@ -14,20 +14,24 @@ until it is cancelled if the other rank has no part in that transfer.
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from isoviz.errors import Cancelled, RankError
-from isoviz.runtime.ranks.eager import EagerDriver
-from isoviz.runtime.ranks.letters import lost_rank
 from isoviz.runtime.ranks.messages import Compare, Decline, Landed, Riding, Tell
+from isoviz.runtime.ranks.post import lost_rank
 from isoviz.runtime.ranks.rank_execution import RankExecution
-from isoviz.runtime.scheduling.work import Allocate, Credit, End, SendEnd, SendStop, Stop
+from isoviz.runtime.scheduling.work import Allocate, Credit, End, Stop
 
 if TYPE_CHECKING:
-    from isoviz.planner import Plan
-    from isoviz.runtime.engine.driver import Request as OwnRequest
+    from isoviz.runtime.engine.asynchronous import Request
+    from isoviz.runtime.engine.dispatcher import Dispatcher
+    from isoviz.runtime.engine.driver import Driver
     from isoviz.runtime.engine.execution import Execution
+    from isoviz.runtime.ranks.eager import SmallTransfers
+    from isoviz.runtime.ranks.known_plans import KnownPlan
     from isoviz.runtime.ranks.messages import Digest
+    from isoviz.runtime.ranks.post import Post
     from isoviz.runtime.scheduling.rank_scheduler import RankScheduler
     from isoviz.runtime.scheduling.work import Instruction
 
@@ -66,24 +70,27 @@ class EarlyMessages:
         return self._kept.pop(number, [])
 
 
-class AgreeingDriver(EagerDriver):
-    """The part of the driver of a rank that hears what other ranks say about transfers."""
+class Agreement:
+    """What the ranks of a transfer tell each other about it. `openers` are threads that may open stores."""
 
-    _early: EarlyMessages
+    def __init__(self, driver: Driver, post: Post, small: SmallTransfers, openers: Dispatcher) -> None:
+        self._driver, self._post, self._small, self._openers = driver, post, small, openers
+        self.rank = post.rank
+        self.early = EarlyMessages()
 
     def _execution(self, number: int) -> RankExecution | None:
-        return cast("RankExecution | None", self._executions.get(number))
+        return cast("RankExecution | None", self._driver.executions.get(number))
 
     # ---- messages
 
-    def _told(self, sender: int, message: Tell, own: deque[OwnRequest] | None = None) -> None:
+    def told(self, sender: int, message: Tell, own: deque[Request] | None = None) -> None:
         """Hand a stimulus of another rank to the scheduler. Small requests that it lets begin are appended to `own`."""
         stimulus, handles, digest, is_direct = message
         number: int = stimulus.transfer  # type: ignore[union-attr]  # every stimulus from a rank names one
-        with self._lock:
+        with self._driver.lock:
             execution = self._execution(number)
             if execution is None:
-                if not self._early.keep(number, sender, message) and digest is not None:
+                if not self.early.keep(number, sender, message) and digest is not None:
                     self._refuse_stranger(sender, message)
                 return
             is_other = is_direct and (execution.work.direct is None or execution.rides)
@@ -98,45 +105,35 @@ class AgreeingDriver(EagerDriver):
         try:
             if digest is not None and (wrong := self._difference(execution, sender, digest, is_direct=True)):
                 self._disagree(execution, sender, wrong)
-                self.transport.send(sender, _last(End(number, "failed", wrong)))
+                self._post.send(sender, last(End(number, "failed", wrong)))
                 return
             if handles:
                 execution.provide(cast("Credit", stimulus).hop, handles)
-            with self._lock:
-                instructions = self._granted(self._scheduler.handle(stimulus))
+            with self._driver.lock:
+                instructions = self._driver.granted(self._driver.scheduler.handle(stimulus))
         except Exception as error:  # noqa: BLE001  # any error ends this transfer only
             instructions = self._failed(execution, error)
         if any(type(instruction) is Allocate for instruction in instructions):
-            self._open_later(instructions)
+            self._openers.put(partial(self._driver.carry_out, instructions))
         else:
-            self._carry_out(instructions, own)
-
-    def _open_later(self, instructions: list[Instruction]) -> None:
-        """Carry out instructions in a thread that may open stores."""
-        raise NotImplementedError
+            self._driver.carry_out(instructions, own)
 
     def _failed(self, execution: RankExecution, error: Exception) -> list[Instruction]:
-        with self._lock:
-            if execution.number not in self._executions:
+        with self._driver.lock:
+            if execution.number not in self._driver.executions:
                 return []
             execution.error = execution.error or error
-            return self._granted(self._scheduler.failed(execution.number, -1, 0, 0, str(error)))
+            return self._driver.granted(self._driver.scheduler.failed(execution.number, -1, 0, 0, str(error)))
 
-    def _after_opening(self, execution: Execution, error: BaseException | None) -> list[Instruction]:
+    def opened(self, execution: Execution, error: BaseException | None) -> list[Instruction] | None:
+        """See `Peers.opened`."""
         verdict = cast("RankExecution", execution).verdict
         if verdict is None:
-            return super()._after_opening(execution, error)
+            return None
         execution.error = error
-        return self._scheduler.handle(verdict)
+        return self._driver.scheduler.handle(verdict)
 
-    def _pass_on(self, execution: Execution, instruction: Instruction) -> None:
-        if type(instruction) is SendStop or type(instruction) is SendEnd:
-            kind = Stop if type(instruction) is SendStop else End
-            self.transport.send(instruction.rank, _last(kind(instruction.transfer, *self._said(execution, *instruction[2:]))))
-        else:
-            super()._pass_on(execution, instruction)
-
-    def _said(self, execution: Execution, outcome: str, reason: str) -> tuple[str, str]:
+    def outcome_for_others(self, execution: Execution, outcome: str, reason: str) -> tuple[str, str]:
         """The outcome and the reason of a transfer for other ranks, with the rank where it failed."""
         if isinstance(execution.error, Cancelled):
             outcome = "cancelled"
@@ -145,19 +142,19 @@ class AgreeingDriver(EagerDriver):
 
     # ---- ranks that differ
 
-    def _compare(self, sender: int, message: Compare) -> None:
+    def compare(self, sender: int, message: Compare) -> None:
         """Another rank waits for this one: fail where both have submitted different plans."""
-        with self._lock:
+        with self._driver.lock:
             execution = self._execution(message.transfer)
             if execution is None:
-                if not self._early.keep(message.transfer, sender, message):
+                if not self.early.keep(message.transfer, sender, message):
                     self._refuse_stranger(sender, message)
                 return
         if wrong := self._difference(execution, message.rank, message.digest, is_direct=message.is_direct):
             if message.is_direct:
-                self.transport.send(message.rank, _last(Stop(message.transfer, "failed", wrong)))
+                self._post.send(message.rank, last(Stop(message.transfer, "failed", wrong)))
             else:
-                self.transport.send(0, Decline(message.transfer, self.rank, execution.work.ranks(self.rank), wrong))
+                self._post.send(0, Decline(message.transfer, self.rank, execution.work.ranks(self.rank), wrong))
             self._disagree(execution, message.rank, wrong)
 
     def _difference(self, execution: RankExecution, other: int, digest: Digest | None, *, is_direct: bool) -> str:
@@ -171,15 +168,13 @@ class AgreeingDriver(EagerDriver):
     def _disagree(self, execution: RankExecution, other: int, wrong: str) -> None:
         """End a transfer that another rank does not have like this."""
         if execution.rides:
-            number, is_sender = execution.number, execution.sender == self.rank
-            letter = Landed(number, wrong) if is_sender else Riding(number, None, b"", wrong)
-            self._letters.put((type(letter), number), letter)  # as if the other rank had refused it
+            self._small.fail(execution, wrong)
             return
         instructions = self._failed(execution, RankError(wrong, rank=other))
-        self._carry_out(instructions)
+        self._driver.carry_out(instructions)
         ranks = execution.work.ranks(self.rank)
         if execution.work.direct is None and other in ranks:  # it will never ask the arbiter for this transfer
-            self.transport.send(0, Decline(execution.number, other, ranks, wrong))
+            self._post.send(0, Decline(execution.number, other, ranks, wrong))
 
     def _refuse_stranger(self, sender: int, message: object, reason: str = "") -> None:
         """Tell a rank that this one has no such transfer, or no longer: it need not wait. `reason` tells why, if it is known."""
@@ -188,78 +183,84 @@ class AgreeingDriver(EagerDriver):
             return reason or f"rank {self.rank} has no part in transfer {number}"
 
         if isinstance(message, Compare) and message.is_direct:
-            self.transport.send(sender, _last(Stop(message.transfer, "failed", said(message.transfer))))
+            self._post.send(sender, last(Stop(message.transfer, "failed", said(message.transfer))))
         elif isinstance(message, Compare):
-            self.transport.send(0, Decline(message.transfer, self.rank, (), said(message.transfer)))
+            self._post.send(0, Decline(message.transfer, self.rank, (), said(message.transfer)))
         elif isinstance(message, Riding):
-            self.transport.send(sender, Landed(message.transfer, said(message.transfer)))
+            self._post.send(sender, Landed(message.transfer, said(message.transfer)))
         elif isinstance(message, Tell) and type(message.stimulus) is Credit and message.digest is not None:
             number = message.stimulus.transfer
-            self.transport.send(sender, _last(End(number, "failed", said(number))))
+            self._post.send(sender, last(End(number, "failed", said(number))))
 
-    def _rode(self, sender: int, message: Riding) -> None:
+    def rode(self, sender: int, message: Riding) -> None:
         """The bytes of a small transfer have come."""
         number = message.transfer
-        with self._lock:
-            if number not in self._executions and self._early.keep(number, sender, message):
+        with self._driver.lock:
+            if number not in self._driver.executions and self.early.keep(number, sender, message):
                 return
-            is_mine = number in self._executions or self._letters.is_unwanted((Riding, number))
+            is_mine = number in self._driver.executions or self._post.is_unwanted((Riding, number))
         if is_mine:
-            self._letters.put((Riding, number), message)
+            self._post.put((Riding, number), message)
         else:
             self._refuse_stranger(sender, message)
 
-    def _passed(self, number: int) -> None:
+    def passed(self, number: int) -> None:
         """This rank has no part in a transfer."""
-        with self._lock:
-            early = self._early.reach(number)
+        with self._driver.lock:
+            early = self.early.reach(number)
         for sender, message in early:
             self._refuse_stranger(sender, message)
 
-    def _refused(self, plan: Plan, number: int, ranks: tuple[int, ...], error: Exception, *, rides: bool) -> None:
+    def refuse(self, known: KnownPlan, number: int, error: Exception) -> None:
         """Tell the other ranks of a transfer that this one cannot take part in it, so that they do not wait."""
         said = f"rank {self.rank}: {error}"
-        with self._lock:
-            early = self._early.reach(number)
+        with self._driver.lock:
+            early = self.early.reach(number)
         for sender, message in early:
-            if not (rides and isinstance(message, Riding)):
+            if not (known.rides and isinstance(message, Riding)):
                 self._refuse_stranger(sender, message, said)
-        if rides:
-            self.refuse_ride(plan, number, error)
-            return
-        here, there = (self.machine.memory(end.memory).node for end in (plan.transfer.source, plan.transfer.destination))
-        if len(ranks) == 2 and here != there and all(len(path.hops) == 1 for path in plan.paths):
-            if here == self.rank:
-                self.transport.send(there, _last(End(number, "failed", said)))
-            else:
-                self.transport.send(here, _last(Stop(number, "failed", said)))
-        elif 0 not in self._letters.gone:
-            self.transport.send(0, Decline(number, self.rank, ranks, said))
+        if known.rides:
+            self._small.refuse(number, known.sender, known.receiver, said)
+        elif known.is_direct and known.sender == self.rank:
+            self._post.send(known.receiver, last(End(number, "failed", said)))
+        elif known.is_direct:
+            self._post.send(known.sender, last(Stop(number, "failed", said)))
+        elif 0 not in self._post.gone:
+            self._post.send(0, Decline(number, self.rank, known.ranks, said))
+
+    def introduce(self, execution: RankExecution, direct: tuple[int, int], *, has_credit: bool) -> None:
+        """Tell the receiver of a direct transfer what it is if it has not told this rank so already."""
+        if direct[0] == self.rank and not has_credit:
+            self._post.send(direct[1], Compare(execution.number, self.rank, execution.digest, is_direct=True))
+        driver = self._driver
+        with driver.lock:  # perhaps one of them was lost meanwhile
+            instructions = self._lost_in(execution) if execution.number in driver.executions else []
+        driver.carry_out(instructions)
 
     # ---- lost ranks
 
-    def _without_lost(self) -> list[Instruction]:
+    def without_lost(self) -> list[Instruction]:
         """Fail the direct transfers of lost ranks. The caller holds the lock."""
         found: list[Instruction] = []
-        for execution in list(self._executions.values()):
+        for execution in list(self._driver.executions.values()):
             found += self._lost_in(cast("RankExecution", execution))
-        return self._granted(found)
+        return self._driver.granted(found)
 
     def _lost_in(self, execution: RankExecution) -> list[Instruction]:
         """Fail a direct transfer if its other rank is lost. The caller holds the lock."""
         ends: Any = execution.work.direct or ()
-        gone = [rank for rank in ends if rank in self._letters.gone]
+        gone = [rank for rank in ends if rank in self._post.gone]
         if not gone or execution.rides:
             return []
-        reason = str(lost_rank(gone[0], self._letters.gone[gone[0]]))
+        reason = str(lost_rank(gone[0], self._post.gone[gone[0]]))
         execution.stopped = True
         if execution.is_granted and execution.is_open is None:  # the opening thread gives it up afterwards
             kind = End if execution.receiver == self.rank else Stop
             execution.verdict = kind(execution.number, "failed", reason)
             return []
-        return cast("RankScheduler", self._scheduler).lost(execution.number, reason)
+        return cast("RankScheduler", self._driver.scheduler).lost(execution.number, reason)
 
 
-def _last(stimulus: Stop | End) -> Tell:
+def last(stimulus: Stop | End) -> Tell:
     """What one rank of a direct transfer says to the other when it stops or ends it."""
     return Tell(stimulus, is_direct=True)

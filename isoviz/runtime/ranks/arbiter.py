@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+import threading
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from isoviz.errors import InputError
+from isoviz.runtime.ranks.messages import Compare, Decline, Tell
 from isoviz.runtime.scheduling.coordinator import Coordinator
 from isoviz.runtime.scheduling.work import End, Request, Settled, Stop
 
 if TYPE_CHECKING:
-    from isoviz.runtime.ranks.messages import Digest
+    from isoviz.runtime.ranks.messages import Consult, Digest
+    from isoviz.runtime.ranks.post import Post
     from isoviz.runtime.scheduling.coordinator import Answer, Message
+
+_LOG = logging.getLogger("isoviz")
 
 
 class Arbiter:
@@ -73,3 +80,42 @@ class Arbiter:
             if type(stimulus) is End:
                 self._known.pop(stimulus.transfer, None)
         return answers
+
+
+class ArbiterByPost:
+    """The arbiter of rank 0 as the other ranks have it: asked and answering by messages. Any thread may use it."""
+
+    def __init__(self, post: Post, capacity: Mapping[str, int]) -> None:
+        self._arbiter, self._post = Arbiter(capacity), post
+        self._lock = threading.Lock()
+
+    def consulted(self, sender: int, message: Consult) -> None:
+        """A rank asks. The others hear what it has submitted if it is the first to ask."""
+        asked = message.message
+        is_first = type(asked) is Request and not self._arbiter.knows(asked.transfer)
+        self._answer(lambda: self._arbiter.handle(sender, asked, message.digest))
+        if is_first:
+            for rank in asked.ranks:  # type: ignore[union-attr]  # it is a request
+                if rank != sender and rank not in self._post.gone:
+                    self._post.send(rank, Compare(asked.transfer, sender, message.digest, is_direct=False))
+
+    def declined(self, message: Decline) -> None:
+        """A rank cannot take part in a transfer."""
+        number, rank, ranks, reason = message
+        self._answer(lambda: self._arbiter.decline(rank, number, ranks, reason))
+
+    def lost(self, rank: int, reason: str) -> None:
+        """A rank no longer answers."""
+        self._answer(lambda: self._arbiter.lost(rank, reason))
+
+    def _answer(self, ask: Callable[[], list[Answer]]) -> None:
+        """Ask the arbiter, and send its answers in the order in which it gives them."""
+        with self._lock:
+            try:
+                answers = ask()
+            except InputError:
+                _LOG.exception("the arbiter refused a message")
+                return
+            for rank, stimulus in answers:
+                if rank not in self._post.gone:
+                    self._post.send(rank, Tell(stimulus))

@@ -16,40 +16,41 @@ import numpy as np
 
 from isoviz.errors import Cancelled, RankError
 from isoviz.layouts import apply
-from isoviz.runtime.engine.engine import BaseEngine
 from isoviz.runtime.ranks.messages import Landed, Riding
 from isoviz.runtime.scheduling.work import Issue
 from isoviz.runtime.trace.trace import RequestSpan
 
 if TYPE_CHECKING:
+    from isoviz.machines import Machine
     from isoviz.planner import Plan
-    from isoviz.runtime.ranks.letters import Letters
+    from isoviz.runtime.engine.driver import Driver
+    from isoviz.runtime.ranks.post import Post
     from isoviz.runtime.ranks.rank_execution import RankExecution
-    from isoviz.runtime.ranks.transport import Transport
 
 RIDES = 8 << 10
 """Bytes. A source up to this size rides with the message: copying it three times costs less than another message."""
 
 
-class EagerDriver(BaseEngine):
-    """The part of the driver of a rank that carries out small transfers."""
+def rides(plan: Plan, machine: Machine) -> bool:
+    """Whether a transfer rides with a message: one hop between the memories of two ranks, and a small source."""
+    transfer, paths = plan.transfer, plan.paths
+    ends = [machine.memory(end.memory) for end in (transfer.source, transfer.destination)]
+    return (
+        len(paths) == len(paths[0].hops) == paths[0].chunk_count == 1
+        and transfer.source.linearization.nbytes <= RIDES
+        and ends[0].node != ends[1].node
+        and all(end.kind.is_host for end in ends)
+    )
 
-    transport: Transport
-    rank: int
-    _letters: Letters
 
-    def rides(self, plan: Plan) -> bool:
-        """Whether a transfer rides with a message: one hop between the memories of two ranks, and a small source."""
-        transfer, paths = plan.transfer, plan.paths
-        ends = [self.machine.memory(end.memory) for end in (transfer.source, transfer.destination)]
-        return (
-            len(paths) == len(paths[0].hops) == paths[0].chunk_count == 1
-            and transfer.source.linearization.nbytes <= RIDES
-            and ends[0].node != ends[1].node
-            and all(end.kind.is_host for end in ends)
-        )
+class SmallTransfers:
+    """The small transfers of a rank."""
 
-    def ride(self, execution: RankExecution) -> None:
+    def __init__(self, driver: Driver, post: Post) -> None:
+        self._driver, self._post = driver, post
+        self.rank = post.rank
+
+    def begin(self, execution: RankExecution) -> None:
         """Carry out this rank's part of a small transfer."""
         try:
             execution.open()
@@ -62,31 +63,32 @@ class EagerDriver(BaseEngine):
             begun = time.perf_counter()
             source = execution.source.read(0, execution.source.nbytes) if execution.is_open else b""
             refusal = None if execution.error is None else f"rank {self.rank}: {execution.error}"
-            self.transport.send(execution.receiver, Riding(number, execution.digest, bytes(source), refusal))
-            self._letters.call((Landed, number), execution.receiver, partial(self._landed, execution, begun))
+            self._post.send(execution.receiver, Riding(number, execution.digest, bytes(source), refusal))
+            self._post.call((Landed, number), execution.receiver, partial(self._landed, execution, begun))
         else:
-            self._letters.call((Riding, number), execution.sender, partial(self._arrived, execution))
+            self._post.call((Riding, number), execution.sender, partial(self._arrived, execution))
 
-    def refuse_ride(self, plan: Plan, number: int, error: Exception) -> None:
+    def refuse(self, number: int, sender: int, receiver: int, reason: str) -> None:
         """Tell the other rank of a small transfer that this one cannot take part in it."""
-        here, there = (self.machine.memory(end.memory).node for end in (plan.transfer.source, plan.transfer.destination))
-        said = f"rank {self.rank}: {error}"
-        if here == self.rank:
-            self.transport.send(there, Riding(number, None, b"", said))
+        if sender == self.rank:
+            self._post.send(receiver, Riding(number, None, b"", reason))
         else:
-            self.transport.send(here, Landed(number, said))
+            self._post.send(sender, Landed(number, reason))
 
-    def _cancel(self, number: int) -> None:
-        execution = cast("RankExecution | None", self._executions.get(number))
-        if execution is None or not execution.rides:
-            super()._cancel(number)
-            return
-        is_sender = execution.sender == self.rank
-        if self._letters.forget((Landed if is_sender else Riding, number)):
+    def cancel(self, execution: RankExecution) -> None:
+        """Cancel a small transfer, unless the other rank has had its say."""
+        number, is_sender = execution.number, execution.sender == self.rank
+        if self._post.forget((Landed if is_sender else Riding, number)):
             error = Cancelled("cancelled; its bytes may be in place")
             if not is_sender:
-                self.transport.send(execution.sender, Landed(number, f"rank {self.rank}: cancelled"))
+                self._post.send(execution.sender, Landed(number, f"rank {self.rank}: cancelled"))
             self._over(execution, error)
+
+    def fail(self, execution: RankExecution, reason: str) -> None:
+        """End a small transfer as if the other rank had refused it."""
+        number, is_sender = execution.number, execution.sender == self.rank
+        letter = Landed(number, reason) if is_sender else Riding(number, None, b"", reason)
+        self._post.put((type(letter), number), letter)
 
     def _arrived(self, execution: RankExecution, letter: object) -> None:
         """On the rank of the destination: the bytes are here, or their rank is lost."""
@@ -98,8 +100,8 @@ class EagerDriver(BaseEngine):
             if error is None:
                 error = self._placed(execution, letter.source)
             said = None if error is None else f"rank {self.rank}: {error}"
-            if execution.sender not in self._letters.gone:
-                self.transport.send(execution.sender, Landed(execution.number, said))
+            if execution.sender not in self._post.gone:
+                self._post.send(execution.sender, Landed(execution.number, said))
         self._over(execution, error)
 
     def _disagreement(self, execution: RankExecution, letter: Riding) -> RankError | None:
@@ -139,7 +141,4 @@ class EagerDriver(BaseEngine):
         execution.error = error
         execution.outcome = "done" if error is None else "failed"
         execution.ended = time.perf_counter()
-        with self._lock:
-            self._ending += 1
-            del self._executions[execution.number]
-        execution.over(execution)
+        self._driver.over(execution)

@@ -34,6 +34,12 @@ class Transport(Protocol):
     def send(self, rank: int, message: object) -> None:
         """Send a message and return at once. Any thread may call it. A rank can send to itself."""
 
+    def poll(self, is_over: Callable[[], bool]) -> None:
+        """Deliver messages in this thread for a moment, until something is over, if the transport can.
+
+        A thread that waits for a message calls it before it sleeps: that saves waking two threads.
+        """
+
     def give_up(self, rank: int, reason: str) -> None:
         """Count a rank as lost, because another rank does. Its `Lost` is called when it cannot write to this rank any more."""
 

@@ -43,7 +43,7 @@ def pairs(source: str, destination: str, nbytes: int = 1 << 20, layout: str = "<
 def ready(engine: Engine, devices: Devices, made: Plan) -> list[Any]:
     """The device's channels of a plan, before anything is submitted."""
     for hop in made.hops:
-        engine._real.channel(hop.channel)
+        engine._driver.real.channel(hop.channel)
     return [devices.links[hop.channel] for hop in made.hops if hop.channel in devices.links]
 
 
@@ -189,7 +189,7 @@ def test_closing_waits_for_what_is_in_flight(devices: Devices, result: Any) -> N
         assert first.changed.wait_for(lambda: len(first.held) == 4, 60)
     assert first.in_flight == 4 == MACHINE.channel("store").max_in_flight, "no more than the channel takes"
     closer.start()
-    while not engine._closed:
+    while not engine._driver.is_closed:
         closer.join(0.001)
     for number in (2, 0, 3):
         first.held[number](result)

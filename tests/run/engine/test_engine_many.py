@@ -319,7 +319,7 @@ def test_a_single_request_waits_for_its_turn() -> None:
         assert arrived.wait(30)
         waiting = ThreadPoolExecutor(1, "waiting")
         second = waiting.submit(engine.run, made)
-        while len(under_way := list(engine._executions.values())) < 2 or not under_way[1].is_open:
+        while len(under_way := list(engine._driver.executions.values())) < 2 or not under_way[1].is_open:
             threading.Event().wait(0.002)
         gate.set()
         assert second.result(30).verified

@@ -144,12 +144,12 @@ def test_others_use_the_engine_while_a_small_copy_moves(engine: Engine, devices:
         try:
             assert arrived.wait(30)
             assert pool.submit(lambda: engine.held_bytes).result(5) == 0
-            counts = engine._scheduler.counts
+            counts = engine._driver.scheduler.counts
             assert (counts.running, counts.in_flight, counts.held_bytes) == (1, 1, 0)
             assert copy(engine, 2, to=Far).done
             events = [copy(engine, 3, priority=0), copy(engine, 4, priority=5), copy(engine, 5, nbytes=800 << 10, priority=1)]
             assert not any(event.done for event in events)
-            assert engine._scheduler.counts.in_flight == 1
+            assert engine._driver.scheduler.counts.in_flight == 1
         finally:
             gate.set()
         for event in (first.result(30), *events):
@@ -157,7 +157,7 @@ def test_others_use_the_engine_while_a_small_copy_moves(engine: Engine, devices:
     moves = [step for step in devices.seen if step.startswith("move")]
     assert moves == ["move near->near 1", "move near->far 2", *(f"move near->near {value}" for value in (4, 5, 3))]
     assert devices.most == 1, "one request at a time"
-    assert engine._scheduler.counts.in_flight == 0
+    assert engine._driver.scheduler.counts.in_flight == 0
     assert copy(engine, 6).done, "the channel is idle again"
 
 
@@ -262,7 +262,7 @@ def test_ctrl_c_inside_a_small_copy(engine: Engine, devices: Steps) -> None:
     assert {"close source", "close destination"} <= set(devices.seen)
     waiting[0].wait(30)
     assert copy(engine, 3).done
-    assert engine._scheduler.counts.in_flight == 0
+    assert engine._driver.scheduler.counts.in_flight == 0
 
 
 @pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="only the main thread handles signals")
@@ -298,6 +298,6 @@ def test_ctrl_c_at_any_time_leaves_the_channel_free(engine: Engine, full: bool) 
     assert not thread.is_alive() and dropped < rounds / 2 and all(event.error(30) is None for event in events)
     copy(engine, 3).wait(30)  # it comes after all copies that were not waited for
     pause = threading.Event()
-    while engine._scheduler.counts.in_flight:  # a channel that stays taken meets the limit of the test
+    while engine._driver.scheduler.counts.in_flight:  # a channel that stays taken meets the limit of the test
         pause.wait(0.002)
     assert copy(engine, 3).done

@@ -261,7 +261,7 @@ def test_close_while_the_submitter_carries_it_out() -> None:
         submitted = pool.submit(engine.submit, made)
         assert arrived.wait(30)
         closed = pool.submit(engine.close)
-        while not any(execution.stopped for execution in list(engine._executions.values())):
+        while not any(execution.stopped for execution in list(engine._driver.executions.values())):
             threading.Event().wait(0.002)
         assert not closed.done(), "it waits for the request in flight"
         gate.set()

@@ -54,6 +54,9 @@ class Queues:
         if not self.cut and not self.group[rank].cut:
             self.group[rank].queue.put((self.rank, pickle.dumps(message)))
 
+    def poll(self, is_over: Callable[[], bool]) -> None:
+        """The queues have threads of their own."""
+
     def give_up(self, rank: int, reason: str) -> None:
         self.lost(rank, reason)
 

@@ -39,7 +39,7 @@ def address_of(array: np.ndarray[Any, Any]) -> EndAddress:
 @pytest.mark.parametrize("is_read", [False, True])
 def test_parts_at_a_time(texts: tuple[str, str], is_read: bool) -> None:
     """Each part is packed first, or unpacked afterwards, in a room that all parts share."""
-    space, fields = IndexSpace(x=512, y=256), FieldSpace(v="V64")
+    space, fields = IndexSpace(x=512, y=64), FieldSpace(v="V512")
     ends = [Layout(text).on(space, fields) for text in texts]
     copies = strided_copies(View(ends[0]), View(ends[1]), Box.whole(space))
     source = np.random.default_rng(3).integers(0, 256, ends[0].nbytes, np.uint8)
@@ -62,6 +62,26 @@ def test_parts_at_a_time(texts: tuple[str, str], is_read: bool) -> None:
         assert np.array_equal(destination, expected)
 
 
+@pytest.mark.parametrize("run", [4, 64, 700, 5000])
+def test_short_runs_are_read_with_what_lies_between_them(run: int) -> None:
+    """One of two fields, into an array that has it alone, in the same order or in another one."""
+    count = max(60, (4 << 20) // run)
+    space, both = IndexSpace(x=count, y=2), FieldSpace.of({"a": f"V{run}", "b": f"V{run}"})
+    for text in ("<F, x, y>", "<F, y, x>"):
+        start, goal = Layout(text).on(space, both), Layout("<F, x, y>").on(space, both.subset(("b",)))
+        copies = strided_copies(View(start), View(goal), Box.whole(space), ("b",))
+        source = np.random.default_rng(run).integers(0, 256, start.nbytes, np.uint8)
+        destination, expected = np.zeros((2, goal.nbytes), np.uint8)
+        for copy in copies:
+            for at, to, length in runs_of(copy):
+                expected[to : to + length] = source[at : at + length]
+        parts = _read(_parts_of(copies, is_mapped=False), HostStore(destination), address_of(source))
+        for part in parts:
+            for move in part.moves:
+                move()
+        assert np.array_equal(destination, expected)
+
+
 def runs_of(copy: Any) -> Any:
     """The runs of a strided copy."""
     for index in np.ndindex(*[extent for extent, _, _ in copy.loops]):
@@ -76,7 +96,7 @@ def test_short_runs_and_foreign_bytes_are_refused() -> None:
     copies = strided_copies(View(ends[0]), View(ends[1]), Box.whole(space))
     room = np.zeros(ends[0].nbytes, np.uint8)
     padded = [copy._replace(destination_offset=2 * copy.destination_offset, loops=spread(copy.loops)) for copy in copies]
-    with pytest.raises(RunError, match="runs of less than 64 B"):
+    with pytest.raises(RunError, match="runs of less than 512 B"):
         _written([padded], HostStore(room), address_of(np.zeros(2 * room.nbytes, np.uint8)))
     with pytest.raises(RunError, match="outside"):
         _written([copies], HostStore(room), address_of(room[:-8]))

@@ -275,7 +275,7 @@ def test_a_rank_that_is_interrupted_when_all_has_moved_leaves_nobody_waiting(thr
 
     def interrupted(engine: RankEngine) -> Any:
         def told(_: Any) -> None:
-            while engine._executions:  # bytes still move
+            while engine._driver.executions:  # bytes still move
                 threading.Event().wait(0.01)
             raise ValueError("interrupted")
 

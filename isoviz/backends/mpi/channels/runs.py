@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from isoviz.backends.mpi.mpi_thread import MpiThread
+    from isoviz.backends.mpi.thread.mpi_thread import MpiThread
     from isoviz.backends.pages import Bytes
     from isoviz.layouts import StridedCopy
 

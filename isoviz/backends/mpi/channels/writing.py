@@ -17,7 +17,7 @@ from isoviz.errors import LayoutError, RunError
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.exchange import Exchange
-    from isoviz.backends.mpi.mpi_requests import Ended
+    from isoviz.backends.mpi.thread.mpi_requests import Ended
     from isoviz.backends.pages import Bytes
     from isoviz.layouts import StridedCopy
     from isoviz.runtime.protocols import Check, Done, Store

@@ -12,13 +12,14 @@ import numpy as np
 
 from isoviz.backends.host.copying import prepared_copies
 from isoviz.backends.host.host_memory import HostStore
-from isoviz.backends.mpi.bells import are_shared
-from isoviz.backends.mpi.channels.cutting import piece, pieces
+from isoviz.backends.mpi.channels.cutting import piece, pieces, reach
 from isoviz.backends.mpi.lanes.lane_ends import EndAddress, LaneAddress, LanePart, ReceivingLane, SendingLane
 from isoviz.backends.mpi.lanes.other_process import MOST_PIECES, READ, WRITE, access_call, allow_tracing, check_reach
 from isoviz.backends.mpi.stores import MappedStore
+from isoviz.backends.mpi.thread.bells import are_shared
 from isoviz.backends.pages import PAGE
 from isoviz.errors import RunError
+from isoviz.layouts import StridedCopy
 from isoviz.layouts.recurring import split_together
 from isoviz.units import format_bytes
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from isoviz.backends.mpi.stores import Stores
     from isoviz.backends.mpi.windows import Windows
     from isoviz.backends.pages import Bytes
-    from isoviz.layouts import StridedCopy
     from isoviz.runtime.protocols import Store
     from isoviz.runtime.ranks.handles import StoreHandle
 
@@ -39,8 +39,11 @@ PART = 1 << 20
 """Bytes between two looks at more urgent transfers and at a cancel."""
 MOST_COPIES = 4096
 """Copies of a transfer at most: their tables are kept with the lane."""
-LEAST_RUN = 64
-"""Bytes of a run in pageable memory of another process, on average: the system needs some ten nanoseconds for each run."""
+LEAST_RUN = 512
+"""Bytes of a run in pageable memory of another process, on average. The system needs half a microsecond for each run, as long as
+it needs for 3 KiB."""
+LARGEST_SPAN = 4
+"""Times the bytes of a part that are read at once, from its first byte to its last one, instead of short runs."""
 LEAST_SHARED = 3
 """Parts of a transfer from which on both ranks move them."""
 _LINE = 64
@@ -144,6 +147,7 @@ def _written(parts: Iterable[Sequence[StridedCopy]], source: HostStore, end: End
     room, found = _Room(), []
     for each in map(piece, parts):
         there = _runs(each.destination, each.unpack, False, end)
+        _require_long(there, each.nbytes, "destination is pageable and written")
         if each.source is not None:
             moves = _accesses(WRITE, end, int(source.array.ctypes.data) + each.source, there)
         else:
@@ -154,17 +158,36 @@ def _written(parts: Iterable[Sequence[StridedCopy]], source: HostStore, end: End
 
 
 def _read(parts: Iterable[Sequence[StridedCopy]], destination: HostStore, end: EndAddress) -> list[LanePart]:
-    """The moves of parts out of pageable memory of another process: what is not contiguous here is unpacked afterwards."""
+    """The moves of parts out of pageable memory of another process: what is not contiguous here is unpacked afterwards.
+
+    Short runs that lie close together are read with what lies between them, and picked out here.
+    """
     room, found = _Room(), []
-    for each in map(_by_source, parts):
-        there = _runs(each.source, each.pack, True, end)
-        if each.destination is not None:
-            moves = _accesses(READ, end, int(destination.array.ctypes.data) + each.destination, there)
+    for copies in parts:
+        each = _by_source(copies)
+        first, behind = _reach_of_source(copies)
+        runs = _runs(each.source, each.pack, True, end)
+        is_span = _are_short(runs, each.nbytes, 2 * LEAST_RUN) and behind - first <= LARGEST_SPAN * each.nbytes
+        if is_span:
+            at, array = room.of(behind - first)
+            picked = [copy._replace(source_offset=copy.source_offset - first) for copy in copies]
+            there = np.array([[end.address + first, behind - first]])
+            moves = [*_accesses(READ, end, at, there), *prepared_copies(picked, array, destination.array)]
         else:
-            at, array = room.of(each.nbytes)
-            moves = [*_accesses(READ, end, at, there), *prepared_copies(each.unpack, array, destination.array)]
-        found.append(LanePart(each.nbytes, tuple(moves) if each.destination is not None else (partial(_in_turn, moves, room),)))
+            _require_long(runs, each.nbytes, "source is pageable and read")
+            if each.destination is not None:
+                moves = _accesses(READ, end, int(destination.array.ctypes.data) + each.destination, runs)
+            else:
+                at, array = room.of(each.nbytes)
+                moves = [*_accesses(READ, end, at, runs), *prepared_copies(each.unpack, array, destination.array)]
+        is_direct = each.destination is not None and not is_span
+        found.append(LanePart(each.nbytes, tuple(moves) if is_direct else (partial(_in_turn, moves, room),)))
     return found
+
+
+def _reach_of_source(copies: Sequence[StridedCopy]) -> tuple[int, int]:
+    """The first byte and the end of the bytes that copies read."""
+    return reach([StridedCopy(b, a, run, tuple((n, there, here) for n, here, there in loops)) for a, b, run, loops in copies])
 
 
 class _Room:
@@ -203,17 +226,24 @@ def _runs(at: int | None, copies: Sequence[StridedCopy], is_source: bool, end: E
     """The runs of a message at the far end, in the order of the message: addresses and lengths. `at`: the offset of a single run.
 
     Raises:
-        RunError: they are too short, or outside of the store there.
+        RunError: they are outside of the store there.
     """
     nbytes = sum([copy.nbytes for copy in copies])
     runs = np.array([[at, nbytes]]) if at is not None else _joined(copies, is_source)
-    if len(runs) * LEAST_RUN > nbytes and len(runs) > 1:
-        where = "source is pageable and read" if is_source else "destination is pageable and written"
-        raise RunError(f"its {where} in runs of less than {format_bytes(LEAST_RUN)}")
     if runs[:, 0].min() < 0 or runs.sum(axis=1).max() > end.store.nbytes:
         raise RunError("a copy reaches outside the store")
     runs[:, 0] += end.address
     return runs
+
+
+def _are_short(runs: Runs, nbytes: int, least: int) -> bool:
+    """Whether several runs of some bytes together are shorter than `least` on average."""
+    return len(runs) > 1 and len(runs) * least > nbytes
+
+
+def _require_long(runs: Runs, nbytes: int, where: str) -> None:
+    if _are_short(runs, nbytes, LEAST_RUN):
+        raise RunError(f"its {where} in runs of less than {format_bytes(LEAST_RUN)}")
 
 
 def _joined(copies: Sequence[StridedCopy], is_source: bool) -> Runs:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from isoviz.backends.mpi.bells import library
+from isoviz.backends.mpi.thread.bells import library
 from isoviz.errors import RunError
 
 MOST_PIECES = 1024

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isoviz.backends.mpi.bells import FUTEX, WAIT, WAKE, FutexTime, give_way, library, quick_library
+from isoviz.backends.mpi.thread.bells import FUTEX, WAIT, WAKE, FutexTime, give_way, library, quick_library
 from isoviz.backends.pages import PAGE
 
 if TYPE_CHECKING:

@@ -1,11 +1,19 @@
-"""Letters: what other ranks sent for calls that wait here. A wait ends with an error if the rank that has to write is lost."""
+"""The post of a rank: messages to other ranks, and letters from them to calls that wait here.
+
+A wait ends with an error if the rank that has to write is lost.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
+from typing import TYPE_CHECKING
 
 from isoviz.errors import RankLost
+from isoviz.runtime.engine.interrupts import defer_interrupts
+
+if TYPE_CHECKING:
+    from isoviz.runtime.ranks.transport import Transport
 
 TICK = 0.1
 """Seconds between two checks for cancellation while a call waits."""
@@ -16,15 +24,33 @@ def lost_rank(rank: int, reason: str) -> RankLost:
     return RankLost(f"rank {rank} no longer answers: {reason}", rank=rank)
 
 
-class Letters:
-    """The letters that have arrived and are not fetched yet, by key, and the ranks that no longer answer (`gone`)."""
+class Post:
+    """The post of the rank of `transport`: the letters that have arrived and are not fetched yet, by key.
 
-    def __init__(self) -> None:
+    `gone` has the ranks that no longer answer, and why.
+    """
+
+    def __init__(self, transport: Transport) -> None:
+        self.rank, self.size = transport.rank, transport.size
+        self.send = transport.send
+        self._poll = transport.poll
         self.gone: dict[int, str] = {}
         self._letters: dict[Hashable, object] = {}
         self._callbacks: dict[Hashable, tuple[int, Callable[[object], None]]] = {}
         self._unwanted: set[Hashable] = set()
         self._arrived = threading.Condition()
+
+    @defer_interrupts()
+    def poll(self, is_over: Callable[[], bool]) -> None:
+        """Deliver messages in this thread for a moment, until something is over."""
+        if not is_over():
+            self._poll(is_over)
+
+    def send_to(self, ranks: Iterable[int], message: object) -> None:
+        """Send a message to some ranks, except to this one and to those that are gone."""
+        for rank in ranks:
+            if rank != self.rank and rank not in self.gone:
+                self.send(rank, message)
 
     def put(self, key: Hashable, letter: object) -> None:
         """Deliver a letter."""
@@ -62,6 +88,7 @@ class Letters:
         Raises:
             RankLost: that rank no longer answers.
         """
+        self.poll(lambda: key in self._letters or writer in self.gone)
         with self._arrived:
             while key not in self._letters:
                 if writer in self.gone:

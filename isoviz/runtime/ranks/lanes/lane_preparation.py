@@ -11,8 +11,8 @@ from isoviz.layouts import Box, strided_copies
 from isoviz.runtime.engine.device_errors import Closing, of_opening, tidied
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.prepared_transfer import PreparedTransfer, never
-from isoviz.runtime.ranks.lane_sending import SendingTransfer
-from isoviz.runtime.ranks.lane_transfers import LaneRuntime, LaneTransfer, ReceivingTransfer
+from isoviz.runtime.ranks.lanes.lane_sending import SendingTransfer
+from isoviz.runtime.ranks.lanes.lane_transfers import LaneRuntime, LaneTransfer, ReceivingTransfer
 from isoviz.runtime.ranks.messages import LaneOffer
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def prepare_lane(
     """
     sender, receiver = ranks
     receives = runtime.rank == receiver
-    talk = _Talk(runtime, runtime.count(), sender if receives else receiver, digest)
+    talk = _Talk(runtime, runtime.peers.count(), sender if receives else receiver, digest)
     if runtime.rank not in ranks:
         return talk.hear(sender).refusal or PreparedTransfer(plan, partial(_elsewhere, plan), never, None)
     closing = Closing()
@@ -59,22 +59,22 @@ class _Talk:
     """The offers for a prepared transfer. The receiver offers its address to the sender, and the sender answers to all ranks."""
 
     def __init__(self, runtime: LaneRuntime, number: int, peer: int, digest: Digest | None) -> None:
-        self._runtime, self._number, self.peer, self._digest = runtime, number, peer, digest
+        self._post, self._number, self.peer, self._digest = runtime.peers.post, number, peer, digest
         self._has_said = False
         self._peer_waits = True
 
     def say(self, address: object = None, refusal: str = "") -> None:
         """Send the offer of the receiver."""
         self._has_said = True
-        self._runtime.send(self.peer, LaneOffer(self._number, self._digest, address, refusal))
+        self._post.send(self.peer, LaneOffer(self._number, self._digest, address, refusal))
 
     def answer(self, address: object = None, refusal: str = "", error: str = "") -> None:
         """Send the answer of the sender."""
         self._has_said = True
-        for rank in range(self._runtime.size):
-            is_told = rank != self._runtime.rank and (rank != self.peer or self._peer_waits)
-            if is_told and rank not in self._runtime.gone:
-                self._runtime.send(rank, LaneOffer(self._number, self._digest, address, refusal, error))
+        for rank in range(self._post.size):
+            is_told = rank != self._post.rank and (rank != self.peer or self._peer_waits)
+            if is_told and rank not in self._post.gone:
+                self._post.send(rank, LaneOffer(self._number, self._digest, address, refusal, error))
 
     def hear(self, rank: int) -> LaneOffer:
         """Wait for the offer of another rank.
@@ -82,14 +82,14 @@ class _Talk:
         Raises:
             RankError: it cannot take part, or prepares another plan. RankLost: it no longer answers.
         """
-        offer = cast("LaneOffer", self._runtime.offer(self._number, rank))
+        offer = cast("LaneOffer", self._post.wait((LaneOffer, self._number), rank))
         if offer.error:
             self._peer_waits = False
             raise RankError(offer.error, rank=rank)
         mine, other = self._digest, offer.digest
         if mine is not None and other is not None and (wrong := other.difference(mine)):
             raise RankError(
-                f"prepared transfer {self._number}: rank {rank} has {wrong}, compared with rank {self._runtime.rank}", rank=rank
+                f"prepared transfer {self._number}: rank {rank} has {wrong}, compared with rank {self._post.rank}", rank=rank
             )
         return offer
 
@@ -97,11 +97,11 @@ class _Talk:
         """Tell the ranks that wait for this one why it takes no part."""
         if self._has_said:
             return
-        told = str(error) if isinstance(error, RankError) else f"rank {self._runtime.rank}: {error}"
+        told = str(error) if isinstance(error, RankError) else f"rank {self._post.rank}: {error}"
         if is_sender:
             self.answer(error=told)
-        elif self._peer_waits and self.peer not in self._runtime.gone:
-            self._runtime.send(self.peer, LaneOffer(self._number, self._digest, error=told))
+        elif self._peer_waits and self.peer not in self._post.gone:
+            self._post.send(self.peer, LaneOffer(self._number, self._digest, error=told))
 
 
 def _prepare_receiving(runtime: LaneRuntime, plan: Plan, given: Any, talk: _Talk, closing: Closing) -> LaneTransfer | str:

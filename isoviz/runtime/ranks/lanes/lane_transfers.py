@@ -13,8 +13,7 @@ import logging
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from isoviz.errors import Cancelled, EngineClosed, InputError, RankError
@@ -22,55 +21,36 @@ from isoviz.runtime.engine.device_errors import Closing, tidied
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.interrupts import defer_interrupts, signal_waits
 from isoviz.runtime.engine.prepared_transfer import PreparedTransfer, never
-from isoviz.runtime.ranks.letters import lost_rank
-from isoviz.runtime.scheduling.work import Work
+from isoviz.runtime.ranks.post import lost_rank
 
 if TYPE_CHECKING:
-    from isoviz.forks import Home
     from isoviz.planner import Plan
-    from isoviz.runtime.engine.execution import Execution
-    from isoviz.runtime.engine.prepared_plans import PreparedPlan
+    from isoviz.runtime.engine.driver import Driver
+    from isoviz.runtime.engine.idle_channels import IdleChannels
+    from isoviz.runtime.engine.prepared_plans import PreparedPlans
     from isoviz.runtime.ranks.handles import RankDevices, ReceivingLane
     from isoviz.runtime.ranks.rank_execution import RankExecution
-    from isoviz.runtime.scheduling.pool import ChannelState
+    from isoviz.runtime.ranks.rank_peers import RankPeers
 
 _LOG = logging.getLogger("isoviz")
 
 
-@dataclass(frozen=True)
 class LaneRuntime:
-    """What prepared transfers use of the engine of their rank.
+    """What prepared transfers over lanes use of the engine of their rank, and those that are open (`transfers`)."""
 
-    - `home`: the process of the engine. `is_closed`: whether the engine is closed. `gone`: the ranks that are lost.
-    - `size`: how many ranks there are.
-    - `count`: counts a transfer of several ranks, as all ranks do, and gives its number. `own_number`: that of a transfer here.
-    - `plan`: a plan, prepared. `state`: a channel in the scheduler.
-    - `borrow`: carries something out on an idle channel, in this thread.
-    - `admit`: hands an execution to the scheduler. `cancel`: stops the one with a number. `ended`: drops it.
-    - `later`: runs a job that may wait for another rank. `call_back`: runs a callback.
-    - `send`: sends a message to a rank. `offer`: waits for the offer of a rank for a prepared transfer.
-    - `forget`: no longer closes a transfer together with the engine.
-    """
+    def __init__(self, driver: Driver, peers: RankPeers, idle: IdleChannels, plans: PreparedPlans, devices: RankDevices) -> None:
+        self.driver, self.peers, self.devices = driver, peers, devices
+        self.rank, self.gone = peers.rank, peers.post.gone
+        self.home = driver.home
+        self.borrow = idle.borrow
+        self.plan = plans.of
+        self.later = peers.waiters.put
+        self.transfers: set[LaneTransfer] = set()
 
-    rank: int
-    size: int
-    devices: RankDevices
-    home: Home
-    gone: Mapping[int, str]
-    is_closed: Callable[[], bool]
-    count: Callable[[], int]
-    own_number: Callable[[], int]
-    plan: Callable[[Plan], PreparedPlan]
-    state: Callable[[str], ChannelState]
-    borrow: Callable[[ChannelState, object, Callable[[], object]], bool]
-    admit: Callable[[RankExecution, Work], None]
-    cancel: Callable[[int], None]
-    ended: Callable[[Execution], None]
-    later: Callable[[Callable[[], None]], None]
-    call_back: Callable[[Callable[[], None]], None]
-    send: Callable[[int, object], None]
-    offer: Callable[[int, int], object]
-    forget: Callable[[LaneTransfer], None]
+    @defer_interrupts()
+    def admit(self, execution: RankExecution) -> None:
+        """Hand an execution over a lane to the scheduler."""
+        self.driver.admit(execution)()
 
 
 class LaneTransfer(PreparedTransfer, ABC):
@@ -93,7 +73,7 @@ class LaneTransfer(PreparedTransfer, ABC):
                 raise InputError(f"prepared transfer: it is closed; expected one that was prepared anew ({self.plan.transfer})")
             if self._latest is not None and not self._latest.done:
                 raise InputError("prepared transfer: the transfer started before has not ended; wait for its event")
-            if runtime.is_closed():
+            if runtime.driver.is_closed:
                 raise EngineClosed("the engine is closed")
             if self.peer in runtime.gone:
                 raise lost_rank(self.peer, runtime.gone[self.peer])
@@ -110,7 +90,7 @@ class LaneTransfer(PreparedTransfer, ABC):
             return
         self._end()
         super().close()
-        self.runtime.forget(self)
+        self.runtime.transfers.discard(self)
         tidied(self._closing.close)
 
     @abstractmethod
@@ -146,7 +126,7 @@ class ReceivingEvent(Event):
     """The event of a transfer that another rank carries out: it looks at the page of the lane."""
 
     def __init__(self, transfer: ReceivingTransfer, turn: int) -> None:
-        super().__init__(transfer.plan, self._ask, None, transfer.runtime.call_back)
+        super().__init__(transfer.plan, self._ask, None, transfer.runtime.driver.callbacks.put)
         self._transfer = transfer
         self._lane = transfer.lane
         self._turn = turn

@@ -21,8 +21,9 @@ from isoviz.backends.pages import PAGE
 
 FUTEX = {"x86_64": 202, "aarch64": 98, "ppc64le": 221, "riscv64": 98, "s390x": 238}.get(platform.machine())
 WAIT, WAKE = 0, 1
-_COUNT, _ASLEEP = 0, 16
-"""The words of a bell: how often it rang, and whether its owner sleeps. They lie in different cache lines."""
+_COUNT, _ASLEEP, _POLLED = 0, 16, 32
+"""The words of a bell: how often it rang, whether its owner sleeps, and whether another thread of the owner's rank looks for
+messages. They lie in different cache lines."""
 
 
 class Bell(Protocol):
@@ -30,6 +31,9 @@ class Bell(Protocol):
 
     def ring(self) -> None:
         """Wake the owner if it sleeps. It takes no lock that another caller may hold."""
+
+    def ring_for_message(self) -> None:
+        """Wake the owner if it sleeps, unless another thread of its rank looks for messages."""
 
     def sleep(self, seconds: float, has_work: Callable[[], bool]) -> bool:
         """Sleep until the bell rings, or for less than a second. Returns whether it rang, or at once if there is work."""
@@ -52,6 +56,19 @@ class SharedBell:
         if words[_ASLEEP]:
             words[_COUNT] = (words[_COUNT] + 1) & 0xFFFFFFFF
             self._wake(FUTEX, self._address, WAKE, 1, None, None, 0)
+
+    def ring_for_message(self) -> None:
+        if not self._words[_POLLED]:
+            self.ring()
+
+    @property
+    def is_polled(self) -> bool:
+        """Whether a thread besides the owner looks for messages."""
+        return bool(self._words[_POLLED])
+
+    @is_polled.setter
+    def is_polled(self, value: bool) -> None:
+        self._words[_POLLED] = value
 
     def sleep(self, seconds: float, has_work: Callable[[], bool]) -> bool:
         # No variable for the words: a traceback of an error in `has_work` would keep the page after `close`.
@@ -82,6 +99,9 @@ class LocalBell:
         if self._asleep:
             with contextlib.suppress(RuntimeError):  # it has rung already
                 self._lock.release()
+
+    def ring_for_message(self) -> None:
+        self.ring()
 
     def sleep(self, seconds: float, has_work: Callable[[], bool]) -> bool:
         self._asleep = True

@@ -1,4 +1,4 @@
-"""Prepared transfers over a lane, on the rank of the source; see `isoviz.runtime.ranks.lane_transfers`."""
+"""Prepared transfers over a lane, on the rank of the source; see `isoviz.runtime.ranks.lanes.lane_transfers`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from isoviz.runtime.device_bases import BaseEndpoint
 from isoviz.runtime.engine.device_errors import Closing, of_request
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.interrupts import defer_interrupts
-from isoviz.runtime.ranks.lane_transfers import LaneRuntime, LaneTransfer, has_to_stop
-from isoviz.runtime.ranks.letters import lost_rank
+from isoviz.runtime.ranks.lanes.lane_transfers import LaneRuntime, LaneTransfer, has_to_stop
+from isoviz.runtime.ranks.post import lost_rank
 from isoviz.runtime.ranks.rank_execution import RankExecution
 from isoviz.runtime.scheduling.work import Work
 
@@ -43,7 +43,7 @@ class SendingTransfer(LaneTransfer):
     ) -> None:
         super().__init__(runtime, plan, peer, closing)
         self.lane, self.prepared, self.priority = lane, prepared, priority
-        self.channel = runtime.state(plan.every_hop[0].channel)
+        self.channel = runtime.driver.state_of(plan.every_hop[0].channel)
         self._is_small = len(lane.parts) <= 1 or sum(part.nbytes for part in lane.parts) <= AT_ONCE
 
     def _started(self) -> Event:
@@ -92,7 +92,7 @@ class SendingEvent(Event):
     """
 
     def __init__(self, transfer: SendingTransfer, turn: int) -> None:
-        super().__init__(transfer.plan, self._ask, None, transfer.runtime.call_back)
+        super().__init__(transfer.plan, self._ask, None, transfer.runtime.driver.callbacks.put)
         self.transfer, self.turn = transfer, turn
         self._carrier = threading.Lock()
         """Held by the thread that carries it out; for good, once it is over or the scheduler has it."""
@@ -150,7 +150,7 @@ class SendingEvent(Event):
                 raise lost_rank(peer, runtime.gone[peer])
             if lane.receiver_has_closed:
                 raise RankError(f"rank {peer} has closed the prepared transfer", rank=peer)
-            if runtime.is_closed():
+            if runtime.driver.is_closed:
                 raise EngineClosed("the engine is closed")
             if has_to_stop(until):
                 return False
@@ -185,17 +185,17 @@ class SendingEvent(Event):
         transfer, runtime = self.transfer, self.transfer.runtime
         left, rank = len(transfer.lane.parts) - self._parts_done, runtime.rank
         work = Work.one_path((transfer.channel.name,), left, priority=transfer.priority, ranks=(rank,), receiver=rank)
-        execution = LaneExecution(self, runtime.own_number(), work, self._parts_done)
-        runtime.admit(execution, work)
+        execution = LaneExecution(self, runtime.peers.number((rank,)), work, self._parts_done)
+        runtime.admit(execution)
         self._execution = execution
         if self._is_stopped:  # perhaps before the scheduler had it
-            runtime.cancel(execution.number)
+            runtime.driver.cancel(execution.number)
 
     def over(self, execution: Execution) -> None:
         """The scheduler has ended it: no byte of it moves any more."""
         assert isinstance(execution, LaneExecution)
         self._finish(execution.cancelled or execution.error)
-        self.transfer.runtime.ended(execution)
+        self.transfer.runtime.driver.ended(execution)
 
     def _finish(self, error: BaseException | None) -> None:
         """End it once the receiver moves nothing any more."""
@@ -215,7 +215,7 @@ class SendingEvent(Event):
         self._is_stopped = True
         execution = self._execution
         if execution is not None:
-            self.transfer.runtime.cancel(execution.number)
+            self.transfer.runtime.driver.cancel(execution.number)
 
 
 class _Sent(BaseEndpoint):

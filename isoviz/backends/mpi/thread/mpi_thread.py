@@ -14,13 +14,14 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from mmap import mmap
 from typing import Any, TypeVar
 
-from isoviz.backends.mpi.arrivals import Arrivals
-from isoviz.backends.mpi.bells import Bell, give_way, own_bell
-from isoviz.backends.mpi.mpi_requests import Ended, Requests, ToReceive, failed
+from isoviz.backends.mpi.thread.bells import Bell, SharedBell, give_way, own_bell
+from isoviz.backends.mpi.thread.inbox import Inbox
+from isoviz.backends.mpi.thread.mpi_requests import Ended, Requests, ToReceive, failed
 from isoviz.errors import EngineClosed, MissingPartError, RunError
 
 Buffer = Any
@@ -71,7 +72,7 @@ class MpiThread:
         self._commands: deque[Callable[[], None]] = deque()
         self._timers: list[_Timer] = []
         self._bell: Bell = own_bell()
-        self._bells: dict[int, Bell] = {}
+        self._bells: Mapping[int, Bell] = {}
         self._longest = LONGEST
         self._helped: set[int] = set()
         self._failed: set[int] = set()
@@ -150,10 +151,20 @@ class MpiThread:
         """Send a message to `receive` of a rank. Messages between two ranks arrive in the order of these calls, for all
         tags; with `ahead`, a message that the MPI thread itself sends may overtake those that other threads have queued.
         """
+        if self._stopping and not self.is_here:
+            raise EngineClosed("the MPI thread of this rank has ended")
+        left = self._inbox.send(rank, tag, data)
+        if left is None:
+            return
         if ahead and self.is_here:
-            self._send(self._messages, data, rank, tag, None)
+            self._send(self._messages, left, rank, tag, None)
         else:
-            self.post(lambda: self._send(self._messages, data, rank, tag, None))
+            self.post(lambda: self._send(self._messages, left, rank, tag, None))
+
+    def poll(self, is_over: Callable[[], bool]) -> None:
+        """Take messages in this thread for a moment, instead of the MPI thread; see `Inbox.poll`."""
+        if not self.is_here:
+            self._inbox.poll(is_over)
 
     def isend(self, buffer: Buffer, rank: int, tag: int, done: Ended | None = None) -> None:
         """Start to send a contiguous buffer. It must not change until `done` is called."""
@@ -220,9 +231,13 @@ class MpiThread:
         if bell is not None:
             bell.ring()
 
-    def share_bells(self, own: Bell, others: dict[int, Bell]) -> None:
-        """Sleep on a bell that other ranks can ring, and ring theirs."""
+    def share_memory(
+        self, own: SharedBell, others: Mapping[int, Bell], inbound: Mapping[int, mmap], outbound: Mapping[int, mmap]
+    ) -> None:
+        """Sleep on a bell that the other ranks of this host can ring, and ring theirs; use rings from and to some of them."""
         self._bell, self._bells = own, others
+        if outbound:
+            self._inbox.share(own, others, inbound, outbound)
         if len(others) == self.size - 1:
             self._longest = RUNG
 
@@ -293,6 +308,7 @@ class MpiThread:
             self._end_all()
         if self._clean:
             self._finalise()
+        self._inbox.close()
         for bell in (self._bell, *self._bells.values()):
             bell.close()
 
@@ -315,7 +331,7 @@ class MpiThread:
         self.rank, self.size = world.rank, world.size
         self._messages, self._bulk = world.Dup(), world.Dup()
         self._requests = Requests(MPI)
-        self._arrivals = Arrivals(MPI, self._messages, self._took, self._requests.track)
+        self._inbox = Inbox(MPI, self._messages, self._requests, self._took)
 
     def _end_all(self) -> None:
         """End what others may wait for: outstanding requests, and the commands that are left."""
@@ -330,7 +346,7 @@ class MpiThread:
             self._requests.test()
         self._messages.Barrier()  # After it, no rank sends any more: MPICH frees no communicator that has messages.
         self._receive = _ignored
-        while self._arrivals.look() or (self._requests and time.perf_counter() < end):
+        while self._inbox.take() or (self._requests and time.perf_counter() < end):
             self._requests.test()
         self._messages.Free()
         self._bulk.Free()
@@ -351,7 +367,7 @@ class MpiThread:
             if not self._silent:
                 self._requests.test()
                 try:
-                    self._arrivals.look()
+                    self._inbox.take()
                 except self.mpi.Exception as error:
                     self._note_failed(error)
             now = time.perf_counter()
@@ -362,7 +378,7 @@ class MpiThread:
             events = self.events + self._requests.ended
             if events != seen:
                 last, seen, pause = now, events, SHORTEST
-            elif self._helped or now - last < AWAKE:
+            elif self._helped or (now - last < AWAKE and not self._inbox.is_polled):
                 give_way()
             else:
                 pause = min(2 * pause, WAITING if self._requests else self._longest)
@@ -372,7 +388,7 @@ class MpiThread:
     def _has_work(self) -> bool:
         """Whether a command or a message came before the bell was ready to ring."""
         try:
-            return bool(self._commands) or (not self._silent and self._arrivals.look())
+            return bool(self._commands) or (not self._silent and self._inbox.take())
         except self.mpi.Exception:
             return True  # the next look tells why
 

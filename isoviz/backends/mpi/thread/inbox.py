@@ -1,0 +1,108 @@
+"""The messages of a rank: those of other ranks of its host come through rings, all others through MPI."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from mmap import mmap
+from typing import TYPE_CHECKING, Any
+
+from isoviz.backends.mpi.tags import CONTROL
+from isoviz.backends.mpi.thread.arrivals import Arrivals
+from isoviz.backends.mpi.thread.bells import Bell, SharedBell, give_way
+from isoviz.backends.mpi.thread.rings import NearRanks
+from isoviz.runtime.engine.interrupts import signal_waits
+
+if TYPE_CHECKING:
+    from isoviz.backends.mpi.thread.mpi_requests import Requests
+
+POLLED = 200e-6
+"""Seconds without a message after which a thread that waits sleeps."""
+
+
+class Inbox:
+    """Takes the messages of a rank, one thread at a time. `took` gets the sender, the tag and the bytes of each."""
+
+    def __init__(self, mpi: Any, comm: Any, requests: Requests, took: Callable[[int, int, bytes], None]) -> None:
+        self._took = took
+        self._arrivals = Arrivals(mpi, comm, self._arrived, requests.track)
+        self._near: NearRanks | None = None
+        self._taking = threading.Lock()
+        """Held by the thread that takes messages. Nobody waits for it: that thread may wait for the MPI thread."""
+        self._has_missed = False
+        """Whether the MPI thread has not looked because another thread did."""
+
+    def share(
+        self, bell: SharedBell, bells: Mapping[int, Bell], inbound: Mapping[int, mmap], outbound: Mapping[int, mmap]
+    ) -> None:
+        """Use rings from and to some ranks of this host; see `NearRanks`."""
+        self._near = NearRanks(bell, bells, inbound, outbound, self._took, CONTROL)
+
+    def send(self, rank: int, tag: int, data: bytes) -> bytes | None:
+        """Send a message, in any thread, if a ring has room for it. Returns what has to be sent through MPI, if anything."""
+        near = self._near
+        return data if near is None or rank not in near else near.send(rank, tag, data)
+
+    def take(self) -> bool:
+        """Take the messages that are there, in the MPI thread, unless another thread takes some. Whether there were any.
+
+        Raises:
+            mpi4py.MPI.Exception: MPI cannot look.
+        """
+        if not self._taking.acquire(blocking=False):
+            self._has_missed = True  # before a second try: the other thread looks at it afterwards
+            if not self._taking.acquire(blocking=False):
+                return False
+        self._has_missed = False
+        try:
+            is_near = self._near is not None and self._near.look(everything=True)
+            return self._arrivals.look() or is_near
+        finally:
+            self._taking.release()
+
+    def poll(self, is_over: Callable[[], bool]) -> None:
+        """Take messages of ranks of this host, in this thread, until something is over.
+
+        It ends before that after some time without messages, and when a signal came.
+        """
+        near = self._near
+        if near is None or is_over():
+            return
+        with near.polling():
+            last = time.perf_counter()
+            while not is_over() and not signal_waits():
+                if self._take_near(near):
+                    last = time.perf_counter()
+                elif time.perf_counter() - last > POLLED:
+                    return
+                else:
+                    give_way()
+
+    def _take_near(self, near: NearRanks) -> bool:
+        if not near.has_messages or not self._taking.acquire(blocking=False):
+            return False
+        try:
+            return near.look(everything=False)
+        finally:
+            self._taking.release()
+            if self._has_missed:
+                near.wake()
+
+    @property
+    def is_polled(self) -> bool:
+        """Whether a thread besides the MPI thread looks for messages."""
+        return self._near is not None and self._near.are_polled
+
+    def _arrived(self, sender: int, tag: int, data: bytes) -> None:
+        """A message has come through MPI."""
+        near = self._near
+        if near is not None and sender in near:
+            near.arrived(sender, tag, data)
+        else:
+            self._took(sender, tag, data)
+
+    def close(self) -> None:
+        """Let go of the rings."""
+        if self._near is not None:
+            self._near.close()

@@ -1,0 +1,1 @@
+"""Prepared transfers between two ranks of a host, over lanes."""

@@ -1,0 +1,267 @@
+"""The other ranks, as the driver of the engine of one rank sees them (DESIGN, section 3).
+
+A rank is a node: it has the memories of the node with its number, and carries out the hops that read them. Every rank submits
+the same plans in the same order. Its scheduler decides on its own hops. Messages tell it what the ranks before and behind have
+moved (`isoviz.runtime.scheduling.rank_scheduler`), and the arbiter on rank 0 admits transfers and decides how they end.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from isoviz.errors import Cancelled, RankError, RunError
+from isoviz.runtime.engine.dispatcher import Dispatcher
+from isoviz.runtime.engine.event import Event
+from isoviz.runtime.engine.peers import Peers
+from isoviz.runtime.ranks.agreeing import Agreement, last
+from isoviz.runtime.ranks.arbiter import ArbiterByPost
+from isoviz.runtime.ranks.eager import SmallTransfers
+from isoviz.runtime.ranks.messages import (
+    Compare,
+    Consult,
+    Decline,
+    Gathered,
+    Gone,
+    Landed,
+    LaneOffer,
+    Offer,
+    Riding,
+    Tell,
+    Word,
+)
+from isoviz.runtime.ranks.post import Post, lost_rank
+from isoviz.runtime.scheduling.work import (
+    Abort,
+    Arrived,
+    Credit,
+    End,
+    Request,
+    SendArrived,
+    SendCredit,
+    SendEnd,
+    SendStop,
+    Settled,
+    Stop,
+    Work,
+)
+
+if TYPE_CHECKING:
+    from isoviz.errors import RankLost
+    from isoviz.runtime.engine.asynchronous import Request as OwnRequest
+    from isoviz.runtime.engine.driver import Driver
+    from isoviz.runtime.engine.execution import Execution
+    from isoviz.runtime.ranks.rank_execution import RankExecution
+    from isoviz.runtime.ranks.transport import Transport
+    from isoviz.runtime.scheduling.rank_scheduler import RankScheduler
+    from isoviz.runtime.scheduling.work import Finish, Instruction
+
+OPENERS = 4
+"""Threads that open the stores of granted transfers: allocating pages and generating data take long."""
+WAITERS = 64
+"""Threads that wait for other ranks on behalf of prepared transfers, at most."""
+
+
+class RankEvent(Event):
+    """The event of a transfer between ranks. The thread that waits for it delivers messages before it sleeps."""
+
+    def __init__(self, post: Post, *args: Any) -> None:
+        super().__init__(*args)
+        self._post = post
+
+    def error(self, timeout: float | None = None) -> BaseException | None:
+        until = None if timeout is None else time.monotonic() + timeout
+        if not self.done:
+            self._post.poll(lambda: self._ended or (until is not None and time.monotonic() >= until))
+        return super().error(timeout if until is None else max(0.0, until - time.monotonic()))
+
+
+class RankPeers(Peers):
+    """The ranks besides the one of `transport`. `capacity` bounds the bytes of each memory."""
+
+    driver: Driver
+    small: SmallTransfers
+    agreement: Agreement
+
+    def __init__(self, transport: Transport, capacity: Mapping[str, int]) -> None:
+        self.transport = transport
+        self.rank, self.size = transport.rank, transport.size
+        self.post = Post(transport)
+        self.waiters = Dispatcher("lanes", WAITERS)
+        self._openers = Dispatcher("openers", OPENERS)
+        self._arbiter = ArbiterByPost(self.post, capacity) if self.rank == 0 else None
+        self._numbers = itertools.count()
+        self._own_numbers = iter(range(-1 - self.rank, -(1 << 60), -self.size))
+
+    def start(self, driver: Driver) -> None:
+        """Hear other ranks from now on. `driver` is that of this rank."""
+        self.driver = driver
+        self.small = SmallTransfers(driver, self.post)
+        self.agreement = Agreement(driver, self.post, self.small, self._openers)
+        self.transport.start(self._received, self._lost)
+
+    @property
+    def dispatchers(self) -> Sequence[Dispatcher]:
+        return self._openers, self.waiters
+
+    # ---- numbers
+
+    def number(self, ranks: Sequence[int]) -> int:
+        """The number of the next transfer of some ranks. A transfer within one rank has a number that others need not know."""
+        return next(self._own_numbers if len(ranks) == 1 else self._numbers)
+
+    def count(self) -> int:
+        """Count a transfer of several ranks that this rank does not submit, as the others count it. Returns its number."""
+        number = next(self._numbers)
+        self.agreement.passed(number)
+        return number
+
+    def require(self, work: Work) -> None:
+        """Require that none of the ranks that some work needs is lost.
+
+        Raises:
+            RankLost: one of them no longer answers.
+        """
+        gone = self.post.gone
+        if gone:
+            ranks = work.ranks(self.rank)
+            needed = ranks if work.direct is not None or (len(ranks) == 1 and not work.rings) else (*ranks, 0)
+            for rank in needed:
+                if rank in gone:
+                    raise lost_rank(rank, gone[rank])
+
+    # ---- what the driver asks
+
+    def reach(self, execution: Execution) -> Sequence[tuple[int, object]]:
+        if len(execution.work.ranks(self.rank)) < 2:
+            return ()
+        return self.agreement.early.reach(execution.number)
+
+    def meet(self, execution: Execution, early: Sequence[Any], own: deque[OwnRequest] | None) -> None:
+        transfer = cast("RankExecution", execution)
+        if transfer.rides:
+            self.small.begin(transfer)
+        for sender, message in early:
+            if type(message) is Tell:
+                self.agreement.told(sender, message, own)
+            else:
+                self._received(sender, message)
+        direct = transfer.work.direct
+        if direct is not None and not transfer.rides:
+            self.agreement.introduce(transfer, direct, has_credit=any(type(message) is Tell for _, message in early))
+
+    def opened(self, execution: Execution, error: BaseException | None) -> list[Instruction] | None:
+        return self.agreement.opened(execution, error)
+
+    def cancel(self, execution: Execution) -> bool:
+        transfer = cast("RankExecution", execution)
+        if transfer.rides:
+            self.small.cancel(transfer)
+        return transfer.rides
+
+    def pass_on(self, execution: Execution, instruction: Instruction) -> None:
+        transfer, send = cast("RankExecution", execution), self.post.send
+        if type(instruction) is SendArrived:
+            send(instruction.rank, Tell(Arrived(*instruction[1:])))
+        elif type(instruction) is SendCredit:
+            if transfer.is_open:
+                digest = transfer.digest if transfer.work.direct else None
+                send(instruction.rank, Tell(Credit(*instruction[1:]), transfer.exports(instruction.hop), digest))
+        elif type(instruction) is SendStop or type(instruction) is SendEnd:
+            kind = Stop if type(instruction) is SendStop else End
+            outcome = self.agreement.outcome_for_others(transfer, *instruction[2:])
+            send(instruction.rank, last(kind(instruction.transfer, *outcome)))
+        elif type(instruction) is Abort:
+            outcome = self.agreement.outcome_for_others(transfer, *instruction[1:])
+            send(0, Consult(Abort(instruction.transfer, *outcome)))
+        elif type(instruction) is Request:
+            send(0, Consult(instruction, transfer.digest))
+        elif type(instruction) is Settled:
+            send(0, Consult(instruction))
+        else:
+            super().pass_on(execution, instruction)
+
+    # ---- the end of transfers
+
+    def finish(self, execution: Execution, finish: Finish) -> None:
+        transfer, gone = cast("RankExecution", execution), self.post.gone
+        if finish.outcome == "done" and not transfer.is_durable:
+            transfer.stopped = False  # a cancel here came too late: the other ranks have ended, too
+        own = None if isinstance(transfer.error, Cancelled) else transfer.error
+        if finish.outcome == "failed" and own is None:
+            lost = [rank for rank in (*transfer.work.ranks(self.rank), 0) if rank in gone]
+            transfer.error = lost_rank(lost[0], gone[lost[0]]) if lost else RankError(finish.reason)
+
+    def completes(self, execution: Execution) -> bool:
+        """If the destination is a file, its rank has the last word."""
+        transfer = cast("RankExecution", execution)
+        if transfer.outcome != "done" or not transfer.is_durable or transfer.receiver == self.rank:
+            return False
+        self.post.call((Word, transfer.number), transfer.receiver, partial(self._heard, transfer))
+        return True
+
+    def _heard(self, execution: RankExecution, word: object) -> None:
+        """The rank of the destination has had the last word, or is lost."""
+        error = word.error if isinstance(word, Word) else cast("RankLost", word)
+        execution.error = execution.error or error
+        self.driver.complete_later(execution)
+
+    def published(self, execution: Execution) -> None:
+        transfer = cast("RankExecution", execution)
+        if transfer.outcome == "done" and transfer.is_durable and transfer.receiver == self.rank:
+            self.say(transfer, transfer.event.error(0), None)
+
+    def say(self, execution: RankExecution, error: BaseException | None, verified: bool | None) -> None:
+        """Tell the other ranks of a transfer how it has ended at its destination."""
+        said = error if error is None or isinstance(error, Exception) else RunError(f"{type(error).__name__}: {error}")
+        self.post.send_to(execution.work.ranks(self.rank), Word(execution.number, said, verified))
+
+    # ---- from other ranks
+
+    def _received(self, sender: int, message: object) -> None:
+        """Handle a message from another rank, or from this one. The transport's thread calls it."""
+        if type(message) is Tell:
+            self.agreement.told(sender, message)
+        elif type(message) is Compare:
+            self.agreement.compare(sender, message)
+        elif type(message) is Riding:
+            self.agreement.rode(sender, message)
+        elif type(message) is Consult:
+            assert self._arbiter is not None, "only rank 0 arbitrates"
+            self._arbiter.consulted(sender, message)
+        elif type(message) is Decline:
+            assert self._arbiter is not None, "only rank 0 arbitrates"
+            self._arbiter.declined(message)
+        elif type(message) is Gone:
+            self.transport.give_up(message.rank, message.reason)
+        elif type(message) is Gathered:
+            self.post.put((Gathered, message.turn, sender), message.value)
+        elif isinstance(message, Offer | Word | Landed | LaneOffer):
+            self.post.put((type(message), message.transfer), message)
+
+    def _lost(self, rank: int, reason: str) -> None:
+        """A rank no longer answers: its transfers fail. Without rank 0, all transfers fail."""
+        if not self.post.lose(rank, reason):
+            return
+        driver = self.driver
+        with driver.lock:
+            instructions = self.agreement.without_lost()
+            if rank == 0:
+                for execution in driver.executions.values():
+                    work = execution.work
+                    if work.rings or (work.direct is None and len(work.ranks(self.rank)) > 1):
+                        execution.stopped = True
+                alone = f"rank 0 no longer answers: {reason}"
+                instructions += cast("RankScheduler", driver.scheduler).without_coordinator(alone)
+        driver.carry_out(instructions)
+        if rank == 0:
+            return
+        if self._arbiter is None:
+            self.post.send(0, Gone(rank, reason))
+        else:
+            self.post.send_to(range(1, self.size), Gone(rank, reason))
+            self._arbiter.lost(rank, f"rank {rank} no longer answers: {reason}")
