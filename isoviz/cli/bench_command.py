@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser, suites: Mapping[str, Suite]) 
     parser.add_argument(
         "--quick", action="store_true", default=None, help="small transfers: only shows that it runs (ranks, gpu)"
     )
-    parser.add_argument("--parts", metavar="NAMES", help="measure these parts only, such as conversions,links (gpu)")
+    parser.add_argument("--parts", metavar="NAMES", help="measure these parts only, such as choices,small (gpu, ranks)")
     parser.add_argument(
         "--json",
         metavar="FILE",

@@ -26,8 +26,14 @@ def _pairs(texts: dict[str, object]) -> tuple[tuple[str, str], ...]:
     )
 
 
+def _seconds(found: dict[str, object]) -> tuple[tuple[str, float], ...]:
+    return tuple([(checks.text(_OWNER, "name", name), checks.number(_OWNER, name, each)) for name, each in found.items()])
+
+
 _TEXTS = As(kind=dict[str, object], write=dict, read=_pairs)
 """Pairs (name, text), which are an object in files."""
+_SECONDS = As(kind=dict[str, object], write=dict, read=_seconds)
+"""Pairs (name, seconds), which are an object in files."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +114,8 @@ class Measurement:
     - `checks`: checks of predictions at the end of the measurement.
     - `gpus`: the GPUs that were measured.
     - `remarks`: what could not be measured, and why.
+    - `starts`: pairs (where the other rank is, seconds): what a transfer between two ranks takes from its submission until both
+      know of its end, besides the time that its report says.
     """
 
     computer: ComputerFacts
@@ -119,6 +127,7 @@ class Measurement:
     pairs: tuple[Pair, ...] = ()
     checks: tuple[Check, ...] = ()
     remarks: tuple[str, ...] = member((), brief=True)
+    starts: tuple[tuple[str, float], ...] = member((), brief=True, by_name=_SECONDS)
 
     def __post_init__(self) -> None:
         checks.text(_OWNER, "date", self.date)
@@ -149,6 +158,9 @@ class Measurement:
         lines += [f"  {memory}: {path}" for memory, path in self.directories]
         lines += [f"  {pair}" for pair in self.pairs]
         lines += [f"  {check}" for check in self.checks]
+        lines += [
+            f"  a transfer to a rank on the {where} begins and ends in {format_seconds(each)}" for where, each in self.starts
+        ]
         lines += [f"  {remark}" for remark in self.remarks]
         return "\n".join(lines)
 

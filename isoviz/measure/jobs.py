@@ -27,10 +27,11 @@ _LAYOUTS = {
     "split": ("<F, x>", "<x, F>"),
     "join": ("<x, F>", "<F, x>"),
 }
-SHAPES = ("stream", "piped", "copied", "gather", "scatter", "sparse", "parts", "split", "join", "transpose")
+SHAPES = ("stream", "relayed", "piped", "copied", "gather", "scatter", "sparse", "parts", "split", "join", "transpose")
 """The kinds of jobs.
 
 - `stream`: contiguous chunks of one run.
+- `relayed`: the same into a buffer of another node, where a copy takes every chunk to pageable memory.
 - `gather`: structs of four fields, each a run long, become four arrays. `scatter` is the inverse.
 - `split` and `join`: the same with fields of a quarter, a half, one and 9/4 of a run, whose mean is the run.
 - `transpose`: rows of a matrix become columns; an element is a run.
@@ -58,6 +59,11 @@ def job_plan(machine: Machine, job: Job) -> Plan:
     if job.shape == "stream":
         transfer = _transfer(IndexSpace(x=job.nbytes), *ends, "<F, x>", "<F, x>")
         return cost(transfer, machine, [channel.name], chunk=job.run)
+    if job.shape == "relayed":
+        end = f"node{machine.memory(channel.destination).node}.sys"
+        copy = next(each for each in machine.between(channel.destination, end) if each.kind.is_host_copy)
+        transfer = _transfer(IndexSpace(x=job.nbytes), channel.source, end, "<F, x>", "<F, x>")
+        return cost(transfer, machine, [channel.name, copy.name], chunk=job.run)
     if job.shape in ("piped", "copied"):
         rows = max(1, job.nbytes // (_FIELDS * tuning.PIPED_RUN))
         space = IndexSpace(x=tuning.PIPED_RUN, y=_FIELDS, z=rows)

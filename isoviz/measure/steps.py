@@ -287,14 +287,8 @@ class Steps:
         """The channel with the seconds of a request besides its bytes: what more chunks of the same size take longer."""
         found = []
         for run in tuning.REQUESTED_RUNS:
-            few, many = tuning.REQUESTED_CHUNKS
-            times: dict[int, list[float]] = {few: [], many: []}
-            for _ in range(self._more_repeats):
-                for count, own in times.items():  # They alternate: slow moments affect both.
-                    own.append(self.timer.seconds(machine, Job(channel.name, "stream", run, count * run)))
-            each = (median(times[many]) - median(times[few])) / (many - few)
-            bytes_alone = run / channel.rate(run)
-            found.append(each - bytes_alone if each - bytes_alone > tuning.LEAST_REQUEST * bytes_alone else 0.0)
+            more, bytes_alone = self._beyond_bytes(machine, channel, "stream", run), run / channel.rate(run)
+            found.append(more if more > tuning.LEAST_REQUEST * bytes_alone else 0.0)
         seconds = _three_digits(min(found))
         if not seconds:
             return channel
@@ -304,6 +298,30 @@ class Steps:
         )
         self.plain[channel.name] = [(each.without(seconds, [job.nbytes]), job) for each, job in self.plain[channel.name]]
         return replace(channel, request_seconds=seconds, **self._functions(channel))
+
+    def _beyond_bytes(self, machine: Machine, channel: Channel, shape: str, run: int) -> float:
+        """The seconds that a further chunk of `run` bytes takes beyond those of its bytes on the channel."""
+        few, many = tuning.REQUESTED_CHUNKS
+        times: dict[int, list[float]] = {few: [], many: []}
+        for _ in range(self._more_repeats):
+            for count, own in times.items():  # They alternate: slow moments affect both.
+                own.append(self.timer.seconds(machine, Job(channel.name, shape, run, count * run)))
+        return (median(times[many]) - median(times[few])) / (many - few) - run / channel.rate(run)
+
+    def hand_overs(self, machine: Machine, channel: Channel) -> Channel:
+        """The channel with the seconds that a chunk costs besides its bytes where another node takes it further on.
+
+        Each node waits for what the other one tells it of a chunk, and its thread has to wake up. A throughput function holds for
+        chunks that follow each other on one channel. The chunks of two sizes tell this time from that of a slower copy behind
+        the channel. A transfer of one chunk pays no more than the smallest one takes.
+        """
+        short, long = tuning.REQUESTED_RUNS
+        growth = long / short
+        less, more = (self._beyond_bytes(machine, channel, "relayed", run) for run in (short, long))
+        seconds = min((growth * less - more) / (growth - 1), channel.setup)
+        if seconds <= max(channel.request_seconds, tuning.LEAST_REQUEST * short / channel.rate(short)):
+            return channel
+        return replace(channel, request_seconds=_three_digits(seconds))
 
     def small_transfers(self, machine: Machine, channel: Channel) -> Channel:
         """The channel with the set-up with which predictions of small transfers hold, and the additional one of a conversion.
@@ -389,6 +407,7 @@ class Measurement(NamedTuple):
 MEASUREMENTS = (
     Measurement("runs as they are", lambda ways, effort: ways.in_parts and not effort.is_brief, Steps.layout_changes),
     Measurement("requests", lambda ways, _: ways.in_parts, Steps.requests),
+    Measurement("chunks that go on elsewhere", lambda ways, _: ways.relayed, Steps.hand_overs),
     Measurement("small transfers", lambda *_: True, Steps.small_transfers),
 )
 """What is measured of every channel after its throughput function, in this order: on this computer, on GPUs and between ranks."""

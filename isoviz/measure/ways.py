@@ -51,6 +51,7 @@ class Ways:
     - `small`: bytes of transfers whose time is mostly set-up, from which it is found in the end.
     - `converting`: ways of conversions that may have a set-up of their own; empty if there is none.
     - `in_parts`: whether the rates of layout changes and the seconds of a request are measured apart.
+    - `relayed`: whether a copy on the other node takes chunks further on, so that each has to be told of.
     - `repeated`: how much more often the set-up is measured than anything else: short times spread.
     - `briefly`: the ways of a brief probe, if they are others.
     """
@@ -63,6 +64,7 @@ class Ways:
     small: tuple[int, ...] = tuning.SMALL_TRANSFERS
     converting: tuple[Way, ...] = ()
     in_parts: bool = False
+    relayed: bool = False
     repeated: int = 1
     pays: float = tuning.REQUESTS_PAY
     bends: bool = True
@@ -169,6 +171,7 @@ _SENT = Ways(
     tried_with=(("stream", MIB), ("gather", 4 * KIB)),
     setup=None,
     small=(2 * RIDES, 8 * RIDES, 32 * RIDES),  # Smaller ones ride with a message, on no channel.
+    relayed=True,
     repeated=3,
 )
 _CONVERTED_AND_SENT = replace(_SENT, shapes=_converted, converting=(("transpose", 8), ("split", 16)))
@@ -182,7 +185,7 @@ WAYS: dict[ChannelKind, Ways] = {
     ChannelKind.DIRECT_WRITE: replace(_DIRECT_READS, shapes=_direct_writes),
     ChannelKind.TWO_SIDED: _SENT,
     ChannelKind.PUT: _SENT,
-    ChannelKind.WINDOW: _CONVERTED_AND_SENT,
+    ChannelKind.WINDOW: replace(_CONVERTED_AND_SENT, in_parts=True),
     ChannelKind.PACKED: _CONVERTED_AND_SENT,
     ChannelKind.DERIVED: _CONVERTED_AND_SENT,
 }

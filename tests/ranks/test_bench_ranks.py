@@ -11,7 +11,12 @@ from mpi_jobs import needs_mpi
 
 from isoviz.bench import SUITES
 from isoviz.bench.aims import KEYS, compared, quickest, row
+from isoviz.bench.ranks.choices import terms
 from isoviz.cli import main
+from isoviz.layouts import FieldSpace, IndexSpace
+from isoviz.machines import preset
+from isoviz.planner import Transfer, cost
+from isoviz.units import format_seconds
 
 PARTS = {
     "prepared",
@@ -20,6 +25,7 @@ PARTS = {
     "layout changes",
     "pipeline",
     "urgent",
+    "reports",
     "regret",
     "predictions",
     "transposition",
@@ -54,6 +60,40 @@ def test_every_part_runs_beside_its_peers(tmp_path: Path, capsys: pytest.Capture
     assert lines[2].split()[:3] == ["part", "what", "isoviz"]
     assert len([line for line in lines if line.startswith("note:")]) == len(found["notes"])
     assert list(folder.iterdir()) == []
+
+
+@needs_mpi
+@pytest.mark.usefixtures("no_leaked_threads")
+def test_some_parts_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["bench", "ranks", "--quick", "--repeat", "1", "--parts", "choices", "--directory", str(tmp_path), "--json"]
+    assert main(arguments) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert {each["part"] for each in rows} == {"reports", "regret", "predictions"}
+    for each in rows:
+        if each["part"] == "reports":
+            assert each["beside"].startswith("set-up "), each
+            assert each["ratio"] == pytest.approx(each["limit"] / each["figure"])
+
+
+def test_parts_have_to_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "ranks", "--parts", "choices,others"]) == 2
+    assert "there is no part 'others'; expected some of prepared, contiguous" in capsys.readouterr().err
+
+
+def test_the_terms_of_a_prediction_add_up_to_it() -> None:
+    machine = preset("ranks", ranks=2, measure="assumed")
+    space, fields = IndexSpace(x=1 << 20), FieldSpace(v="f8")
+    moved = Transfer.whole(space, fields, "node0.sys", "<F, x>", "node1.sys", "<F, x>")
+    plan = cost(moved, machine, ["node0.sys", "node1.reg", "node1.sys"], chunk="1MiB")
+    path, said = plan.only, terms(plan, [0.25, 0.125])
+    sent, copied = (path.bytes / hop.throughput for hop in path.hops)
+    assert said.startswith(f"set-up {format_seconds(path.setup)}, 8 × 1 MiB, ")
+    assert f"{path.hops[0].kind} {format_seconds(sent)} (250 ms)" in said
+    assert f"Memcpy {format_seconds(copied)} (125 ms)" in said
+    shared = {name: path.bytes * sum(costs) for name, costs in zip(path.resources, path.shares, strict=True)}
+    for name, seconds in shared.items():
+        assert (f"{name} {format_seconds(seconds)}" in said) == (seconds > max(sent, copied))
+    assert path.objective == pytest.approx(path.setup + (sent + copied) / 8 + 7 / 8 * max(sent, copied, *shared.values()))
 
 
 def test_rows_say_whether_an_aim_is_met() -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.planner import Plan
     from isoviz.runtime.ranks.merging import RankPart
+    from isoviz.runtime.trace.report import Report
 
 T = TypeVar("T")
 SILENCE = 60.0
@@ -110,13 +111,13 @@ class RankBench:
 
     def reported(self, plan: Plan, source: Any = None, destination: Any = None, *, pipelined: bool = True) -> Way:
         """A plan as a report measures it: from the first to the last request, on all ranks."""
+        return lambda: Span(0.0, self.report(plan, source, destination, pipelined=pipelined).seconds)
 
-        def way() -> Span:
-            (part,) = self.engine.run_parts([Item(plan, source, destination)], verify=False, pipelined=pipelined)
-            every = cast("list[RankPart]", self.engine.gather(replace(part, spans=())))
-            return Span(0.0, merged(plan, self.machine, every).seconds)
-
-        return way
+    def report(self, plan: Plan, source: Any = None, destination: Any = None, *, pipelined: bool = True) -> Report:
+        """The report of a run of a plan, on all ranks."""
+        (part,) = self.engine.run_parts([Item(plan, source, destination)], verify=False, pipelined=pipelined)
+        every = cast("list[RankPart]", self.engine.gather(replace(part, spans=())))
+        return merged(plan, self.machine, every)
 
     def interleaved(self, ways: Mapping[str, Way], repeat: int) -> dict[str, list[float]]:
         """The seconds of each way in each of `repeat` rounds, after a first one that does not count; equal on all ranks."""

@@ -15,7 +15,7 @@ from isoviz.bench.ranks.bench import Order, RankBench, rank_bench
 from isoviz.errors import IsovizError
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.planner import Plan, Transfer, cost, plan
-from isoviz.units import format_bytes
+from isoviz.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,21 +31,23 @@ STRUCTURE = FieldSpace(a="f8", b="f8", c="f8", d="f8")
 
 
 class Outcomes(NamedTuple):
-    """What was found: regrets by transfer, and (prediction, measured seconds) of all plans that ran."""
+    """What was found: regrets by transfer, (prediction, measured seconds) of all plans that ran, and a row for each of them."""
 
     regrets: dict[str, float]
     predictions: list[tuple[float, float]]
     chosen: list[tuple[float, float]]
+    reports: list[dict[str, Any]]
 
 
 def choices_on_rank(machine: Machine, order: Order) -> list[dict[str, Any]]:
-    """A row for each transfer, and rows that sum up; `order.nbytes` is the size of the largest transfer."""
-    found = Outcomes({}, [], [])
+    """Rows for each plan and for each transfer, and rows that sum up; `order.nbytes` is the size of the largest transfer."""
+    found = Outcomes({}, [], [], [])
     with rank_bench(machine, order) as rank:
         for what, transfer in _transfers(order.nbytes, ("reg",) if order.quick else ("sys", "reg")):
             _compare(rank, what, transfer, order.repeat, found)
     within = statistics.fmean([regret <= REGRET for regret in found.regrets.values()])
-    rows = [
+    rows = found.reports
+    rows += [
         row("regret", what, 1 + regret, "best rival, fresh runs", 1.0, unit="share") for what, regret in found.regrets.items()
     ]
     rows.append(
@@ -112,6 +114,28 @@ def _looks(one: Plan) -> tuple[object, ...]:
     return (*hops, one.chunk_bytes)
 
 
+def _kinds(one: Plan) -> str:
+    return " → ".join(str(hop.kind) for hop in one.every_hop)
+
+
+def terms(one: Plan, busy: Sequence[float]) -> str:
+    """What the prediction of a plan is made of; `busy` has the measured seconds of each hop, which stand in brackets.
+
+    A shared resource is named where it takes longer than every hop.
+    """
+    measured = iter(busy)
+    words: list[str] = []
+    for path in one.paths:
+        words += [f"set-up {format_seconds(path.setup)}", f"{path.chunk_count} × {format_bytes(path.chunk_bytes)}"]
+        alone = [path.bytes / rate for rate in path.rates]
+        for hop, seconds in zip(path.hops, alone, strict=True):
+            words.append(f"{hop.kind} {format_seconds(seconds)} ({format_seconds(next(measured))})")
+        for name, shares in zip(path.resources, path.shares, strict=True):
+            if (seconds := path.bytes * sum(shares)) > max(alone):
+                words.append(f"{name} {format_seconds(seconds)}")
+    return ", ".join(words)
+
+
 def _compare(rank: RankBench, what: str, transfer: Transfer, repeat: int, found: Outcomes) -> None:
     plans = rank.agreed(lambda: _candidates(transfer, rank.machine))
     memory = transfer.source.memory.split(".")[1]
@@ -125,12 +149,15 @@ def _compare(rank: RankBench, what: str, transfer: Transfer, repeat: int, found:
     found.chosen.append((plans[0].seconds, medians["0"]))
     found.predictions.extend((each.seconds, medians[str(number)]) for number, each in enumerate(plans))
     rivals = [name for name in medians if name != "0"]
-    label = f"{what} by {' → '.join(str(hop.kind) for hop in plans[0].every_hop)}"
+    label = f"{what} by {_kinds(plans[0])}"
+    for number, each in enumerate(plans):
+        busy = [[hop.seconds for hop in rank.report(each, *given).hops] for _ in range(3)]
+        said = terms(each, [statistics.median(seconds) for seconds in zip(*busy, strict=True)])
+        found.reports.append(row("reports", f"{what} by {_kinds(each)}", medians[str(number)], said, each.seconds))
     if not rivals:
         found.regrets[label] = 0.0
         return
     best = min(rivals, key=medians.__getitem__)
     fresh = rank.interleaved({name: ways[name] for name in ("0", best)}, 2 * repeat - 1)
     ratios = [mine / max(theirs, 1e-7) for mine, theirs in zip(fresh["0"], fresh[best], strict=True)]
-    rival = " → ".join(str(hop.kind) for hop in plans[int(best)].every_hop)
-    found.regrets[f"{label}, best rival by {rival}"] = max(0.0, statistics.median(ratios) - 1)
+    found.regrets[f"{label}, best rival by {_kinds(plans[int(best)])}"] = max(0.0, statistics.median(ratios) - 1)

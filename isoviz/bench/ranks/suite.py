@@ -11,11 +11,11 @@ import os
 import statistics
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from isoviz.backends.host import kernels
 from isoviz.backends.mpi.world import World
@@ -34,6 +34,7 @@ from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Machine, preset
 from isoviz.measure.ranks.ranks_machine import mpi_here
 from isoviz.planner import Transfer, plan
+from isoviz.units import format_seconds
 
 PART_SIZES = {
     "contiguous": 64 << 20,
@@ -57,19 +58,44 @@ _PATIENCE = 120.0
 Tell = Callable[[str], None]
 
 
+class RanksPart(NamedTuple):
+    """A part of the benchmark on two ranks: what it is about, its function, and its place among the sizes."""
+
+    words: str
+    measure: Callable[[Machine, Order], list[dict[str, Any]]]
+    size: str
+
+
+TWO_RANKS = {
+    "prepared": RanksPart("prepared transfers", prepared_on_rank, "contiguous"),
+    "contiguous": RanksPart("contiguous bytes", contiguous_on_rank, "contiguous"),
+    "small": RanksPart("small transfers", small_on_rank, "contiguous"),
+    "layouts": RanksPart("layout changes", layout_changes_on_rank, "layout changes"),
+    "pipelines": RanksPart("a pipeline, an urgent transfer", pipelines_on_rank, "pipeline"),
+    "choices": RanksPart("predictions and regret", choices_on_rank, "choices"),
+}
+FOUR_RANKS = ("transposition", "waiting", "launch")
+
+
 def measure(
-    repeat: int = FEWEST, directory: str | Path | None = None, quick: bool = False, progress: Tell | None = None
+    repeat: int = FEWEST,
+    directory: str | Path | None = None,
+    quick: bool = False,
+    parts: str | None = None,
+    progress: Tell | None = None,
 ) -> Table:
     """Medians of `repeat` rounds in turn; files are written below `directory`. `progress` gets a text about each part.
 
-    With `quick` all transfers are small and rates are assumed instead of measured: it takes seconds, and its figures say nothing.
+    `parts` names those to measure, with commas between. With `quick` all transfers are small and rates are assumed instead of
+    measured: it takes seconds, and its figures say nothing.
 
     Raises:
         MissingPartError: there is no MPI in this Python's environment. LaunchError: the ranks did not start.
-        RankError, RankLost: a part failed on a rank. InputError: `repeat` is less than 1.
+        RankError, RankLost: a part failed on a rank. InputError: `repeat` is less than 1, or there is no such part.
     """
     if repeat < 1:
         raise InputError(f"bench ranks: repeat={repeat}; expected at least 1")
+    chosen = _chosen(parts)
     tell = progress or _nobody
     mpi, load = mpi_here(), os.getloadavg()[0]
     if not quick:
@@ -81,29 +107,28 @@ def measure(
         def order(part: str) -> Order:
             return Order(repeat, sizes[part], str(folder), quick)
 
-        with ranks(2) as two:
-            machine = _machine(two, folder, quick, tell)
-            pairs: Sequence[tuple[str, Callable[..., Any], Order]] = (
-                ("prepared transfers", prepared_on_rank, order("contiguous")),
-                ("contiguous bytes", contiguous_on_rank, order("contiguous")),
-                ("small transfers", small_on_rank, order("contiguous")),
-                ("layout changes", layout_changes_on_rank, order("layout changes")),
-                ("a pipeline, an urgent transfer", pipelines_on_rank, order("pipeline")),
-                ("predictions and regret", choices_on_rank, order("choices")),
-            )
-            for what, part, asked in pairs:
-                tell(f"two ranks: {what}")
-                rows += two.call(part, machine, asked)[0]
-        with ExitStack() as stack:
-            four, started = _started(stack, 1 if quick else 3, tell)
-            machine = _machine(four, folder, quick, tell)
-            tell("four ranks: a transposition")
-            rows += four.call(transposition_on_rank, machine, order("matrix"))[0]
-            tell("four ranks: waiting")
-            rows += four.call(waiting_on_rank, order("matrix"))[0]
-            tell("four ranks: a plan again and again")
-            rows += [started, _again(four, machine, repeat)]
-    found = [*rows, _predicted(rows)]
+        start = 0.0
+        if on_two := [part for name, part in TWO_RANKS.items() if name in chosen]:
+            with ranks(2) as two:
+                machine = _machine(two, folder, quick, tell)
+                start = max((each for _, each in machine.measurement.starts), default=0.0) if machine.measurement else 0.0
+                for part in on_two:
+                    tell(f"two ranks: {part.words}")
+                    rows += two.call(part.measure, machine, order(part.size))[0]
+        if any(name in chosen for name in FOUR_RANKS):
+            with ExitStack() as stack:
+                four, started = _started(stack, 1 if quick or "launch" not in chosen else 3, tell)
+                machine = _machine(four, folder, quick, tell)
+                if "transposition" in chosen:
+                    tell("four ranks: a transposition")
+                    rows += four.call(transposition_on_rank, machine, order("matrix"))[0]
+                if "waiting" in chosen:
+                    tell("four ranks: waiting")
+                    rows += four.call(waiting_on_rank, order("matrix"))[0]
+                if "launch" in chosen:
+                    tell("four ranks: a plan again and again")
+                    rows += [started, _again(four, machine, repeat)]
+    found = [*rows, *_predicted(rows, start)]
     table = AimsTable("ranks", f"transfers between MPI ranks, {mpi}: medians of {repeat}", COLUMNS, found, NOTES)
     more = {
         "mpi": mpi,
@@ -111,6 +136,17 @@ def measure(
         "rates": "assumed" if quick else "measured in this run",
     }
     return replace(table, machine={**table.machine, **more})
+
+
+def _chosen(parts: str | None) -> Collection[str]:
+    """The names of the parts to measure; all where none is named."""
+    known = (*TWO_RANKS, *FOUR_RANKS)
+    if parts is None:
+        return known
+    wanted = [name.strip() for name in parts.split(",")]
+    if unknown := [name for name in wanted if name not in known]:
+        raise InputError(f"bench ranks: there is no part {unknown[0]!r}; expected some of {', '.join(known)}")
+    return wanted
 
 
 def _nobody(_what: str) -> None:
@@ -155,12 +191,18 @@ def _again(group: Ranks, machine: Machine, repeat: int) -> dict[str, Any]:
     return row("launch", "a plan of 1 MiB runs again, with its report", statistics.median(seconds[1:]), "50 ms", AGAIN, 1.0)
 
 
-def _predicted(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The median error of the predictions in this table against the times in it."""
-    known = {each["what"]: (each["predicted"], each["figure"]) for each in rows if each["predicted"]}
-    error = statistics.median(abs(predicted / figure - 1) for predicted, figure in known.values())
-    what = f"median error, from the call to the end: {len(known)} transfers of this table"
-    return row("predictions", what, error, "10 %", 0.1, 1.0, unit="share")
+def _predicted(rows: Sequence[dict[str, Any]], start: float) -> Iterator[dict[str, Any]]:
+    """The median errors of the predictions in this table against the times in it, as far as it has some.
+
+    `start` is what a transfer that is not prepared takes to begin and to end, in seconds.
+    """
+    whole = f"from the call to the end, {format_seconds(start)} of it for a start"
+    for what, is_prepared, more in (("prepared", True, 0.0), (whole, False, start)):
+        mine = [each for each in rows if each["predicted"] and (each["part"] == "prepared") == is_prepared]
+        known = {each["what"]: abs((each["predicted"] + more) / each["figure"] - 1) for each in mine}
+        if known:
+            said = f"median error, {what}: {len(known)} transfers of this table"
+            yield row("predictions", said, statistics.median(known.values()), "10 %", 0.1, 1.0, unit="share")
 
 
 NOTES = (
@@ -168,6 +210,7 @@ NOTES = (
     "a prepared transfer takes its share of a chain of them, each waited for; its peer waits for an empty answer",
     "any other takes from `submit` (or MPI's call) at the sender until both ranks know of its end; receives are posted before",
     "SYS is pageable memory, REG memory in the windows of a rank; * marks memory of the other rank",
+    "beside a report: what the plan says of set-up, chunks, and what each hop is busy; in brackets what it was busy in a run",
     "all ranks are on this computer; where they are more than its cores, MPI's blocking calls compete for them",
 )
 

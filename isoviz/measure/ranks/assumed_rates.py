@@ -20,7 +20,8 @@ class KindFigures:
     """The figures of all channels of one kind at one distance; the fields are those of a `Channel`.
 
     `memory_use` is the weight of the channel in the memory of each of its hosts, in bytes through the memory per payload byte;
-    None for what the kind needs at least.
+    None for what the kind needs at least. `processor_use` is its weight in the processors of a host, where that of a copy within
+    a rank is 1.
     """
 
     throughput: ThroughputFunction
@@ -31,6 +32,7 @@ class KindFigures:
     memory_use: float | None = None
     layout_throughput: ThroughputFunction | None = None
     request_seconds: float = 0.0
+    processor_use: float = 1.0
 
 
 LINK = 1.15e9

@@ -146,7 +146,8 @@ def probe_in_rank(
             timer.end()
     made = (*versions(), ("MPI", library(world)), ("copies", line(kernels.state())))
     places = tuple((memory.name, str(memory.device)) for memory in found.memories if memory.is_file_system)
-    measured = Measurement(order.facts, order.date, 0.0, made, places[:1], tuple(steps.pairs), tuple(steps.checks))
+    pairs, checks, starts = tuple(steps.pairs), tuple(steps.checks), tuple(steps.starts)
+    measured = Measurement(order.facts, order.date, 0.0, made, places[:1], pairs, checks, starts=starts)
     return replace(found, measurement=measured)
 
 

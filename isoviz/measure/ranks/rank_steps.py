@@ -5,9 +5,17 @@ What the ranks of a host share is measured with all of them at work.
 **Processors.** n ranks that convert at once, in short runs, do the work of g ≤ n ranks alone: g is the number of processors that
 they have, in effect. Every copy holds one while it works, so the processors are a held resource with capacity g.
 
+A channel that works with several threads, or on both ranks, holds more of them than a copy within a rank. A conversion within a
+rank runs beside a channel of the same rank, as in a plan that converts and then sends. If the channel keeps a smaller share y of
+its rate than the memory bus explains, and the conversion keeps x, both at once use all processors: x + w y = g gives the weight
+w of the channel.
+
 **The memory bus.** n ranks that copy long runs at once move g′ times as much as one alone. Each byte is read and written, so the
 capacity is 2 g′ times the rate of one copy. If n channels between ranks move T bytes per second together, each costs C / T bytes
 of the capacity C per payload byte, if they slow each other down.
+
+**The start** of a transfer is what it takes from its submission until both ranks know of its end, besides what its report says.
+Predictions are those of reports.
 
 **The link of a host** carries what all ranks of the host send together to another host.
 """
@@ -17,7 +25,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import get_args
+from statistics import median
+from typing import Protocol, get_args
 
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, Machine, Resource
@@ -38,6 +47,16 @@ LEAST_USE, MOST_USE = 2.0, 16.0
 than memory is not taken for one that floods it."""
 LONG, SHORT = ("stream", 4 * tuning.MIB), ("transpose", 8)
 """The shape and run of copies that load the memory, and of conversions that load the processors."""
+HELD_UP = 0.85
+"""The share of what the memory leaves a channel beside a conversion, below which it waits for processors."""
+BESIDE = (ChannelKind.WINDOW, ChannelKind.TWO_SIDED, ChannelKind.PACKED)
+"""Kinds that are measured beside a conversion: plans convert in one hop and send in the next."""
+EQUAL_FIELDS = ("gather", "scatter")
+"""Shapes of structs with fields of one size, which kernels move faster than others. Most structs have such fields."""
+STARTED = tuning.MIB // 16
+"""Bytes of the transfers that show how they begin and end: too many to ride with a message."""
+CONVERTING = (ChannelKind.MEMCPY, ChannelKind.WINDOW, ChannelKind.PACKED)
+"""Kinds whose conversions are made by kernels of a rank."""
 
 
 def channel_name(kind: ChannelKind, here: int, there: int) -> str:
@@ -46,12 +65,21 @@ def channel_name(kind: ChannelKind, here: int, there: int) -> str:
     return f"node{here}.{'reg' if kind is ChannelKind.PUT else 'sys'}->node{there}.{memory} {kind}"
 
 
+class RanksTimer(Timer, Protocol):
+    """A timer of jobs on ranks."""
+
+    def submitted_seconds(self, machine: Machine, job: Job) -> float:
+        """The seconds of a job from its submission until all ranks know of its end."""
+
+
 class RankSteps(Steps):
     """A probe of ranks on `hosts`; `local` is the machine of one rank alone, and `host` names this computer in provenances."""
 
+    timer: RanksTimer
+
     def __init__(
         self,
-        timer: Timer,
+        timer: RanksTimer,
         hosts: RankHosts,
         local: Machine,
         room: int,
@@ -63,6 +91,7 @@ class RankSteps(Steps):
     ) -> None:
         super().__init__(timer, room, effort, date, tell, clock)
         self.hosts, self.local = hosts, local
+        self.starts: list[tuple[str, float]] = []
         self.origin = f"measured {date} on {host}"
         self.machine = ranks_machine(hosts, assumed_between_ranks(local))
         self._pairs = {distance: pairs for distance in get_args(Distance) if (pairs := hosts.pairs(distance))}
@@ -72,44 +101,59 @@ class RankSteps(Steps):
             for kind in KINDS_BY_DISTANCE[distance]
         }
         self._where = {name: distance for (distance, _), name in self._between.items()}
-        self.steps = (1 + len(self._between)) * self.steps_of_channel + 4 + len(self._transfers())
+        self.steps = (2 + len(self._between)) * self.steps_of_channel + 5 + len(BESIDE) + len(self._transfers())
 
     def measure(self) -> Machine:
         """The machine of ranks, without the record of its measurement."""
         (copy,) = self.machine.between("node0.sys", "node0.sys")
-        self.machine = self._measured(self.machine, [copy, *map(self.machine.channel, self._between.values())])
-        found = self._with_shared(self.machine.channel(copy.name))
+        (registered,) = self.machine.between("node0.reg", "node0.reg")
+        between = map(self.machine.channel, self._between.values())
+        self.machine = self._measured(self.machine, [copy, registered, *between])
+        found = self._with_shared(self.machine.channel(copy.name), self.machine.channel(registered.name))
+        self._step("how transfers begin and end")
+        self.starts = [(distance, self._start(distance)) for distance in self._pairs]
         self._check(found, self._transfers())
         return found
 
     def _words(self, channel: Channel) -> str:
         if channel.name not in self._where:
-            return "Memcpy within a rank"
+            return f"Memcpy within {'a rank' if channel.source.endswith('.sys') else 'registered memory'}"
         return f"{channel.kind} to a rank on {'the same' if self._where[channel.name] == 'same host' else 'another'} host"
 
     def _candidates(self, channel: Channel) -> Sequence[int]:
         return super()._candidates(channel) if channel.kind.crosses_nodes else ()
 
+    def _jobs_of(self, machine: Machine, channel: Channel, run: int) -> list[Job]:
+        jobs = super()._jobs_of(machine, channel, run)
+        if channel.kind in CONVERTING and jobs[0].shape == "split":
+            jobs += [self._job(machine, channel, shape, run) for shape in EQUAL_FIELDS]
+        return jobs
+
     # ---- what ranks share
 
-    def _with_shared(self, copy: Channel) -> Machine:
+    def _with_shared(self, copy: Channel, registered: Channel) -> Machine:
         """The machine of ranks with what was measured, and with what the ranks of a host share."""
         hosts = self.hosts
         crowded = max(range(len(hosts.names)), key=lambda host: hosts.shared_by[host])
         ranks = [rank for rank in range(hosts.ranks) if hosts.of[rank] == crowded]
         copies = [f"node{rank}.sys->node{rank}.sys" for rank in ranks]
         self._step("all ranks of a host copy at once")
-        memory = Resource("node0.memory", _rounded(2 * copy.peak * self._gain(copies, LONG)), self.origin)
-        self._step("all ranks of a host convert at once")
-        processors = None
-        if len(ranks) > 1:
-            self.pairs.append(self._two_copies(copies))
-            converted = self._gain(copies, SHORT)
-            if converted < FREE * len(ranks):
-                processors = Resource("node0.processors", _rounded(converted), self.origin, held=True)
+        capacity = max(2 * copy.peak * self._gain(copies, LONG), 2 * registered.peak)
+        memory = Resource("node0.memory", _rounded(capacity), self.origin)
         self._step("all ranks of a host send at once")
         kinds = [kind for distance, kind in self._between if distance == "same host" and len(ranks) > 1]
         uses = {kind: self._memory_use(kind, ranks, memory) for kind in kinds}
+        self._step("all ranks of a host convert at once")
+        processors = None
+        held = dict.fromkeys(kinds, 1.0)
+        if len(ranks) > 1:
+            self.pairs.append(self._two_copies(copies))
+            converted = self._gain(copies, SHORT)
+            for kind in BESIDE:
+                self._step(f"{kind} beside a conversion")
+                held[kind] = self._processor_use(kind, uses[kind], memory, converted)
+            if converted < FREE * len(ranks) or max(held.values()) > 1:
+                processors = Resource("node0.processors", _rounded(converted), self.origin, held=True)
         self._step("all ranks of a host send to another host")
         link = self._link(ranks) if len(hosts.names) > 1 else None
         figures: dict[Distance, dict[ChannelKind, KindFigures]] = {distance: {} for distance in get_args(Distance)}
@@ -124,8 +168,11 @@ class RankSteps(Steps):
                 uses.get(kind) if distance == "same host" else None,
                 channel.layout_throughput,
                 channel.request_seconds,
+                held.get(kind, 1.0) if distance == "same host" else 1.0,
             )
-        return ranks_machine(hosts, RankFigures(self._alone(copy), figures, memory, processors, link), provenance=self.origin)
+        registered = replace(registered, provenance=self.origin)
+        found = RankFigures(self._alone(copy), figures, memory, processors, link, registered)
+        return ranks_machine(hosts, found, provenance=self.origin)
 
     def _alone(self, copy: Channel) -> Machine:
         """One rank alone, with the copies that were measured in a rank."""
@@ -143,6 +190,21 @@ class RankSteps(Steps):
             )
 
         return replace(self.local, channels=tuple(map(measured, self.local.channels)))
+
+    def _processor_use(self, kind: ChannelKind, memory_use: float, memory: Resource, processors: float) -> float:
+        """The weight of a kind in the processors of a host, of which there are `processors` in effect; 1 if they are enough.
+
+        `memory_use` is its weight in the memory of a host.
+        """
+        channel = self.machine.channel(self._between["same host", kind])
+        sender = self._pairs["same host"][0][0]
+        pair = self._beside(self.machine, self.machine.channel(f"node{sender}.sys->node{sender}.sys"), channel, SHORT)
+        self.pairs.append(pair)
+        left = (memory.capacity - LEAST_USE * pair.together[0]) / memory_use
+        if pair.together[1] >= HELD_UP * min(pair.alone[1], left):
+            return 1.0
+        converted, sent = pair.shares
+        return _rounded(min(max(1.0, (processors - converted) / sent), processors))
 
     def _rates_of(self, channels: Sequence[str], way: Way, alone: int = 1) -> tuple[list[float], list[float]]:
         """Bytes per second of the first `alone` channels on their own, and of all of them at once."""
@@ -180,6 +242,16 @@ class RankSteps(Steps):
         if sum(together) < FREE * alone * len(channels) or len(channels) == 1:
             return _rounded(max(sum(together), alone)), self.origin
         return None
+
+    def _start(self, distance: Distance) -> float:
+        """The seconds of a transfer from its submission to its end, besides those of its report."""
+        found = []
+        for name in [self._between[key] for key in self._between if key[0] == distance and key[1] in BESIDE]:
+            job = Job(name, "stream", STARTED, STARTED)
+            for _ in range(self._more_repeats):
+                moving = self.timer.seconds(self.machine, job)
+                found.append(self.timer.submitted_seconds(self.machine, job) - moving)
+        return _rounded(max(0.0, median(found)))
 
     # ---- whether predictions hold
 

@@ -5,7 +5,9 @@ The ranks run all jobs with one engine. Its machine has each channel several tim
 
 from __future__ import annotations
 
+import math
 import pickle
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -15,10 +17,11 @@ from isoviz.backends.pages import page_aligned
 from isoviz.errors import RunError
 from isoviz.machines import MemoryKind
 from isoviz.measure import tuning
+from isoviz.measure.channel_timer import rates_together
 from isoviz.measure.jobs import job_plan
 from isoviz.measure.ways import WAYS
 from isoviz.planner import plan as make_plan
-from isoviz.runtime.ranks.merging import merged
+from isoviz.runtime.ranks.merging import first_error, merged, merged_trace
 from isoviz.runtime.ranks.rank_engine import Item
 
 if TYPE_CHECKING:
@@ -31,9 +34,9 @@ if TYPE_CHECKING:
 
 
 class _Order(NamedTuple):
-    """What all ranks do next. `plans` is a pickle of plans, none where the measurement ends."""
+    """What all ranks do next. `plans` is a pickle of plans, or of the one that is submitted."""
 
-    how: Literal["in turn", "together", "end"]
+    how: Literal["in turn", "together", "submitted", "end"]
     plans: bytes = b""
 
 
@@ -77,7 +80,16 @@ class RankTimer:
         A job runs once before it is timed if it is short, and at its first time, which maps memory and makes kernels ready.
         """
         plan, is_first = self._plan(machine, job)
-        return self._lead("in turn", [plan] * (2 if is_first or job.nbytes <= tuning.TIMED_TWICE else 1))[-1]
+        return self._seconds([plan] * (2 if is_first or job.nbytes <= tuning.TIMED_TWICE else 1))
+
+    def submitted_seconds(self, machine: Machine, job: Job) -> float:
+        """The seconds of a job from its submission at the sender until all ranks know of its end. For rank 0.
+
+        The receiver has submitted it before, as one posts a receive.
+        """
+        plan, _ = self._plan(machine, job)
+        self.engine.gather(_Order("submitted", pickle.dumps(plan)))
+        return self._submitted(plan)
 
     def transfer_seconds(self, machine: Machine, transfer: Transfer) -> float:
         """The seconds of a transfer with its plan on a machine, after a run that is not timed. For rank 0."""
@@ -86,17 +98,28 @@ class RankTimer:
         # The engine takes plans of its own machine. It has the same channels under other names.
         mine = self.engine.machine
         plan = replace(plan.changed(hops=hops), machine_name=mine.name, machine_digest=mine.digest)
-        return self._lead("in turn", [plan, plan])[-1]
+        return self._seconds([plan, plan])
 
     def together(self, machine: Machine, jobs: Sequence[Job]) -> dict[str, float]:
-        """Bytes per second of every channel while all of them work on these jobs. For rank 0."""
+        """Bytes per second of every channel while all of them work on these jobs. For rank 0.
+
+        Channels that never work at the same time, on a busy computer say, take turns: all of the time counts for each of them.
+        """
         plans, are_first = zip(*(self._plan(machine, job) for job in jobs), strict=True)
-        for _ in range(2 if any(are_first) else 1):
-            times = self._lead("together", plans)
-        rates: dict[str, float] = {}
-        for job, seconds in zip(jobs, times, strict=True):
-            rates[job.channel] = rates.get(job.channel, 0.0) + job.nbytes / seconds
-        return rates
+        names = {self._name(machine, job.channel): job.channel for job in jobs}
+        if any(are_first):
+            self._lead("together", plans)
+        for times in tuning.LONGER_JOBS:  # Short jobs may end before the last one begins.
+            often = plans * times
+            trace = merged_trace(list(zip(often, self._lead("together", often), strict=True)))
+            rates = rates_together(trace)
+            if rates is not None:
+                return {names[name]: rate for name, rate in rates.items()}
+        seconds = max(span.end for span in trace.requests) - min(span.start for span in trace.requests)
+        turns = dict.fromkeys(names.values(), 0.0)
+        for job in jobs:
+            turns[job.channel] += times * job.nbytes / max(seconds, tuning.CLOCK_TICK)
+        return turns
 
     def follow(self) -> None:
         """Carry out what rank 0 asks for, until it ends the measurement. For all other ranks."""
@@ -105,7 +128,11 @@ class RankTimer:
             assert isinstance(order, _Order)
             if order.how == "end":
                 return
-            self._carry_out(order.how, pickle.loads(order.plans))  # noqa: S301  # the ranks of a job trust each other
+            plans = pickle.loads(order.plans)  # noqa: S301  # the ranks of a job trust each other
+            if order.how == "submitted":
+                self._submitted(plans)
+            else:
+                self._carry_out(order.how, plans)
 
     def end(self) -> None:
         """Let the other ranks go. For rank 0, also after an error."""
@@ -126,24 +153,40 @@ class RankTimer:
             self._plans[key] = job_plan(self.engine.machine, key)
         return self._plans[key], is_first
 
-    def _lead(self, how: Literal["in turn", "together"], plans: Sequence[Plan]) -> list[float]:
+    def _seconds(self, plans: Sequence[Plan]) -> float:
+        """The seconds of the last of plans that run in turn, as in a report."""
+        *_, last = self._lead("in turn", plans)
+        return max(merged(plans[-1], self.engine.machine, last).seconds, tuning.CLOCK_TICK)
+
+    def _lead(self, how: Literal["in turn", "together"], plans: Sequence[Plan]) -> list[tuple[RankPart, ...]]:
         self.engine.gather(_Order(how, pickle.dumps(plans)))
         return self._carry_out(how, plans)
 
-    def _carry_out(self, how: Literal["in turn", "together"], plans: Sequence[Plan]) -> list[float]:
+    def _carry_out(self, how: Literal["in turn", "together"], plans: Sequence[Plan]) -> list[tuple[RankPart, ...]]:
+        """The parts of all ranks in each plan; those of plans in turn without the times of single requests."""
         items = [Item(plan, *self._ends(plan)) for plan in plans]
         batches = [[item] for item in items] if how == "in turn" else [items]
         mine: list[RankPart] = []
         for batch in batches:
             mine += self.engine.run_parts(batch, verify=False)
-        every: Any = self.engine.gather([replace(part, spans=()) for part in mine])
-        if self.engine.rank:
-            return []
-        machine = self.engine.machine
-        return [
-            max(merged(plan, machine, parts).seconds, tuning.CLOCK_TICK)
-            for plan, parts in zip(plans, zip(*every, strict=True), strict=True)
-        ]
+        every: Any = self.engine.gather(mine if how == "together" else [replace(part, spans=()) for part in mine])
+        found = list(zip(*every, strict=True))
+        for parts in found:
+            if (error := first_error(parts)) is not None and not self.engine.rank:
+                raise error
+        return found
+
+    def _submitted(self, plan: Plan) -> float:
+        engine, ends = self.engine, self._ends(plan)
+        sends = engine.node_of(plan.transfer.source.memory) == engine.rank
+        posted = None if sends else engine.submit(plan, *ends)
+        engine.barrier()
+        begin = time.perf_counter()
+        event = engine.submit(plan, *ends) if posted is None else posted
+        event.wait()
+        end, offset = time.perf_counter(), engine.clock().offset
+        every: Any = engine.gather((begin - offset if sends else math.inf, end - offset))
+        return float(max(each for _, each in every) - min(each for each, _ in every))
 
     def _ends(self, plan: Plan) -> tuple[Bytes | None, Bytes | None]:
         """The parts of this rank's arrays that are the ends of a plan; None for an end on another rank."""

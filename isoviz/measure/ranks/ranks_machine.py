@@ -42,6 +42,8 @@ class RankFigures:
       else an assumed one.
     - `processors`: the processors of a host as a held resource with the name `node0.processors`; None if they bound nothing.
     - `link`: bytes per second of the link of a host in each direction, with its provenance; None if it bounds nothing.
+    - `registered`: the copy within a rank that reads or writes registered memory, whose pages may be smaller; None: as that of
+      `local`.
     """
 
     local: Machine
@@ -49,6 +51,7 @@ class RankFigures:
     memory: Resource | None = None
     processors: Resource | None = None
     link: tuple[float, str] | None = (LINK, "assumed: Ethernet of 10 Gb/s")
+    registered: Channel | None = None
 
 
 def ranks(ranks: int = 4, hosts: object = 1, directory: str | Path | None = None, measure: str = "cached") -> Machine:
@@ -165,7 +168,8 @@ class _Within:
         uses = self._uses(self.copy, host)
         for source in ("sys", "reg"):
             for destination in ("sys", "reg"):
-                yield replace(self.copy, name="", source=f"{node}.{source}", destination=f"{node}.{destination}", resources=uses)
+                copy = self.copy if source == destination == "sys" else self.figures.registered or self.copy
+                yield replace(copy, name="", source=f"{node}.{source}", destination=f"{node}.{destination}", resources=uses)
         for channel in self.disk:
             uses = self._uses(channel, host)
             for memory in ("sys", "reg"):
@@ -182,17 +186,18 @@ class _Within:
 
     def uses_between(self, kind: ChannelKind, here: int, there: int) -> Uses:
         """The uses of a channel of this kind from a rank on host `here` to one on host `there`."""
-        measured = self.figures.between["same host" if here == there else "other host"][kind].memory_use
+        figures = self.figures.between["same host" if here == there else "other host"][kind]
+        measured = figures.memory_use
         if here == there:
             use = self.copy_use * (1.0 if self.memory.held else COPIES.get(kind, 1.0)) if measured is None else measured
-            return ((_of_host(MEMORY, here), use), *self._processors(here))
+            return ((_of_host(MEMORY, here), use), *self._processors(here, figures.processor_use))
         use = self.copy_use / 2 * (1.0 if self.memory.held else HALF_COPIES.get(kind, 1.0)) if measured is None else measured
         link = ((f"host{here}.link.out", 1.0), (f"host{there}.link.in", 1.0)) if self.figures.link is not None else ()
         return ((_of_host(MEMORY, here), use), (_of_host(MEMORY, there), use), *link)
 
-    def _processors(self, host: int) -> Uses:
-        """A copy takes one processor for as long as it works."""
-        return () if self.figures.processors is None else ((_of_host(self.figures.processors.name, host), 1.0),)
+    def _processors(self, host: int, use: float = 1.0) -> Uses:
+        """A channel takes processors for as long as it works: a copy within a rank counts as one."""
+        return () if self.figures.processors is None else ((_of_host(self.figures.processors.name, host), use),)
 
     def _uses(self, channel: Channel, host: int) -> Uses:
         found = {_of_host(name, host): weight for name, weight in channel.resources}

@@ -263,6 +263,7 @@ def local(host: str | None = None) -> Machine:
         (("node0.dsk", "/data"),),
         (Pair("r", "w", (2e9, 1e9), (1e9, 0.5e9)),),
         (Check("a copy", 0.5, 0.6),),
+        starts=(("same host", 1.5e-3),),
     )
     function = Sampled(((4096.0, 1e9),), (0.5,), "2026-01-01", None, ((0.8e9, 1.3e9),))
     return Machine(
@@ -287,7 +288,7 @@ def test_a_measured_machine_round_trips(tmp_path: Path) -> None:
         assert load(tmp_path / "local.json") == machine
     assert replace(machine, measurement=None).digest != machine.digest
     text = str(machine.measurement)
-    for word in ("12.5 s", f"isoviz {__version__}, numpy 2", "node0.dsk: /data", "1.20×"):
+    for word in ("12.5 s", f"isoviz {__version__}, numpy 2", "node0.dsk: /data", "1.20×", "same host begins and ends in 1.5 ms"):
         assert word in text
 
 

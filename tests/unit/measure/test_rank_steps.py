@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from measured_in_virtual_time import VirtualTimer
 
 from isoviz.errors import Cancelled
+from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Resource, machine_from_json, machine_to_json, preset
+from isoviz.measure.jobs import Job
 from isoviz.measure.ranks.assumed_rates import KindFigures
 from isoviz.measure.ranks.rank_hosts import RankHosts, rank_hosts
 from isoviz.measure.ranks.rank_steps import RankSteps, channel_name
 from isoviz.measure.ranks.ranks_machine import RankFigures, ranks_machine
 from isoviz.measure.tuning import MIB
 from isoviz.measure.ways import Effort
+from isoviz.planner import Transfer, cost
 
 EFFORT = Effort(repeats=1, samples=8, seconds=0.02, limit=1e9)
 COPY = LatencyBandwidth(1e-9, 8e9)
+START = 1.5e-3
+"""Seconds that a transfer takes to begin and to end."""
+REGISTERED = LatencyBandwidth(2e-9, 6e9)
+"""Copies of registered memory, whose pages are smaller."""
 TRUE = {
     ChannelKind.WINDOW: KindFigures(LatencyBandwidth(1e-9, 7e9), 20e-6),
     ChannelKind.TWO_SIDED: KindFigures(LatencyBandwidth(1e-6, 5e9), 30e-6),
@@ -32,27 +40,55 @@ AWAY = {
 }
 
 
-def truth(hosts: RankHosts, memory: float = 20e9, processors: float | None = 2.0, link: float = 1.2e9) -> Machine:
+def truth(
+    hosts: RankHosts,
+    memory: float = 20e9,
+    processors: float | None = 2.0,
+    link: float = 1.2e9,
+    window: KindFigures = TRUE[ChannelKind.WINDOW],
+) -> Machine:
     """Ranks on hosts of two processors whose memory carries `memory` bytes per second, with links of `link`."""
     local = preset("local", measure="assumed")
     channels = tuple(replace(c, throughput=COPY) if c.kind is ChannelKind.MEMCPY else c for c in local.channels)
     held = None if processors is None else Resource("node0.processors", processors, held=True)
+    (copy,) = local.between("node0.sys", "node0.sys")
     figures = RankFigures(
         replace(local, channels=channels),
-        {"same host": TRUE, "other host": AWAY},
+        {
+            "same host": TRUE | {ChannelKind.WINDOW: window},
+            "other host": AWAY,
+        },
         Resource("node0.memory", memory),
         held,
         (link, "true"),
+        replace(copy, throughput=REGISTERED),
     )
     return ranks_machine(hosts, figures)
 
 
-def probed(count: int, hosts: object = 1, effort: Effort = EFFORT, **options: float) -> tuple[Machine, RankSteps]:
+class HandedOver(VirtualTimer):
+    """Ranks that take `seconds` longer for every chunk that another rank takes further on."""
+
+    def __init__(self, machine: Machine, seconds: float) -> None:
+        super().__init__(lambda _: machine)
+        self.handed_over = seconds
+
+    def submitted_seconds(self, machine: Machine, job: Job) -> float:
+        return super().seconds(machine, job) + START
+
+    def seconds(self, machine: Machine, job: Job) -> float:
+        more = self.handed_over * job.nbytes / job.run if job.shape == "relayed" else 0.0
+        return super().seconds(machine, job) + more
+
+
+def probed(
+    count: int, hosts: object = 1, effort: Effort = EFFORT, handed_over: float = 0.0, **options: Any
+) -> tuple[Machine, RankSteps]:
     placed = rank_hosts("test", count, hosts)
     true = truth(placed, **options)
     told: list[tuple[int, int, str]] = []
     steps = RankSteps(
-        VirtualTimer(lambda _: true),
+        HandedOver(true, handed_over),
         placed,
         preset("local", measure="assumed"),
         128 * MIB,
@@ -97,13 +133,55 @@ def test_all_pairs_that_are_alike_share_what_was_measured(found: tuple[Machine, 
             first = between(machine, channel.kind)
             assert channel.throughput is first.throughput
             assert (channel.setup, channel.max_in_flight) == (first.setup, first.max_in_flight)
-    assert {channel.rate(4096) for channel in machine.channels if channel.kind == "Memcpy"} == {between_copies(machine)}
 
 
-def between_copies(machine: Machine) -> float:
-    (copy,) = machine.between("node3.reg", "node3.sys")
-    assert copy.rate(4096) == pytest.approx(COPY(4096), rel=0.12)
-    return copy.rate(4096)
+def test_copies_of_registered_memory_have_rates_of_their_own(found: tuple[Machine, RankSteps]) -> None:
+    for channel in found[0].channels:
+        if channel.kind == "Memcpy":
+            true = COPY if {channel.source, channel.destination} == {f"{channel.source.split('.')[0]}.sys"} else REGISTERED
+            for run in (8, 4096, 2**22):
+                assert channel.rate(run) == pytest.approx(true(run), rel=0.12), channel.name
+            assert channel.provenance == "measured 2026-01-01 on here"
+
+
+def test_chunks_that_another_rank_takes_further_on_cost_a_hand_over() -> None:
+    machine, _ = probed(2, handed_over=15e-6)
+    window, sent = between(machine, ChannelKind.WINDOW), between(machine, ChannelKind.TWO_SIDED)
+    assert window.request_seconds == pytest.approx(15e-6, rel=0.2)
+    assert sent.request_seconds == pytest.approx(15e-6, rel=0.2)
+    assert window.setup + window.request_seconds == pytest.approx(20e-6, rel=0.25), "one chunk costs what it did"
+    path = ["node0.sys->node1.reg Window", "node1.reg->node1.sys"]
+    moved = Transfer.whole(IndexSpace(x=1 << 20), FieldSpace(v="uint8"), "node0.sys", "<F, x>", "node1.sys", "<F, x>")
+    few, many = (cost(moved, machine, path, chunk=(1 << 20) // chunks).seconds for chunks in (4, 16))
+    assert many > few, "each chunk pays"
+
+
+@pytest.mark.parametrize("seconds", [0.0, 15e-6, 1e-3])
+def test_a_hand_over_takes_no_longer_than_the_smallest_transfer(seconds: float) -> None:
+    placed = rank_hosts("test", 2, 1)
+    true = truth(placed)
+    local = preset("local", measure="assumed")
+    steps = RankSteps(HandedOver(true, seconds), placed, local, 128 * MIB, EFFORT, "2026", "here", lambda *_: None)
+    for kind in (ChannelKind.WINDOW, ChannelKind.TWO_SIDED):
+        channel = between(true, kind)
+        assert steps.hand_overs(true, channel).request_seconds == pytest.approx(min(seconds, channel.setup), rel=0.05)
+
+
+def test_a_channel_may_hold_several_processors_and_change_layouts_at_a_rate_of_its_own() -> None:
+    true = replace(TRUE[ChannelKind.WINDOW], processor_use=1.8, layout_throughput=LatencyBandwidth(4e-9, 7e9))
+    machine, steps = probed(2, memory=1e12, window=true)
+    for run in (64, 1024):
+        assert between(machine, ChannelKind.WINDOW).rate(run) == pytest.approx(true.throughput(run), rel=0.15)
+        assert between(machine, ChannelKind.WINDOW).layout_rates(run) == pytest.approx(LatencyBandwidth(4e-9, 7e9)(run), rel=0.15)
+    processors = machine.resource("host0.processors")
+    assert (processors.held, processors.capacity) == (True, pytest.approx(2.0, rel=0.05))
+    held = {kind: dict(between(machine, kind).resources)["host0.processors"] for kind in TRUE}
+    assert held.pop(ChannelKind.WINDOW) == pytest.approx(1.8, rel=0.1)
+    assert set(held.values()) == {1.0}
+    window = between(machine, ChannelKind.WINDOW).name
+    (pair,) = (pair for pair in steps.pairs if pair.second == window)
+    assert pair.first == "node0.sys->node0.sys"
+    assert pair.gain < 1.6
 
 
 @pytest.mark.parametrize("kind", TRUE)
@@ -122,8 +200,9 @@ def test_finds_what_the_ranks_of_a_host_share(found: tuple[Machine, RankSteps]) 
     uses = dict(between(machine, ChannelKind.WINDOW).resources)
     assert uses["host0.processors"] == 1.0
     assert uses["host0.memory"] == pytest.approx(2.0, rel=0.5)
-    (pair,) = steps.pairs
+    pair, *beside = steps.pairs
     assert pair.first == "node0.sys->node0.sys"
+    assert [each.second.split()[-1] for each in beside] == ["Window", "TwoSided", "Packed"]
     assert pair.gain == pytest.approx(20e9 / 2 / 8e9, rel=0.1)
 
 
@@ -151,6 +230,7 @@ def test_ranks_on_hosts_of_their_own() -> None:
     machine, steps = probed(2, 2)
     assert {str(c.kind) for c in machine.channels if c.kind.crosses_nodes} == {"TwoSided", "Packed", "Derived"}
     assert steps.pairs == []
+    assert steps.starts == [("other host", pytest.approx(START))]
 
 
 def test_predictions_are_checked(found: tuple[Machine, RankSteps], apart: tuple[Machine, RankSteps]) -> None:
