@@ -125,12 +125,13 @@ def _print(args: argparse.Namespace, plan: Plan, machine: Machine, options: Opti
     from isoviz.cli.output import print_json, print_text
     from isoviz.planner import certificate, certificate_to_json
 
-    known = certificate(plan, machine, options)
+    known = certificate(plan, machine, options) if len(plan.paths) == 1 else None  # several paths have a program each
     if args.json:
-        print_json({**_json(plan, expected), "program": certificate_to_json(known)})
+        print_json({**_json(plan, expected), **({} if known is None else {"program": certificate_to_json(known)})})
         return
     print_text(plan)
-    print_text(known)
+    if known is not None:
+        print_text(known)
     if expected is not None:
         print_text(f"  {expected}")
 
@@ -145,7 +146,7 @@ def _print_explained(
     most = CANDIDATES if args.candidates is None else args.candidates
     explanation = explain(plan, machine, options=options, turns=RIVALS)
     if args.json:
-        program = certificate_to_json(certificate(plan, machine, options))
+        program = certificate_to_json(certificate(explanation.plan, machine, options))
         print_json({**_json(plan, expected), "program": program, "explanation": explanation_to_json(explanation, most)})
         return
     print_text(explanation_text(explanation, most=most))

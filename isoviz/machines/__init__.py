@@ -1,4 +1,4 @@
-"""Machines: memories, channels, throughput functions, their graph, presets, machine files and text drawings.
+"""Machines: memories, channels, networks, throughput functions, their graph, presets, machine files and text drawings.
 
 All types are frozen values. Sizes are in bytes, rates in bytes per second, times in seconds.
 """
@@ -20,6 +20,25 @@ from isoviz.machines.limits import Limits
 from isoviz.machines.machine import Machine
 from isoviz.machines.machine_file import load, machine_from_json, machine_to_json, save
 from isoviz.machines.memory import Memory
+from isoviz.machines.networks import (
+    DimensionOrder,
+    FatTree,
+    Link,
+    ListedLinks,
+    Mesh,
+    Neighbours,
+    Network,
+    Port,
+    Routing,
+    Shortest,
+    Switch,
+    Topology,
+    Torus,
+    Transport,
+    UpAndDown,
+    register_routing,
+    register_topology,
+)
 from isoviz.machines.presets import PresetInfo, PresetOption, machine_argument, preset, presets, register_preset
 from isoviz.machines.rate_comparison import RateComparison, rates_beside
 from isoviz.machines.shortest_paths import shortest_path
@@ -31,19 +50,34 @@ __all__ = [
     "ChannelKind",
     "Constant",
     "CopyShape",
+    "DimensionOrder",
+    "FatTree",
     "LatencyBandwidth",
     "Limits",
+    "Link",
+    "ListedLinks",
     "Machine",
     "Memory",
     "MemoryKind",
+    "Mesh",
+    "Neighbours",
+    "Network",
     "OneTimeCost",
+    "Port",
     "PresetInfo",
     "PresetOption",
     "RateComparison",
     "Resource",
+    "Routing",
     "Sampled",
     "ShapedThroughput",
+    "Shortest",
+    "Switch",
     "ThroughputFunction",
+    "Topology",
+    "Torus",
+    "Transport",
+    "UpAndDown",
     "channel_kinds",
     "draw",
     "load",
@@ -58,6 +92,8 @@ __all__ = [
     "register_channel_kind",
     "register_memory_kind",
     "register_preset",
+    "register_routing",
+    "register_topology",
     "save",
     "shortest_path",
     "throughput_from_json",

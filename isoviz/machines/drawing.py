@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from isoviz.checks import expect
 from isoviz.machines.channel import Channel
 from isoviz.machines.kinds import channel_kinds
-from isoviz.machines.machine import Machine
+from isoviz.machines.machine import Machine, some
 from isoviz.machines.memory_families import MOST_APART, families, family, listed, ranges, reach, resource_families
 from isoviz.units import format_bytes, format_rate, format_seconds
 
@@ -54,6 +54,7 @@ def draw(machine: Machine) -> str:
         header = ("channel", "from", "to", "peak", "1 B run", "½ peak at", "")
         lines += ["", *_aligned([header, *table])]
     lines += _resources(machine, notes)
+    lines += _networks(machine, notes)
     if notes.texts:
         lines.append("")
         lines += [
@@ -101,12 +102,12 @@ def _alike(machine: Machine) -> list[list[int]]:
             ends = short[channel.source], short[channel.destination]
             weights = sorted(weight for _, weight in channel.resources)
             channels[node].append((*ends, _speed_key(channel), weights))
+    memories: dict[int, list[object]] = defaultdict(list)
+    for m in machine.memories:
+        memories[m.node].append((m.short_name, m.kind, m.capacity, m.slot_limit, m.label, m.emulated))
     groups: dict[str, list[int]] = {}
     for node in machine.nodes:
-        memories = [
-            (m.short_name, m.kind, m.capacity, m.slot_limit, m.label, m.emulated) for m in machine.memories if m.node == node
-        ]
-        groups.setdefault(repr((sorted(memories, key=repr), sorted(channels[node], key=repr))), []).append(node)
+        groups.setdefault(repr((sorted(memories[node], key=repr), sorted(channels[node], key=repr))), []).append(node)
     return list(groups.values())
 
 
@@ -325,6 +326,22 @@ def _resources(machine: Machine, notes: _Notes) -> list[str]:
             )
         )
     return ["", *_aligned(rows)]
+
+
+def _networks(machine: Machine, notes: _Notes) -> list[str]:
+    lines: list[str] = []
+    for network in machine.networks:
+        lines += ["", *textwrap.wrap(f"{network} {notes.mark(network.provenance)}", WIDTH, subsequent_indent="  ")]
+        rows: list[Sequence[str]] = [("  channel", "name", "peak", "1 B run", "½ peak at", "")]
+        for each in network.transports:
+            half = format_bytes(each.throughput.inverse(each.throughput.peak / 2))
+            name = each.name or network.name
+            peak = format_rate(each.throughput.peak)
+            rows.append((f"  {each.kind}", name, peak, _one_byte(each.throughput), half, notes.mark(each.provenance)))
+        lines += _aligned(rows)
+        dead = [*network.dead_routers, *network.dead_links]
+        lines += [f"  dead: {some(dead)}"] if dead else []
+    return lines
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -1,13 +1,14 @@
-"""Machines: memories, channels between them, and resources that channels share (Isometry's transfer graph, section 4.1)."""
+"""Machines: memories, channels and networks between them, and shared resources (Isometry's transfer graph, section 4.1)."""
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from isoviz import checks
@@ -15,7 +16,9 @@ from isoviz.errors import InputError, MachineError
 from isoviz.machines.channel import Channel, Resource
 from isoviz.machines.limits import Limits
 from isoviz.machines.measurement import Measurement
-from isoviz.machines.memory import Memory
+from isoviz.machines.memory import Memory, may_join
+from isoviz.machines.networks.network import Network
+from isoviz.machines.networks.surroundings import Surroundings
 from isoviz.machines.positions import Positions
 from isoviz.schema import BY_NAME, plain
 
@@ -31,18 +34,21 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Machine:
-    """Memories, channels and shared resources that are consistent with each other.
+    """Memories, channels, networks and shared resources that are consistent with each other.
 
-    - `memories`, `channels`, `resources`: any iterables. Names are unique, and the order is kept.
+    - `memories`, `channels`, `resources`: any iterables. Names are unique, and the order is kept. The channels and resources of
+      networks are not among them: `between`, `channel` and `resource` make them when they are asked for, and `around` makes those
+      between some memories.
     - `limits`: the default limits of intermediate buffers.
     - `provenance`: the origin of the machine's figures.
     - `measurement`: the measurement behind the figures (`isoviz.probe`); None if there was none.
     - `positions`: the positions of memories on a drawing, by name: any mapping of (x, y). Memories may lack one.
+    - `networks`: the networks that join memories (`Network`).
 
     Raises:
-        MachineError: there is no memory, a name is used twice, a position is that of an unknown memory, a channel uses an unknown
-            resource, or an end of a channel is unknown, does not suit the channel's kind (Isometry, table 2) or is on the wrong
-            node.
+        MachineError: there is no memory, a name is used twice, a position or a port is that of an unknown memory, a channel uses
+            an unknown resource, or an end of a channel is unknown, does not suit the channel's kind (Isometry, table 2) or is on
+            the wrong node.
     """
 
     name: str
@@ -53,11 +59,13 @@ class Machine:
     provenance: str = ""
     measurement: Measurement | None = None
     positions: Mapping[str, tuple[float, float]] = field(default_factory=Positions)
+    networks: tuple[Network, ...] = ()
 
     def __post_init__(self) -> None:
         name = checks.text("machine", "name", self.name)
         owner = f"machine {name!r}"
-        for part, kind in (("memories", Memory), ("channels", Channel), ("resources", Resource)):
+        parts = (("memories", Memory), ("channels", Channel), ("resources", Resource), ("networks", Network))
+        for part, kind in parts:
             object.__setattr__(self, part, _checked_parts(owner, part, getattr(self, part), kind))
         if not isinstance(self.limits, Limits):
             raise checks.FieldError(owner, "limits", f"expected Limits, got {checks.show(self.limits)}")
@@ -75,6 +83,19 @@ class Machine:
         for k, channel in enumerate(self.channels):
             if not _fits(channel, memories, resources):
                 _refuse_channel(owner, f"channels[{k}]", channel, memories, resources)
+        self._check_networks(owner, memories, resources)
+
+    def _check_networks(self, owner: str, memories: Mapping[str, Memory], resources: set[str]) -> None:
+        for k, network in enumerate(self.networks):
+            for port in network.ports:
+                if port.memory not in memories:
+                    problem = f"no memory {port.memory!r}; the machine has {some(memories)}"
+                    raise checks.FieldError(owner, f"networks[{k}].ports", problem)
+            for what, names in (("channels", self._channels), ("resources", resources)):
+                for name in names:
+                    if network.owns(name):
+                        problem = f"the name {name!r} is that of a part of the network {network.name!r}"
+                        raise checks.FieldError(owner, what, problem)
 
     def __hash__(self) -> int:
         return self._hash
@@ -92,6 +113,14 @@ class Machine:
         return {channel.name: channel for channel in self.channels}
 
     @cached_property
+    def _resources(self) -> dict[str, Resource]:
+        return {resource.name: resource for resource in self.resources}
+
+    @cached_property
+    def _surroundings(self) -> Surroundings:
+        return Surroundings(self._memories, self.channels, self.networks)
+
+    @cached_property
     def _outgoing(self) -> dict[str, tuple[Channel, ...]]:
         found: dict[str, list[Channel]] = {memory.name: [] for memory in self.memories}
         for channel in self.channels:
@@ -105,7 +134,7 @@ class Machine:
 
     @cached_property
     def sources_of(self) -> dict[str, tuple[str, ...]]:
-        """By memory: the other memories that have a channel to it, in order of the channels."""
+        """By memory: the other memories that have a listed channel to it, in order of the channels."""
         found: dict[str, dict[str, None]] = {memory.name: {} for memory in self.memories}
         for channel in self.channels:
             if channel.source != channel.destination:
@@ -125,6 +154,8 @@ class Machine:
         rest["memories"] = plain(tuple(memories), BY_NAME)
         rest["resources"] = plain(self.resources, BY_NAME)
         rest["channels"] = []
+        if self.networks:
+            rest["networks"] = plain(self.networks, BY_NAME)
         if self.measurement is not None:
             rest["measurement"] = plain(self.measurement, BY_NAME)
         fingerprint = hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode())
@@ -189,12 +220,21 @@ class Machine:
         Raises:
             MachineError: the machine has no such channel. The message lists its channels.
         """
-        try:
-            found = self._channels.get(name)
-        except TypeError:  # a value that no dictionary can hold
-            found = None
+        found = self.find_channel(name)
         if found is None:
             raise self._unknown("channel", name, self._channels)
+        return found
+
+    def find_channel(self, name: object) -> Channel | None:
+        """The channel of this name, listed or of a network; None if the machine has none."""
+        if not isinstance(name, str):
+            return None
+        found = self._channels.get(name)
+        for network in self.networks if found is None else ():
+            ends = network.channel_ends(name)
+            if ends is not None:
+                made = network.channels_between(*map(self._memories.__getitem__, ends))
+                return next((each for each in made if each.name == name), None)
         return found
 
     def resource(self, name: str) -> Resource:
@@ -203,13 +243,15 @@ class Machine:
         Raises:
             MachineError: the machine has no such resource. The message lists its resources.
         """
-        resources = {resource.name: resource for resource in self.resources}
-        if not checks.is_one_of(name, resources):
-            raise self._unknown("resource", name, resources)
-        return resources[name]
+        if checks.is_one_of(name, self._resources):
+            return self._resources[name]
+        for network in self.networks:
+            if str(name).startswith(f"{network.name}:"):
+                return network.resource(name)
+        raise self._unknown("resource", name, self._resources)
 
     def outgoing(self, memory: str | Memory) -> tuple[Channel, ...]:
-        """The channels that start at a memory, including its self-loops.
+        """The listed channels that start at a memory, including its self-loops; those of networks are not among them.
 
         Raises:
             MachineError: the machine has no such memory.
@@ -219,10 +261,12 @@ class Machine:
     def between(self, source: str, destination: str) -> tuple[Channel, ...]:
         """All channels from one memory to another; empty if there is none. For one memory twice, these are its self-loops.
 
+        The listed ones come first, then those of networks, which this call makes.
+
         Raises:
             MachineError: the machine has no such memory.
         """
-        self.memory(destination)
+        there = self.memory(destination)
         if not isinstance(source, str):
             raise self._unknown("memory", source, self._memories)
         from_source = self._between.get(source)
@@ -232,10 +276,31 @@ class Machine:
                 gathered.setdefault(channel.destination, []).append(channel)
             from_source = {name: tuple(channels) for name, channels in gathered.items()}
             self._between[source] = from_source
-        return from_source.get(destination, ())
+        listed = from_source.get(destination, ())
+        if not self.networks:
+            return listed
+        here = self.memory(source)
+        return (*listed, *(each for network in self.networks for each in network.channels_between(here, there)))
+
+    def around(self, *names: str) -> Machine:
+        """The part of the machine that matters for paths between these memories, with all its channels listed and no networks.
+
+        It holds the nodes of these memories, the gateways between their networks, relays where a dead part is in the way, and
+        the whole of small networks (`isoviz.machines.networks.surroundings`). Planners search it. A machine without networks is
+        returned as it is.
+
+        Raises:
+            MachineError: the machine has no such memory.
+        """
+        for name in names:
+            self.memory(name)
+        return _part(self, names) if self.networks else self
 
     def graph(self) -> networkx.MultiDiGraph[str]:
-        """A new networkx graph: nodes are memory names (attribute `memory`), edges channels (key: name, attribute `channel`)."""
+        """A new networkx graph: nodes are memory names (attribute `memory`), edges channels (key: name, attribute `channel`).
+
+        A network stands there with its routers and links (`Network.graph`), not with the channels between all pairs of ports.
+        """
         import networkx
 
         graph: networkx.MultiDiGraph[str] = networkx.MultiDiGraph(name=self.name)
@@ -243,6 +308,10 @@ class Machine:
             graph.add_node(memory.name, memory=memory)
         for channel in self.channels:
             graph.add_edge(channel.source, channel.destination, key=channel.name, channel=channel)
+        for network in self.networks:
+            routers = network.graph()
+            graph.add_nodes_from(routers.nodes(data=True))
+            graph.add_edges_from(routers.edges(keys=True, data=True))
         return graph
 
     def __str__(self) -> str:
@@ -250,6 +319,7 @@ class Machine:
             (len(self.nodes), "node", "nodes"),
             (len(self.memories), "memory", "memories"),
             (len(self.channels), "channel", "channels"),
+            (len(self.networks), "network", "networks"),
             (len(self.resources), "shared resource", "shared resources"),
         )
         said = [f"{number} {noun if number == 1 else nouns}" for number, noun, nouns in counts if number or noun == "channel"]
@@ -277,7 +347,34 @@ def some(names: Iterable[str], most: int = 12) -> str:
     return f"{', '.join(listed[:most])} and {len(listed) - most} more"
 
 
-def _checked_parts(owner: str, field: str, parts: object, kind: type[Memory | Channel | Resource]) -> tuple[Any, ...]:
+@lru_cache(maxsize=64)
+def _part(machine: Machine, names: tuple[str, ...]) -> Machine:
+    """See `Machine.around`."""
+    nodes = machine._surroundings.nodes(names)  # noqa: SLF001  # this module's
+    memories = {memory.name: memory for memory in machine.memories if memory.node in nodes}
+    channels = [each for each in machine.channels if each.source in memories and each.destination in memories]
+    made: dict[str, Resource] = {}
+    for network in machine.networks:
+        ports = [memory for memory in memories.values() if network.has_port(memory.name)]
+        for ends in itertools.permutations(ports, 2):
+            for channel in network.channels_between(*ends):
+                channels.append(channel)
+                made.update((name, network.resource(name)) for name, _ in channel.resources if name not in made)
+    resources = (*machine.resources, *made.values())
+    places = {name: place for name, place in machine.positions.items() if name in memories}
+    return Machine(
+        machine.name,
+        tuple(memories.values()),
+        tuple(channels),
+        resources,
+        machine.limits,
+        machine.provenance,
+        machine.measurement,
+        places,
+    )
+
+
+def _checked_parts(owner: str, field: str, parts: object, kind: type[Memory | Channel | Resource | Network]) -> tuple[Any, ...]:
     try:
         result = checks.items(owner, parts, "a list")
     except InputError:
@@ -297,13 +394,11 @@ def _checked_parts(owner: str, field: str, parts: object, kind: type[Memory | Ch
 
 def _fits(channel: Channel, memories: Mapping[str, Memory], resources: set[str]) -> bool:
     """Whether a channel's ends and resources exist and its ends suit its kind. `_refuse_channel` raises the error if not."""
-    source, destination, kind = memories.get(channel.source), memories.get(channel.destination), channel.kind
+    source, destination = memories.get(channel.source), memories.get(channel.destination)
     return (
         source is not None
         and destination is not None
-        and source.kind in kind.sources
-        and destination.kind in kind.destinations
-        and kind.crosses_nodes == (source.node != destination.node)
+        and may_join(channel.kind, source, destination)
         and all(name in resources for name, _ in channel.resources)
     )
 

@@ -16,6 +16,7 @@ from isoviz.machines.limits import Limits
 from isoviz.machines.machine import FORMAT, VERSION, Machine
 from isoviz.machines.measurement import Measurement, warn_elsewhere
 from isoviz.machines.memory import Memory
+from isoviz.machines.networks.network import Network
 from isoviz.machines.positions import Positions
 from isoviz.machines.throughput import ThroughputFunction
 from isoviz.regular_files import base_of, read_some, write_text
@@ -97,6 +98,7 @@ class _MachineFile:
     memories: tuple[Memory, ...]
     resources: tuple[Resource, ...] = ()
     channels: tuple[Channel, ...] = member((), by_name=_CHANNELS)
+    networks: tuple[Network, ...] = member((), brief=True)
     measurement: Measurement | None = member(None, brief=True, by_name=As(kind=Measurement))
     positions: Positions = member(Positions(), brief=True, by_name=As(kind=object, write=dict, read=Positions))
 
@@ -110,6 +112,7 @@ class _MachineFile:
             self.provenance,
             self.measurement,
             self.positions,
+            self.networks,
         )
 
 

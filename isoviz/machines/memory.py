@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from isoviz import checks
-from isoviz.machines.kinds import DeviceForm, MemoryKind
+from isoviz.machines.kinds import ChannelKind, DeviceForm, MemoryKind
 from isoviz.machines.limits import SIZE
 from isoviz.schema import member
 
@@ -88,3 +88,12 @@ class Memory:
     def holds_buffers(self) -> bool:
         """Whether it may hold intermediate buffers of a transfer. Planners and engines use this."""
         return self.kind.holds_buffers
+
+
+def may_join(kind: ChannelKind, source: Memory, destination: Memory) -> bool:
+    """Whether a channel of a kind may lead from one memory to another: by their kinds and nodes (Isometry, table 2)."""
+    return (
+        source.kind in kind.sources
+        and destination.kind in kind.destinations
+        and kind.crosses_nodes == (source.node != destination.node)
+    )

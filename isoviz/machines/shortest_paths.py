@@ -23,6 +23,7 @@ def shortest_path(machine: Machine, source: str, destination: str) -> tuple[Chan
         NoPathError: there is no path. The message lists the memories that can be reached.
     """
     expect("shortest path", machine, Machine, "a machine")
+    machine = machine.around(source, destination)
     machine.memory(source)
     machine.memory(destination)
     hops = _hops_to(machine, source, destination)

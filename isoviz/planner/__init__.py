@@ -14,7 +14,7 @@ from isoviz.planner.path_plan import Buffer, Hop, PathPlan
 from isoviz.planner.plan import Plan
 from isoviz.planner.plan_file import plan_from_json, plan_to_json, transfer_from_json, transfer_to_json
 from isoviz.planner.planner_registry import PLANNERS, Planner, register_planner, registered_planners
-from isoviz.planner.planners import machine_of, plan
+from isoviz.planner.planners import machine_of, plan, plan_together
 from isoviz.planner.problem import Problem
 from isoviz.planner.program.certificate import Certificate, certificate
 from isoviz.planner.transfer import Instance, Transfer
@@ -56,6 +56,7 @@ __all__ = [
     "plan_from_json",
     "plan_of_paths",
     "plan_to_json",
+    "plan_together",
     "rechunked",
     "register_planner",
     "registered_planners",

@@ -117,7 +117,7 @@ def search(
         NoPathError: no channels lead to the destination, or every path moves nothing.
         LimitError: on no path do the smallest chunks fit the limits.
     """
-    transfer, machine = problem.transfer, problem.machine
+    transfer, machine = problem.transfer, problem.part
     work = work or work_of(problem.options)
     routes = listed_routes(problem)
     here, there = transfer.source.memory, transfer.destination.memory
@@ -166,7 +166,7 @@ def route_query(problem: Problem) -> RouteQuery:
 
 def _shortest_cycle(problem: Problem) -> tuple[Channel, ...]:
     """The channels of a short path from a memory back to itself."""
-    machine, here = problem.machine, problem.transfer.source.memory
+    machine, here = problem.part, problem.transfer.source.memory
     cycles: list[tuple[Channel, ...]] = []
     for channel in machine.outgoing(here):
         with contextlib.suppress(NoPathError):
@@ -179,7 +179,7 @@ def _shortest_cycle(problem: Problem) -> tuple[Channel, ...]:
 
 def listed_routes(problem: Problem) -> tuple[Route, ...] | None:
     """The undominated routes of a problem; None where they are too many to list."""
-    return routes_of(problem.machine).between(route_query(problem))
+    return routes_of(problem.part).between(route_query(problem))
 
 
 def forget_machines() -> None:
@@ -192,7 +192,7 @@ def _best_first(
     problem: Problem, first: RouteKey | None, seeds: Sequence[Route], *, everything: bool, work: Work
 ) -> SearchResult:
     """Branch and bound, where the paths are too many to list."""
-    machine = problem.machine
+    machine = problem.part
     here, there = problem.transfer.source.memory, problem.transfer.destination.memory
     shortest = shortest_path(machine, here, there) if here != there else _shortest_cycle(problem)  # raises if there is none
     known = [*seeds]

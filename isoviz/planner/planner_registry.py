@@ -42,9 +42,10 @@ PLANNERS: Mapping[str, str] = MappingProxyType(_about)
 def register_planner(name: str, make: Callable[[Any], Plan], *, about: str, meaning: str = "") -> Planner:
     """Register a planner: `make(problem)` returns the plan of `problem.transfer` on `problem.machine` within `problem.options`.
 
-    It may build on other planners, as in `plan(problem.transfer, problem.machine, "simple")`, and on
-    `isoviz.planner.plan_of_paths`. `meaning` is a sentence of at most 140 characters; unless given, it is `about`. The same
-    function registered again, as when a notebook's cell runs twice, takes the place of the one before.
+    `problem.part` is the part of the machine to search, with the channels of its networks. The planner may build on other
+    planners, as in `plan(problem.transfer, problem.machine, "simple")`, and on `isoviz.planner.plan_of_paths`. `meaning` is a
+    sentence of at most 140 characters; unless given, it is `about`. The same function registered again, as when a notebook's cell
+    runs twice, takes the place of the one before.
 
     Raises:
         InputError: the name is not one printable word or belongs to another planner, or `make` cannot be called.

@@ -28,6 +28,7 @@ class Problem:
     def __init__(self, transfer: Transfer, machine: Machine, options: Options) -> None:
         self.transfer = transfer
         self.machine = machine
+        """The whole machine; `part` is what planners search."""
         self.options = options
         self.ends = ends_of(transfer.source_order, transfer.destination_order)
         self.nbytes = transfer.nbytes
@@ -54,6 +55,11 @@ class Problem:
         """The blocks between ends that do not nest, by the bound on a slot (`one_path.non_nesting`)."""
         self.path_orders_of: dict[tuple[Layout, ...], PathOrders] = {}
         """The orders along a path by the layouts of its buffers (`buffer_needs.orders_along`)."""
+
+    @cached_property
+    def part(self) -> Machine:
+        """The part of the machine that matters for this transfer, with all its channels listed (`Machine.around`)."""
+        return self.machine.around(self.transfer.source.memory, self.transfer.destination.memory)
 
     # ---- limits
 
@@ -93,7 +99,7 @@ class Problem:
     def _page(self, name: str) -> int:
         if not self.machine.memory(name).is_file_system:
             return 1
-        mine = [each.alignment for each in self.machine.channels if name in (each.source, each.destination)]
+        mine = [each.alignment for each in self.part.channels if name in (each.source, each.destination)]
         return max(mine, default=1)
 
     def limit(self, inside: Sequence[str]) -> int:
@@ -163,8 +169,8 @@ class Problem:
         )
         plain = self.ends.regular and all(digit.top for digit in self.ends.digits)
         paired = self.machine.limits.overlap and self.slots == 1
-        apart = paired and any(each.layout_throughput is not None for each in self.machine.channels)
-        return plain and not self.spread and not scattered and not apart and _argued(self.machine)
+        apart = paired and any(each.layout_throughput is not None for each in self.part.channels)
+        return plain and not self.spread and not scattered and not apart and _argued(self.part)
 
     @cached_property
     def bounded(self) -> bool:
@@ -173,7 +179,7 @@ class Problem:
         It requires throughput functions of a known kind, and blocks of the ends that divide each other and their dimension. Then
         some hop of every path has a run of at most that of the conversion, as T counts runs: in mean fields where sizes differ.
         """
-        return self.ends.regular and _known_rates(self.machine)
+        return self.ends.regular and _known_rates(self.part)
 
     @property
     def spread(self) -> bool:

@@ -19,7 +19,7 @@ from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import InputError, TransferError, show
 from isoviz.planner import Plan, machine_of
-from isoviz.planner.time.fair_sharing import Uses, fair_rates
+from isoviz.planner.time.fair_sharing import Uses, fair_rates, those_sharing
 from isoviz.planner.time.requests import REQUEST_BYTES
 from isoviz.runtime.scheduling.pipeline import work_of
 from isoviz.runtime.scheduling.pool import highest_priority_first
@@ -70,12 +70,12 @@ class _Job:
 
 
 class _Server:
-    """A channel that carries out its requests one after the other."""
+    """A channel that carries out its requests one after the other; `uses` are the shared resources that it uses."""
 
-    __slots__ = ("begun", "busy", "current", "name", "queue")
+    __slots__ = ("begun", "busy", "current", "name", "queue", "uses")
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, uses: Uses) -> None:
+        self.name, self.uses = name, uses
         self.queue: deque[Issue] = deque()
         self.busy = False
         self.current: Issue | None = None
@@ -120,10 +120,12 @@ class Simulator:
             checks.expect_call("simulate, fault", fault, "a function or None")
         self._fault = fault
         self._servers: dict[str, _Server] = {}
-        self._resources = {resource.name: resource.capacity for resource in machine.resources}
-        self._held = {resource.name for resource in machine.resources if resource.held}
-        self._uses = {channel.name: channel.resources for channel in machine.channels if channel.resources}
+        self._resources: dict[str, float] = {}
+        """The capacities of the shared resources of the channels at work so far."""
+        self._held: set[str] = set()
         self._flows: dict[_Server, _Flow] = {}
+        self._users: dict[str, dict[_Flow, None]] = {}
+        """The flows at work on every shared resource."""
         self._jobs: list[_Job] = []
         self._events: list[tuple[float, int, object, int]] = []
         self._sequence = 0
@@ -332,13 +334,15 @@ class Simulator:
         assert issue is not None
         self._requests.append((*issue, server.begun, self.now))
         server.busy = False
-        if server.name in self._uses:
-            del self._flows[server]
+        if server.uses:
+            flow = self._flows.pop(server)
+            for name, _ in server.uses:
+                del self._users[name][flow]
         reason = None if self._fault is None else self._fault(issue)
         if server.queue:
             self._begin(server, self._next(server.queue))
-        elif server.name in self._uses:
-            self._share()
+        elif server.uses:
+            self._share(server.uses)
         return issue, reason
 
     def _next(self, queue: deque[Issue]) -> Issue:
@@ -357,7 +361,7 @@ class Simulator:
                 name = self._jobs[instruction.transfer].work.channels[instruction.hop]
                 server = self._servers.get(name)
                 if server is None:
-                    server = self._servers[name] = _Server(name)
+                    server = self._servers[name] = _Server(name, self._uses_of(name))
                 if server.busy:
                     server.queue.append(instruction)
                 else:
@@ -373,25 +377,38 @@ class Simulator:
         full, last = job.times[issue.hop]
         seconds = full if issue.chunk < job.last[issue.hop] else last
         server.busy, server.current, server.begun = True, issue, self.now
-        if server.name in self._uses:
+        if server.uses:
             # `left` counts bytes, because rates are bytes per second.
             share, chunk = job.shares[job.work.places[issue.hop][0]] if job.shares else (job.nbytes, job.chunk_bytes)
             nbytes = share / job.work.hop_chunks[issue.hop] if chunk <= 0 else min(chunk, share - issue.chunk * chunk)
             nbytes /= job.work.requests[issue.hop]
             most = nbytes / seconds if seconds > 0 else float("inf")
             moved = job.moved[issue.hop]
-            uses = tuple(
-                (name, weight / most if name in self._held else weight * moved) for name, weight in self._uses[server.name]
-            )
-            self._flows[server] = _Flow(server, nbytes, most, self.now, uses)
-            self._share()
+            uses = tuple((name, weight / most if name in self._held else weight * moved) for name, weight in server.uses)
+            flow = self._flows[server] = _Flow(server, nbytes, most, self.now, uses)
+            for name, _ in uses:
+                self._users[name][flow] = None
+            self._share(uses)
         else:
             self._sequence += 1
             heappush(self._events, (self.now + seconds, self._sequence, server, 0))
 
-    def _share(self) -> None:
-        """Divide the shared resources anew among the requests in flight, and schedule their new ends."""
-        flows = list(self._flows.values())
+    def _uses_of(self, name: str) -> Uses:
+        """The shared resources of a channel."""
+        channel = self.machine.find_channel(name)
+        uses = () if channel is None else channel.resources
+        for used, _ in uses:
+            if used not in self._resources:
+                resource = self.machine.resource(used)
+                self._resources[used] = resource.capacity
+                self._users[used] = {}
+                if resource.held:
+                    self._held.add(used)
+        return uses
+
+    def _share(self, uses: Uses) -> None:
+        """Divide these resources anew among the requests in flight, and all that depends on them; schedule their new ends."""
+        flows = those_sharing(uses, self._users)
         rates = fair_rates([flow.most for flow in flows], [flow.uses for flow in flows], self._resources)
         for flow, rate in zip(flows, rates, strict=True):
             if rate == flow.rate:

@@ -481,6 +481,7 @@ PLANNER: dict[str, Callable[[Things], Call]] = {
         [({"x": (0, 3)}, ["node0.sys", "node0.sys"]), ({"x": (3, 6)}, ["node0.sys", "node0.sys"], (), None, None)],
         options=it.options,
     ),
+    "plan_together": lambda it: call(planner.plan_together, [it.transfer], it.machine, options=it.options),
     "certificate": lambda it: call(planner.certificate, it.plan, it.machine, it.options),
     "certificate_to_json": lambda it: call(planner.certificate_to_json, planner.certificate(it.plan, it.machine)),
     "chunk_curve": lambda it: call(planner.chunk_curve, it.far_plan, it.cluster, it.options),

@@ -107,7 +107,7 @@ def test_plans_say_what_their_channels_cost(report: Report, first: int) -> None:
         machine = with_costs(machine, random.Random(seed))
         assert machine_from_json(machine_to_json(machine)) == machine
         channels = {each["name"]: each for each in problem["channels"]}
-        for planner in PLANNERS:
+        for planner in (name for name in PLANNERS if name != "multipath"):  # with one path each
             try:
                 found = plan(transfer, machine, planner, options)
             except (NoPathError, LimitError):

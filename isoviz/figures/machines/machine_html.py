@@ -17,16 +17,38 @@ _MOST = 400
 
 
 def machine_html(machine: Machine, *, theme: ThemeName = "auto") -> str:
-    """The picture of a machine with its memories and channels as tables; long tables are folded."""
+    """The picture of a machine with its memories, channels and networks as tables; long tables are folded."""
     return representation(
         "machine",
         heading(f"Machine {machine.name}"),
         path_svg(machine, theme=theme),
         _folded_when_long("Memories", memory_table(machine), len(machine.memories)),
         _folded_when_long("Channels", channel_table(machine), len(machine.channels)),
+        *([network_table(machine)] if machine.networks else []),
         folded("Throughput", rate_table(machine.channels)),
         *measurement_html(machine),
     )
+
+
+def network_table(machine: Machine) -> str:
+    """The networks with their ways to send, one row each."""
+    rows: list[Sequence[object]] = [
+        (
+            network.name,
+            str(network.topology),
+            len(network.ports),
+            format_rate(network.link_rate),
+            str(network.routing),
+            each.name or each.kind.words,
+            format_rate(each.throughput.peak),
+            format_rate(each.throughput(4096)),
+            f"{network.provenance}; {each.provenance}",
+        )
+        for network in machine.networks
+        for each in network.transports
+    ]
+    header = ("network", "topology", "ports", "links", "routing", "messages", "peak", "runs of 4 KiB", "figures")
+    return table("Networks", header, rows, numbers=(2, 3, 6, 7))
 
 
 def measurement_html(machine: Machine) -> list[str]:

@@ -37,7 +37,7 @@ def path_svg(machine: Machine, plan: Plan | None = None, *, cards: bool = True, 
 
     Nodes are side by side, each with its memories; nodes off the path are named but not drawn. Without a plan the first two nodes
     are drawn. Channels in both directions between two memories are one line. The number at each end is the peak rate of the
-    channel that arrives there.
+    channel that arrives there. Of a machine with networks, only the part around these memories is shown.
 
     Raises:
         MachineError: the plan uses a memory that the machine does not have.
@@ -46,6 +46,9 @@ def path_svg(machine: Machine, plan: Plan | None = None, *, cards: bool = True, 
     # Hops of several paths are numbered consecutively, as in a report.
     hops = [hop._replace(index=number) for number, hop in enumerate(hop for path in paths for hop in path.hops)]
     path = [name for each in paths for name in each.memories]
+    if machine.networks:
+        first = machine.nodes[:2]
+        machine = machine.around(*(path or [memory.name for memory in machine.memories if memory.node in first]))
     layout = graph_layout(machine, shown_nodes(machine, path), path)
     title = f"Machine {machine.name}"
     if path:

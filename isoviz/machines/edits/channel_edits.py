@@ -11,7 +11,7 @@ from isoviz.machines.channel import Channel
 from isoviz.machines.edits.names import channel_name, refuse_taken, where
 from isoviz.machines.kinds import ChannelKind, channel_kinds
 from isoviz.machines.machine import Machine
-from isoviz.machines.memory import Memory
+from isoviz.machines.memory import Memory, may_join
 from isoviz.machines.presets import preset
 from isoviz.machines.throughput import LatencyBandwidth, ThroughputFunction
 
@@ -25,12 +25,7 @@ _ANY = LatencyBandwidth(1e-6, 10e9)
 
 def fitting_kinds(source: Memory, destination: Memory) -> tuple[ChannelKind, ...]:
     """The kinds of channel that may lead from one memory to another (Isometry, table 2), in order of registration."""
-    crossing = source.node != destination.node
-    return tuple(
-        kind
-        for kind in channel_kinds()
-        if source.kind in kind.sources and destination.kind in kind.destinations and kind.crosses_nodes == crossing
-    )
+    return tuple(kind for kind in channel_kinds() if may_join(kind, source, destination))
 
 
 def connected(machine: Machine, source: str, destination: str, kind: str = "") -> tuple[Machine, str]:

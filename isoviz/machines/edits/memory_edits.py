@@ -10,6 +10,7 @@ from isoviz.errors import MachineError
 from isoviz.machines.channel import Channel
 from isoviz.machines.edits.channel_edits import refitted
 from isoviz.machines.edits.names import memory_name, on_node, renamed_memory
+from isoviz.machines.edits.network_edits import with_ports
 from isoviz.machines.kinds import MemoryKind
 from isoviz.machines.machine import Machine
 from isoviz.machines.memory import Memory
@@ -64,7 +65,7 @@ def changed_memory(machine: Machine, name: str, /, **changes: Any) -> tuple[Mach
 
 
 def without_memories(machine: Machine, names: Collection[str]) -> Machine:
-    """The machine without some memories and without their channels.
+    """The machine without some memories, and without their channels and ports.
 
     Raises:
         MachineError: there is no such memory, or none would be left.
@@ -79,6 +80,7 @@ def without_memories(machine: Machine, names: Collection[str]) -> Machine:
         memories=left,
         channels=tuple(each for each in machine.channels if each.source not in names and each.destination not in names),
         positions={name: place for name, place in machine.positions.items() if name not in names},
+        networks=tuple(with_ports(network, dict.fromkeys(names)) for network in machine.networks),
     )
 
 

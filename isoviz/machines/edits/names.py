@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from isoviz.errors import MachineError, show
 from isoviz.machines.channel import Channel
+from isoviz.machines.edits.network_edits import with_ports
 from isoviz.machines.kinds import MemoryKind
 from isoviz.machines.machine import Machine
 from isoviz.machines.memory import Memory
@@ -71,7 +72,8 @@ def renamed_memory(machine: Machine, old: str, new: str) -> Machine:
         taken.add(after.name)
         channels.append(after)
     positions = {new if name == old else name: place for name, place in machine.positions.items()}
-    return replace(machine, memories=memories, channels=tuple(channels), positions=positions)
+    networks = tuple(with_ports(network, {old: new}) for network in machine.networks)
+    return replace(machine, memories=memories, channels=tuple(channels), positions=positions, networks=networks)
 
 
 def _after_ends(channel: Channel, source: str, destination: str, taken: set[str]) -> str:

@@ -1,11 +1,15 @@
 """Machines by name: `preset(name, **options)` creates one, `presets()` lists those of isoviz and of installed packages."""
 
-from isoviz.machines.presets import clusters, dgx, single_socket  # each registers its presets
+from isoviz.machines.presets import clusters, dgx, single_socket  # each registers its presets, in this order
+
+# isort: split
+from isoviz.machines.presets import blue_gene
 from isoviz.machines.presets.registry import PresetInfo, PresetOption, machine_argument, preset, presets, register_preset
 
 __all__ = [
     "PresetInfo",
     "PresetOption",
+    "blue_gene",
     "clusters",
     "dgx",
     "machine_argument",

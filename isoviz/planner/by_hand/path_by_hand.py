@@ -214,12 +214,11 @@ def _ways(transfer: Transfer, machine: Machine, path: str | Sequence[str]) -> li
     """
     names = [name.strip() for name in path.split(",")] if isinstance(path, str) else list(path)
     memories = {memory.name for memory in machine.memories}
-    channels = {channel.name: channel for channel in machine.channels}
     ways: list[tuple[Channel, ...]] = []
     at, by_channel = None, False
     for name in names:
-        if name in channels:
-            channel = channels[name]
+        channel = machine.find_channel(name)
+        if channel is not None:
             if at not in (None, channel.source):
                 raise TransferError(f"path: channel {name} begins in {channel.source}; expected one that begins in {at}")
             ways.append((channel,))
@@ -240,7 +239,8 @@ def _ways(transfer: Transfer, machine: Machine, path: str | Sequence[str]) -> li
 def _joining(machine: Machine, here: str, there: str) -> tuple[Channel, ...]:
     found = machine.between(here, there)
     if not found:
-        onwards = ", ".join(dict.fromkeys(channel.destination for channel in machine.outgoing(here))) or "nowhere"
+        channels = machine.around(here, there).outgoing(here)
+        onwards = ", ".join(dict.fromkeys(channel.destination for channel in channels)) or "nowhere"
         raise NoPathError(
             f"path: no channel of machine {machine.name} leads from {here} to {there}; from {here} they lead to {onwards}"
         )

@@ -12,6 +12,7 @@ from isoviz.errors import InputError, TransferError, show
 from isoviz.layouts import compare
 from isoviz.machines import machine_argument
 from isoviz.planner.explanation.explanation import Explanation, RankedPath, Region, Stage
+from isoviz.planner.explanation.paths_explanation import lead, paths_explanation
 from isoviz.planner.explanation.rivals import turns_of
 from isoviz.planner.full import search
 from isoviz.planner.one_path.buffer_needs import buffer_layouts, path_layouts
@@ -46,7 +47,8 @@ def explain(
     """Explain a plan, or plan a transfer and explain that plan: constraints, program, every candidate, and what makes rivals win.
 
     For a plan, `machine` may be left out where this process knows it (`machine_of`), and `options` are those that the plan was
-    made with. For a transfer, `machine`, `planner` and `options` are as in `plan`.
+    made with. For a transfer, `machine`, `planner` and `options` are as in `plan`. For a plan of several paths, the explanation
+    says why these paths and shares, and explains the path with the largest share (`Explanation.several`).
 
     `turns` is the number of best rivals for which the explanation says what would make them win. Each takes a few dozen plans.
 
@@ -73,6 +75,9 @@ def explain(
 def _explained(plan: Plan, machine: Machine, options: Options, turns: int) -> Explanation:
     if plan.planner == BY_HAND:
         raise TransferError("plan: made by hand, without a search to explain; explain a plan that a planner made")
+    if len(plan.paths) > 1:
+        several = paths_explanation(plan, machine, options)
+        return replace(_explained(lead(plan), machine, options, 0), several=several)
     known = certificate(plan, machine, options)
     problem, route, clock = Problem(plan.transfer, machine, options), known.route, known.clock
     least, choice, program, solution = known.least, known.choice, known.program, known.solution

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
+    from isoviz.planner.explanation.paths_explanation import PathsExplanation
     from isoviz.planner.plan import Plan
     from isoviz.planner.program.bisection import Bisection
     from isoviz.planner.program.path_bound import PathProgram, RowState, Solution
@@ -117,6 +118,9 @@ class Explanation:
     by which the best time can lie above the optimum over all paths, layouts and blocks; None if nothing is proved. `program`,
     `solution` and `bisection` belong to the chosen path. `whole` is the solution of the program of all paths, if that program
     made the plan.
+
+    Where a plan has several paths, `several` explains them and their shares. All else then explains the path with the largest
+    share, as a `plan` of its part alone.
     """
 
     plan: Plan
@@ -131,6 +135,7 @@ class Explanation:
     region: Region | None
     turns: tuple[Turn, ...] = ()
     whole: WholeSolution | None = None
+    several: PathsExplanation | None = None
 
     @property
     def proved(self) -> bool:

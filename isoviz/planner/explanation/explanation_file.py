@@ -8,6 +8,7 @@ from typing import Any
 from isoviz import checks
 from isoviz.checks import expect
 from isoviz.planner.explanation.explanation import Explanation
+from isoviz.planner.explanation.paths_explanation import PathsExplanation
 from isoviz.planner.program.certificate import Certificate
 from isoviz.planner.program.program_text import row_to_json
 from isoviz.planner.whole_program.wording import program_json
@@ -47,7 +48,17 @@ def explanation_to_json(explanation: Explanation, candidates: int | None = None)
         "proved": explanation.proved,
         "gap": explanation.gap,
         "turns": [asdict(turn) for turn in explanation.turns],
+        "several_paths": None if explanation.several is None else _several_to_json(explanation.several),
         "whole_program": None if explanation.whole is None else program_json(explanation.whole),
+    }
+
+
+def _several_to_json(explained: PathsExplanation) -> dict[str, Any]:
+    return {
+        "one_path": explained.one_path,
+        "links": [asdict(link) for link in explained.links],
+        "by_paths": list(explained.by_paths),
+        "considered": explained.considered,
     }
 
 

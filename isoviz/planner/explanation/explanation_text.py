@@ -26,6 +26,7 @@ from isoviz.planner.explanation.explanation_words import (
     time_parts,
     verdict,
 )
+from isoviz.planner.explanation.paths_explanation import paths_said
 from isoviz.planner.explanation.rival_words import difference, ranking_said, turn_text, turns_said
 from isoviz.planner.whole_program.wording import program_lines
 from isoviz.units import format_bytes, format_rate, format_seconds
@@ -52,6 +53,10 @@ def explanation_text(explanation: Explanation, most: int = 10) -> str:
         ("6. Where the time goes", _time(explanation)),
         ("7. The candidates", _candidates(explanation, most)),
     ]
+    if explanation.several is not None:
+        title = f"Why this plan of the path with the largest share, {format_bytes(explanation.plan.bytes)}"
+        sections[0] = (title, sections[0][1])
+        sections.insert(0, ("Why these paths", _prose(*paths_said(explanation.several))))
     turns = _turns(explanation)
     if turns:
         sections.append(("8. What would make a rival win", turns))

@@ -84,7 +84,7 @@ def _bounds_that_pay(problem: Problem, seconds: float, work: Work) -> _Known:
 
 def _short_routes(problem: Problem) -> list[Route]:
     """The routes of `simple`, and those of the shortest path that convert at an end."""
-    path = shortest(problem.machine, problem.transfer)
+    path = shortest(problem.part, problem.transfer)
     ends = (0, len(path) - 2) if problem.ends.converts else (None,)
     more = [route for at in ends for route in routes_along(problem, path, at)]
     return list(dict.fromkeys((*_simple_routes(problem), *more)))

@@ -49,7 +49,7 @@ def full_within(problem: Problem, work: Work, more: Sequence[Route] = ()) -> Pla
     choice, clock = found.best, found.clock(best)
     if not problem.ends.regular or (problem.machine.limits.overlap and problem.slots == 1):
         # The search does not try all paths separately here, so compare its result with the planners of one path.
-        path = shortest(problem.machine, problem.transfer)
+        path = shortest(problem.part, problem.transfer)
         ends = (0, len(path) - 2) if problem.ends.converts else (None,)
         for planner in (simple_choice, lambda problem: best_along(problem, path, ends)):
             with contextlib.suppress(LimitError, NoPathError):  # that path has no room

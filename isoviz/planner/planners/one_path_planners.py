@@ -43,22 +43,22 @@ def simple_choice(problem: Problem) -> tuple[Choice, Clock]:
 
 def simple_path(problem: Problem) -> tuple[Path, Sequence[int | None]]:
     """The path of `simple`, and the hops that may convert."""
-    path = shortest(problem.machine, problem.transfer)
+    path = shortest(problem.part, problem.transfer)
     if not problem.ends.converts:
         return path, (None,)
-    path, at = with_memcpy(problem.machine, path)
+    path, at = with_memcpy(problem.part, path)
     return path, (at,) if at is not None else range(len(path) - 1)
 
 
 def spsl(problem: Problem) -> Plan:
     """Shortest path, source layout in every buffer: the last hop converts (Isometry, section 6.3)."""
-    path = shortest(problem.machine, problem.transfer)
+    path = shortest(problem.part, problem.transfer)
     return _plan(problem, path, (len(path) - 2 if problem.ends.converts else None,), "spsl")
 
 
 def spdl(problem: Problem) -> Plan:
     """Shortest path, destination layout in every buffer: the first hop converts (Isometry, section 6.3)."""
-    path = shortest(problem.machine, problem.transfer)
+    path = shortest(problem.part, problem.transfer)
     return _plan(problem, path, (0 if problem.ends.converts else None,), "spdl")
 
 

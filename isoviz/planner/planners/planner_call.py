@@ -17,6 +17,7 @@ from isoviz.planner.plan import Plan
 from isoviz.planner.planner_registry import find_planner, register_planner
 from isoviz.planner.planners.auto_planner import auto
 from isoviz.planner.planners.full_planner import full
+from isoviz.planner.planners.multipath_planner import multipath
 from isoviz.planner.planners.one_path_planners import direct, simple, spdl, spsl
 from isoviz.planner.problem import Problem
 from isoviz.planner.whole_program.program_planner import program
@@ -65,6 +66,12 @@ register_planner(
     program,
     about="the path with the highest throughput, by one mixed-integer program (Isometry, section 4.2)",
     meaning="The path with the highest throughput, from one mixed-integer linear program.",
+)
+register_planner(
+    "multipath",
+    multipath,
+    about="several disjoint paths at once, each with its share of the bytes (Bui et al., section 4)",
+    meaning="Several disjoint paths at once. A linear program splits the bytes among them.",
 )
 
 

@@ -54,7 +54,7 @@ def _shortest(machine: Machine, here: str, there: str) -> Path:
 
 def routes_along(problem: Problem, path: Path, converting: int | None) -> tuple[Route, ...]:
     """The combinations of parallel channels along a path, or the fastest one where there are more than `MOST_PARALLEL`."""
-    return _routes(problem.machine, path, converting) or _fastest(problem, path, converting)
+    return _routes(problem.part, path, converting) or _fastest(problem, path, converting)
 
 
 @lru_cache(maxsize=4096)
@@ -69,7 +69,7 @@ def _routes(machine: Machine, path: Path, converting: int | None) -> tuple[Route
 def _fastest(problem: Problem, path: Path, converting: int | None) -> tuple[Route, ...]:
     """The fastest channels along a path for whole chunks."""
     chunk = min(problem.limit(path[1:-1]), problem.nbytes)
-    hops = _hops(problem.machine, path)
+    hops = _hops(problem.part, path)
     return (Route(tuple(max(channels, key=lambda c: c.rate(chunk)) for channels in hops), converting),)
 
 

@@ -38,12 +38,12 @@ class SearchSpace:
 
     def __init__(self, problem: Problem, nodes: frozenset[int] | None) -> None:
         self.problem = problem
-        self.links = links = links_of(problem.machine, nodes)
+        self.links = links = links_of(problem.part, nodes)
         self.source = links.number[problem.transfer.source.memory]
         self.destination = links.number[problem.transfer.destination.memory]
         self.overlap = problem.machine.limits.overlap
         self.paired = self.overlap and problem.slots == 1
-        self.alone = self.overlap and not self.paired and not problem.machine.resources
+        self.alone = self.overlap and not self.paired and not problem.part.resources
         """Whether the slowest hop alone determines the period: no one-slot buffer and no shared resource joins hops."""
         self.exact = problem.ends.regular
         self.reach = Reach(problem)

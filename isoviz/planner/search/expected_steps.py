@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def look_steps(problem: Problem) -> float:
     """Steps of a first look."""
-    return LOOK_STEPS + LOOK_LINK_STEPS * len(problem.machine.channels)
+    return LOOK_STEPS + LOOK_LINK_STEPS * len(problem.part.channels)
 
 
 def worked_out_steps(problem: Problem) -> float:
@@ -31,4 +31,4 @@ def worked_out_steps(problem: Problem) -> float:
 
 def search_steps(problem: Problem) -> float:
     """Steps until the best-first search finds anything: a batch of boxes, and the path of one of them."""
-    return BATCH_STEPS + BOXES_PER_BATCH * (BOX_STEPS + LINK_STEPS * len(problem.machine.channels)) + worked_out_steps(problem)
+    return BATCH_STEPS + BOXES_PER_BATCH * (BOX_STEPS + LINK_STEPS * len(problem.part.channels)) + worked_out_steps(problem)

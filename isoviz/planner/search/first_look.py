@@ -58,7 +58,7 @@ Hop = tuple[float, float, float]
 def first_look(problem: Problem) -> FirstLook:
     """Look at the paths of a problem."""
     ends = problem.transfer.source.memory, problem.transfer.destination.memory
-    return _Look(SearchSpace(problem, routes_of(problem.machine).nodes(*ends))).found()
+    return _Look(SearchSpace(problem, routes_of(problem.part).nodes(*ends))).found()
 
 
 class _Look:

@@ -3,12 +3,40 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol, TypeVar
 
 Uses = tuple[tuple[str, float], ...]
 """Pairs (resource, resource bytes that each payload byte costs)."""
 ROUNDING = 1e-12
 """A request or resource is at its limit if it is within this share of it: rates are sums of a few rounded steps."""
+
+
+class User(Protocol):
+    """A request that uses shared resources."""
+
+    uses: Uses
+
+
+Request = TypeVar("Request", bound=User)
+
+
+def those_sharing(uses: Uses, users: Mapping[str, Iterable[Request]]) -> list[Request]:
+    """The requests that use some of these resources, and those that share a resource with one of them, and so on.
+
+    `users` holds the requests by resource. The rates of all other requests do not depend on them.
+    """
+    found: dict[Request, None] = {}
+    pending = [name for name, _ in uses]
+    seen = set(pending)
+    while pending:
+        for request in users[pending.pop()]:
+            if request not in found:
+                found[request] = None
+                new = [name for name, _ in request.uses if name not in seen]
+                seen.update(new)
+                pending += new
+    return list(found)
 
 
 def fair_rates(most: Sequence[float], uses: Sequence[Uses], capacity: Mapping[str, float]) -> list[float]:
@@ -18,7 +46,7 @@ def fair_rates(most: Sequence[float], uses: Sequence[Uses], capacity: Mapping[st
     request that is no faster than it.
     """
     rates = [0.0] * len(most)
-    left = dict(capacity)
+    left = {name: capacity[name] for each in uses for name, _ in each}
     growing = set(range(len(most)))
     while growing:
         load: dict[str, float] = {}

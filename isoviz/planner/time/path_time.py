@@ -131,7 +131,8 @@ class Clock:
         self.functions = pace.functions
         more = sum([pace.channels[hop].least_conversion for hop in converting])
         self.setup = pace.setup + more if setup is None else setup
-        self.resources = {resource.name: resource for resource in machine.resources} if pace.uses_resources else {}
+        names = dict.fromkeys(name for channel in self.channels for name, _ in channel.resources) if pace.uses_resources else ()
+        self.resources = {name: machine.resource(name) for name in names}
         self.every = (
             0 if pace.is_concave and not self.resources else MOST_SIZES_TRIED if pace.is_concave else MOST_SIZES_NOT_CONVEX
         )

@@ -55,7 +55,7 @@ def sharing_paths(paths: Sequence[PathPlan]) -> list[list[PathPlan]]:
     """Groups of paths: paths of different groups share no channel and no resource. A group has the order of the paths."""
     groups: list[tuple[set[str], list[int]]] = []
     for number, path in enumerate(paths):
-        names, members = {name for name, cost in _uses(path).items() if cost > 0}, [number]
+        names, members = {name for name, cost in uses_of(path).items() if cost > 0}, [number]
         for group in [each for each in groups if not names.isdisjoint(each[0])]:
             groups.remove(group)
             names, members = names | group[0], members + group[1]
@@ -68,12 +68,13 @@ def _shared_uses(paths: Sequence[PathPlan]) -> list[Uses]:
 
     A channel or resource has a capacity of one second per second.
     """
-    found = [_uses(path) for path in paths]
+    found = [uses_of(path) for path in paths]
     users = Counter(name for each in found for name in each)
     return [tuple((name, cost) for name, cost in each.items() if users[name] > 1 and cost > 0) for each in found]
 
 
-def _uses(path: PathPlan) -> dict[str, float]:
+def uses_of(path: PathPlan) -> dict[str, float]:
+    """The seconds of each channel and shared resource that a byte of a path costs."""
     found: dict[str, float] = {}
     for hop, rate in zip(path.hops, path.rates, strict=True):
         name = f"channel {hop.channel}"

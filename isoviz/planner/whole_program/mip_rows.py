@@ -136,10 +136,11 @@ class Rows:
         """Write the program as an LP file."""
         self.problem.writeLP(str(path))
 
-    def solve(self, work: Work | None = None, *, whole: bool = True) -> Point | None:
+    def solve(self, work: Work | None = None, *, whole: bool = True, gap: float = MIP_GAP) -> Point | None:
         """An optimum; None where there is none, or where none was found until `work` was done (None: no bound).
 
         The nodes of the tree are counted: HiGHS takes the same ones every time. `whole` asks for binaries of 0 or 1.
+        The objective may be above the optimum by `gap`.
         """
         begin = time.perf_counter()
         work = work or Work(math.inf)
@@ -151,7 +152,7 @@ class Rows:
             msg=False,
             mip=whole,
             gapRel=0.0,
-            gapAbs=MIP_GAP,
+            gapAbs=gap,
             **MIP_OPTIONS,
         )
         status = self.problem.solve(solver)
@@ -166,6 +167,11 @@ class Rows:
         info, objective = model.getInfo(), flip * model.getObjectiveValue()
         bound = flip * info.mip_dual_bound if is_mixed else objective
         return Point(values, objective, bound, self.problem.sol_status == self._pulp.LpSolutionOptimal and self._is_done(model))
+
+    def duals(self) -> dict[str, float]:
+        """Per row, the change of the optimum for each unit of a larger bound. The last solve had no binaries that were free."""
+        found = self.problem.solverModel.getSolution().row_dual
+        return dict(zip(self._rows, map(float, found), strict=True))
 
     def fix(self, point: Point) -> None:
         """Fix all binaries at their values in a point."""

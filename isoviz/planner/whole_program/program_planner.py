@@ -111,7 +111,7 @@ def _candidate_hops(problem: Problem, hops: int) -> tuple[int | None, ...]:
 def _shortest(problem: Problem) -> tuple[Choice, Clock]:
     """The best choice along the shortest path, with any hop converting."""
     source, destination = problem.transfer.source.memory, problem.transfer.destination.memory
-    channels = tuple(shortest_path(problem.machine, source, destination))
+    channels = tuple(shortest_path(problem.part, source, destination))
     routes = [Route(channels, at) for at in _candidate_hops(problem, len(channels))] if channels else []
     found = _best(problem, routes)
     if found is None:

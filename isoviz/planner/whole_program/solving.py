@@ -197,7 +197,7 @@ def _binding(model: Model, slacks: dict[str, float], route: tuple[Arc, ...]) -> 
 
 def _no_path_error(problem: Problem) -> NoPathError | LimitError:
     here, there = problem.transfer.source.memory, problem.transfer.destination.memory
-    shortest_path(problem.machine, here, there)  # raises an error that names the reachable memories
+    shortest_path(problem.part, here, there)  # raises an error that names the reachable memories
     if here == there and not problem.machine.between(here, here):
         return NoPathError(f"machine {problem.machine.name}: no channels lead from {here} back to it within the limits")
     return _limit_error(problem)
@@ -205,5 +205,5 @@ def _no_path_error(problem: Problem) -> NoPathError | LimitError:
 
 def _limit_error(problem: Problem) -> LimitError:
     here, there = problem.transfer.source.memory, problem.transfer.destination.memory
-    inside = tuple(channel.destination for channel in shortest_path(problem.machine, here, there)[:-1])
+    inside = tuple(channel.destination for channel in shortest_path(problem.part, here, there)[:-1])
     return limits_too_small(problem, [inside])

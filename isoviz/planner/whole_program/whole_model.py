@@ -76,9 +76,9 @@ class Model:
         here, there = transfer.source.memory, transfer.destination.memory
         self.layouts = problem.ends.regular
         self.converts = problem.ends.converts and self.layouts
-        memories = [memory.name for memory in problem.machine.memories]
+        memories = [memory.name for memory in problem.part.memories]
         self.bounds = slot_bounds(problem, memories)
-        self.stages = self._fitting(stages_of(problem.machine, here, there, self.converts))
+        self.stages = self._fitting(stages_of(problem.part, here, there, self.converts))
         self.exact = self.layouts and all(arc.channel.is_plain and is_known(arc.channel.throughput) for arc in self.stages.arcs)
         self.rows = Rows("isometry_4_2")
         if self.stages.arcs:

@@ -48,7 +48,6 @@ class OpenedDevices:
                 raise InputError(f"engine: expected devices (isoviz.runtime.Devices), got {show(devices)} without {part}()")
         self.machine = machine
         self.devices = devices
-        self._limits = {channel.name: channel.max_in_flight for channel in machine.channels}
         self._memories: dict[str, RealMemory] = {}
         self._all: tuple[RealMemory, ...] = ()
         self._channels: dict[str, tuple[RealChannel, Dispatcher]] = {}
@@ -203,6 +202,6 @@ class OpenedDevices:
                         f"channel {name}: this computer has no device that is a {described.kind}"
                         f" from {described.source} to {described.destination}"
                     )
-                threads = 1 if channel.is_asynchronous else self._limits[name]
+                threads = 1 if channel.is_asynchronous else described.max_in_flight
                 found = self._channels[name] = channel, Dispatcher(name, threads)
             return found

@@ -88,6 +88,9 @@ class Scheduler:
         self._transfers: dict[int, TransferState] = {}
         self._admission = Admission(checks.counts("scheduler, capacity", capacity))
         self._held_bytes = self._order = 0
+        self._machine: Machine | None = None
+        """The machine whose networks may have channels that `limits` does not name yet."""
+        self._in_flight: int | None = None
 
     @classmethod
     def of(
@@ -101,7 +104,9 @@ class Scheduler:
             in_flight = checks.count("scheduler", "in_flight", in_flight, low=1)
         limits = {channel.name: in_flight or channel.max_in_flight for channel in machine.channels}
         capacity = {memory.name: memory.capacity for memory in machine.memories if memory.capacity is not None}
-        return cls(limits, capacity, policies, policy)
+        found = cls(limits, capacity, policies, policy)
+        found._machine, found._in_flight = machine, in_flight
+        return found
 
     # ---- stimuli
 
@@ -271,6 +276,8 @@ class Scheduler:
         found = self._channels.get(name)
         if found is None:
             policy = self.policies.get(name, self.policy)
+            if name not in self.limits and self._machine is not None and (made := self._machine.find_channel(name)) is not None:
+                self.limits[name] = self._in_flight or made.max_in_flight
             found = self._channels[name] = ChannelState(name, self.limits.get(name, 1), policy)
             self.may_stall = self.may_stall or found.choose is not found.policy
         return found

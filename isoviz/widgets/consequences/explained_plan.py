@@ -68,9 +68,11 @@ def explained_plan(
 def _planned(plan: Plan, machine: Machine, options: Options) -> Explained:
     from isoviz.planner import explain
     from isoviz.planner.explanation.constraints import constraints_of
+    from isoviz.planner.explanation.paths_explanation import lead
 
-    rows = constraints_of(plan, machine, plan.throughput, options)
-    found = Explained(plan, machine, options, plan.throughput, None, rows)
+    first = lead(plan)
+    rows = constraints_of(first, machine, first.throughput, options)
+    found = Explained(plan, machine, options, first.throughput, None, rows)
     try:
         why = explain(plan, machine, options=options)
     except IsovizError as error:

@@ -13,7 +13,7 @@ from isoviz.widgets.remembered import Remembered
 from isoviz.widgets.state import State
 
 if TYPE_CHECKING:
-    from isoviz.machines import Machine
+    from isoviz.machines import Channel, Machine
     from isoviz.planner import Explanation
     from isoviz.planner.explanation.constraints import Constraint
     from isoviz.planner.explanation.explanation import RankedPath, Turn
@@ -189,12 +189,11 @@ def hand_part(state: State) -> HandPart:
 
 
 def _hand_path(path: tuple[str, ...], machine: Machine, source: str, destination: str) -> ShownHandPath:
-    channel_of_name = {channel.name: channel for channel in machine.channels}
     memories = {memory.name: memory for memory in machine.memories}
     channels = []
     at = source
     for name in path:
-        channel = channel_of_name.get(name)
+        channel = machine.find_channel(name)
         if channel is None or channel.source != at:
             break
         channels.append(channel)
@@ -211,9 +210,15 @@ def _hand_path(path: tuple[str, ...], machine: Machine, source: str, destination
             if (memory := memories.get(name)) is not None
         ],
         "hops": [channel.kind.words for channel in channels],
-        "onward": [_channel(machine, channel.name) for channel in machine.outgoing(at)] if at in memories else [],
+        "onward": [_channel(machine, channel.name) for channel in _onward(machine, at, source, destination)],
         "reaches": bool(channels) and len(channels) == len(path) and at == destination,
     }
+
+
+def _onward(machine: Machine, at: str, source: str, destination: str) -> tuple[Channel, ...]:
+    """The channels by which a path between two memories can go on from a memory."""
+    known = {memory.name for memory in machine.memories}
+    return machine.around(*(name for name in (at, source, destination) if name in known)).outgoing(at) if at in known else ()
 
 
 def _channel(machine: Machine, name: str) -> ShownChannel:
@@ -233,7 +238,7 @@ def _why(explained: Explained, turns: Turns, is_of_plan: bool) -> WhyPart:
     used = [hop.channel for hop in explained.plan.every_hop]
     compared = [name for each in candidates for name in each.channels]
     names = dict.fromkeys([*used, *compared, *(turn.channel for turn in turns.found)])
-    channel_names = {channel.name for channel in machine.channels}
+    channel_names = {name for name in names if machine.find_channel(name) is not None}
     region = explained.region
     most = {} if why is None else {variable.name: variable.high for variable in why.program.variables}
     return {
@@ -339,7 +344,7 @@ def _candidate(each: RankedPath, chosen: RankedPath, machine: Machine) -> ShownC
 
 def _turns(found: tuple[Turn, ...], why: Explanation, machine: Machine) -> list[ShownTurn]:
     numbers = {(each.channels, each.converting): number for number, each in enumerate(why.candidates)}
-    channel_of_name = {channel.name: channel for channel in machine.channels}
+    channel_of_name = {turn.channel: channel for turn in found if (channel := machine.find_channel(turn.channel)) is not None}
     return [
         {
             "parameter": turn.parameter,

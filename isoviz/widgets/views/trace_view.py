@@ -40,7 +40,7 @@ class TraceView(Explorer):
             raise InputError(f"TraceView: expected a trace, a report, a session or an explorer, got {show(given)}")
         if machine is not None:
             expect("TraceView", machine, Machine, "a machine or None")
-        if machine is not None and (missing := {*given.channels} - {channel.name for channel in machine.channels}):
+        if machine is not None and (missing := {name for name in given.channels if machine.find_channel(name) is None}):
             raise InputError(f"TraceView: machine {machine.name!r} has no channel {min(missing)!r}, which the trace uses")
         super().__init__(Session(both_ends=False, trace=given, trace_machine=machine), pane="trace")
         self._owns_session = True

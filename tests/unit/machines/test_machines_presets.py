@@ -54,6 +54,7 @@ CLUSTERS: dict[str, dict[str, Any]] = {
     "workstation": {"gpus": 2},
     "laptop": {},
     "ranks": {"ranks": 4, "hosts": 2, "measure": "assumed"},
+    "bgq": {},
 }
 """Every preset but `local`, which has tests of its own, with options that show most."""
 
@@ -143,7 +144,7 @@ def test_presets_tell_their_options() -> None:
     ("name", "options", "message"),
     [
         ("saplin", {}, "no preset 'saplin'; there are local, ranks, sapling, two-node, xstream, "),
-        ("saplin", {}, "moonlight, dgx-h100-pair, gh200, workstation, laptop; did you mean 'sapling'?"),
+        ("saplin", {}, "moonlight, dgx-h100-pair, gh200, workstation, laptop, bgq; did you mean 'sapling'?"),
         (3, {}, "no preset 3"),
         ("two-node", {"nodes": 3}, "preset 'two-node' has no option 'nodes'; it takes none"),
         ("sapling", {"node": 3}, "preset 'sapling' has no option 'node'; it takes nodes, gpus"),
@@ -405,7 +406,7 @@ def test_pictures_stack_memories_that_are_alike(name: str, stacks: int) -> None:
         assert f">{text}</text>" in path_svg(machine)
 
 
-@pytest.mark.parametrize("name", [name for name in CLUSTERS if name != "ranks"])
+@pytest.mark.parametrize("name", [name for name in CLUSTERS if name not in ("ranks", "bgq")])
 def test_gpus_always_have_a_request_waiting(name: str) -> None:
     """While a GPU carries out one request, the next one is queued."""
     channels = [channel for channel in preset(name).channels if str(channel.kind) in ("GPURead", "GPUWrite", "GPUCopy")]

@@ -84,6 +84,7 @@ export const glossary = {
   "spdl": "The shortest path. The first hop converts the layout.",
   "direct": "One channel from source to destination, without a buffer between.",
   "program": "The path with the highest throughput, from one mixed-integer linear program.",
+  "multipath": "Several disjoint paths at once. A linear program splits the bytes among them.",
   "store-and-forward": "Every hop moves the whole array before the next hop starts.",
   "slot limit": "The most bytes that one slot of a buffer may hold: TH in the paper. 32 MiB unless set.",
   "memory limit": "The most bytes that all buffers of the transfer may take together.",

@@ -1,0 +1,129 @@
+"""Topologies without a rule of their own: the all-to-all switch, and links listed by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+from isoviz import checks
+from isoviz.errors import MachineError
+from isoviz.machines.networks.topology import Link, Topology, register_topology
+
+
+@register_topology
+@dataclass(frozen=True)
+class Switch(Topology):
+    """An all-to-all switch: one router. Its ports have links of their own (`Port.rate`), and nothing else is shared."""
+
+    kind: ClassVar[str] = "switch"
+    default_routing: ClassVar[str] = "shortest"
+
+    @property
+    def router_count(self) -> int:
+        """1."""
+        return 1
+
+    def router_name(self, router: int) -> str:  # noqa: ARG002  # there is one
+        """The name of the router: `"switch"`."""
+        return "switch"
+
+    def router(self, name: str) -> int:
+        """See `Topology.router`."""
+        if name != "switch":
+            raise MachineError(f"switch: no router {checks.show(name)}; its only router is 'switch'")
+        return 0
+
+    def links_from(self, router: int) -> tuple[Link, ...]:  # noqa: ARG002  # there is one
+        """No links."""
+        return ()
+
+    def __str__(self) -> str:
+        return "all-to-all switch"
+
+
+@register_topology
+@dataclass(frozen=True)
+class ListedLinks(Topology):
+    """Links listed by hand: pairs of routers, or triples with the number of lanes. Each works in both directions.
+
+    `ListedLinks((("gpu0", "gpu1", 2), ("gpu0", "gpu2")))` joins gpu0 and gpu1 by two NVLink lanes. Routers are numbered in the
+    order in which they appear. The link from gpu0 to gpu1 is named `"gpu0>gpu1"`. With `one_way`, each link leads from its first
+    router to its second one only.
+
+    Raises:
+        MachineError: there are no links, a link is no such pair or triple, joins a router to itself, or stands twice.
+    """
+
+    kind: ClassVar[str] = "links"
+    default_routing: ClassVar[str] = "shortest"
+    pairs: tuple[tuple[Any, ...], ...]
+    one_way: bool = False
+
+    def __post_init__(self) -> None:
+        owner = f"topology {self.kind!r}"
+        checks.flag(owner, "one_way", self.one_way)
+        given: Any = self.pairs
+        if isinstance(given, str | bytes | Mapping) or not isinstance(given, Collection) or not given:
+            raise checks.FieldError(owner, "pairs", f"expected pairs of routers, got {checks.show(given)}")
+        found: dict[tuple[str, str], float] = {}
+        for k, each in enumerate(given):
+            place = f"pairs[{k}]"
+            if isinstance(each, str | bytes) or not isinstance(each, list | tuple) or len(each) not in (2, 3):
+                raise checks.FieldError(
+                    owner, place, f"expected (router, router) or (router, router, lanes), got {checks.show(each)}"
+                )
+            ends = checks.text(owner, place, each[0], spaces=False), checks.text(owner, place, each[1], spaces=False)
+            width = checks.number(owner, place, each[2], open_low=True) if len(each) == 3 else 1.0
+            if ends[0] == ends[1]:
+                raise checks.FieldError(owner, place, f"joins {ends[0]!r} to itself")
+            for pair in (ends, (ends[1], ends[0]))[: 1 if self.one_way else 2]:
+                if pair in found:
+                    raise checks.FieldError(
+                        owner, place, f"the link {pair[0]}>{pair[1]} stands twice; give it more lanes instead"
+                    )
+                found[pair] = width
+        object.__setattr__(
+            self, "pairs", tuple([(*each[:2], float(each[2])) if len(each) == 3 else tuple(each) for each in given])
+        )
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        names = dict.fromkeys(end for each in self.pairs for end in each[:2])
+        return {name: number for number, name in enumerate(names)}
+
+    @cached_property
+    def _leaving(self) -> tuple[tuple[Link, ...], ...]:
+        found: list[list[Link]] = [[] for _ in self._numbers]
+        for here, there, *lanes in self.pairs:
+            for a, b in ((here, there), (there, here))[: 1 if self.one_way else 2]:
+                found[self._numbers[a]].append(Link(f"{a}>{b}", self._numbers[a], self._numbers[b], *lanes))
+        return tuple([tuple(links) for links in found])
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(self._numbers)
+
+    @property
+    def router_count(self) -> int:
+        """The number of routers that a link names."""
+        return len(self._numbers)
+
+    def router_name(self, router: int) -> str:
+        """The name of a router."""
+        return self._names[router]
+
+    def router(self, name: str) -> int:
+        """See `Topology.router`."""
+        if not checks.is_one_of(name, self._numbers):
+            raise MachineError(f"links: no router {checks.show(name)}; there are {', '.join(self._names[:12])}")
+        return self._numbers[name]
+
+    def links_from(self, router: int) -> tuple[Link, ...]:
+        """The links of a router, as listed."""
+        return self._leaving[router]
+
+    def __str__(self) -> str:
+        count = sum(map(len, self._leaving))
+        return f"{count} links between {self.router_count} routers"

@@ -1,0 +1,56 @@
+"""The plan of one path over given channels: its layouts, chunks and buffers, by the planner of single paths."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from isoviz.planner.build_plan import make_plan
+from isoviz.planner.full import with_bounds
+from isoviz.planner.one_path.chunk_size import with_larger_chunks
+from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
+from isoviz.planner.paths.routes import Route
+from isoviz.planner.tuning import BOUND_SLACK
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+    from isoviz.planner.multipath.machine_links import Path
+    from isoviz.planner.path_plan import PathPlan
+    from isoviz.planner.problem import Problem
+
+MULTIPATH = "multipath"
+"""The name of the planner."""
+
+
+def routes_over(machine: Machine, path: Path, *, converts: bool) -> list[Route]:
+    """The routes over the channels of a path.
+
+    Where the layout changes, each hop may convert it, or a self-loop of one of the memories on the way.
+    """
+    if not converts:
+        return [Route(path, None)]
+    found = [Route(path, hop) for hop in range(len(path))]
+    memories = (path[0].source, *(channel.destination for channel in path))
+    for at, name in enumerate(memories):
+        if machine.memory(name).holds_buffers:
+            found += [Route((*path[:at], loop, *path[at:]), at) for loop in machine.between(name, name)]
+    return found
+
+
+def plan_over(problem: Problem, path: Path) -> PathPlan | None:
+    """The fastest plan of a transfer over the channels of a path; None where its chunks do not fit the limits."""
+    best = None
+    routes = routes_over(problem.machine, path, converts=problem.ends.converts)
+    for route, bound in sorted(with_bounds(problem, routes), key=lambda each: each[1]):
+        if best is not None and bound * (1 - BOUND_SLACK) > problem.with_cost(best[0]):
+            break
+        clock = clock_of(problem, route)
+        choice = best_feasible_choice(problem, route, clock)
+        if choice is None or math.isinf(choice.seconds):
+            continue
+        if best is None or problem.key(choice) < problem.key(best[0]):
+            best = choice, clock
+    if best is None:
+        return None
+    choice, clock = best
+    return make_plan(problem, with_larger_chunks(problem, choice, clock), clock, MULTIPATH).only

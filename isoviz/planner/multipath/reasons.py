@@ -1,0 +1,86 @@
+"""What limits a plan of one path or several, in words: full links, and why more paths would save nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isoviz.planner.multipath.cutting import cut_dims
+from isoviz.planner.multipath.tuning import PLAN_GAIN
+from isoviz.units import format_bytes, format_rate, format_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from isoviz.machines import Machine
+    from isoviz.planner.multipath.several_paths import Shared
+    from isoviz.planner.multipath.split import Split, Stream
+    from isoviz.planner.problem import Problem
+
+SMALL_PRICE = 1e-3
+"""A link whose capacity is worth less than this share of T is left out."""
+
+
+def full_links(split: Split) -> list[tuple[str, float]]:
+    """The links without slack with their prices, the dearest first."""
+    return sorted(
+        ((name, price) for name, price in split.prices.items() if price > SMALL_PRICE), key=lambda each: (-each[1], each[0])
+    )
+
+
+def link_text(machine: Machine, link: str) -> str:
+    """A link by its name and its capacity: `node0.nic0.out (50 GB/s)`."""
+    kind, _, name = link.partition(" ")
+    if kind == "channel":
+        return f"{name} ({format_rate(machine.channel(name).peak)})"
+    resource = machine.resource(name)
+    return name if resource.held else f"{name} ({format_rate(resource.capacity)})"
+
+
+def links_text(machine: Machine, links: Sequence[tuple[str, float]], most: int = 4) -> str:
+    """Some links in words."""
+    names = [link_text(machine, link) for link, _ in links[:most]]
+    return ", ".join(names) + (f" and {len(links) - most} more" if len(links) > most else "")
+
+
+def why_one_path(problem: Problem, found: Shared) -> str:
+    """Why a transfer takes one path, where several were looked for."""
+    machine, nbytes = problem.machine, problem.nbytes
+    here, there = problem.transfer.source.memory, problem.transfer.destination.memory
+    full = links_text(machine, full_links(found.steady.split))
+    if len(found.steady.split.shares) == 1:
+        return f"one path: every path from {here} to {there} passes {full}, which one path fills"
+    if found.steady.split.seconds >= found.steady.one_path * (1 - PLAN_GAIN):
+        return f"one path: one path already fills {full}; others pass it too, or are slower and end later"
+    if not cut_dims(problem.transfer):
+        return "one path: there is one entry, which cannot be divided"
+    streams = found.streams
+    if len(streams) > 1 and found.split.paths == 1:
+        best = min(streams, key=lambda each: each.seconds(nbytes))
+        half = min((each.seconds(nbytes / 2) for each in streams if each is not best), default=0.0)
+        return (
+            f"one path: {format_bytes(nbytes)} arrive after {format_seconds(best.seconds(nbytes))}, and another path takes"
+            f" {format_seconds(half)} for half of them; {_threshold(streams, best)}"
+        )
+    return (
+        "one path: in parts the transfer takes at least as long, since parts have buffers, chunks and requests of their own, or"
+        " no room within the limits"
+    )
+
+
+def _threshold(streams: Sequence[Stream], best: Stream) -> str:
+    """The size from which two paths are faster."""
+    from_bytes = min((each.seconds(0) - best.seconds(0)) / best.seconds_per_byte for each in streams if each is not best)
+    return f"two paths are faster from about {format_bytes(round(max(from_bytes, 1.0)))} on"
+
+
+def why_several(machine: Machine, single: float, found: Shared) -> str:
+    """What several paths gain over one path that takes `single` seconds, and what limits them."""
+    count = sum(map(len, found.paths))
+    full = full_links(found.split)
+    more = f"; full: {links_text(machine, full)}" if full else ""
+    return f"{count} paths in {format_seconds(found.seconds)}, one path takes {format_seconds(single)}{more}"
+
+
+def pays(single: float, found: Shared, gain: float = PLAN_GAIN) -> bool:
+    """Whether several paths save more than a share of the time of one path each."""
+    return any(len(paths) > 1 for paths in found.paths) and found.seconds < single * (1 - gain)

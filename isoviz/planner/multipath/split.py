@@ -1,0 +1,192 @@
+"""The program that splits bytes among paths, in PuLP: the least time in which all bytes arrive.
+
+All paths of a plan are set up at the same time. Then a path that moves b bytes takes latency + b × seconds per byte, and a link
+that several paths use is busy for the sum of what their bytes take. The program minimises set-up + end under
+
+    set-up of the path × used ≤ set-up               for every path
+    latency × used + seconds per byte × bytes ≤ end  for every path
+    Σ seconds of the link per byte × bytes ≤ end     for every link
+    Σ bytes = demand                                 for every transfer
+
+`used` is 1 where a path carries bytes and 0 elsewhere, so a path whose latency is longer than the rest carries nothing: that is
+why a small message takes one path. With these decided the program is linear, and its dual values are the prices of links.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from isoviz.planner.multipath.tuning import LEAST_GAIN, MOST_CHOSEN
+from isoviz.planner.time.together import uses_of
+from isoviz.planner.whole_program.mip_rows import Rows
+
+if TYPE_CHECKING:
+    from isoviz.planner.path_plan import PathPlan
+
+_SETUP, _END = "setup", "end"
+_SAME = 1e-9
+"""Prices and shares below this are rounding."""
+
+
+class Stream(NamedTuple):
+    """A path that may carry bytes of the transfer with the number `demand`.
+
+    It takes `setup` + `latency` + b × `seconds_per_byte` seconds for b bytes. `uses` holds the seconds of each link that a byte
+    costs: the links are channels and shared resources.
+    """
+
+    demand: int
+    setup: float
+    latency: float
+    seconds_per_byte: float
+    uses: Mapping[str, float]
+
+    def seconds(self, nbytes: float) -> float:
+        """Seconds for some bytes, with no other path at work."""
+        return self.setup + self.latency + nbytes * self.seconds_per_byte
+
+    @property
+    def slowest(self) -> str:
+        """The link that a byte occupies longest."""
+        return max(self.uses, key=lambda name: self.uses[name])
+
+
+def stream_of(demand: int, path: PathPlan) -> Stream:
+    """The stream of a planned path: its time grows with its bytes as in the steady state."""
+    each = 1 / path.throughput
+    latency = max(0.0, path.objective - path.setup - path.bytes * each)
+    return Stream(demand, path.setup, latency, each, uses_of(path))
+
+
+class Split(NamedTuple):
+    """The optimum of the program.
+
+    `seconds` is T, set-up and end. `shares` holds, for every stream, its share of the bytes of its transfer. `prices` holds,
+    for every link without slack, the share of T that a share of its capacity is worth: at 0.5, 1 % more capacity saves 0.5 % of
+    T. `byte_prices` holds the seconds that a further byte of every transfer costs.
+    """
+
+    seconds: float
+    shares: tuple[float, ...]
+    prices: dict[str, float]
+    byte_prices: tuple[float, ...]
+
+    @property
+    def paths(self) -> int:
+        """The number of streams that carry bytes."""
+        return sum(share > 0 for share in self.shares)
+
+
+def split_bytes(streams: Sequence[Stream], demands: Sequence[float], most: int | None = None, *, disjoint: bool = False) -> Split:
+    """The split of `demands`, the bytes of every transfer, that ends first; over at most `most` paths.
+
+    With `disjoint` no channel is on two of the paths that carry bytes; shared resources may be. Every transfer has a stream
+    that moves something.
+    """
+    scale = max(
+        min(stream.seconds(nbytes) for stream in streams if stream.demand == number) for number, nbytes in enumerate(demands)
+    )
+    return _Program(streams, [float(nbytes) for nbytes in demands], scale or 1.0, most, disjoint=disjoint).solved()
+
+
+class _Program:
+    """The program with times as shares of `scale` seconds, and bytes as shares of a transfer."""
+
+    def __init__(
+        self, streams: Sequence[Stream], demands: Sequence[float], scale: float, most: int | None, *, disjoint: bool
+    ) -> None:
+        self.streams, self.demands, self.scale = streams, demands, scale
+        rows = self.rows = Rows("split")
+        rows.variable(_SETUP, 0.0, None)
+        rows.variable(_END, 0.0, None)
+        chosen = [k for k, stream in enumerate(streams) if stream.setup + stream.latency > 0 or most is not None or disjoint]
+        self.used = {k: rows.binary(f"used {k}") for k in chosen if len(streams) <= MOST_CHOSEN}
+        for k, stream in enumerate(streams):
+            rows.variable(f"share {k}", 0.0, 1.0)
+            if k in self.used:
+                rows.at_most(f"on {k}", [(f"share {k}", 1.0), (self.used[k], -1.0)], 0.0)
+            if stream.setup > 0:
+                self._after(f"setup {k}", k, stream.setup, [(_SETUP, -1.0)])
+            if self._has_time_of_its_own(stream):
+                time = self._time(k, stream.seconds_per_byte)
+                self._after(f"path {k}", k, stream.latency, [(f"share {k}", time), (_END, -1.0)])
+        self._add_links()
+        for number in range(len(demands)):
+            mine = [(f"share {k}", 1.0) for k, stream in enumerate(streams) if stream.demand == number]
+            rows.equal(f"demand {number}", mine, 1.0)
+        if disjoint:
+            self._keep_apart()
+        if most is not None:
+            rows.at_most("most", [(name, 1.0) for name in self.used.values()], float(most))
+        rows.minimise([(_SETUP, 1.0), (_END, 1.0), *((name, LEAST_GAIN) for name in self.used.values())])
+
+    def _after(self, name: str, k: int, seconds: float, terms: list[tuple[str, float]]) -> None:
+        """Add the row Σ `terms` + `seconds` ≤ 0, where the seconds count if stream `k` is used."""
+        if k in self.used:
+            self.rows.at_most(name, [*terms, (self.used[k], seconds / self.scale)], 0.0)
+        else:
+            self.rows.at_most(name, terms, -seconds / self.scale)
+
+    @staticmethod
+    def _has_time_of_its_own(stream: Stream) -> bool:
+        """Whether the time of a path is more than that of its slowest link."""
+        return stream.latency > 0 or stream.seconds_per_byte > stream.uses[stream.slowest] * (1 + _SAME)
+
+    def _time(self, k: int, seconds: float) -> float:
+        """The time of all bytes of the transfer of a stream, at some seconds per byte."""
+        return seconds * self.demands[self.streams[k].demand] / self.scale
+
+    def _add_links(self) -> None:
+        users = Counter(name for stream in self.streams for name, cost in stream.uses.items() if cost > 0)
+        # A link with one user needs a row where its path has none.
+        users.update(name for stream in self.streams if not self._has_time_of_its_own(stream) for name in stream.uses)
+        for link in sorted(name for name, count in users.items() if count > 1):
+            costs = [(k, stream.uses.get(link, 0.0)) for k, stream in enumerate(self.streams)]
+            terms = [(f"share {k}", self._time(k, cost)) for k, cost in costs if cost > 0]
+            self.rows.at_most(f"link {link}", [*terms, (_END, -1.0)], 0.0)
+
+    def _keep_apart(self) -> None:
+        users: dict[str, list[int]] = {}
+        for k, stream in enumerate(self.streams):
+            for name in stream.uses:
+                if name.startswith("channel ") and k in self.used:
+                    users.setdefault(name, []).append(k)
+        for name, crowd in users.items():
+            if len(crowd) > 1:
+                self.rows.at_most(f"one {name}", [(self.used[k], 1.0) for k in crowd], 1.0)
+
+    def solved(self) -> Split:
+        rows = self.rows
+        point = rows.solve(gap=LEAST_GAIN / 2)
+        assert point is not None, "one path may carry everything"
+        if self.used:
+            rows.fix(point)
+            point = rows.solve(whole=False)
+            assert point is not None
+        duals, total = rows.duals(), point[_SETUP] + point[_END]
+        prices: dict[str, float] = {}
+        for name, dual in duals.items():
+            kind, _, what = name.partition(" ")
+            if dual >= -_SAME or kind not in ("link", "path"):
+                continue
+            worth = -dual * point[_END] / total
+            if kind == "path":  # its set-up and its latency stay where its slowest link is faster
+                stream = self.streams[int(what)]
+                worth = -dual * self._time(int(what), stream.seconds_per_byte) * point[f"share {what}"] / total
+                what = stream.slowest
+            prices[what] = prices.get(what, 0.0) + worth
+        shares = [max(0.0, point[f"share {k}"]) for k in range(len(self.streams))]
+        each = [duals[f"demand {number}"] * self.scale / nbytes for number, nbytes in enumerate(self.demands)]
+        return Split(total * self.scale, tuple(share if share > _SAME else 0.0 for share in shares), prices, tuple(each))
+
+
+def time_by_paths(streams: Sequence[Stream], nbytes: float, most: int, *, disjoint: bool) -> tuple[float, ...]:
+    """The least time of one transfer over at most 1, 2, … `most` paths, `disjoint` as in `split_bytes`."""
+    found: list[float] = []
+    for count in range(1, most + 1):
+        seconds = split_bytes(streams, [nbytes], count, disjoint=disjoint).seconds
+        found.append(min([seconds, *found[-1:]], default=math.inf))
+    return tuple(found)

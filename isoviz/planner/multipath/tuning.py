@@ -1,0 +1,38 @@
+"""The numbers that tune plans of several paths."""
+
+from __future__ import annotations
+
+LEAST_GAIN = 2e-3
+"""A further path has to save this share of the time: it costs an engine requests and buffers."""
+PLAN_GAIN = 5e-3
+"""Several paths have to save this share of the time of one path."""
+MOST_CHOSEN = 64
+"""With more paths than this, as of large groups of transfers, the program does not choose which of them to leave out."""
+MOST_PATHS = 16
+"""Paths of one transfer at most. A Blue Gene/Q node has nine neighbours, a node of eight GPUs has eight NICs."""
+MOST_PROXIES = 6
+"""Proxies of a path over a network at most. Nine paths on Blue Gene/Q have up to three or four (Bui et al., section 5.3)."""
+MOST_PRICED = 12
+"""Paths of a transfer at most that the prices of links add to those of the flow; a few suffice."""
+FEW_LINKS = 64
+"""On a machine with at most this many links, paths that begin soon are looked for as well, besides those of the flow."""
+MOST_QUICK = 8
+"""Paths at most that begin soon."""
+FIRST_PARTS = (2, 5, 16)
+"""The time of every path is first worked out for one part in so many: a small part has small chunks, which cost more per byte."""
+MOST_ROUNDS = 4
+"""Rounds at most in which shares and paths are fitted to each other."""
+ROUND_GAIN = 1e-3
+"""A round that saves less than this share is the last one."""
+SURE_GAIN = 1e-6
+"""A path is cheaper than the paths so far if it saves more than this share: less is rounding."""
+FINE_PARTS = 256
+"""A dimension is cut at whole pages, or at whole blocks, where each path then has about this many parts to choose from."""
+PAGE = 4096
+"""Cuts fall on multiples of this many bytes where that costs no precision: disks read pages, and kernels like them."""
+AUTO_GAIN = 0.05
+"""`auto` takes several paths where they save more than this share."""
+PATH_STEPS = 2500
+"""Steps (`planner.planning_work`) of planning one more path: its layouts in each round, and its part of the program."""
+LINK_STEPS = 3
+"""Steps of a channel of the machine in the search for disjoint paths."""
