@@ -35,14 +35,17 @@ if TYPE_CHECKING:
     from isoviz.machines.presets import preset as preset
     from isoviz.machines.presets import presets as presets
     from isoviz.measure.local_engine import Engine as Engine
+    from isoviz.measure.local_engine import measure_layouts as measure_layouts
     from isoviz.measure.local_engine import run as run
     from isoviz.measure.trials.trial import try_out as try_out
     from isoviz.planner import Instance as Instance
     from isoviz.planner import Options as Options
     from isoviz.planner import Plan as Plan
     from isoviz.planner import Transfer as Transfer
+    from isoviz.planner import Use as Use
     from isoviz.planner import cost as cost
     from isoviz.planner import explain as explain
+    from isoviz.planner import find_layout as find_layout
     from isoviz.planner import sweep as sweep
     from isoviz.planner.planners import plan as plan
     from isoviz.redistribution import DistributedInstance as DistributedInstance
@@ -86,12 +89,15 @@ _HOMES: dict[str, str | None] = {
     "Trace": "isoviz.runtime",
     "TraceView": "isoviz.widgets",
     "Transfer": "isoviz.planner",
+    "Use": "isoviz.planner",
     "convert": "isoviz.conversion.convert",
     "cost": "isoviz.planner",
     "errors": None,
     "explain": "isoviz.planner",
     "explore": "isoviz.widgets",
+    "find_layout": "isoviz.planner",
     "machines": None,
+    "measure_layouts": "isoviz.measure.local_engine",
     "plan": "isoviz.planner",
     "plan_redistribution": "isoviz.redistribution",
     "prepare_redistribution": "isoviz.redistribution.redistribute",
@@ -130,13 +136,16 @@ __all__ = [
     "Trace",
     "TraceView",
     "Transfer",
+    "Use",
     "__version__",
     "convert",
     "cost",
     "errors",
     "explain",
     "explore",
+    "find_layout",
     "machines",
+    "measure_layouts",
     "plan",
     "plan_redistribution",
     "prepare_redistribution",

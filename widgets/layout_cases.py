@@ -31,6 +31,7 @@ from isoviz.layouts import (  # noqa: E402
     Linearization,
     Mode,
     compare,
+    warp_load,
 )
 from isoviz.units import parse_count  # noqa: E402
 from isoviz.widgets.chosen.settings import TransferSettings, rows  # noqa: E402
@@ -84,8 +85,14 @@ def described(rng: random.Random, linear: Linearization) -> list[Any]:
     for at in (0, linear.nbytes - 1, rng.randrange(linear.nbytes), rng.randrange(linear.nbytes), rng.randrange(linear.nbytes)):
         content = linear.locate(at)
         bytes_.append([at, content and [content.index, names.index(content.field), content.byte]])
-    text = _spelled(rng, linear.layout)
-    return [text, linear.nbytes, linear.payload, field, digits, points, bytes_, _edits(rng, linear.layout)]
+    text, warps = _spelled(rng, linear.layout), []
+    draw = random.Random(text)
+    for index, element, _ in points[:2] if linear.space.dims else []:
+        dim, lane = draw.choice(linear.space.dims), draw.choice((4, 8, 16))
+        load = warp_load(linear, dim, index, lane, names[element])
+        told = (load.width, load.requests, load.sectors, load.least_sectors, load.turns, load.conflicts)
+        warps.append([linear.space.dims.index(dim), index, lane, element, told])
+    return [text, linear.nbytes, linear.payload, field, digits, points, bytes_, _edits(rng, linear.layout), warps]
 
 
 def layout(rng: random.Random, sizes: dict[str, int]) -> Layout:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from isoviz.figures.plots.planning import candidate_figure as candidate_figure
     from isoviz.figures.plots.planning import chunk_curve_figure as chunk_curve_figure
     from isoviz.figures.plots.planning import sweep_figure as sweep_figure
+    from isoviz.figures.plots.planning import trade_off_figure as trade_off_figure
     from isoviz.figures.plots.predictions import prediction_figure as prediction_figure
     from isoviz.figures.plots.throughput import machine_throughput_figure as machine_throughput_figure
     from isoviz.figures.plots.throughput import plan_throughput_figure as plan_throughput_figure
@@ -39,6 +40,7 @@ PICTURES = {
     "isoviz.planner.explanation.explanation.Explanation": "plans.explanation_html.explanation_html",
     "isoviz.planner.explanation.explanation.Sweep": "plans.explanation_html.sweep_html",
     "isoviz.planner.explanation.chunk_curve.ChunkCurve": "traces.trace_html.curve_html",
+    "isoviz.planner.layout_choice.choice.LayoutChoice": "plans.layout_choice_html.layout_choice_html",
     "isoviz.runtime.trace.report.Report": "plans.report_html.report_html",
     "isoviz.runtime.trace.trace.Trace": "traces.trace_html.trace_html",
 }
@@ -61,6 +63,7 @@ _HOMES = {
     "sweep_figure": "plots.planning",
     "throughput_figure": "plots.throughput",
     "timeline_svg": "traces.timeline",
+    "trade_off_figure": "plots.planning",
 }
 """Name → the module of this package that holds it."""
 
@@ -83,6 +86,7 @@ __all__ = [
     "sweep_figure",
     "throughput_figure",
     "timeline_svg",
+    "trade_off_figure",
 ]
 
 

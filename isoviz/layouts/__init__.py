@@ -4,6 +4,7 @@ from isoviz.layouts.chunks import Chunk, ChunkSequence
 from isoviz.layouts.compare import Comparison, compare
 from isoviz.layouts.components import FIELDS, Component, FieldsComponent
 from isoviz.layouts.geometry import StridedCopy, View, strided_copies, view_of_array
+from isoviz.layouts.hardware import WarpLoad, pieces_along, warp_load
 from isoviz.layouts.layout import Layout, Linearization, Location
 from isoviz.layouts.modes import Mode
 from isoviz.layouts.numpy_copy import apply
@@ -25,8 +26,11 @@ __all__ = [
     "Mode",
     "StridedCopy",
     "View",
+    "WarpLoad",
     "apply",
     "compare",
+    "pieces_along",
     "strided_copies",
     "view_of_array",
+    "warp_load",
 ]

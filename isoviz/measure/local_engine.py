@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import logging
+import statistics
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import Cancelled, InputError, IsovizError, in_words
-from isoviz.planner import Plan, machine_of
+from isoviz.machines import machine_argument
+from isoviz.planner import LayoutChoice, Plan, machine_of, plan
 from isoviz.runtime import BaseEngine
 
 if TYPE_CHECKING:
     from isoviz.backends.devices import ThisComputer
     from isoviz.machines import Machine
     from isoviz.measure.trials.trial import Trial
+    from isoviz.planner import RankedLayout
     from isoviz.runtime import CancelToken, Devices, Report
     from isoviz.runtime.engine.progress import ProgressCallback
     from isoviz.runtime.ledger.ledger import Ledger
@@ -131,6 +134,55 @@ def run(
     expect("run", plan, Plan, "a plan")
     with Engine(machine_of(plan) if machine is None else machine, devices) as engine:
         return engine.run(plan, source, destination, **options)
+
+
+class MeasuredLayout(NamedTuple):
+    """A candidate of `find_layout` whose uses were run: `times` are the measured seconds of each, `weighted` is Σ weight ×
+    seconds."""
+
+    candidate: RankedLayout
+    weighted: float
+    times: tuple[float, ...]
+
+
+def measure_layouts(
+    choice: LayoutChoice,
+    machine: Machine | str,
+    *,
+    count: int = 5,
+    repeats: int = 3,
+    devices: Devices | None = None,
+    cancel: CancelToken | None = None,
+) -> tuple[MeasuredLayout, ...]:
+    """Run every use of the best `count` layouts on this computer, and rank them by the measured time, the least first.
+
+    `machine` is the one that the layouts were found for. Each use runs `repeats` times with generated data, in turn with the
+    others, and its median counts.
+
+    Raises:
+        InputError: `choice` is no result of `find_layout`, or was made for another machine. As `Engine.run`.
+    """
+    expect("measure_layouts", choice, LayoutChoice, "a result of find_layout")
+    machine = machine_argument("measure_layouts", machine)
+    if machine.digest != choice.machine_digest:
+        raise InputError(f"measure_layouts: the layouts were found for a machine {choice.machine_name!r} that is not this one")
+    count = checks.count("measure_layouts", "count", count, low=1)
+    repeats = checks.count("measure_layouts", "repeats", repeats, low=1)
+    chosen = choice.candidates[:count]
+    plans = [[plan(transfer, machine, options=choice.options) for transfer in choice.transfers(each)] for each in chosen]
+    seconds: dict[tuple[int, int], list[float]] = {}
+    with Engine(machine, devices) as engine:
+        for _ in range(repeats):
+            for number, uses in enumerate(plans):
+                for use, each in enumerate(uses):
+                    report = engine.run(each, verify=False, cancel=cancel)
+                    seconds.setdefault((number, use), []).append(report.seconds)
+    found = []
+    for number, candidate in enumerate(chosen):
+        times = tuple(statistics.median(seconds[number, use]) for use in range(len(choice.uses)))
+        weighted = sum(use.weight * each for use, each in zip(choice.uses, times, strict=True))
+        found.append(MeasuredLayout(candidate, weighted, times))
+    return tuple(sorted(found, key=lambda each: each.weighted))
 
 
 def recorded(report: Report, machine: Machine, book: Ledger | None) -> Report:

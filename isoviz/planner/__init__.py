@@ -9,6 +9,7 @@ from isoviz.planner.explanation.explanation import Explanation, Sweep
 from isoviz.planner.explanation.explanation_file import certificate_to_json, explanation_to_json
 from isoviz.planner.explanation.explanation_text import explanation_text
 from isoviz.planner.explanation.sweeping import sweep
+from isoviz.planner.layout_choice import LayoutChoice, RankedLayout, Use, find_layout, layout_choice_to_json
 from isoviz.planner.options import Options
 from isoviz.planner.path_plan import Buffer, Hop, PathPlan
 from isoviz.planner.plan import Plan
@@ -33,15 +34,18 @@ __all__ = [
     "Explanation",
     "Hop",
     "Instance",
+    "LayoutChoice",
     "Options",
     "PathByHand",
     "PathPlan",
     "Plan",
     "Planner",
     "Problem",
+    "RankedLayout",
     "Sweep",
     "Transfer",
     "TransferFile",
+    "Use",
     "WholeSolution",
     "certificate",
     "certificate_to_json",
@@ -50,6 +54,8 @@ __all__ = [
     "explain",
     "explanation_text",
     "explanation_to_json",
+    "find_layout",
+    "layout_choice_to_json",
     "load_transfer",
     "machine_of",
     "plan",

@@ -65,6 +65,7 @@ class Explorer(anywidget.AnyWidget, part_traits(PANES)):  # type: ignore[misc]  
 
     pane = traitlets.Enum(tuple(VIEWS), "explorer", help="what is shown").tag(sync=True)
     side = traitlets.Enum(_SIDES, "both", help="the end that is shown").tag(sync=True)
+    array_values = traitlets.Any(None, help="the values of an array that is shown").tag(sync=True)
     static_picture = traitlets.Unicode(help="names the static output beside this widget").tag(sync=True)
     # The state as the browser gets it: see isoviz.widgets.contract.
     frame = traitlets.Dict(help="what goes with every publication; its revision grows").tag(sync=True)

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from isoviz import checks
 from isoviz.errors import InputError, show
+from isoviz.layouts import Component, Layout
 from isoviz.widgets.chosen.examples import EXAMPLES
 from isoviz.widgets.chosen.kept_sessions import CellPlace, Kept, forget, kept
 from isoviz.widgets.chosen.machine_choice import MachineChoice
 from isoviz.widgets.chosen.session_file import load_settings
 from isoviz.widgets.chosen.settings import ByHand, Settings, TextSettings, settings_for
+from isoviz.widgets.chosen.shown_array import shown_array
 from isoviz.widgets.consequences.chosen_machine import with_joined_ends
 from isoviz.widgets.explorer import Explorer, running_cell
 from isoviz.widgets.notebook.keeper import Keeper, flush_all
 
 if TYPE_CHECKING:
-    from isoviz.layouts import FieldSpace, IndexSpace
+    from isoviz.layouts import FieldSpace, IndexSpace, Linearization
     from isoviz.machines import Machine
 
 RESTORED = "Restored what was here; undo goes back to what the cell says."
@@ -27,6 +30,7 @@ RESTORED = "Restored what was here; undo goes back to what the cell says."
 
 
 def explore(
+    array: Any = None,
     *,
     example: str | None = None,
     session: str | Path | None = None,
@@ -50,6 +54,9 @@ def explore(
     fields (by name, or an IndexSpace and a FieldSpace), memory and layout of both ends. `texts` are the other settings:
     `planner`, `slot_limit` and `memory_limit` (bytes, or text such as "32MiB"), and `runs_in`. Where a machine is named without
     ends, and lacks the usual ones, the first of its memories that a path joins are taken.
+    `array` is an array of yours: of NumPy, on a GPU, one that DLPack hands over, or the path of a `.npy` file. The source then
+    has its sizes, fields and layout, and the destination the reversed order, unless ends are given. Up to 4096 values stand in
+    the cells where they fit.
     `part={"x": (16, 32, 0)}` moves the 32 indices of x from 16 on to index 0, `moved_fields` names the fields that move; without
     them everything moves. `runs_in="ranks"` runs the plan in MPI ranks on this computer, `"process"` in this process; without it,
     ranks take what this process cannot run. `session` is a file of `explorer.session.save`.
@@ -63,9 +70,10 @@ def explore(
 
     Raises:
         InputError: an unknown example, place or pane, an example and a session at once, an end that is not a memory and a layout,
-            or options for a machine that is no preset. What is wrong with a layout, a size or a memory is shown in the explorer,
-            beside its control.
-        FileError: the session file cannot be read, or holds no session.
+            options for a machine that is no preset, or an array beside a space, fields, an example or a session. What is wrong
+            with a layout, a size or a memory is shown in the explorer, beside its control.
+        FileError: the session file cannot be read, or holds no session; or the file of the array cannot be read.
+        LayoutError: no layout describes the array.
     """
     checks.flag_argument("explore", "restore", restore)
     if example is not None and not checks.is_one_of(example, EXAMPLES):
@@ -74,6 +82,11 @@ def explore(
         raise InputError("explore: an example and a session were given; expected one of them")
     if session is not None and not isinstance(session, str | os.PathLike):
         raise InputError(f"session: expected the path of a file, got {show(session)}")
+    shown = None if array is None else shown_array(array)
+    if shown is not None:
+        if not all(other is None for other in (example, session, space, fields)):
+            raise InputError("explore: an array has a space and fields of its own; expected none, and no example or session")
+        space, fields = shown.linear.space, shown.linear.fields
     start = None if example is None else EXAMPLES[example].settings
     settings = settings_for(
         machine=machine,
@@ -88,12 +101,15 @@ def explore(
         start=start if session is None else load_settings(session),
         **texts,
     )
+    if shown is not None:
+        settings = _with_orders(settings, shown.linear, is_source=source is None, is_destination=destination is None)
     if machine is not None:
         ends = {"source": source, "destination": destination}
         settings = with_joined_ends(settings, frozenset(side for side, end in ends.items() if end is not None))
     place = _place()
     kept_settings = _kept(place, settings, restore)
     explorer = Explorer(settings, pane=pane)
+    explorer.array_values = None if shown is None else shown.values
     if place is not None:
         explorer.before_close(Keeper(explorer.session, place, settings).close)
     if kept_settings.settings is not None:
@@ -102,6 +118,18 @@ def explore(
         explorer.session.choose(settings, f"What was kept of this cell is ignored: {kept_settings.problem}")
     explorer.show()
     return explorer
+
+
+def _with_orders(settings: Settings, linear: Linearization, *, is_source: bool, is_destination: bool) -> Settings:
+    """Settings in which the source has the layout of an array, and the destination the reversed order of its dimensions."""
+    dims = [part.dim for part in linear.layout.components if isinstance(part, Component)]
+    for side, layout, is_chosen in (
+        ("source", linear.layout, is_source),
+        ("destination", Layout.aos(*reversed(dims)), is_destination),
+    ):
+        if is_chosen:
+            settings = settings.with_end(side, replace(settings.end(side), layout=str(layout)))
+    return settings
 
 
 def _kept(place: CellPlace | None, start: Settings, restore: bool) -> Kept:

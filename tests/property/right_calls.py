@@ -100,6 +100,11 @@ class Things:
         return planner.explain(self.far_plan, self.cluster)
 
     @cached_property
+    def layout_choice(self) -> planner.LayoutChoice:
+        uses = [isoviz.Use.to("node0.sys", "<F, y, x>"), isoviz.Use.along("x")]
+        return isoviz.find_layout(self.space, self.fields, "node0.sys", uses, self.machine, most_plans=4)
+
+    @cached_property
     def redistribution(self) -> redistribution.RedistributionPlan:
         return isoviz.plan_redistribution(self.spread, self.turned, self.two)
 
@@ -321,6 +326,8 @@ LAYOUTS: dict[str, Callable[[Things], Call]] = {
         np.zeros(it.other.nbytes, "u1"),
     ),
     "compare": lambda it: call(layouts.compare, it.linear, it.other),
+    "warp_load": lambda it: call(layouts.warp_load, it.linear, "x", (0, 0), 8, "re"),
+    "pieces_along": lambda it: call(layouts.pieces_along, it.linear, "x", (0, 0), 64, "re"),
     "Layout.of": lambda it: call(isoviz.Layout.of, it.array, ("x", "y")),
     "view_of_array": lambda it: call(layouts.view_of_array, it.array, ("x", "y")),
     "strided_copies": lambda it: call(
@@ -463,6 +470,30 @@ PLANNER: dict[str, Callable[[Things], Call]] = {
     "explanation_text": lambda it: call(planner.explanation_text, it.explanation, 10),
     "explanation_to_json": lambda it: call(planner.explanation_to_json, it.explanation, 3),
     "sweep": lambda it: call(isoviz.sweep, it.transfer, it.machine, "slot_limit", [1 << 16, 1 << 20], options=it.options),
+    "Use": lambda it: call(isoviz.Use, "to", "node0.sys", "<F, y, x>", "", 2.0, (("x", 1),), ("v",)),
+    "Use.to": lambda it: call(isoviz.Use.to, "node0.sys", "<F, y, x>", weight=2.0, shape={"x": 1}, fields=("v",)),
+    "Use.from_": lambda it: call(isoviz.Use.from_, "node0.sys", "<F, y, x>", weight=2.0, shape={"x": 1}, fields=("v",)),
+    "Use.along": lambda it: call(isoviz.Use.along, "y", memory="node0.sys", weight=2.0, shape={"x": 1}, fields=("v",)),
+    "Use.transfer": lambda it: call(isoviz.Use.along("y").transfer, it.here),
+    "find_layout": lambda it: call(
+        isoviz.find_layout,
+        it.space,
+        it.fields,
+        "node0.sys",
+        [isoviz.Use.to("node0.sys", "<F, y, x>"), isoviz.Use.along("x")],
+        it.machine,
+        least_runs={"x": 8},
+        most_padding=0.5,
+        fields_together=True,
+        order=("x", "y"),
+        count=3,
+        planner="full",
+        options=it.options,
+        most_plans=4,
+        progress=None,
+        cancel=None,
+    ),
+    "layout_choice_to_json": lambda it: call(planner.layout_choice_to_json, it.layout_choice),
     "cost": lambda it: call(
         isoviz.cost,
         it.far,
@@ -521,6 +552,9 @@ RUNTIME: dict[str, Callable[[Things], Call]] = {
         record=True,
     ),
     "run": lambda it: call(isoviz.run, it.plan, machine=it.machine, devices=None, verify=True, pipelined=True),
+    "measure_layouts": lambda it: call(
+        isoviz.measure_layouts, it.layout_choice, it.machine, count=1, repeats=1, devices=None, cancel=None
+    ),
     "Engine.copy": lambda it: call(it.engine.copy, it.array, "<F, x, y>", it.into, "<F, y, x>", priority=1),
     "Engine.copy (large)": lambda it: call(
         it.engine.copy, np.zeros((400, 256)), "<F, x, y>", np.zeros((256, 400)), "<F, y, x>", priority=1
@@ -669,6 +703,7 @@ WIDGETS: dict[str, Callable[[Things], Call]] = {
 }
 VIEWS = {
     "LayoutEditor": lambda it: call(isoviz.LayoutEditor, "<F, x, y>", space=it.space, fields=it.fields, session=None, side=None),
+    "LinearizationView (an array)": lambda it: call(isoviz.LinearizationView, it.array, session=None, side=None),
     "LinearizationView": lambda it: call(isoviz.LinearizationView, it.layout, space={"x": 8, "y": 4}, fields={"v": "f4"}),
     "MachineEditor": lambda it: call(isoviz.MachineEditor, "xstream", session=None),
     "PlanView": lambda it: call(isoviz.PlanView, it.transfer, it.machine, options=it.options),

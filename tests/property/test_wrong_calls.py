@@ -68,6 +68,8 @@ READ_BACK: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any] | None]] 
 MADE_BY_ISOVIZ = {
     *("Chunk", "Comparison", "Location", "Mode", "StridedCopy", "CopyShape", "PresetInfo", "RateComparison", "Buffer", "Hop"),
     *("CacheStatistics", "Certificate", "ChunkCurve", "ChunkPoint", "Explanation", "PathByHand", "PathPlan", "Plan"),
+    *("LayoutChoice", "RankedLayout"),
+    "WarpLoad",
     *("Sweep", "Planner", "PreparedTransfer", "Problem", "TransferFile", "WholeSolution", "Event", "HopMeasurement"),
     *("Progress", "Report"),
     *("RequestSpan", "Span", "TransferSpan", "Trace", "RedistributionPlan", "Sending", "Ranks"),

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { chunkOf } from "#model/layouts/chunks.ts";
 import { common, compare } from "#model/layouts/compare.ts";
 import { merged, moved, split, withBlock } from "#model/layouts/edits.ts";
+import { warpLoad } from "#model/layouts/hardware.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
 import { linearize } from "#model/layouts/linearization.ts";
 import type { Part } from "#model/layouts/notation.ts";
@@ -25,6 +26,7 @@ type Described = [
   points: [index: Index, field: number, offset: number][],
   bytes: [at: number, content: [index: Index, field: number, byte: number] | null][],
   edits: [kind: string, at: number | string, by: number, text: string][],
+  warps: [dim: number, start: Index, lane: number, field: number, load: number[]][],
 ];
 interface Case {
   dims: [string, number][];
@@ -92,6 +94,16 @@ test("the content of bytes, padding included", () => {
       assert.deepEqual(linear.at(at), expected, `${text}, byte ${at}`);
     }
     for (const outside of [-1, nbytes]) assert.equal(linear.at(outside), null, text);
+  });
+});
+
+test("the loads of warps", () => {
+  each((linear, [text, , , , , , , , warps]) => {
+    for (const [dim, start, lane, field, expected] of warps) {
+      const { width, requests, sectors, leastSectors, turns, conflicts } = warpLoad(linear, dim, start, lane, field);
+      const words = `${text} from ${start.join()} along ${dim}, ${lane} bytes a lane`;
+      assert.deepEqual([width, requests, sectors, leastSectors, turns, conflicts], expected, words);
+    }
   });
 });
 

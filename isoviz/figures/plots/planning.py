@@ -1,4 +1,4 @@
-"""Plots about a plan and its alternatives: candidate paths, the time over a parameter, the time over the chunk size."""
+"""Plots about a plan and its alternatives: candidate paths, layouts, the time over a parameter or over the chunk size."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from isoviz.planner.explanation.chunk_curve import ChunkCurve, ChunkPoint
     from isoviz.planner.explanation.explanation import RankedPath, Sweep, SweepPoint
+    from isoviz.planner.layout_choice.choice import LayoutChoice
 
 MOST_CANDIDATES = 12
 """Most candidates that are drawn; the table has all."""
@@ -168,6 +169,37 @@ def _between(first: SweepPoint, second: SweepPoint) -> tuple[float, float]:
 
 def _value(sweep: Sweep, value: float) -> str:
     return format_bytes(value) if sweep.unit == "B" else f"{value:,.6g}"
+
+
+def trade_off_figure(choice: LayoutChoice, first: int = 0, second: int = 1) -> figure:
+    """What is gained against what: the seconds of two uses, a point for each layout that no other one beats in both.
+
+    A dashed line joins the points. Each has its rank among the candidates, where it is one.
+
+    Raises:
+        InputError: there is no use of that number. MissingPartError: Bokeh is not installed.
+    """
+    points = choice.trade_off(first, second)
+    times = [(each.times[first], each.times[second]) for each in points]
+    across, up = (
+        Axis(f"use {number + 1}: {choice.uses[number]}", "seconds", *_span([pair[k] for pair in times], 1.4))
+        for k, number in enumerate((first, second))
+    )
+    title = f"What use {first + 1} gains and use {second + 1} loses"
+    plot = new_plot(title, across, up, remark=emulated_text(choice.emulated))
+    plot.line([x for x, _ in times], [y for _, y in times], line_color=colour("line"), line_width=1.6, line_dash="dashed")
+    columns = {
+        "first": [x for x, _ in times],
+        "second": [y for _, y in times],
+        "rank": [str(choice.candidates.index(each) + 1) if each in choice.candidates else "" for each in points],
+        "fill": [colour("path" if each == choice.best else "dim0") for each in points],
+        "tip": [f"{each.layout}: {format_seconds(each.times[first])}, {format_seconds(each.times[second])}" for each in points],
+    }
+    source = bokeh()[0].ColumnDataSource(columns)
+    dots = plot.scatter("first", "second", source=source, size=10, fill_color="fill", line_color=colour("paper"))
+    plot.text("first", "second", text="rank", source=source, x_offset=9, y_offset=-9, **text_style())
+    add_hover(plot, [dots])
+    return cast("figure", plot)
 
 
 def chunk_curve_figure(curve: ChunkCurve) -> figure:

@@ -18,6 +18,7 @@ import traitlets
 from isoviz.errors import InputError, IsovizError, show
 from isoviz.layouts import FieldSpace, IndexSpace, Layout, Linearization
 from isoviz.widgets.chosen.settings import End, Settings, rows
+from isoviz.widgets.chosen.shown_array import is_array, shown_array
 from isoviz.widgets.consequences.transfer_stages import fields_of, linearization_of, space_of
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.session import Session
@@ -62,7 +63,7 @@ class _Alone(Explorer):
 
     def __init__(
         self,
-        layout: Layout | Linearization | str | Explorer | None,
+        layout: Any,
         space: IndexSpace | Mapping[str, int] | None,
         fields: FieldSpace | Mapping[str, Any] | None,
         session: Session | Explorer | None,
@@ -76,6 +77,10 @@ class _Alone(Explorer):
         if isinstance(session, Explorer):
             side = side or ("destination" if session.side == "destination" else "source")
             session = session.session
+        values = None
+        if is_array(layout):
+            shown = shown_array(layout)
+            layout, values = shown.linear, shown.values
         end: Side = side or "source"
         if end not in ("source", "destination"):
             raise InputError(f"side {show(side)}: expected source or destination")
@@ -89,6 +94,7 @@ class _Alone(Explorer):
         self._told = threading.local()
         shared = session if isinstance(session, Session) else None
         super().__init__(shared or _settings(layout, space, fields), pane=pane, side=end)
+        self.array_values = values
         self._told.now = True
         self.value = None if self.linearization is None else self.linearization.layout
         self._told.now = False
@@ -216,19 +222,21 @@ class LinearizationView(_Alone):
         view = isoviz.LinearizationView("<x, F, y>", space={"x": 8, "y": 6}, fields={"a": "float32"})
         view
 
-    A `LayoutEditor` or another view can be given instead of a layout: this one then shows what is edited there, as with `session`
-    and `side`. `view.value` is an `isoviz.Layout`, `view.selection` an `Entry` (index by dimension, and field) or None; both
-    can be observed and set: `view.selection = {"x": 1, "y": 2}, "a"`.
+    An array can be given instead of a layout: one of NumPy, on a GPU, one that DLPack hands over, or the path of a `.npy` file.
+    Its values stand in the cells where they are few and fit. A `LayoutEditor` or another view can be given as well: this one then
+    shows what is edited there, as with `session` and `side`. `view.value` is an `isoviz.Layout`, `view.selection` an `Entry`
+    (index by dimension, and field) or None; both can be observed and set: `view.selection = {"x": 1, "y": 2}, "a"`.
 
     Raises:
-        InputError: the layout does not fit the space, or arguments exclude each other.
+        InputError: the layout does not fit the space, or arguments exclude each other. LayoutError, FileError: an array that no
+            layout describes, or a file that cannot be read.
     """
 
     selection = _Checked(None, help="the entry that is selected, an Entry; may be set")
 
     def __init__(
         self,
-        layout: Layout | Linearization | str | Explorer | None = None,
+        layout: Any = None,
         *,
         space: IndexSpace | Mapping[str, int] | None = None,
         fields: FieldSpace | Mapping[str, Any] | None = None,

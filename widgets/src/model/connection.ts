@@ -3,6 +3,7 @@
 // The state comes as traits, one for each concern; `frame` goes with every publication, and the others are in the same message. What
 // has been asked and is not yet in the state is kept as pending: `settings` shows what the person has just done.
 import { batch, computed, type Signal, signal } from "@preact/signals";
+import type { ArrayValues } from "./array-values.ts";
 import { applied } from "./settings.ts";
 import type {
   Command,
@@ -45,6 +46,8 @@ export class Connection {
   readonly client: string;
   /** Whether this is a page without a kernel: what needs one is not offered. */
   readonly offline: boolean;
+  /** The values of the user's array; null where there are none. */
+  readonly arrayValues: ArrayValues | null;
   private readonly values = new Map<string, Signal<unknown>>();
   private readonly sent = signal(0);
   private readonly pending = signal<readonly Pending[]>([]);
@@ -77,6 +80,7 @@ export class Connection {
     views += 1;
     this.client = `${Date.now().toString(36)}-${views}-${Math.random().toString(36).slice(2, 8)}`;
     this.offline = model.get("offline") === true;
+    this.arrayValues = (model.get("array_values") as ArrayValues | null | undefined) ?? null;
     this.state = this.stateOfTraits();
     model.on("change:frame", this.changed);
     model.on("msg:custom", this.received);

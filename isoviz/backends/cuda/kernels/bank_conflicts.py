@@ -1,8 +1,4 @@
-"""The bank conflicts of a tile, counted, and the walk with the fewest.
-
-Shared memory has 32 banks of 4 bytes. An access of a warp takes one turn for every different word in its fullest bank. An access
-of 8 bytes a thread is carried out for half a warp at a time, one of 16 bytes for a quarter.
-"""
+"""The bank conflicts of a tile, counted (`isoviz.layouts.hardware`), and the walk with the fewest."""
 
 from __future__ import annotations
 
@@ -10,6 +6,8 @@ import functools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+from isoviz.layouts.hardware import WARP, bank_turns
 
 if TYPE_CHECKING:
     from isoviz.backends.cuda.kernels.tile_shape import Side, TileShape
@@ -20,8 +18,6 @@ _PADS = (0, 16, 32, 64)
 """Bytes that are left free behind every near row."""
 _MOST_ROOM = 36 << 10
 """Bytes of shared memory that pads and a skew may make of an image: several blocks fit into a multiprocessor."""
-_WARP = 32
-_BANKS = 32
 _SLOT = 16
 _TURN, _LOADED = 0.3, 0.25
 """What a further turn of shared memory costs, and a partial sector of a load, if a partial sector of a store costs 1.
@@ -119,14 +115,14 @@ def _partial(shape: TileShape, part: int | None, lanes: int) -> float:
 
 def _steps(side: Side, lanes: int) -> int:
     """Steps of a warp through a tile."""
-    return -(-side.slots // lanes) * -(-side.rows // (_WARP // lanes))
+    return -(-side.slots // lanes) * -(-side.rows // (WARP // lanes))
 
 
 def slots_of(side: Side, lanes: int, numbers: Ints) -> tuple[Ints, Ints]:
     """The slot in its row and the number of its row, for numbers of steps; as the kernel computes them."""
-    across = _WARP // lanes
+    across = WARP // lanes
     high = -(-side.slots // lanes)
-    warp = numbers // _WARP
+    warp = numbers // WARP
     return warp % high * lanes + numbers % lanes, warp // high * across + numbers // lanes % across
 
 
@@ -135,7 +131,7 @@ def _turns(shape: TileShape, part: int | None, skew: int, lanes: int) -> float:
     side = shape.near if part is None else shape.far[part]
     found: list[float] = []
     for warp in {0, _steps(side, lanes) // 2}:
-        slot, row = slots_of(side, lanes, np.arange(_WARP) + warp * _WARP)
+        slot, row = slots_of(side, lanes, np.arange(WARP) + warp * WARP)
         there = (slot < side.slots) & (row < side.rows)
         if not there.any():
             continue
@@ -180,10 +176,5 @@ def _skewed(place: Ints, skew: int, word: int) -> Ints:
 
 def _turns_of(place: Ints, width: int) -> float:
     """Turns of one access, in units of what it takes without conflicts."""
-    together = _WARP * 4 // max(4, width)
-    turns = groups = 0
-    for first in range(0, len(place), together):
-        words = np.unique((place[first : first + together, None] // 4 + np.arange(max(1, width // 4))).ravel())
-        turns += int(np.bincount(words % _BANKS).max())
-        groups += 1
-    return turns / groups
+    turns = bank_turns(place, width)
+    return sum(turns) / len(turns)

@@ -8,6 +8,9 @@ import { formatCount } from "#model/units.ts";
 import type { ColourBy, ViewOptions } from "./options.ts";
 import { nameOf } from "./vector.tsx";
 
+/** The bytes that a lane of a warp may take. */
+const LANES = [4, 8, 16] as const;
+
 export type Change = (change: Partial<ViewOptions>) => void;
 
 interface ControlsProps {
@@ -16,6 +19,7 @@ interface ControlsProps {
   dims: readonly string[];
   hasChunks: boolean;
   hasRuns: boolean;
+  hasValues: boolean;
   /** Whether the other end is drawn beside this one. */
   hasTwin: boolean;
   change: Change;
@@ -44,6 +48,8 @@ export function ColourMenu({ linear, options, hasChunks, change }: ControlsProps
       <option value="offset">By offset</option>
       {linear.fields.length > 1 && <option value="field">By field</option>}
       <option value="line">By cache line</option>
+      <option value="page">By page</option>
+      <option value="sector">By sector, with a warp</option>
       {hasChunks && <option value="chunk">By chunk</option>}
       {digits.map((digit) => (
         <option key={digit.text} value={`digit:${digit.text}`}>
@@ -62,6 +68,7 @@ export function MoreControls({
   dims,
   hasChunks,
   hasRuns,
+  hasValues,
   hasTwin,
   change,
   marking,
@@ -122,13 +129,44 @@ export function MoreControls({
           </Select>
         </Labelled>
       )}
+      {options.colour === "sector" && (
+        <>
+          <Labelled label="warp along">
+            <Select
+              label="Dimension along which a warp loads"
+              testid="linearization-warp-dim"
+              value={options.warp ?? dims[0] ?? ""}
+              onChange={(warp) => change({ warp })}
+            >
+              {names.map((name) => (
+                <option key={name}>{name}</option>
+              ))}
+            </Select>
+          </Labelled>
+          <Labelled label="a lane takes">
+            <Select
+              label="Bytes that a lane takes"
+              testid="linearization-warp-lane"
+              value={String(options.lane)}
+              onChange={(lane) => change({ lane: Number(lane) })}
+            >
+              {LANES.map((lane) => (
+                <option key={lane} value={String(lane)}>
+                  {lane} bytes
+                </option>
+              ))}
+            </Select>
+          </Labelled>
+        </>
+      )}
       <Labelled label="numbers">
         <Select
           label="Numbers in cells"
           testid="linearization-numbers"
-          value={options.numbers}
+          value={options.numbers === "value" && !hasValues ? "offset" : options.numbers}
           onChange={(numbers) => change({ numbers: numbers as ViewOptions["numbers"] })}
         >
+          {hasValues && <option value="value">value</option>}
           <option value="offset">byte offset</option>
           <option value="order">order in memory</option>
           <option value="none">none</option>

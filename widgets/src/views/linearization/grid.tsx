@@ -2,6 +2,7 @@
 import type { JSX, RefObject, TargetedKeyboardEvent } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { fitCanvas, useFrame, useRatio, useSize } from "#lib/hooks.ts";
+import type { CellValues } from "#model/array-values.ts";
 import type { ChunkNumbers } from "#model/layouts/chunks.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
 import type { Entry } from "#model/layouts/order.ts";
@@ -44,6 +45,7 @@ interface GridProps {
   fixed: Readonly<Record<string, number>>;
   options: ViewOptions;
   colours: Colouring;
+  values: CellValues | null;
   dimColour: (dim: string) => string;
   ink: Ink | null;
   runs: RequestBox | null;
@@ -51,6 +53,8 @@ interface GridProps {
   hovered: Entry | null;
   selected: Entry | null;
   chunk: ChosenChunk | null;
+  /** The entries that a warp loads; null where that is not shown. */
+  warp: readonly Entry[] | null;
   trail: number;
   /** What both ends show; null where each is on its own. */
   lens: Lens | null;
@@ -143,7 +147,8 @@ export function Grid(props: GridProps): JSX.Element {
       colours,
       numbers,
       ink,
-      shown: options.numbers,
+      shown: options.numbers === "value" && props.values === null ? "offset" : options.numbers,
+      values: props.values,
       order: options.order,
       runs: options.runs ? props.runs : null,
       chunks: options.chunks ? props.chunks : null,
@@ -152,7 +157,7 @@ export function Grid(props: GridProps): JSX.Element {
     drawGrid(context, scene, store.current);
     drawAxes(context, current, ink, props.dimColour, current.panels[0]?.x ?? 0);
     if (canvas !== null) canvas.dataset.drawn = props.label; // what a test or a benchmark waits for
-  }, [current, colours, numbers, ink, size, ratio, options, props.runs, props.chunks]);
+  }, [current, colours, numbers, ink, size, ratio, options, props.runs, props.chunks, props.values]);
   const chunk = useMemo(
     () => (current === null || ink === null || props.chunk === null ? null : gridOverlay(current, props.chunk, ink, size)),
     [current, ink, props.chunk, size],
@@ -167,12 +172,12 @@ export function Grid(props: GridProps): JSX.Element {
     drawMarks(
       context,
       current,
-      { hovered: props.hovered, selected: props.selected, runs, trail: props.trail, lanes, chunk },
+      { hovered: props.hovered, selected: props.selected, runs, trail: props.trail, lanes, warp: props.warp, chunk },
       ink,
     );
     if (box !== null) drawBox(context, current, box, room, ink);
     if (canvas !== null) canvas.dataset.drawn = props.hovered === null ? "" : props.hovered.index.join(",");
-  }, [current, props.hovered, props.selected, props.trail, chunk, ink, size, ratio, options, props.runs, box]);
+  }, [current, props.hovered, props.selected, props.trail, props.warp, chunk, ink, size, ratio, options, props.runs, box]);
 
   // The selected entry is moved into what is seen, unless the pointer has chosen it: then it is seen already.
   useEffect(() => {

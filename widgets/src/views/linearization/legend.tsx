@@ -2,6 +2,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { Icon } from "#lib/icon.tsx";
 import type { ChunkNumbers } from "#model/layouts/chunks.ts";
+import type { WarpLoad } from "#model/layouts/hardware.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
 import { counted, formatBytes, formatCount } from "#model/units.ts";
 import type { Colouring } from "#views/linearization/drawing/colouring.ts";
@@ -19,16 +20,23 @@ interface LegendProps {
   bytes: number;
   /** Whether boxes of runs are drawn. */
   runs: boolean;
+  /** The load of a warp that is drawn, and along which dimension it goes. */
+  warp: { load: WarpLoad; dim: string } | null;
   /** The selected chunk. */
   chunk: number | null;
   letGo: () => void;
 }
 
-export function Legend({ linear, colours, chunks, bytes, runs, chunk, letGo }: LegendProps): JSX.Element {
+export function Legend({ linear, colours, chunks, bytes, runs, warp, chunk, letGo }: LegendProps): JSX.Element {
   const several = linear.fields.length > 1;
   return (
     <div class="iv-lin-legend" data-testid="linearization-legend">
       <Scale linear={linear} colours={colours} chunks={chunks} bytes={bytes} />
+      {warp !== null && (
+        <span class="iv-lin-item iv-lin-warp" data-testid="linearization-warp">
+          warp along {warp.dim}: {warpText(warp.load)}
+        </span>
+      )}
       {several && <Fields linear={linear} />}
       {linear.payload < linear.nbytes && (
         <Item swatch={<i class="iv-lin-swatch iv-lin-hatched" />}>{formatBytes(linear.nbytes - linear.payload)} padding</Item>
@@ -49,7 +57,7 @@ export function Legend({ linear, colours, chunks, bytes, runs, chunk, letGo }: L
   );
 }
 
-function Scale({ linear, colours, chunks, bytes }: Omit<LegendProps, "runs" | "chunk" | "letGo">): JSX.Element | null {
+function Scale({ linear, colours, chunks, bytes }: Omit<LegendProps, "runs" | "warp" | "chunk" | "letGo">): JSX.Element | null {
   const ramp = <i class="iv-lin-ramp" style={{ background: gradient(colours.scale) }} />;
   switch (colours.by) {
     case "offset":
@@ -80,7 +88,9 @@ function Scale({ linear, colours, chunks, bytes }: Omit<LegendProps, "runs" | "c
           chunk 0 {ramp} {formatCount((chunks?.count ?? 1) - 1)}
         </span>
       );
-    case "line": {
+    case "line":
+    case "page":
+    case "sector": {
       const wheel = [...(colours.colours ?? [])];
       return (
         <>
@@ -93,7 +103,7 @@ function Scale({ linear, colours, chunks, bytes }: Omit<LegendProps, "runs" | "c
               </span>
             }
           >
-            {counted(Math.ceil(linear.nbytes / 64), "line")} of 64 bytes
+            {counted(Math.ceil(linear.nbytes / colours.piece), colours.by)} of {formatCount(colours.piece)} bytes
           </Item>
           <Item swatch={<i class="iv-lin-swatch" style={{ background: cssOf(wheel[wheel.length - 1] ?? 0) }} />}>
             several in a pixel
@@ -104,6 +114,13 @@ function Scale({ linear, colours, chunks, bytes }: Omit<LegendProps, "runs" | "c
     default:
       return null;
   }
+}
+
+/** "1 request of 4 bytes a lane, 4 sectors (at least 4), 0 bank conflicts" */
+export function warpText(load: WarpLoad): string {
+  const requests = `${counted(load.requests, "request")} of ${counted(load.width, "byte")} a lane`;
+  const sectors = `${counted(load.sectors, "sector")} (at least ${formatCount(load.leastSectors)})`;
+  return `${requests}, ${sectors}, ${counted(load.conflicts, "bank conflict")}`;
 }
 
 function Fields({ linear }: { linear: Linearization }): JSX.Element {

@@ -1,6 +1,7 @@
 // The linearization view of one end of the explorer's transfer: the view with the values of the session.
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
+import { cellValues } from "#model/array-values.ts";
 import type { Connection } from "#model/connection.ts";
 import { layoutAtEnd } from "#model/ends.ts";
 import type { ChunkNumbers } from "#model/layouts/chunks.ts";
@@ -26,6 +27,7 @@ export function LinearizationView({ side, compact = false }: { side: Side; compa
     () => (path === undefined || !fresh ? null : { digits: path.chunkDigits, perChunk: path.perChunk, count: path.chunks }),
     [path, fresh],
   );
+  const values = useMemo(() => cellValues(connection.arrayValues, end.linear), [connection, end.linear]);
   const part = usePart(side, end.linear, options, change);
   if (end.linear === null)
     return <p class="iv-faint iv-lin-none">{end.problem?.message ?? "This array is too large to be drawn."}</p>;
@@ -37,6 +39,7 @@ export function LinearizationView({ side, compact = false }: { side: Side; compa
       side={side}
       palette={snapshot.palette}
       chunks={chunks}
+      values={values}
       options={options}
       onOptions={change}
       lens={lens}
@@ -90,6 +93,11 @@ function usePart(
   };
 }
 
+/** Cells show the values of an array where it has some. */
+function firstOptions({ arrayValues }: Connection): ViewOptions {
+  return arrayValues === null ? OPTIONS : { ...OPTIONS, numbers: "value" };
+}
+
 interface Shared {
   options: ViewOptions;
   readonly lens: Lens;
@@ -101,7 +109,8 @@ const shared = new WeakMap<Connection, Shared>();
 /** What is chosen about the pictures: both ends of a view share it. */
 function useShared(connection: Connection): { options: ViewOptions; change: (change: Partial<ViewOptions>) => void; lens: Lens } {
   let known = shared.get(connection);
-  if (known === undefined) shared.set(connection, (known = { options: OPTIONS, lens: new Lens(), listeners: new Set() }));
+  if (known === undefined)
+    shared.set(connection, (known = { options: firstOptions(connection), lens: new Lens(), listeners: new Set() }));
   const store = known;
   const [, again] = useState(store.options);
   useEffect(() => {

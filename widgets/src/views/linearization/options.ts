@@ -1,12 +1,13 @@
 // What a reader can choose about the picture. Both ends of a transfer share one value, so that they can be compared.
 import type { Linearization } from "#model/layouts/linearization.ts";
 
-export type ColourBy = "offset" | "digit" | "field" | "chunk" | "line";
+export type ColourBy = "offset" | "digit" | "field" | "chunk" | "line" | "page" | "sector";
 
 /**
  * `across` and `down` are dimensions, null for the two fastest of the source. `fixed` says where the other dimensions stand.
  * `digit` is the component whose values are coloured. `fields` shows all fields ("auto": in each cell where there is room, else side
- * by side; "cells", "panels") or one ("only:re").
+ * by side; "cells", "panels") or one ("only:re"). `warp` is the dimension along which the lanes of a warp take entries, null for the
+ * one to the right; each lane takes `lane` bytes.
  */
 export interface ViewOptions {
   readonly across: string | null;
@@ -14,8 +15,10 @@ export interface ViewOptions {
   readonly fixed: Readonly<Record<string, number>>;
   readonly colour: ColourBy;
   readonly digit: string | null;
+  readonly warp: string | null;
+  readonly lane: number;
   readonly fields: string;
-  readonly numbers: "offset" | "order" | "none";
+  readonly numbers: "offset" | "order" | "value" | "none";
   readonly order: boolean;
   readonly runs: boolean;
   readonly chunks: boolean;
@@ -31,6 +34,8 @@ export const OPTIONS: ViewOptions = {
   fixed: {},
   colour: "offset",
   digit: null,
+  warp: null,
+  lane: 4,
   fields: "auto",
   numbers: "offset",
   order: true,

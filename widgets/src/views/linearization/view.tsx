@@ -14,8 +14,10 @@ import type { JSX, RefObject } from "preact";
 import { useCallback, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useDark, useSize } from "#lib/hooks.ts";
 import { Icon, type IconName } from "#lib/icon.tsx";
+import type { CellValues } from "#model/array-values.ts";
 import { type ChunkNumbers, chunkOf } from "#model/layouts/chunks.ts";
 import { compare } from "#model/layouts/compare.ts";
+import { type WarpLoad, warpLoad } from "#model/layouts/hardware.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
 import type { Entry } from "#model/layouts/order.ts";
 import { requestBox } from "#model/layouts/requests.ts";
@@ -46,6 +48,8 @@ export interface LinearizationProps {
   side?: "source" | "destination";
   palette: Readonly<Record<string, ShownColour>>;
   chunks?: ChunkNumbers | null;
+  /** What the entries hold; null where that is not known. */
+  values?: CellValues | null;
   options?: ViewOptions;
   onOptions?: (change: Partial<ViewOptions>) => void;
   lens?: Lens | null;
@@ -75,7 +79,7 @@ const NARROW = 640;
 const TRAIL = 8;
 
 export function LinearizationView(props: LinearizationProps): JSX.Element {
-  const { linear, other, palette, chunks = null, numpy, part = null } = props;
+  const { linear, other, palette, chunks = null, values = null, numpy, part = null } = props;
   const end = props.side === "destination" ? "destination" : "source";
   const [own, setOwn] = useState<ViewOptions>(OPTIONS);
   const options = props.options ?? own;
@@ -129,10 +133,13 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
     [palette, dark],
   );
   const shown = hovered ?? selected;
+  const warp = useMemo(() => shownWarp(linear, options, dims, shown, fixed), [linear, options, shown, fixedKey]);
   const elsewhere = shown !== null && linear.dims.some(({ name }, dim) => name in fixed && fixed[name] !== shown.index[dim]);
   const hasRuns = runs !== null && runs.entries > 1 && runs.entries < linear.payload / linear.entryBytes;
   const hasChunks = chunks !== null && chunks.count > 1;
-  const controls = { linear, options, dims, hasChunks, hasRuns, hasTwin: twin !== null && (props.lens ?? null) !== null, change };
+  const hasValues = values !== null;
+  const hasTwin = twin !== null && (props.lens ?? null) !== null;
+  const controls = { linear, options, dims, hasChunks, hasRuns, hasValues, hasTwin, change };
   const chunk = useMemo(() => chosenChunk(linear, chunks, selection.chunk), [linear, chunks, selection.chunk]);
   const marking =
     hasChunks && (selected !== null || chunk !== null)
@@ -179,6 +186,7 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
           fixed={fixed}
           options={options}
           colours={gridColours}
+          values={values}
           dimColour={dimColour}
           ink={ink}
           runs={hasRuns ? runs : null}
@@ -186,6 +194,7 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
           hovered={hovered}
           selected={selected}
           chunk={chunk}
+          warp={warp?.entries ?? null}
           trail={playing ? TRAIL : 0}
           lens={options.linked && twin !== null ? (props.lens ?? null) : null}
           label={label}
@@ -207,6 +216,7 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
             chunks={chunks}
             bytes={bytes}
             runs={options.runs && hasRuns}
+            warp={warp}
             chunk={chunk?.number ?? null}
             letGo={() => select({ chunk: null })}
           />
@@ -239,6 +249,22 @@ export function shownDims(reference: Linearization, options: Pick<ViewOptions, "
   const free = [second ?? "", fast, ...names].find((name) => name !== across && names.includes(name));
   const down = options.down !== null && options.down !== across && names.includes(options.down) ? options.down : free;
   return down === undefined ? [across] : [across, down];
+}
+
+/** The load of a warp that begins at an entry, or at the first one in view; null where colours do not say sectors. */
+function shownWarp(
+  linear: Linearization,
+  options: ViewOptions,
+  dims: readonly string[],
+  entry: Entry | null,
+  fixed: Readonly<Record<string, number>>,
+): { load: WarpLoad; dim: string; entries: Entry[] } | null {
+  const dim = linear.dims.find(({ name }) => name === options.warp)?.name ?? dims[0];
+  if (options.colour !== "sector" || dim === undefined || dim === "") return null;
+  const start = entry?.index ?? linear.dims.map(({ name }) => fixed[name] ?? 0);
+  const field = entry?.field ?? 0;
+  const load = warpLoad(linear, linear.dimension(dim), start, options.lane, field);
+  return { load, dim, entries: load.entries.map((index) => ({ index, field })) };
 }
 
 function alike(a: Linearization, b: Linearization): boolean {

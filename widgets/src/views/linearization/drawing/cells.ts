@@ -138,7 +138,7 @@ function stepped(
   const { scale, top, piece, others } = colours;
   const last = scale.length - 1;
   const wheel = colours.colours;
-  const mixed = colours.by === "line" ? (wheel?.length ?? 1) - 1 : -1;
+  const mixed = wheel === null || colours.by === "field" ? -1 : wheel.length - 1;
   const around = mixed > 0 ? mixed : (wheel?.length ?? 1);
   for (let x = 0; x < columns; x += 1) {
     const first = Math.floor((low + (right.low[x] as number)) / piece);

@@ -1,5 +1,7 @@
-// What a colour says: a number of each element (offset, value of a digit, chunk, cache line, field) and the colour of that number.
+// What a colour says: a number of each element (offset, value of a digit, chunk, cache line, page, sector, field) and the colour of that
+// number.
 import type { ChunkNumbers } from "#model/layouts/chunks.ts";
+import { PAGE, SECTOR } from "#model/layouts/hardware.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
 import type { ShownColour } from "#model/types.ts";
 import { type GridModel, type Separable, separable } from "#views/linearization/geometry/model.ts";
@@ -37,6 +39,9 @@ export interface ColouringInputs {
   readonly bytes: number;
 }
 
+/** The bytes of the pieces of memory that colours tell apart. */
+const PIECES = { line: CACHE_LINE, page: PAGE, sector: SECTOR };
+
 export function colouring(linear: Linearization, inputs: ColouringInputs): Colouring {
   const { options, palette, chunks, dark } = inputs;
   const scale = offsetScale(dark);
@@ -59,8 +64,8 @@ export function colouring(linear: Linearization, inputs: ColouringInputs): Colou
     digit,
   };
   if (options.colour === "digit") return byDigit(byOffset, linear, digit, palette, dark);
-  if (options.colour === "line")
-    return { ...byOffset, by: "line", top: linear.nbytes, piece: CACHE_LINE, colours: lineColours(dark) };
+  if (options.colour === "line" || options.colour === "page" || options.colour === "sector")
+    return { ...byOffset, by: options.colour, top: linear.nbytes, piece: PIECES[options.colour], colours: lineColours(dark) };
   if (options.colour === "field")
     return {
       ...byOffset,
@@ -160,7 +165,7 @@ export function colourOf(colours: Colouring, mean: number, low = mean, high = me
   const first = Math.floor(low / piece);
   const same = first === Math.floor(high / piece);
   if (colours.colours !== null) {
-    const around = colours.by === "line" ? colours.colours.length - 1 : colours.colours.length;
+    const around = colours.by === "field" ? colours.colours.length : colours.colours.length - 1;
     return colours.colours[same ? first % around : around] ?? colours.colours[around - 1] ?? 0;
   }
   if (!same) return scale[place(mean)] ?? 0;

@@ -1,5 +1,6 @@
 // Draws the grid on a canvas: cells, gaps, blocks, padding, order line, request boxes, chunks and numbers. Only what is seen is
 // drawn, and everything that is drawn comes from the arguments.
+import type { CellValues } from "#model/array-values.ts";
 import { type ChunkNumbers, chunkFinder } from "#model/layouts/chunks.ts";
 import { positionOf } from "#model/layouts/order.ts";
 import type { RequestBox } from "#model/layouts/requests.ts";
@@ -16,7 +17,8 @@ export interface Scene extends Geometry {
   readonly colours: Colouring;
   readonly numbers: readonly Separable[];
   readonly ink: Ink;
-  readonly shown: "offset" | "order" | "none";
+  readonly shown: "offset" | "order" | "value" | "none";
+  readonly values: CellValues | null;
   readonly order: boolean;
   readonly runs: RequestBox | null;
   readonly chunks: ChunkNumbers | null;
@@ -262,7 +264,8 @@ function numbersFit(context: CanvasRenderingContext2D, scene: Scene): Numbers | 
       widest = Math.max(widest, numberOf(scene, index, field));
     }
   context.font = `${FONT}px ${scene.ink.font}`;
-  const width = context.measureText("0".repeat(String(widest).length)).width;
+  const sample = scene.shown === "value" ? (scene.values?.longest ?? "") : "0".repeat(String(widest).length);
+  const width = context.measureText(sample).width;
   const left = line ? lanesOf(view.width, height).left + 5 : parts > 1 ? 5 : 2;
   if (width + left + 3 > view.width) return null;
   const names = Math.max(0, ...model.linear.fields.map((field) => context.measureText(field.name).width));
@@ -272,6 +275,11 @@ function numbersFit(context: CanvasRenderingContext2D, scene: Scene): Numbers | 
 function numberOf(scene: Scene, index: readonly number[], field: number): number {
   const { linear } = scene.model;
   return scene.shown === "order" ? positionOf(linear, index, field) : linear.offset(index, field);
+}
+
+/** What stands in the cell of an entry. */
+function textOf(scene: Scene, index: readonly number[], field: number): string {
+  return scene.shown === "value" ? (scene.values?.of(index, field) ?? "") : String(numberOf(scene, index, field));
 }
 
 function drawNumbers(context: CanvasRenderingContext2D, scene: Scene, how: Numbers): void {
@@ -305,7 +313,7 @@ function drawNumbers(context: CanvasRenderingContext2D, scene: Scene, how: Numbe
           context.strokeStyle = cssOf(colour);
           const right = rect.x + rect.width - 4;
           const left = rect.x + how.left;
-          const text = String(numberOf(scene, element.index, field));
+          const text = textOf(scene, element.index, field);
           // The line goes through the lowest part alone where it goes from cell to cell.
           const line = scene.order && (!whole || field === panel.fields.at(-1));
           const y = rect.y + (line ? above : height / 2) + 0.5;

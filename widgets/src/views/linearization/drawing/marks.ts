@@ -16,6 +16,8 @@ export interface Marks {
   /** How many steps of the order line are drawn behind the selected entry. */
   readonly trail: number;
   readonly lanes: boolean;
+  /** The entries that a warp loads, in place of what shares a cache line; null where that is not asked for. */
+  readonly warp: readonly Entry[] | null;
   /** What goes over the cells for the selected chunk. */
   readonly chunk: HTMLCanvasElement | null;
 }
@@ -34,8 +36,9 @@ export function drawMarks(context: CanvasRenderingContext2D, geometry: Geometry,
   for (const panel of geometry.panels) context.rect(panel.x - 3, panel.y - 3, panel.width + 6, panel.height + 6);
   context.clip();
   const about = marks.hovered ?? marks.selected;
+  if (marks.warp !== null) drawTogether(context, geometry, marks.warp, ink);
   if (about !== null) {
-    drawLine(context, geometry, about, ink);
+    if (marks.warp === null) drawLine(context, geometry, about, ink);
     if (marks.runs !== null) drawRun(context, geometry, about, marks.runs, ink);
   }
   if (marks.trail > 0 && marks.selected !== null) drawTrail(context, geometry, marks.selected, marks, ink);
@@ -74,9 +77,14 @@ function grown({ x, y, width, height }: Rect): [number, number, number, number] 
 /** What lies in the same cache line. */
 function drawLine(context: CanvasRenderingContext2D, geometry: Geometry, element: Entry, ink: Ink): void {
   const { linear } = geometry.model;
-  if (Math.min(geometry.view.width, geometry.view.height) < 6) return;
   const line = Math.floor(linear.offset(element.index, element.field) / CACHE_LINE) * CACHE_LINE;
-  const path = contour(elementsIn(linear, line, line + CACHE_LINE, 64).flatMap((other) => placeOf(geometry, other) ?? []));
+  drawTogether(context, geometry, elementsIn(linear, line, line + CACHE_LINE, 64), ink);
+}
+
+/** A dashed outline of entries that are fetched together. */
+function drawTogether(context: CanvasRenderingContext2D, geometry: Geometry, entries: readonly Entry[], ink: Ink): void {
+  if (Math.min(geometry.view.width, geometry.view.height) < 6) return;
+  const path = contour(entries.flatMap((entry) => placeOf(geometry, entry) ?? []));
   context.save();
   context.strokeStyle = ink.dark ? "#0b1016" : "#ffffff";
   context.lineWidth = 3;

@@ -1,0 +1,249 @@
+"""The search for the best layouts: candidates in the order of what they can gain, until the counted work is used up.
+
+Every layout has a *bound* for each use: no plan of the use takes less. The bound depends on the layout only through the run that
+it has in common with the other end, so it costs little. A layout is planned only where its bounds say that it may be among the
+candidates that are asked for, or better in some use than every layout that is planned already.
+
+The layouts of the uses come first. Each layout that is planned and that no other beats in every use adds its neighbours: those
+that differ by a single change (`neighbours`). The next layout is in turn the one with the least bound, and the one whose parent
+was the fastest. Where none is left, the neighbours of the fastest of the others are added.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from isoviz.errors import LayoutError, NoPathError, TransferError
+from isoviz.layouts import Layout, Linearization, Mode
+from isoviz.layouts.compare import run_bytes
+from isoviz.planner.check_ends import check_ends
+from isoviz.planner.full import listed_routes
+from isoviz.planner.intermediate.part_runs import end_runs
+from isoviz.planner.layout_choice.demands import Demands
+from isoviz.planner.layout_choice.neighbours import Digits, Neighbourhood
+from isoviz.planner.one_path.optimum import lower_bounds
+from isoviz.planner.problem import Problem
+from isoviz.planner.search.first_look import first_look
+from isoviz.planner.transfer import Instance, Transfer
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+    from isoviz.planner.layout_choice.use import Use
+    from isoviz.planner.options import Options
+    from isoviz.planner.planner_registry import Planner
+
+LEAST_GAIN = 1e-3
+"""The share by which a layout must be able to gain to be planned. Plans are this close to the optimum (`CHUNK_GROWTH_SHARE`)."""
+BOUNDS_PER_PLAN = 12
+"""Bounds that cost about as much as a plan."""
+
+
+class Timed(NamedTuple):
+    """A layout that was planned, with the seconds of each use."""
+
+    layout: Layout
+    order: Linearization
+    times: tuple[float, ...]
+    weighted: float
+
+
+class _Candidate(NamedTuple):
+    digits: Digits
+    order: Linearization
+    transfers: tuple[Transfer, ...]
+    bounds: tuple[float, ...]
+    parent: float
+
+
+class LayoutSearch:
+    """The search for layouts of an array in a memory, for some uses on a machine."""
+
+    def __init__(
+        self,
+        array: Instance,
+        uses: Sequence[Use],
+        machine: Machine,
+        planner: Planner,
+        options: Options,
+        demands: Demands,
+        count: int,
+    ) -> None:
+        self.array, self.uses, self.machine, self.count = array, uses, machine, count
+        self.planner, self.options, self.demands = planner, options, demands
+        self.around = Neighbourhood(array.space, len(array.fields) == 1, demands.most_padding)
+        self.timed: list[Timed] = []
+        self.front: list[Timed] = []
+        """The layouts that no other one beats in every use."""
+        self.considered = 0
+        """Layouts that meet the demands and have a bound."""
+        self.plans = 0
+        """Uses that were planned."""
+        self.exhausted = False
+        """Whether no layout is left that may gain."""
+        self.refusal: TransferError | None = None
+        """Why a layout could not be planned."""
+        self._seen: set[Digits] = set()
+        self._known_bounds: dict[tuple[object, ...], float] = {}
+        self._bounds_made = 0
+        self._waiting: dict[Digits, _Candidate] = {}
+        self._by_bound: list[tuple[float, float, int, Digits]] = []
+        self._by_parent: list[tuple[float, float, int, Digits]] = []
+        self._unexpanded: list[tuple[float, int, Digits]] = []
+        self._least_bounds = [math.inf] * len(uses)
+        """The least bound of each use so far: no layout that the search comes to takes less in all of them."""
+        self._numbers = itertools.count()
+
+    def run(self, most_plans: int) -> Iterator[Timed]:
+        """Plan layouts until `most_plans` plans are made; every layout that is planned is yielded."""
+        for digits in self._seeds():
+            self._add(digits, math.inf)
+        for turn in itertools.count():
+            if self.plans + self._bounds_made / BOUNDS_PER_PLAN >= most_plans:
+                return
+            candidate = self._next(turn)
+            if candidate is None:
+                if not self._unexpanded or self._is_out(self._least_bounds):
+                    self.exhausted = True
+                    return
+                weighted, _, digits = heapq.heappop(self._unexpanded)
+                self._expand(digits, weighted)
+                continue
+            timed = self._planned(candidate)
+            if timed is None:
+                continue
+            self.timed.append(timed)
+            yield timed
+            if self._keep_in_front(timed):
+                self._expand(candidate.digits, timed.weighted)
+            else:
+                heapq.heappush(self._unexpanded, (timed.weighted, next(self._numbers), candidate.digits))
+
+    def _expand(self, digits: Digits, weighted: float) -> None:
+        """Let the neighbours of a layout wait for their turn."""
+        for neighbour in self.around.around(digits):
+            self._add(neighbour, weighted)
+
+    # ---- candidates
+
+    def _seeds(self) -> Iterator[Digits]:
+        """The layouts of the uses and of the demands, as they are and with the fields in front or behind."""
+        dims = self.demands.order or tuple(self.array.space)
+        first = [dim for dim, _ in self.demands.least_runs] + [use.dim for use in self.uses if use.dim]
+        texts = [Layout.aos(*dims), *(Layout.aos(dim, *(other for other in dims if other != dim)) for dim in first)]
+        texts += [use.layout for use in self.uses if use.layout is not None]
+        for layout in texts:
+            try:
+                digits = self.around.of(layout.on(self.array.space, self.array.fields))
+            except LayoutError:  # a use of a part has blocks that do not fit the whole
+                continue
+            plain = self.around.normal(digits)
+            yield plain
+            if not self.around.single_field:
+                rest = [digit for digit in plain if digit is not None]
+                yield self.around.normal([None, *rest])
+                yield self.around.normal([*rest, None])
+
+    def _add(self, digits: Digits, parent: float) -> None:
+        """Let a layout wait for its turn, if it meets the demands."""
+        if digits in self._seen:
+            return
+        self._seen.add(digits)
+        order = self.around.layout(digits).on(self.array.space, self.array.fields)
+        if not self.demands.met_by(order):
+            return
+        array = Instance(self.array.memory, self.array.space, self.array.fields, order.layout)
+        transfers = tuple(use.transfer(array) for use in self.uses)
+        bounds = tuple(self._bound(number, transfer) for number, transfer in enumerate(transfers))
+        self.considered += 1
+        self._least_bounds = list(map(min, self._least_bounds, bounds))
+        number, total = next(self._numbers), self._weighted(bounds)
+        self._waiting[digits] = _Candidate(digits, order, transfers, bounds, parent)
+        heapq.heappush(self._by_bound, (total, parent, number, digits))
+        heapq.heappush(self._by_parent, (parent, total, number, digits))
+
+    def _next(self, turn: int) -> _Candidate | None:
+        """The next layout that may gain."""
+        while self._waiting:
+            queue = self._by_parent if turn % 2 else self._by_bound
+            digits = heapq.heappop(queue)[3]
+            candidate = self._waiting.pop(digits, None)
+            if candidate is not None and not self._is_out(candidate.bounds):
+                return candidate
+        return None
+
+    def _bound(self, number: int, transfer: Transfer) -> float:
+        """A lower bound of the seconds of a use."""
+        here, there = transfer.source_order, transfer.destination_order
+        run = math.inf if here.normal == there.normal else run_bytes(here, there)
+        key = number, run, end_runs(transfer), _nest(here, there)
+        found = self._known_bounds.get(key)
+        if found is None:
+            problem = Problem(transfer, self.machine, self.options)
+            routes = listed_routes(problem)
+            if routes is not None:
+                found = min(lower_bounds(problem, routes), default=0.0)
+            else:
+                found = first_look(problem).lower if problem.bounded else 0.0
+            self._known_bounds[key] = found
+        self._bounds_made += 1
+        return found
+
+    # ---- plans
+
+    def _planned(self, candidate: _Candidate) -> Timed | None:
+        """A layout with the time of every use; None where the bounds and the times so far say that it cannot gain, or where no
+        plan exists."""
+        times = list(candidate.bounds)
+        for number, transfer in enumerate(candidate.transfers):
+            try:
+                check_ends(transfer, self.machine)
+                times[number] = self.planner.make(Problem(transfer, self.machine, self.options)).seconds
+            except NoPathError:  # there is none for any layout
+                raise
+            except TransferError as error:
+                self.refusal = error
+                return None
+            self.plans += 1
+            if number + 1 < len(times) and self._is_out(times):
+                return None
+        return Timed(candidate.order.layout, candidate.order, tuple(times), self._weighted(times))
+
+    def _weighted(self, times: Sequence[float]) -> float:
+        return sum(use.weight * seconds for use, seconds in zip(self.uses, times, strict=True))
+
+    def _is_out(self, bounds: Sequence[float]) -> bool:
+        """Whether a layout with these bounds is none of the candidates asked for, and gains nothing but for `LEAST_GAIN`: some
+        layout takes no longer in any use."""
+        if len(self.timed) < self.count or self._weighted(bounds) < self._last_weighted():
+            return False
+        return any(
+            all(mine <= bound * (1 + LEAST_GAIN) for mine, bound in zip(timed.times, bounds, strict=True)) for timed in self.front
+        )
+
+    def _last_weighted(self) -> float:
+        """The weighted time of the last candidate that is asked for, less `LEAST_GAIN`."""
+        return heapq.nsmallest(self.count, (timed.weighted for timed in self.timed))[-1] * (1 - LEAST_GAIN)
+
+    def _keep_in_front(self, timed: Timed) -> bool:
+        """Add a layout to the front unless it is beaten; those that it beats leave the front."""
+        if any(_at_most(other.times, timed.times) for other in self.front):
+            return False
+        self.front = [other for other in self.front if not _at_most(timed.times, other.times)] + [timed]
+        return True
+
+
+def _at_most(times: Sequence[float], others: Sequence[float]) -> bool:
+    return all(mine <= other for mine, other in zip(times, others, strict=True))
+
+
+def _nest(here: Linearization, there: Linearization) -> bool:
+    """Whether the blocks of two layouts divide each other in every dimension."""
+    steps: dict[str, set[int]] = {}
+    for part in (*here.normal, *there.normal):
+        if isinstance(part, Mode):
+            steps.setdefault(part.dim, {1}).add(part.step)
+    return all(not above % below for known in steps.values() for below, above in itertools.pairwise(sorted(known)))
