@@ -8,6 +8,7 @@ from isoviz.layouts.hardware import WarpLoad, pieces_along, warp_load
 from isoviz.layouts.layout import Layout, Linearization, Location
 from isoviz.layouts.modes import Mode
 from isoviz.layouts.numpy_copy import apply
+from isoviz.layouts.order_change import OrderChange, order_change
 from isoviz.layouts.spaces import Box, FieldSpace, IndexSpace
 
 __all__ = [
@@ -24,11 +25,13 @@ __all__ = [
     "Linearization",
     "Location",
     "Mode",
+    "OrderChange",
     "StridedCopy",
     "View",
     "WarpLoad",
     "apply",
     "compare",
+    "order_change",
     "pieces_along",
     "strided_copies",
     "view_of_array",

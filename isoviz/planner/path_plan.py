@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz import checks
-from isoviz.layouts import ChunkSequence, Layout, Mode, View, compare
+from isoviz.layouts import ChunkSequence, Layout, Mode, OrderChange, View, compare, order_change
 from isoviz.layouts.recurring import RecurringChunks
 from isoviz.planner.time.makespan import makespan
 from isoviz.planner.time.requests import REQUEST_BYTES, rule_of
@@ -230,6 +230,21 @@ class PathPlan:
     def shuffles(self) -> tuple[int, ...]:
         """Shuffle size of every hop: the bytes that a conversion has to hold (TOTAL / SUFFIX; Isometry, section 4.2)."""
         return tuple(compare(here, there).shuffle_bytes for here, there in pairwise(self.orders))
+
+    @cached_property
+    def order_changes(self) -> tuple[OrderChange, ...]:
+        """What every hop does to the order of the entries: keeps it, forms blocks, converts, dissolves or reorders blocks."""
+        changes = zip(self.hops, pairwise(self.orders), strict=True)
+        return tuple(order_change(*ends, converts=hop.converts) for hop, ends in changes)
+
+    @cached_property
+    def block(self) -> dict[str, int]:
+        """The coordinates of the smallest block of any layout on the path, by dimension; all of a dimension that is not cut."""
+        steps = [part for order in self.orders for part in order.normal if isinstance(part, Mode) and part.step > 1]
+        return {
+            dim: min((part.step for part in steps if part.dim == dim), default=size)
+            for dim, size in self.transfer.space.as_dict().items()
+        }
 
     @cached_property
     def _held(self) -> tuple[ChunkSequence, ...]:

@@ -20,7 +20,7 @@ from isoviz.units import format_bytes, format_rate, format_seconds
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from isoviz.layouts import ChunkSequence, Linearization, StridedCopy, View
+    from isoviz.layouts import ChunkSequence, Linearization, OrderChange, StridedCopy, View
     from isoviz.planner.path_plan import Buffer, Hop, PathPlan
     from isoviz.planner.transfer import Transfer
 
@@ -288,16 +288,17 @@ def _path_lines(path: PathPlan, emulated: Sequence[str]) -> list[str]:
     buffers = f"; buffers: {format_bytes(path.buffer_bytes)}, {path.slots} slot{'s'[: path.slots > 1]} each"
     lines = [f"  chunks: {path.chunk_count} of {format_bytes(path.chunk_bytes)}" + (buffers if path.buffers else "")]
     marks = {name: f"{name} (emulated)" for name in emulated}
-    rows: list[tuple[str, ...]] = [("", "memory", "layout", "channel", "run", "shuffle", "rate")]
-    rows += [_row(hop, shuffle, marks) for hop, shuffle in zip(path.hops, path.shuffles, strict=True)]
+    rows: list[tuple[str, ...]] = [("", "memory", "layout", "channel", "run", "shuffle", "rate", "order")]
+    parts = zip(path.hops, path.shuffles, path.order_changes, strict=True)
+    rows += [_row(hop, shuffle, change, marks) for hop, shuffle, change in parts]
     last = path.hops[-1]
-    rows.append(("", marks.get(last.destination, last.destination), Layout(last.destination_layout).pretty, "", "", "", ""))
-    widths = [max(len(row[column]) for row in rows) for column in range(7)]
+    rows.append(("", marks.get(last.destination, last.destination), Layout(last.destination_layout).pretty, "", "", "", "", ""))
+    widths = [max(len(row[column]) for row in rows) for column in range(8)]
     lines += ["  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     return lines
 
 
-def _row(hop: Hop, shuffle: int, marks: Mapping[str, str]) -> tuple[str, ...]:
+def _row(hop: Hop, shuffle: int, change: OrderChange, marks: Mapping[str, str]) -> tuple[str, ...]:
     return (
         f"{hop.index}",
         marks.get(hop.source, hop.source),
@@ -305,5 +306,6 @@ def _row(hop: Hop, shuffle: int, marks: Mapping[str, str]) -> tuple[str, ...]:
         hop.kind,
         format_bytes(hop.request_bytes),
         format_bytes(shuffle) if hop.converts else "–",
-        format_rate(hop.throughput) + (" converts" if hop.converts else ""),
+        format_rate(hop.throughput),
+        change,
     )

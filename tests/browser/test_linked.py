@@ -94,6 +94,7 @@ def test_a_hop_that_is_selected_is_explained_and_stays_selected(explorer: harnes
     expect(explorer.part("plan").locator("tr.iv-selected")).to_contain_text(rate)
 
     # Another layout, and back: the same hop is selected. A stop lets it go.
+    explorer.part("shows-destination").select_option(index=2)
     explorer.choose_layout("destination", "<x, F, y>")
     expect(explorer.part("hop-0")).to_have_attribute("aria-pressed", "true")
     explorer.part("stop-1").click()

@@ -1,4 +1,4 @@
-"""The planner `multipath` beside brute force: all sets of up to three link-disjoint paths and all splits, on random small machines."""
+"""The planner `multipath` beside brute force: all sets of up to three link-disjoint paths, all splits, small machines."""
 
 from __future__ import annotations
 

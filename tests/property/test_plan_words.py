@@ -15,7 +15,7 @@ from brute_force_layouts import Parts, parts_of, prefix
 from planner_problems import build, random_problem
 
 from isoviz.errors import LimitError, NoPathError
-from isoviz.layouts import ChunkSequence, Component, FieldsComponent, Layout, compare
+from isoviz.layouts import ChunkSequence, Component, FieldsComponent, Layout, Linearization, compare
 from isoviz.machines import Machine
 from isoviz.planner import PLANNERS, Plan, plan
 from isoviz.planner.one_path.hop_facts import _elements_in_first_block
@@ -147,3 +147,85 @@ def test_elements_of_the_first_block_are_those_of_its_boxes() -> None:
                 assert _elements_in_first_block(order, outer) == sum(box.volume * len(names) for box, names in first.parts), seed
                 checked += 1
     assert checked > 1000
+
+
+# ---- what hops do to the order
+
+
+def levels(linear: Linearization) -> int:
+    """In how many ways the index (and the field) moves on from one place of memory to the next, padding included."""
+    ranges: list[list[tuple[str, int]]] = []
+    for part in reversed(linear.layout.components):
+        if isinstance(part, FieldsComponent):
+            ranges.append([("F", number) for number in range(len(linear.fields))])
+            continue
+        assert isinstance(part, Component)
+        faster = [each.extent or 1 for each in linear.layout.digits[part.dim][: part.rank]]
+        step = math.prod(faster)
+        ranges.append([(part.dim, digit * step) for digit in range(part.extent or -(-linear.space[part.dim] // step))])
+    places: list[dict[str, int]] = []
+    for digits in itertools.product(*ranges):
+        at: dict[str, int] = {}
+        for name, value in digits:
+            at[name] = at.get(name, 0) + value
+        places.append(at)
+    return len({tuple(after[name] - before[name] for name in before) for before, after in itertools.pairwise(places)})
+
+
+def first_to_vary(linear: Linearization) -> list[str]:
+    """The dimensions and the fields by the first byte of memory at which they are not what they are at its begin."""
+    zero = dict.fromkeys(linear.space.dims, 0)
+    first, *others = linear.fields.names
+    found = {
+        dim: min(linear.offset({**zero, dim: at}, first) for at in range(1, size))
+        for dim, size in linear.space.as_dict().items()
+        if size > 1
+    }
+    if others:
+        found["F"] = linear.offset(zero, others[0])
+    return sorted(found, key=lambda name: found[name])
+
+
+def offsets(linear: Linearization) -> list[int]:
+    indices = itertools.product(*[range(linear.space[dim]) for dim in linear.space.dims])
+    return [linear.offset(index, name) for index in indices for name in linear.fields.names]
+
+
+def run_of(here: Linearization, there: Linearization, problem: Problem) -> float:
+    """Elements that stay together between two layouts."""
+    (one, reach), (other, reach_there) = (parts(str(order.layout), problem) for order in (here, there))
+    if one == other and reach == reach_there:
+        return math.inf
+    if reach != reach_there:  # as in `check_words`
+        return compare(here, there).run_bytes / (sum(problem["fields"]) / len(problem["fields"]))
+    return prefix(one, other, problem["sizes"], len(problem["fields"]))
+
+
+def test_words_say_what_hops_do_to_the_order(report: Report) -> None:
+    """500 plans: the words follow from offsets alone, and from the runs that brute force finds."""
+    counts: dict[str, int] = {}
+    seed, plans = 0, 0
+    while plans < 500:
+        seed += 1
+        problem = random_problem(seed, non_nesting=seed % 3 == 0)
+        transfer, machine, options = build(problem)
+        try:
+            found = plan(transfer, machine, ("full", "simple", "spsl", "spdl")[seed % 4], options)
+        except (NoPathError, LimitError):
+            continue
+        plans += 1
+        for path in found.paths:
+            runs = [run_of(here, there, problem) for here, there in itertools.pairwise(path.orders)]
+            shortest = max(run_of(path.orders[0], path.orders[-1], problem), min(runs))
+            for (here, there), run, change in zip(itertools.pairwise(path.orders), runs, path.order_changes, strict=True):
+                more = levels(there) - levels(here)
+                if offsets(here) == offsets(there) and here.nbytes == there.nbytes:
+                    expected = "keeps"
+                elif run <= shortest and first_to_vary(here) != first_to_vary(there):
+                    expected = "converts"
+                else:
+                    expected = "forms blocks" if more > 0 else "dissolves blocks" if more < 0 else "reorders blocks"
+                assert change == expected, (seed, str(here), str(there))
+                counts[change] = counts.get(change, 0) + 1
+    assert min(counts.get(word, 0) for word in ("keeps", "forms blocks", "converts", "dissolves blocks")) > 20
+    report("hops whose words were worked out again", sum(counts.values()))

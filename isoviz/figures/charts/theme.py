@@ -40,6 +40,7 @@ TOKENS: Final[dict[str, Token]] = {
     "path": Token("#0b62a8", "#6cb8ff"),
     "path-soft": Token("#e6f0fa", "#182c40"),
     "on-path": Token("#ffffff", "#06192b"),
+    "turn": Token("#6b2fb3", "#c5a3f7"),
     "measured": Token("#00695a", "#4fd6bd"),
     "predicted": Token("#8a94a1", "#77828f"),
     "good": Token("#116b36", "#63d68f"),

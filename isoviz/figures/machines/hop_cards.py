@@ -6,14 +6,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from isoviz.figures.charts.svg import Drawing, shorten, text_width, wrap
+from isoviz.figures.layouts.small_picture import OVERHANG, draw_small_picture, turned_dims
+from isoviz.layouts import OrderChange
 from isoviz.machines import ChannelKind
 from isoviz.planner.path_plan import slowest_hops
 from isoviz.units import format_bytes, format_rate
 
 if TYPE_CHECKING:
-    from isoviz.planner import Hop
+    from isoviz.planner import Hop, PathPlan
 
 _GAP = 12.0
+_SIDE, _PICTURES = 44.0, 66.0
+"""The side of the picture of a layout, and what the pictures add to the height of a card."""
 _LINE = 16.0
 
 
@@ -22,43 +26,65 @@ def pretty(layout: str) -> str:
     return layout.replace("<", "⟨").replace(">", "⟩")
 
 
-def hop_tip(hop: Hop) -> str:
-    """A hop in one line."""
+def hop_tip(hop: Hop, change: OrderChange) -> str:
+    """A hop in one line, with what it does to the order."""
     text = f"{hop.source} → {hop.destination} by {ChannelKind.words_for(hop.kind)}, {format_rate(hop.throughput)}"
     text += f", runs of {format_bytes(hop.request_bytes)}"
-    if hop.converts:
-        text += f", converts {pretty(hop.source_layout)} to {pretty(hop.destination_layout)}"
-    return text
+    return text if change is OrderChange.KEEPS else f"{text}, {change}: {_both(hop)}"
 
 
-def changes(hop: Hop) -> bool:
-    """Whether the layouts at the two ends of a hop differ, even if only in blocks."""
-    return hop.source_layout != hop.destination_layout
+def order_sentence(hop: Hop, change: OrderChange) -> str:
+    """What a hop does to the order, with the layouts at its ends."""
+    return f"Hop {hop.index} ({ChannelKind.words_for(hop.kind)}) {change}: {_both(hop)}."
 
 
-def draw_cards(drawing: Drawing, hops: Sequence[Hop], x: float, y: float, width: float) -> float:
-    """Draw the cards in rows that fit `width`, all of one height. Returns the bottom."""
+def _both(hop: Hop) -> str:
+    return f"{pretty(hop.source_layout)} to {pretty(hop.destination_layout)}"
+
+
+def draw_cards(drawing: Drawing, paths: Sequence[PathPlan], x: float, y: float, width: float) -> float:
+    """Draw a card for every hop in rows that fit `width`, all of one height. Returns the bottom.
+
+    With several paths, the hops are numbered consecutively.
+    """
+    given = [(path, hop) for path in paths for hop in path.hops]
+    hops = [hop._replace(index=number) for number, (_, hop) in enumerate(given)]
     columns = max(1, min(len(hops), int((width + _GAP) // (190 + _GAP))))
     rows = -(-len(hops) // columns)
     columns = -(-len(hops) // rows)
     card = min(420.0, (width - _GAP * (columns - 1)) / columns)
     texts = [_layout_lines(hop, card - 24) for hop in hops]
-    height = 124.0 + _LINE * max(map(len, texts))
+    height = 124.0 + _PICTURES + _LINE * max(map(len, texts))
     limiting = slowest_hops(hops, [hop.throughput for hop in hops])
     fastest = max(hop.throughput for hop in hops)
-    for place, (hop, lines) in enumerate(zip(hops, texts, strict=True)):
+    for place, ((path, own), hop, lines) in enumerate(zip(given, hops, texts, strict=True)):
         row, column = divmod(place, columns)
         drawing.open(transform=f"translate({x + column * (card + _GAP):.1f} {y + row * (height + _GAP):.1f})")
         share = hop.throughput / fastest if fastest else 0.0
-        _card(drawing, hop, lines, card, height, share, len(hops) > 1 and hop.index in limiting)
+        change = path.order_changes[own.index]
+        _card(drawing, hop, change, lines, card, height, share, len(hops) > 1 and hop.index in limiting)
+        _pictures(drawing, path, own, change, card)
         drawing.close()
     return y + rows * (height + _GAP) - _GAP
+
+
+def _pictures(drawing: Drawing, path: PathPlan, hop: Hop, change: OrderChange, width: float) -> None:
+    """The layouts at both ends of a hop as small pictures, with an arrow that says by its colour whether the order turns."""
+    dims = turned_dims(path.orders[0], path.orders[-1])
+    across = _SIDE * (1 + OVERHANG)
+    right = width - 12 - across
+    for x, order in zip((12.0, right), path.orders[hop.index :], strict=False):
+        draw_small_picture(drawing, order, dims, path.block, x, 60.0, _SIDE)
+    turns = change is OrderChange.CONVERTS
+    token = "turn" if turns else "muted"
+    y = 60.0 + across / 2
+    drawing.line(12 + across + 8, y, right - 12, y, stroke=token, width=4 if turns else 2, marker_end=drawing.arrow(token))
 
 
 def _layout_lines(hop: Hop, width: float) -> list[str]:
     """The layouts of a hop, at most three lines each."""
     lines = _at_most(wrap(pretty(hop.source_layout), width, 11.5, mono=True), 3)
-    if changes(hop):
+    if hop.source_layout != hop.destination_layout:
         lines += _at_most(wrap("→ " + pretty(hop.destination_layout), width, 11.5, mono=True), 3)
     return lines
 
@@ -67,22 +93,32 @@ def _at_most(lines: list[str], count: int) -> list[str]:
     return lines if len(lines) <= count else [*lines[: count - 1], "… " + lines[-1]]
 
 
-def _card(drawing: Drawing, hop: Hop, lines: Sequence[str], width: float, height: float, share: float, limits: bool) -> None:
+def _card(
+    drawing: Drawing,
+    hop: Hop,
+    change: OrderChange,
+    lines: Sequence[str],
+    width: float,
+    height: float,
+    share: float,
+    limits: bool,
+) -> None:
     inner = width - 24
     strong = "path" if limits else "ink"
-    drawing.rect(0.5, 0.5, width - 1, height - 1, fill="panel", stroke="path" if limits else "line", radius=8, tip=hop_tip(hop))
+    drawing.rect(
+        0.5, 0.5, width - 1, height - 1, fill="panel", stroke="path" if limits else "line", radius=8, tip=hop_tip(hop, change)
+    )
     drawing.element("circle", cx=22, cy=22, r=10.5, fill="path")
     drawing.text(22, 26.2, str(hop.index), size=12, fill="on-path", anchor="middle", bold=True)
     drawing.text(40, 26.5, shorten(ChannelKind.words_for(hop.kind), inner - 28, 13, bold=True), size=13, bold=True)
     drawing.text(12, 50, shorten(f"{hop.source} → {hop.destination}", inner, 11.5), size=11.5, fill="muted")
-    y = 70.0
+    y = 70.0 + _PICTURES
     for line in lines:
         drawing.text(12, y, line, size=11.5, mono=True)
         y += _LINE
     facts = f"runs of {format_bytes(hop.request_bytes)}"
-    remark = "converts" if hop.converts else "same order, in blocks" if changes(hop) else "layout kept"
-    if text_width(f"{facts} · {remark}", 11.5) <= inner:
-        facts = f"{facts} · {remark}"
+    if text_width(f"{facts} · {change}", 11.5) <= inner:
+        facts = f"{facts} · {change}"
     bottom = height - 34
     drawing.text(12, bottom - 16, shorten(facts, inner, 11.5), size=11.5, fill="muted")
     drawing.text(12, bottom + 7, format_rate(hop.throughput), size=14, bold=True, fill=strong)

@@ -25,6 +25,7 @@ from isoviz.machines.memory_families import listed
 from isoviz.units import format_bytes, format_rate
 
 if TYPE_CHECKING:
+    from isoviz.layouts import OrderChange
     from isoviz.planner import Hop, Plan
 
 _BADGE = 10.5
@@ -45,6 +46,7 @@ def path_svg(machine: Machine, plan: Plan | None = None, *, cards: bool = True, 
     paths = plan.paths if plan is not None else ()
     # Hops of several paths are numbered consecutively, as in a report.
     hops = [hop._replace(index=number) for number, hop in enumerate(hop for path in paths for hop in path.hops)]
+    changes = [change for path in paths for change in path.order_changes]
     path = [name for each in paths for name in each.memories]
     if machine.networks:
         first = machine.nodes[:2]
@@ -54,7 +56,7 @@ def path_svg(machine: Machine, plan: Plan | None = None, *, cards: bool = True, 
     if path:
         words = "path" if len(paths) == 1 else "paths"
         title += f": {words} {'; '.join(' → '.join(each.memories) for each in paths)}"
-    drawing = Drawing(title, _description(machine, hops), theme)
+    drawing = Drawing(title, _description(machine, hops, changes), theme)
     width = max(layout.width, 420.0 if not hops else 640.0)
     drawing.open(transform=f"translate({MARGIN} {MARGIN})")
     placer = LabelPlacer()
@@ -65,14 +67,14 @@ def path_svg(machine: Machine, plan: Plan | None = None, *, cards: bool = True, 
     _networks(drawing, machine, layout, placer)
     _edges(drawing, machine, layout, placer, on_path, labels=not hops)
     _boxes(drawing, layout, path)
-    _hops(drawing, layout, placer, hops)
+    _hops(drawing, layout, placer, hops, changes)
     drawing.close()
     y = MARGIN + layout.height + 12
     for line in wrap(_legend(machine, layout, hops), width, 11.5):
         drawing.text(MARGIN, y + 10, line, size=11.5, fill="muted")
         y += 17
     if hops and cards:
-        y = draw_cards(drawing, hops, MARGIN, y + 10, width)
+        y = draw_cards(drawing, paths, MARGIN, y + 10, width)
     return drawing.render(width + 2 * MARGIN, y + MARGIN - 4)
 
 
@@ -258,11 +260,13 @@ def _both_ways(there: int, back: int) -> str:
 # -- the path
 
 
-def _hops(drawing: Drawing, layout: GraphLayout, placer: LabelPlacer, hops: Sequence[Hop]) -> None:
+def _hops(
+    drawing: Drawing, layout: GraphLayout, placer: LabelPlacer, hops: Sequence[Hop], changes: Sequence[OrderChange]
+) -> None:
     head = drawing.arrow("path") if hops else ""
     used: dict[frozenset[str], int] = {}
     spots: list[tuple[Hop, list[tuple[float, float]], bool]] = []
-    for hop in hops:
+    for hop, change in zip(hops, changes, strict=True):
         if hop.source == hop.destination:
             data, apex = _loop(layout.boxes[hop.source], layout, large=True)
             places, steep = [apex], False
@@ -274,7 +278,7 @@ def _hops(drawing: Drawing, layout: GraphLayout, placer: LabelPlacer, hops: Sequ
             places, steep = [curve.at(t) for t in (0.5, 0.42, 0.58, 0.35, 0.65, 0.28, 0.72)], curve.is_steep
             # Between two nodes, prefer the gap to the edge of a panel.
             places.sort(key=lambda at: any(panel.frame.grown(30).holds(*at) for panel in layout.panels))
-        drawing.path(data, stroke="path", width=3, marker_end=head, tip=hop_tip(hop))
+        drawing.path(data, stroke="path", width=3, marker_end=head, tip=hop_tip(hop, change))
         spots.append((hop, places, steep))
     for hop, places, _ in spots:
         discs = [Rect(x - _BADGE, y - _BADGE, 2 * _BADGE, 2 * _BADGE) for x, y in places]
@@ -338,10 +342,10 @@ def _legend(machine: Machine, layout: GraphLayout, hops: Sequence[Hop]) -> str:
     return " ".join(said)
 
 
-def _description(machine: Machine, hops: Sequence[Hop]) -> str:
+def _description(machine: Machine, hops: Sequence[Hop], changes: Sequence[OrderChange]) -> str:
     memories, nodes, channels = len(machine.memories), len(machine.nodes), len(machine.channels)
     text = f"{memories} {'memory' if memories == 1 else 'memories'} on {nodes} node{'s'[: nodes != 1]}, "
     text += f"{channels} channel{'s'[: channels != 1]}."
-    for hop in hops:
-        text += f" Hop {hop.index}: {hop_tip(hop)}."
+    for hop, change in zip(hops, changes, strict=True):
+        text += f" Hop {hop.index}: {hop_tip(hop, change)}."
     return text

@@ -136,7 +136,7 @@ def _candidates(explanation: Explanation) -> str:
         )
         for number, each in enumerate(explanation.candidates, start=1)
     ]
-    header = ("", "path (⇒ converts)", "T", "steady rate", "held back by")
+    header = ("", "path (⇒ changes the order)", "T", "steady rate", "held back by")
     caption = "Every candidate, the chosen one first, then by predicted time"
     every = table(caption, header, rows, numbers=(0, 2, 3), marked=[0] if len(rows) > 1 else [])
     is_long = len(rows) > MOST_ROWS
@@ -157,7 +157,7 @@ def sweep_html(sweep: Sweep, *, theme: ThemeName = "auto") -> str:
         )
         for point in sweep.points
     ]
-    header = (name, "predicted time", "steady rate", "", "path (⇒ converts)")
+    header = (name, "predicted time", "steady rate", "", "path (⇒ changes the order)")
     points = table(f"The best plan for every {name} tried", header, rows, numbers=(0, 1, 2))
     return representation(
         "sweep",

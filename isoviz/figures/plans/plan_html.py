@@ -21,9 +21,9 @@ from isoviz.figures.charts.svg import Drawing
 from isoviz.figures.charts.theme import MARGIN, ThemeName
 from isoviz.figures.layouts.order_plot import linearization_svg
 from isoviz.figures.layouts.order_view import default_axes
-from isoviz.figures.machines.hop_cards import changes, draw_cards, pretty
+from isoviz.figures.machines.hop_cards import draw_cards, order_sentence
 from isoviz.figures.machines.path_picture import path_svg
-from isoviz.layouts import Layout, compare
+from isoviz.layouts import Layout, OrderChange, compare
 from isoviz.machines import ChannelKind, Machine
 from isoviz.machines.memory import emulated_text
 from isoviz.planner import Instance, PathPlan, Plan, Transfer
@@ -106,9 +106,9 @@ def hop_table(plan: Plan) -> str:
     return table(
         "Hops in order. Run: contiguous bytes of a request, from the common prefix of both layouts; "
         "shuffle size: bytes before the common suffix, which must be held to convert",
-        ("hop", "memories", "channel", "layout", "run (prefix)", "shuffle size", "rate", ""),
+        ("hop", "memories", "channel", "layout", "order", "run (prefix)", "shuffle size", "rate", ""),
         rows,
-        numbers=(0, 5, 6),
+        numbers=(0, 6, 7),
         marked=marked,
     )
 
@@ -116,16 +116,17 @@ def hop_table(plan: Plan) -> str:
 def _hop_rows(path: PathPlan, limiting: Container[int], path_number: str, emulated: Collection[str]) -> list[Sequence[object]]:
     marks = {name: f"{name} (emulated)" for name in emulated}
     rows: list[Sequence[object]] = []
-    for hop, ends in zip(path.hops, pairwise(path.orders), strict=True):
+    for hop, change, ends in zip(path.hops, path.order_changes, pairwise(path.orders), strict=True):
         here, there = Layout(hop.source_layout), Layout(hop.destination_layout)
         prefix = compare(*ends).prefix_text
-        both = [code(here.pretty)] + ([Markup("<br>→ " + cell(code(there.pretty)))] if changes(hop) else [])
+        both = [code(here.pretty)] + ([Markup("<br>→ " + cell(code(there.pretty)))] if here != there else [])
         rows.append(
             (
                 f"{path_number}{hop.index}",
                 Markup("<br>→&#160;".join(cell(marks.get(end, end)) for end in (hop.source, hop.destination))),
                 hop.kind,
                 Markup("".join(map(cell, both))),
+                change,
                 Markup(f"{cell(format_bytes(hop.request_bytes))}<br>{cell(code(prefix))}"),
                 format_bytes(path.shuffles[hop.index]) if hop.converts else "–",
                 format_rate(hop.throughput),
@@ -155,14 +156,10 @@ def reasons(plan: Plan) -> list[str]:
             else "The hops take turns on each chunk, so their times add up:"
         )
         found.append(f"{how} {format_rate(plan.throughput)} in the steady state.")
-    converting = [hop for hop in plan.hops if hop.converts]
-    found += [
-        f"Hop {hop.index} ({ChannelKind.words_for(hop.kind)}) converts {pretty(hop.source_layout)} "
-        f"to {pretty(hop.destination_layout)}."
-        for hop in converting
-    ]
-    if not converting:
-        found.append("Both ends have the same order: nothing is converted.")
+    changes = [each for each in zip(plan.hops, plan.only.order_changes, strict=True) if each[1] is not OrderChange.KEEPS]
+    found += [order_sentence(*each) for each in changes]
+    if not changes:
+        found.append("Both ends have the same order: every hop keeps it.")
     if plan.chunk_count > 1:
         through = ""
         if plan.buffers:
@@ -198,7 +195,7 @@ def cards_svg(plan: Plan, *, width: float = 860, theme: ThemeName = "auto") -> s
     drawing = Drawing(plan_title(plan), said, theme, remark=emulated_text(plan.emulated))
     bottom = 0.0
     for path in plan.paths:
-        bottom = draw_cards(drawing, path.hops, MARGIN, bottom + MARGIN, width - 2 * MARGIN)
+        bottom = draw_cards(drawing, [path], MARGIN, bottom + MARGIN, width - 2 * MARGIN)
     return drawing.render(width, bottom + MARGIN)
 
 

@@ -26,17 +26,22 @@ _LABEL, _ROW = 190.0, 46.0
 
 @dataclass(frozen=True)
 class Measured:
-    """A rate as planned and as measured, in bytes per second; `measured` is None where nothing was measured."""
+    """A rate as planned and as measured, in bytes per second; `measured` is None where nothing was measured.
+
+    `emulated` says that main memory stood in for a memory: then the ratio says nothing about the prediction, and there is none.
+    """
 
     label: str
     detail: str
     predicted: float
     measured: float | None
+    emulated: bool = False
 
     @property
     def ratio(self) -> float | None:
         """Measured as a share of predicted."""
-        return self.measured / self.predicted if self.measured is not None and self.predicted > 0 else None
+        known = self.measured is not None and self.predicted > 0 and not self.emulated
+        return self.measured / self.predicted if known and self.measured is not None else None
 
 
 def report_html(report: Report, machine: Machine | None = None, *, theme: ThemeName = "auto") -> str:
@@ -94,7 +99,8 @@ def measurements(report: Report) -> list[Measured]:
     plan = report.plan
     said = report.expected
     predicted = plan.bytes / said.seconds if said.seconds > 0 else 0.0
-    found = [Measured("whole transfer", format_bytes(plan.bytes), predicted, report.throughput or None)]
+    emulated = bool(plan.emulated)
+    found = [Measured("whole transfer", format_bytes(plan.bytes), predicted, report.throughput or None, emulated)]
     by_place = {(hop.path, hop.index): hop for hop in report.hops}
     several = len(plan.paths) > 1
     rates = iter(said.every_rate)
@@ -103,7 +109,7 @@ def measurements(report: Report) -> list[Measured]:
             ran = by_place.get((number, hop.index))
             rate = ran.throughput if ran is not None and ran.bytes > 0 else None
             label = f"{f'path {number}, ' if several else ''}hop {hop.index} {ChannelKind.words_for(hop.kind)}"
-            found.append(Measured(label, f"{hop.source} → {hop.destination}", next(rates), rate))
+            found.append(Measured(label, f"{hop.source} → {hop.destination}", next(rates), rate, emulated))
     return found
 
 

@@ -205,7 +205,7 @@ def _candidates(explanation: Explanation, most: int) -> list[str]:
     chosen = explanation.candidates[0]
     shown = explanation.candidates[: max(1, most)]
     costs = explanation.machine.limits.chunk_seconds > 0
-    rows = [("", "T and chunks" if costs else "T", "", "path (⇒ converts)", "held back by")]
+    rows = [("", "T and chunks" if costs else "T", "", "path (⇒ changes the order)", "held back by")]
     for number, each in enumerate(shown, start=1):
         time = f"≥ {format_seconds(each.bound)}" if each.seconds is None else format_seconds(each.seconds)
         against = "chosen" if each.chosen else difference(each, chosen)

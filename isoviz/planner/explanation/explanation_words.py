@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from isoviz.layouts import Layout
+from isoviz.layouts import Layout, OrderChange
 from isoviz.machines.memory import emulated_text
 from isoviz.units import format_bytes, format_rate, format_seconds, format_share
 
@@ -179,10 +179,12 @@ def summary(explanation: Explanation) -> list[str]:
     )
     if plan.buffers:
         found += f", with {format_bytes(plan.buffer_bytes)} of buffers"
-    converting = [hop for hop in plan.hops if hop.converts]
-    if converting:
-        hops = " and ".join(f"{hop.index} ({hop.kind})" for hop in converting)
-        found += f". The layout changes in {'hops' if len(converting) > 1 else 'hop'} {hops}"
+    changes = [change for path in plan.paths for change in path.order_changes]
+    told = [f"hop {at} ({hop.kind}) {change}" for at, (hop, change) in enumerate(zip(plan.every_hop, changes, strict=True))
+            if change is not OrderChange.KEEPS]  # fmt: skip
+    if told:
+        text = ", ".join(told)
+        found += f". {text[0].upper()}{text[1:]}"
     asked = (
         f"Asked: move {format_bytes(plan.bytes)} ({space}) from {source.memory}, stored as {source.layout.pretty}, to"
         f" {destination.memory}, wanted as {destination.layout.pretty}, on the machine {plan.machine_name}."

@@ -108,11 +108,13 @@ class Report:
             name = f"{path}hop {hop.index} {hop.kind} {hop.source} → {hop.destination}"
             reached = found.throughput
             rows.append((name, format_rate(rate), format_rate(reached), _ratio(reached, rate)))
+        if plan.emulated:  # how near measured is to predicted says nothing there
+            rows = [(*row[:3], "") for row in rows]
         widths = [max(len(row[column]) for row in rows) for column in range(4)]
         lines = [f"{format_bytes(self.bytes)} from {plan.transfer.source} to {plan.transfer.destination}: {verified}"]
         for row in rows:
             cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
-            lines.append("  " + "  ".join(cells))
+            lines.append(("  " + "  ".join(cells)).rstrip())
         if self.flush_seconds > 0.01 * self.seconds:
             lines.append(f"  part of it spent waiting for the disk (fsync): {format_seconds(self.flush_seconds)}")
         if self.prediction is not None:

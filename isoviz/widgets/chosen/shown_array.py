@@ -58,7 +58,7 @@ def shown_array(given: Any) -> ShownArray:
     linear = layout.on(IndexSpace.of({dim: order.sizes[dim] for dim in reversed(dims)}), order.fields)
     if linear.space.volume * len(order.fields) > MOST_VALUES or hasattr(type(array), "__cuda_array_interface__"):
         return ShownArray(linear, None)
-    held = array if isinstance(array, np.ndarray) else np.from_dlpack(array)
+    held: np.ndarray[Any, Any] = array if isinstance(array, np.ndarray) else np.from_dlpack(array)
     names = order.fields.names
     columns = [held if held.dtype.names is None else held[name] for name in names]
     texts = [[_text(value) for value in column.reshape(-1)] for column in columns]

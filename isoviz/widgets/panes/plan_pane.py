@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from isoviz.widgets.consequences.derive import EVERYTHING
 from isoviz.widgets.consequences.run_places import RANKS
@@ -46,11 +46,11 @@ class ShownStop(TypedDict):
 class ShownHop(TypedDict):
     """One hop: hop i leads from stop i to stop i + 1.
 
-    `words` says what kind of channel it is. `run` and `shuffle` are bytes; `shuffle` is null where the layout stays the same.
-    `rate` is bytes per second, `busy` the share of the transfer for which the channel is at work, from 0 to 1. `curve` is the
-    throughput function around the operating point, `measured` the samples behind it where it was measured. `peak` is the highest
-    rate of the channel, `origin` the source of its figures. `limits` names what bounds the rate: the run, the chunk, the channel
-    itself, or a resource that channels share.
+    `words` says what kind of channel it is, `order` what it does to the order (`OrderChange`). `run` and `shuffle` are bytes;
+    `shuffle` is null where the layout stays the same. `rate` is bytes per second, `busy` the share of the transfer for which the
+    channel is at work, from 0 to 1. `curve` is the throughput function around the operating point, `measured` the samples behind
+    it where it was measured. `peak` is the highest rate of the channel, `origin` the source of its figures. `limits` names what
+    bounds the rate: the run, the chunk, the channel itself, or a resource that channels share.
     """
 
     index: int
@@ -62,6 +62,7 @@ class ShownHop(TypedDict):
     sourceLayout: str
     destinationLayout: str
     converts: bool
+    order: Literal["keeps", "forms blocks", "converts", "dissolves blocks", "reorders blocks"]
     run: float
     shuffle: float | None
     rate: float
@@ -84,7 +85,7 @@ class ChunkDigit(TypedDict):
 
 class ShownPath(TypedDict):
     """One path of a plan with its share of the data, from 0 to 1. Chunks are runs of `perChunk` blocks, which `chunkDigits`
-    number, fastest first.
+    number, fastest first. `block` is what a close look at a layout is about: the coordinates of one block, by dimension.
     """
 
     share: float
@@ -92,6 +93,7 @@ class ShownPath(TypedDict):
     chunkBytes: int
     perChunk: int
     chunkDigits: list[ChunkDigit]
+    block: dict[str, int]
     stops: list[ShownStop]
     hops: list[ShownHop]
 
@@ -185,6 +187,7 @@ def _path(plan: Plan, path: PathPlan, machine: Machine) -> ShownPath:
         "chunkBytes": path.chunk_bytes,
         "perChunk": path.per_chunk,
         "chunkDigits": digits,
+        "block": path.block,
         "stops": _stops(path, machine),
         "hops": [_hop(plan, path, index, machine) for index in range(len(path.hops))],
     }
@@ -229,6 +232,7 @@ def _hop(plan: Plan, path: PathPlan, index: int, machine: Machine) -> ShownHop:
         "sourceLayout": Layout(hop.source_layout).pretty,
         "destinationLayout": Layout(hop.destination_layout).pretty,
         "converts": hop.converts,
+        "order": path.order_changes[index].value,
         "run": hop.request_bytes,
         "shuffle": path.shuffles[index] if hop.converts else None,
         "rate": hop.throughput,

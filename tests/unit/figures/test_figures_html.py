@@ -91,12 +91,13 @@ def test_plan_table_has_every_decision() -> None:
     assert "node 1" in Outline(plan_html(PLAN, MACHINE)).text
 
 
-def test_reasons_name_the_slowest_hop_and_the_converting_one() -> None:
+def test_reasons_name_the_slowest_hop_and_what_hops_do_to_the_order() -> None:
     said = " ".join(reasons(PLAN))
     slow = min(PLAN.hops, key=lambda hop: hop.throughput)
     assert f"hop {slow.index} " in said
-    for hop in PLAN.hops:
-        assert (f"Hop {hop.index} ({ChannelKind(hop.kind).words}) converts" in said) == hop.converts
+    assert "converts" in PLAN.only.order_changes
+    for hop, change in zip(PLAN.hops, PLAN.only.order_changes, strict=True):
+        assert (f"Hop {hop.index} ({ChannelKind(hop.kind).words}) {change}: " in said) == (change != "keeps")
     whole = PLAN.changed(per_chunk=PLAN.chunks.blocks)
     assert whole.chunk_count == 1 and "follow each other" in " ".join(reasons(whole))
     large = made(x=8192, y=8192)
@@ -104,7 +105,7 @@ def test_reasons_name_the_slowest_hop_and_the_converting_one() -> None:
     turns = " ".join(reasons(large.changed(overlap=False)))
     assert "take turns" in turns and f"{large.chunk_count:,} chunks" in turns
     same = plan(Transfer.whole(IndexSpace(x=64), FieldSpace(v="int8"), "node0.sys", "<F, x>", "node0.reg", "<F, x>"), MACHINE)
-    assert "nothing is converted" in " ".join(reasons(same))
+    assert "every hop keeps it" in " ".join(reasons(same))
 
 
 @pytest.mark.parametrize(("verified", "word"), [(True, "true"), (False, "false"), (None, "none")])

@@ -5,6 +5,7 @@ import { Button } from "#lib/button.tsx";
 import { Icon } from "#lib/icon.tsx";
 import type { News } from "#model/exports.ts";
 import type { TermName } from "#model/glossary.ts";
+import { measuredOf } from "#model/measured.ts";
 import { partWords } from "#model/part.ts";
 import { statusText } from "#model/status.ts";
 import type { PlanPart } from "#model/types.ts";
@@ -155,12 +156,24 @@ export function Figures(): JSX.Element {
           <dt>
             <Term name={figure.term}>{figure.title}</Term>
             {plan !== null && figure.beside?.(plan)}
+            {figure.name === "seconds" && <MeasuredTime />}
             <TriedFigure name={figure.name} />
           </dt>
           <dd>{plan === null ? "–" : figure.value(plan)}</dd>
         </div>
       ))}
     </dl>
+  );
+}
+
+/** What the last run of this plan took. */
+function MeasuredTime(): JSX.Element | null {
+  const measured = measuredOf(useView().snapshot);
+  if (measured === null) return null;
+  return (
+    <span class="iv-figure-beside iv-figure-measured" data-testid="figure-measured" title={`Run ${measured.run}`}>
+      {formatSeconds(measured.seconds)} measured{measured.emulated && ", emulated"}
+    </span>
   );
 }
 

@@ -1,19 +1,24 @@
 // Source and destination: each end is handled where it is seen.
 import type { JSX } from "preact";
 import { Button } from "#lib/button.tsx";
+import { layoutAtEnd } from "#model/ends.ts";
 import type { Side } from "#model/settings.ts";
+import { type Cards, useCards } from "#model/shown-stops.ts";
 import { useView } from "#model/view.ts";
 import { memoryTitle } from "#model/words.ts";
 import { MenuControl } from "#views/controls/menu-control.tsx";
 import { Term } from "#views/controls/term.tsx";
 import { LayoutEditor } from "#views/layout-editor/layout-editor.tsx";
 import { LinearizationView } from "#views/linearization/linearization-view.tsx";
+import { StopHead, StopPicker } from "./stop-card.tsx";
 
 export function Ends(): JSX.Element {
   const { connection } = useView();
+  const cards = useCards();
+  const away = cards.choices.length > 0;
   return (
-    <div class="iv-ends">
-      <End side="source" title="Source" />
+    <div class={`iv-ends${away ? " iv-ends-away" : ""}`} data-testid="ends" data-away={away}>
+      <End side="source" title="Source" cards={cards} />
       <div class="iv-swap">
         <Button
           label="Swap source and destination"
@@ -23,19 +28,41 @@ export function Ends(): JSX.Element {
           onClick={() => connection.send({ kind: "swap" })}
         />
       </div>
-      <End side="destination" title="Destination" />
+      <End side="destination" title="Destination" cards={cards} />
     </div>
   );
 }
 
-function End({ side, title }: { side: Side; title: string }): JSX.Element {
+/** An end of the transfer, or the stop that is shown in its place. */
+function End({ side, title, cards }: { side: Side; title: string; cards: Cards }): JSX.Element {
   const { snapshot, connection } = useView();
+  const on = cards.shown[side];
+  if (on !== null) {
+    const otherSide = side === "source" ? "destination" : "source";
+    const other = cards.shown[otherSide]?.linear ?? layoutAtEnd(connection, snapshot, otherSide).linear;
+    const { number, stop } = on.placed;
+    return (
+      <section
+        class="iv-card iv-end"
+        data-testid={`end-${side}`}
+        data-shows={number}
+        aria-label={`Stop ${number}, ${stop.words}, in the place of the ${side}`}
+      >
+        <StopHead side={side} cards={cards} on={on} other={other} />
+        <LinearizationView side={side} compact shown={cards.shown} />
+      </section>
+    );
+  }
   return (
-    <section class="iv-card iv-end" data-testid={`end-${side}`} aria-label={`${title} of the transfer`}>
+    <section class="iv-card iv-end" data-testid={`end-${side}`} data-shows="end" aria-label={`${title} of the transfer`}>
       <header class="iv-card-head iv-end-head">
-        <h2>
-          <Term name={side}>{title}</Term>
-        </h2>
+        {cards.choices.length > 0 ? (
+          <StopPicker side={side} cards={cards} />
+        ) : (
+          <h2>
+            <Term name={side}>{title}</Term>
+          </h2>
+        )}
         <MenuControl
           name={`${side}-memory`}
           label={`Memory of the ${side}`}
@@ -48,7 +75,7 @@ function End({ side, title }: { side: Side; title: string }): JSX.Element {
         />
       </header>
       <LayoutEditor side={side} />
-      <LinearizationView side={side} compact />
+      <LinearizationView side={side} compact shown={cards.shown} />
     </section>
   );
 }

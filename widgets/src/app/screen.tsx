@@ -1,7 +1,8 @@
 // The whole explorer on one screen: the bar, the journey, both ends, the inspector, the dock.
-import type { JSX } from "preact";
-import { useRef, useState } from "preact/hooks";
+import type { JSX, RefObject } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useId } from "#lib/use-id.ts";
+import { usePlace } from "#model/selection.ts";
 import { useView } from "#model/view.ts";
 import { Inspector } from "#views/inspector/inspector.tsx";
 import { Journey } from "#views/journey/journey.tsx";
@@ -36,6 +37,7 @@ export function Screen(): JSX.Element {
   };
   return (
     <div class="iv-screen" ref={box}>
+      <LetGo screen={box} />
       <Bar drawer={`${id}-drawer`} drawerOpen={drawer} turnDrawer={() => setDrawer(!drawer)} lead={lead} />
       <div class={`iv-body${drawer ? " iv-with-drawer" : ""}`} inert={connection.gone}>
         {drawer && <Drawer id={`${id}-drawer`} close={close} />}
@@ -48,4 +50,20 @@ export function Screen(): JSX.Element {
       </div>
     </div>
   );
+}
+
+/** Escape lets the selected hop or stop go, where nothing that is open takes it first. */
+function LetGo({ screen }: { screen: RefObject<HTMLElement | null> }): null {
+  const [{ hop, stop }, select] = usePlace();
+  const selected = hop !== null || stop !== null;
+  useEffect(() => {
+    const element = screen.current;
+    if (!selected || element === null) return;
+    const key = (event: KeyboardEvent): void => {
+      if (event.key === "Escape" && !event.defaultPrevented) select({ hop: null, stop: null });
+    };
+    element.addEventListener("keydown", key);
+    return () => element.removeEventListener("keydown", key);
+  }, [selected]);
+  return null;
 }

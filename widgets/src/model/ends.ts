@@ -130,7 +130,7 @@ export interface Kept extends Common {
 }
 
 /** What an end has in common with the other one, as they were right last; null where they are on different spaces. */
-export function keptByBoth(own: LayoutAtEnd, other: LayoutAtEnd): Kept | null {
+export function keptByBoth(own: Pick<LayoutAtEnd, "linear">, other: Pick<LayoutAtEnd, "linear">): Kept | null {
   const [a, b] = [own.linear, other.linear];
   if (a === null || b === null) return null;
   const alike =

@@ -165,6 +165,7 @@ function useStore<Value>(read: (store: Store) => Value): [Value, Membership] {
 }
 
 const selectionOf = (store: Store): ShownSelection => store.selection;
+const placeOf = ({ selection: { hop, stop } }: Store): string => `${hop ?? ""} ${stop ?? ""}`;
 const hoverOf = (store: Store): HoveredEntry | null => store.hover;
 const highlightedOf = (store: Store): readonly string[] | null => store.highlightedPath;
 
@@ -172,6 +173,13 @@ const highlightedOf = (store: Store): readonly string[] | null => store.highligh
 export function useSelection(): [ShownSelection, (change: Partial<ShownSelection>, passing?: boolean) => void] {
   const [selection, member] = useStore(selectionOf);
   return [selection, member.select];
+}
+
+/** The selected place of the journey, for what has no need to be drawn again when an entry or a moment is selected. */
+export function usePlace(): [Pick<ShownSelection, "hop" | "stop">, (change: Partial<ShownSelection>) => void] {
+  const [, member] = useStore(placeOf);
+  const { hop, stop } = member.store.selection;
+  return [{ hop, stop }, member.select];
 }
 
 /** The entry that the pointer is on, in whatever view, and what changes it. */

@@ -228,11 +228,12 @@ export interface CurvePoint {
 }
 
 /**
- * One hop: hop i leads from stop i to stop i + 1. `words` says what kind of channel it is. `run` and `shuffle` are bytes;
- * `shuffle` is null where the layout stays the same. `rate` is bytes per second, `busy` the share of the transfer for
- * which the channel is at work, from 0 to 1. `curve` is the throughput function around the operating point, `measured` the
- * samples behind it where it was measured. `peak` is the highest rate of the channel, `origin` the source of its figures.
- * `limits` names what bounds the rate: the run, the chunk, the channel itself, or a resource that channels share.
+ * One hop: hop i leads from stop i to stop i + 1. `words` says what kind of channel it is, `order` what it does to the
+ * order (`OrderChange`). `run` and `shuffle` are bytes; `shuffle` is null where the layout stays the same. `rate` is bytes
+ * per second, `busy` the share of the transfer for which the channel is at work, from 0 to 1. `curve` is the throughput
+ * function around the operating point, `measured` the samples behind it where it was measured. `peak` is the highest rate
+ * of the channel, `origin` the source of its figures. `limits` names what bounds the rate: the run, the chunk, the channel
+ * itself, or a resource that channels share.
  */
 export interface ShownHop {
   index: number;
@@ -244,6 +245,7 @@ export interface ShownHop {
   sourceLayout: string;
   destinationLayout: string;
   converts: boolean;
+  order: "keeps" | "forms blocks" | "converts" | "dissolves blocks" | "reorders blocks";
   run: number;
   shuffle: number | null;
   rate: number;
@@ -258,7 +260,7 @@ export interface ShownHop {
 
 /**
  * One path of a plan with its share of the data, from 0 to 1. Chunks are runs of `perChunk` blocks, which `chunkDigits`
- * number, fastest first.
+ * number, fastest first. `block` is what a close look at a layout is about: the coordinates of one block, by dimension.
  */
 export interface ShownPath {
   share: number;
@@ -266,6 +268,7 @@ export interface ShownPath {
   chunkBytes: number;
   perChunk: number;
   chunkDigits: ChunkDigit[];
+  block: Record<string, number>;
   stops: ShownStop[];
   hops: ShownHop[];
 }

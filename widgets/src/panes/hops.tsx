@@ -8,6 +8,7 @@ import type { ShownStop } from "#model/types.ts";
 import { formatBytes, formatRate, formatShare } from "#model/units.ts";
 import { useView } from "#model/view.ts";
 import { hopsOf, type PlacedHop, whereOf } from "#model/words.ts";
+import { OrderTag } from "#views/controls/order-tag.tsx";
 import { Term } from "#views/controls/term.tsx";
 import { Journey } from "#views/journey/journey.tsx";
 
@@ -33,7 +34,7 @@ const columns: readonly Column<PlacedHop>[] = [
       <>
         <HopName number={number} words={hop.words} />
         {hop.bottleneck && <span class="iv-tag iv-tag-slow">slowest</span>}
-        {hop.converts && <span class="iv-tag iv-tag-turn">converts</span>}
+        <OrderTag order={hop.order} />
       </>
     ),
   },

@@ -33,7 +33,7 @@ const MOST_REPEATS = 100;
 
 function RunPane(): JSX.Element {
   const { connection, snapshot } = useView();
-  const { now: run, report, parts, advice } = snapshot.panes.run;
+  const { now: run, report, parts, advice, emulated } = snapshot.panes.run;
   const active = run.phase === "running" || run.phase === "cancelling";
   return (
     <div class="iv-runs" data-testid="runs">
@@ -59,7 +59,7 @@ function RunPane(): JSX.Element {
       )}
       {!active && parts.length > 0 && <Parts parts={parts} />}
       {!active && report !== null && (run.phase === "done" || report.spread !== null || parts.length > 0) && (
-        <Report report={report} several={parts.length > 0} />
+        <Report report={report} emulated={emulated} several={parts.length > 0} />
       )}
       {!active && <Advice advice={advice} />}
       {!active && report !== null && <RunTimeline />}

@@ -6,12 +6,13 @@ import type { WhyPart } from "#model/types.ts";
 import { formatRate, formatSeconds } from "#model/units.ts";
 import { useView } from "#model/view.ts";
 import { Journey } from "#views/journey/journey.tsx";
-import { ByHand, timeWords, useHand } from "#views/plan/by-hand.tsx";
+import { ByHand, timeWords } from "#views/plan/by-hand.tsx";
 import { Candidates } from "#views/plan/candidates.tsx";
 import { Constraints } from "#views/plan/constraints.tsx";
 import { Curves } from "#views/plan/curves.tsx";
 import { blocksOf, fromPlan, withBlocks } from "#views/plan/hand.ts";
 import { Region } from "#views/plan/region.tsx";
+import { useHand } from "#views/plan/use-hand.ts";
 import { WhatIf } from "#views/plan/what-if.tsx";
 
 registerPane({

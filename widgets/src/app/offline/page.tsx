@@ -54,7 +54,7 @@ export function Page({ page }: { page: PagePart }): JSX.Element {
           {report !== null ? (
             <>
               <h2>Predicted and measured</h2>
-              <Report report={report} />
+              <Report report={report} emulated={panes.run.emulated} />
               <Advice advice={panes.run.advice} />
             </>
           ) : (

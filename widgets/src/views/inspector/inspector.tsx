@@ -1,13 +1,17 @@
 // The inspector: what there is to know about the stop or the hop that is selected, or else about the slowest hop.
 import type { ComponentChildren, JSX } from "preact";
+import { Button } from "#lib/button.tsx";
 import { Folded } from "#lib/card.tsx";
 import { useSelection } from "#model/selection.ts";
 import type { ShownStop } from "#model/types.ts";
-import { formatBytes, formatRate, formatShare } from "#model/units.ts";
+import { formatBytes, formatRate, formatSeconds, formatShare } from "#model/units.ts";
 import { useView } from "#model/view.ts";
 import { inspected, type PlacedHop, type PlacedStop, plainTimes, whereOf } from "#model/words.ts";
+import { OrderTag } from "#views/controls/order-tag.tsx";
 import { Term } from "#views/controls/term.tsx";
 import { Thumbnail } from "#views/linearization/thumbnail.tsx";
+import { convertingHop } from "#views/plan/hand.ts";
+import { isMovable, useMoveConversion } from "#views/plan/move-conversion.ts";
 import { useTried } from "#views/plan/tried.ts";
 import { HopWhatIf } from "#views/plan/what-if.tsx";
 import { Curve } from "./curve.tsx";
@@ -50,19 +54,19 @@ function AboutHop({ number, hop, path }: PlacedHop): JSX.Element {
   const next = hop.bottleneck
     ? ([...path.hops].filter((other) => other !== hop).sort((a, b) => a.rate - b.rate)[0] ?? null)
     : null;
-  const mark = hop.bottleneck ? "slowest hop" : hop.converts ? "converts" : "";
   return (
     <>
       <header class="iv-card-head">
         <h2>
           Hop {number} · {hop.words}
         </h2>
-        {mark !== "" && <span class={`iv-tag ${hop.bottleneck ? "iv-tag-slow" : "iv-tag-turn"}`}>{mark}</span>}
+        {hop.bottleneck && <span class="iv-tag iv-tag-slow">slowest hop</span>}
+        <OrderTag order={hop.order} />
       </header>
       <p class="iv-faint">
         {place(path.stops[hop.index])} → {place(path.stops[hop.index + 1])}
       </p>
-      <div class={`iv-inspector-picture${hop.bottleneck ? " iv-slowest" : hop.converts ? " iv-converts" : ""}`}>
+      <div class={`iv-inspector-picture${hop.bottleneck ? " iv-slowest" : hop.order === "converts" ? " iv-converts" : ""}`}>
         <Curve hop={hop} />
       </div>
       <Facts>
@@ -83,6 +87,7 @@ function AboutHop({ number, hop, path }: PlacedHop): JSX.Element {
           The next slowest is hop {next.index + number - hop.index}, {next.words}, with {formatRate(next.rate)}.
         </p>
       )}
+      <Elsewhere hop={hop} path={path} number={number} />
       <HopWhatIf key={hop.channel} channel={hop.channel} peak={hop.peak} words={hop.words} />
       {hop.origin !== "" && !tried.active && (
         <Folded title="Where the figures are from">
@@ -90,6 +95,34 @@ function AboutHop({ number, hop, path }: PlacedHop): JSX.Element {
         </Folded>
       )}
     </>
+  );
+}
+
+/** What converting elsewhere would cost, where candidates are known; and, at any other hop, the button that converts there. */
+function Elsewhere({ hop, path, number }: PlacedHop): JSX.Element | null {
+  const { connection, snapshot } = useView();
+  const move = useMoveConversion();
+  const { plan, why } = snapshot.panes;
+  if (plan === null || !isMovable(plan.paths, connection.offline)) return null;
+  const here = convertingHop(path) === hop.index;
+  const channels = path.hops.map((each) => each.channel).join();
+  const others = (here && why?.isOfPlan ? why.candidates : []).filter(
+    (each) => each.channels.join() === channels && each.converting !== null && each.converting !== hop.index,
+  );
+  const next = others.find((each) => each.seconds !== null);
+  return (
+    <p>
+      {next?.seconds != null &&
+        `Converting at hop ${next.converting} takes ${formatSeconds(next.seconds)}. ${next.limit.replace(/\.?$/, ".")} `}
+      <Button
+        label="Convert at this hop"
+        quiet
+        testid="convert-here"
+        disabled={here}
+        title={here ? "It is this hop that converts" : `Plan by hand with the conversion at hop ${number}`}
+        onClick={() => move(hop.index)}
+      />
+    </p>
   );
 }
 
@@ -108,7 +141,9 @@ function AboutStop({ number, place: at, stop, path }: PlacedStop): JSX.Element {
         {stop.emulated && ", emulated in main memory"}
       </p>
       <div class="iv-inspector-picture">
-        <Thumbnail layout={stop.layout} size={144} />
+        <span class="iv-inspector-stop">
+          <Thumbnail layout={stop.layout} size={120} block={path.block} />
+        </span>
       </div>
       <p>
         <code class="iv-layout-text">{stop.pretty}</code>

@@ -1,12 +1,16 @@
 // The journey: every path of the plan as a strip, from the source on the left to the destination on the right.
 import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
+import { Button } from "#lib/button.tsx";
+import { planBeforeHand } from "#model/before-hand.ts";
+import { measuredOf } from "#model/measured.ts";
 import type { PlanPart, Snapshot } from "#model/types.ts";
-import { counted, formatBytes, formatShare } from "#model/units.ts";
+import { counted, formatBytes, formatSeconds, formatShare } from "#model/units.ts";
 import { useView } from "#model/view.ts";
 import { SavePicture } from "#views/controls/save-picture.tsx";
 import { Term } from "#views/controls/term.tsx";
 import { JourneyTried, PathPointedAt } from "#views/plan/tried-marks.tsx";
+import { useHand } from "#views/plan/use-hand.ts";
 import { TransferChips } from "#views/transfers/transfers.tsx";
 import { Strip } from "./strip.tsx";
 
@@ -31,6 +35,7 @@ export function Journey(): JSX.Element {
         <p class="iv-faint" data-testid="journey-note" title={note}>
           {note}
         </p>
+        <MeasuredKey />
         <PathPointedAt />
         <JourneyTried />
         <TransferChips />
@@ -38,6 +43,27 @@ export function Journey(): JSX.Element {
       </header>
       <div class="iv-journey-paths">{plan === null ? <Missing /> : <Paths plan={plan} />}</div>
     </section>
+  );
+}
+
+/** "93 % more" */
+function differenceWords(seconds: number, before: number): string {
+  const ratio = seconds / before - 1;
+  if (Math.abs(ratio) < 5e-4) return "just as long";
+  return ratio >= 1
+    ? `${(ratio + 1).toPrecision(2)} times as long`
+    : `${formatShare(Math.abs(ratio))} ${ratio > 0 ? "more" : "less"}`;
+}
+
+/** Which run the measured rates are from. */
+function MeasuredKey(): JSX.Element | null {
+  const measured = measuredOf(useView().snapshot);
+  if (measured === null) return null;
+  return (
+    <p class="iv-measured-key" data-testid="journey-measured">
+      <span class="iv-key iv-key-measured" aria-hidden="true" /> measured in run {measured.run}
+      {measured.emulated && ", emulated: it says nothing about the hardware"}
+    </p>
   );
 }
 
@@ -73,10 +99,30 @@ function Missing(): JSX.Element {
   );
 }
 
+/** The plan by hand below the planner's plan that it was begun from. */
 function Paths({ plan }: { plan: PlanPart }): JSX.Element {
+  const { connection } = useView();
+  const before = plan.planner === "by hand" ? planBeforeHand(connection) : null;
+  const send = useHand();
   let [stops, hops] = [0, 0];
   return (
     <>
+      {before !== null && (
+        <div data-testid="journey-before">
+          <p class="iv-path-head">
+            Planned by the planner {before.planner}: <b>{formatSeconds(before.seconds)}</b>
+          </p>
+          {before.paths.map((path, place) => (
+            <div class="iv-path" key={place}>
+              <Strip path={path} name="The planner's path" firstStop={0} firstHop={0} still />
+            </div>
+          ))}
+          <p class="iv-path-head" data-testid="by-hand-difference">
+            By hand: <b>{formatSeconds(plan.seconds)}</b>, {differenceWords(plan.seconds, before.seconds)}{" "}
+            <Button label="Back to the planner" quiet testid="journey-back" onClick={() => send("", null)} />
+          </p>
+        </div>
+      )}
       {plan.paths.map((path, place) => {
         const strip = (
           <div class="iv-path" key={place}>

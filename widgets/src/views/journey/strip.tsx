@@ -3,13 +3,16 @@ import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { useSize } from "#lib/hooks.ts";
 import { placeAfter } from "#lib/tabs.tsx";
+import { measuredOf } from "#model/measured.ts";
 import { useHighlightedPath, useSelection } from "#model/selection.ts";
 import type { ShownHop, ShownPath, ShownStop } from "#model/types.ts";
 import { formatBytes, formatRate, formatShare } from "#model/units.ts";
+import { useView } from "#model/view.ts";
 import { shortLayout, within } from "#model/words.ts";
 import { Thumbnail } from "#views/linearization/thumbnail.tsx";
 import { TriedRate } from "#views/plan/tried-marks.tsx";
 import { ChunkMark, type JourneyMoment, movingText, SlotMarks, useJourneyMoment } from "#views/timeline/journey-marks.tsx";
+import { HeldMark, type MovedConversion, useDraggedConversion } from "./move-conversion.tsx";
 import { arranged, type Row } from "./strip-rows.ts";
 
 /** Pixels of the picture of a stop where there is the most room; elsewhere it is shown smaller. */
@@ -21,13 +24,20 @@ interface StripProps {
   /** The numbers that the first stop and the first hop of this path have in the plan. */
   firstStop: number;
   firstHop: number;
+  /** A strip to look at only: another one is the plan. */
+  still?: boolean;
 }
 
-export function Strip({ path, name, firstStop, firstHop }: StripProps): JSX.Element {
-  const [selection, select] = useSelection();
+const NOTHING_SELECTED = { stop: null, hop: null };
+
+export function Strip({ path, name, firstStop, firstHop, still = false }: StripProps): JSX.Element {
+  const [selected, select] = useSelection();
+  const selection = still ? NOTHING_SELECTED : selected;
   const [at, setAt] = useState<number | null>(null);
   const box = useRef<HTMLDivElement>(null);
-  const moment = useJourneyMoment();
+  const current = useJourneyMoment();
+  const moment = still ? null : current;
+  const moved = useDraggedConversion(path, box, still);
   const { width } = useSize(box);
   const { narrow, rows } = arranged(
     path.stops.map((stop) => stop.node),
@@ -47,6 +57,7 @@ export function Strip({ path, name, firstStop, firstHop }: StripProps): JSX.Elem
   return (
     <div
       class={`iv-strip${narrow ? " iv-strip-narrow" : ""}`}
+      inert={still}
       role="group"
       aria-label={`${name}: ${path.hops.length} hops; arrow keys move along, Enter selects`}
       ref={box}
@@ -78,13 +89,15 @@ export function Strip({ path, name, firstStop, firstHop }: StripProps): JSX.Elem
               <Stop
                 key={`stop-${place}`}
                 stop={stop}
+                block={path.block}
                 place={place}
                 column={2 * at + 2}
                 number={firstStop + place}
+                still={still}
                 moment={moment}
                 filledBy={stop.buffer === null ? null : firstHop + place - 1}
                 {...button(2 * place)}
-                onClick={() => select({ stop: firstStop + place })}
+                onClick={() => select({ stop: 2 * place === here ? null : firstStop + place })}
               />,
             ];
             if (hop !== undefined)
@@ -95,15 +108,18 @@ export function Strip({ path, name, firstStop, firstHop }: StripProps): JSX.Elem
                   place={place}
                   column={2 * at + 3}
                   number={firstHop + place}
+                  still={still}
                   moment={moment}
+                  moved={moved}
                   {...button(2 * place + 1)}
-                  onClick={() => select({ hop: firstHop + place })}
+                  onClick={() => !moved.ends() && select({ hop: 2 * place + 1 === here ? null : firstHop + place })}
                 />,
               );
             return parts;
           })}
         </div>
       ))}
+      {moved.held !== null && <HeldMark held={moved.held} word={path.hops[moved.from]?.order ?? ""} />}
     </div>
   );
 }
@@ -143,6 +159,7 @@ interface PartProps extends RoveProps {
   place: number;
   column: number;
   number: number;
+  still: boolean;
   /** What happens at the selected moment. */
   moment: JourneyMoment | null;
   onClick: () => void;
@@ -157,13 +174,15 @@ function Stop({
   pressed,
   moment,
   filledBy,
+  block,
+  still,
   ...rest
-}: PartProps & { stop: ShownStop; filledBy: number | null }): JSX.Element {
+}: PartProps & { stop: ShownStop; filledBy: number | null; block: ShownPath["block"] }): JSX.Element {
   return (
     <button
       type="button"
       class="iv-stop"
-      data-testid={`stop-${number}`}
+      data-testid={still ? undefined : `stop-${number}`}
       data-place={2 * place}
       style={{ gridColumn: column }}
       aria-pressed={pressed}
@@ -171,7 +190,7 @@ function Stop({
       {...rest}
     >
       <span class="iv-stop-picture">
-        <Thumbnail layout={stop.layout} size={PICTURE} />
+        <Thumbnail layout={stop.layout} size={PICTURE} block={block} />
         {moment !== null && filledBy !== null && <SlotMarks moment={moment} hop={filledBy} />}
       </span>
       <span class="iv-hidden">
@@ -189,16 +208,24 @@ function Stop({
   );
 }
 
-function Hop({ hop, place, column, number, pressed, moment, ...rest }: PartProps & { hop: ShownHop }): JSX.Element {
-  const marks = [hop.bottleneck ? "slowest" : "", hop.converts ? "converts" : ""].filter((mark) => mark !== "");
-  const kind = hop.bottleneck ? " iv-slowest" : hop.converts ? " iv-converts" : "";
+interface HopProps extends PartProps {
+  hop: ShownHop;
+  moved: MovedConversion;
+}
+
+function Hop({ hop, place, column, number, pressed, moment, moved, still, ...rest }: HopProps): JSX.Element {
+  const movable = moved.from === place;
+  const target = moved.held !== null && moved.held.over === place && !movable ? " iv-hop-target" : "";
+  const converts = hop.order === "converts";
+  const kind = hop.bottleneck ? " iv-slowest" : converts ? " iv-converts" : "";
   const [pointed] = useHighlightedPath();
   const left = pointed !== null && !pointed.includes(hop.channel) ? " iv-hop-left" : "";
   return (
     <button
       type="button"
-      class={`iv-hop${kind}${left}`}
-      data-testid={`hop-${number}`}
+      class={`iv-hop${kind}${left}${target}`}
+      data-testid={still ? undefined : `hop-${number}`}
+      data-hop={place}
       data-place={2 * place + 1}
       style={{ gridColumn: column }}
       aria-pressed={pressed}
@@ -209,6 +236,7 @@ function Hop({ hop, place, column, number, pressed, moment, ...rest }: PartProps
       <span class="iv-hop-words">{hop.words}</span>
       <b class="iv-hop-rate">
         {formatRate(hop.rate)}
+        {!still && <MeasuredRate predicted={hop.rate} number={number} />}
         <TriedRate channel={hop.channel} rate={hop.rate} />
       </b>
       <span class="iv-shaft">
@@ -216,9 +244,29 @@ function Hop({ hop, place, column, number, pressed, moment, ...rest }: PartProps
         {moment !== null && <ChunkMark moment={moment} hop={number} />}
       </span>
       <span class="iv-hop-run">run {formatBytes(hop.run)}</span>
-      <span class="iv-hop-mark">
-        {moment !== null ? movingText(moment, number) : marks.length > 0 ? marks.join(" · ") : `${formatShare(hop.busy)} busy`}
+      <span
+        class={`iv-hop-mark${hop.order === "keeps" ? "" : " iv-hop-changes"}${movable ? " iv-hop-movable" : ""}`}
+        data-testid={movable ? "conversion" : undefined}
+        title={movable ? "Drag it to another hop: the plan by hand that converts there" : undefined}
+        {...(movable ? moved.handlers : {})}
+      >
+        {moment !== null ? movingText(moment, number) : hop.bottleneck ? `${hop.order} · slowest` : hop.order}
       </span>
     </button>
+  );
+}
+
+/** The rate that a run of this plan has measured. It is a part of its own: what a run tells changes while it goes on. */
+function MeasuredRate({ predicted, number }: { predicted: number; number: number }): JSX.Element | null {
+  const rate = measuredOf(useView().snapshot)?.rates[number];
+  if (rate === undefined) return null;
+  return (
+    <>
+      <span class="iv-hidden"> predicted,</span>{" "}
+      <span class="iv-measured-rate" data-testid={`measured-${number}`} title={`${formatRate(predicted)} predicted`}>
+        {formatRate(rate)}
+      </span>
+      <span class="iv-hidden"> measured</span>
+    </>
   );
 }

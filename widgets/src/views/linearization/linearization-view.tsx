@@ -1,4 +1,4 @@
-// The linearization view of one end of the explorer's transfer: the view with the values of the session.
+// The linearization view of one end of the explorer's transfer, or of a stop in its place: the view with the values of the session.
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { cellValues } from "#model/array-values.ts";
@@ -8,6 +8,7 @@ import type { ChunkNumbers } from "#model/layouts/chunks.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
 import { EVERYTHING, movedTo, partWords, rangesOf, selected, withRanges } from "#model/part.ts";
 import type { Side } from "#model/settings.ts";
+import type { Cards } from "#model/shown-stops.ts";
 import { useView } from "#model/view.ts";
 import type { IndexBox } from "#views/linearization/geometry/index-box.ts";
 import { Lens } from "./lens.ts";
@@ -16,12 +17,24 @@ import { type PartOfEnd, LinearizationView as ValueView } from "./view.tsx";
 
 const TITLES: Record<Side, string> = { source: "Source", destination: "Destination" };
 
-export function LinearizationView({ side, compact = false }: { side: Side; compact?: boolean }): JSX.Element | null {
+interface LinearizationViewProps {
+  side: Side;
+  compact?: boolean;
+  /** The stops that are shown in the place of the ends. */
+  shown?: Cards["shown"];
+}
+
+const NO_STOPS: Cards["shown"] = { source: null, destination: null };
+
+export function LinearizationView({ side, compact = false, shown = NO_STOPS }: LinearizationViewProps): JSX.Element | null {
   const { connection, snapshot } = useView();
   const { options, change, lens } = useShared(connection);
   const end = layoutAtEnd(connection, snapshot, side);
-  const other = layoutAtEnd(connection, snapshot, side === "source" ? "destination" : "source");
-  const [path] = snapshot.panes.plan?.paths ?? [];
+  const otherSide = side === "source" ? "destination" : "source";
+  const other = layoutAtEnd(connection, snapshot, otherSide);
+  const source = side === "source" ? end : other;
+  const on = shown[side];
+  const path = on?.placed.path ?? snapshot.panes.plan?.paths[0];
   const fresh = !snapshot.faults.stale.includes("plan");
   const chunks = useMemo<ChunkNumbers | null>(
     () => (path === undefined || !fresh ? null : { digits: path.chunkDigits, perChunk: path.perChunk, count: path.chunks }),
@@ -29,13 +42,15 @@ export function LinearizationView({ side, compact = false }: { side: Side; compa
   );
   const values = useMemo(() => cellValues(connection.arrayValues, end.linear), [connection, end.linear]);
   const part = usePart(side, end.linear, options, change);
-  if (end.linear === null)
+  const linear = on?.linear ?? end.linear;
+  if (linear === null)
     return <p class="iv-faint iv-lin-none">{end.problem?.message ?? "This array is too large to be drawn."}</p>;
   const numpy = snapshot.panes.layout[side]?.numpy;
   return (
     <ValueView
-      linear={end.linear}
-      other={snapshot.frame.bothEnds ? other.linear : null}
+      linear={linear}
+      other={snapshot.frame.bothEnds ? (shown[otherSide]?.linear ?? other.linear) : null}
+      reference={snapshot.frame.bothEnds ? source.linear : null}
       side={side}
       palette={snapshot.palette}
       chunks={chunks}
@@ -44,9 +59,9 @@ export function LinearizationView({ side, compact = false }: { side: Side; compa
       onOptions={change}
       lens={lens}
       compact={compact}
-      title={TITLES[side]}
-      part={snapshot.frame.bothEnds ? part : null}
-      {...(numpy === undefined ? {} : { numpy })}
+      title={on === null ? TITLES[side] : `Stop ${on.placed.number}`}
+      part={snapshot.frame.bothEnds && on === null ? part : null}
+      {...(numpy === undefined || on !== null ? {} : { numpy })}
     />
   );
 }

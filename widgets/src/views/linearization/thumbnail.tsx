@@ -1,5 +1,5 @@
-// A small picture of a layout, coloured by offset. `Thumbnail` takes a layout as text and reads it on the array of the explorer;
-// `Picture` takes it as a value.
+// A small picture of a layout, coloured by offset. `Thumbnail` takes a layout as text and reads it on the array of the explorer, with a
+// close look at a block of it; `Picture` takes it as a value.
 import type { JSX } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import { fitCanvas, useDark, useFrame, useRatio } from "#lib/hooks.ts";
@@ -9,13 +9,16 @@ import { useView } from "#model/view.ts";
 import { cellPixels } from "#views/linearization/drawing/cells.ts";
 import { colouring, ofSlice, separables } from "#views/linearization/drawing/colouring.ts";
 import { gridModel } from "#views/linearization/geometry/model.ts";
+import { CloseUp, shownFields } from "./close-up.tsx";
 
 interface ThumbnailProps {
   layout: string;
   size: number;
+  /** The coordinates of one block, by dimension. */
+  block: Readonly<Record<string, number>>;
 }
 
-export function Thumbnail({ layout, size }: ThumbnailProps): JSX.Element {
+export function Thumbnail({ layout, size, block }: ThumbnailProps): JSX.Element {
   const { connection, snapshot } = useView();
   const { dims, fields } = spacesOf(connection.settings, snapshot);
   const key = JSON.stringify([dims, fields]);
@@ -28,7 +31,12 @@ export function Thumbnail({ layout, size }: ThumbnailProps): JSX.Element {
     () => (source === null || destination === null ? null : turnedDims(source, destination)),
     [source, destination],
   );
-  return <Picture linear={linear} size={size} shown={shown} />;
+  return (
+    <>
+      <Picture linear={linear} size={size} shown={shown} />
+      {linear !== null && <CloseUp linear={linear} dims={drawnDims(linear, shown)} block={block} />}
+    </>
+  );
 }
 
 interface PictureProps {
@@ -51,9 +59,6 @@ export function Picture({ linear, size, bytes, shown }: PictureProps): JSX.Eleme
   return <canvas ref={canvas} class="iv-lin-thumbnail" style={{ width: `${size}px`, height: `${size}px` }} aria-hidden="true" />;
 }
 
-/** At most so many fields are drawn beside each other; of more, the first and the last one. */
-const MOST = 3;
-
 /** Draws a layout over the whole canvas. Two dimensions are drawn, the others at their middle. */
 export function drawThumbnail(
   context: CanvasRenderingContext2D,
@@ -65,8 +70,7 @@ export function drawThumbnail(
   const { width, height } = context.canvas;
   context.clearRect(0, 0, width, height);
   if (linear === null) return;
-  const known = shown?.every((name) => linear.dims.some((dim) => dim.name === name)) === true;
-  const dims = shown && known ? shown : thumbnailDims(linear);
+  const dims = drawnDims(linear, shown);
   const model = gridModel(linear, dims, middles(linear), { width: 1, height: 1 });
   const options = { colour: "offset", digit: null } as const;
   const colours = ofSlice(
@@ -75,8 +79,7 @@ export function drawThumbnail(
     middles(linear),
   );
   const numbers = separables(model, colours);
-  const last = linear.fields.length - 1;
-  const fields = last < MOST ? linear.fields.map((_, field) => field) : [0, last];
+  const fields = shownFields(linear);
   const gap = fields.length > 1 ? Math.max(1, Math.round(width / 40)) : 0;
   const wide = Math.floor((width - gap * (fields.length - 1)) / fields.length);
   const image = context.createImageData(wide, height);
@@ -86,6 +89,12 @@ export function drawThumbnail(
     cellPixels(out, wide, height, model, numbers, colours, { fields: [field] }, view, 1);
     context.putImageData(image, place * (wide + gap), 0);
   });
+}
+
+/** `shown` where the layout has these dimensions, else those of every thumbnail. */
+function drawnDims(linear: Linearization, shown: readonly [string, string] | null | undefined): readonly string[] {
+  const known = shown?.every((name) => linear.dims.some((dim) => dim.name === name)) === true;
+  return shown && known ? shown : thumbnailDims(linear);
 }
 
 /** The first and the last of the longer dimensions, whatever the layout is, so that pictures beside each other compare. */

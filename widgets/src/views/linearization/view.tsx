@@ -1,7 +1,8 @@
 // One layout as a grid, a memory tape and a vector of digits, linked. It takes values, not the kernel:
 //
 //   linear      the layout on its spaces          other     the layout at the other end, or null (for the scale and the runs)
-//   side        which end it is: "source" or "destination". The two fastest dimensions of the source are drawn unless others are chosen.
+//   side        which end it is: "source" or "destination"
+//   reference   the layout whose two fastest dimensions are drawn unless others are chosen; without one, that of the source
 //   palette     the colours of the dimensions     chunks    how the path numbers its chunks, or null
 //   options     what is chosen about the picture; with `onOptions` it is the parent's, so that both ends share it
 //   lens        what both ends show together, or null
@@ -46,6 +47,7 @@ export interface LinearizationProps {
   linear: Linearization;
   other: Linearization | null;
   side?: "source" | "destination";
+  reference?: Linearization | null;
   palette: Readonly<Record<string, ShownColour>>;
   chunks?: ChunkNumbers | null;
   /** What the entries hold; null where that is not known. */
@@ -109,7 +111,8 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
     if (options.colour === "chunk") markChunk(entry, true);
   };
 
-  const dims = shownDims(props.side === "destination" && twin !== null ? twin : linear, options);
+  const first = props.side === "destination" && twin !== null ? twin : linear;
+  const dims = shownDims(props.reference && alike(linear, props.reference) ? props.reference : first, options);
   const fixed = Object.fromEntries(
     linear.dims
       .map(({ name }, dim) => [name, selected?.index[dim] ?? options.fixed[name] ?? 0])
@@ -125,7 +128,7 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
     [linear, options.colour, options.digit, palette, chunks, dark, bytes],
   );
   const fixedKey = JSON.stringify([dims, fixed]);
-  const gridColours = useMemo(() => ofSlice(colours, dims, fixed), [colours, fixedKey]);
+  const gridColours = useMemo(() => ofSlice(colours, dims, fixed, twin), [colours, fixedKey, twin]);
   const runs = useMemo(() => (twin === null ? null : requestBox(linear, twin)), [linear, twin]);
   const kept = useMemo(() => (twin === null ? null : compare(linear, twin).runBytes), [linear, twin]);
   const dimColour = useCallback(

@@ -163,7 +163,7 @@ export function routeOf(plan: PlanPart | null): Route {
   if (plan === null) return NO_ROUTE;
   const hops = new Map<string, { number: number; slowest: boolean; converts: boolean }>();
   for (const { number, hop } of hopsOf(plan))
-    if (!hops.has(hop.channel)) hops.set(hop.channel, { number, slowest: hop.bottleneck, converts: hop.converts });
+    if (!hops.has(hop.channel)) hops.set(hop.channel, { number, slowest: hop.bottleneck, converts: hop.order === "converts" });
   const stops = new Map<string, number>();
   for (const { number, stop } of stopsOf(plan)) if (!stops.has(stop.memory)) stops.set(stop.memory, number);
   return { hops, stops };

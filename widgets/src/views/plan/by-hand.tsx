@@ -17,12 +17,7 @@ import { TextField } from "#views/layout-editor/text-field.tsx";
 import { partKey } from "#views/layout-editor/words.ts";
 import { blockStops, blocksOf, chunkStops, withBlocks, withHop, withoutHop } from "./hand.ts";
 import { LogSlider } from "./slider.tsx";
-
-/** Sends a path by hand; edits of one part in a row are one step to undo. */
-export function useHand(): (part: string, hand: ShownByHand | null) => void {
-  const { connection } = useView();
-  return (part, byHand) => void connection.send({ kind: "by-hand", part, byHand });
-}
+import { useHand } from "./use-hand.ts";
 
 export function ByHand({ hand, why }: { hand: ShownByHand; why: WhyPart | null }): JSX.Element {
   const { snapshot } = useView();

@@ -20,10 +20,11 @@ function Badge({ verified, verdict }: { verified: boolean | null; verdict: strin
   );
 }
 
-function measureColumns(rows: readonly ShownMeasure[]): readonly Column<ShownMeasure>[] {
+/** Where memories were `emulated`, how near the figures are to each other says nothing: the ratio is left out. */
+function measureColumns(rows: readonly ShownMeasure[], emulated: boolean): readonly Column<ShownMeasure>[] {
   const most = Math.max(...rows.flatMap((row) => [row.predicted, row.measured])) || 1;
   const repeated = rows.some((row) => row.spread !== null);
-  return [
+  const columns: readonly Column<ShownMeasure>[] = [
     { title: "Hop", names: true, cell: (row) => row.title, hover: (row) => row.name },
     { title: "Predicted", number: true, cell: (row) => formatRate(row.predicted) },
     {
@@ -57,14 +58,24 @@ function measureColumns(rows: readonly ShownMeasure[]): readonly Column<ShownMea
       cell: (row) => (row.predicted > 0 ? ((row.spread?.median ?? row.measured) / row.predicted).toFixed(2) : ""),
     },
   ];
+  return emulated ? columns.slice(0, -1) : columns;
 }
 
-export function Report({ report, several = false }: { report: ShownReport; several?: boolean }): JSX.Element {
+interface ReportProps {
+  report: ShownReport;
+  /** The memories that main memory stood in for. */
+  emulated: readonly string[];
+  several?: boolean;
+}
+
+export function Report({ report, emulated, several = false }: ReportProps): JSX.Element {
   const tried =
     report.plannedSeconds === null
       ? []
       : [`A trial just before the run made the prediction. The model alone: ${formatSeconds(report.plannedSeconds)}.`];
   const { spread } = report;
+  const stood =
+    emulated.length > 0 ? [`Emulated in main memory: ${emulated.join(", ")}. The times say nothing about the hardware.`] : [];
   return (
     <div data-testid="report">
       <p class="iv-verdict">
@@ -78,12 +89,12 @@ export function Report({ report, several = false }: { report: ShownReport; sever
       </p>
       <Table
         caption="Predicted and measured throughput, overall and for every hop"
-        columns={measureColumns(report.rows)}
+        columns={measureColumns(report.rows, emulated.length > 0)}
         rows={report.rows}
         keyOf={(row) => row.title}
         tableClass="iv-report"
       />
-      <Notes notes={[...tried, ...report.notes]} />
+      <Notes notes={[...stood, ...tried, ...report.notes]} />
     </div>
   );
 }

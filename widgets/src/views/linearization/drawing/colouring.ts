@@ -84,16 +84,25 @@ export function colouring(linear: Linearization, inputs: ColouringInputs): Colou
 
 /**
  * The same colours for a picture of some dimensions while the others stand at `fixed`: a ramp of offsets spans what the picture
- * shows, or a picture of a small part of memory would have one colour.
+ * shows, or a picture of a small part of memory would have one colour. With the layout that is drawn beside it (`other`), the ramp
+ * spans both: one colour is one offset in both pictures.
  */
-export function ofSlice(colours: Colouring, dims: readonly string[], fixed: Readonly<Record<string, number>>): Colouring {
+export function ofSlice(
+  colours: Colouring,
+  dims: readonly string[],
+  fixed: Readonly<Record<string, number>>,
+  other: Linearization | null = null,
+): Colouring {
   const { linear } = colours;
   if (colours.by !== "offset" || linear.dims.every((dim) => dims.includes(dim.name) || dim.size === 1)) return colours;
-  const corner = (end: boolean): number[] =>
-    linear.dims.map(({ name, size }) => (dims.includes(name) ? (end ? size - 1 : 0) : (fixed[name] ?? 0)));
-  const fields = linear.fields.map((_, field) => field);
-  const from = Math.min(...fields.map((field) => linear.offset(corner(false), field)));
-  return { ...colours, from, top: Math.max(1, Math.max(...fields.map((field) => linear.offset(corner(true), field))) - from) };
+  const both = other === null ? [linear] : [linear, other];
+  const corners = (end: boolean): number[] =>
+    both.flatMap((of) => {
+      const corner = of.dims.map(({ name, size }) => (dims.includes(name) ? (end ? size - 1 : 0) : (fixed[name] ?? 0)));
+      return of.fields.map((_, field) => of.offset(corner, field));
+    });
+  const from = Math.min(...corners(false));
+  return { ...colours, from, top: Math.max(1, Math.max(...corners(true)) - from) };
 }
 
 function byDigit(

@@ -1,0 +1,115 @@
+"""Where data turn, as a person sees it: words and close looks, stops on cards, a conversion that is dragged, measured rates."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import harness
+import pytest
+from playwright.sync_api import expect
+
+CODE = "import isoviz\nexplorer = isoviz.explore(example='two-node', planner='full', restore=False)"
+CHANGES = ["forms blocks", "keeps", "converts", "keeps", "keeps", "dissolves blocks"]
+
+
+@pytest.fixture
+def explorer(desk: harness.Notebook) -> harness.Notebook:
+    desk.show(CODE)
+    desk.to_top()
+    desk.settled()
+    return desk
+
+
+def looks(notebook: harness.Notebook) -> list[str]:
+    """The order that the close look of each stop draws."""
+    drawn = notebook.part("journey").locator(".iv-stop svg[data-order]")
+    return [str(drawn.nth(place).get_attribute("data-order")) for place in range(drawn.count())]
+
+
+def test_pictures_and_words_tell_the_hop_that_turns_the_order(explorer: harness.Notebook) -> None:
+    seen = looks(explorer)
+    assert [before != after for before, after in pairwise(seen)] == [word == "converts" for word in CHANGES]
+    for number, word in enumerate(CHANGES):
+        harness.assert_seen(explorer.part(f"hop-{number}").locator(".iv-hop-mark"), word)
+    told = "print(*[change for path in explorer.session.plan.paths for change in path.order_changes], sep='|')"
+    assert explorer.python(told).split("|") == CHANGES
+    explorer.to_top()
+    explorer.picture("turns")
+
+
+def test_a_hop_shows_its_stops_in_the_grids_and_escape_shows_the_ends(explorer: harness.Notebook) -> None:
+    before = explorer.drawing("source")
+    explorer.part("hop-2").click()
+    expect(explorer.end("source")).to_have_attribute("data-shows", "2")
+    expect(explorer.end("destination")).to_have_attribute("data-shows", "3")
+    assert explorer.drawing("source") != before
+    # The entry behind the first one in memory: the order turns over this hop.
+    for side, following in (("source", "x = 1, y = 0"), ("destination", "x = 0, y = 1")):
+        explorer.end(side).get_by_test_id("linearization-grid").press("Home")
+        explorer.page.keyboard.press("n")
+        expect(explorer.fact(side, "entry")).to_have_text(following)
+        explorer.page.keyboard.press("p")
+    explorer.to_top()
+    explorer.picture("stops-of-a-hop")
+    explorer.part("shows-source").select_option("0")
+    expect(explorer.part("source-layout")).to_be_visible()
+    explorer.page.keyboard.press("Escape")
+    for side in ("source", "destination"):
+        expect(explorer.end(side)).to_have_attribute("data-shows", "end")
+        expect(explorer.part(f"{side}-layout")).to_be_visible()
+    expect(explorer.part("hop-2")).to_have_attribute("aria-pressed", "false")
+
+
+def test_the_conversion_is_dragged_to_another_hop(explorer: harness.Notebook) -> None:
+    chosen = explorer.part("figure-seconds").locator("dd").inner_text()
+    mark, goal = explorer.part("conversion").bounding_box(), explorer.part("hop-0").bounding_box()
+    assert mark is not None and goal is not None and chosen == "358 ms"
+    mouse = explorer.page.mouse
+    mouse.move(mark["x"] + mark["width"] / 2, mark["y"] + mark["height"] / 2)
+    mouse.down()
+    mouse.move(goal["x"] + goal["width"] / 2, goal["y"] + goal["height"] / 2, steps=8)
+    expect(explorer.explorer.locator(".iv-held-mark")).to_have_text("converts")
+    mouse.up()
+    expect(explorer.part("hop-0")).to_contain_text("converts", timeout=harness.PATIENCE)
+    explorer.settled()
+    expect(explorer.part("hop-2")).to_contain_text("keeps")
+    expect(explorer.part("figure-seconds").locator("dd")).to_have_text(re.compile(r"^69\d ms$"))
+    expect(explorer.part("journey-before")).to_contain_text(chosen)
+    harness.assert_seen(explorer.part("by-hand-difference"), re.compile(r"69\d ms, 9\d % more"))
+    turned = looks(explorer)
+    assert len(turned) == 14, "both journeys"
+    assert turned[7] != turned[8] and len(set(turned[8:])) == 1
+    explorer.to_top()
+    explorer.picture("converted-elsewhere")
+    explorer.part("journey-back").click()
+    explorer.settled()
+    expect(explorer.part("figure-seconds").locator("dd")).to_have_text(chosen)
+    expect(explorer.part("journey-before")).to_have_count(0)
+
+
+def test_the_conversion_is_moved_by_keyboard(explorer: harness.Notebook) -> None:
+    explorer.part("hop-5").focus()
+    explorer.page.keyboard.press("Enter")
+    explorer.part("convert-here").focus()
+    explorer.page.keyboard.press("Enter")
+    expect(explorer.part("hop-5")).to_contain_text("converts", timeout=harness.PATIENCE)
+    explorer.page.keyboard.press("Control+z")
+    expect(explorer.part("hop-2")).to_contain_text("converts", timeout=harness.PATIENCE)
+
+
+def test_a_run_sets_measured_beside_predicted_in_the_journey(desk: harness.Notebook) -> None:
+    desk.show(
+        "import isoviz\nexplorer = isoviz.explore(space={'x': 256, 'y': 128}, source=('node0.sys', '<F, x, y>'),"
+        " destination=('node0.sys', '<F, y, x>'), restore=False)"
+    )
+    desk.to_top()
+    desk.settled()
+    expect(desk.part("figure-measured")).to_have_count(0)
+    desk.run()
+    harness.assert_seen(desk.part("figure-measured"), "measured")
+    rows = desk.python("print(len(explorer.session.report.hops))")
+    desk.to_top()
+    for number in range(int(rows)):
+        expect(desk.part(f"measured-{number}")).to_have_text(re.compile(r"^[\d.,]+ [kMGT]?B/s$"))
+    desk.picture("measured-in-the-journey")

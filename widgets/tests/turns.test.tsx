@@ -1,0 +1,202 @@
+// Where data turn: words and close looks in the journey, stops on the cards, measured rates, and the conversion at another hop.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { shownBy } from "#model/shown-stops.ts";
+import type { PlanPart, ShownHop, ShownPath, Snapshot } from "#model/types.ts";
+import { closeLook } from "#views/linearization/close-up.tsx";
+import { colouring, ofSlice } from "#views/linearization/drawing/colouring.ts";
+import { convertedAt, convertingHop } from "#views/plan/hand.ts";
+import { layout } from "./linear.ts";
+import { aSnapshot } from "./model.ts";
+import { closeAfterEach, drawn, find, press, show } from "./page.ts";
+
+closeAfterEach();
+
+const SIZES = { x: 8192, y: 8192 };
+const BLOCK = { x: 256, y: 128 };
+/** The layouts of section 4.3, stop by stop. */
+const [SOURCE, BEFORE, AFTER, DESTINATION] = [
+  "<F, x, y>",
+  "<F, x_in=256, y_in=128, y_out, x_out>",
+  "<F, y_in=128, x_in=256, y_out, x_out>",
+  "<F, y, x>",
+];
+
+/** The path of section 4.3, as far as layouts go, with the conversion at a hop. */
+function pathOf(converting: number): ShownPath {
+  const [recorded] = aSnapshot().panes.plan?.paths ?? [];
+  assert.ok(recorded !== undefined);
+  const layouts = [SOURCE, ...Array.from({ length: 5 }, (_, place) => (place < converting ? BEFORE : AFTER)), DESTINATION];
+  return {
+    ...recorded,
+    block: BLOCK,
+    chunkDigits: [
+      { dim: "y", extent: 64, step: 128 },
+      { dim: "x", extent: 32, step: 256 },
+    ],
+    stops: layouts.map((text) => ({ ...recorded.stops[0], layout: text }) as ShownPath["stops"][number]),
+    hops: Array.from({ length: 6 }, (_, index) => {
+      const order = index === converting ? "converts" : index === 0 ? "forms blocks" : index === 5 ? "dissolves blocks" : "keeps";
+      return { ...recorded.hops[0], index, channel: `channel ${index}`, order, converts: index === converting } as ShownHop;
+    }),
+  };
+}
+
+const planOf = (path: ShownPath): PlanPart => ({ ...(aSnapshot().panes.plan as PlanPart), paths: [path] });
+
+const look = (text: string): string =>
+  closeLook(layout(text, SIZES, { value: 16 }), ["x", "y"], BLOCK)
+    .order.map(({ column, row }) => `${column}.${row}`)
+    .join(" ");
+
+test("a close look changes at the hop that converts, and at no other", () => {
+  assert.deepEqual([SOURCE, BEFORE].map(look), [look(BEFORE), look(BEFORE)]);
+  assert.deepEqual([AFTER, DESTINATION].map(look), [look(AFTER), look(AFTER)]);
+  assert.ok(look(BEFORE).startsWith("0.0 1.0 2.0"), "rows before it");
+  assert.ok(look(AFTER).startsWith("0.0 0.1 0.2"), "columns behind it");
+});
+
+test("fields stand beside each other in a close look, so that structs and arrays look different", () => {
+  const of = (text: string): string[] =>
+    closeLook(layout(text, { x: 8, y: 8 }, { re: 4, im: 4 }), ["x", "y"], {}).order.map(({ column }) => String(column));
+  assert.deepEqual(of("<F, x, y>").slice(0, 4), ["0", "2", "1", "3"]);
+  assert.deepEqual(of("<x, y, F>").slice(0, 4), ["0", "1", "0", "1"]);
+});
+
+test("in slices, one colour is one offset at both ends", () => {
+  const [one, other] = ["<F, x, y, z>", "<F, z, y, x>"].map((text) => layout(text, { x: 4, y: 3, z: 5 }));
+  assert.ok(one !== undefined && other !== undefined);
+  const options = { colour: "offset", digit: null } as const;
+  const [here, there] = [one, other].map((linear) => {
+    const colours = colouring(linear, { options, palette: {}, chunks: null, dark: false, bytes: linear.nbytes });
+    return ofSlice(colours, ["x", "y"], { z: 2 }, linear === one ? other : one);
+  });
+  assert.deepEqual([here?.from, here?.top], [there?.from, there?.top]);
+  assert.equal(here?.from, 2 * 4, "the lower of both: z varies fastest at the other end, in elements of 4 bytes");
+});
+
+test("every hop of the journey says what it does to the order, and every stop has a close look", async () => {
+  const snapshot = aSnapshot();
+  const { root } = show(snapshot);
+  await drawn();
+  const path = snapshot.panes.plan?.paths[0] as ShownPath;
+  for (const hop of path.hops) assert.ok(find(root, `hop-${hop.index}`).textContent?.includes(hop.order), hop.order);
+  path.stops.forEach((_, number) => assert.ok(find(root, `stop-${number}`).querySelector("svg.iv-close-up[data-order]")));
+});
+
+test("a selected hop shows its two stops, and Escape shows the ends again", async () => {
+  const { root } = show(aSnapshot());
+  await drawn();
+  const shows = (): (string | undefined)[] => ["source", "destination"].map((side) => find(root, `end-${side}`).dataset.shows);
+  assert.deepEqual(shows(), ["end", "end"]);
+  find(root, "hop-0").click();
+  await drawn();
+  assert.deepEqual(shows(), ["end", "1"], "the first stop is the source: its layout can be edited");
+  assert.ok(root.querySelector("[data-testid=end-destination] [data-testid=linearization-grid]"));
+  assert.equal(root.querySelector("[data-testid=destination-layout]"), null);
+  press(find(root, "hop-0"), "Escape");
+  await drawn();
+  assert.deepEqual(shows(), ["end", "end"]);
+  find(root, "hop-1").click();
+  await drawn();
+  assert.deepEqual(shows(), ["1", "end"]);
+  find(root, "back-source").click();
+  await drawn();
+  assert.deepEqual(shows(), ["end", "end"]);
+  assert.equal(find(root, "hop-1").getAttribute("aria-pressed"), "false");
+});
+
+test("any two stops can be chosen for the cards, until something else is selected", async () => {
+  const { root } = show(aSnapshot());
+  await drawn();
+  find(root, "stop-1").click();
+  await drawn();
+  const picker = find<HTMLSelectElement>(root, "shows-destination");
+  picker.value = "1";
+  picker.dispatchEvent(new Event("change", { bubbles: true }));
+  await drawn();
+  const shows = (): (string | undefined)[] => ["source", "destination"].map((side) => find(root, `end-${side}`).dataset.shows);
+  assert.deepEqual(shows(), ["1", "1"]);
+  find(root, "hop-1").click();
+  await drawn();
+  assert.deepEqual(shows(), ["1", "end"]);
+  find(root, "back-source").click();
+  await drawn();
+  find(root, "stop-1").click();
+  await drawn();
+  assert.deepEqual(shows(), ["1", "end"], "what was chosen before is forgotten");
+});
+
+test("a selection says which stops it shows", () => {
+  const plan = planOf(pathOf(2));
+  assert.deepEqual(shownBy(plan, { hop: 2, stop: null }), { source: 2, destination: 3 });
+  assert.deepEqual(shownBy(plan, { hop: 0, stop: null }), { source: null, destination: 1 });
+  assert.deepEqual(shownBy(plan, { hop: 5, stop: null }), { source: 5, destination: null });
+  assert.deepEqual(shownBy(plan, { hop: null, stop: 3 }), { source: 3, destination: null });
+  assert.deepEqual(shownBy(plan, { hop: null, stop: 4 }), { source: null, destination: 4 });
+  assert.deepEqual(shownBy(plan, { hop: 17, stop: null }), { source: null, destination: null });
+});
+
+test("the conversion moves to any hop and back", () => {
+  const dims = Object.entries(SIZES).map(([name, size]) => ({ name, size }));
+  const fields = [{ name: "value", size: 16 }];
+  for (const from of [0, 2, 5])
+    for (const to of [0, 1, 2, 3, 4, 5]) {
+      const hand = convertedAt(planOf(pathOf(from)), to, dims, fields);
+      if (from === to) assert.equal(hand, null);
+      else
+        assert.deepEqual(
+          hand?.layouts,
+          pathOf(to)
+            .stops.slice(1, -1)
+            .map((stop) => stop.layout),
+          `${from} to ${to}`,
+        );
+    }
+  assert.equal(convertingHop(pathOf(2)), 2);
+  assert.equal(convertedAt(planOf(pathOf(2)), 6, dims, fields), null);
+});
+
+test("converting at another hop is a plan by hand, which stands below the planner's", async () => {
+  const { model, root } = show(aSnapshot());
+  await drawn();
+  find(root, "hop-0").click();
+  await drawn();
+  find(root, "convert-here").click();
+  const sent = model.sent.find((each) => each.kind === "by-hand");
+  assert.deepEqual((sent?.byHand as { layouts: string[] }).layouts, ["<x, y, F>"]);
+  model.publish((next) => {
+    const { plan } = next.panes;
+    assert.ok(plan !== null);
+    next.settings.byHand = sent?.byHand as Snapshot["settings"]["byHand"];
+    Object.assign(plan, { planner: "by hand", seconds: 1.5 * plan.seconds });
+  });
+  await drawn();
+  assert.match(find(root, "journey-before").textContent ?? "", /Planned by the planner/);
+  assert.match(find(root, "by-hand-difference").textContent ?? "", /, 50 % more/);
+  assert.equal(find(root, "journey").querySelectorAll(".iv-strip").length, 2);
+});
+
+test("a run sets its measured rates and its time beside the predicted ones", async () => {
+  const snapshot = aSnapshot();
+  const { root } = show(snapshot);
+  await drawn();
+  snapshot.panes.plan?.paths[0]?.hops.forEach((_, number) => assert.notEqual(find(root, `measured-${number}`).textContent, ""));
+  assert.match(find(root, "figure-measured").textContent ?? "", /measured$/);
+  assert.match(find(root, "journey-measured").textContent ?? "", /measured in run \d+$/);
+});
+
+test("an emulated run says so and shows no ratio", async () => {
+  const report = async (emulated: string[]): Promise<{ heads: string; root: HTMLElement }> => {
+    const { root } = show(aSnapshot((snapshot) => void (snapshot.panes.run.emulated = emulated)));
+    await drawn();
+    find(root, "tab-run").click();
+    await drawn();
+    return { heads: find(root, "report").textContent ?? "", root };
+  };
+  assert.match((await report([])).heads, /÷/);
+  const { heads, root } = await report(["node0.fbm0"]);
+  assert.doesNotMatch(heads, /÷/);
+  assert.match(heads, /say nothing about the hardware/);
+  assert.match(find(root, "journey-measured").textContent ?? "", /says nothing about the hardware/);
+});
