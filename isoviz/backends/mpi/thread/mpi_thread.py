@@ -345,7 +345,7 @@ class MpiThread:
         while self._requests and time.perf_counter() < end:
             self._requests.test()
         self._messages.Barrier()  # After it, no rank sends any more: MPICH frees no communicator that has messages.
-        self._receive = _ignored
+        self._receive = lambda _sender, _tag, _data: None
         while self._inbox.take() or (self._requests and time.perf_counter() < end):
             self._requests.test()
         self._messages.Free()
@@ -425,10 +425,6 @@ class MpiThread:
             command()
         except Exception:  # noqa: BLE001  # as said
             _LOG.exception("rank %d: a command of the MPI thread failed", self.rank)
-
-
-def _ignored(_sender: int, _tag: int, _data: bytes) -> None:
-    """Drop a message."""
 
 
 @contextlib.contextmanager
