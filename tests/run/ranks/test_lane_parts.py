@@ -17,7 +17,7 @@ import pytest
 from isoviz import FieldSpace, IndexSpace, Layout
 from isoviz.backends.host.host_memory import HostStore
 from isoviz.backends.mpi.lanes.lane_ends import EndAddress, LaneAddress, LanePart, ReceivingLane, SendingLane
-from isoviz.backends.mpi.lanes.lanes import _parts_of, _read, _written
+from isoviz.backends.mpi.lanes.lanes import LARGEST_SPAN, PART, _parts_of, _read, _Room, _written
 from isoviz.backends.mpi.lanes.other_process import check_reach
 from isoviz.backends.mpi.lanes.page import CLAIMED
 from isoviz.backends.pages import PAGE, page_aligned
@@ -80,6 +80,12 @@ def test_short_runs_are_read_with_what_lies_between_them(run: int) -> None:
             for move in part.moves:
                 move()
         assert np.array_equal(destination, expected)
+
+
+def test_the_room_of_a_lane_stays_where_it_is() -> None:
+    """Calls of earlier parts keep its address. A later part may need more of it."""
+    room = _Room()
+    assert room.of(PART)[0] == room.of(LARGEST_SPAN * PART)[0]
 
 
 def runs_of(copy: Any) -> Any:

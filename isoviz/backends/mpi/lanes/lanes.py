@@ -198,9 +198,10 @@ class _Room:
         self._array = np.empty(0, np.uint8)
 
     def of(self, nbytes: int) -> tuple[int, Bytes]:
-        """The address of the room, and the room."""
-        if len(self._array) < nbytes:
-            self._array = np.empty(max(nbytes, PART + PAGE), np.uint8)
+        """The address of the room, and the room. It never moves: calls that are prepared keep its address."""
+        if not len(self._array):
+            self._array = np.empty(LARGEST_SPAN * PART + PAGE, np.uint8)
+        assert nbytes <= len(self._array)
         return int(self._array.ctypes.data), self._array
 
 
