@@ -19,8 +19,9 @@ from rank_gpu_cases import PlayedGpus, engine_of, machine_of, only
 from isoviz import FieldSpace, IndexSpace, Machine, Options, Plan, Transfer, plan
 from isoviz.backends.cuda import staging
 from isoviz.errors import Cancelled, DeviceError, DeviceMemoryError, RankError, RunError, TransferError
+from isoviz.runtime.ranks.joint_run import TICK
 from isoviz.runtime.ranks.merging import RankPart
-from isoviz.runtime.ranks.rank_engine import TICK, Item, RankEngine
+from isoviz.runtime.ranks.rank_engine import Item, RankEngine
 
 SPACE, PAIR = IndexSpace(x=60, y=50), FieldSpace(re="f4", im="f2")
 CALLS = (
