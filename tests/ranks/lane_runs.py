@@ -40,8 +40,9 @@ def direct_plan(
     ends: tuple[int, int],
     largest: int,
     kinds: tuple[str, ...] = ("sys", "reg"),
+    most_hops: int = 1,
 ) -> Plan:
-    """A plan of one hop between two ranks."""
+    """A plan between two ranks, of one hop unless more are allowed."""
     while True:
         space = IndexSpace.of({name: rng.randint(1, largest) for name in "xy"})
         fields = FieldSpace.of({f"f{i}": rng.choice(TYPES) for i in range(rng.randint(1, 3))})
@@ -53,7 +54,7 @@ def direct_plan(
                 *instances, shape=tuple(n - 1 for n in space.sizes), source_origin=(1, 1), destination_origin=(0, 1)
             )
         found = plan(transfer, machine, "simple")
-        if len(found.every_hop) == 1:
+        if len(found.every_hop) <= most_hops:
             return found
 
 
@@ -275,7 +276,7 @@ def in_child(action: Callable[[], object]) -> str:
         return file.read()
 
 
-def refused(world: World, seed: str, which: int) -> dict[str, Any]:
+def refused(world: World, seed: str, which: int, most_hops: int = 1) -> dict[str, Any]:
     """The system lets one rank not reach memory of other processes, as in a container. Everything works, in another way."""
     if world.rank == which:
         refuse_access()
@@ -283,7 +284,7 @@ def refused(world: World, seed: str, which: int) -> dict[str, Any]:
     machine, engine = engine_of(world, seed)
     with engine:
         for memory, largest in (("sys", 12), ("reg", 12), ("reg", 300)):  # MPI sends small messages without the calls
-            made = direct_plan(rng, machine, 2, (0, 1), largest, (memory,))
+            made = direct_plan(rng, machine, 2, (0, 1), largest, (memory,), most_hops)
             case = Case(world, engine, made, largest)
             for _ in range(3):
                 case.start().wait(60)
@@ -362,6 +363,7 @@ def main() -> None:
             "killed": killed,
             "refused": refused,
             "full": without_room,
+            "apart": partial(refused, most_hops=3),  # between hosts, pageable memory goes through registered memory
         }
         found = ways[way](world, seed, count)
         if world.rank == 0:

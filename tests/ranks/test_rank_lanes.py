@@ -60,7 +60,7 @@ def test_ranks_in_process_namespaces_of_their_own() -> None:
     """No rank can reach memory of another one, and each is process 1. Everything goes by messages."""
     if is_open_mpi():
         pytest.skip("Open MPI itself does not start there")
-    found = run_json(2, SCRIPT, "refused", "namespaces", "-1", seconds=150)
+    found = run_json(2, SCRIPT, "apart", "namespaces", "-1", seconds=150)
     assert found == {"sys 12": False, "reg 12": False, "reg 300": False}
 
 
