@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
+from isoviz import checks
+from isoviz.layouts.layout import Linearization
 from isoviz.layouts.modes import Mode
-
-if TYPE_CHECKING:
-    from isoviz.layouts.layout import Linearization
 
 
 class OrderChange(StrEnum):
@@ -32,7 +30,13 @@ def order_change(here: Linearization, there: Linearization, *, converts: bool) -
     `converts` says whether the runs of the hop are as short as those between the two ends of its path (`Hop.converts`). Only such
     a hop can convert, and it does where the dimensions (and `F`) begin to vary in another order: `<F, x, y>` to `<F, y, x>`
     converts, `<F, x, y>` to `<F, x_in=4, y_in=4, x_out, y_out>` forms blocks.
+
+    Raises:
+        InputError: an argument has another type.
     """
+    for linear in (here, there):
+        checks.expect("order_change", linear, Linearization, "a linearization")
+    checks.flag_argument("order_change", "converts", converts)
     if here.normal == there.normal:
         return OrderChange.KEEPS
     if converts and _first_to_vary(here) != _first_to_vary(there):

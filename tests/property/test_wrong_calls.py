@@ -13,11 +13,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from network_calls import NETWORKS
 from right_calls import COMMANDS, COMPUTER, FILES, LAYOUTS, MACHINES, PLANNER, RUNTIME, SLOW, SPREAD, WIDGETS, Things
 from wrong_values import PATIENCE, Caller, made_wrong
 
 import isoviz
 from isoviz import layouts, machines, planner, redistribution, runtime
+from isoviz.machines.networks import routing, topology
 from isoviz.machines.presets import registry as preset_registry
 from isoviz.planner import planner_registry
 
@@ -35,6 +37,7 @@ def methods_of(kind: type) -> list[str]:
 GROUPS = {
     "layouts": LAYOUTS,
     "machines": MACHINES,
+    "networks": NETWORKS,
     "planner": PLANNER,
     "runtime": RUNTIME,
     "spread": SPREAD,
@@ -69,12 +72,16 @@ MADE_BY_ISOVIZ = {
     *("Chunk", "Comparison", "Location", "Mode", "StridedCopy", "CopyShape", "PresetInfo", "RateComparison", "Buffer", "Hop"),
     *("CacheStatistics", "Certificate", "ChunkCurve", "ChunkPoint", "Explanation", "PathByHand", "PathPlan", "Plan"),
     *("LayoutChoice", "RankedLayout"),
-    "WarpLoad",
+    *("WarpLoad", "OrderChange", "Link"),
     *("Sweep", "Planner", "PreparedTransfer", "Problem", "TransferFile", "WholeSolution", "Event", "HopMeasurement"),
     *("Progress", "Report"),
     *("RequestSpan", "Span", "TransferSpan", "Trace", "RedistributionPlan", "Sending", "Ranks"),
 }
 """Records that isoviz makes. What takes them checks them; their own methods are called here where they take arguments."""
+NETWORK_PARTS = (
+    *(machines.Topology, machines.Torus, machines.Mesh, machines.FatTree, machines.Switch, machines.ListedLinks),
+    *(machines.Routing, machines.DimensionOrder, machines.Shortest, machines.Neighbours, machines.UpAndDown),
+)
 CALLED_BY_ISOVIZ = {
     *(
         "ShapedThroughput",
@@ -91,9 +98,13 @@ CALLED_BY_ISOVIZ = {
     *(f"Scheduler.{name}" for name in methods_of(runtime.Scheduler) if name != "of"),
     *(f"RankScheduler.{name}" for name in methods_of(runtime.RankScheduler)),
     *(f"Coordinator.{name}" for name in methods_of(runtime.Coordinator) if name != "free"),
-    *("Simulator.submit_work", "Box.unchecked", "Layout.unchecked"),
+    *("Simulator.submit_work", "Box.unchecked", "Layout.unchecked", "Topology", "Routing"),
+    *(f"{kind.__name__}.{name}" for kind in NETWORK_PARTS for name in methods_of(kind)),
+    *(f"Network.{name}" for name in ("works", "capacity", "resource_name", "route_between", "channels_between")),
+    "Transport.channel",
 }
-"""Protocols, and the steps of schedulers for every request: an engine calls them with what a scheduler answered."""
+"""Protocols, and the steps of schedulers for every request: an engine calls them with what a scheduler answered. Topologies and
+routing rules are asked by their network, with numbers of routers."""
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +115,8 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Things]:
         for kind in (machines.MemoryKind, machines.ChannelKind):
             patch.setattr(kind, "_registered", dict(kind._registered))
         patch.setattr(preset_registry, "_registered", dict(preset_registry._registered))
+        patch.setattr(topology, "_TOPOLOGIES", dict(topology._TOPOLOGIES))
+        patch.setattr(routing, "_ROUTINGS", dict(routing._ROUTINGS))
         for names in ("_planners", "_about"):
             patch.setattr(planner_registry, names, dict(getattr(planner_registry, names)))
         made = Things(folder)

@@ -216,9 +216,9 @@ class Network:
 
     # ---- ports
 
-    def has_port(self, memory: str) -> bool:
+    def has_port(self, memory: object) -> bool:
         """Whether a memory has a port."""
-        return memory in self._ports
+        return checks.is_one_of(memory, self._ports)
 
     def port(self, memory: str) -> Port:
         """The port of a memory.
@@ -272,13 +272,13 @@ class Network:
         """The name of the resource of a link."""
         return f"{self.name}:{link.name}"
 
-    def resource(self, name: str) -> Resource:
+    def resource(self, name: object) -> Resource:
         """The resource of a link or of the own link of a port. Its capacity is in bytes per second on the wire.
 
         Raises:
             MachineError: there is none of this name.
         """
-        start, _, short = name.partition(":")
+        start, _, short = name.partition(":") if isinstance(name, str) else ("", "", "")
         if start == self.name:
             rate: float | None = None
             if short.startswith(">") and self.has_port(short[1:]):
@@ -288,7 +288,7 @@ class Network:
             else:
                 rate = self.link_rate * self.topology.link(short).width
             if rate is not None:
-                return Resource(name, rate, self.provenance)
+                return Resource(str(name), rate, self.provenance)
         raise MachineError(f"network {self.name!r}: no resource {checks.show(name)}")
 
     # ---- routes
@@ -352,17 +352,17 @@ class Network:
         uses = tuple([(link, self.overhead) for link in links])
         return tuple([each.channel(self._channel_name(here, there, each), here, there, uses) for each in chosen])
 
-    def channel_ends(self, name: str) -> tuple[str, str] | None:
+    def channel_ends(self, name: object) -> tuple[str, str] | None:
         """The memories that a channel of this name would join; None if it is no name of a channel of the network."""
-        ends, _, rest = name.partition(" ")
+        ends, _, rest = name.partition(" ") if isinstance(name, str) else ("", "", "")
         here, _, there = ends.partition("->")
         if not self.has_port(here) or not self.has_port(there) or here == there:
             return None
         return (here, there) if any(self._suffix(each) == rest for each in self.transports) else None
 
-    def owns(self, name: str) -> bool:
+    def owns(self, name: object) -> bool:
         """Whether a name would be that of a channel or of a resource of the network."""
-        return name.startswith(f"{self.name}:") or self.channel_ends(name) is not None
+        return str(name).startswith(f"{self.name}:") or self.channel_ends(name) is not None
 
     def _suffix(self, transport: Transport) -> str:
         return f"{self.name}/{transport.name}" if transport.name else self.name

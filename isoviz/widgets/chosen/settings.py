@@ -343,7 +343,7 @@ def _checked_texts(texts: Mapping[str, Any]) -> dict[str, Any]:
         if name not in control_of:
             raise InputError(f"explore: unexpected argument {name!r}; expected {', '.join(control_of)}")
         allowed = control_of[name].allowed
-        if value is not None and allowed is not None and value not in allowed:
+        if value is not None and allowed is not None and not checks.is_one_of(value, allowed):
             raise InputError(f"{name} {show(value)}: expected {', '.join(map(repr, allowed))}")
     return {name: str(value) for name, value in texts.items() if value is not None}
 

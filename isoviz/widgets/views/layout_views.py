@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import traitlets
 
+from isoviz import checks
 from isoviz.errors import InputError, IsovizError, show
 from isoviz.layouts import FieldSpace, IndexSpace, Layout, Linearization
 from isoviz.widgets.chosen.settings import End, Settings, rows
@@ -81,8 +82,8 @@ class _Alone(Explorer):
         if is_array(layout):
             shown = shown_array(layout)
             layout, values = shown.linear, shown.values
-        end: Side = side or "source"
-        if end not in ("source", "destination"):
+        end: Side = "source" if side is None else side
+        if not checks.is_one_of(end, ("source", "destination")):
             raise InputError(f"side {show(side)}: expected source or destination")
         if session is not None and (space is not None or fields is not None):
             raise InputError(f"{type(self).__name__}: space and fields are those of the session; expected none beside it")

@@ -136,7 +136,7 @@ def test_kernels_are_ready_before_conversions_are_timed(plays: FakeDriver, monke
     timed = GpuBench.in_turn
 
     def in_turn(bench: Any, *arguments: Any) -> Any:
-        entered.append(bench.engine._entered)
+        entered.append(bench.engine._driver._is_entered)
         loaded_before.append(plays.calls["load"])
         return timed(bench, *arguments)
 

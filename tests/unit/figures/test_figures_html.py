@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from html_cases import Outline, check_self_contained, without_plots
 
-from isoviz import machines
+from isoviz import Use, find_layout, machines
 from isoviz.figures import PICTURES, html
 from isoviz.figures.charts.html_parts import verified_badge
 from isoviz.figures.plans.plan_html import plan_html, reasons
@@ -52,6 +52,9 @@ VALUES = {
     "report": report(PLAN),
     "trace": simulate(PLAN, MACHINE),
     "chunk-curve": chunk_curve(PLAN, MACHINE),
+    "layout choice": find_layout(
+        IndexSpace(x=64, y=32), FieldSpace(v="f4"), "node0.sys", [Use.to("node0.fbm0", "<F, y, x>")], MACHINE, most_plans=4
+    ),
 }
 
 

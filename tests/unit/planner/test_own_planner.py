@@ -76,5 +76,5 @@ def test_a_planner_that_returns_something_else() -> None:
     register_planner("mine", lambda _: "nothing", about="words")  # type: ignore[arg-type,return-value]
     with pytest.raises(InputError, match="planner 'mine': expected a plan as its result, got 'nothing'"):
         plan(TRANSFER, preset("two-node"), "mine")
-    with pytest.raises(InputError, match=r"planner 'yours': expected one of auto, .*, program, mine"):
+    with pytest.raises(InputError, match=r"planner 'yours': expected one of auto, .*, mine"):
         plan(TRANSFER, preset("two-node"), "yours")
