@@ -53,10 +53,10 @@ VALUES = {
     "trace": simulate(PLAN, MACHINE),
     "chunk-curve": chunk_curve(PLAN, MACHINE),
     "layout choice": find_layout(
-        *(IndexSpace(x=64, y=32), FieldSpace(v="f4"), "node0.sys"),
+        *(IndexSpace(x=64, y=32), FieldSpace(a="f4", b="f4"), "node0.sys"),
         [Use.to("node0.fbm0", order) for order in ("<F, x, y>", "<F, y, x>")],
         MACHINE,
-        most_plans=8,
+        most_plans=400,
     ),
 }
 
