@@ -28,7 +28,8 @@ class Arbiter:
 
     def __init__(self, capacity: Mapping[str, int]) -> None:
         self._coordinator = Coordinator(capacity)
-        self._known: dict[int, tuple[int, Digest | None]] = {}
+        self._known: dict[int, tuple[int, Request, Digest | None]] = {}
+        """What the first rank that asks for a transfer has submitted."""
         self._refused: dict[tuple[int, int], str] = {}
 
     @property
@@ -48,9 +49,9 @@ class Arbiter:
         """
         number = message.transfer
         if type(message) is Request:
-            first, known = self._known.setdefault(number, (rank, digest))
+            first, request, known = self._known.setdefault(number, (rank, message, digest))
             said = digest.difference(known) if digest is not None and known is not None else ""
-            if said:
+            if said := said or _difference(message, request):
                 return self._refuse(number, rank, f"transfer {number}: rank {rank} has {said}, compared with rank {first}")
         elif (reason := self._refused.get((number, rank))) is not None:
             if type(message) is not Settled:
@@ -80,6 +81,13 @@ class Arbiter:
             if type(stimulus) is End:
                 self._known.pop(stimulus.transfer, None)
         return answers
+
+
+def _difference(request: Request, other: Request) -> str:
+    """In words, how a rank runs the same plan otherwise than another one; empty if it does not."""
+    if request.priority != other.priority:
+        return f"priority {request.priority} instead of {other.priority}"
+    return "" if request == other else "other buffers"
 
 
 class ArbiterByPost:

@@ -51,7 +51,7 @@ class Queues:
         self.thread.start()
 
     def send(self, rank: int, message: object) -> None:
-        if not self.cut and not self.group[rank].cut:
+        if rank == self.rank or not (self.cut or self.group[rank].cut):
             self.group[rank].queue.put((self.rank, pickle.dumps(message)))
 
     def poll(self, is_over: Callable[[], bool]) -> None:
