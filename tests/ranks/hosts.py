@@ -9,6 +9,7 @@ computer.
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import shutil
 import subprocess
@@ -21,7 +22,8 @@ from mpi_jobs import MPIEXEC, is_open_mpi
 
 _PREFIX = "isohost"
 _NET = "10.83.7."
-_SHAPED = ("burst", "512k", "latency", "20ms")
+_BURST, _SHORT_BURST = "512k", "64k"
+"""Bytes that pass a link without being held up: the shorter ones where figures of small transfers are compared."""
 _CLEAR = (
     "set +e; mine=$(readlink /proc/self/ns/net); again=1; while [ $again ]; do again=; for place in /proc/[0-9]*; do"
     " pid=${place#/proc/};"
@@ -54,10 +56,11 @@ class Hosts:
     """Hosts `isohost1`, `isohost2`, … at `addresses`, whose links carry `rate` each way. `folder` gets their /etc/hosts and
     the program that stands for ssh.
 
+    A link leads from each host to a bridge. With `pairs`, a link of its own leads from each host to each other one instead.
     Use it in a `with`. Its end kills what still runs on the hosts.
     """
 
-    def __init__(self, count: int, folder: Path, rate: str = "1gbit") -> None:
+    def __init__(self, count: int, folder: Path, rate: str = "1gbit", *, pairs: bool = False) -> None:
         self.names = [f"{_PREFIX}{k + 1}" for k in range(count)]
         self.addresses = [f"{_NET}{k + 1}" for k in range(count)]
         self._holders: list[subprocess.Popen[str]] = []
@@ -68,13 +71,7 @@ class Hosts:
             self._hub = self._holder(["-n"], "ip link set lo up; ip link add name hub0 type bridge; ip link set hub0 up")
             own = f"ip link set lo up; mount -t tmpfs tmpfs /dev/shm; mount --bind '{table}' /etc/hosts"
             self._pids = [self._holder(["-m", "-u", "-n", "-i"], f"hostname {name}; {own}") for name in self.names]
-            for k, pid in enumerate(self._pids):
-                self._ip(self._hub, f"link add p{k} type veth peer name eth0 netns {pid}")
-                self._ip(self._hub, f"link set p{k} master hub0 up")
-                self._ip(pid, f"addr add {self.addresses[k]}/24 dev eth0")
-                self._ip(pid, "link set eth0 up")
-                for at, name in ((pid, "eth0"), (self._hub, f"p{k}")):
-                    self._within(at, "tc", "qdisc", "add", "dev", name, "root", "tbf", "rate", rate, *_SHAPED)
+            (self._join_pairs if pairs else self._join_by_bridge)(rate)
             self._wait_for_links()
         except BaseException:
             self.close()
@@ -90,6 +87,30 @@ class Hosts:
             f'exec nsenter -t $holder -m -u -n -i env -i HOME=/root PATH="$PATH" LANG=C.UTF-8 sh -c "cd /; $*"\n'
         )
         self.agent.chmod(0o755)
+
+    def _join_by_bridge(self, rate: str) -> None:
+        for k, pid in enumerate(self._pids):
+            self._ip(self._hub, f"link add p{k} type veth peer name eth0 netns {pid}")
+            self._ip(self._hub, f"link set p{k} master hub0 up")
+            self._ip(pid, f"addr add {self.addresses[k]}/24 dev eth0")
+            self._ip(pid, "link set eth0 up")
+            self._shape(rate, _BURST, (pid, "eth0"), (self._hub, f"p{k}"))
+
+    def _join_pairs(self, rate: str) -> None:
+        """A host has one address, which all of its links have; the address of the other end leads to the right one."""
+        named = {pid: (f"eth{number}" for number in itertools.count()) for pid in self._pids}
+        for (here, mine), (there, other) in itertools.combinations(zip(self._pids, self.addresses, strict=True), 2):
+            names = next(named[here]), next(named[there])
+            self._ip(here, f"link add {names[0]} type veth peer name {names[1]} netns {there}")
+            for pid, name, ends in ((here, names[0], (mine, other)), (there, names[1], (other, mine))):
+                self._ip(pid, f"addr add {ends[0]} peer {ends[1]} dev {name}")
+                self._ip(pid, f"link set {name} up")
+            self._shape(rate, _SHORT_BURST, (here, names[0]), (there, names[1]))
+
+    def _shape(self, rate: str, burst: str, *ends: tuple[int, str]) -> None:
+        for pid, name in ends:
+            shape = "rate", rate, "burst", burst, "latency", "20ms"
+            self._within(pid, "tc", "qdisc", "add", "dev", name, "root", "tbf", *shape)
 
     def _wait_for_links(self) -> None:
         """Wait until each host reaches each other one. A port without a listener answers, too: the connection is refused."""

@@ -37,16 +37,16 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
         yield hosts
 
 
-def start(hosts: Hosts, *args: str) -> subprocess.Popen[str]:
-    """Start two ranks on each host."""
-    command = hosts.mpiexec(len(hosts.names), *args)
+def start(hosts: Hosts, *args: str, ranks: int = 2) -> subprocess.Popen[str]:
+    """Start some ranks on each host."""
+    command = hosts.mpiexec(ranks, *args)
     pipe = subprocess.PIPE
     return subprocess.Popen(command, env=environment(), stdout=pipe, stderr=pipe, text=True, start_new_session=True)
 
 
-def run_json(hosts: Hosts, *args: str, seconds: float = 120) -> Any:
+def run_json(hosts: Hosts, *args: str, ranks: int = 2, seconds: float = 120) -> Any:
     """The JSON that a job has printed. Nothing is left of the job."""
-    job = start(hosts, *args)
+    job = start(hosts, *args, ranks=ranks)
     try:
         out, err = job.communicate(timeout=seconds)
     except BaseException:
@@ -97,6 +97,23 @@ def test_the_same_program_runs_on_both_hosts(two: Hosts, tmp_path: Path) -> None
     file.write_text(BETWEEN)
     found = run_json(two, "-m", "isoviz", "run", str(file), "--json")
     assert found["verified"] is True
+
+
+def test_paths_over_links_of_their_own_add_up(full: bool, report: Callable[[str, object], None], tmp_path: Path) -> None:
+    """Four hosts, and a link of 40 Mbit/s between any two of them. A proxy receives and forwards at once."""
+    reason = why_not()
+    if reason is not None:
+        pytest.skip(reason)
+    with Hosts(4, tmp_path, "40mbit", pairs=True) as hosts:
+        found = run_json(hosts, PROGRAM, "paths", str(tmp_path), "5" if full else "1", ranks=1, seconds=200)
+    for way in ("1", "2", "3", "2 proxies"):
+        said = f"{found[way]:.2f}, predicted {found['predicted'][way]:.2f}, {found[way] / found['1']:.2f} × one path"
+        report(f"MB/s over links of 40 Mbit/s between four hosts, {way} path(s)", said)
+    report("share of the time in which a proxy receives and also forwards", f"{found['overlap']:.2f}")
+    assert found["overlap"] > 0.5
+    least = 1.8 if full else 1.4
+    assert found["2"] >= least * found["1"] and found["2 proxies"] >= least * found["1"], found
+    assert found["3"] >= 1.4 * least * found["1"], found
 
 
 def test_a_broken_link_ends_all_ranks_with_an_error(report: Callable[[str, object], None], tmp_path: Path) -> None:
