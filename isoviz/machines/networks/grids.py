@@ -82,8 +82,11 @@ class Grid(Topology):
 
         In a torus of size 2, the two links of a dimension lead to the same router.
         """
-        size = self.sizes[dimension]
-        here = router // self._steps[dimension] % size
+        return self._step(router, self.router_name(router), dimension, direction)
+
+    def _step(self, router: int, name: str, dimension: int, direction: int) -> Link | None:
+        size, step = self.sizes[dimension], self._steps[dimension]
+        here = router // step % size
         there = here + direction
         if not 0 <= there < size:
             if not self.wraps(dimension):
@@ -91,12 +94,13 @@ class Grid(Topology):
             there %= size
         if there == here:
             return None
-        name = f"{self.router_name(router)}{'+' if direction > 0 else '-'}{_LETTERS[dimension]}"
-        return Link(name, router, router + (there - here) * self._steps[dimension])
+        sign = "+" if direction > 0 else "-"
+        return Link(f"{name}{sign}{_LETTERS[dimension]}", router, router + (there - here) * step)
 
     def links_from(self, router: int) -> tuple[Link, ...]:
         """The links of a router: +A, -A, +B, -B, …"""
-        found = [self.step(router, dimension, way) for dimension in range(len(self.sizes)) for way in (1, -1)]
+        name = self.router_name(router)
+        found = [self._step(router, name, dimension, way) for dimension in range(len(self.sizes)) for way in (1, -1)]
         return tuple([link for link in found if link is not None])
 
     def distance(self, source: int, destination: int, dimension: int) -> int:

@@ -278,6 +278,8 @@ class Network:
         Raises:
             MachineError: there is none of this name.
         """
+        if isinstance(name, str) and (made := self._made.get(name)) is not None:
+            return made
         start, _, short = name.partition(":") if isinstance(name, str) else ("", "", "")
         if start == self.name:
             rate: float | None = None
@@ -288,8 +290,13 @@ class Network:
             else:
                 rate = self.link_rate * self.topology.link(short).width
             if rate is not None:
-                return Resource(str(name), rate, self.provenance)
+                return self._made.setdefault(str(name), Resource(str(name), rate, self.provenance))
         raise MachineError(f"network {self.name!r}: no resource {checks.show(name)}")
+
+    @cached_property
+    def _made(self) -> dict[str, Resource]:
+        """Cache of `resource`."""
+        return {}
 
     # ---- routes
 

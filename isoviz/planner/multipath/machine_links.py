@@ -8,11 +8,12 @@ counts.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from isoviz.planner.multipath.disjoint_paths import disjoint_paths
+from isoviz.planner.multipath.disjoint_paths import FlowGraph, disjoint_paths
 from isoviz.planner.multipath.split import Split, Stream, split_bytes
 from isoviz.planner.multipath.tuning import FEW_LINKS, MOST_PATHS, MOST_PRICED, MOST_QUICK, SURE_GAIN
 from isoviz.planner.time.run_rates import rate_of
@@ -23,19 +24,28 @@ if TYPE_CHECKING:
     from isoviz.machines import Channel, Machine
 
 Path = tuple["Channel", ...]
-Ends = tuple[str, str]
+
+
+class Demand(NamedTuple):
+    """The memories between which a transfer moves: each part of it may go to any of the destinations.
+
+    The first destination is that of the transfer.
+    """
+
+    source: str
+    destinations: tuple[str, ...]
 
 
 class MachineLinks:
-    """The links of a machine for chunks of `chunk` bytes, between memories that hold buffers and the `ends` of transfers.
+    """The links of a machine for chunks of `chunk` bytes, between memories that hold buffers and the ends of transfers.
 
-    `disjoint` holds link-disjoint paths for every pair of ends, where they are known already.
+    `known` holds the link-disjoint paths of every demand, where a network has determined them (`network_paths`).
     """
 
-    def __init__(self, machine: Machine, chunk: float, ends: Sequence[Ends], disjoint: list[list[Path]] | None = None) -> None:
-        self.machine, self.chunk, self.known = machine, chunk, disjoint
-        self.ends = tuple(ends)
-        outer = {name for pair in ends for name in pair}
+    def __init__(self, machine: Machine, chunk: float, demands: Sequence[Demand], known: list[list[Path]] | None = None) -> None:
+        self.machine, self.chunk, self.known = machine, chunk, known
+        self.demands = tuple(demands)
+        outer = {name for source, destinations in demands for name in (source, *destinations)}
         self._resources = {resource.name: resource for resource in machine.resources}
         self._stops = {each.name for each in machine.memories if each.holds_buffers or each.name in outer}
         self.uses: dict[str, dict[str, float]] = {}
@@ -73,12 +83,12 @@ class MachineLinks:
 
     @cached_property
     def disjoint(self) -> list[list[Path]]:
-        """For every pair of ends, the paths of the maximum flow, shortest first (`disjoint_paths`)."""
+        """For every demand, the paths of the maximum flow, shortest first (`disjoint_paths`)."""
         if self.known is not None:
             return self.known
         capacity = {channel: 1 / self.seconds(channel) for links in self.graph.values() for channel, _ in links}
-        found = disjoint_paths(self.graph, capacity, [(here, (there,)) for here, there in self.ends])
-        return [[path.links for path in paths] for paths in found]  # type: ignore[misc]  # links are channels here
+        found = disjoint_paths(FlowGraph(self.graph, capacity), self.demands)
+        return [[path.links for path in paths] for paths in found]
 
     @cached_property
     def _view(self) -> networkx.MultiDiGraph[str]:
@@ -90,14 +100,14 @@ class MachineLinks:
                 view.add_edge(tail, head, channel.name, channel=channel)
         return view
 
-    def quick(self, ends: Ends, nbytes: float) -> list[Path]:
+    def quick(self, demand: Demand, nbytes: float) -> list[Path]:
         """The paths that begin soonest, for a part of a transfer of `nbytes` bytes, on a machine with few links.
 
         A path that carries nothing in the steady state may be the best one for a small message.
         """
         import networkx
 
-        if len(self.uses) > FEW_LINKS:
+        if len(self.uses) > FEW_LINKS or self.known is not None:
             return []
         view: networkx.DiGraph[str | tuple[str]] = networkx.DiGraph()  # channels are nodes as well: some are parallel
         for tail, links in self.graph.items():
@@ -105,10 +115,13 @@ class MachineLinks:
                 start = channel.least_setup + channel.request_seconds + nbytes / MOST_QUICK * self.seconds(channel)
                 view.add_edge(tail, (channel.name,), seconds=start)
                 view.add_edge((channel.name,), head, seconds=0.0)
-        found = itertools.islice(networkx.shortest_simple_paths(view, *ends, weight="seconds"), MOST_QUICK)
-        return [tuple([self.machine.channel(node[0]) for node in path if isinstance(node, tuple)]) for path in found]
+        found: list[Path] = []
+        for there in demand.destinations:
+            nodes = itertools.islice(networkx.shortest_simple_paths(view, demand.source, there, weight="seconds"), MOST_QUICK)
+            found += [tuple([self.machine.channel(node[0]) for node in path if isinstance(node, tuple)]) for path in nodes]
+        return found
 
-    def cheapest(self, ends: Ends, prices: Mapping[str, float], per_hop: float) -> tuple[Path, float]:
+    def cheapest(self, demand: Demand, prices: Mapping[str, float], per_hop: float) -> tuple[Path, float]:
         """The path with the lowest price per byte: Σ price × seconds over its links, and `per_hop` for each hop."""
         import networkx
 
@@ -118,7 +131,11 @@ class MachineLinks:
         def weight(_tail: str, _head: str, edges: Mapping[str, Mapping[str, Channel]]) -> float:
             return min(price(edge["channel"]) for edge in edges.values())
 
-        names = networkx.dijkstra_path(self._view, *ends, weight=weight)
+        if len(demand.destinations) == 1:
+            names = networkx.dijkstra_path(self._view, demand.source, demand.destinations[0], weight=weight)
+        else:
+            seconds, ways = networkx.single_source_dijkstra(self._view, demand.source, weight=weight)
+            names = ways[min(demand.destinations, key=lambda name: seconds.get(name, math.inf))]
         path = []
         for tail, head in itertools.pairwise(names):
             path.append(
@@ -143,19 +160,19 @@ def steady_paths(links: MachineLinks, demands: Sequence[float], more: Sequence[P
 
     The program begins with the paths of the maximum flow, which counts no shared resources, and with a path of `more` for each
     transfer. Its prices then tell of a path that would shorten the time, until there is none (column generation). So no other
-    path over these links can add anything.
+    path over these links can add anything. The paths of a network stay as they are, since they share no link.
     """
-    quick = [links.quick(ends, nbytes) for ends, nbytes in zip(links.ends, demands, strict=True)]
+    quick = [links.quick(each, nbytes) for each, nbytes in zip(links.demands, demands, strict=True)]
     paths = [list(dict.fromkeys((*found, *other))) for found, other in zip(links.disjoint, quick, strict=True)]
     most = sum(map(len, paths)) + MOST_PRICED * len(paths)
     for number, path in enumerate(more):
-        if path not in paths[number]:
+        if not paths[number] or (path not in paths[number] and links.known is None):
             paths[number].insert(0, path)
     while True:
         listed = [(number, path) for number, found in enumerate(paths) for path in found]
         streams = [links.stream(number, path) for number, path in listed]
         split = split_bytes(streams, demands)
-        if len(listed) > most or not _added(links, paths, split):
+        if links.known is not None or len(listed) > most or not _added(links, paths, split):
             break
     one = [
         nbytes * min(each.seconds_per_byte for each in streams if each.demand == number) for number, nbytes in enumerate(demands)
@@ -168,9 +185,9 @@ def steady_paths(links: MachineLinks, demands: Sequence[float], more: Sequence[P
 def _added(links: MachineLinks, paths: Sequence[list[Path]], split: Split) -> bool:
     """Whether the prices of links have a further path for some transfer, which is added."""
     grown = False
-    for number, ends in enumerate(links.ends):
+    for number, demand in enumerate(links.demands):
         price = split.byte_prices[number]
-        path, cost = links.cheapest(ends, split.prices, SURE_GAIN * price)
+        path, cost = links.cheapest(demand, split.prices, SURE_GAIN * price)
         if cost < price * (1 - SURE_GAIN) and path not in paths[number]:
             paths[number].append(path)
             grown = True

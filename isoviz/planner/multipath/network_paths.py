@@ -4,48 +4,57 @@ A message takes the default route, so a path over other links stops in the memor
 are those of the maximum flow over the links. The links of a router are followed in reverse order of the routing, so that the
 dimensions that a message takes last come first. A path is then cut into the fewest legs that the default route takes by itself:
 under dimension order there is a proxy only where it turns to a dimension of higher priority.
+
+The own links of ports are left out of the flow: the program that splits the bytes counts them. So several paths may lead to one
+I/O node, whose own link all of them share.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from isoviz.machines.networks import DimensionOrder, Grid
-from isoviz.planner.multipath.disjoint_paths import disjoint_paths
-from isoviz.planner.multipath.tuning import MOST_PROXIES
+from isoviz.machines.networks import DimensionOrder, Grid, Link
+from isoviz.planner.multipath.disjoint_paths import FlowGraph, balanced_paths, disjoint_paths
+from isoviz.planner.multipath.tuning import MOST_PATHS, MOST_PROXIES
 from isoviz.planner.time.run_rates import rate_of
 
 if TYPE_CHECKING:
     from isoviz.machines import Channel, Machine
-    from isoviz.machines.networks import Link, Network
-    from isoviz.planner.multipath.machine_links import Ends, Path
+    from isoviz.machines.networks import Network, Route
+    from isoviz.planner.multipath.machine_links import Demand, Path
+
+Stops = tuple[str, ...]
+"""The memories of a path: its source, its proxies and its destination."""
 
 
 class NetworkPaths(NamedTuple):
-    """The paths of every pair of ends, and the part of the machine that they lead through, with its channels listed."""
+    """The paths of every demand, and the part of the machine that they lead through, with its channels listed."""
 
     machine: Machine
     paths: list[list[Path]]
 
 
-def network_paths(machine: Machine, ends: Sequence[Ends], chunk: float, more: Sequence[Path]) -> NetworkPaths | None:
-    """The paths of transfers over a network on which all their ends are; `more` are further paths of the machine.
+def network_paths(
+    machine: Machine, demands: Sequence[Demand], sizes: Sequence[float], chunk: float, more: Sequence[Path]
+) -> NetworkPaths | None:
+    """The paths of transfers of some bytes over a network on which all their ends are; `more` are further paths of the machine.
 
     None where there is no such network, or where a router of it has no memory that could be a proxy, as in a fat tree.
     """
-    outer = [name for pair in ends for name in pair]
+    outer = {name for source, destinations in demands for name in (source, *destinations)}
     for network in machine.networks:
         proxies = _proxies(machine, network)
         if all(map(network.has_port, outer)) and len(proxies) == network.topology.router_count:
-            paths = [
-                [_channels(machine, (here, *inner, there), chunk) for inner in each]
-                for (here, there), each in zip(ends, proxy_paths(network, ends, proxies), strict=True)
-            ]
-            return NetworkPaths(_part(machine, [*more, *(path for found in paths for path in found)]), paths)
+            spread = len(demands[0].destinations) > 1 and len({frozenset(each.destinations) for each in demands}) == 1
+            stops = spread_paths(network, demands, sizes, proxies) if spread else proxy_paths(network, demands, proxies)
+            paths = [[_channels(machine, each, chunk) for each in found] for found in stops]
+            return NetworkPaths(_part(machine, outer, [*more, *(path for found in paths for path in found)]), paths)
     return None
 
 
@@ -59,52 +68,112 @@ def _proxies(machine: Machine, network: Network) -> dict[int, str]:
     return found
 
 
-def proxy_paths(network: Network, ends: Sequence[Ends], proxies: dict[int, str]) -> list[list[tuple[str, ...]]]:
-    """For every pair of ends, the proxies of each of its paths, in order; no two paths have a link in common.
+def proxy_paths(network: Network, demands: Sequence[Demand], proxies: dict[int, str]) -> list[list[Stops]]:
+    """For every demand, its paths; no two paths have a link between routers in common.
 
-    Paths with more than `MOST_PROXIES` proxies are left out.
+    Paths with more than `MOST_PROXIES` proxies are left out. A demand whose source hangs on the router of a destination has one
+    path, the one over that router.
     """
-    routers = [(network.router_of(here), network.router_of(there)) for here, there in ends]
-    graph = _graph(network, *routers[0])
-    capacity = {link: network.capacity(link) for links in graph.values() for link, _ in links}
-    found = disjoint_paths(graph, capacity, [(here, (there,)) for here, there in routers])
-    stops = [[_stops(network, path.links) for path in paths] for paths in found]  # type: ignore[arg-type]  # links are links here
-    return [[tuple([proxies[stop] for stop in each]) for each in paths if len(each) <= MOST_PROXIES] for paths in stops]
+    router_of = network.router_of
+    sources = [router_of(source) for source, _ in demands]
+    ends: list[dict[int, str]] = [{router_of(name): name for name in reversed(names)} for _, names in demands]
+    found: list[list[Stops]] = [
+        [(source, at[here])] if here in at else [] for (source, _), here, at in zip(demands, sources, ends, strict=True)
+    ]
+    going = [number for number, paths in enumerate(found) if not paths]
+    if not going:
+        return found
+    graph = _flow_graph(network, _order(network, sources[going[0]], next(iter(ends[going[0]]))))
+    first = [network.route(demands[number].source, demands[number].destinations[0]) for number in going]
+    flow = disjoint_paths(graph, [(sources[number], ends[number].keys()) for number in going], first, MOST_PATHS)
+    for number, paths in zip(going, flow, strict=True):
+        for links, _ in paths:
+            stops = _stops(network, links)
+            if len(stops) <= MOST_PROXIES:
+                inner = [proxies[stop] for stop in stops]
+                found[number].append((demands[number].source, *inner, ends[number][links[-1].destination]))
+    return found
 
 
-def _graph(network: Network, source: int, destination: int) -> dict[int, list[tuple[Link, int]]]:
+def spread_paths(
+    network: Network, demands: Sequence[Demand], sizes: Sequence[float], proxies: dict[int, str]
+) -> list[list[Stops]]:
+    """For every demand, its paths to any of the destinations, which are the same for all demands (`balanced_paths`).
+
+    Paths of different demands may share a link, but no link has to carry more than it can. Paths with more than `MOST_PROXIES`
+    proxies are left out.
+    """
+    names = demands[0].destinations
+    sources = [network.router_of(demand.source) for demand in demands]
+    graph = _flow_graph(network, _order(network, sources[0], network.router_of(names[0]))).with_ends(
+        {name: (network.router_of(name), _receives(network, name)) for name in names}
+    )
+    found: list[list[Stops]] = []
+    for demand, paths in zip(demands, balanced_paths(graph, sources, names, sizes, MOST_PATHS), strict=True):
+        ways = []
+        for links, _ in paths:
+            inner = _stops(network, tuple([link for link in links if isinstance(link, Link)]))
+            ways.append((demand.source, *[proxies[stop] for stop in inner], str(links[-1])))
+        found.append([stops for stops in dict.fromkeys(ways) if len(stops) - 2 <= MOST_PROXIES])
+    return found
+
+
+def _receives(network: Network, memory: str) -> float:
+    """The bytes of data per second that enter a memory at most."""
+    own = network.port(memory).receive
+    into = math.fsum(map(network.capacity, network.topology.links_from(network.router_of(memory))))
+    return into if own is None else own / network.overhead
+
+
+def _order(network: Network, source: int, destination: int) -> tuple[int, ...]:
+    """The dimensions in the order in which a message takes them; empty where the routing does not go by dimensions."""
+    rule, grid = network.routing, network.topology
+    if isinstance(rule, DimensionOrder) and isinstance(grid, Grid):
+        return rule.order(grid, source, destination)
+    return ()
+
+
+@lru_cache(maxsize=4)
+def _flow_graph(network: Network, order: tuple[int, ...]) -> FlowGraph[int, Link]:
     """The links that work, by router, in reverse order of the routing of a message.
 
     Of several links between two routers only that of the default route counts: no message takes another one.
     """
-    pairs = Counter((link.source, link.destination) for link in network.topology.links())
     graph: dict[int, list[tuple[Link, int]]] = {}
-    for link in network.live_links():
-        tail, head = link.source, link.destination
-        if pairs[tail, head] == 1 or network.route_between(tail, head) == (link,):
-            graph.setdefault(tail, []).append((link, head))
-    rule, grid = network.routing, network.topology
-    if isinstance(rule, DimensionOrder) and isinstance(grid, Grid):
-        letters = [grid.dimensions[dimension] for dimension in rule.order(grid, source, destination)]
-        for leaving in graph.values():
-            leaving.sort(key=lambda each: -letters.index(each[0].name[-1]))
-    return graph
+    capacity: dict[Link, float] = {}
+    grid = network.topology
+    rank = {grid.dimensions[dimension]: -at for at, dimension in enumerate(order)} if isinstance(grid, Grid) and order else {}
+    for router in range(grid.router_count):
+        links = grid.links_from(router)
+        heads = Counter(link.destination for link in links)
+        usable = [link for link in links if network.works(link) and (heads[link.destination] == 1 or _is_route(network, link))]
+        if rank:
+            usable.sort(key=lambda link: rank[link.name[-1]])
+        graph[router] = [(link, link.destination) for link in usable]
+        capacity.update((link, network.capacity(link)) for link in usable)
+    return FlowGraph(graph, capacity)
 
 
-def _stops(network: Network, links: Sequence[Link]) -> tuple[int, ...]:
+def _is_route(network: Network, link: Link) -> bool:
+    return network.route_between(link.source, link.destination) == (link,)
+
+
+def _stops(network: Network, links: Route) -> tuple[int, ...]:
     """The routers between the fewest legs of a path, each of which is the default route between its ends."""
+    if not links:
+        return ()
     routers = [links[0].source, *(link.destination for link in links)]
     found, at = [], 0
     while at < len(links):
         end = len(links)
-        while end > at + 1 and network.route_between(routers[at], routers[end]) != tuple(links[at:end]):
+        while end > at + 1 and network.route_between(routers[at], routers[end]) != links[at:end]:
             end -= 1
         found.append(routers[end])
         at = end
     return tuple(found[:-1])
 
 
-def _channels(machine: Machine, stops: Sequence[str], chunk: float) -> Path:
+def _channels(machine: Machine, stops: Stops, chunk: float) -> Path:
     """The fastest channels between the stops of a path."""
     found: list[Channel] = []
     for here, there in itertools.pairwise(stops):
@@ -112,10 +181,10 @@ def _channels(machine: Machine, stops: Sequence[str], chunk: float) -> Path:
     return tuple(found)
 
 
-def _part(machine: Machine, paths: Sequence[Path]) -> Machine:
+def _part(machine: Machine, outer: Collection[str], paths: Sequence[Path]) -> Machine:
     """The machine with the channels of some paths, the memories on them, and the listed channels of these."""
     channels = {channel.name: channel for path in paths for channel in path}
-    names = {end: None for channel in channels.values() for end in (channel.source, channel.destination)}
+    names = dict.fromkeys([*outer, *(end for channel in channels.values() for end in (channel.source, channel.destination))])
     channels |= {each.name: each for name in names for each in machine.outgoing(name) if each.destination in names}
     resources = dict.fromkeys(name for channel in channels.values() for name, _ in channel.resources)
     return replace(

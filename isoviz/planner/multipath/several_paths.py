@@ -12,27 +12,30 @@ streams that divide shared links fairly (`planner.time.together`).
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from isoviz.layouts import Box
 from isoviz.planner.by_hand.path_by_hand import violations
 from isoviz.planner.multipath.cutting import cut, cut_dims
-from isoviz.planner.multipath.machine_links import MachineLinks, Steady, steady_paths
+from isoviz.planner.multipath.machine_links import Demand, MachineLinks, Steady, steady_paths
 from isoviz.planner.multipath.network_paths import network_paths
 from isoviz.planner.multipath.path_choice import MULTIPATH, plan_over
 from isoviz.planner.multipath.split import Split, Stream, split_bytes, stream_of
-from isoviz.planner.multipath.tuning import FIRST_PARTS, MOST_ROUNDS, ROUND_GAIN
+from isoviz.planner.multipath.tuning import ALIKE, FIRST_PARTS, MOST_CHOSEN, MOST_ROUNDS, ROUND_GAIN
 from isoviz.planner.plan import Plan
 from isoviz.planner.problem import Problem
-from isoviz.planner.time.together import seconds_together
+from isoviz.planner.shares import share_of
+from isoviz.planner.time.together import seconds_together, uses_of
 
 if TYPE_CHECKING:
-    from isoviz.layouts import Box
     from isoviz.planner.multipath.machine_links import Path
     from isoviz.planner.options import Options
     from isoviz.planner.path_plan import PathPlan
+    from isoviz.planner.transfer import Transfer
 
 
 class Shared(NamedTuple):
@@ -50,15 +53,20 @@ class Shared(NamedTuple):
     steady: Steady
 
 
-def links_of(problems: Sequence[Problem], more: Sequence[Path]) -> MachineLinks:
-    """The links of the machine for the chunks of some transfers; `more` are paths that they include."""
+def links_of(problems: Sequence[Problem], destinations: Sequence[str], more: Sequence[Path]) -> MachineLinks:
+    """The links of the machine for the chunks of some transfers; `more` are paths that they include.
+
+    Parts of every transfer may go to any of `destinations`, or to its own destination where there are none.
+    """
     chunk = float(min(min(problem.nbytes, problem.slot_limit) for problem in problems))
     ends = [(each.transfer.source.memory, each.transfer.destination.memory) for each in problems]
+    demands = [Demand(here, tuple(dict.fromkeys((there, *destinations)))) for here, there in ends]
     machine = problems[0].machine
-    found = network_paths(machine, ends, chunk, more)
+    found = network_paths(machine, demands, [float(problem.nbytes) for problem in problems], chunk, more)
     if found is not None:
-        return MachineLinks(found.machine, chunk, ends, found.paths)
-    return MachineLinks(machine.around(*dict.fromkeys(itertools.chain(*ends))), chunk, ends)
+        return MachineLinks(found.machine, chunk, demands, found.paths)
+    names = dict.fromkeys(itertools.chain(*ends, destinations))
+    return MachineLinks(machine.around(*names), chunk, demands)
 
 
 def path_of(plan: Plan, problem: Problem) -> Path:
@@ -67,29 +75,34 @@ def path_of(plan: Plan, problem: Problem) -> Path:
     return tuple(channel for channel in channels if not channel.is_self_loop)
 
 
-def several_paths(problems: Sequence[Problem], single: Sequence[Plan]) -> Shared:
+def several_paths(problems: Sequence[Problem], single: Sequence[Plan], destinations: Sequence[str] = ()) -> Shared:
     """The best plans found for some transfers on one machine, beginning with the plans `single` of one path each.
 
-    The source and the destination of each transfer are two memories.
+    The source and the destination of each transfer are two memories. Parts of every transfer may go to any of `destinations`, or
+    to its own destination where there are none.
     """
     more = [path_of(plan, problem) for plan, problem in zip(single, problems, strict=True)]
-    links = links_of(problems, more)
+    links = links_of(problems, destinations, more)
     problems = [Problem(problem.transfer, links.machine, problem.options) for problem in problems]
-    sizes, moved = [float(problem.nbytes) for problem in problems], [problem.transfer for problem in problems]
+    sizes = [float(problem.nbytes) for problem in problems]
     steady = steady_paths(links, sizes, more)
     ways = steady.paths
     best = _one_path_each(problems, single, more, steady)
-    if all(len(found) == 1 for found in ways):
+    if ways == [[path] for path in more]:
         return best
     dims = [cut_dims(problem.transfer) for problem in problems]
-    for turn in range(max(map(len, dims))):
+    # Paths that take turns on a channel wait for each other, which the program does not count. Transfers may have to.
+    variants = (True, False) if len(problems) == 1 and links.known is None else (False,)
+    for turn in range(max(map(len, dims)) if links.known is None else 1):
         cuts = [
-            names[min(turn, len(names) - 1)] if names else each.space.dims[0] for names, each in zip(dims, moved, strict=True)
+            names[min(turn, len(names) - 1)] if names else each.transfer.space.dims[0]
+            for names, each in zip(dims, problems, strict=True)
         ]
-        search = _Search(problems, ways, cuts, steady)
-        # Paths that take turns on a channel wait for each other, which the program does not count. Transfers may have to.
-        for disjoint in (True, False) if len(problems) == 1 else (False,):
+        search = _Search(problems, links, ways, cuts, steady)
+        for disjoint in variants:
             best = search.run(best, disjoint=disjoint)
+        if links.known is not None:
+            best = best._replace(seconds=seconds_of(problems, best.paths))
         if best.split.paths == len(problems):  # one path each: what the others would take says why
             best = best._replace(streams=tuple(stream for stream in search.streams if stream is not None))
     return best
@@ -102,20 +115,49 @@ def _one_path_each(problems: Sequence[Problem], single: Sequence[Plan], ways: Se
     return Shared(paths, seconds_of(problems, paths), tuple(ways), streams, split, steady)
 
 
-def plan_of(problem: Problem, paths: Sequence[PathPlan], notes: tuple[str, ...] = ()) -> Plan:
-    """The plan of some paths of a transfer."""
-    machine = problem.machine
+def plan_of(problem: Problem, paths: Sequence[PathPlan], notes: tuple[str, ...] = (), transfer: Transfer | None = None) -> Plan:
+    """The plan of some paths of a transfer, or of another one on the same machine."""
+    machine, transfer = problem.machine, transfer or problem.transfer
     emulated = machine.emulated(name for path in paths for name in path.memories)
-    return Plan(problem.transfer, machine.name, machine.digest, MULTIPATH, tuple(paths), notes, emulated=emulated)
+    return Plan(transfer, machine.name, machine.digest, MULTIPATH, tuple(paths), notes, emulated=emulated)
 
 
-def seconds_of(problems: Sequence[Problem], paths: Sequence[Sequence[PathPlan]]) -> float:
-    """The seconds until the last of some transfers ends that begin together."""
-    if len(problems) == 1:
+def plans_of(problem: Problem, paths: Sequence[PathPlan], notes: tuple[str, ...] = ()) -> list[Plan]:
+    """The plans of some paths of a transfer: one for each memory that they lead to, of the part that goes there."""
+    by_memory: dict[str, list[PathPlan]] = {}
+    for path in paths:
+        by_memory.setdefault(path.transfer.destination.memory, []).append(path)
+    if len(by_memory) == 1:
+        (memory,) = by_memory
+        return [plan_of(problem, paths, notes, to_memory(problem.transfer, memory))]
+    found = []
+    for memory, mine in by_memory.items():
+        moved = to_memory(problem.transfer, memory)
+        boxes = [share for path in mine if isinstance(share := share_of(moved, path), Box)]
+        lows, highs = zip(*[(box.lo, box.hi) for box in boxes], strict=True)
+        part = moved.part(Box(tuple(map(min, zip(*lows, strict=True))), tuple(map(max, zip(*highs, strict=True)))))
+        found.append((min(lows), plan_of(problem, mine, notes, part)))
+    return [plan for _, plan in sorted(found, key=lambda each: each[0])]
+
+
+def seconds_of(problems: Sequence[Problem], paths: Sequence[Sequence[PathPlan]], *, exact: bool = True) -> float:
+    """The seconds until the last of some transfers ends that begin together.
+
+    Of one transfer it is exact, unless less is asked for: then paths that share links count as streams. Of many paths it is a
+    lower bound: no link that they share is idle before the last of them ends.
+    """
+    if exact and len(problems) == 1 and len({path.transfer.destination.memory for path in paths[0]}) == 1:
         return plan_of(problems[0], paths[0]).seconds
     every = [path for each in paths for path in each]
     setup = max(path.setup for path in every)
-    return setup + seconds_together(every, [path.objective - path.setup for path in every])
+    alone = [path.objective - path.setup for path in every]
+    if len(every) <= MOST_CHOSEN:
+        return setup + seconds_together(every, alone)
+    busy: dict[str, float] = {}
+    for path in every:
+        for name, cost in uses_of(path).items():
+            busy[name] = busy.get(name, 0.0) + cost * path.bytes
+    return setup + max(*alone, *busy.values())
 
 
 def _divided(problem: Problem, way: Path, count: int) -> Options:
@@ -131,23 +173,32 @@ def _divided(problem: Problem, way: Path, count: int) -> Options:
 class _Search:
     """The search for shares of some paths, with every transfer cut along one dimension."""
 
-    def __init__(self, problems: Sequence[Problem], ways: Sequence[Sequence[Path]], dims: Sequence[str], steady: Steady) -> None:
-        self.problems, self.dims, self.steady = problems, dims, steady
-        self.ways = [(number, way) for number, found in enumerate(ways) for way in found]
+    def __init__(
+        self,
+        problems: Sequence[Problem],
+        links: MachineLinks,
+        ways: Sequence[Sequence[Path]],
+        dims: Sequence[str],
+        steady: Steady,
+    ) -> None:
+        self.problems, self.links, self.dims, self.steady = problems, links, dims, steady
+        self.ways = [(number, way) for number, found in enumerate(ways) for way in sorted(found, key=_destination)]
+        """The paths with the numbers of their transfers; those that lead to one memory are neighbours."""
         self.streams: list[Stream | None] = [None] * len(self.ways)
         self.sizes = [float(problem.nbytes) for problem in problems]
         self.planned: dict[tuple[int, Box, int], PathPlan | None] = {}
+        self.many = len(self.ways) > MOST_CHOSEN
 
     def run(self, best: Shared, *, disjoint: bool) -> Shared:
         """The best of what is known and of what this search finds; `disjoint` asks for paths without a common channel."""
         most = max(Counter(number for number, _ in self.ways).values())
-        for parts in sorted({min(first, most) for first in FIRST_PARTS}):
+        for parts in (most,) if self.links.known is not None else sorted({min(first, most) for first in FIRST_PARTS}):
             self._time_ways(range(len(self.ways)), 1 / parts)
             best = self._rounds(best, disjoint=disjoint)
         return best
 
     def _rounds(self, best: Shared, *, disjoint: bool) -> Shared:
-        for _ in range(MOST_ROUNDS):
+        for _ in range(1 if self.many else MOST_ROUNDS):
             known = [k for k, stream in enumerate(self.streams) if stream is not None]
             if {self.ways[k][0] for k in known} != set(range(len(self.problems))):
                 return best  # no path of some transfer has room
@@ -161,24 +212,33 @@ class _Search:
             paths = self._planned(shares)
             if paths is None:
                 return best
-            found = Shared(
-                paths, seconds_of(self.problems, paths), tuple(self.ways[k][1] for k in known), streams, split, self.steady
-            )
+            seconds = seconds_of(self.problems, paths, exact=self.links.known is None)  # the paths of a network share no channel
+            found = Shared(paths, seconds, tuple(self.ways[k][1] for k in known), streams, split, self.steady)
             if found.seconds >= best.seconds * (1 - ROUND_GAIN):
                 return min(best, found, key=lambda each: each.seconds)
             best = found
+            if self.links.known is not None and split.paths == len(self.ways):
+                return best  # the paths were timed with such shares
             idle = [k for k, share in enumerate(shares) if not share]
             self._time_ways(idle, len(self.problems) / split.paths)
         return best
 
     def _time_ways(self, ways: Iterable[int], share: float) -> None:
-        """Work out what some paths take for a share of their transfers."""
+        """Work out what some paths take for a share of their transfers.
+
+        Of many paths those count alike that have as many hops and bytes: they differ in the links that they use.
+        """
+        alike: dict[tuple[int, int], Stream | None] = {}
         for k in ways:
-            number = self.ways[k][0]
-            box = cut(self.problems[number].transfer, self.dims[number], [share, 1 - share])[0]
-            path = None if box is None else self._path(k, box, 1)
-            if path is not None:
-                self.streams[k] = stream_of(number, path)
+            number, way = self.ways[k]
+            key = len(way), round(ALIKE * math.log(self.sizes[number]))
+            if not self.many or key not in alike:
+                box = cut(self.problems[number].transfer, self.dims[number], [share, 1 - share])[0]
+                path = None if box is None else self._path(k, box, 1)
+                alike[key] = None if path is None else stream_of(number, path)
+            elif (known := alike[key]) is not None:
+                alike[key] = known._replace(demand=number, uses=self.links.stream(number, way).uses)
+            self.streams[k] = alike[key]
 
     def _path(self, k: int, box: Box, buffered: int) -> PathPlan | None:
         """The plan of a path for a part of its transfer, one of `buffered` paths with buffers."""
@@ -186,20 +246,20 @@ class _Search:
         if key not in self.planned:
             number, way = self.ways[k]
             problem = self.problems[number]
-            part = Problem(problem.transfer.part(box), problem.machine, _divided(problem, way, buffered))
-            self.planned[key] = plan_over(part, way)
+            moved = to_memory(problem.transfer, way[-1].destination).part(box)
+            self.planned[key] = plan_over(Problem(moved, problem.machine, _divided(problem, way, buffered)), way)
         return self.planned[key]
 
     def _planned(self, shares: Sequence[float]) -> tuple[tuple[PathPlan, ...], ...] | None:
         """The paths with these shares of their transfers; None where one of them, or all together, do not fit the limits."""
         boxes = self._boxes(shares)
+        buffered = Counter(number for (number, way), box in zip(self.ways, boxes, strict=True) if box and len(way) > 1)
         found: list[list[PathPlan]] = [[] for _ in self.problems]
         complete = True
         for k, ((number, _), box) in enumerate(zip(self.ways, boxes, strict=True)):
             if box is None:
                 continue
-            buffered = sum(len(other) > 1 for (each, other), got in zip(self.ways, boxes, strict=True) if each == number and got)
-            path = self._path(k, box, buffered)
+            path = self._path(k, box, buffered[number])
             if path is None:
                 complete = False
                 continue
@@ -212,10 +272,12 @@ class _Search:
         return tuple(map(tuple, found))
 
     def _boxes(self, shares: Sequence[float]) -> list[Box | None]:
+        mine: list[list[int]] = [[] for _ in self.problems]
+        for k, (number, _) in enumerate(self.ways):
+            mine[number].append(k)
         boxes: list[Box | None] = [None] * len(self.ways)
-        for number, (problem, dim) in enumerate(zip(self.problems, self.dims, strict=True)):
-            mine = [k for k, (each, _) in enumerate(self.ways) if each == number]
-            for k, box in zip(mine, cut(problem.transfer, dim, [shares[k] for k in mine]), strict=True):
+        for problem, dim, ways in zip(self.problems, self.dims, mine, strict=True):
+            for k, box in zip(ways, cut(problem.transfer, dim, [shares[k] for k in ways]), strict=True):
                 boxes[k] = box
         return boxes
 
@@ -223,3 +285,14 @@ class _Search:
         """Whether the buffers of all paths of a transfer together break a limit."""
         buffers = [buffer for path in paths for buffer in path.buffers]
         return any(True for _ in violations(self.problems[number], buffers))
+
+
+def _destination(way: Path) -> str:
+    return way[-1].destination
+
+
+def to_memory(transfer: Transfer, memory: str) -> Transfer:
+    """A transfer with another memory as its destination."""
+    if transfer.destination.memory == memory:
+        return transfer
+    return replace(transfer, destination=replace(transfer.destination, memory=memory))

@@ -15,7 +15,6 @@ why a small message takes one path. With these decided the program is linear, an
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -140,13 +139,17 @@ class _Program:
         return seconds * self.demands[self.streams[k].demand] / self.scale
 
     def _add_links(self) -> None:
-        users = Counter(name for stream in self.streams for name, cost in stream.uses.items() if cost > 0)
-        # A link with one user needs a row where its path has none.
-        users.update(name for stream in self.streams if not self._has_time_of_its_own(stream) for name in stream.uses)
-        for link in sorted(name for name, count in users.items() if count > 1):
-            costs = [(k, stream.uses.get(link, 0.0)) for k, stream in enumerate(self.streams)]
-            terms = [(f"share {k}", self._time(k, cost)) for k, cost in costs if cost > 0]
-            self.rows.at_most(f"link {link}", [*terms, (_END, -1.0)], 0.0)
+        users: dict[str, list[tuple[int, float]]] = {}
+        needed = set()
+        for k, stream in enumerate(self.streams):
+            alone = not self._has_time_of_its_own(stream)
+            for name, cost in stream.uses.items():
+                if cost > 0:
+                    users.setdefault(name, []).append((k, self._time(k, cost)))
+                    if alone or len(users[name]) > 1:  # a link with one user needs a row where its path has none
+                        needed.add(name)
+        for link in sorted(needed):
+            self.rows.at_most(f"link {link}", [*((f"share {k}", time) for k, time in users[link]), (_END, -1.0)], 0.0)
 
     def _keep_apart(self) -> None:
         users: dict[str, list[int]] = {}

@@ -8,6 +8,8 @@ PLAN_GAIN = 5e-3
 """Several paths have to save this share of the time of one path."""
 MOST_CHOSEN = 64
 """With more paths than this, as of large groups of transfers, the program does not choose which of them to leave out."""
+ALIKE = 8
+"""Of many paths those take the same time whose bytes differ by less than one part in this."""
 MOST_PATHS = 16
 """Paths of one transfer at most. A Blue Gene/Q node has nine neighbours, a node of eight GPUs has eight NICs."""
 MOST_PROXIES = 6

@@ -10,12 +10,13 @@ from isoviz import checks
 from isoviz.errors import InputError
 from isoviz.planner.cache import CACHE
 from isoviz.planner.check_ends import check_arguments, check_ends
-from isoviz.planner.multipath.path_choice import MULTIPATH
+from isoviz.planner.multipath.path_choice import MULTIPATH, plan_over
 from isoviz.planner.multipath.reasons import pays, why_one_path, why_several
-from isoviz.planner.multipath.several_paths import plan_of, seconds_of, several_paths
+from isoviz.planner.multipath.several_paths import plan_of, plans_of, seconds_of, several_paths, to_memory
 from isoviz.planner.options import Options
 from isoviz.planner.planners.full_planner import full
 from isoviz.planner.problem import Problem
+from isoviz.planner.time.run_rates import rate_of
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
@@ -31,41 +32,79 @@ def multipath(problem: Problem) -> Plan:
     return plans_of_problems([problem])[0]
 
 
-def plan_together(transfers: Sequence[Transfer], machine: Machine | str, options: Options | None = None) -> tuple[Plan, ...]:
+def plan_together(
+    transfers: Sequence[Transfer],
+    machine: Machine | str,
+    options: Options | None = None,
+    *,
+    destinations: Sequence[str] = (),
+) -> tuple[Plan, ...]:
     """The plans of transfers that begin together on a machine, each over one path or several: groups to groups, one to many.
 
     No two paths fill one link: sources get paths in turn, and one program splits the bytes of all transfers, so that the last of
-    them ends as early as possible. `isoviz.simulate` takes the plans together.
+    them ends as early as possible. `isoviz.simulate` takes the plans together. There is one plan for each transfer, in order.
+
+    `destinations` names memories that take data from anybody, such as I/O nodes: a part of a transfer goes to any of them, or to
+    the transfer's own destination. A transfer that uses several of them has a plan for each, of a part of it, one after another.
 
     Raises:
-        InputError: no transfer. As `plan` for each of the transfers.
+        InputError: no transfer. As `plan` for each of the transfers, also to other destinations.
     """
     options = Options.given(options)
     every = checks.items("plan together", transfers, "transfers")
+    further = checks.names("plan together", destinations, "names of memories as destinations")
     if not every:
         raise InputError("plan together: expected at least one transfer, got none")
     problems = []
-    for transfer in every:
-        machine = check_arguments("plan together", transfer, machine)
+    for number, transfer in enumerate(every):
+        machine = check_arguments(f"plan together, transfer {number}", transfer, machine)
         check_ends(transfer, machine)
         problems.append(Problem(transfer, machine, options))
-    made = plans_of_problems(problems)
+    largest = max(every, key=lambda transfer: transfer.destination.linearization.nbytes)
+    for memory in further:
+        check_ends(to_memory(largest, memory), problems[0].machine)
+    made = plans_of_problems(problems, further)
     CACHE.keep_machine(problems[0].machine)
     return tuple(made)
 
 
-def plans_of_problems(problems: Sequence[Problem]) -> list[Plan]:
-    """A plan for every transfer, where all begin together and share the machine."""
-    single = [full(problem) for problem in problems]
-    if any(problem.transfer.source.memory == problem.transfer.destination.memory for problem in problems):
-        note = "one path: source and destination are one memory"
-        return [replace(plan, planner=MULTIPATH, notes=(*plan.notes, note)) for plan in single]
-    found = several_paths(problems, single)
-    alone = seconds_of(problems, [(plan.only,) for plan in single])
-    if not pays(alone, found):
-        return [
-            replace(plan, planner=MULTIPATH, notes=(*plan.notes, why_one_path(problem, found)))
-            for plan, problem in zip(single, problems, strict=True)
-        ]
-    note = why_several(problems[0].machine, alone, found)
-    return [plan_of(problem, paths, (note,)) for problem, paths in zip(problems, found.paths, strict=True)]
+def plans_of_problems(problems: Sequence[Problem], destinations: Sequence[str] = ()) -> list[Plan]:
+    """The plans of transfers that begin together and share a machine; `destinations` as in `plan_together`."""
+    single = [full(problem) if len(problems) == 1 else _single(problem) for problem in problems]
+    inner = [problem.transfer.source.memory in (problem.transfer.destination.memory, *destinations) for problem in problems]
+    if all(inner):
+        return [_with_note(plan, "one path: source and destination are one memory") for plan in single]
+    going = [number for number, stays in enumerate(inner) if not stays]
+    moved = [problems[number] for number in going]
+    alone = [single[number] for number in going]
+    found = several_paths(moved, alone, destinations)
+    one = seconds_of(moved, [(plan.only,) for plan in alone])
+    several = pays(one, found)
+    note = why_several(moved[0].machine, one, found) if several else ""
+    made: list[Plan] = []
+    for number, (problem, plan) in enumerate(zip(problems, single, strict=True)):
+        if inner[number]:
+            made.append(_with_note(plan, "one path: source and destination are one memory"))
+        elif several:
+            made += plans_of(problem, found.paths[going.index(number)], (note,))
+        else:
+            made.append(_with_note(plan, why_one_path(problem, found)))
+    return made
+
+
+def _with_note(plan: Plan, note: str) -> Plan:
+    return replace(plan, planner=MULTIPATH, notes=(*plan.notes, note))
+
+
+def _single(problem: Problem) -> Plan:
+    """The plan of one path of a transfer of a group.
+
+    Over a network it is a message on the default route. To prove that it is the fastest would take longer for a large group.
+    """
+    machine, here, there = problem.machine, problem.transfer.source.memory, problem.transfer.destination.memory
+    if not any(network.has_port(here) and network.has_port(there) for network in machine.networks):
+        return full(problem)
+    chunk = float(min(problem.nbytes, problem.slot_limit))
+    channel = max(machine.between(here, there), key=lambda each: rate_of(each, chunk, chunk), default=None)
+    path = None if channel is None or channel.is_self_loop else plan_over(problem, (channel,))
+    return full(problem) if path is None else plan_of(problem, (path,))

@@ -45,11 +45,17 @@ def fair_rates(most: Sequence[float], uses: Sequence[Uses], capacity: Mapping[st
     No request exceeds its `most`, and no resource exceeds its `capacity`. No request could be faster without slowing down another
     request that is no faster than it.
     """
+    load: dict[str, float] = {}
+    for rate, each in zip(most, uses, strict=True):
+        for name, weight in each:
+            load[name] = load.get(name, 0.0) + (weight * rate if weight > 0 else 0.0)
+    if all(asked <= capacity[name] for name, asked in load.items()):  # everybody gets what they can take
+        return list(most)
     rates = [0.0] * len(most)
     left = {name: capacity[name] for each in uses for name, _ in each}
     growing = set(range(len(most)))
     while growing:
-        load: dict[str, float] = {}
+        load = {}
         for i in growing:
             for name, weight in uses[i]:
                 load[name] = load.get(name, 0.0) + weight

@@ -71,6 +71,25 @@ def scheduled_end(lines: Sequence[PathWork], start: float = 0.0) -> float:
     return _Schedule(lines, start).run()
 
 
+def _with_shared_uses(lines: Sequence[PathWork]) -> list[PathWork]:
+    """The paths with the resources that several channels use. What one channel uses bounds its own requests."""
+    users: dict[str, set[str]] = {}
+    for line in lines:
+        for stage in line.stages:
+            for name, _ in stage.uses:
+                users.setdefault(name, set()).add(stage.channel)
+    found = []
+    for line in lines:
+        stages = []
+        for stage in line.stages:
+            own = max([cost for name, cost in stage.uses if len(users[name]) == 1], default=0.0)
+            seconds = max(stage.seconds[0], own * stage.nbytes[0]), max(stage.seconds[1], own * stage.nbytes[1])
+            shared = tuple([use for use in stage.uses if len(users[use[0]]) > 1])
+            stages.append(stage._replace(seconds=seconds, uses=shared))
+        found.append(line._replace(stages=tuple(stages)))
+    return found
+
+
 class _Hop:
     """The progress of a hop. The names are those of `isoviz.runtime.scheduling.pool.XD`."""
 
@@ -143,6 +162,7 @@ class _Schedule:
 
     def __init__(self, lines: Sequence[PathWork], start: float) -> None:
         self.now = start
+        lines = _with_shared_uses(lines)
         self.channels: dict[str, _Channel] = {}
         self.paths: list[list[_Hop]] = []
         count = 0
@@ -189,6 +209,7 @@ class _Schedule:
         self._carry_out(issued)
         seen: dict[tuple[int, ...], State] = {}
         middle: State | None = None
+        watched = self._longest()
         followed = begun = 0
         while self.unfinished:
             self.now, _, channel, version = heappop(self.events)
@@ -198,7 +219,10 @@ class _Schedule:
             hop = self._completed(channel)
             before, unfinished = hop.moved, self.unfinished
             self._done(hop)
-            if not hop.is_last or hop.moved == before or followed < self.least_followed:
+            if self.unfinished < unfinished and hop.is_last:  # with one path less the others go on in another way
+                watched, seen, middle, begun = self._longest(), {}, None, followed
+                continue
+            if hop is not watched or hop.moved == before or followed < self.least_followed:
                 continue
             key, state = self._state(hop)
             known = seen.get(key)
@@ -206,13 +230,17 @@ class _Schedule:
                 known = None
             if known is None and followed - begun > self.most_followed:
                 known = middle
-            if self.unfinished < unfinished or (known is not None and self._skip(known, state)):
-                seen, middle, begun = {}, None, followed  # with one path less the others go on in another way
+            if known is not None and self._skip(known, state):
+                seen, middle, begun = {}, None, followed
                 continue
             seen[key] = state
             if middle is None and 2 * (followed - begun) > self.most_followed:
                 middle = state
         return self.now
+
+    def _longest(self) -> _Hop:
+        """The last hop of the path with the most chunks left: the states at the ends of its chunks are compared."""
+        return max((hops[-1] for hops in self.paths), key=lambda hop: hop.chunks - hop.moved)
 
     def _completed(self, channel: _Channel) -> _Hop:
         """End the request of a channel, and begin the next one that waits there."""

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable
 import networkx
 import pytest
 
-from isoviz.planner.multipath.disjoint_paths import FlowPath, disjoint_paths
+from isoviz.planner.multipath.disjoint_paths import FlowGraph, FlowPath, disjoint_paths
 
 Edges = list[tuple[int, int]]
 
@@ -62,7 +62,7 @@ def test_the_flow_is_that_of_networkx_on_random_graphs() -> None:
         count = draw.randrange(1, len(names))
         sources = names[: draw.randrange(1, count + 1)]
         destinations = names[count:][: draw.randrange(1, 4)]
-        found = disjoint_paths(graph, capacity, [(source, destinations) for source in sources])
+        found = disjoint_paths(FlowGraph(graph, capacity), [(source, destinations) for source in sources])
         every = [path for paths in found for path in paths]
         assert sum(path.amount for path in every) == flow_of_networkx(edges, capacity, sources, destinations), seed
         assert all(amount <= capacity[link] for link, amount in carried(every).items()), seed  # type: ignore[index]
@@ -77,7 +77,7 @@ def test_sources_with_destinations_of_their_own_share_no_link() -> None:
         draw = random.Random(seed)
         graph, capacity, edges = random_graph(draw)
         demands = [tuple(draw.sample(range(len(graph)), 2)) for _ in range(3)]
-        found = disjoint_paths(graph, capacity, [(source, [destination]) for source, destination in demands])
+        found = disjoint_paths(FlowGraph(graph, capacity), [(source, [destination]) for source, destination in demands])
         assert all(amount <= capacity[link] for link, amount in carried(itertools.chain(*found)).items())  # type: ignore[index]
         for (source, destination), paths in zip(demands, found, strict=True):
             check_paths(paths, edges, source, [destination])
@@ -91,7 +91,7 @@ def test_sources_with_destinations_of_their_own_share_no_link() -> None:
 def test_paths_are_given_in_turn() -> None:
     """Two sources behind three links: none has two paths before the other has one, and the short ones come first."""
     graph = {"a": [(1, "m"), (2, "z")], "b": [(3, "m"), (4, "n")], "m": [(5, "z")], "n": [(6, "z")]}
-    found = disjoint_paths(graph, dict.fromkeys(range(1, 7), 1.0), [("a", ["z"]), ("b", ["z"])])
+    found = disjoint_paths(FlowGraph(graph, dict.fromkeys(range(1, 7), 1.0)), [("a", ["z"]), ("b", ["z"])])
     assert [[path.links for path in paths] for paths in found] == [[(2,)], [(3, 5), (4, 6)]] or [
         [path.links for path in paths] for paths in found
     ] == [[(2,), (1, 5)], [(4, 6)]]
@@ -101,10 +101,10 @@ def test_the_shortest_path_does_not_block_two() -> None:
     """The shortest path uses a link of each of two others: only a flow that takes it back finds both."""
     first = {"s": [(1, "a"), (2, "b")], "a": [(3, "e"), (4, "d")], "d": [(5, "g")], "g": [(6, "t")]}
     graph = first | {"b": [(7, "f")], "f": [(8, "e")], "e": [(9, "t")]}
-    found = disjoint_paths(graph, dict.fromkeys(range(1, 10), 1.0), [("s", ["t"])])[0]
+    found = disjoint_paths(FlowGraph(graph, dict.fromkeys(range(1, 10), 1.0)), [("s", ["t"])])[0]
     assert sorted(path.links for path in found) == [(1, 4, 5, 6), (2, 7, 8, 9)]
 
 
 def test_a_source_is_not_its_own_destination() -> None:
     with pytest.raises(ValueError, match="'a' is a source and its own destination"):
-        disjoint_paths({"a": []}, {}, [("a", ["a"])])
+        disjoint_paths(FlowGraph({"a": []}, {}), [("a", ["a"])])

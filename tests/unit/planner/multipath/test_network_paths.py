@@ -12,6 +12,7 @@ import pytest
 from isoviz import FieldSpace, IndexSpace, plan, preset, simulate
 from isoviz.machines import Machine
 from isoviz.planner import Transfer
+from isoviz.planner.multipath.machine_links import Demand
 from isoviz.planner.multipath.network_paths import proxy_paths
 from isoviz.planner.multipath.tuning import MOST_PROXIES
 
@@ -21,16 +22,16 @@ Ends = tuple[str, str]
 def found_paths(machine: Machine, ends: Sequence[Ends]) -> list[list[tuple[str, ...]]]:
     network = machine.networks[0]
     proxies = {router: names[0] for router, names in network.memories_at.items()}
-    return proxy_paths(network, ends, proxies)
+    return proxy_paths(network, [Demand(here, (there,)) for here, there in ends], proxies)
 
 
 def check(machine: Machine, ends: Sequence[Ends], paths: list[list[tuple[str, ...]]]) -> None:
     """The legs go as the hardware routes them, so their links are asked for; no link is on two paths."""
     network, users = machine.networks[0], Counter[str]()
     for (here, there), each in zip(ends, paths, strict=True):
-        for inner in each:
-            assert len(inner) <= MOST_PROXIES
-            for leg in itertools.pairwise((here, *inner, there)):
+        for stops in each:
+            assert len(stops) - 2 <= MOST_PROXIES and (stops[0], stops[-1]) == (here, there)
+            for leg in itertools.pairwise(stops):
                 route = network.route(*leg)
                 assert route
                 users.update(link.name for link in route)
@@ -59,7 +60,7 @@ def test_dead_links_are_avoided() -> None:
     machine = preset("bgq", nodes=512)
     network = machine.networks[0]
     ends = [("node0.sys", "node511.sys")]
-    first = network.route("node0.sys", found_paths(machine, ends)[0][0][0])
+    first = network.route("node0.sys", found_paths(machine, ends)[0][0][1])
     assert first
     broken = replace(machine, networks=(replace(network, dead_links=(first[0].name,)), *machine.networks[1:]))
     paths = found_paths(broken, ends)
