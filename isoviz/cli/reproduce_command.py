@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from isoviz.reproduce.reproduction import Reproduction
 
-PAPERS = ("isometry",)
+PAPERS = ("isometry", "bgq")
 """Each is a package of `isoviz.reproduce`."""
 
 

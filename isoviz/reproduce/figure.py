@@ -1,4 +1,4 @@
-"""The figures of a reproduction: numbers as a table of text cells, and as bars from zero."""
+"""The figures of a reproduction: numbers as a table of text cells, as bars from zero, and as lines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from isoviz.figures.charts.theme import colour
-from isoviz.figures.plots.bokeh_plot import Axis, add_hover, add_legend, new_plot, row_names, text_style
+from isoviz.figures.plots.bokeh_plot import DASHES, Axis, add_hover, add_legend, new_plot, row_names, text_style
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
@@ -72,11 +72,29 @@ class Bars(NamedTuple):
     right: str = ""
 
 
-class Figure(NamedTuple):
-    """A figure of the paper again: its name, its bars, and its numbers. The `heading` tells figures of one section apart."""
+class Line(NamedTuple):
+    """A line of a plot: its name, its colour, its points (x, y), and a text for each of them."""
 
     name: str
-    bars: Bars
+    token: str
+    points: Sequence[tuple[float, float]]
+    texts: Sequence[str]
+
+
+class Lines(NamedTuple):
+    """Lines over common axes. Lines of one colour differ in their dashes."""
+
+    lines: Sequence[Line]
+    across: Axis
+    up: Axis
+    title: str
+
+
+class Figure(NamedTuple):
+    """A figure of the paper again: its name, its plot, and its numbers. The `heading` tells figures of one section apart."""
+
+    name: str
+    plot: Bars | Lines
     grids: Sequence[Grid]
     heading: str = ""
 
@@ -86,6 +104,39 @@ class Section(NamedTuple):
 
     title: str
     parts: Sequence[Figure | Grid]
+
+
+def plot_figure(plot: Bars | Lines) -> figure:
+    """The plot of a figure as a Bokeh figure.
+
+    Raises:
+        MissingPartError: Bokeh is not installed.
+    """
+    return bars_figure(plot) if isinstance(plot, Bars) else lines_figure(plot)
+
+
+def lines_figure(lines: Lines) -> figure:
+    """Lines with a dot at each point, as a Bokeh figure.
+
+    Raises:
+        MissingPartError: Bokeh is not installed.
+    """
+    plot = new_plot(lines.title, lines.across, lines.up)
+    used: dict[str, int] = {}
+    entries: list[tuple[str, list[Any]]] = []
+    for line in lines.lines:
+        number = used[line.token] = used.get(line.token, -1) + 1
+        columns = {
+            "x": [x for x, _ in line.points],
+            "y": [y for _, y in line.points],
+            "tip": [f"{line.name}, {text}" for text in line.texts],
+        }
+        style = {"line_width": 2.2, "line_color": colour(line.token), "line_dash": DASHES[number % len(DASHES)]}
+        dots = plot.scatter("x", "y", source=columns, size=5, fill_color=colour(line.token), line_color=None)
+        entries.append((line.name, [plot.line("x", "y", source=columns, **style), dots]))
+    add_hover(plot, [dots for _, (_, dots) in entries])
+    add_legend(plot, entries, columns=min(len(entries), 4))
+    return cast("figure", plot)
 
 
 def bars_figure(bars: Bars) -> figure:

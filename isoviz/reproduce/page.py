@@ -9,7 +9,7 @@ from isoviz.figures.charts.html_parts import Markup, facts, folded, heading, ite
 from isoviz.figures.charts.svg import escape
 from isoviz.figures.page import page as html_page
 from isoviz.figures.plots.bokeh_plot import plot_html
-from isoviz.reproduce.figure import Figure, Grid, bars_figure
+from isoviz.reproduce.figure import Figure, Grid, plot_figure
 from isoviz.units import format_seconds
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def page(reproduction: Reproduction) -> str:
 
 def figure_page(figure: Figure) -> str:
     """A page with one figure and its numbers."""
-    return html_page(figure.bars.title, [_section(figure.bars.title, _part(figure))], kind="reproduction")
+    return html_page(figure.plot.title, [_section(figure.plot.title, _part(figure))], kind="reproduction")
 
 
 def markdown(reproduction: Reproduction) -> str:
@@ -105,7 +105,7 @@ def _part(part: Figure | Grid) -> str:
     if isinstance(part, Grid):
         return _table(part)
     numbers = "".join(folded(f"{grid.caption or grid.title}: the figures", _table(grid)) for grid in part.grids)
-    return f"{heading(part.heading) if part.heading else ''}{plot_html(bars_figure, part.bars)}{numbers}"
+    return f"{heading(part.heading) if part.heading else ''}{plot_html(plot_figure, part.plot)}{numbers}"
 
 
 def _table(grid: Grid) -> str:

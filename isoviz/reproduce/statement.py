@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from isoviz.units import format_rate, format_seconds
+from isoviz.units import format_bytes, format_rate, format_seconds
 
 TOLERANCE = 0.1
 """A figure agrees that lies within the paper's, give or take a tenth of it."""
@@ -92,6 +92,8 @@ UNITS: dict[str, Callable[[float], str]] = {
     "share": share,
     "rate": format_rate,
     "seconds": format_seconds,
+    "bytes": format_bytes,
+    "size": lambda value: f"{value / 1e9:.3g} GB",
     "count": lambda value: f"{value:.0f}",
 }
 """How figures are written."""

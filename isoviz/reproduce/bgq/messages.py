@@ -1,0 +1,67 @@
+"""Messages between two nodes in simulation: direct, through a proxy, and over several paths in equal parts (section 5).
+
+A window of the paper is a chunk of isoviz. A proxy holds as many windows as there are, so that nothing waits for room.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from isoviz.layouts import Box, FieldSpace, IndexSpace
+from isoviz.planner import Options, PathByHand, Transfer, cost, plan_of_paths
+from isoviz.reproduce.bgq.assumptions import GIB, KIB
+from isoviz.runtime import simulate
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+    from isoviz.planner import Plan
+
+MESSAGES = tuple(KIB << power for power in range(18))
+"""Sizes of messages: 1 KiB to 128 MiB."""
+WINDOWS = tuple(512 << power for power in range(13))
+"""Sizes of windows: 512 bytes to 2 MiB."""
+_BYTES = FieldSpace.of({"byte": "uint8"})
+_ANY = Options(slot_limit=GIB)
+
+Stops = tuple[int, ...]
+"""The nodes of a path, from source to destination."""
+
+
+def memory(node: int) -> str:
+    """The memory of a node."""
+    return f"node{node}.sys"
+
+
+@lru_cache(maxsize=4096)
+def message(here: int, there: int, nbytes: int) -> Transfer:
+    """A message of some bytes between two nodes."""
+    return Transfer.whole(IndexSpace(x=nbytes), _BYTES, memory(here), "<F, x>", memory(there), "<F, x>")
+
+
+def channels(stops: Stops, transport: str) -> list[str]:
+    """The names of the channels between the stops of a path."""
+    return [f"{memory(here)}->{memory(there)} torus/{transport}" for here, there in itertools.pairwise(stops)]
+
+
+def one_path(machine: Machine, stops: Stops, nbytes: int, transport: str, window: int | None = None) -> Plan:
+    """The plan of a message over one path, in windows of `window` bytes; by default of the size with the least time."""
+    return cost(message(stops[0], stops[-1], nbytes), machine, channels(stops, transport), chunk=window, options=_ANY)
+
+
+def several_paths(machine: Machine, paths: Sequence[Stops], nbytes: int, transport: str = "pami") -> Plan:
+    """The plan of a message over several paths in equal parts, each in windows of the size with the least time."""
+    cuts = [nbytes * k // len(paths) for k in range(len(paths) + 1)]
+    given = [
+        PathByHand(Box((low,), (high,)), channels(stops, transport))
+        for stops, (low, high) in zip(paths, itertools.pairwise(cuts), strict=True)
+    ]
+    return plan_of_paths(message(paths[0][0], paths[0][-1], nbytes), machine, given, options=_ANY)
+
+
+def throughput(plans: Plan | Sequence[Plan], machine: Machine) -> float:
+    """Bytes per second of some plans that begin together, in simulation, by the end of the last one."""
+    every = plans if isinstance(plans, Sequence) else [plans]
+    return sum(plan.bytes for plan in every) / simulate(every, machine).seconds
