@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from isoviz.machines import Machine, ThroughputFunction
 
 
+MOST_DRAWN = 400
+"""A machine with networks and more memories than this is drawn by its networks alone (`isoviz.widgets.panes.network_pane`)."""
+
+
 class DrawnMemoryKind(TypedDict):
     """A kind of memory that can be added, and the form of its device: "number", "directory" or "text"."""
 
@@ -92,13 +96,14 @@ class DrawnResource(TypedDict):
 
 
 class CanvasPart(TypedDict):
-    """All parts of a machine.
+    """All parts of a machine. Those of a machine that is drawn by its networks alone are left out; then `whole` is false.
 
     `runs` says where it runs: "here", "emulated" (here, where main memory stands in for some memories), "ranks" (in `ranks` MPI
     ranks on this computer) or "simulated"; `absent` names the memories that this process lacks, `emulable` those of them that
     main memory can stand in for.
     """
 
+    whole: bool
     memoryKinds: list[DrawnMemoryKind]
     channelKinds: list[DrawnChannelKind]
     memories: list[DrawnMemory]
@@ -116,6 +121,11 @@ class CanvasPart(TypedDict):
 def canvas_part(machine: Machine, ranks: int = 0) -> CanvasPart:
     """The parts of a machine, for its canvas; its nodes can be `ranks` MPI ranks of this computer (0: they cannot)."""
     absent = absent_memories(machine)
+    if machine.networks and len(machine.memories) > MOST_DRAWN:
+        return {
+            **_kinds(), "whole": False, "memories": [], "functions": [], "origins": [], "channels": [], "resources": [],
+            "runs": "simulated" if absent else "here", "ranks": ranks, "absent": list(absent[:1]), "emulable": [],
+        }  # fmt: skip
     missing = set() if ranks else set(absent)
     places = {memory.name: place for place, memory in enumerate(machine.memories)}
     resources = {resource.name: place for place, resource in enumerate(machine.resources)}
@@ -145,6 +155,7 @@ def canvas_part(machine: Machine, ranks: int = 0) -> CanvasPart:
     emulated = any(memory.emulated for memory in machine.memories)
     return {
         **_kinds(),
+        "whole": True,
         "memories": [_memory(machine, name, name not in missing) for name in places],
         "functions": [_function(function) for function in functions],
         "origins": list(origins),

@@ -4,10 +4,12 @@ import { Button } from "#lib/button.tsx";
 import { layoutAtEnd } from "#model/ends.ts";
 import type { Side } from "#model/settings.ts";
 import { type Cards, useCards } from "#model/shown-stops.ts";
+import { counted } from "#model/units.ts";
 import { useView } from "#model/view.ts";
 import { memoryTitle } from "#model/words.ts";
 import { MenuControl } from "#views/controls/menu-control.tsx";
 import { Term } from "#views/controls/term.tsx";
+import { TextControl } from "#views/controls/text-control.tsx";
 import { LayoutEditor } from "#views/layout-editor/layout-editor.tsx";
 import { LinearizationView } from "#views/linearization/linearization-view.tsx";
 import { StopHead, StopPicker } from "./stop-card.tsx";
@@ -63,19 +65,30 @@ function End({ side, title, cards }: { side: Side; title: string; cards: Cards }
             <Term name={side}>{title}</Term>
           </h2>
         )}
-        <MenuControl
-          name={`${side}-memory`}
-          label={`Memory of the ${side}`}
-          hideLabel
-          hideAbout
-          value={connection.settings[side].memory}
-          choices={snapshot.menus.memories.map((entry) => ({ ...entry, title: memoryTitle(entry) }))}
-          problem={snapshot.faults.problems[`${side}-memory`]}
-          command={(value) => ({ kind: "set", field: `${side}-memory`, value })}
-        />
+        <MemoryChoice side={side} />
       </header>
       <LayoutEditor side={side} />
       <LinearizationView side={side} compact shown={cards.shown} />
     </section>
   );
+}
+
+/** Memories of which a menu is read; among more, the name is typed, or the memory is chosen on the drawing of the machine. */
+const MOST_LISTED = 400;
+
+function MemoryChoice({ side }: { side: Side }): JSX.Element {
+  const { connection, snapshot } = useView();
+  const { memories } = snapshot.menus;
+  const name: `${Side}-memory` = `${side}-memory`;
+  const common = {
+    name,
+    label: `Memory of the ${side}`,
+    hideLabel: true,
+    value: connection.settings[side].memory,
+    problem: snapshot.faults.problems[name],
+    command: (value: string) => ({ kind: "set" as const, field: name, value }),
+  };
+  if (memories.length > MOST_LISTED)
+    return <TextControl {...common} whenDone code title={`One of ${counted(memories.length, "memory", "memories")}`} />;
+  return <MenuControl {...common} hideAbout choices={memories.map((entry) => ({ ...entry, title: memoryTitle(entry) }))} />;
 }

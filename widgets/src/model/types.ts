@@ -154,11 +154,13 @@ export interface DrawnResource {
 }
 
 /**
- * All parts of a machine. `runs` says where it runs: "here", "emulated" (here, where main memory stands in for some
- * memories), "ranks" (in `ranks` MPI ranks on this computer) or "simulated"; `absent` names the memories that this process
- * lacks, `emulable` those of them that main memory can stand in for.
+ * All parts of a machine. Those of a machine that is drawn by its networks alone are left out; then `whole` is false.
+ * `runs` says where it runs: "here", "emulated" (here, where main memory stands in for some memories), "ranks" (in `ranks`
+ * MPI ranks on this computer) or "simulated"; `absent` names the memories that this process lacks, `emulable` those of
+ * them that main memory can stand in for.
  */
 export interface CanvasPart {
+  whole: boolean;
   memoryKinds: DrawnMemoryKind[];
   channelKinds: DrawnChannelKind[];
   memories: DrawnMemory[];
@@ -183,6 +185,55 @@ export interface MachinePart {
   provenance: string;
   drawing: string;
   canvas: CanvasPart | null;
+}
+
+/**
+ * A network. Routers are counted from 0, as the topology counts them; memories are counted as the menu of memories does.
+ * `form` says how it is drawn: a torus or mesh as a grid of `sizes` (`wraps` by dimension), a fat tree by the routers of
+ * each level (`sizes`, hosts first), a switch as one router, anything else by its links. `names` are those of the routers;
+ * empty for grids, where they follow from the coordinates. `links` has [router, router, width] once for both directions;
+ * grids have none, nor have networks with too many. `rate` is what a link of width 1 carries, in bytes of data per second.
+ * `ports` has runs [first router, first memory, count]: both go on by one. `deadLinks` has pairs of routers.
+ */
+export interface ShownNetwork {
+  name: string;
+  kind: string;
+  words: string;
+  form: "grid" | "tree" | "switch" | "links";
+  sizes: number[];
+  wraps: boolean[];
+  routers: number;
+  names: string[];
+  links: number[][];
+  rate: number;
+  routing: string;
+  ports: number[][];
+  deadLinks: number[][];
+  deadRouters: number[];
+}
+
+/**
+ * A link that a hop uses, from router to router. -1 stands for a memory at the end of the hop, whose own link it is.
+ * `capacity` is in bytes of data per second; `name` is that of the resource.
+ */
+export interface ShownLink {
+  name: string;
+  source: number;
+  destination: number;
+  capacity: number;
+}
+
+/** The links of a hop over a network, in order. `hop` counts the hops of all paths, `network` the networks. */
+export interface ShownLeg {
+  hop: number;
+  network: number;
+  links: ShownLink[];
+}
+
+/** The networks of the machine, and the links that the hops of the plan use. */
+export interface NetworkPart {
+  networks: ShownNetwork[];
+  legs: ShownLeg[];
 }
 
 /** The seconds that nine of ten runs should take, and where that is known from. */
@@ -606,6 +657,7 @@ export interface Panes {
   hand: HandPart;
   layout: LayoutPart;
   machine: MachinePart | null;
+  network: NetworkPart | null;
   plan: PlanPart | null;
   run: RunPart;
   trace: TracePart;
@@ -1391,7 +1443,7 @@ export interface PagePart {
 }
 
 /** The panes whose parts are traits of the model, each called `part_<name>`. */
-export const paneNames = ["hand", "layout", "machine", "plan", "run", "trace", "transfers", "what_if", "why"] as const;
+export const paneNames = ["hand", "layout", "machine", "network", "plan", "run", "trace", "transfers", "what_if", "why"] as const;
 
 /** The settings that are one text: by the name of the control, the key of the text. */
 export const textSettings = {

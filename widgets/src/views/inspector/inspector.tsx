@@ -3,7 +3,8 @@ import type { ComponentChildren, JSX } from "preact";
 import { Button } from "#lib/button.tsx";
 import { Folded } from "#lib/card.tsx";
 import { useSelection } from "#model/selection.ts";
-import type { ShownStop } from "#model/types.ts";
+import { proxyWords, trackColour } from "#model/tracks.ts";
+import type { ShownPath, ShownStop } from "#model/types.ts";
 import { formatBytes, formatRate, formatSeconds, formatShare } from "#model/units.ts";
 import { useView } from "#model/view.ts";
 import { inspected, type PlacedHop, type PlacedStop, plainTimes, whereOf } from "#model/words.ts";
@@ -29,8 +30,22 @@ export function Inspector(): JSX.Element {
       aria-label="What is selected"
       aria-live="off"
     >
+      {found !== null && <WhichPath path={"hop" in found ? found.hop.path : found.stop.path} />}
       {found === null ? <Nothing /> : "hop" in found ? <AboutHop {...found.hop} /> : <AboutStop {...found.stop} />}
     </section>
+  );
+}
+
+/** Which of several paths the stop or hop is on. */
+function WhichPath({ path }: { path: ShownPath }): JSX.Element | null {
+  const { plan } = useView().snapshot.panes;
+  const number = plan?.paths.indexOf(path) ?? -1;
+  if (plan === null || plan.paths.length < 2 || number < 0) return null;
+  return (
+    <p class="iv-path-head" data-testid="inspector-path">
+      <i class="iv-track-key" style={{ background: `var(${trackColour(number)})` }} />
+      Path {number} of {plan.paths.length} · {formatShare(path.share)} of the data · {proxyWords(path.stops.length - 2)}
+    </p>
   );
 }
 

@@ -13,6 +13,7 @@ import { JourneyTried, PathPointedAt } from "#views/plan/tried-marks.tsx";
 import { useHand } from "#views/plan/use-hand.ts";
 import { TransferChips } from "#views/transfers/transfers.tsx";
 import { Strip } from "./strip.tsx";
+import { Tracks } from "./tracks.tsx";
 
 export function Journey(): JSX.Element {
   const { snapshot } = useView();
@@ -104,7 +105,6 @@ function Paths({ plan }: { plan: PlanPart }): JSX.Element {
   const { connection } = useView();
   const before = plan.planner === "by hand" ? planBeforeHand(connection) : null;
   const send = useHand();
-  let [stops, hops] = [0, 0];
   return (
     <>
       {before !== null && (
@@ -123,21 +123,15 @@ function Paths({ plan }: { plan: PlanPart }): JSX.Element {
           </p>
         </div>
       )}
-      {plan.paths.map((path, place) => {
-        const strip = (
-          <div class="iv-path" key={place}>
-            {plan.paths.length > 1 && (
-              <p class="iv-path-head">
-                Path {place} · {formatShare(path.share)} of the data
-              </p>
-            )}
-            <Strip path={path} name={plan.paths.length > 1 ? `Path ${place}` : "Path"} firstStop={stops} firstHop={hops} />
+      {plan.paths.length > 1 ? (
+        <Tracks plan={plan} />
+      ) : (
+        plan.paths.map((path) => (
+          <div class="iv-path" key="only">
+            <Strip path={path} name="Path" firstStop={0} firstHop={0} />
           </div>
-        );
-        stops += path.stops.length;
-        hops += path.hops.length;
-        return strip;
-      })}
+        ))
+      )}
     </>
   );
 }

@@ -1,6 +1,7 @@
 // The canvases of a timeline: the axis, the rows with their labels, and what is marked on them.
 import type { Segments } from "#model/trace/segments.ts";
 import type { TraceData } from "#model/trace/trace-data.ts";
+import { trackColour } from "#model/tracks.ts";
 import { type Box, barOf, drawLane, isFine, sharesOf } from "./lane-bars.ts";
 import { drawRing } from "./ring-bars.ts";
 import type { Row } from "./rows.ts";
@@ -127,7 +128,10 @@ function label(pen: CanvasRenderingContext2D, row: Row, box: Box, colour: (varia
   pen.textAlign = "right";
   pen.font = `12px ${font}`;
   pen.fillStyle = colour(row.kind === "lane" ? "--iv-ink" : "--iv-muted");
-  pen.fillText(fitting(pen, row.label, box.x - 10), box.x - 8, row.y + row.height / 2 + 0.5);
+  pen.fillText(fitting(pen, row.label, box.x - 18), box.x - 8, row.y + row.height / 2 + 0.5);
+  if (row.path === null) return;
+  pen.fillStyle = colour(trackColour(row.path));
+  pen.fillRect(0, row.y + 2, 5, row.height - 4);
 }
 
 /** A text that is cut to a width. */

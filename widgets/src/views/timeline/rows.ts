@@ -17,6 +17,8 @@ export interface Row {
   readonly number: number;
   readonly label: string;
   readonly detail: string;
+  /** The path of the first transfer that it is of, where there are several; null for a channel of more than one. */
+  readonly path: number | null;
   readonly y: number;
   readonly height: number;
 }
@@ -34,23 +36,36 @@ export function laneLabel(trace: TraceData, lane: number): string {
   return hops.length === 0 ? title : `${hops.join(", ")} ${title}`;
 }
 
-/** The rows with their places; `height` is that of all of them. */
-export function rowsOf(traces: readonly Titled[], rings: boolean): { rows: Row[]; height: number } {
+/** The paths of the first transfer that a lane is of. */
+function pathsOf(trace: TraceData, lane: number): number[] {
+  return [...new Set(trace.hops.filter((hop) => hop.transfer === 0 && hop.lane === lane).map((hop) => hop.path))];
+}
+
+/**
+ * The rows with their places; `height` is that of all of them. Where the first transfer has several paths, `only` leaves the rows of
+ * one of them.
+ */
+export function rowsOf(traces: readonly Titled[], rings: boolean, only: number | null = null): { rows: Row[]; height: number } {
   const rows: Row[] = [];
   let y = 0;
   traces.forEach(({ trace, title, note = "" }, of) => {
-    const add = (kind: Row["kind"], number: number, label: string, detail: string, height: number): void => {
-      rows.push({ kind, trace, of, number, label, detail, y, height });
+    const several = trace.hops.some(({ transfer, path }) => transfer === 0 && path > 0);
+    const add = (kind: Row["kind"], number: number, label: string, detail: string, height: number, paths: number[]): void => {
+      if (several && only !== null && kind !== "title" && !paths.includes(only)) return;
+      const path = several && paths.length === 1 ? paths[0]! : null;
+      rows.push({ kind, trace, of, number, label, detail, path, y, height });
       y += height + GAP;
     };
-    if (traces.length > 1) add("title", 0, title, note, TITLE);
+    if (traces.length > 1) add("title", 0, title, note, TITLE, []);
     const height = trace.transfers.length > 1 ? SHARED : LANE;
-    trace.lanes.forEach((lane, number) => add("lane", number, laneLabel(trace, number), lane.detail, height));
+    trace.lanes.forEach((lane, number) =>
+      add("lane", number, laneLabel(trace, number), lane.detail, height, pathsOf(trace, number)),
+    );
     if (rings)
       trace.rings.forEach((ring, number) => {
-        const { transfer, hop } = trace.hops[ring.row]!;
+        const { transfer, hop, path } = trace.hops[ring.row]!;
         const whose = transfer === 0 ? "" : ` · ${trace.transfers[transfer]!.label}`;
-        add("ring", number, `buffer ${hop}→${hop + 1}${whose}`, ring.detail, RING);
+        add("ring", number, `buffer ${hop}→${hop + 1}${whose}`, ring.detail, RING, transfer === 0 ? [path] : []);
       });
     y += traces.length > 1 ? 2 * GAP : 0;
   });

@@ -7,7 +7,9 @@ import { useSelection } from "#model/selection.ts";
 import type { Segments } from "#model/trace/segments.ts";
 import { colourReader } from "#model/trace/tones.ts";
 import { activeAt, type TraceData } from "#model/trace/trace-data.ts";
+import { selectedTrack, trackColour, tracksOf } from "#model/tracks.ts";
 import { formatSeconds } from "#model/units.ts";
+import { useView } from "#model/view.ts";
 import { AXIS, boxOf, drawAxis, drawMarks, drawRows, gutterOf, MARGIN, type Scene, timeAt } from "./draw.ts";
 import { isFine } from "./lane-bars.ts";
 import { beginning, firstPeriods, wayOf } from "./places.ts";
@@ -62,7 +64,10 @@ export function Timeline({
   const [chosen, setSpan] = useState<Span | null>(null);
   const [pointed, setPointed] = useState<Pointed | null>(null);
   const [focused, setFocused] = useState<{ row: number; request: number | null } | null>(null);
-  const { rows, height } = useMemo(() => rowsOf(traces, rings), [traces, rings]);
+  const { plan } = useView().snapshot.panes;
+  const track = useMemo(() => (plan === null ? null : selectedTrack(tracksOf(plan, null), selection)), [plan, selection]);
+  const only = (plan?.paths.length ?? 0) > 1 ? (track?.number ?? null) : null;
+  const { rows, height } = useMemo(() => rowsOf(traces, rings, only), [traces, rings, only]);
   const gutter = useMemo(() => gutterOf(rows), [rows]);
   const started = useMemo(() => beginning(first, whole, Math.max(300, width - gutter - MARGIN)), [first.id, whole, width > 0]);
   const span = within(chosen ?? started, whole);
@@ -262,6 +267,12 @@ export function Timeline({
           {focusTold}
         </p>
       </div>
+      {only !== null && (
+        <p class="iv-path-head" data-testid="timeline-track">
+          <i class="iv-track-key" style={{ background: `var(${trackColour(only)})` }} /> Path {only} alone.{" "}
+          <Button label="All paths" quiet testid="timeline-all-paths" onClick={() => select({ hop: null, stop: null })} />
+        </p>
+      )}
       <p class="iv-tl-key iv-faint" data-testid="timeline-key">
         {keyText(
           span,

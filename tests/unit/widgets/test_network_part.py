@@ -1,0 +1,83 @@
+"""The networks as the canvas gets them: ports and links as the machine has them, and what large machines leave out."""
+
+from __future__ import annotations
+
+import pytest
+
+from isoviz import FieldSpace, IndexSpace, Layout, Transfer, plan
+from isoviz.machines import Machine, Memory, MemoryKind, preset
+from isoviz.machines.kinds import ChannelKind
+from isoviz.machines.networks import FatTree, ListedLinks, Mesh, Network, Port, Switch, Torus, Transport
+from isoviz.machines.throughput import LatencyBandwidth
+from isoviz.planner import Instance
+from isoviz.widgets.panes.canvas_parts import canvas_part
+from isoviz.widgets.panes.network_pane import _networks, legs_of
+
+WAY = Transport(ChannelKind.REMOTE_MEMCPY, LatencyBandwidth(1e-6, 1e9))
+
+
+def machine_on(topology: object, routers: list[str]) -> Machine:
+    memories = tuple(Memory(f"node{node}.sys", MemoryKind.SYS, node) for node in range(len(routers)))
+    ports = tuple(Port(memory.name, router) for memory, router in zip(memories, routers, strict=True))
+    return Machine("m", memories, (), networks=(Network("net", topology, ports, (WAY,), 2e9, overhead=2.0),))  # type: ignore[arg-type]
+
+
+def expanded(runs: list[list[int]]) -> list[tuple[int, int]]:
+    return [(router + each, memory + each) for router, memory, count in runs for each in range(count)]
+
+
+@pytest.mark.parametrize("nodes", [32, 128, 512])
+def test_ports_are_runs_of_routers_and_memories(nodes: int) -> None:
+    machine = preset("bgq", nodes=nodes)
+    names = [memory.name for memory in machine.memories]
+    for network, shown in zip(machine.networks, _networks(machine), strict=True):
+        there = [(network.router_of(port.memory), names.index(port.memory)) for port in network.ports]
+        assert expanded(shown["ports"]) == there
+        assert len(shown["ports"]) <= 1 + nodes // 64 + 1, "in few numbers"
+
+
+@pytest.mark.parametrize(
+    ("topology", "routers", "form", "sizes", "wraps", "links"),
+    [
+        (Torus((4, 2, 3), open="B"), ["0.0.0", "3.1.2"], "grid", [4, 2, 3], [True, False, True], 0),
+        (Mesh((4, 5)), ["0.0", "3.4"], "grid", [4, 5], [False, False], 0),
+        (FatTree((4, 4), (1, 2)), ["0", "15"], "tree", [16, 4, 2], [], 16 + 4 * 2),
+        (Switch(), ["switch", "switch"], "switch", [], [], 0),
+        (ListedLinks((("a", "b", 2), ("b", "c"), ("a", "c"))), ["a", "c"], "links", [], [], 3),
+    ],
+)
+def test_topologies_have_a_form(
+    topology: object, routers: list[str], form: str, sizes: list[int], wraps: list[bool], links: int
+) -> None:
+    (shown,) = _networks(machine_on(topology, routers))
+    assert (shown["form"], shown["sizes"], shown["wraps"], len(shown["links"])) == (form, sizes, wraps, links)
+    assert shown["rate"] == 1e9, "of data"
+    if shown["names"]:
+        assert [shown["names"][router] for router, _ in expanded(shown["ports"])] == routers
+
+
+def test_links_of_the_plan_are_those_that_the_hardware_takes() -> None:
+    machine = preset("bgq", nodes=32)
+    space, fields = IndexSpace(x=2**19), FieldSpace(v="float64")
+    ends = [Instance(name, space, fields, Layout("<F, x>")) for name in ("node0.sys", "node31.sys")]
+    made = plan(Transfer(*ends), machine, "multipath")
+    assert len(made.paths) > 1
+    legs = legs_of(made, machine)
+    assert [leg["hop"] for leg in legs] == list(range(len(made.every_hop)))
+    torus = machine.networks[0]
+    for leg, hop in zip(legs, made.every_hop, strict=True):
+        names = [link["name"] for link in leg["links"]]
+        assert tuple(names) == torus.resources_between(hop.source, hop.destination)
+        for link in leg["links"]:
+            assert link["capacity"] == pytest.approx(machine.resource(link["name"]).capacity / torus.overhead)
+        between = [link for link in leg["links"] if min(link["source"], link["destination"]) >= 0]
+        ends_of = [torus.router_of(hop.source), *[link["destination"] for link in between]]
+        assert [link["source"] for link in between] == ends_of[:-1]
+        assert ends_of[-1] == torus.router_of(hop.destination)
+
+
+def test_a_large_machine_is_drawn_by_its_networks_alone() -> None:
+    assert canvas_part(preset("bgq", nodes=128))["whole"]
+    large = canvas_part(preset("bgq", nodes=512))
+    assert not large["whole"]
+    assert large["memories"] == large["channels"] == []

@@ -1,0 +1,116 @@
+// The lines of tracks on the drawing: straight within a slice, around its edge, or as an arc from slice to slice.
+import type { Track, TrackHop } from "#model/tracks.ts";
+import type { ShownLink } from "#model/types.ts";
+import type { Point } from "#views/machine-canvas/geometry.ts";
+import { STUB, stepOf } from "./grid-shape.ts";
+import type { NetScene } from "./net-scene.ts";
+
+/** How far the middle of an arc lies beside the straight line, as a share of its length, and at most. */
+const ARC = { share: 0.13, most: 46 } as const;
+
+/** A quadratic curve; straight where `bend` is null. `enters`: it comes from beyond an edge, `leaves`: it goes there. */
+export interface Line {
+  readonly from: Point;
+  readonly to: Point;
+  readonly bend: Point | null;
+  readonly enters: boolean;
+  readonly leaves: boolean;
+}
+
+export interface TrackLine extends Line {
+  readonly track: number;
+  readonly hop: number;
+  /** The part of the hop that it is, from 0 to 1: a chunk under way goes along. */
+  readonly begin: number;
+  readonly end: number;
+}
+
+/** The lines of a link of a hop: two where it goes around the edge of a slice, none where it has no length. */
+export function linesOf(
+  scene: NetScene,
+  hop: TrackHop,
+  network: number,
+  link: Pick<ShownLink, "source" | "destination">,
+): Line[] {
+  const placed = scene.networks[network];
+  if (placed === undefined) return [];
+  const from = link.source < 0 ? scene.placeOf(hop.source) : placed.at(link.source);
+  const to = link.destination < 0 ? scene.placeOf(hop.destination) : placed.at(link.destination);
+  if (from === null || to === null || (from.x === to.x && from.y === to.y)) return [];
+  const { grid } = placed;
+  if (grid === null || link.source < 0 || link.destination < 0) return [straight(from, to)];
+  const { dim, around, way } = stepOf(grid, link.source, link.destination);
+  const [across, down] = [grid.across.includes(dim), grid.down.includes(dim)];
+  if (!across && !down) return [{ ...straight(from, to), bend: arc(from, to) }];
+  if (!around) return [straight(from, to)];
+  const beyond = { x: across ? way * STUB : 0, y: down ? way * STUB : 0 };
+  return [
+    { from, to: { x: from.x + beyond.x, y: from.y + beyond.y }, bend: null, enters: false, leaves: true },
+    { from: { x: to.x - beyond.x, y: to.y - beyond.y }, to, bend: null, enters: true, leaves: false },
+  ];
+}
+
+const straight = (from: Point, to: Point): Line => ({ from, to, bend: null, enters: false, leaves: false });
+
+function arc(from: Point, to: Point): Point {
+  const length = Math.hypot(to.x - from.x, to.y - from.y);
+  const aside = Math.min(ARC.most, length * ARC.share) * 2;
+  return {
+    x: (from.x + to.x) / 2 - ((to.y - from.y) / length) * aside,
+    y: (from.y + to.y) / 2 + ((to.x - from.x) / length) * aside,
+  };
+}
+
+/** All lines of a track, in order. A hop over listed channels is one line from memory to memory. */
+export function linesOfTrack(scene: NetScene, { number, hops }: Pick<Track, "number" | "hops">): TrackLine[] {
+  return hops.flatMap((hop) => {
+    const lines: Line[] = [];
+    if (hop.leg === null) {
+      const [from, to] = [scene.placeOf(hop.source), scene.placeOf(hop.destination)];
+      if (from !== null && to !== null && (from.x !== to.x || from.y !== to.y)) lines.push(straight(from, to));
+    } else {
+      const links = onDrawing(scene, hop);
+      for (const link of links) lines.push(...linesOf(scene, hop, hop.leg.network, link));
+    }
+    return lines.map((line, place) => ({
+      ...line,
+      track: number,
+      hop: hop.number,
+      begin: place / lines.length,
+      end: (place + 1) / lines.length,
+    }));
+  });
+}
+
+/** The links of a hop, and from and to its memories where these lie beside their routers and have no links of their own. */
+function onDrawing(scene: NetScene, hop: TrackHop): Pick<ShownLink, "source" | "destination">[] {
+  const links = hop.leg?.links ?? [];
+  const routers = links.flatMap(({ source, destination }) => [source, destination]).filter((router) => router >= 0);
+  const [first, last] = [routers[0], routers.at(-1)];
+  const found: Pick<ShownLink, "source" | "destination">[] = [...links];
+  if (first !== undefined && links[0]!.source >= 0 && scene.homeOf(hop.source) === null)
+    found.unshift({ source: -1, destination: first });
+  if (last !== undefined && links.at(-1)!.destination >= 0 && scene.homeOf(hop.destination) === null)
+    found.push({ source: last, destination: -1 });
+  return found;
+}
+
+/** The point of a line at a share of it, from 0 to 1. */
+export function pointOn({ from, to, bend }: Line, share: number): Point {
+  const mix = (a: Point, b: Point): Point => ({ x: a.x + share * (b.x - a.x), y: a.y + share * (b.y - a.y) });
+  return bend === null ? mix(from, to) : mix(mix(from, bend), mix(bend, to));
+}
+
+/** How far a point is from a line. */
+export function distanceTo(line: Line, point: Point): number {
+  const steps = line.bend === null ? 1 : 10;
+  let least = Infinity;
+  for (let step = 0; step < steps; step += 1) {
+    const [a, b] = [pointOn(line, step / steps), pointOn(line, (step + 1) / steps)];
+    const [dx, dy] = [b.x - a.x, b.y - a.y];
+    const square = dx * dx + dy * dy;
+    const share = square === 0 ? 0 : Math.max(0, Math.min(1, ((point.x - a.x) * dx + (point.y - a.y) * dy) / square));
+    least = Math.min(least, Math.hypot(point.x - a.x - share * dx, point.y - a.y - share * dy));
+  }
+  return least;
+}

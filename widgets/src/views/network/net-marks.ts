@@ -1,0 +1,273 @@
+// What the plan makes of the networks: its tracks or the loads of links, proxies as rings, chunks under way, and names.
+import type { Load } from "#model/tracks.ts";
+import { trackColour } from "#model/tracks.ts";
+import type { Point, Rect } from "#views/machine-canvas/geometry.ts";
+import { type Line, linesOf, linesOfTrack, pointOn, type TrackLine } from "./net-lines.ts";
+import { type NetScene, STATION } from "./net-scene.ts";
+import { FONT, type NetMarks, onScreen, portEnd, type Sheet, SMALL } from "./net-sheet.ts";
+
+/** Steps of the scale of loads (`--iv-heat-1` and so on). */
+export const HEATS = 5;
+
+export function paintMarks(sheet: Sheet, scene: NetScene, marks: NetMarks): void {
+  const { context, at, colour } = sheet;
+  const lines = marks.tracks.map((track) => linesOfTrack(scene, track));
+  const wide = Math.max(1.6, Math.min(4, 3 * at.scale));
+  context.lineCap = "round";
+  if (marks.loads === null) {
+    const order = [...marks.tracks].sort(
+      (one, other) => Number(one.number === marks.selected) - Number(other.number === marks.selected),
+    );
+    for (const { number } of order) {
+      const back = marks.selected !== null && marks.selected !== number;
+      context.globalAlpha = back ? 0.22 : 1;
+      for (const line of lines[number] ?? []) {
+        const bold = marks.selected === number ? 1.5 : 0;
+        paintLine(
+          sheet,
+          shiftedAside(switched(scene, marks, line), 2.4 / at.scale),
+          colour(trackColour(number)),
+          wide + bold,
+          !back,
+        );
+      }
+    }
+    context.globalAlpha = 1;
+  } else for (const load of marks.loads) paintLoad(sheet, scene, load, wide);
+  paintStops(sheet, scene, marks);
+  for (const bead of marks.beads) {
+    const line = lines[bead.track]?.find(({ hop, begin, end }) => hop === bead.hop && bead.share >= begin && bead.share <= end);
+    if (line === undefined) continue;
+    const way = shiftedAside(switched(scene, marks, line), 2.4 / at.scale);
+    const { x, y } = onScreen(pointOn(way, (bead.share - line.begin) / Math.max(1e-9, line.end - line.begin)), at);
+    context.fillStyle = marks.loads === null ? colour(trackColour(bead.track)) : colour("--iv-ink");
+    context.strokeStyle = colour("--iv-paper");
+    context.lineWidth = 1.5;
+    disc(context, x, y, 4.5);
+    context.fill();
+    context.stroke();
+  }
+}
+
+/** A line to or from a switch ends where the port does. */
+function switched(scene: NetScene, marks: Pick<NetMarks, "tracks">, line: TrackLine): TrackLine {
+  const leg = marks.tracks[line.track]?.hops.find(({ number }) => number === line.hop)?.leg;
+  const placed = leg === undefined || leg === null ? undefined : scene.networks[leg.network];
+  if (placed?.network.form !== "switch") return line;
+  const first = line.begin === 0;
+  return first ? { ...line, to: portEnd(placed, 0, line.from) } : { ...line, from: portEnd(placed, 0, line.to) };
+}
+
+/** A line a little to its right: of two directions, and of several tracks, each is seen. */
+function shiftedAside<L extends Line>(line: L, by: number): L {
+  const [dx, dy] = [line.to.x - line.from.x, line.to.y - line.from.y];
+  const length = Math.hypot(dx, dy) || 1;
+  const [x, y] = [(-dy / length) * by, (dx / length) * by];
+  const move = (point: Point): Point => ({ x: point.x + x, y: point.y + y });
+  return { ...line, from: move(line.from), to: move(line.to), bend: line.bend === null ? null : move(line.bend) };
+}
+
+function paintLine({ context, at, colour }: Sheet, line: Line, stroke: string, width: number, arrow: boolean): void {
+  const [from, to] = [onScreen(line.from, at), onScreen(line.to, at)];
+  const bend = line.bend === null ? null : onScreen(line.bend, at);
+  const path = new Path2D();
+  path.moveTo(from.x, from.y);
+  if (bend === null) path.lineTo(to.x, to.y);
+  else path.quadraticCurveTo(bend.x, bend.y, to.x, to.y);
+  if (arrow) {
+    context.strokeStyle = colour("--iv-paper");
+    context.lineWidth = width + 2;
+    context.stroke(path);
+  }
+  context.strokeStyle = context.fillStyle = stroke;
+  context.lineWidth = width;
+  context.stroke(path);
+  const length = Math.hypot(to.x - from.x, to.y - from.y);
+  if (!arrow || length < 3.2 * width) return;
+  // The arrow stands in the middle: at the ends are routers.
+  const share = line.leaves ? 1 : line.enters ? 0.25 : 0.56;
+  const [tip, tail] = [onScreen(pointOn(line, share), at), onScreen(pointOn(line, share - 0.05), at)];
+  const far = Math.hypot(tip.x - tail.x, tip.y - tail.y) || 1;
+  const [ux, uy] = [(tip.x - tail.x) / far, (tip.y - tail.y) / far];
+  const size = 1.5 * width + 2;
+  context.beginPath();
+  context.moveTo(tip.x + ux * size, tip.y + uy * size);
+  context.lineTo(tip.x - uy * size * 0.75, tip.y + ux * size * 0.75);
+  context.lineTo(tip.x + uy * size * 0.75, tip.y - ux * size * 0.75);
+  context.closePath();
+  context.fill();
+}
+
+/** The variable of a load's colour. */
+export const heatOf = (share: number): string => `--iv-heat-${Math.max(1, Math.min(HEATS, Math.ceil(share * HEATS - 1e-9)))}`;
+
+function paintLoad(sheet: Sheet, scene: NetScene, { network, link, hop, share }: Load, wide: number): void {
+  const { context, at, colour } = sheet;
+  const busy = share > 1e-6;
+  const stroke = colour(busy ? heatOf(share) : "--iv-heat-0");
+  const placed = scene.networks[network];
+  for (const line of linesOf(scene, hop, network, link)) {
+    const way =
+      placed?.network.form === "switch"
+        ? link.source < 0
+          ? { ...line, to: portEnd(placed, 0, line.from) }
+          : { ...line, from: portEnd(placed, 0, line.to) }
+        : line;
+    paintLine(sheet, shiftedAside(way, 2.4 / at.scale), stroke, busy ? wide + 2.5 * share : wide * 0.7, busy);
+  }
+  // What a router hands to the memory at it: a ring.
+  if ((link.source < 0 || link.destination < 0) && busy) {
+    const memory = link.source < 0 ? hop.source : hop.destination;
+    const place = scene.homeOf(memory) === null ? null : scene.placeOf(memory);
+    if (place !== null) {
+      const { x, y } = onScreen(place, at);
+      context.strokeStyle = stroke;
+      context.lineWidth = 1 + 2.5 * share;
+      disc(context, x, y, Math.max(7, 9.5 * at.scale));
+      context.stroke();
+    }
+  }
+}
+
+function disc(context: CanvasRenderingContext2D, x: number, y: number, radius: number): void {
+  context.beginPath();
+  context.arc(x, y, radius, 0, 2 * Math.PI);
+}
+
+/** Source and destination with their names, proxies as rings in the colours of their tracks. */
+function paintStops(sheet: Sheet, scene: NetScene, marks: NetMarks): void {
+  const { context, at, colour } = sheet;
+  const radius = Math.max(3.5, Math.min(9, 6.5 * at.scale));
+  const labels: { text: string; place: Point; strong: boolean }[] = [];
+  for (const { number, proxies } of marks.tracks) {
+    const back = marks.selected !== null && marks.selected !== number;
+    for (const name of proxies) {
+      const place = scene.placeOf(name);
+      if (place === null) continue;
+      const { x, y } = onScreen(place, at);
+      context.globalAlpha = back ? 0.3 : 1;
+      context.fillStyle = colour("--iv-paper");
+      context.strokeStyle = marks.loads === null ? colour(trackColour(number)) : colour("--iv-muted");
+      context.lineWidth = Math.max(1.8, Math.min(3, 2.4 * at.scale));
+      ringAt(sheet, scene, name, x, y, radius);
+      context.fill();
+      context.stroke();
+      stationName(sheet, scene, name, place);
+      context.globalAlpha = 1;
+      if (!back && scene.homeOf(name) !== null && (at.scale > 1.25 || marks.selected === number))
+        labels.push({ text: name, place: { x, y }, strong: false });
+    }
+  }
+  for (const [name, text] of [
+    [marks.source, "source"],
+    [marks.destination, "destination"],
+  ] as const) {
+    const place = scene.placeOf(name);
+    if (place === null) continue;
+    const { x, y } = onScreen(place, at);
+    context.fillStyle = colour("--iv-ink");
+    context.strokeStyle = colour("--iv-paper");
+    context.lineWidth = 2;
+    if (scene.homeOf(name) !== null) {
+      disc(context, x, y, radius + 1);
+      context.fill();
+      context.stroke();
+    } else {
+      context.strokeStyle = colour("--iv-ink");
+      ringAt(sheet, scene, name, x, y, radius);
+      context.stroke();
+    }
+    labels.push({ text: `${text} ${name}`, place: { x, y }, strong: true });
+  }
+  for (const [name, stroke] of [
+    [marks.chosen, "--iv-accent"],
+    [marks.pointed, "--iv-ink"],
+  ] as const) {
+    const place = name === null ? null : scene.placeOf(name);
+    if (name === null || place === null) continue;
+    const { x, y } = onScreen(place, at);
+    paintPortsOf(sheet, scene, name);
+    context.strokeStyle = colour(stroke);
+    context.lineWidth = 2;
+    ringAt(sheet, scene, name, x, y, radius + 4);
+    context.stroke();
+    if (!labels.some(({ text }) => text.endsWith(name))) labels.push({ text: name, place: { x, y }, strong: false });
+  }
+  const taken: Rect[] = [];
+  for (const each of labels.sort((one, other) => Number(other.strong) - Number(one.strong))) label(sheet, each, taken);
+}
+
+/** The links to a memory that lies beside the slices, where that or its router is pointed at. */
+function paintPortsOf({ context, at, colour }: Sheet, scene: NetScene, name: string): void {
+  const home = scene.homeOf(name);
+  for (const { station, network, router } of scene.ports) {
+    const placed = scene.networks[network];
+    const isOf = station.name === name || (home?.network === network && home.router === router);
+    if (!isOf || placed === undefined || placed.grid === null) continue;
+    const [from, to] = [onScreen(placed.at(router), at), onScreen(station.place, at)];
+    context.strokeStyle = colour("--iv-muted");
+    context.lineWidth = 1.5;
+    context.setLineDash([5, 4]);
+    context.beginPath();
+    context.moveTo(from.x, from.y);
+    context.lineTo(to.x, to.y);
+    context.stroke();
+    context.setLineDash([]);
+  }
+}
+
+function ringAt({ context, at }: Sheet, scene: NetScene, name: string, x: number, y: number, radius: number): void {
+  if (scene.homeOf(name) !== null) {
+    disc(context, x, y, radius);
+    return;
+  }
+  const [width, height] = [STATION.width * at.scale + 4, STATION.height * at.scale + 4];
+  context.beginPath();
+  context.roundRect(x - width / 2, y - height / 2, width, height, 6);
+}
+
+function stationName({ context, at, colour }: Sheet, scene: NetScene, name: string, place: Point): void {
+  if (scene.homeOf(name) !== null || at.scale <= 0.62) return;
+  const { x, y } = onScreen(place, at);
+  context.fillStyle = colour("--iv-ink");
+  context.font = SMALL;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  context.fillText(name, x, y + 0.5, STATION.width * at.scale - 6);
+}
+
+/** A name beside its router: on the side that has room, over no other name. */
+function label(sheet: Sheet, { text, place, strong }: { text: string; place: Point; strong: boolean }, taken: Rect[]): void {
+  const { context, colour } = sheet;
+  context.font = strong ? `600 ${FONT}` : SMALL;
+  const [width, height] = [context.measureText(text).width + 10, 18];
+  for (const [dx, dy] of [
+    [0, -20],
+    [0, 20],
+    [width / 2 + 14, 0],
+    [-width / 2 - 14, 0],
+    [width / 2 + 14, -20],
+    [-width / 2 - 14, 20],
+    [0, -40],
+    [0, 40],
+  ] as const) {
+    const box = { x: place.x + dx - width / 2, y: place.y + dy - height / 2, width, height };
+    const inside = box.x > 0 && box.y > 0 && box.x + width < sheet.width && box.y + height < sheet.height;
+    const free = !taken.some(
+      (one) => one.x < box.x + width && box.x < one.x + one.width && one.y < box.y + height && box.y < one.y + one.height,
+    );
+    if (!inside || !free) continue;
+    taken.push(box);
+    context.fillStyle = colour("--iv-paper");
+    context.globalAlpha = 0.9;
+    context.beginPath();
+    context.roundRect(box.x, box.y, width, height, 5);
+    context.fill();
+    context.globalAlpha = 1;
+    context.fillStyle = colour("--iv-ink");
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    context.fillText(text, box.x + width / 2, box.y + height / 2 + 0.5);
+    return;
+  }
+}
