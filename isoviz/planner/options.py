@@ -17,6 +17,8 @@ PLANNING_TIME = 2.0
 """The planning time unless the options say otherwise."""
 MOST_PLANNING_TIME = 86400.0
 """The largest planning time in seconds that the options may give."""
+MOST_COUNTED = 64
+"""The most paths, and the most proxies of a path, that the options may allow."""
 BY_HAND = "by hand"
 """The planner's name in a plan whose path the user gave (`isoviz.planner.by_hand.path_by_hand`)."""
 
@@ -28,6 +30,8 @@ class Options:
     `slot_limit` bounds one slot (Isometry's TH) and `memory_limit` all buffers of the transfer, in bytes or as text such as
     "32MiB". `slots` is the number of slots of an intermediate buffer.
 
+    `paths` is the most paths of a plan, and `proxies` the most memories of each path between its ends; both are for `multipath`.
+
     `planning_time` bounds planning, in seconds. No clock is read: planning counts its steps, a million for a second
     (`isoviz.planner.planning_work`). So the same question has the same plan on every computer. A second of planning time takes
     about a second on a computer of 2024 that does nothing else, longer on others. Without it the bound is `PLANNING_TIME`, in
@@ -35,7 +39,8 @@ class Options:
     so far is returned, and says how far from the optimum it can be at most.
 
     Raises:
-        InputError: an unknown planner, an invalid size or number of slots, or a planning time that is not a number above 0.
+        InputError: an unknown planner, an invalid size or number of slots, paths or proxies, or a planning time that is not a
+            number above 0.
     """
 
     planner: str = AUTO
@@ -43,6 +48,8 @@ class Options:
     memory_limit: int | None = None
     slots: int | None = None
     planning_time: float | None = None
+    paths: int | None = None
+    proxies: int | None = None
 
     def __post_init__(self) -> None:
         planner: object = self.planner
@@ -56,6 +63,10 @@ class Options:
         slots: Any = self.slots
         if slots is not None:
             object.__setattr__(self, "slots", checks.whole("options", "slots", slots, low=1, high=MOST_SLOTS))
+        for name, least in (("paths", 1), ("proxies", 0)):
+            count: Any = getattr(self, name)
+            if count is not None:
+                object.__setattr__(self, name, checks.whole("options", name, count, low=least, high=MOST_COUNTED))
         if self.planning_time is not None:
             seconds = checks.number("options", "planning_time", self.planning_time, open_low=True, high=MOST_PLANNING_TIME)
             object.__setattr__(self, "planning_time", seconds)
@@ -80,11 +91,11 @@ class Options:
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.planner, self.slot_limit, self.memory_limit, self.slots, self.planning_time))
+        return hash(tuple(self.as_dict().items()))
 
     def as_dict(self) -> dict[str, Any]:
         """The choices that were made, by name; those left to the machine are omitted."""
-        names = ("planner", "slot_limit", "memory_limit", "slots", "planning_time")
+        names = ("planner", "slot_limit", "memory_limit", "slots", "planning_time", "paths", "proxies")
         found = {name: getattr(self, name) for name in names}
         return {name: value for name, value in found.items() if value is not None}
 

@@ -26,7 +26,7 @@ LARGEST_FILE = 16 * 1024 * 1024
 
 _TABLES = ("space", "fields", "source", "destination"), ("box", "machine", "options")
 _END = ("memory", "layout"), ("path", "origin", "space", "fields")
-_OPTIONS = ("planner", "slot_limit", "memory_limit", "slots", "planning_time", "priority")
+_OPTIONS = ("planner", "slot_limit", "memory_limit", "slots", "planning_time", "paths", "proxies", "priority")
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from isoviz.machines.presets import clusters, dgx, single_socket  # each registers its presets, in this order
 
 # isort: split
-from isoviz.machines.presets import blue_gene
+from isoviz.machines.presets import blue_gene, several_ways
 from isoviz.machines.presets.registry import PresetInfo, PresetOption, machine_argument, preset, presets, register_preset
 
 __all__ = [
@@ -16,5 +16,6 @@ __all__ = [
     "preset",
     "presets",
     "register_preset",
+    "several_ways",
     "single_socket",
 ]

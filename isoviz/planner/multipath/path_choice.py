@@ -13,8 +13,11 @@ from isoviz.planner.paths.routes import Route
 from isoviz.planner.tuning import BOUND_SLACK
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from isoviz.machines import Machine
     from isoviz.planner.multipath.machine_links import Path
+    from isoviz.planner.options import Options
     from isoviz.planner.path_plan import PathPlan
     from isoviz.planner.problem import Problem
 
@@ -54,3 +57,16 @@ def plan_over(problem: Problem, path: Path) -> PathPlan | None:
         return None
     choice, clock = best
     return make_plan(problem, with_larger_chunks(problem, choice, clock), clock, MULTIPATH).only
+
+
+def allowed(paths: Sequence[Path], options: Options, single: Path, *, is_alone: bool) -> list[Path]:
+    """The paths that the options allow; `single`, that of the best plan over one path, is always allowed.
+
+    The program that splits the bytes chooses among the paths of a transfer that is alone. Of several transfers that begin
+    together, each has its first paths.
+    """
+    if options.paths == 1:
+        return [single]
+    most = options.proxies
+    found = [path for path in paths if most is None or len(path) - 1 <= most or path == single] or [single]
+    return found if is_alone else found[: options.paths]

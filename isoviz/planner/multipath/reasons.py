@@ -44,6 +44,8 @@ def links_text(machine: Machine, links: Sequence[tuple[str, float]], most: int =
 
 def why_one_path(problem: Problem, found: Shared) -> str:
     """Why a transfer takes one path, where several were looked for."""
+    if problem.options.paths == 1:
+        return "one path: the options allow no more"
     machine, nbytes = problem.machine, problem.nbytes
     here, there = problem.transfer.source.memory, problem.transfer.destination.memory
     full = links_text(machine, full_links(found.steady.split))

@@ -23,7 +23,7 @@ from isoviz.planner.by_hand.path_by_hand import violations
 from isoviz.planner.multipath.cutting import cut, cut_dims
 from isoviz.planner.multipath.machine_links import Demand, MachineLinks, Steady, steady_paths
 from isoviz.planner.multipath.network_paths import network_paths
-from isoviz.planner.multipath.path_choice import MULTIPATH, plan_over
+from isoviz.planner.multipath.path_choice import MULTIPATH, allowed, plan_over
 from isoviz.planner.multipath.split import Split, Stream, split_bytes, stream_of
 from isoviz.planner.multipath.tuning import ALIKE, FIRST_PARTS, MOST_CHOSEN, MOST_ROUNDS, ROUND_GAIN
 from isoviz.planner.plan import Plan
@@ -86,7 +86,10 @@ def several_paths(problems: Sequence[Problem], single: Sequence[Plan], destinati
     problems = [Problem(problem.transfer, links.machine, problem.options) for problem in problems]
     sizes = [float(problem.nbytes) for problem in problems]
     steady = steady_paths(links, sizes, more)
-    ways = steady.paths
+    ways = [
+        allowed(found, problem.options, path, is_alone=len(problems) == 1)
+        for found, problem, path in zip(steady.paths, problems, more, strict=True)
+    ]
     best = _one_path_each(problems, single, more, steady)
     if ways == [[path] for path in more]:
         return best
@@ -188,6 +191,7 @@ class _Search:
         self.sizes = [float(problem.nbytes) for problem in problems]
         self.planned: dict[tuple[int, Box, int], PathPlan | None] = {}
         self.many = len(self.ways) > MOST_CHOSEN
+        self.most = problems[0].options.paths if len(problems) == 1 else None
 
     def run(self, best: Shared, *, disjoint: bool) -> Shared:
         """The best of what is known and of what this search finds; `disjoint` asks for paths without a common channel."""
@@ -203,7 +207,7 @@ class _Search:
             if {self.ways[k][0] for k in known} != set(range(len(self.problems))):
                 return best  # no path of some transfer has room
             streams = tuple(stream for stream in self.streams if stream is not None)
-            split = split_bytes(streams, self.sizes, disjoint=disjoint)
+            split = split_bytes(streams, self.sizes, self.most, disjoint=disjoint)
             if split.seconds >= best.seconds * (1 - ROUND_GAIN):
                 return best
             shares = [0.0] * len(self.ways)

@@ -24,11 +24,15 @@ def _example(
     source: tuple[str, str],
     destination: tuple[str, str],
     machine: str = "local",
+    planner: str = Settings().planner,
+    **options: str,
 ) -> Example:
+    """`options` are those of the preset."""
     return Example(
         title,
         Settings(
-            machine=PresetMachine(machine),
+            machine=PresetMachine(machine, tuple(options.items())),
+            planner=planner,
             dimensions=rows(sizes, 1),
             fields=rows(fields, 1 + len(sizes)),
             source=End(*source),
@@ -75,5 +79,33 @@ EXAMPLES: dict[str, Example] = {
         source=("node0.sys", "<F, c, w, h, n>"),
         destination=("node1.fbm0", "<F, w, h, c, n>"),
         machine="sapling",
+    ),
+    "torus-pair": _example(
+        "Blue Gene/Q: nine paths between two of 512 nodes",
+        sizes={"x": 1048576},
+        fields={"value": "float64"},
+        source=("node0.sys", "<F, x>"),
+        destination=("node511.sys", "<F, x>"),
+        machine="bgq",
+        planner="multipath",
+        nodes="512",
+    ),
+    "gpu-mesh": _example(
+        "Two GPUs without NVLink between them, through the others",
+        sizes={"x": 4096, "y": 4096},
+        fields={"value": "float64"},
+        source=("node0.fbm0", "<F, x, y>"),
+        destination=("node0.fbm7", "<F, x, y>"),
+        machine="v100-mesh",
+        planner="multipath",
+    ),
+    "two-nics": _example(
+        "Both NICs of a node for one array",
+        sizes={"x": 4096, "y": 4096},
+        fields={"value": "float64"},
+        source=("node0.sys", "<F, x, y>"),
+        destination=("node1.sys", "<F, x, y>"),
+        machine="two-nics",
+        planner="multipath",
     ),
 }

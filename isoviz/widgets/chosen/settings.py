@@ -196,6 +196,8 @@ class TransferSettings:
     planner: str = text_setting("auto", "planner", menu=True)
     slot_limit: str = text_setting("", "slot-limit")
     memory_limit: str = text_setting("", "memory-limit")
+    paths: str = text_setting("", "paths", optional=True)
+    proxies: str = text_setting("", "proxies", optional=True)
     by_hand: ByHand | None = None
 
     def end(self, side: str) -> End:
@@ -256,6 +258,8 @@ class TextSettings(TypedDict, total=False):
     planner: str | None
     slot_limit: str | int | None
     memory_limit: str | int | None
+    paths: str | int | None
+    proxies: str | int | None
     runs_in: str | None
 
 

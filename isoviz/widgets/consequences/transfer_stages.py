@@ -371,7 +371,12 @@ def _by_hand(
 
 
 def options_of(
-    problems: dict[str, Problem], typed_planner: str, typed_slot_limit: str, typed_memory_limit: str
+    problems: dict[str, Problem],
+    typed_planner: str,
+    typed_slot_limit: str,
+    typed_memory_limit: str,
+    typed_paths: str,
+    typed_proxies: str,
 ) -> Options | None:
     """The options of the planner; None where one cannot be."""
     from isoviz.planner import Options
@@ -382,9 +387,20 @@ def options_of(
             raise InputError("expected at least one byte, such as 32 MiB")
         return nbytes
 
+    def count(text: str) -> int | None:
+        return _whole(text, 0, "a number") if text.strip() else None
+
     named = caught(lambda: Options(planner=typed_planner), "planner", problems)
     slot = caught(lambda: Options(slot_limit=size(typed_slot_limit)), "slot-limit", problems)
     memory = caught(lambda: Options(memory_limit=size(typed_memory_limit)), "memory-limit", problems)
-    if named is None or slot is None or memory is None:
+    paths = caught(lambda: Options(paths=count(typed_paths)), "paths", problems)
+    proxies = caught(lambda: Options(proxies=count(typed_proxies)), "proxies", problems)
+    if named is None or slot is None or memory is None or paths is None or proxies is None:
         return None
-    return Options(named.planner, slot.slot_limit, memory.memory_limit)
+    return Options(
+        named.planner,
+        slot.slot_limit,
+        memory.memory_limit,
+        paths=paths.paths,
+        proxies=proxies.proxies,
+    )

@@ -144,7 +144,7 @@ def test_presets_tell_their_options() -> None:
     ("name", "options", "message"),
     [
         ("saplin", {}, "no preset 'saplin'; there are local, ranks, sapling, two-node, xstream, "),
-        ("saplin", {}, "moonlight, dgx-h100-pair, gh200, workstation, laptop, bgq; did you mean 'sapling'?"),
+        ("saplin", {}, "moonlight, dgx-h100-pair, gh200, workstation, laptop, bgq, v100-mesh, two-nics; did you mean 'sapling'?"),
         (3, {}, "no preset 3"),
         ("two-node", {"nodes": 3}, "preset 'two-node' has no option 'nodes'; it takes none"),
         ("sapling", {"node": 3}, "preset 'sapling' has no option 'node'; it takes nodes, gpus"),

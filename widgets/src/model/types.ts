@@ -770,6 +770,8 @@ export interface ShownTransfer {
   planner: string;
   slotLimit: string;
   memoryLimit: string;
+  paths: string;
+  proxies: string;
   byHand: ShownByHand | null;
 }
 
@@ -791,6 +793,8 @@ export interface ShownSettings {
   planner: string;
   slotLimit: string;
   memoryLimit: string;
+  paths: string;
+  proxies: string;
   byHand: ShownByHand | null;
   machine: ShownMachineChoice;
   runsIn: string;
@@ -893,7 +897,7 @@ export interface Snapshot {
   panes: Panes;
 }
 
-export type TextControl = "machine" | "planner" | "slot-limit" | "memory-limit" | "runs-in" | "source-memory" | "source-layout" | "destination-memory" | "destination-layout";
+export type TextControl = "machine" | "planner" | "slot-limit" | "memory-limit" | "paths" | "proxies" | "runs-in" | "source-memory" | "source-layout" | "destination-memory" | "destination-layout";
 
 /** Enter the text of a control; `machine` takes the name of a preset, `runs-in` a place: "", "process" or "ranks". */
 export interface SetText {
@@ -1450,6 +1454,8 @@ export const textSettings = {
   "planner": "planner",
   "slot-limit": "slotLimit",
   "memory-limit": "memoryLimit",
+  "paths": "paths",
+  "proxies": "proxies",
   "runs-in": "runsIn",
 } as const;
 

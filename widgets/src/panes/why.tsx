@@ -11,6 +11,7 @@ import { Candidates } from "#views/plan/candidates.tsx";
 import { Constraints } from "#views/plan/constraints.tsx";
 import { Curves } from "#views/plan/curves.tsx";
 import { blocksOf, fromPlan, withBlocks } from "#views/plan/hand.ts";
+import { PathsWhatIf } from "#views/plan/paths-what-if.tsx";
 import { Region } from "#views/plan/region.tsx";
 import { useHand } from "#views/plan/use-hand.ts";
 import { WhatIf } from "#views/plan/what-if.tsx";
@@ -77,6 +78,7 @@ function WhyPane(): JSX.Element {
           {hand === null && why !== null && <Candidates why={why} />}
         </div>
         <div class="iv-why-column">
+          {hand === null && <PathsWhatIf />}
           {hand === null && <WhatIf />}
           {region !== null && (
             <Region

@@ -11,15 +11,22 @@ export function MachineViews({ alone, memories }: { alone: boolean; memories: JS
   const [networks, show] = useState(true);
   if (network === null) return memories;
   const few = machine?.canvas?.whole !== false;
+  const choice = few && (
+    <div class="iv-mc-row" role="group" aria-label="What is drawn of the machine">
+      <Button label="Networks" testid="view-networks" pressed={networks} onClick={() => show(true)} />
+      <Button label="Memories and channels" testid="view-memories" pressed={!networks} onClick={() => show(false)} />
+    </div>
+  );
+  if (networks || !few)
+    return (
+      <div class="iv-mc" data-testid="machine-views">
+        <NetworkCanvas part={network} alone={alone} choice={choice} />
+      </div>
+    );
   return (
     <div class="iv-mc" data-testid="machine-views">
-      {few && (
-        <div class="iv-mc-row" role="group" aria-label="What is drawn of the machine">
-          <Button label="Networks" testid="view-networks" pressed={networks} onClick={() => show(true)} />
-          <Button label="Memories and channels" testid="view-memories" pressed={!networks} onClick={() => show(false)} />
-        </div>
-      )}
-      {networks || !few ? <NetworkCanvas part={network} alone={alone} /> : memories}
+      {choice}
+      {memories}
     </div>
   );
 }

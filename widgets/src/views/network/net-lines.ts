@@ -1,9 +1,9 @@
 // The lines of tracks on the drawing: straight within a slice, around its edge, or as an arc from slice to slice.
 import type { Track, TrackHop } from "#model/tracks.ts";
 import type { ShownLink } from "#model/types.ts";
-import type { Point } from "#views/machine-canvas/geometry.ts";
+import { border, type Point } from "#views/machine-canvas/geometry.ts";
 import { STUB, stepOf } from "./grid-shape.ts";
-import type { NetScene } from "./net-scene.ts";
+import { type NetScene, portEnd, stationBox } from "./net-scene.ts";
 
 /** How far the middle of an arc lies beside the straight line, as a share of its length, and at most. */
 const ARC = { share: 0.13, most: 46 } as const;
@@ -38,7 +38,10 @@ export function linesOf(
   const to = link.destination < 0 ? scene.placeOf(hop.destination) : placed.at(link.destination);
   if (from === null || to === null || (from.x === to.x && from.y === to.y)) return [];
   const { grid } = placed;
-  if (grid === null || link.source < 0 || link.destination < 0) return [straight(from, to)];
+  if (placed.network.form === "switch")
+    return [link.source < 0 ? ending(from, portEnd(placed, 0, from), scene) : ending(portEnd(placed, 0, to), to, scene)];
+  if (link.source < 0 || link.destination < 0) return [ending(from, to, scene)];
+  if (grid === null) return [straight(from, to)];
   const { dim, around, way } = stepOf(grid, link.source, link.destination);
   const [across, down] = [grid.across.includes(dim), grid.down.includes(dim)];
   if (!across && !down) return [{ ...straight(from, to), bend: arc(from, to) }];
@@ -48,6 +51,19 @@ export function linesOf(
     { from, to: { x: from.x + beyond.x, y: from.y + beyond.y }, bend: null, enters: false, leaves: true },
     { from: { x: to.x - beyond.x, y: to.y - beyond.y }, to, bend: null, enters: true, leaves: false },
   ];
+}
+
+/** A straight line that ends at the border of a station, not in its name; to a bar below it goes straight down. */
+function ending(from: Point, to: Point, scene: NetScene): Line {
+  const stationAt = (place: Point): boolean =>
+    scene.stations.some((station) => station.place.x === place.x && station.place.y === place.y);
+  const end = (place: Point, other: Point): Point => {
+    if (!stationAt(place)) return place;
+    const box = stationBox(place);
+    const below = Math.abs(other.x - place.x) < box.width / 2 && !stationAt(other);
+    return below ? { x: other.x, y: other.y > place.y ? box.y + box.height : box.y } : border(box, other);
+  };
+  return straight(end(from, to), end(to, from));
 }
 
 const straight = (from: Point, to: Point): Line => ({ from, to, bend: null, enters: false, leaves: false });
@@ -67,8 +83,10 @@ export function linesOfTrack(scene: NetScene, { number, hops }: Pick<Track, "num
     const lines: Line[] = [];
     if (hop.leg === null) {
       const [from, to] = [scene.placeOf(hop.source), scene.placeOf(hop.destination)];
-      if (from !== null && to !== null && (from.x !== to.x || from.y !== to.y)) lines.push(straight(from, to));
-    } else {
+      if (from !== null && to !== null && (from.x !== to.x || from.y !== to.y)) lines.push(ending(from, to, scene));
+    } else if (scene.networks[hop.leg.network]?.network.form === "switch")
+      lines.push(...throughSwitch(scene, hop, hop.leg.network));
+    else {
       const links = onDrawing(scene, hop);
       for (const link of links) lines.push(...linesOf(scene, hop, hop.leg.network, link));
     }
@@ -80,6 +98,15 @@ export function linesOfTrack(scene: NetScene, { number, hops }: Pick<Track, "num
       end: (place + 1) / lines.length,
     }));
   });
+}
+
+/** To a switch, along it, and from it. */
+function throughSwitch(scene: NetScene, hop: TrackHop, network: number): Line[] {
+  const placed = scene.networks[network];
+  const [from, to] = [scene.placeOf(hop.source), scene.placeOf(hop.destination)];
+  if (placed === undefined || from === null || to === null) return [];
+  const [first, last] = [portEnd(placed, 0, from), portEnd(placed, 0, to)];
+  return [ending(from, first, scene), straight(first, last), ending(last, to, scene)];
 }
 
 /** The links of a hop, and from and to its memories where these lie beside their routers and have no links of their own. */

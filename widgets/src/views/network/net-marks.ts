@@ -2,16 +2,28 @@
 import type { Load } from "#model/tracks.ts";
 import { trackColour } from "#model/tracks.ts";
 import type { Point, Rect } from "#views/machine-canvas/geometry.ts";
-import { type Line, linesOf, linesOfTrack, pointOn, type TrackLine } from "./net-lines.ts";
+import { type Line, linesOf, linesOfTrack, pointOn } from "./net-lines.ts";
 import { type NetScene, STATION } from "./net-scene.ts";
-import { FONT, type NetMarks, onScreen, portEnd, type Sheet, SMALL } from "./net-sheet.ts";
+import { FONT, type NetMarks, onScreen, type Sheet, SMALL } from "./net-sheet.ts";
 
 /** Steps of the scale of loads (`--iv-heat-1` and so on). */
 export const HEATS = 5;
+/** The scale from which on the names of routers stand beside them. */
+const NAMES_FROM = 0.5;
 
 export function paintMarks(sheet: Sheet, scene: NetScene, marks: NetMarks): void {
   const { context, at, colour } = sheet;
   const lines = marks.tracks.map((track) => linesOfTrack(scene, track));
+  // Where several tracks go along one line, they lie side by side.
+  const users = new Map<string, number>();
+  const asides = lines.map((all) =>
+    all.map(({ from, to }) => {
+      const name = [from.x, from.y, to.x, to.y].join();
+      const before = users.get(name) ?? 0;
+      users.set(name, before + 1);
+      return (2.4 + 5 * before) / at.scale;
+    }),
+  );
   const wide = Math.max(1.6, Math.min(4, 3 * at.scale));
   context.lineCap = "round";
   if (marks.loads === null) {
@@ -21,15 +33,9 @@ export function paintMarks(sheet: Sheet, scene: NetScene, marks: NetMarks): void
     for (const { number } of order) {
       const back = marks.selected !== null && marks.selected !== number;
       context.globalAlpha = back ? 0.22 : 1;
-      for (const line of lines[number] ?? []) {
+      for (const [place, line] of (lines[number] ?? []).entries()) {
         const bold = marks.selected === number ? 1.5 : 0;
-        paintLine(
-          sheet,
-          shiftedAside(switched(scene, marks, line), 2.4 / at.scale),
-          colour(trackColour(number)),
-          wide + bold,
-          !back,
-        );
+        paintLine(sheet, shiftedAside(line, asides[number]?.[place] ?? 0), colour(trackColour(number)), wide + bold, !back);
       }
     }
     context.globalAlpha = 1;
@@ -38,7 +44,7 @@ export function paintMarks(sheet: Sheet, scene: NetScene, marks: NetMarks): void
   for (const bead of marks.beads) {
     const line = lines[bead.track]?.find(({ hop, begin, end }) => hop === bead.hop && bead.share >= begin && bead.share <= end);
     if (line === undefined) continue;
-    const way = shiftedAside(switched(scene, marks, line), 2.4 / at.scale);
+    const way = shiftedAside(line, 2.4 / at.scale);
     const { x, y } = onScreen(pointOn(way, (bead.share - line.begin) / Math.max(1e-9, line.end - line.begin)), at);
     context.fillStyle = marks.loads === null ? colour(trackColour(bead.track)) : colour("--iv-ink");
     context.strokeStyle = colour("--iv-paper");
@@ -47,15 +53,6 @@ export function paintMarks(sheet: Sheet, scene: NetScene, marks: NetMarks): void
     context.fill();
     context.stroke();
   }
-}
-
-/** A line to or from a switch ends where the port does. */
-function switched(scene: NetScene, marks: Pick<NetMarks, "tracks">, line: TrackLine): TrackLine {
-  const leg = marks.tracks[line.track]?.hops.find(({ number }) => number === line.hop)?.leg;
-  const placed = leg === undefined || leg === null ? undefined : scene.networks[leg.network];
-  if (placed?.network.form !== "switch") return line;
-  const first = line.begin === 0;
-  return first ? { ...line, to: portEnd(placed, 0, line.from) } : { ...line, from: portEnd(placed, 0, line.to) };
 }
 
 /** A line a little to its right: of two directions, and of several tracks, each is seen. */
@@ -105,15 +102,8 @@ function paintLoad(sheet: Sheet, scene: NetScene, { network, link, hop, share }:
   const { context, at, colour } = sheet;
   const busy = share > 1e-6;
   const stroke = colour(busy ? heatOf(share) : "--iv-heat-0");
-  const placed = scene.networks[network];
   for (const line of linesOf(scene, hop, network, link)) {
-    const way =
-      placed?.network.form === "switch"
-        ? link.source < 0
-          ? { ...line, to: portEnd(placed, 0, line.from) }
-          : { ...line, from: portEnd(placed, 0, line.to) }
-        : line;
-    paintLine(sheet, shiftedAside(way, 2.4 / at.scale), stroke, busy ? wide + 2.5 * share : wide * 0.7, busy);
+    paintLine(sheet, shiftedAside(line, 2.4 / at.scale), stroke, busy ? wide + 2.5 * share : wide * 0.7, busy);
   }
   // What a router hands to the memory at it: a ring.
   if ((link.source < 0 || link.destination < 0) && busy) {
@@ -138,7 +128,13 @@ function disc(context: CanvasRenderingContext2D, x: number, y: number, radius: n
 function paintStops(sheet: Sheet, scene: NetScene, marks: NetMarks): void {
   const { context, at, colour } = sheet;
   const radius = Math.max(3.5, Math.min(9, 6.5 * at.scale));
-  const labels: { text: string; place: Point; strong: boolean }[] = [];
+  const labels: Label[] = [];
+  const beside = (name: string): number => (scene.homeOf(name) === null ? (STATION.height * at.scale) / 2 + 14 : 20);
+  for (const { network, at: placeAt } of scene.networks)
+    if (network.form === "links" && at.scale > NAMES_FROM)
+      network.names.forEach((text, router) =>
+        labels.push({ text, place: onScreen(placeAt(router), at), strong: false, aside: 20 }),
+      );
   for (const { number, proxies } of marks.tracks) {
     const back = marks.selected !== null && marks.selected !== number;
     for (const name of proxies) {
@@ -154,8 +150,10 @@ function paintStops(sheet: Sheet, scene: NetScene, marks: NetMarks): void {
       context.stroke();
       stationName(sheet, scene, name, place);
       context.globalAlpha = 1;
-      if (!back && scene.homeOf(name) !== null && (at.scale > 1.25 || marks.selected === number))
-        labels.push({ text: name, place: { x, y }, strong: false });
+      const home = scene.homeOf(name);
+      const named = home === null || scene.networks[home.network]?.network.form === "links";
+      if (!back && !named && (at.scale > 1.25 || marks.selected === number))
+        labels.push({ text: name, place: { x, y }, strong: false, aside: beside(name) });
     }
   }
   for (const [name, text] of [
@@ -177,7 +175,7 @@ function paintStops(sheet: Sheet, scene: NetScene, marks: NetMarks): void {
       ringAt(sheet, scene, name, x, y, radius);
       context.stroke();
     }
-    labels.push({ text: `${text} ${name}`, place: { x, y }, strong: true });
+    labels.push({ text: `${text} ${name}`, place: { x, y }, strong: true, aside: beside(name) });
   }
   for (const [name, stroke] of [
     [marks.chosen, "--iv-accent"],
@@ -191,7 +189,8 @@ function paintStops(sheet: Sheet, scene: NetScene, marks: NetMarks): void {
     context.lineWidth = 2;
     ringAt(sheet, scene, name, x, y, radius + 4);
     context.stroke();
-    if (!labels.some(({ text }) => text.endsWith(name))) labels.push({ text: name, place: { x, y }, strong: false });
+    if (!labels.some(({ text }) => text.endsWith(name)))
+      labels.push({ text: name, place: { x, y }, strong: false, aside: beside(name) });
   }
   const taken: Rect[] = [];
   for (const each of labels.sort((one, other) => Number(other.strong) - Number(one.strong))) label(sheet, each, taken);
@@ -236,20 +235,28 @@ function stationName({ context, at, colour }: Sheet, scene: NetScene, name: stri
   context.fillText(name, x, y + 0.5, STATION.width * at.scale - 6);
 }
 
+interface Label {
+  readonly text: string;
+  readonly place: Point;
+  readonly strong: boolean;
+  /** Pixels from its place to its middle, above or below. */
+  readonly aside: number;
+}
+
 /** A name beside its router: on the side that has room, over no other name. */
-function label(sheet: Sheet, { text, place, strong }: { text: string; place: Point; strong: boolean }, taken: Rect[]): void {
+function label(sheet: Sheet, { text, place, strong, aside }: Label, taken: Rect[]): void {
   const { context, colour } = sheet;
   context.font = strong ? `600 ${FONT}` : SMALL;
   const [width, height] = [context.measureText(text).width + 10, 18];
   for (const [dx, dy] of [
-    [0, -20],
-    [0, 20],
+    [0, -aside],
+    [0, aside],
     [width / 2 + 14, 0],
     [-width / 2 - 14, 0],
-    [width / 2 + 14, -20],
-    [-width / 2 - 14, 20],
-    [0, -40],
-    [0, 40],
+    [width / 2 + 14, -aside],
+    [-width / 2 - 14, aside],
+    [0, -2 * aside],
+    [0, 2 * aside],
   ] as const) {
     const box = { x: place.x + dx - width / 2, y: place.y + dy - height / 2, width, height };
     const inside = box.x > 0 && box.y > 0 && box.x + width < sheet.width && box.y + height < sheet.height;

@@ -1,13 +1,12 @@
 // The networks at rest: slices of routers with their links, trees, listed links, switches and the memories at them.
 import { grown } from "#views/machine-canvas/geometry.ts";
 import { CELL, type GridShape } from "./grid-shape.ts";
-import type { NetScene, PlacedNetwork } from "./net-scene.ts";
-import { boxOnScreen, FONT, meets, onScreen, portEnd, type Sheet, SMALL, stationBox } from "./net-sheet.ts";
+import { type NetScene, type PlacedNetwork, portEnd, stationBox } from "./net-scene.ts";
+import { boxOnScreen, meets, onScreen, type Sheet, SMALL } from "./net-sheet.ts";
 
 /** Pixels between neighbours from which on links, and single routers, are drawn. */
 export const LINKS_FROM = 9;
 export const ROUTERS_FROM = 2.4;
-const NAMES_FROM = 0.5;
 
 export function paintRest(sheet: Sheet, scene: NetScene): void {
   for (const placed of scene.networks) {
@@ -86,13 +85,6 @@ function paintLinks(sheet: Sheet, placed: PlacedNetwork): void {
     context.beginPath();
     context.roundRect(x - size / 2, y - size / 2, size, size, size / 4);
     context.fill();
-    if (network.form === "links" && at.scale > NAMES_FROM) {
-      context.fillStyle = colour("--iv-ink");
-      context.font = FONT;
-      context.textAlign = "center";
-      context.textBaseline = "top";
-      context.fillText(network.names[router] ?? "", x, y + size / 2 + 3);
-    }
   }
 }
 
@@ -102,7 +94,9 @@ function paintPorts(sheet: Sheet, scene: NetScene): void {
   for (const { station, network, router } of scene.ports) {
     const placed = scene.networks[network];
     if (placed === undefined || placed.grid !== null) continue; // across slices it is drawn when pointed at
-    const [from, to] = [onScreen(station.place, at), onScreen(portEnd(placed, router, station.place), at)];
+    const end = portEnd(placed, router, station.place);
+    const begin = placed.box.width > placed.box.height ? { x: end.x, y: station.place.y } : station.place;
+    const [from, to] = [onScreen(begin, at), onScreen(end, at)];
     lines.moveTo(from.x, from.y);
     lines.lineTo(to.x, to.y);
   }
@@ -140,14 +134,15 @@ function paintSwitch({ context, at, colour }: Sheet, { box, network }: PlacedNet
   context.roundRect(place.x, place.y, place.width, place.height, 8 * Math.min(1, at.scale));
   context.fill();
   context.stroke();
-  if (place.height < 90) return;
+  if (Math.max(place.width, place.height) < 90) return;
   context.save();
-  context.translate(place.x + place.width / 2, place.y + place.height / 2);
-  context.rotate(-Math.PI / 2);
+  const upright = place.height > place.width;
+  context.translate(place.x + place.width / 2, place.y + place.height * (upright ? 0.5 : 0.72));
+  if (upright) context.rotate(-Math.PI / 2);
   context.fillStyle = colour("--iv-muted");
   context.font = SMALL;
   context.textAlign = "center";
   context.textBaseline = "middle";
-  context.fillText(`${network.name}: ${network.words}`, 0, 0, place.height - 8);
+  context.fillText(`${network.name}: ${network.words}`, 0, 0, Math.max(place.width, place.height) - 8);
   context.restore();
 }

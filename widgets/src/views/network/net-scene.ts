@@ -15,6 +15,8 @@ const SWITCH = { width: 30, least: 200 } as const;
 /** Memories without a port are drawn where the machine has no more than this number; of more, only those of the plan are. */
 const MOST_OTHERS = 64;
 const LEAST_IN_COLUMN = 8;
+/** Nodes above switches stand side by side where there are no more than this number. */
+const MOST_ABOVE = 12;
 
 export interface PlacedNetwork {
   readonly network: ShownNetwork;
@@ -90,7 +92,32 @@ export function netScene(part: NetworkPart, names: readonly string[], wanted: re
     });
     x += columns * across - STATION_APART.x + NETWORKS_APART;
   };
-  part.networks.forEach((network, number) => {
+  const nodes = groupsOf(names);
+  if (nodes.size <= MOST_ABOVE && part.networks.every(({ form }) => form === "switch")) {
+    // Nodes side by side, what has a port at the bottom, and the switches as bars below all of them.
+    const [across, down] = [STATION.width + 3 * STATION_APART.x, STATION.height + 2 * STATION_APART.y];
+    const ported = new Set(away.flatMap((found) => found.map(({ memory }) => memory)));
+    const tallest = Math.max(...[...nodes.values()].map((members) => members.length));
+    [...nodes.values()].forEach((members, place) => {
+      const order = [...members].sort((one, other) => Number(ported.has(one)) - Number(ported.has(other)));
+      order.forEach((memory, row) => {
+        const y = (tallest - order.length + row) * down + STATION.height / 2;
+        stations.set(memory, { memory, name: names[memory] ?? "", place: { x: place * across + STATION.width / 2, y } });
+      });
+    });
+    x = nodes.size * across;
+    part.networks.forEach((network, number) => {
+      const box = {
+        x: 0,
+        y: tallest * down + 20 + number * 2 * SWITCH.width,
+        width: x - 3 * STATION_APART.x,
+        height: SWITCH.width,
+      };
+      const middle = { x: box.width / 2, y: box.y + box.height / 2 };
+      networks.push({ network, number, box, grid: null, at: () => middle });
+    });
+  }
+  part.networks.slice(networks.length).forEach((network, number) => {
     const rows = Math.min(LEAST_IN_COLUMN, away[number]!.length) * (STATION.height + STATION_APART.y);
     const placed = placedNetwork(network, number, x, Math.max(highest, rows));
     networks.push(placed);
@@ -132,6 +159,29 @@ export function netScene(part: NetworkPart, names: readonly string[], wanted: re
     ),
   };
 }
+
+/** The memories of every node, by what stands before the last dot of their names. */
+function groupsOf(names: readonly string[]): Map<string, number[]> {
+  const groups = new Map<string, number[]>();
+  names.forEach((name, memory) => {
+    const node = name.includes(".") ? name.slice(0, name.lastIndexOf(".")) : "";
+    const members = groups.get(node);
+    if (members === undefined) groups.set(node, [memory]);
+    else members.push(memory);
+  });
+  return groups;
+}
+
+/** Where the line of a port ends at its router; at a switch, the nearest place. Lines to several switches lie side by side. */
+export function portEnd({ network, number, at, box }: PlacedNetwork, router: number, from: Point): Point {
+  if (network.form !== "switch") return at(router);
+  const near = (value: number, low: number, size: number): number => Math.max(low + 8, Math.min(low + size - 8, value));
+  return box.width > box.height
+    ? { x: near(from.x + 12 * number, box.x, box.width), y: box.y + box.height * 0.3 }
+    : { x: box.x + box.width / 2, y: near(from.y, box.y, box.height) };
+}
+
+export const stationBox = ({ x, y }: Point): Rect => ({ x: x - STATION.width / 2, y: y - STATION.height / 2, ...STATION });
 
 /** `room` is how high the drawing is so far: a switch is a bar beside it, and what is lower stands in the middle. */
 function placedNetwork(network: ShownNetwork, number: number, x: number, room: number): PlacedNetwork {

@@ -2,7 +2,6 @@
 import type { Load, Track } from "#model/tracks.ts";
 import type { Point, Rect } from "#views/machine-canvas/geometry.ts";
 import type { Placement } from "#views/machine-canvas/painting.ts";
-import { type PlacedNetwork, STATION } from "./net-scene.ts";
 
 export const FONT = "12px system-ui, sans-serif";
 export const SMALL = "11px system-ui, sans-serif";
@@ -52,12 +51,3 @@ export const boxOnScreen = (box: Rect, at: Placement): Rect => ({
 
 export const meets = (box: Rect, { width, height }: Sheet): boolean =>
   box.x < width && box.y < height && box.x + box.width > 0 && box.y + box.height > 0;
-
-export const stationBox = ({ x, y }: Point): Rect => ({ x: x - STATION.width / 2, y: y - STATION.height / 2, ...STATION });
-
-/** Where the line of a port ends: at its router, or at the nearest place of a switch. */
-export function portEnd(placed: PlacedNetwork, router: number, from: Point): Point {
-  if (placed.network.form !== "switch") return placed.at(router);
-  const { box } = placed;
-  return { x: box.x + box.width / 2, y: Math.max(box.y + 8, Math.min(box.y + box.height - 8, from.y)) };
-}

@@ -7,8 +7,8 @@ import { CELL } from "./grid-shape.ts";
 import { distanceTo, linesOfTrack } from "./net-lines.ts";
 import { paintMarks } from "./net-marks.ts";
 import { LINKS_FROM, paintRest, ROUTERS_FROM } from "./net-rest.ts";
-import type { NetScene } from "./net-scene.ts";
-import { type Colour, type NetMarks, NO_MARKS, stationBox } from "./net-sheet.ts";
+import { type NetScene, stationBox } from "./net-scene.ts";
+import { type Colour, type NetMarks, NO_MARKS } from "./net-sheet.ts";
 
 const MOST = 4;
 /** Pixels around a router, and around a line, in which the pointer is on it. */

@@ -1,5 +1,5 @@
 // The networks of the machine with the paths of the plan on them: pan, zoom, tracks, and how full the links are at a moment.
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Button } from "#lib/button.tsx";
 import { THRESHOLD } from "#lib/dragging.ts";
@@ -25,7 +25,14 @@ type Shows = "tracks" | "loads";
 
 const NOTHING_MOVES: NetMarks["beads"] = [];
 
-export function NetworkCanvas({ part, alone }: { part: NetworkPart; alone: boolean }): JSX.Element {
+interface CanvasProps {
+  part: NetworkPart;
+  alone: boolean;
+  /** Chooses between this drawing and another one. */
+  choice: ComponentChildren;
+}
+
+export function NetworkCanvas({ part, alone, choice }: CanvasProps): JSX.Element {
   const { connection, snapshot } = useView();
   const [selection, select] = useSelection();
   const [shows, show] = useState<Shows>("tracks");
@@ -79,9 +86,12 @@ export function NetworkCanvas({ part, alone }: { part: NetworkPart; alone: boole
   return (
     <div class="iv-net" data-testid="network-canvas" data-shows={shows}>
       <div class="iv-net-head">
-        <div class="iv-mc-row" role="group" aria-label="What lines show">
-          <Button label="Paths" testid="net-tracks" pressed={shows === "tracks"} onClick={() => show("tracks")} />
-          <Button label="Load of links" testid="net-loads" pressed={shows === "loads"} onClick={() => show("loads")} />
+        <div class="iv-mc-row">
+          {choice}
+          <div class="iv-mc-row" role="group" aria-label="What lines show">
+            <Button label="Paths" testid="net-tracks" pressed={shows === "tracks"} onClick={() => show("tracks")} />
+            <Button label="Load of links" testid="net-loads" pressed={shows === "loads"} onClick={() => show("loads")} />
+          </div>
           {shows === "loads" && <HeatScale />}
           {shows === "loads" && (
             <span class="iv-faint" data-testid="net-moment">

@@ -1,0 +1,53 @@
+"""At most so many paths, and so many proxies of a path: what the options allow is kept, and the best of it is taken."""
+
+from __future__ import annotations
+
+import pytest
+
+from isoviz import FieldSpace, IndexSpace, plan, simulate
+from isoviz.errors import InputError
+from isoviz.machines import preset
+from isoviz.planner import Options, Plan, Transfer, plan_together
+
+MACHINE = preset("v100-mesh")
+
+
+def moved(destination: str = "node0.fbm7") -> Transfer:
+    return Transfer.whole(IndexSpace(x=1 << 22), FieldSpace(v="float64"), "node0.fbm0", "<F, x>", destination, "<F, x>")
+
+
+def over(**options: int) -> Plan:
+    return plan(moved(), MACHINE, options=Options("multipath", **options))
+
+
+def test_more_paths_are_faster_and_never_more_than_allowed() -> None:
+    free = over()
+    made = [over(paths=count) for count in range(1, 6)]
+    assert [len(each.paths) for each in made] == [min(count, len(free.paths)) for count in range(1, 6)]
+    seconds = [simulate(each, MACHINE).end for each in made]
+    assert seconds == sorted(seconds, reverse=True)
+    assert made[-1].paths == free.paths, "what allows more than there are changes nothing"
+    assert made[0].notes[-1] == "one path: the options allow no more"
+    # The best two of four: both lanes of one way carry more than one of another.
+    assert {path.memories[1] for path in made[1].paths} >= {"node0.fbm4"}
+
+
+def test_proxies_are_counted_on_every_path() -> None:
+    free = over()
+    assert max(len(path.memories) - 2 for path in free.paths) == 2
+    one = over(proxies=1)
+    assert len(one.paths) == 2 and all(len(path.memories) == 3 for path in one.paths)
+    assert free.seconds < one.seconds
+    assert len(over(proxies=0).paths) == 1, "nothing joins these GPUs directly: the best single path is taken"
+
+
+def test_each_of_several_transfers_has_no_more_than_allowed() -> None:
+    both = [moved("node0.fbm7"), moved("node0.fbm6")]
+    assert max(len(each.paths) for each in plan_together(both, MACHINE)) > 1
+    assert all(len(each.paths) == 1 for each in plan_together(both, MACHINE, Options("multipath", paths=1)))
+
+
+@pytest.mark.parametrize("options", [{"paths": 0}, {"paths": 65}, {"proxies": -1}, {"paths": 1.5}, {"proxies": "2"}])
+def test_wrong_numbers_are_refused(options: dict[str, object]) -> None:
+    with pytest.raises(InputError, match=next(iter(options))):
+        Options(**options)  # type: ignore[arg-type]
