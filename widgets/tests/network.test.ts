@@ -79,7 +79,7 @@ function network(change: Partial<ShownNetwork> = {}): ShownNetwork {
     links: [],
     rate: 2e9,
     routing: "dimension order",
-    ports: [[0, 0, 16]],
+    ports: [{ router: 0, count: 16, before: "node", number: 0, after: ".sys" }],
     deadLinks: [],
     deadRouters: [],
     ...change,
@@ -98,7 +98,7 @@ const leg = (hop: number, ...routers: number[]): ShownLeg => ({
 });
 
 /** A plan of two paths from memory 0 to memory 5: over 1, and over 12 around the edge. */
-function twoPaths(): { plan: PlanPart; part: NetworkPart; names: string[] } {
+function twoPaths(): { plan: PlanPart; part: NetworkPart } {
   const names = Array.from({ length: 16 }, (_, node) => `node${node}.sys`);
   const plan = aSnapshot().panes.plan!;
   const [path] = plan.paths;
@@ -119,8 +119,7 @@ function twoPaths(): { plan: PlanPart; part: NetworkPart; names: string[] } {
   });
   return {
     plan: { ...plan, paths: [over(0.6, 0, 1, 5), over(0.4, 0, 12, 5)] },
-    part: { networks: [network()], legs: [leg(0, 0, 1), leg(1, 1, 5), leg(2, 0, 12), leg(3, 12, 13, 1, 5)] },
-    names,
+    part: { networks: [network()], others: [], legs: [leg(0, 0, 1), leg(1, 1, 5), leg(2, 0, 12), leg(3, 12, 13, 1, 5)] },
   };
 }
 
@@ -153,8 +152,8 @@ test("the load of a link is the sum of what goes over it, as a share of what it 
 });
 
 test("the lines of a track lead from memory to memory, and around the edge of a slice where the torus does", () => {
-  const { plan, part, names } = twoPaths();
-  const scene = netScene(part, names, []);
+  const { plan, part } = twoPaths();
+  const scene = netScene(part, []);
   for (const track of tracksOf(plan, part)) {
     const lines = linesOfTrack(scene, track);
     const places = track.path.stops.map(({ memory }) => scene.placeOf(memory)!);
@@ -179,7 +178,6 @@ test("the lines of a track lead from memory to memory, and around the edge of a 
 });
 
 test("memories hang on routers, stand beside a switch, and have an address where they are on a torus", () => {
-  const names = [...Array.from({ length: 16 }, (_, node) => `node${node}.sys`), "node16.sys", "node17.sys", "node17.dsk"];
   const hub = network({
     name: "ib",
     kind: "switch",
@@ -188,27 +186,11 @@ test("memories hang on routers, stand beside a switch, and have an address where
     sizes: [],
     wraps: [],
     routers: 1,
-    ports: [
-      [0, 16, 1],
-      [0, 17, 1],
-    ],
+    ports: [16, 17].map((number) => ({ router: 0, count: 1, before: "node", number, after: ".sys" })),
   });
-  const scene = netScene(
-    {
-      networks: [
-        network({
-          ports: [
-            [0, 0, 16],
-            [5, 16, 1],
-          ],
-        }),
-        hub,
-      ],
-      legs: [],
-    },
-    names,
-    [],
-  );
+  const torus = network();
+  torus.ports.push({ router: 5, count: 1, before: "node", number: 16, after: ".sys" });
+  const scene = netScene({ networks: [torus, hub], others: ["node17.dsk"], legs: [] }, []);
   assert.equal(addressOf(scene, "node6.sys"), "A1 B2");
   assert.equal(addressOf(scene, "node16.sys"), "");
   assert.deepEqual(scene.homeOf("node5.sys"), { network: 0, router: 5 });

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypedDict
 
@@ -20,14 +21,30 @@ MOST_LINKS = 20_000
 """Links of a network that are listed for the drawing; of more, only those that the plan uses are drawn."""
 
 
+MOST_OTHERS = 64
+"""Memories without a port are drawn where there are no more than this number."""
+
+
+class ShownPorts(TypedDict):
+    """Ports at routers one after the other, from `router` on, of memories whose names differ in a number only.
+
+    The k-th is called `before`, `number` + k, `after`. A memory without a number in its name has null, and its name in `before`.
+    """
+
+    router: int
+    count: int
+    before: str
+    number: int | None
+    after: str
+
+
 class ShownNetwork(TypedDict):
-    """A network. Routers are counted from 0, as the topology counts them; memories are counted as the menu of memories does.
+    """A network. Routers are counted from 0, as the topology counts them.
 
     `form` says how it is drawn: a torus or mesh as a grid of `sizes` (`wraps` by dimension), a fat tree by the routers of each
     level (`sizes`, hosts first), a switch as one router, anything else by its links. `names` are those of the routers; empty for
     grids, where they follow from the coordinates. `links` has [router, router, width] once for both directions; grids have none,
-    nor have networks with too many. `rate` is what a link of width 1 carries, in bytes of data per second. `ports` has runs
-    [first router, first memory, count]: both go on by one. `deadLinks` has pairs of routers.
+    nor have networks with too many. `rate` is what a link of width 1 carries, in bytes of data per second. `deadLinks` has pairs of routers.
     """
 
     name: str
@@ -41,7 +58,7 @@ class ShownNetwork(TypedDict):
     links: list[list[float]]
     rate: float
     routing: str
-    ports: list[list[int]]
+    ports: list[ShownPorts]
     deadLinks: list[list[int]]
     deadRouters: list[int]
 
@@ -67,9 +84,10 @@ class ShownLeg(TypedDict):
 
 
 class NetworkPart(TypedDict):
-    """The networks of the machine, and the links that the hops of the plan use."""
+    """The networks of the machine, the memories without a port where there are few, and the links that the hops of the plan use."""
 
     networks: list[ShownNetwork]
+    others: list[str]
     legs: list[ShownLeg]
 
 
@@ -86,16 +104,19 @@ def network_part(state: State) -> NetworkPart | None:
     legs: list[ShownLeg] = []
     if plan is not None and planned_on is not None and planned_on.networks:
         legs = _legs.of(lambda: legs_of(plan, planned_on), plan, planned_on)
-    return {"networks": list(_networks(machine)), "legs": legs}
+    networks, others = networks_of(machine)
+    return {"networks": networks, "others": others, "legs": legs}
 
 
 @lru_cache(maxsize=8)
-def _networks(machine: Machine) -> tuple[ShownNetwork, ...]:
-    numbers = {memory.name: number for number, memory in enumerate(machine.memories)}
-    return tuple([_network(network, numbers) for network in machine.networks])
+def networks_of(machine: Machine) -> tuple[list[ShownNetwork], list[str]]:
+    """The networks of a machine, and its memories without a port; none of these where there are many."""
+    ported = {port.memory for network in machine.networks for port in network.ports}
+    others = [memory.name for memory in machine.memories if memory.name not in ported]
+    return [_network(network) for network in machine.networks], others if len(others) <= MOST_OTHERS else []
 
 
-def _network(network: Network, numbers: dict[str, int]) -> ShownNetwork:
+def _network(network: Network) -> ShownNetwork:
     topology = network.topology
     form, sizes, wraps = shape_of(topology)
     named = form != "grid" and topology.router_count <= MOST_LINKS
@@ -111,7 +132,7 @@ def _network(network: Network, numbers: dict[str, int]) -> ShownNetwork:
         "links": [] if form == "grid" else _links(topology),
         "rate": network.link_rate / network.overhead,
         "routing": str(network.routing),
-        "ports": _runs([(network.router_of(port.memory), numbers[port.memory]) for port in network.ports]),
+        "ports": _runs([(network.router_of(port.memory), port.memory) for port in network.ports]),
         "deadLinks": [[link.source, link.destination] for link in map(topology.link, network.dead_links)],
         "deadRouters": [topology.router(name) for name in network.dead_routers],
     }
@@ -139,14 +160,25 @@ def _links(topology: Topology) -> list[list[float]]:
     return [[*ends, width] for ends, width in found.items()]
 
 
-def _runs(ports: list[tuple[int, int]]) -> list[list[int]]:
-    """Pairs of numbers as runs in which both go on by one."""
-    runs: list[list[int]] = []
+def _runs(ports: list[tuple[int, str]]) -> list[ShownPorts]:
+    """Routers and memories as runs in which the router and a number in the name go on by one."""
+    runs: list[ShownPorts] = []
     for router, memory in ports:
-        if runs and (router, memory) == (runs[-1][0] + runs[-1][2], runs[-1][1] + runs[-1][2]):
-            runs[-1][2] += 1
+        match = re.search(r"\d+", memory)
+        number = None if match is None or (match[0] != "0" and match[0].startswith("0")) else int(match[0])
+        last = runs[-1] if runs else None
+        if (
+            last is not None
+            and last["number"] is not None
+            and router == last["router"] + last["count"]
+            and memory == f"{last['before']}{last['number'] + last['count']}{last['after']}"
+        ):
+            last["count"] += 1
+        elif match is None or number is None:
+            runs.append({"router": router, "count": 1, "before": memory, "number": None, "after": ""})
         else:
-            runs.append([router, memory, 1])
+            before, after = memory[: match.start()], memory[match.end() :]
+            runs.append({"router": router, "count": 1, "before": before, "number": number, "after": after})
     return runs
 
 

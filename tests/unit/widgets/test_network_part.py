@@ -11,7 +11,7 @@ from isoviz.machines.networks import FatTree, ListedLinks, Mesh, Network, Port, 
 from isoviz.machines.throughput import LatencyBandwidth
 from isoviz.planner import Instance
 from isoviz.widgets.panes.canvas_parts import canvas_part
-from isoviz.widgets.panes.network_pane import _networks, legs_of
+from isoviz.widgets.panes.network_pane import ShownPorts, legs_of, networks_of
 
 WAY = Transport(ChannelKind.REMOTE_MEMCPY, LatencyBandwidth(1e-6, 1e9))
 
@@ -22,18 +22,31 @@ def machine_on(topology: object, routers: list[str]) -> Machine:
     return Machine("m", memories, (), networks=(Network("net", topology, ports, (WAY,), 2e9, overhead=2.0),))  # type: ignore[arg-type]
 
 
-def expanded(runs: list[list[int]]) -> list[tuple[int, int]]:
-    return [(router + each, memory + each) for router, memory, count in runs for each in range(count)]
+def expanded(runs: list[ShownPorts]) -> list[tuple[int, str]]:
+    return [
+        (run["router"] + each, f"{run['before']}{'' if run['number'] is None else run['number'] + each}{run['after']}")
+        for run in runs
+        for each in range(run["count"])
+    ]
 
 
 @pytest.mark.parametrize("nodes", [32, 128, 512])
 def test_ports_are_runs_of_routers_and_memories(nodes: int) -> None:
     machine = preset("bgq", nodes=nodes)
-    names = [memory.name for memory in machine.memories]
-    for network, shown in zip(machine.networks, _networks(machine), strict=True):
-        there = [(network.router_of(port.memory), names.index(port.memory)) for port in network.ports]
-        assert expanded(shown["ports"]) == there
+    shown_networks, others = networks_of(machine)
+    for network, shown in zip(machine.networks, shown_networks, strict=True):
+        assert expanded(shown["ports"]) == [(network.router_of(port.memory), port.memory) for port in network.ports]
         assert len(shown["ports"]) <= 1 + nodes // 64 + 1, "in few numbers"
+    assert others == [memory.name for memory in machine.memories if memory.name.endswith("dsk")]
+
+
+def test_names_of_all_kinds_are_told() -> None:
+    names = ["a", "b", "gpu07", "gpu08", "n9", "n10", "n11", "n1x2"]
+    memories = tuple(Memory(name, MemoryKind.SYS, node) for node, name in enumerate(names))
+    ports = tuple(Port(name, f"0.{place}") for place, name in enumerate(names))
+    machine = Machine("m", memories, (), networks=(Network("net", Mesh((1, 8)), ports, (WAY,), 2e9),))
+    ((shown,), _) = networks_of(machine)
+    assert expanded(shown["ports"]) == list(enumerate(names))
 
 
 @pytest.mark.parametrize(
@@ -49,7 +62,7 @@ def test_ports_are_runs_of_routers_and_memories(nodes: int) -> None:
 def test_topologies_have_a_form(
     topology: object, routers: list[str], form: str, sizes: list[int], wraps: list[bool], links: int
 ) -> None:
-    (shown,) = _networks(machine_on(topology, routers))
+    ((shown,), _) = networks_of(machine_on(topology, routers))
     assert (shown["form"], shown["sizes"], shown["wraps"], len(shown["links"])) == (form, sizes, wraps, links)
     assert shown["rate"] == 1e9, "of data"
     if shown["names"]:

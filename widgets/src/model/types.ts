@@ -188,12 +188,23 @@ export interface MachinePart {
 }
 
 /**
- * A network. Routers are counted from 0, as the topology counts them; memories are counted as the menu of memories does.
- * `form` says how it is drawn: a torus or mesh as a grid of `sizes` (`wraps` by dimension), a fat tree by the routers of
- * each level (`sizes`, hosts first), a switch as one router, anything else by its links. `names` are those of the routers;
- * empty for grids, where they follow from the coordinates. `links` has [router, router, width] once for both directions;
- * grids have none, nor have networks with too many. `rate` is what a link of width 1 carries, in bytes of data per second.
- * `ports` has runs [first router, first memory, count]: both go on by one. `deadLinks` has pairs of routers.
+ * Ports at routers one after the other, from `router` on, of memories whose names differ in a number only. The k-th is
+ * called `before`, `number` + k, `after`. A memory without a number in its name has null, and its name in `before`.
+ */
+export interface ShownPorts {
+  router: number;
+  count: number;
+  before: string;
+  number: number | null;
+  after: string;
+}
+
+/**
+ * A network. Routers are counted from 0, as the topology counts them. `form` says how it is drawn: a torus or mesh as a
+ * grid of `sizes` (`wraps` by dimension), a fat tree by the routers of each level (`sizes`, hosts first), a switch as one
+ * router, anything else by its links. `names` are those of the routers; empty for grids, where they follow from the
+ * coordinates. `links` has [router, router, width] once for both directions; grids have none, nor have networks with too
+ * many. `rate` is what a link of width 1 carries, in bytes of data per second. `deadLinks` has pairs of routers.
  */
 export interface ShownNetwork {
   name: string;
@@ -207,7 +218,7 @@ export interface ShownNetwork {
   links: number[][];
   rate: number;
   routing: string;
-  ports: number[][];
+  ports: ShownPorts[];
   deadLinks: number[][];
   deadRouters: number[];
 }
@@ -230,9 +241,13 @@ export interface ShownLeg {
   links: ShownLink[];
 }
 
-/** The networks of the machine, and the links that the hops of the plan use. */
+/**
+ * The networks of the machine, the memories without a port where there are few, and the links that the hops of the plan
+ * use.
+ */
 export interface NetworkPart {
   networks: ShownNetwork[];
+  others: string[];
   legs: ShownLeg[];
 }
 

@@ -10,6 +10,8 @@ import { FONT, type NetMarks, onScreen, type Sheet, SMALL } from "./net-sheet.ts
 export const HEATS = 5;
 /** The scale from which on the names of routers stand beside them. */
 const NAMES_FROM = 0.5;
+/** Proxies that are all named; of more, only those of the selected track are. */
+const FEW_NAMED = 6;
 
 export function paintMarks(sheet: Sheet, scene: NetScene, marks: NetMarks): void {
   const { context, at, colour } = sheet;
@@ -129,6 +131,7 @@ function paintStops(sheet: Sheet, scene: NetScene, marks: NetMarks): void {
   const { context, at, colour } = sheet;
   const radius = Math.max(3.5, Math.min(9, 6.5 * at.scale));
   const labels: Label[] = [];
+  const few = at.scale > 1.25 && marks.tracks.reduce((count, each) => count + each.proxies.length, 0) <= FEW_NAMED;
   const beside = (name: string): number => (scene.homeOf(name) === null ? (STATION.height * at.scale) / 2 + 14 : 20);
   for (const { network, at: placeAt } of scene.networks)
     if (network.form === "links" && at.scale > NAMES_FROM)
@@ -152,7 +155,7 @@ function paintStops(sheet: Sheet, scene: NetScene, marks: NetMarks): void {
       context.globalAlpha = 1;
       const home = scene.homeOf(name);
       const named = home === null || scene.networks[home.network]?.network.form === "links";
-      if (!back && !named && (at.scale > 1.25 || marks.selected === number))
+      if (!back && !named && (few || marks.selected === number))
         labels.push({ text: name, place: { x, y }, strong: false, aside: beside(name) });
     }
   }

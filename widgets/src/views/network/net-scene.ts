@@ -11,9 +11,7 @@ const NETWORKS_APART = 64;
 const HOST = 26;
 const LEVEL = 74;
 const IN_CIRCLE = 74;
-const SWITCH = { width: 30, least: 200 } as const;
-/** Memories without a port are drawn where the machine has no more than this number; of more, only those of the plan are. */
-const MOST_OTHERS = 64;
+const SWITCH = { width: 30, least: 90 } as const;
 const LEAST_IN_COLUMN = 8;
 /** Nodes above switches stand side by side where there are no more than this number. */
 const MOST_ABOVE = 12;
@@ -28,7 +26,6 @@ export interface PlacedNetwork {
 }
 
 export interface Station {
-  readonly memory: number;
   readonly name: string;
   readonly place: Point;
 }
@@ -53,29 +50,25 @@ export interface NetScene {
   readonly ports: readonly { readonly station: Station; readonly network: number; readonly router: number }[];
 }
 
-/** `names` are all memories of the machine, `wanted` those that are drawn in any case. */
-export function netScene(part: NetworkPart, names: readonly string[], wanted: readonly string[]): NetScene {
-  const numberOf = new Map(names.map((name, number) => [name, number]));
-  const homes = new Map<number, Home>();
-  const residents = part.networks.map(() => new Map<number, number>());
-  const away = part.networks.map((network, number) => {
-    const found: { memory: number; router: number }[] = [];
-    for (const [firstRouter = 0, firstMemory = 0, count = 0] of network.ports)
-      for (let each = 0; each < count; each += 1) {
-        const [router, memory] = [firstRouter + each, firstMemory + each];
-        const resident = network.form !== "switch" && !homes.has(memory) && !residents[number]!.has(router);
-        if (resident) {
-          homes.set(memory, { network: number, router });
-          residents[number]!.set(router, memory);
-        } else found.push({ memory, router });
-      }
-    return found;
-  });
-  const stations = new Map<number, Station>();
+/** `wanted` are memories that are drawn in any case. */
+export function netScene(part: NetworkPart, wanted: readonly string[]): NetScene {
+  const homes = new Map<string, Home>();
+  const residents = part.networks.map(() => new Map<number, string>());
+  const ports = part.networks.map(portsOf);
+  const away = part.networks.map((network, number) =>
+    ports[number]!.filter(({ memory, router }) => {
+      if (network.form === "switch" || homes.has(memory) || residents[number]!.has(router)) return true;
+      homes.set(memory, { network: number, router });
+      residents[number]!.set(router, memory);
+      return false;
+    }),
+  );
+  const names = [...new Set([...ports.flatMap((found) => found.map(({ memory }) => memory)), ...part.others])];
+  const stations = new Map<string, Station>();
   const networks: PlacedNetwork[] = [];
   let [x, highest] = [0, 0];
   /** Stations beside what is drawn already: in columns as high as that. */
-  const column = (memories: readonly number[]): void => {
+  const column = (memories: readonly string[]): void => {
     const fresh = memories.filter((memory) => !homes.has(memory) && !stations.has(memory));
     if (fresh.length === 0) return;
     const [across, down] = [STATION.width + STATION_APART.x, STATION.height + STATION_APART.y];
@@ -88,7 +81,7 @@ export function netScene(part: NetworkPart, names: readonly string[], wanted: re
     fresh.forEach((memory, place) => {
       const [line, row] = [Math.floor(place / inColumn), place % inColumn];
       const middle = { x: x + line * across + STATION.width / 2, y: top + row * down + STATION.height / 2 };
-      stations.set(memory, { memory, name: names[memory] ?? "", place: middle });
+      stations.set(memory, { name: memory, place: middle });
     });
     x += columns * across - STATION_APART.x + NETWORKS_APART;
   };
@@ -102,7 +95,7 @@ export function netScene(part: NetworkPart, names: readonly string[], wanted: re
       const order = [...members].sort((one, other) => Number(ported.has(one)) - Number(ported.has(other)));
       order.forEach((memory, row) => {
         const y = (tallest - order.length + row) * down + STATION.height / 2;
-        stations.set(memory, { memory, name: names[memory] ?? "", place: { x: place * across + STATION.width / 2, y } });
+        stations.set(memory, { name: memory, place: { x: place * across + STATION.width / 2, y } });
       });
     });
     x = nodes.size * across;
@@ -125,10 +118,8 @@ export function netScene(part: NetworkPart, names: readonly string[], wanted: re
     x = placed.box.x + placed.box.width + NETWORKS_APART;
     column(away[number]!.map(({ memory }) => memory));
   });
-  const others = wanted.flatMap((name) => numberOf.get(name) ?? []);
-  column(names.length <= MOST_OTHERS ? names.map((_, number) => number) : [...new Set(others)]);
-  const placeOfNumber = (memory: number | undefined): Point | null => {
-    if (memory === undefined) return null;
+  column([...new Set([...part.others, ...wanted.filter((name) => name !== "")])]);
+  const placeOf = (memory: string): Point | null => {
     const home = homes.get(memory);
     return home === undefined ? (stations.get(memory)?.place ?? null) : (networks[home.network]?.at(home.router) ?? null);
   };
@@ -145,12 +136,9 @@ export function netScene(part: NetworkPart, names: readonly string[], wanted: re
     stations: [...stations.values()],
     bounds: grown(union(boxes) ?? { x: 0, y: 0, width: 100, height: 100 }, 12),
     names,
-    placeOf: (memory) => placeOfNumber(numberOf.get(memory)),
-    homeOf: (memory) => homes.get(numberOf.get(memory) ?? -1) ?? null,
-    memoryAt: (network, router) => {
-      const memory = residents[network]?.get(router);
-      return memory === undefined ? null : (names[memory] ?? null);
-    },
+    placeOf,
+    homeOf: (memory) => homes.get(memory) ?? null,
+    memoryAt: (network, router) => residents[network]?.get(router) ?? null,
     ports: away.flatMap((found, network) =>
       found.flatMap(({ memory, router }) => {
         const station = stations.get(memory);
@@ -160,15 +148,25 @@ export function netScene(part: NetworkPart, names: readonly string[], wanted: re
   };
 }
 
+/** The memories with a port, each with its router. */
+function portsOf({ ports }: ShownNetwork): { memory: string; router: number }[] {
+  return ports.flatMap(({ router, count, before, number, after }) =>
+    Array.from({ length: count }, (_, each) => ({
+      memory: `${before}${number === null ? "" : number + each}${after}`,
+      router: router + each,
+    })),
+  );
+}
+
 /** The memories of every node, by what stands before the last dot of their names. */
-function groupsOf(names: readonly string[]): Map<string, number[]> {
-  const groups = new Map<string, number[]>();
-  names.forEach((name, memory) => {
+function groupsOf(names: readonly string[]): Map<string, string[]> {
+  const groups = new Map<string, string[]>();
+  for (const name of names) {
     const node = name.includes(".") ? name.slice(0, name.lastIndexOf(".")) : "";
     const members = groups.get(node);
-    if (members === undefined) groups.set(node, [memory]);
-    else members.push(memory);
-  });
+    if (members === undefined) groups.set(node, [name]);
+    else members.push(name);
+  }
   return groups;
 }
 

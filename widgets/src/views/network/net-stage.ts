@@ -103,7 +103,7 @@ export class NetStage {
 
   private get fitting(): number {
     const { width = 1, height = 1 } = this.scene?.bounds ?? {};
-    return Math.min(1.6, (this.size.width - 2 * MARGIN) / width, (this.size.height - 2 * MARGIN) / height);
+    return Math.min(2.2, (this.size.width - 2 * MARGIN) / width, (this.size.height - 2 * MARGIN) / height);
   }
 
   /** Moves the drawing no farther than it takes to see a place of it. */

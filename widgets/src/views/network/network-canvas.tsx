@@ -46,11 +46,9 @@ export function NetworkCanvas({ part, alone, choice }: CanvasProps): JSX.Element
     ? { source: "", destination: "" }
     : { source: settings.source.memory, destination: settings.destination.memory };
   const tracks = useMemo(() => (plan === null ? [] : tracksOf(plan, part)), [plan, part]);
-  const { memories } = snapshot.menus;
-  const names = useMemo(() => memories.map(({ name }) => name), [memories]);
   const stops = tracks.flatMap(({ path }) => path.stops.map(({ memory }) => memory));
   const wanted = [...stops, ends.source, ends.destination].join(" ");
-  const scene = useMemo(() => netScene(part, names, wanted.split(" ")), [part.networks, names, wanted]);
+  const scene = useMemo(() => netScene(part, wanted.split(" ")), [part.networks, part.others, wanted]);
   const { trace: traced, told } = useTrace("simulated", !alone);
   const trace = plan === null || told?.fresh !== true ? null : traced;
   const { time } = selection;
@@ -108,7 +106,7 @@ export function NetworkCanvas({ part, alone, choice }: CanvasProps): JSX.Element
             stage={stage}
             scene={scene}
             marks={marks}
-            start={chosen ?? (ends.source || (names[0] ?? ""))}
+            start={chosen ?? (ends.source || (scene.names[0] ?? ""))}
             choose={(memory) => {
               choose(memory);
               const stop = plan === null || memory === null ? -1 : stops.indexOf(memory);

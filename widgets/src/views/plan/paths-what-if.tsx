@@ -91,22 +91,17 @@ export function PathsWhatIf(): JSX.Element | null {
         />
       </div>
       {tried.length > 0 && (
-        <table class="iv-table iv-paths-tried" data-testid="paths-tried">
-          <caption class="iv-hidden">Plans that were tried, the latest last</caption>
-          <tbody>
-            {tried.map((each) => (
-              <tr key={each.words}>
-                <th scope="row">{each.words}</th>
-                <td class="iv-number">{counted(each.paths, "path")}</td>
-                <td class="iv-number">{formatSeconds(each.seconds)}</td>
-                <td class="iv-number">{formatRate(each.rate)}</td>
-                <td class="iv-measures" aria-hidden="true">
-                  <span class="iv-measure iv-measure-measured" style={{ width: `${(100 * each.seconds) / longest}%` }} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <ol class="iv-paths-tried" data-testid="paths-tried" aria-label="Plans that were tried, the latest last">
+          {tried.map((each) => (
+            <li key={each.words}>
+              <span>{each.words}</span>
+              <span>
+                {counted(each.paths, "path")}, {formatRate(each.rate)}, <b>{formatSeconds(each.seconds)}</b>
+              </span>
+              <i style={{ width: `${(100 * each.seconds) / longest}%` }} aria-hidden="true" />
+            </li>
+          ))}
+        </ol>
       )}
     </section>
   );
@@ -128,8 +123,8 @@ function useTried(): readonly Tried[] {
   const fresh = snapshot.frame.settled && !connection.waiting && !snapshot.faults.stale.includes("plan");
   if (plan !== null && fresh) {
     const words = [
-      paths === "" ? "all that pay" : `at most ${paths}`,
-      ...(proxies === "" ? [] : [`${proxies} proxies`]),
+      paths === "" ? "all paths that pay" : `paths ≤ ${paths}`,
+      ...(proxies === "" ? [] : [`proxies ≤ ${proxies}`]),
       ...(zone === undefined ? [] : [`zone ${zone}`]),
       ...(slotLimit === "" ? [] : [`window ${slotLimit}`]),
     ].join(", ");
