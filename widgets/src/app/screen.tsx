@@ -6,6 +6,7 @@ import { usePlace } from "#model/selection.ts";
 import { useView } from "#model/view.ts";
 import { Inspector } from "#views/inspector/inspector.tsx";
 import { Journey } from "#views/journey/journey.tsx";
+import { Motion } from "#views/motion/motion.tsx";
 import { Bar } from "./bar.tsx";
 import { Dock } from "./dock.tsx";
 import { Drawer } from "./drawer.tsx";
@@ -15,6 +16,7 @@ export function Screen(): JSX.Element {
   const { connection } = useView();
   const [drawer, setDrawer] = useState(false);
   const [wide, setWide] = useState(false);
+  const [follows, setFollows] = useState(false);
   const id = useId();
   const box = useRef<HTMLDivElement>(null);
   const close = (): void => {
@@ -23,7 +25,10 @@ export function Screen(): JSX.Element {
   };
   const lead = (control: string): void => {
     const [atEnd, byHand] = [/^(source|destination)-/.test(control), control.startsWith("by-hand")];
-    if (atEnd) setWide(false);
+    if (atEnd) {
+      setWide(false);
+      setFollows(false);
+    }
     setDrawer(!atEnd && !byHand);
     if (byHand) box.current?.querySelector<HTMLElement>("[data-testid=tab-why]")?.click();
     // It may not be drawn yet.
@@ -42,9 +47,10 @@ export function Screen(): JSX.Element {
       <div class={`iv-body${drawer ? " iv-with-drawer" : ""}`} inert={connection.gone}>
         {drawer && <Drawer id={`${id}-drawer`} close={close} />}
         <div class={`iv-main${wide ? " iv-wide-dock" : ""}`}>
-          <Journey />
-          {!wide && <Ends />}
-          {!wide && <Inspector />}
+          <Journey follows={follows} follow={setFollows} />
+          {follows && <Motion close={() => setFollows(false)} />}
+          {!wide && !follows && <Ends />}
+          {!wide && !follows && <Inspector />}
           <Dock wide={wide} widen={setWide} />
         </div>
       </div>

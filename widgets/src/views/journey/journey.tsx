@@ -15,7 +15,13 @@ import { TransferChips } from "#views/transfers/transfers.tsx";
 import { Strip } from "./strip.tsx";
 import { Tracks } from "./tracks.tsx";
 
-export function Journey(): JSX.Element {
+interface JourneyProps {
+  /** Whether one chunk is shown on its way, and what shows it; without it, that is not offered. */
+  follows?: boolean;
+  follow?: (on: boolean) => void;
+}
+
+export function Journey({ follows = false, follow }: JourneyProps): JSX.Element {
   const { snapshot } = useView();
   const { plan } = snapshot.panes;
   const box = useRef<HTMLElement>(null);
@@ -36,6 +42,17 @@ export function Journey(): JSX.Element {
         <p class="iv-faint" data-testid="journey-note" title={note}>
           {note}
         </p>
+        {follow !== undefined && plan !== null && (
+          <Button
+            label="Follow one chunk"
+            icon="run"
+            quiet
+            testid="follow-chunk"
+            pressed={follows}
+            title="See one chunk move: in how many requests, and where its entries change places"
+            onClick={() => follow(!follows)}
+          />
+        )}
         <MeasuredKey />
         <PathPointedAt />
         <JourneyTried />

@@ -1,0 +1,87 @@
+"""One chunk in motion: it is played, stepped and scrubbed; its requests are counted; it has the whole screen for a lecture."""
+
+from __future__ import annotations
+
+import harness
+import pytest
+from playwright.sync_api import Locator, expect
+
+CODE = "import isoviz\nexplorer = isoviz.explore(example='two-node', planner='full', restore=False)"
+REQUESTS = ["128", "1", "32768", "1", "1", "256"]
+"""A chunk of 256 x 128 entries: its rows, the whole, its entries one by one, its columns."""
+
+
+@pytest.fixture
+def motion(desk: harness.Notebook) -> Locator:
+    desk.show(CODE)
+    desk.to_top()
+    desk.settled()
+    desk.part("follow-chunk").click()
+    return desk.part("motion")
+
+
+def scrub(notebook: harness.Notebook, to: float) -> None:
+    """Move the slider, as dragging it does; the picture of that moment is drawn when this ends."""
+    notebook.part("motion-scrub").evaluate(
+        "(slider, to) => { slider.value = to; slider.dispatchEvent(new Event('input', {bubbles: true})); }", to
+    )
+    reached = notebook.part("motion-scrub").evaluate("slider => Number(slider.value).toFixed(3)")
+    expect(notebook.part("motion-canvas")).to_have_attribute("data-at", reached)
+
+
+def test_a_chunk_is_played_and_its_requests_are_counted(desk: harness.Notebook, motion: Locator) -> None:
+    assert [desk.part(f"motion-hop-{hop}").get_attribute("data-requests") for hop in range(6)] == REQUESTS
+    expect(desk.part("motion-told")).to_contain_text("Hop 1", timeout=harness.PATIENCE)  # it plays by itself
+    desk.part("motion-play").click()
+    scrub(desk, 2.5)
+    desk.to_top()
+    harness.assert_seen(desk.part("motion-told"), "Hop 2, memory copy: 16,")
+    expect(desk.part("motion-hop-1")).to_contain_text("1of 1 request512 KiB each")
+    desk.picture("chunk-in-motion")
+    scrub(desk, 3)
+    for _ in range(2):
+        before = float(desk.part("motion-canvas").get_attribute("data-at") or 0)
+        desk.part("motion-step").click()
+        expect(desk.part("motion-canvas")).to_have_attribute("data-at", f"{before + 1:.3f}")  # a whole chunk in one request
+    desk.part("motion-step").click()
+    expect(desk.part("motion-told")).to_contain_text("Hop 5")
+    scrub(desk, 6)
+    expect(desk.part("motion-told")).to_contain_text("256 of 256 requests")
+    desk.part("motion-close").click()
+    expect(motion).to_have_count(0)
+    expect(desk.end("source")).to_be_visible()
+
+
+def test_it_has_the_whole_screen_and_gives_it_back(desk: harness.Notebook, motion: Locator) -> None:
+    desk.part("motion-play").click()
+    desk.part("motion-whole").click()
+    expect(motion).to_have_attribute("data-whole", "true")
+    desk.until(lambda: motion.evaluate("box => box.getBoundingClientRect().width >= innerWidth - 1"))
+    scrub(desk, 2.5)
+    harness.assert_seen(desk.part("motion-told"), "Hop 2")
+    size = desk.part("motion-hop-2").evaluate("hop => parseFloat(getComputedStyle(hop).fontSize)")
+    assert size >= 18
+    desk.picture("chunk-on-the-whole-screen")
+    desk.part("motion-scrub").focus()
+    desk.page.keyboard.press("ArrowRight")
+    desk.page.keyboard.press("Escape")
+    expect(motion).to_have_attribute("data-whole", "false")
+    expect(motion).to_be_visible()
+    assert desk.part("run").evaluate("button => button.closest('[inert]') === null")
+
+
+def test_hops_take_their_time_as_simulated_and_as_measured(desk: harness.Notebook) -> None:
+    desk.show(
+        "import isoviz\nexplorer = isoviz.explore(space={'x': 256, 'y': 128}, source=('node0.sys', '<F, x, y>'),"
+        " destination=('node0.sys', '<F, y, x>'), restore=False)"
+    )
+    desk.to_top()
+    desk.settled()
+    desk.part("follow-chunk").click()
+    clock = desk.part("motion-clock").locator("option")
+    expect(clock).to_have_text(["every hop alike", "simulated time"])
+    simulated = desk.part("motion-hop-0").inner_text()
+    desk.run()
+    expect(clock).to_have_count(3)
+    desk.part("motion-clock").select_option("measured")
+    expect(desk.part("motion-hop-0")).not_to_have_text(simulated)

@@ -1,0 +1,47 @@
+// What a chunk holds and in how many runs it moves, as Python counts it element by element.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { contentOf, runsOf } from "#model/layouts/chunk-boxes.ts";
+import { chunkOf } from "#model/layouts/chunks.ts";
+import { linearize } from "#model/layouts/linearization.ts";
+import { pythonCases } from "./python-cases.ts";
+
+interface Case {
+  dims: [string, number][];
+  fields: number[];
+  layouts: [string, string];
+  digits: [string, number, number][];
+  perChunk: number;
+  count: number;
+  chunk: number;
+  elements: number;
+  runs: number;
+}
+
+const cases = await pythonCases<Case[]>("chunk_cases.py", "chunk-cases.json");
+
+test("a chunk holds and moves what Python finds element by element", () => {
+  let several = 0;
+  for (const each of cases) {
+    const dims = each.dims.map(([name, size]) => ({ name, size }));
+    const fields = each.fields.map((size, field) => ({ name: `f${field}`, size }));
+    const [linear, other] = each.layouts.map((text) => linearize(text, dims, fields).linear);
+    assert.ok(linear && other);
+    const digits = each.digits.map(([dim, extent, step]) => ({ dim, extent, step }));
+    const numbers = { digits, perChunk: each.perChunk, count: each.count };
+    const content = contentOf(numbers, linear, each.chunk);
+    assert.ok(content !== null);
+    let elements = 0;
+    for (const { coordinates, fields: own } of content.boxes) {
+      const first = coordinates.map((values) => values[0] ?? 0);
+      const last = coordinates.map((values) => values.at(-1) ?? 0);
+      for (const index of [first, last]) assert.equal(chunkOf(numbers, dims, index, own[0] ?? 0), each.chunk);
+      elements += coordinates.reduce((product, values) => product * values.length, own.length);
+    }
+    const told = JSON.stringify(each);
+    assert.equal(elements, each.elements, told);
+    assert.deepEqual([runsOf(content, linear, other), runsOf(content, other, linear)], [each.runs, each.runs], told);
+    if (content.boxes.length > 1) several += 1;
+  }
+  assert.ok(several > cases.length / 20, `${several} chunks of several boxes`);
+});
