@@ -13,6 +13,8 @@ explorer = isoviz.explore(
 )
 """
 MOST_TABS = 150
+MOST_STOPS = 15
+"""Stops of Tab from the first one to the dock."""
 
 _FOCUS = """() => {
   const element = document.activeElement;
@@ -104,7 +106,8 @@ def test_a_blocked_destination_made_planned_and_run_without_a_mouse(explorer: ha
     has_focus(explorer.chip("destination", "x:0"))
 
     # Move x_out behind y.
-    tab_to(explorer, explorer.chip("destination", "x:1"))
+    press("ArrowDown")
+    has_focus(explorer.chip("destination", "x:1"))
     press("ArrowRight")
     has_focus(explorer.chip("destination", "x:1"))
     expect(explorer.part("destination-layout")).to_have_value("<x_in=4, y, x_out, F>")
@@ -121,6 +124,50 @@ def test_a_blocked_destination_made_planned_and_run_without_a_mouse(explorer: ha
     tab_to(explorer, explorer.part("pane-run"))
     explorer.picture("keyboard-report")
     assert explorer.python("print(explorer.session.state.settings.destination.layout)") == "<x_in=4, y, x_out, F>"
+
+
+def test_tab_goes_from_part_to_part_and_arrow_keys_go_on_inside(explorer: harness.Notebook) -> None:
+    press = explorer.page.keyboard.press
+    enter(explorer)
+    stops = [explorer.page.evaluate(_FOCUS)["name"]]
+    while not explorer.part("dock").evaluate("dock => dock.contains(document.activeElement)"):
+        press("Tab")
+        stops.append(explorer.page.evaluate(_FOCUS)["name"])
+        assert len(stops) <= MOST_STOPS + 1, stops
+    # In a toolbar: to the end and on to the begin, and Tab comes back to where it was left.
+    explorer.part("undo").focus()
+    press("ArrowRight")
+    has_focus(explorer.part("redo"))
+    press("End")
+    press("ArrowRight")
+    has_focus(explorer.part("title"))
+    explorer.part("redo").focus()
+    press("Tab")
+    press("Shift+Tab")
+    has_focus(explorer.part("redo"))
+    # What takes arrow keys for itself keeps those: a menu those up and down, a slider those to the sides.
+    colour = explorer.end("source").get_by_test_id("linearization-colour")
+    colour.focus()
+    press("ArrowRight")
+    has_focus(explorer.end("source").get_by_test_id("linearization-more"))
+    slider = explorer.end("source").get_by_test_id("linearization-scrub")
+    slider.focus()
+    before = slider.input_value()
+    press("ArrowRight")
+    has_focus(slider)
+    assert slider.input_value() != before
+    press("ArrowUp")
+    has_focus(explorer.end("source").get_by_test_id("linearization-play"))
+    # F6 goes from card to card.
+    cards = []
+    explorer.part("run").focus()
+    for _ in range(4):
+        press("F6")
+        card = explorer.page.evaluate("document.activeElement.closest('.iv-card').dataset.testid")
+        cards.append(card)
+    assert cards == ["journey", "end-source", "end-destination", "inspector"]
+    press("Shift+F6")
+    assert explorer.end("destination").evaluate("card => card.contains(document.activeElement)")
 
 
 def test_tab_reaches_every_control_and_leads_out_again(explorer: harness.Notebook) -> None:

@@ -6,7 +6,7 @@ import { requestBox } from "#model/layouts/requests.ts";
 import { exchanged } from "#views/linearization/controls.tsx";
 import { besideTitle, ticks } from "#views/linearization/drawing/axes-canvas.ts";
 import { cellPixels } from "#views/linearization/drawing/cells.ts";
-import { colouring, colourOf, elementColour, ofSlice, separables } from "#views/linearization/drawing/colouring.ts";
+import { colouring, colourOf, elementColour, inView, separables } from "#views/linearization/drawing/colouring.ts";
 import { knot, lanesOf, type Point, segment } from "#views/linearization/drawing/order-line.ts";
 import {
   difference,
@@ -177,7 +177,8 @@ test("every pixel has the colour of the cell in it; padding is transparent", () 
         dark: false,
         bytes: linear.nbytes,
       });
-      const colours = ofSlice(whole, dims, last);
+      const others = Object.entries(last).filter(([name]) => !dims.includes(name));
+      const colours = inView(whole, Object.fromEntries(others.map(([name, at]) => [name, [at, at + 1] as const])));
       const model = gridModel(linear, dims, last, { width: 60, height: 60 });
       const [scale, field] = [3, linear.fields.length - 1];
       const [width, height] = [model.across.padded * scale, model.down.padded * scale];
@@ -379,7 +380,7 @@ test("the tape: lines that fit, a window that moves as little as needed, bytes u
   assert.equal(windowFrom(10, 11 * 64, 3, linear.nbytes), 10);
   assert.equal(windowFrom(10, 100 * 64, 3, linear.nbytes), 99);
   assert.equal(windowFrom(10, linear.nbytes - 1, 3, linear.nbytes), linear.nbytes / 64 - 3);
-  const tape = { linear, width: 400, ratio: 1, firstLine: 8, lines: 2 };
+  const tape = { linear, width: 400, ratio: 1, firstLine: 8, lines: 2, size: 12 };
   assert.equal(byteAt(tape, false, 200, 3), linear.nbytes / 2);
   assert.equal(byteAt(tape, false, 0, tapeRows(1, false).all - 5), 8 * 64);
   assert.equal(byteAt(tape, false, -1, 3), null);
@@ -411,8 +412,11 @@ test("a small picture draws the dimensions that change their order on the way", 
   assert.equal(turnedDims(source, layout("<c, w, F, h, one, n>", sizes)), null);
 });
 
-test("the scale of a slice spans the slice", () => {
-  const linear = layout("<F, x, y, z>", { x: 4, y: 4, z: 4 });
+test("one scale for all slices, and one for what is seen where that would have nearly one colour", () => {
+  const [linear, other] = ["<F, x, y, z>", "<F, y, x, z>"].map((text) => layout(text, { x: 64, y: 64, z: 4 })) as [
+    Linearization,
+    Linearization,
+  ];
   const whole = colouring(linear, {
     options: { colour: "offset", digit: null },
     palette: {},
@@ -420,8 +424,17 @@ test("the scale of a slice spans the slice", () => {
     dark: false,
     bytes: linear.nbytes,
   });
-  const slice = ofSlice(whole, ["x", "y"], { z: 2 });
-  assert.equal(slice.from, linear.offset([0, 0, 2], 0));
-  assert.equal(slice.from + slice.top, linear.offset([3, 3, 2], linear.fields.length - 1));
-  assert.equal(ofSlice(whole, ["x", "y", "z"], {}), whole);
+  for (const z of [0, 2]) assert.equal(inView(whole, { z: [z, z + 1] }, other), whole);
+  const near = inView(whole, { x: [8, 16], y: [4, 6], z: [2, 3] }, other);
+  const offsets = [linear, other].flatMap((of) => [of.offset([8, 4, 2], 0), of.offset([15, 5, 2], 0)]);
+  assert.equal(near.from, Math.min(...offsets));
+  assert.equal(near.from + near.top, Math.max(...offsets));
+  // Blocks: never less than what is seen, so that every offset has a colour.
+  const blocked = layout("<x_out, F, x_in=8, y, z>", { x: 64, y: 64, z: 4 });
+  const colours = inView({ ...whole, linear: blocked }, { x: [6, 12], y: [0, 2], z: [0, 1] });
+  for (let x = 6; x < 12; x += 1)
+    for (const y of [0, 1]) {
+      const offset = blocked.offset([x, y, 0], 0);
+      assert.ok(colours.from <= offset && offset <= colours.from + colours.top);
+    }
 });

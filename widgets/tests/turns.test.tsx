@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { shownBy } from "#model/shown-stops.ts";
 import type { PlanPart, ShownHop, ShownPath, Snapshot } from "#model/types.ts";
 import { closeLook } from "#views/linearization/close-up.tsx";
-import { colouring, ofSlice } from "#views/linearization/drawing/colouring.ts";
+import { colouring, inView } from "#views/linearization/drawing/colouring.ts";
 import { convertedAt, convertingHop } from "#views/plan/hand.ts";
 import { layout } from "./linear.ts";
 import { aSnapshot } from "./model.ts";
@@ -64,15 +64,15 @@ test("fields stand beside each other in a close look, so that structs and arrays
 });
 
 test("in slices, one colour is one offset at both ends", () => {
-  const [one, other] = ["<F, x, y, z>", "<F, z, y, x>"].map((text) => layout(text, { x: 4, y: 3, z: 5 }));
+  const [one, other] = ["<F, x, y, z>", "<F, z, x, y>"].map((text) => layout(text, { x: 4, y: 3, z: 500 }));
   assert.ok(one !== undefined && other !== undefined);
   const options = { colour: "offset", digit: null } as const;
   const [here, there] = [one, other].map((linear) => {
     const colours = colouring(linear, { options, palette: {}, chunks: null, dark: false, bytes: linear.nbytes });
-    return ofSlice(colours, ["x", "y"], { z: 2 }, linear === one ? other : one);
+    return inView(colours, { z: [2, 3] }, linear === one ? other : one);
   });
   assert.deepEqual([here?.from, here?.top], [there?.from, there?.top]);
-  assert.equal(here?.from, 2 * 4, "the lower of both: z varies fastest at the other end, in elements of 4 bytes");
+  assert.equal(here?.from, 0, "the scale of all of memory: at the other end the slice is spread over it");
 });
 
 test("every hop of the journey says what it does to the order, and every stop has a close look", async () => {

@@ -193,7 +193,7 @@ class TransferSettings:
     source: End = End("node0.dsk", "<F, x, y>")
     destination: End = End("node0.sys", "<x, y, F>")
     part: Part = EVERYTHING
-    planner: str = text_setting("auto", "planner", menu=True)
+    planner: str = text_setting("full", "planner", menu=True)
     slot_limit: str = text_setting("", "slot-limit")
     memory_limit: str = text_setting("", "memory-limit")
     paths: str = text_setting("", "paths", optional=True)

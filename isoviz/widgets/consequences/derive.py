@@ -19,6 +19,7 @@ from isoviz.widgets.consequences.transfer_stages import (
     options_of,
     part_of,
     plan_of,
+    quick_plan_of,
     source_of,
     space_of,
     transfer_of,
@@ -90,6 +91,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("part", part_of),
     Stage("turn", turn_of),
     Stage("transfer", transfer_of),
+    Stage("quick_plan", quick_plan_of),
     Stage("plan", plan_of),
     Stage("what_if", what_if_plans),
     Stage("explanation", explained_plan),
@@ -144,6 +146,8 @@ def derive(before: Derived) -> Iterator[Derived]:
         # A memory that was moved on the drawing leaves the plan as it is.
         unplaced = replace(version.machine, positions={}) if version.machine.positions else version.machine
         stages.give("machine", unplaced)
+        if not version.step and (quick := _quickly(now, stages, before)) is not None:
+            yield quick
         now = _with_plan(now, stages)
         if not version.step:
             if "plan" in demanded:
@@ -153,6 +157,16 @@ def derive(before: Derived) -> Iterator[Derived]:
             now = replace(now, kept={**now.kept, "machine": made}, complete=before.asked)
             now = yield from _refined(now, stages)
         yield replace(now, step=version.step)
+
+
+def _quickly(now: Derived, stages: Evaluation, before: Derived) -> Derived | None:
+    """What was derived, with a plan that is found at once; None where the plan is known, or no better one is looked for."""
+    if "plan" not in now.demanded or stages.is_kept("plan") or (quick := stages.of("quick_plan")) is None:
+        return None
+    given = {**_given(before), "machine": stages.of("machine"), "plan": quick}
+    alone = replace(now, demanded=now.demanded - {"other_plans"})
+    found = _with_plan(alone, Evaluation([stage for stage in STAGES if stage.name != "plan"], given, stages.keep))
+    return replace(found, demanded=now.demanded, beside=now.beside, kept=now.kept, step="Looking for a better plan")
 
 
 def _later(now: Derived, stages: Evaluation) -> Generator[Derived, None, Derived]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar, get_args
 
@@ -351,6 +352,19 @@ def plan_of(
         problems["destination-memory"] = Problem.of(error)
     except IsovizError as error:
         problems["transfer"] = Problem.of(error)
+    return None
+
+
+def quick_plan_of(
+    _problems: dict[str, Problem], transfer: Transfer, machine: Machine, options: Options, typed_by_hand: ByHand | None
+) -> Plan | None:
+    """A plan that is found at once, to be shown while `full` looks for a better one; None where another planner plans."""
+    from isoviz.planner import plan
+
+    if typed_by_hand is not None or options.planner != "full":
+        return None
+    with suppress(IsovizError):  # what is wrong is told by the plan itself
+        return plan(transfer, machine, options=replace(options, planner="simple"))
     return None
 
 

@@ -55,6 +55,7 @@ class PlanView(Explorer):
         if isinstance(shown, Transfer):
             if machine is None:
                 raise InputError("PlanView: expected the machine of the transfer as well")
+            options = Options(planner="full") if options is None else options
             shown = planned(shown, machine, options=options)
         if not isinstance(shown, Plan):
             raise InputError(f"PlanView: expected a transfer, a plan, a session or an explorer, got {show(shown)}")

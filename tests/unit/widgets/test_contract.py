@@ -242,7 +242,7 @@ def test_only_traits_that_changed_are_sent(session: Session, monkeypatch: pytest
     assert published({"kind": "hello"}) == {"frame"}
     chosen = {"entry": None, "chunk": 0, "time": None, "stop": None, "hop": None}
     assert published({"kind": "select", "selection": chosen}) == {"frame", "selected"}
-    assert published({"kind": "set", "field": "planner", "value": "full"}) == {"frame", "settings", "part_plan"}
+    assert published({"kind": "set", "field": "planner", "value": "simple"}) == {"frame", "settings", "part_plan"}
     wrong = published({"kind": "set", "field": "source-layout", "value": "<F, x"})
     assert wrong == {"frame", "settings", "faults", "part_run"}, "the last layouts and the last plan stay"
     explorer.close()

@@ -271,12 +271,31 @@ def test_a_better_machine_replaces_the_one_that_was_planned_on_at_once(monkeypat
     monkeypatch.setattr(derivation, "machine_versions", machine_versions)
     steps = list(derive(Derived(SMALL, demanded=EVERYTHING)))
     assert [each.step for each in steps] == [
-        "Planning", "Measuring this computer: memory", "Measuring this computer: disk", "",
+        "Planning", "Measuring this computer: memory", "Measuring this computer: disk", "Looking for a better plan", "",
     ]  # fmt: skip
     assert steps[1].plan is steps[2].plan is not None
-    assert steps[3].plan != steps[1].plan
-    assert steps[3].planned_on == replace(quick, name=slow.name)
+    assert steps[4].plan != steps[1].plan
+    assert steps[4].planned_on == replace(quick, name=slow.name)
     assert "machine" not in steps[1].kept, "what is on the way is not kept"
+
+
+def test_a_quick_plan_is_shown_until_full_has_found_a_better_one() -> None:
+    ends = {"source": ("node0.fbm0", "<F, x, y>"), "destination": ("node1.fbm0", "<F, y, x>")}
+    turned = settings_for(machine="two-node", space={"x": 1000, "y": 77}, fields={"a": "complex128"}, **ends)
+    steps = list(derive(Derived(turned, demanded=EVERYTHING)))
+    quick, best = (each for each in steps if each.plan is not None)
+    assert quick.plan is not None and best.plan is not None
+    assert (quick.plan.planner, best.plan.planner) == ("simple", "full")
+    assert quick.step == "Looking for a better plan" and quick.complete != quick.asked
+    assert quick.where is not None and "plan" not in quick.stale
+    assert best.plan.seconds < 0.9 * quick.plan.seconds
+    # What is known is not looked for again, and no other planner is stood in for.
+    again = list(derive(replace(best, runs=1)))
+    assert {each.plan for each in again} == {best.plan}
+    named = replace(turned, planner="simple")
+    assert {each.plan.planner for each in derive(Derived(named, demanded=EVERYTHING)) if each.plan is not None} == {"simple"}
+    impossible = replace(turned, memory_limit="1")
+    assert "memory-limit" in derived(Derived(impossible, demanded=EVERYTHING)).problems
 
 
 def test_a_run_that_ends_renews_the_interval_and_nothing_else() -> None:

@@ -41,7 +41,7 @@ export function Bar({ drawer, drawerOpen, turnDrawer, lead }: BarProps): JSX.Ele
   }, [news]);
   const { frame } = snapshot;
   return (
-    <div class="iv-bar">
+    <div class="iv-bar" data-toolbar>
       <div class="iv-bar-row">
         <Title drawer={drawer} open={drawerOpen} turn={turnDrawer} />
         <Figures />
@@ -66,7 +66,9 @@ export function Bar({ drawer, drawerOpen, turnDrawer, lead }: BarProps): JSX.Ele
           />
           <Menu tell={setNews} />
         </div>
-        <RunButton />
+        <span class="iv-own-stop" data-own-stops>
+          <RunButton />
+        </span>
       </div>
       <StatusRow lead={lead} />
       <div class="iv-told">
@@ -136,7 +138,7 @@ const figures: readonly FigureValue[] = [
         </span>
       ),
   },
-  { name: "throughput", title: "rate", term: "throughput", value: (plan) => formatRate(plan.throughput) },
+  { name: "throughput", title: "steady rate", term: "throughput", value: (plan) => formatRate(plan.throughput) },
   {
     name: "buffers",
     title: "buffers",

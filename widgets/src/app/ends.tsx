@@ -1,6 +1,7 @@
 // Source and destination: each end is handled where it is seen.
 import type { JSX } from "preact";
 import { Button } from "#lib/button.tsx";
+import { WholeWindow } from "#lib/whole-window.tsx";
 import { layoutAtEnd } from "#model/ends.ts";
 import type { Side } from "#model/settings.ts";
 import { type Cards, useCards } from "#model/shown-stops.ts";
@@ -19,24 +20,28 @@ export function Ends(): JSX.Element {
   const cards = useCards();
   const away = cards.choices.length > 0;
   return (
-    <div class={`iv-ends${away ? " iv-ends-away" : ""}`} data-testid="ends" data-away={away}>
-      <End side="source" title="Source" cards={cards} />
-      <div class="iv-swap">
-        <Button
-          label="Swap source and destination"
-          icon="swap"
-          iconOnly
-          testid="swap"
-          onClick={() => connection.send({ kind: "swap" })}
-        />
-      </div>
-      <End side="destination" title="Destination" cards={cards} />
-    </div>
+    <WholeWindow name="both layouts" testid="ends" class={`iv-ends${away ? " iv-ends-away" : ""}`}>
+      {(tool) => (
+        <>
+          <End side="source" title="Source" cards={cards} />
+          <div class="iv-swap">
+            <Button
+              label="Swap source and destination"
+              icon="swap"
+              iconOnly
+              testid="swap"
+              onClick={() => connection.send({ kind: "swap" })}
+            />
+          </div>
+          <End side="destination" title="Destination" cards={cards} tool={tool} />
+        </>
+      )}
+    </WholeWindow>
   );
 }
 
 /** An end of the transfer, or the stop that is shown in its place. */
-function End({ side, title, cards }: { side: Side; title: string; cards: Cards }): JSX.Element {
+function End({ side, title, cards, tool }: { side: Side; title: string; cards: Cards; tool?: JSX.Element }): JSX.Element {
   const { snapshot, connection } = useView();
   const on = cards.shown[side];
   if (on !== null) {
@@ -46,17 +51,24 @@ function End({ side, title, cards }: { side: Side; title: string; cards: Cards }
     return (
       <section
         class="iv-card iv-end"
+        data-toolbar
         data-testid={`end-${side}`}
         data-shows={number}
         aria-label={`Stop ${number}, ${stop.words}, in the place of the ${side}`}
       >
-        <StopHead side={side} cards={cards} on={on} other={other} />
+        <StopHead side={side} cards={cards} on={on} other={other} tool={tool} />
         <LinearizationView side={side} compact shown={cards.shown} />
       </section>
     );
   }
   return (
-    <section class="iv-card iv-end" data-testid={`end-${side}`} data-shows="end" aria-label={`${title} of the transfer`}>
+    <section
+      class="iv-card iv-end"
+      data-toolbar
+      data-testid={`end-${side}`}
+      data-shows="end"
+      aria-label={`${title} of the transfer`}
+    >
       <header class="iv-card-head iv-end-head">
         {cards.choices.length > 0 ? (
           <StopPicker side={side} cards={cards} />
@@ -66,6 +78,7 @@ function End({ side, title, cards }: { side: Side; title: string; cards: Cards }
           </h2>
         )}
         <MemoryChoice side={side} />
+        {tool}
       </header>
       <LayoutEditor side={side} />
       <LinearizationView side={side} compact shown={cards.shown} />

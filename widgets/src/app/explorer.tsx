@@ -6,6 +6,7 @@ import { Screen } from "./screen.tsx";
 import "isoviz:panes";
 import { ErrorLine } from "#lib/error-line.tsx";
 import { useShortcuts } from "#lib/shortcuts.ts";
+import { useToolbars } from "#lib/toolbars.ts";
 import type { Connection } from "#model/connection.ts";
 import type { Side } from "#model/settings.ts";
 import { statusText } from "#model/status.ts";
@@ -38,6 +39,7 @@ function Root({ connection, pane, children }: Pick<ExplorerProps, "connection" |
   const root = useRef<HTMLDivElement>(null);
   const edit = useCallback((kind: "undo" | "redo") => void connection.send({ kind }), [connection]);
   useShortcuts(root, edit);
+  useToolbars(root);
   const { snapshot } = connection;
   const busy = !connection.gone && (snapshot === null || !snapshot.frame.settled || connection.waiting);
   const run = snapshot?.panes.run.now;

@@ -44,10 +44,12 @@ interface StopHeadProps {
   on: StopOnCard;
   /** The layout on the other card. */
   other: Linearization | null;
+  /** What stands at the right of the head. */
+  tool?: JSX.Element | undefined;
 }
 
 /** What stands above the picture of a stop: which one it is, the way back, its components and what both cards keep. */
-export function StopHead({ side, cards, on, other }: StopHeadProps): JSX.Element {
+export function StopHead({ side, cards, on, other, tool }: StopHeadProps): JSX.Element {
   const { snapshot } = useView();
   const { stop } = on.placed;
   const parts = parse(stop.layout).parts ?? [];
@@ -66,6 +68,7 @@ export function StopHead({ side, cards, on, other }: StopHeadProps): JSX.Element
           title="Show source and destination (Escape)"
           onClick={cards.back}
         />
+        {tool}
       </header>
       <div class="iv-edit" data-testid={`stop-layout-${side}`}>
         <div class="iv-edit-top">

@@ -4,7 +4,7 @@ import type { CurvePoint, ShownHop } from "#model/types.ts";
 import { formatBytes, formatRate } from "#model/units.ts";
 
 const WIDTH = 242;
-const HEIGHT = 108;
+const HEIGHT = 98;
 const BOX = { left: 62, right: WIDTH - 8, top: 10, bottom: HEIGHT - 22 };
 
 /** A logarithmic axis: quantities to places. */

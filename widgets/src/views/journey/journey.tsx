@@ -35,7 +35,7 @@ export function Journey({ follows = false, follow }: JourneyProps): JSX.Element 
       data-stale={stale}
       aria-label="The journey"
     >
-      <header class="iv-card-head">
+      <header class="iv-card-head" data-toolbar>
         <h2>
           <Term name="journey">The journey</Term>
         </h2>

@@ -152,9 +152,7 @@ export function Chips(props: ChipsProps): JSX.Element {
 
   const arrow = (event: TargetedKeyboardEvent<HTMLButtonElement>, place: number): void => {
     const last = parts.length - 1;
-    const to = { ArrowLeft: place - 1, ArrowUp: place - 1, ArrowRight: place + 1, ArrowDown: place + 1, Home: 0, End: last }[
-      event.key
-    ];
+    const to = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: last }[event.key];
     if (event.key === "Escape" && props.selected !== null) {
       event.stopPropagation();
       props.onSelect(null);
@@ -170,6 +168,7 @@ export function Chips(props: ChipsProps): JSX.Element {
       </span>
       <ol
         class="iv-edit-chips"
+        data-toolbar
         ref={list}
         aria-label={`Components of ${props.title}, fastest first`}
         onPointerDown={down}
@@ -196,7 +195,7 @@ export function Chips(props: ChipsProps): JSX.Element {
                 aria-label={chipLabel(part, place, parts.length)}
                 aria-expanded={props.selected === key}
                 aria-controls={props.selected === key ? props.stripId : undefined}
-                title="Drag, or press ← →, to move; click, or press Enter, for its block"
+                title="Drag, or press ← →, to move; ↑ ↓ go to the next; click, or press Enter, for its block"
                 onClick={(event) => {
                   event.currentTarget.focus();
                   props.onSelect(props.selected === key ? null : key);

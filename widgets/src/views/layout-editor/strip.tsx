@@ -48,6 +48,7 @@ export function Strip(props: StripProps): JSX.Element | null {
       ref={box}
       id={props.id}
       class="iv-edit-strip"
+      data-own-stops
       role="group"
       aria-label={`Controls of ${digitName(part)}`}
       style={dimensionColour(props.palette, part === "F" ? "F" : part.dim)}

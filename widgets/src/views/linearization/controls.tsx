@@ -173,6 +173,7 @@ export function MoreControls({
         </Select>
       </Labelled>
       <Toggle label="order line" on={options.order} set={(order) => change({ order })} />
+      {dims.length > 1 && <Toggle label="cells as wide as high" on={options.square} set={(square) => change({ square })} />}
       {hasRuns && <Toggle label="request boxes" on={options.runs} set={(runs) => change({ runs })} />}
       {hasChunks && <Toggle label="chunks" on={options.chunks} set={(chunks) => change({ chunks })} />}
       {marking !== null && <Toggle label="mark the chunk of the entry" on={marking.on} set={marking.set} />}
@@ -265,7 +266,7 @@ export function Drop({ label, children }: { label: string; children: ComponentCh
         <Icon name="settings" />
       </button>
       {open && (
-        <div id={id} class="iv-lin-sheet" role="group" aria-label={label}>
+        <div id={id} class="iv-lin-sheet" data-own-stops role="group" aria-label={label}>
           {children}
         </div>
       )}

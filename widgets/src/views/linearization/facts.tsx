@@ -23,6 +23,8 @@ interface FactsProps {
 export function Facts({ linear, entry, selected, runBytes, elsewhere, compact }: FactsProps): JSX.Element {
   const offset = entry === null ? null : linear.offset(entry.index, entry.field);
   const next = entry === null ? null : nextElement(linear, entry);
+  // Words without figures take no room.
+  const nothing = compact && entry === null;
   const size = entry === null ? 0 : (linear.fields[entry.field]?.size ?? 1);
   return (
     <>
@@ -34,16 +36,20 @@ export function Facts({ linear, entry, selected, runBytes, elsewhere, compact }:
           </dt>
           <dd data-fact="entry">{entry === null ? "point at one" : entryText(linear, entry)}</dd>
         </div>
-        <Fact name="byte">
+        <Fact name="byte" hidden={nothing}>
           {offset === null
             ? ""
             : !compact && size > 1
               ? `${formatCount(offset)} to ${formatCount(offset + size - 1)}`
               : formatCount(offset)}
         </Fact>
-        <Fact name="element">{entry === null ? "" : formatCount(positionOf(linear, entry.index, entry.field))}</Fact>
-        <Fact name="cache line">{offset === null ? "" : formatCount(Math.floor(offset / CACHE_LINE))}</Fact>
-        <Fact name="next in memory" shown={compact ? "next" : "next in memory"}>
+        <Fact name="element" hidden={nothing}>
+          {entry === null ? "" : formatCount(positionOf(linear, entry.index, entry.field))}
+        </Fact>
+        <Fact name="cache line" hidden={nothing}>
+          {offset === null ? "" : formatCount(Math.floor(offset / CACHE_LINE))}
+        </Fact>
+        <Fact name="next in memory" hidden={nothing} shown={compact ? "next" : "next in memory"}>
           {entry === null ? "" : next === null ? "the end" : stepText(linear, entry, next)}
         </Fact>
         {!compact && runBytes !== null && <Fact name="run">{formatBytes(runBytes)}</Fact>}
@@ -62,15 +68,17 @@ export function Facts({ linear, entry, selected, runBytes, elsewhere, compact }:
 function Fact({
   name,
   shown = name,
+  hidden = false,
   children,
 }: {
   name: string;
+  hidden?: boolean;
   shown?: string;
   children: JSX.Element | string | (string | false)[];
 }): JSX.Element {
   const term = name === "cache line" || name === "element" || name === "run" ? name : null;
   return (
-    <div>
+    <div hidden={hidden}>
       <dt>{term === null ? shown : <Term name={term}>{shown}</Term>}</dt>
       <dd data-fact={name.replaceAll(" ", "-")} title={typeof children === "string" ? children : undefined}>
         {children}

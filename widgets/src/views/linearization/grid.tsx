@@ -1,22 +1,22 @@
 // The grid: two canvases, one for the cells and one for the marks, with zoom, drag, hover and keyboard.
 import type { JSX, RefObject, TargetedKeyboardEvent } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { fitCanvas, useFrame, useRatio, useSize } from "#lib/hooks.ts";
 import type { CellValues } from "#model/array-values.ts";
 import type { ChunkNumbers } from "#model/layouts/chunks.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
 import type { Entry } from "#model/layouts/order.ts";
 import type { RequestBox } from "#model/layouts/requests.ts";
-import { drawAxes, leftRoom, TOP } from "#views/linearization/drawing/axes-canvas.ts";
+import { drawAxes, leftRoom, topRoom } from "#views/linearization/drawing/axes-canvas.ts";
 import { drawBox } from "#views/linearization/drawing/box.ts";
 import { type ChosenChunk, gridOverlay } from "#views/linearization/drawing/chunk-marks.ts";
 import { type Colouring, separables } from "#views/linearization/drawing/colouring.ts";
-import { drawGrid, NUMBERED, type Scene, type Store } from "#views/linearization/drawing/grid-canvas.ts";
+import { drawGrid, type Scene, type Store } from "#views/linearization/drawing/grid-canvas.ts";
 import type { Ink } from "#views/linearization/drawing/ink.ts";
 import { drawMarks } from "#views/linearization/drawing/marks.ts";
 import { boxed, cellNear, dragged, type IndexBox, panelAt } from "#views/linearization/geometry/index-box.ts";
 import { cellOf, commonBlock, gridModel } from "#views/linearization/geometry/model.ts";
-import { type Geometry, hit, panelsIn, roomOf } from "#views/linearization/geometry/scene.ts";
+import { type Geometry, hit, panelsIn, roomOf, type SeenPart, seenIn } from "#views/linearization/geometry/scene.ts";
 import {
   fitted,
   followed,
@@ -72,6 +72,8 @@ interface GridProps {
   onPick: (entry: Entry) => void;
   /** Marks the chunk of an entry, or lets it go; null where there are no chunks. */
   onChunk: ((entry: Entry | null) => void) | null;
+  /** What is seen of the array has changed. */
+  onSeen: (seen: SeenPart) => void;
   zoomer: RefObject<Zoomer | null>;
 }
 
@@ -84,6 +86,7 @@ export function Grid(props: GridProps): JSX.Element {
   const cells = useRef<HTMLCanvasElement>(null);
   const marks = useRef<HTMLCanvasElement>(null);
   const store = useRef<Store>({ image: null });
+  const hasLanes = useRef(false);
   const size = useSize(frame);
   const ratio = useRatio();
   const [draft, setDraft] = useState<IndexBox | null>(null);
@@ -96,18 +99,19 @@ export function Grid(props: GridProps): JSX.Element {
   const geometry = useMemo((): Geometry | null => {
     const context = cells.current?.getContext("2d");
     if (size.width < 20 || size.height < 20 || ink === null || !context) return null;
-    const outer = { width: size.width, height: size.height - TOP };
+    const top = topRoom(ink);
+    const outer = { width: size.width, height: size.height - top };
     const block = commonBlock(linear, props.other, props.dims[0] ?? "");
     const draft = gridModel(linear, props.dims, props.fixed, outer, block);
-    const left = leftRoom(context, { model: draft }, ink.font);
+    const left = leftRoom(context, { model: draft }, ink);
     const model = gridModel(linear, props.dims, props.fixed, { ...outer, width: outer.width - left }, block);
-    const own = panelsIn(linear, model, options.fields, size.width - left, size.height, TOP);
+    const own = panelsIn(linear, model, options.fields, size.width - left, size.height, top);
     const panels = own.map((panel) => ({ ...panel, x: panel.x + left }));
     const [first] = panels;
     if (first === undefined) return null;
-    const room = roomOf(model, first, ratio);
+    const room = { ...roomOf(model, first, ratio), square: options.square };
     return { model, panels, room, view: fitted(room) };
-  }, [linear, props.other, dimsKey, fixedKey, options.fields, size, ratio, ink]);
+  }, [linear, props.other, dimsKey, fixedKey, options.fields, options.square, size, ratio, ink]);
   const current = useMemo((): Geometry | null => {
     if (geometry === null) return null;
     return { ...geometry, view: resized(view?.viewport ?? null, view?.room ?? null, geometry.room) };
@@ -137,6 +141,11 @@ export function Grid(props: GridProps): JSX.Element {
     fit: () => change((_, room) => fitted(room)),
   };
 
+  const seen = current === null ? "" : JSON.stringify(seenIn(current));
+  useLayoutEffect(() => {
+    if (seen !== "") props.onSeen(JSON.parse(seen) as SeenPart);
+  }, [seen]);
+
   const numbers = useMemo(() => (geometry === null ? [] : separables(geometry.model, colours)), [geometry, colours]);
   useFrame(() => {
     const canvas = cells.current;
@@ -154,7 +163,7 @@ export function Grid(props: GridProps): JSX.Element {
       chunks: options.chunks ? props.chunks : null,
       ...size,
     };
-    drawGrid(context, scene, store.current);
+    hasLanes.current = drawGrid(context, scene, store.current);
     drawAxes(context, current, ink, props.dimColour, current.panels[0]?.x ?? 0);
     if (canvas !== null) canvas.dataset.drawn = props.label; // what a test or a benchmark waits for
   }, [current, colours, numbers, ink, size, ratio, options, props.runs, props.chunks, props.values]);
@@ -166,13 +175,20 @@ export function Grid(props: GridProps): JSX.Element {
     const canvas = marks.current;
     const context = canvas === null ? null : fitCanvas(canvas, size, ratio);
     if (!context || current === null || ink === null) return;
-    const lanes = options.numbers !== "none" && current.view.height / (current.panels[0]?.fields.length ?? 1) >= NUMBERED;
     const runs = options.runs ? props.runs : null;
     const room = { width: size.width, height: size.height };
     drawMarks(
       context,
       current,
-      { hovered: props.hovered, selected: props.selected, runs, trail: props.trail, lanes, warp: props.warp, chunk },
+      {
+        hovered: props.hovered,
+        selected: props.selected,
+        runs,
+        trail: props.trail,
+        lanes: hasLanes.current,
+        warp: props.warp,
+        chunk,
+      },
       ink,
     );
     if (box !== null) drawBox(context, current, box, room, ink);

@@ -18,6 +18,8 @@ interface LegendProps {
   chunks: ChunkNumbers | null;
   /** Where the scale of offsets ends. */
   bytes: number;
+  /** How many times as wide as high cells are drawn. */
+  stretch: number;
   /** Whether boxes of runs are drawn. */
   runs: boolean;
   /** The load of a warp that is drawn, and along which dimension it goes. */
@@ -27,7 +29,7 @@ interface LegendProps {
   letGo: () => void;
 }
 
-export function Legend({ linear, colours, chunks, bytes, runs, warp, chunk, letGo }: LegendProps): JSX.Element {
+export function Legend({ linear, colours, chunks, bytes, stretch, runs, warp, chunk, letGo }: LegendProps): JSX.Element {
   const several = linear.fields.length > 1;
   return (
     <div class="iv-lin-legend" data-testid="linearization-legend">
@@ -35,6 +37,11 @@ export function Legend({ linear, colours, chunks, bytes, runs, warp, chunk, letG
       {warp !== null && (
         <span class="iv-lin-item iv-lin-warp" data-testid="linearization-warp">
           warp along {warp.dim}: {warpText(warp.load)}
+        </span>
+      )}
+      {Math.abs(Math.log(stretch)) > 0.05 && (
+        <span class="iv-lin-item" title={stretchTitle(stretch)} data-testid="linearization-stretch">
+          stretched {stretch > 1 ? `${ratioText(stretch)} : 1` : `1 : ${ratioText(1 / stretch)}`}
         </span>
       )}
       {several && <Fields linear={linear} />}
@@ -57,19 +64,24 @@ export function Legend({ linear, colours, chunks, bytes, runs, warp, chunk, letG
   );
 }
 
-function Scale({ linear, colours, chunks, bytes }: Omit<LegendProps, "runs" | "warp" | "chunk" | "letGo">): JSX.Element | null {
+function Scale({
+  linear,
+  colours,
+  chunks,
+  bytes,
+}: Pick<LegendProps, "linear" | "colours" | "chunks" | "bytes">): JSX.Element | null {
   const ramp = <i class="iv-lin-ramp" style={{ background: gradient(colours.scale) }} />;
   switch (colours.by) {
     case "offset":
       return (
         <span class="iv-lin-item">
-          {colours.from === 0 && colours.top >= linear.nbytes / 2 ? (
+          {colours.top >= bytes / 2 ? (
             <>
               byte 0 {ramp} {formatBytes(bytes)}
             </>
           ) : (
             <>
-              byte {formatCount(colours.from)} {ramp} {formatCount(colours.from + colours.top)}
+              in view: byte {formatCount(colours.from)} {ramp} {formatCount(colours.from + colours.top)}
             </>
           )}
         </span>
@@ -114,6 +126,13 @@ function Scale({ linear, colours, chunks, bytes }: Omit<LegendProps, "runs" | "w
     default:
       return null;
   }
+}
+
+const ratioText = (ratio: number): string => String(Number(ratio.toPrecision(2)));
+
+function stretchTitle(stretch: number): string {
+  const shape = stretch > 1 ? `${ratioText(stretch)} times as wide as high` : `${ratioText(1 / stretch)} times as high as wide`;
+  return `A cell is drawn ${shape}, so that the array fills its room. "Cells as wide as high" is among the controls of the picture.`;
 }
 
 /** "1 request of 4 bytes a lane, 4 sectors (at least 4), 0 bank conflicts" */

@@ -22,6 +22,8 @@ export interface ViewOptions {
   readonly order: boolean;
   readonly runs: boolean;
   readonly chunks: boolean;
+  /** Whether cells are as wide as high; else the grid fills its room. */
+  readonly square: boolean;
   /** Whether both ends show the same part of the array. */
   readonly linked: boolean;
   /** Whether dragging on the grid chooses what moves. */
@@ -41,6 +43,7 @@ export const OPTIONS: ViewOptions = {
   order: true,
   runs: true,
   chunks: true,
+  square: false,
   linked: true,
   choosing: false,
 };

@@ -38,7 +38,8 @@ export function Tape(props: TapeProps): JSX.Element {
   const size = useSize(frame);
   const ratio = useRatio();
   const [firstLine, setFirstLine] = useState(0);
-  const lines = linesThatFit(linear, size.width);
+  const letters = ink?.size ?? 12;
+  const lines = linesThatFit(linear, (size.width * 12) / letters);
   const focus = hovered ?? selected ?? (chunk === null ? null : firstEntry(chunk));
   const byte = focus === null ? 0 : linear.offset(focus.index, focus.field);
   const first =
@@ -47,8 +48,8 @@ export function Tape(props: TapeProps): JSX.Element {
       : windowFrom(firstLine, byte, lines, linear.nbytes);
   useEffect(() => setFirstLine(first), [first]);
   const tape = useMemo<TapeGeometry>(
-    () => ({ linear, width: size.width, ratio, firstLine: first, lines }),
-    [linear, size.width, ratio, first, lines],
+    () => ({ linear, width: size.width, ratio, firstLine: first, lines, size: letters }),
+    [linear, size.width, ratio, first, lines, letters],
   );
   const byField = colours.by === "field";
 
@@ -78,7 +79,7 @@ export function Tape(props: TapeProps): JSX.Element {
       ref={frame}
       class="iv-lin-tape"
       data-testid="linearization-tape"
-      style={{ height: `${tapeRows(linear.fields.length, byField).all}px` }}
+      style={{ height: `${tapeRows(linear.fields.length, byField, letters).all}px` }}
       onPointerMove={(event) => props.onHover(at(event))}
       onPointerLeave={() => props.onHover(null)}
       onClick={(event) => {

@@ -7,7 +7,7 @@ import { layoutAtEnd, spacesOf } from "#model/ends.ts";
 import { type Linearization, linearize } from "#model/layouts/linearization.ts";
 import { useView } from "#model/view.ts";
 import { cellPixels } from "#views/linearization/drawing/cells.ts";
-import { colouring, ofSlice, separables } from "#views/linearization/drawing/colouring.ts";
+import { colouring, inView, separables } from "#views/linearization/drawing/colouring.ts";
 import { gridModel } from "#views/linearization/geometry/model.ts";
 import { CloseUp, shownFields } from "./close-up.tsx";
 
@@ -71,13 +71,14 @@ export function drawThumbnail(
   context.clearRect(0, 0, width, height);
   if (linear === null) return;
   const dims = drawnDims(linear, shown);
-  const model = gridModel(linear, dims, middles(linear), { width: 1, height: 1 });
   const options = { colour: "offset", digit: null } as const;
-  const colours = ofSlice(
+  const middle = middles(linear);
+  const others = Object.entries(middle).filter(([name]) => !dims.includes(name));
+  const colours = inView(
     colouring(linear, { options, palette: {}, chunks: null, dark, bytes: bytes ?? linear.nbytes }),
-    dims,
-    middles(linear),
+    Object.fromEntries(others.map(([name, at]) => [name, [at, at + 1] as const])),
   );
+  const model = gridModel(linear, dims, middle, { width: 1, height: 1 });
   const numbers = separables(model, colours);
   const fields = shownFields(linear);
   const gap = fields.length > 1 ? Math.max(1, Math.round(width / 40)) : 0;

@@ -27,10 +27,11 @@ import type { ShownColour } from "#model/types.ts";
 import { formatBytes, formatCount } from "#model/units.ts";
 import { SavePicture } from "#views/controls/save-picture.tsx";
 import { chosenChunk } from "#views/linearization/drawing/chunk-marks.ts";
-import { colouring, ofSlice } from "#views/linearization/drawing/colouring.ts";
+import { colouring, inView } from "#views/linearization/drawing/colouring.ts";
 import { type Ink, inkOf } from "#views/linearization/drawing/ink.ts";
 import type { IndexBox } from "#views/linearization/geometry/index-box.ts";
 import { fastestDims } from "#views/linearization/geometry/model.ts";
+import type { SeenPart } from "#views/linearization/geometry/scene.ts";
 import { ColourMenu, Drop, MoreControls, Slices } from "./controls.tsx";
 import { Digits } from "./digits.tsx";
 import { entryFrom, shownFrom } from "./entries.ts";
@@ -77,6 +78,8 @@ export interface PartOfEnd {
 /** Narrower than this (CSS pixels), the view is compact. */
 const NARROW = 640;
 
+const ALL: SeenPart = { ranges: {}, stretch: 1 };
+
 /** Steps of the order line that stay visible behind the entry while it is played. */
 const TRAIL = 8;
 
@@ -92,7 +95,7 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
   const root = useRef<HTMLElement>(null);
   const { width } = useSize(root);
   const compact = props.compact ?? width < NARROW;
-  const ink = useInk(root, dark);
+  const ink = useInk(root, dark, width);
 
   const twin = other !== null && alike(linear, other) ? other : null;
   const [hover, setHover] = useHover();
@@ -128,7 +131,11 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
     [linear, options.colour, options.digit, palette, chunks, dark, bytes],
   );
   const fixedKey = JSON.stringify([dims, fixed]);
-  const gridColours = useMemo(() => ofSlice(colours, dims, fixed, twin), [colours, fixedKey, twin]);
+  const [seen, setSeen] = useState<SeenPart>(ALL);
+  const gridColours = useMemo(() => {
+    const others = Object.entries(fixed).map(([name, at]) => [name, [at, at + 1] as const]);
+    return inView(colours, { ...Object.fromEntries(others), ...seen.ranges }, twin);
+  }, [colours, fixedKey, twin, seen]);
   const runs = useMemo(() => (twin === null ? null : requestBox(linear, twin)), [linear, twin]);
   const kept = useMemo(() => (twin === null ? null : compare(linear, twin).runBytes), [linear, twin]);
   const dimColour = useCallback(
@@ -209,6 +216,7 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
           onSelect={onSelect}
           onPick={onPick}
           onChunk={hasChunks ? markChunk : null}
+          onSeen={setSeen}
           zoomer={zoomer}
         />
         <div class="iv-lin-aside">
@@ -219,6 +227,7 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
             chunks={chunks}
             bytes={bytes}
             runs={options.runs && hasRuns}
+            stretch={seen.stretch}
             warp={warp}
             chunk={chunk?.number ?? null}
             letGo={() => select({ chunk: null })}
@@ -327,7 +336,7 @@ function Tool({ label, icon, onClick }: { label: string; icon: IconName; onClick
 }
 
 /** Colours and font of the root element, read again when the theme changes. */
-function useInk(root: RefObject<HTMLElement | null>, dark: boolean): Ink | null {
+function useInk(root: RefObject<HTMLElement | null>, dark: boolean, width: number): Ink | null {
   const [ink, setInk] = useState<Ink | null>(null);
   useLayoutEffect(() => {
     const look = (): void => {
@@ -338,6 +347,6 @@ function useInk(root: RefObject<HTMLElement | null>, dark: boolean): Ink | null 
     // JupyterLab loads the style sheet of a theme after it has named the theme.
     const timer = setTimeout(look, 400);
     return () => clearTimeout(timer);
-  }, [dark]);
+  }, [dark, width]);
   return ink;
 }

@@ -130,7 +130,7 @@ function Moving({ path, picture, chunk, tool, close }: MovingProps): JSX.Element
   const told = `Hop ${now}, ${path.hops[now]?.words}: ${formatCount(done(now))} of ${counted(picture.hops[now]?.requests ?? 0, "request")}`;
   return (
     <>
-      <header class="iv-card-head iv-motion-head">
+      <header class="iv-card-head iv-motion-head" data-toolbar>
         <h2>One chunk in motion</h2>
         <p class="iv-faint">
           chunk {formatCount(chunk)} of {formatCount(path.chunks)}, {formatBytes(picture.bytes)}; a square stands for{" "}

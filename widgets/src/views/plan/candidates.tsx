@@ -22,7 +22,8 @@ export function differenceWords(candidate: ShownCandidate, chosen: ShownCandidat
   const ratio = least(candidate) / least(chosen);
   const mark = candidate.seconds === null ? "≥ " : "";
   if (ratio >= 2) return `${mark}${ratio < 100 ? ratio.toPrecision(2) : formatCount(Math.round(ratio))} ×`;
-  return `${mark}${ratio >= 1 ? "+" : "−"}${formatShare(Math.abs(ratio - 1))}`;
+  const share = Math.abs(ratio - 1);
+  return `${mark}${ratio >= 1 ? "+" : "−"}${share < 1e-4 ? "<0.01 %" : formatShare(share)}`;
 }
 
 /** What tells a candidate from the others that read like it: the memories, else the channels, else the layouts that only it has. */

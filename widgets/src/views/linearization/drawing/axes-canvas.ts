@@ -4,15 +4,14 @@ import { formatCount } from "#model/units.ts";
 import { type Geometry, type Panel, rectOf, visible } from "#views/linearization/geometry/scene.ts";
 import type { Ink } from "./ink.ts";
 
-const FONT = 12;
+/** Room for the indices above the grid. */
+export const topRoom = (ink: Ink): number => ink.size + 5;
 
-/** Room for the indices above the grid and left of it. */
-export const TOP = 17;
-
-export function leftRoom(context: CanvasRenderingContext2D, geometry: Pick<Geometry, "model">, font: string): number {
+/** Room for the indices left of the grid. */
+export function leftRoom(context: CanvasRenderingContext2D, geometry: Pick<Geometry, "model">, ink: Ink): number {
   const { down, wrap, linear } = geometry.model;
   if (down.place < 0) return 2;
-  context.font = `600 ${FONT}px ${font}`;
+  context.font = `600 ${ink.size}px ${ink.font}`;
   const last = wrap > 0 ? (linear.dims[down.place]?.size ?? 1) - 1 : down.padded - 1;
   const texts = [named(down.dim, 0), tight(down.dim, last)];
   return Math.ceil(Math.max(...texts.map((text) => context.measureText(text).width))) + 6;
@@ -41,16 +40,16 @@ export function drawAxes(
   const [first] = panels;
   if (first === undefined) return;
   context.save();
-  context.font = `600 ${FONT}px ${ink.font}`;
+  context.font = `600 ${ink.size}px ${ink.font}`;
   context.textBaseline = "middle";
   const seen = visible(geometry);
-  if (panels.length === 1) along(context, geometry, first, colourOf(model.across.dim));
+  if (panels.length === 1) along(context, geometry, first, colourOf(model.across.dim), ink);
   else {
     context.fillStyle = colourOf(model.across.dim);
     context.textAlign = "right";
     for (const panel of panels.filter((each) => each.y === first.y)) {
       const text = acrossTitle(context, geometry, panel);
-      if (text !== "") context.fillText(text, panel.x + panel.width, panel.y - 8);
+      if (text !== "") context.fillText(text, panel.x + panel.width, panel.y - ink.size / 2 - 2);
     }
   }
   if (model.down.place >= 0) {
@@ -58,11 +57,14 @@ export function drawAxes(
     context.textAlign = "right";
     for (const panel of panels.filter((each) => each.x === first.x)) {
       const rows = Math.min(seen.bottom, Math.ceil(view.top + panel.height / view.height));
-      for (const row of ticks(seen.top, rows, view.height, 18)) {
+      for (const row of ticks(seen.top, rows, view.height, ink.size + 6)) {
         const rect = rectOf(geometry, panel, row, row, null);
         const y = Math.max(
-          panel.y + 7,
-          Math.min(panel.y + panel.height - 6, rect.y + (view.height >= 14 ? rect.height / 2 : row === seen.top ? 7 : -2)),
+          panel.y + ink.size / 2 + 1,
+          Math.min(
+            panel.y + panel.height - ink.size / 2,
+            rect.y + (view.height >= 14 ? rect.height / 2 : row === seen.top ? ink.size / 2 + 1 : -2),
+          ),
         );
         const at = model.wrap > 0 ? row * model.wrap : row;
         const padding = model.wrap === 0 && row >= model.down.size;
@@ -102,7 +104,7 @@ export function besideTitle(context: CanvasRenderingContext2D, geometry: Geometr
   return text === "" ? 0 : context.measureText(text).width + 8;
 }
 
-function along(context: CanvasRenderingContext2D, geometry: Geometry, panel: Panel, colour: string): void {
+function along(context: CanvasRenderingContext2D, geometry: Geometry, panel: Panel, colour: string, ink: Ink): void {
   const { model, view } = geometry;
   const seen = visible(geometry);
   context.fillStyle = colour;
@@ -125,7 +127,7 @@ function along(context: CanvasRenderingContext2D, geometry: Geometry, panel: Pan
     if (at < free) continue;
     context.globalAlpha = model.wrap === 0 && column >= model.across.size ? 0.55 : 1;
     context.textAlign = "left";
-    context.fillText(text, at, panel.y - 8);
+    context.fillText(text, at, panel.y - ink.size / 2 - 2);
     free = at + wide + 7;
   }
 }

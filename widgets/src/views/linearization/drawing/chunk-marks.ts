@@ -164,7 +164,7 @@ export function drawTapeChunk(
   ink: Ink,
 ): void {
   const { linear, width } = tape;
-  const rows = tapeRows(linear.fields.length, byField);
+  const rows = tapeRows(linear.fields.length, byField, tape.size);
   const bytes = linear.nbytes / width;
   const index = linear.dims.map(() => 0);
   const inside = new Uint8Array(Math.ceil(width));

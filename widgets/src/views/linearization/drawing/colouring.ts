@@ -2,7 +2,7 @@
 // number.
 import type { ChunkNumbers } from "#model/layouts/chunks.ts";
 import { PAGE, SECTOR } from "#model/layouts/hardware.ts";
-import type { Linearization } from "#model/layouts/linearization.ts";
+import type { Digit, Linearization } from "#model/layouts/linearization.ts";
 import type { ShownColour } from "#model/types.ts";
 import { type GridModel, type Separable, separable } from "#views/linearization/geometry/model.ts";
 import { CACHE_LINE, type ColourBy, colouredDigit, type ViewOptions } from "#views/linearization/options.ts";
@@ -82,27 +82,42 @@ export function colouring(linear: Linearization, inputs: ColouringInputs): Colou
   return { ...byOffset, by: "offset", top: Math.max(1, inputs.bytes - least) };
 }
 
+/** A picture that has less of the scale of all of memory than this share has a scale of its own: it would have nearly one colour. */
+const FLAT = 1 / 8;
+
 /**
- * The same colours for a picture of some dimensions while the others stand at `fixed`: a ramp of offsets spans what the picture
- * shows, or a picture of a small part of memory would have one colour. With the layout that is drawn beside it (`other`), the ramp
- * spans both: one colour is one offset in both pictures.
+ * The same colours for a picture of a part of an array: `ranges` has the coordinates [from, to) of a dimension, all where it is left
+ * out. Offsets have one scale, that of all of memory, in every slice and at both ends. Where what is seen would have nearly one colour,
+ * the scale spans what is seen, in this layout and in the one that is drawn beside it (`other`): one colour is one offset in both.
  */
-export function ofSlice(
+export function inView(
   colours: Colouring,
-  dims: readonly string[],
-  fixed: Readonly<Record<string, number>>,
+  ranges: Readonly<Record<string, readonly [number, number]>>,
   other: Linearization | null = null,
 ): Colouring {
-  const { linear } = colours;
-  if (colours.by !== "offset" || linear.dims.every((dim) => dims.includes(dim.name) || dim.size === 1)) return colours;
-  const both = other === null ? [linear] : [linear, other];
-  const corners = (end: boolean): number[] =>
-    both.flatMap((of) => {
-      const corner = of.dims.map(({ name, size }) => (dims.includes(name) ? (end ? size - 1 : 0) : (fixed[name] ?? 0)));
-      return of.fields.map((_, field) => of.offset(corner, field));
-    });
-  const from = Math.min(...corners(false));
-  return { ...colours, from, top: Math.max(1, Math.max(...corners(true)) - from) };
+  if (colours.by !== "offset") return colours;
+  let [from, end] = [Infinity, 0];
+  for (const linear of other === null ? [colours.linear] : [colours.linear, other])
+    for (const field of linear.fields.keys()) {
+      let [low, high] = [linear.base(field), linear.base(field)];
+      linear.dims.forEach(({ name, size }, dim) => {
+        for (const place of linear.placesOf(dim)) {
+          const [least, most] = valuesIn(linear.digits[place] as Digit, ranges[name] ?? [0, size]);
+          low += least * linear.stride(place, field);
+          high += most * linear.stride(place, field);
+        }
+      });
+      [from, end] = [Math.min(from, low), Math.max(end, high)];
+    }
+  const top = Math.max(1, end - from);
+  return top >= FLAT * colours.top ? colours : { ...colours, from, top };
+}
+
+/** The least and the greatest value of a digit over some coordinates. */
+function valuesIn({ step, extent }: Digit, [from, to]: readonly [number, number]): [number, number] {
+  const [first, last] = [Math.floor(from / step), Math.floor((to - 1) / step)];
+  const [low, high] = [first % extent, last % extent];
+  return last - first >= extent || low > high ? [0, extent - 1] : [low, high];
 }
 
 function byDigit(

@@ -26,9 +26,8 @@ export interface Scene extends Geometry {
   readonly height: number;
 }
 
-const FONT = 12;
-/** Cells as high as this (CSS pixels) have room for a number and the order line below it. */
-export const NUMBERED = 17;
+/** Pixels that the order line takes below a number. */
+const LANE = 5;
 /** The smallest side of a cell, in CSS pixels, at which gaps between cells are drawn. */
 const GAPS = 5;
 
@@ -37,7 +36,8 @@ export interface Store {
   image: ImageData | null;
 }
 
-export function drawGrid(context: CanvasRenderingContext2D, scene: Scene, store: Store): void {
+/** Draws the grid; it says whether the order line has lanes of its own, beside numbers. */
+export function drawGrid(context: CanvasRenderingContext2D, scene: Scene, store: Store): boolean {
   const { room, panels } = scene;
   context.setTransform(1, 0, 0, 1, 0, 0);
   context.clearRect(0, 0, context.canvas.width, context.canvas.height);
@@ -62,10 +62,11 @@ export function drawGrid(context: CanvasRenderingContext2D, scene: Scene, store:
     context.beginPath();
     for (const panel of panels) context.rect(panel.x, panel.y, panel.width, panel.height);
     context.clip();
-    drawOrderLine(context, segmentsIn(scene, scene.model.linear, text !== null), scene.ink);
+    drawOrderLine(context, segmentsIn(scene, scene.model.linear, text?.lanes === true), scene.ink);
     context.restore();
   }
   if (text !== null) drawNumbers(context, scene, text);
+  return text?.lanes === true;
 }
 
 function drawPixels(context: CanvasRenderingContext2D, scene: Scene, panel: Panel, store: Store): void {
@@ -223,7 +224,7 @@ function drawTitle(context: CanvasRenderingContext2D, scene: Scene, panel: Panel
   context.fillStyle = fieldColour(field);
   context.fillRect(panel.x, panel.y - 13, 10, 10);
   context.fillStyle = scene.ink.ink;
-  context.font = `600 ${FONT}px ${scene.ink.font}`;
+  context.font = `600 ${scene.ink.size}px ${scene.ink.font}`;
   context.textAlign = "left";
   context.textBaseline = "alphabetic";
   context.fillText(
@@ -236,6 +237,8 @@ function drawTitle(context: CanvasRenderingContext2D, scene: Scene, panel: Panel
 /** How numbers stand in the cells; null where they do not fit. */
 interface Numbers {
   readonly names: boolean;
+  /** Whether the order line goes beside them; else it goes through the middle, below them. */
+  readonly lanes: boolean;
   readonly left: number;
 }
 
@@ -245,7 +248,7 @@ function numbersFit(context: CanvasRenderingContext2D, scene: Scene): Numbers | 
   const parts = panels[0]?.fields.length ?? 1;
   const height = view.height / parts;
   const line = scene.order && height >= LEAST && view.width >= LEAST;
-  if (height < (line ? NUMBERED : FONT + 1)) return null;
+  if (height < scene.ink.size + 1) return null;
   const seen = visible(scene);
   let widest = 0;
   for (const [column, row] of [
@@ -263,13 +266,16 @@ function numbersFit(context: CanvasRenderingContext2D, scene: Scene): Numbers | 
       if (model.wrap === 0 && model.down.place >= 0) index[model.down.place] = Math.min(row, model.down.size - 1);
       widest = Math.max(widest, numberOf(scene, index, field));
     }
-  context.font = `${FONT}px ${scene.ink.font}`;
+  context.font = `${scene.ink.size}px ${scene.ink.font}`;
   const sample = scene.shown === "value" ? (scene.values?.longest ?? "") : "0".repeat(String(widest).length);
   const width = context.measureText(sample).width;
-  const left = line ? lanesOf(view.width, height).left + 5 : parts > 1 ? 5 : 2;
-  if (width + left + 3 > view.width) return null;
+  const beside = parts > 1 ? 5 : 2;
+  if (width + beside + 2 > view.width) return null;
+  const lane = lanesOf(view.width, height).left + 5;
+  const lanes = line && height >= scene.ink.size + LANE && width + lane + 3 <= view.width;
+  const left = lanes ? lane : beside;
   const names = Math.max(0, ...model.linear.fields.map((field) => context.measureText(field.name).width));
-  return { names: parts > 1 && width + left + names + 12 <= view.width, left };
+  return { names: parts > 1 && width + left + names + 12 <= view.width, lanes, left };
 }
 
 function numberOf(scene: Scene, index: readonly number[], field: number): number {
@@ -293,7 +299,7 @@ function drawNumbers(context: CanvasRenderingContext2D, scene: Scene, how: Numbe
   context.beginPath();
   for (const panel of scene.panels) context.rect(panel.x, panel.y, panel.width, panel.height);
   context.clip();
-  context.font = `${FONT}px ${scene.ink.font}`;
+  context.font = `${scene.ink.size}px ${scene.ink.font}`;
   context.textBaseline = "middle";
   context.lineWidth = 3;
   context.lineJoin = "round";
@@ -311,11 +317,11 @@ function drawNumbers(context: CanvasRenderingContext2D, scene: Scene, how: Numbe
           const colour = elementColour(scene.colours, element.index, field);
           context.fillStyle = inkOn(colour);
           context.strokeStyle = cssOf(colour);
-          const right = rect.x + rect.width - 4;
+          const right = rect.x + rect.width - (how.lanes ? 4 : 2);
           const left = rect.x + how.left;
           const text = textOf(scene, element.index, field);
           // The line goes through the lowest part alone where it goes from cell to cell.
-          const line = scene.order && (!whole || field === panel.fields.at(-1));
+          const line = how.lanes && (!whole || field === panel.fields.at(-1));
           const y = rect.y + (line ? above : height / 2) + 0.5;
           if (how.names) {
             context.textAlign = "left";

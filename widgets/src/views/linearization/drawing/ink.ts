@@ -10,6 +10,8 @@ export interface Ink {
   readonly run: string;
   readonly hatch: string;
   readonly font: string;
+  /** The height of letters in CSS pixels: larger on the whole screen. */
+  readonly size: number;
 }
 
 export function inkOf(element: Element, dark: boolean): Ink {
@@ -25,6 +27,7 @@ export function inkOf(element: Element, dark: boolean): Ink {
     run: read("--iv-lin-run", dark ? "#e3b3ff" : "#7a1fa2"),
     hatch: read("--iv-lin-hatch", dark ? "#4a5563" : "#b9c1cb"),
     font: style.fontFamily || "sans-serif",
+    size: Math.max(12, Math.floor(parseFloat(style.fontSize) || 12)),
   };
 }
 

@@ -12,7 +12,6 @@ import { shortened } from "./grid-canvas.ts";
 import { hatching, type Ink, strokeTwice } from "./ink.ts";
 import { cssOf, fieldColour, inkOn } from "./scales.ts";
 
-const FONT = 12;
 const SAMPLES = 5;
 
 export interface TapeGeometry {
@@ -22,6 +21,8 @@ export interface TapeGeometry {
   /** The magnified part of memory. */
   readonly firstLine: number;
   readonly lines: number;
+  /** The height of letters. */
+  readonly size: number;
 }
 
 /** Heights from top to bottom, in CSS pixels. */
@@ -34,9 +35,9 @@ export interface TapeRows {
   readonly all: number;
 }
 
-export function tapeRows(fields: number, byField: boolean): TapeRows {
+export function tapeRows(fields: number, byField: boolean, size = 12): TapeRows {
   const band = fields > 1 && !byField ? 9 : 0;
-  const rows = { strip: 14, band, lens: 9, labels: 16, window: 26 };
+  const rows = { strip: size + 2, band, lens: 9, labels: size + 4, window: size + 14 };
   return { ...rows, all: rows.strip + rows.band + rows.lens + rows.labels + rows.window + 2 };
 }
 
@@ -58,7 +59,7 @@ export function windowFrom(before: number, byte: number, lines: number, nbytes: 
 
 export function drawTape(context: CanvasRenderingContext2D, tape: TapeGeometry, colours: Colouring, ink: Ink): void {
   const { linear, ratio } = tape;
-  const rows = tapeRows(linear.fields.length, colours.by === "field");
+  const rows = tapeRows(linear.fields.length, colours.by === "field", tape.size);
   context.setTransform(1, 0, 0, 1, 0, 0);
   context.clearRect(0, 0, context.canvas.width, context.canvas.height);
   drawStrip(context, tape, colours, rows, ink);
@@ -173,7 +174,7 @@ function drawWindow(context: CanvasRenderingContext2D, tape: TapeGeometry, colou
     context.fillStyle = hatching(context, ink.hatch, ratio);
     context.fillRect(0, top, end, rows.window);
   }
-  context.font = `${FONT}px ${ink.font}`;
+  context.font = `${ink.size}px ${ink.font}`;
   context.textBaseline = "middle";
   context.textAlign = "center";
   const edge = (byte: number): number => Math.round((byte - first) * scale * ratio) / ratio;
@@ -229,7 +230,7 @@ export function drawTapeMarks(
   below: ((context: CanvasRenderingContext2D) => void) | null = null,
 ): void {
   const { linear, width, ratio } = tape;
-  const rows = tapeRows(linear.fields.length, byField);
+  const rows = tapeRows(linear.fields.length, byField, tape.size);
   context.setTransform(1, 0, 0, 1, 0, 0);
   context.clearRect(0, 0, context.canvas.width, context.canvas.height);
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -252,7 +253,7 @@ export function drawTapeMarks(
 /** The byte at a point of the tape; null beside it. */
 export function byteAt(tape: TapeGeometry, byField: boolean, x: number, y: number): number | null {
   const { linear, width } = tape;
-  const rows = tapeRows(linear.fields.length, byField);
+  const rows = tapeRows(linear.fields.length, byField, tape.size);
   if (x < 0 || x >= width) return null;
   if (y < rows.strip + rows.band + rows.lens / 2) return Math.min(linear.nbytes - 1, Math.floor((x / width) * linear.nbytes));
   const { first, last, scale } = windowOf(tape);

@@ -21,7 +21,7 @@ export interface Rect {
 }
 
 /** Room for the name of a field above its panel, and between panels. */
-export const TITLE = 17;
+const TITLE = 17;
 const GAP = 10;
 
 /** More panels than these side by side would be too small. */
@@ -48,16 +48,19 @@ export function panelsIn(
   const fits = rowHeight / fields.length >= 11 && width / model.across.padded >= 16;
   if (shown === "cells" || (shown !== "panels" && fits)) return [{ ...whole, fields }];
   const count = Math.min(fields.length, MOST_PANELS);
-  return arranged(count, model, width, height).map((rect, place) => ({ ...rect, fields: [fields[place] ?? 0] }));
+  return arranged(count, model, width, height, Math.max(TITLE, top)).map((rect, place) => ({
+    ...rect,
+    fields: [fields[place] ?? 0],
+  }));
 }
 
 /** Panels in a row, in a column or in two rows: as large as can be. */
-function arranged(count: number, model: GridModel, width: number, height: number): Rect[] {
+function arranged(count: number, model: GridModel, width: number, height: number, title: number): Rect[] {
   const ways = [count, 1, Math.ceil(count / 2)].map((across) => {
     const down = Math.ceil(count / across);
     const own = {
       width: Math.floor((width - GAP * (across - 1)) / across),
-      height: Math.floor((height - GAP * (down - 1)) / down) - TITLE,
+      height: Math.floor((height - GAP * (down - 1)) / down) - title,
     };
     const wanted = model.across.padded / model.down.padded;
     const shape = own.width / Math.max(1, own.height) / Math.max(0.5, Math.min(2, wanted));
@@ -66,7 +69,7 @@ function arranged(count: number, model: GridModel, width: number, height: number
   const best = ways.reduce((one, other) => (other.worth > one.worth ? other : one));
   return Array.from({ length: count }, (_, place) => ({
     x: (place % best.across) * (best.width + GAP),
-    y: Math.floor(place / best.across) * (best.height + GAP + TITLE) + TITLE,
+    y: Math.floor(place / best.across) * (best.height + GAP + title) + title,
     width: best.width,
     height: best.height,
   }));
@@ -120,6 +123,26 @@ export function visible(geometry: Geometry): { left: number; right: number; top:
     top: Math.max(0, Math.floor(view.top)),
     bottom: Math.min(room.rows, Math.ceil(view.top + room.height / view.height)),
   };
+}
+
+/** What is seen of an array: the coordinates of each dimension that is drawn, [from, to), and how many times as wide as high cells are. */
+export interface SeenPart {
+  readonly ranges: Readonly<Record<string, readonly [number, number]>>;
+  readonly stretch: number;
+}
+
+export function seenIn(geometry: Geometry): SeenPart {
+  const { model, view } = geometry;
+  const { left, right, top, bottom } = visible(geometry);
+  const { across, down, wrap, linear } = model;
+  const stretch = wrap > 0 || down.place < 0 ? 1 : view.width / view.height;
+  if (wrap > 0) {
+    const size = linear.dims[across.place]?.size ?? 1;
+    return { ranges: { [across.dim]: [Math.min(size - 1, top * wrap), Math.min(size, bottom * wrap)] }, stretch };
+  }
+  const within = (from: number, to: number, size: number): [number, number] => [Math.min(from, size - 1), Math.min(to, size)];
+  const ranges = { [across.dim]: within(left, right, across.size) };
+  return { ranges: down.place < 0 ? ranges : { ...ranges, [down.dim]: within(top, bottom, down.size) }, stretch };
 }
 
 /** The rectangle of an element; null where it is in another slice or its field is not shown. */

@@ -17,6 +17,8 @@ export interface Room {
   readonly columns: number;
   readonly rows: number;
   readonly ratio: number;
+  /** Whether cells are as wide as high. */
+  readonly square?: boolean;
 }
 
 /** Cells do not grow beyond these sizes (CSS pixels). */
@@ -32,7 +34,13 @@ export function fitted(room: Room): Viewport {
   // Cells that are large anyway do not have to be long and thin.
   if (width > ASPECT * height && height >= 16) width = snapped(ASPECT * height, room.ratio);
   if (height > ASPECT * width && width >= 16) height = snapped(ASPECT * width, room.ratio);
-  return { left: 0, top: 0, width, height };
+  return shaped({ left: 0, top: 0, width, height }, room);
+}
+
+/** Cells as wide as high, where they are to be. */
+function shaped(view: Viewport, room: Room): Viewport {
+  const size = Math.min(view.width, view.height);
+  return room.square === true ? { ...view, width: size, height: size } : view;
 }
 
 /** Cells of several device pixels are whole device pixels: all are equally large. */
@@ -45,7 +53,10 @@ export function zoomed(view: Viewport, room: Room, factor: number, x: number, y:
   const whole = fitted(room);
   const width = limited(view.width * factor, whole.width, Math.max(whole.width, LARGEST.width));
   const height = limited(view.height * factor, whole.height, Math.max(whole.height, LARGEST.height));
-  const [snappedWidth, snappedHeight] = [snapped(width, room.ratio), snapped(height, room.ratio)];
+  const { width: snappedWidth, height: snappedHeight } = shaped(
+    { ...view, width: snapped(width, room.ratio), height: snapped(height, room.ratio) },
+    room,
+  );
   return inside(
     {
       left: view.left + x / view.width - x / snappedWidth,
@@ -83,7 +94,8 @@ export function followed(view: Viewport, before: Room, room: Room): Viewport {
   if (isFitted(view, before)) return whole;
   const width = limited((view.width * room.width) / before.width, whole.width, Math.max(whole.width, LARGEST.width));
   const height = limited((view.height * room.height) / before.height, whole.height, Math.max(whole.height, LARGEST.height));
-  return inside({ left: view.left, top: view.top, width: snapped(width, room.ratio), height: snapped(height, room.ratio) }, room);
+  const next = { left: view.left, top: view.top, width: snapped(width, room.ratio), height: snapped(height, room.ratio) };
+  return inside(shaped(next, room), room);
 }
 
 export function isFitted(view: Viewport, room: Room): boolean {
