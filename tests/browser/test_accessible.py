@@ -100,6 +100,18 @@ def _by_hand(notebook: harness.Notebook) -> None:
     notebook.settled()
 
 
+def _motion(notebook: harness.Notebook) -> None:
+    notebook.part("follow-chunk").click()
+    notebook.part("motion-play").click()
+    notebook.part("motion-canvas").wait_for()
+
+
+def _layouts(notebook: harness.Notebook) -> None:
+    notebook.part("ends-whole").click()
+    expect(notebook.part("ends")).to_have_attribute("data-whole", "true")
+    notebook.end("source").get_by_test_id("linearization-grid").press("ArrowRight")
+
+
 STATES: dict[str, Callable[[harness.Notebook], None]] = {
     "as it begins": lambda notebook: None,
     "menu open": _open_menu,
@@ -113,6 +125,8 @@ STATES: dict[str, Callable[[harness.Notebook], None]] = {
     "by hand": _by_hand,
     "numbers on the whole screen": _numbers,
     "timeline with everything": _timeline,
+    "a chunk in motion": _motion,
+    "layouts on the whole screen": _layouts,
 }
 
 

@@ -150,7 +150,7 @@ def test_an_urgent_transfer_delays_the_other_and_who_waits_is_told(timeline: har
     waits = timeline.part("timeline-waits")
     expect(waits).to_contain_text(re.compile(r"Transfer 1 waits .* while Urgent goes first"))
     expect(waits).to_contain_text("Urgent goes first")
-    timeline.part("timeline-whole").click()
+    assert part_shown(timeline) == (0, pytest.approx(whole)), "it begins late, and is seen"
     timeline.picture("timeline-urgent")
     # Less urgent than the first one, it waits itself.
     entry = timeline.part("timeline-transfers").get_by_label("Priority of Urgent")

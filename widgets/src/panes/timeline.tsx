@@ -75,7 +75,8 @@ function TimelinePane(): JSX.Element {
         rings={rings && buffered}
         critical={paths}
         marked={marked}
-        wholeAt={other === null ? undefined : other.id}
+        // A transfer that is added may begin late: it is to be seen.
+        wholeAt={other === null && !several ? undefined : `${other?.id ?? ""} ${trace.transfers.length}`}
       >
         <div class="iv-tl-zoom" role="group" aria-label="What is shown">
           {buffered && toggle("Buffers", "timeline-rings", rings, setRings)}

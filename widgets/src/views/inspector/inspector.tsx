@@ -126,17 +126,16 @@ function Elsewhere({ hop, path, number }: PlacedHop): JSX.Element | null {
     (each) => each.channels.join() === channels && each.converting !== null && each.converting !== hop.index,
   );
   const next = others.find((each) => each.seconds !== null);
-  if (here)
-    return next?.seconds == null ? null : (
-      <p>{`Converting at hop ${next.converting} takes ${formatSeconds(next.seconds)}. ${next.limit.replace(/\.?$/, ".")}`}</p>
-    );
   return (
     <p>
+      {next?.seconds != null &&
+        `Converting at hop ${next.converting} takes ${formatSeconds(next.seconds)}. ${next.limit.replace(/\.?$/, ".")} `}
       <Button
-        label="Convert at this hop"
+        label={here ? "It is converted at this hop" : "Convert at this hop"}
         quiet
         testid="convert-here"
-        title={`Plan by hand with the conversion at hop ${number}`}
+        disabled={here}
+        title={here ? "It is this hop that converts" : `Plan by hand with the conversion at hop ${number}`}
         onClick={() => move(hop.index)}
       />
     </p>

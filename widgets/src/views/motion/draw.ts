@@ -19,8 +19,8 @@ export interface MotionInk {
   readonly turn: string;
 }
 
-/** The least width of a hop: its words stand above it. */
-const LEAST_HOP = 84;
+/** The least width of a hop: its words stand above it, and reach over the stops. */
+const LEAST_HOP = 64;
 const LEAST_STOP = 58;
 const LARGEST_PIECE = 44;
 const EDGE = 4;

@@ -133,7 +133,7 @@ function Moving({ path, picture, chunk, tool, close }: MovingProps): JSX.Element
       <header class="iv-card-head iv-motion-head" data-toolbar>
         <h2>One chunk in motion</h2>
         <p class="iv-faint">
-          chunk {formatCount(chunk)} of {formatCount(path.chunks)}, {formatBytes(picture.bytes)}; a square stands for{" "}
+          chunk {formatCount(chunk)} of {formatCount(path.chunks)}, {formatBytes(picture.bytes)}; a square stands for about{" "}
           {counted(Math.max(1, Math.round(picture.elements / picture.pieces.length)), "element")}
         </p>
         <div class="iv-motion-tools">

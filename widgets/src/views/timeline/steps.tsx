@@ -32,6 +32,9 @@ export function Steps({ trace, mark }: StepsProps): JSX.Element {
   const [known, setKnown] = useState(NOTHING);
   const [at, setAt] = useState(0);
   const asking = useRef(false);
+  const box = useRef<HTMLElement>(null);
+  // It is opened by a button that stands above the picture: its own buttons come into sight.
+  useEffect(() => box.current?.scrollIntoView({ block: "nearest" }), []);
   const ask = (first: number): void => {
     if (asking.current) return;
     asking.current = true;
@@ -65,7 +68,7 @@ export function Steps({ trace, mark }: StepsProps): JSX.Element {
   };
   const last = known.steps.length - 1;
   return (
-    <section class="iv-tl-steps" aria-label="Step by step" data-testid="timeline-steps">
+    <section ref={box} class="iv-tl-steps" aria-label="Step by step" data-testid="timeline-steps">
       <div class="iv-tl-steps-head">
         <Button label="First step" testid="step-first" disabled={at === 0} onClick={() => go(0)} />
         <Button label="Back" testid="step-back" disabled={at === 0} onClick={() => go(at - 1)} />

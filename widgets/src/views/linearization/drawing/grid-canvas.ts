@@ -57,7 +57,8 @@ export function drawGrid(context: CanvasRenderingContext2D, scene: Scene, store:
     if (panels.length > 1) drawTitle(context, scene, panel);
   }
   const parts = panels[0]?.fields.length ?? 1;
-  if (scene.order && scene.view.width >= LEAST && scene.view.height / parts >= LEAST) {
+  // Where there is no lane beside the numbers, they alone tell the order.
+  if (scene.order && text?.lanes !== false && scene.view.width >= LEAST && scene.view.height / parts >= LEAST) {
     context.save();
     context.beginPath();
     for (const panel of panels) context.rect(panel.x, panel.y, panel.width, panel.height);
@@ -237,7 +238,7 @@ function drawTitle(context: CanvasRenderingContext2D, scene: Scene, panel: Panel
 /** How numbers stand in the cells; null where they do not fit. */
 interface Numbers {
   readonly names: boolean;
-  /** Whether the order line goes beside them; else it goes through the middle, below them. */
+  /** Whether the order line has room beside them. */
   readonly lanes: boolean;
   readonly left: number;
 }
