@@ -36,16 +36,17 @@ export function useMotion(): { path: ShownPath; picture: MotionPicture; chunk: n
   const { dims, fields } = spacesOf(connection.settings, snapshot);
   const spaces = JSON.stringify([dims, fields]);
   const chunk = path === undefined ? 0 : Math.min(selection.chunk ?? 0, path.chunks - 1);
+  const stale = snapshot.faults.stale.includes("plan");
   return useMemo(() => {
     if (path === undefined) return "There is no plan yet.";
-    if (snapshot.faults.stale.includes("plan")) return "The plan is being made anew.";
+    if (stale) return "The plan is being made anew.";
     if ((plan?.paths.length ?? 0) > 1) return "A chunk can be followed where the plan has one path; this one has several.";
     if (!isEverything(connection.settings.part)) return "A chunk can be followed where the whole array moves.";
     const linears = path.stops.map((stop) => linearize(stop.layout, dims, fields).linear);
     if (linears.some((linear) => linear === null)) return "This array is too large to be drawn.";
     const picture = motionPicture(path, linears as Linearization[], chunk);
     return picture === null ? "This chunk is too large to be drawn." : { path, picture, chunk };
-  }, [path, plan, snapshot.faults.stale, connection.settings.part, spaces, chunk]);
+  }, [path, plan, stale, connection.settings.part, spaces, chunk]);
 }
 
 /** The card of the chunk in motion. */
@@ -82,7 +83,7 @@ function Moving({ path, picture, chunk, tool, close }: MovingProps): JSX.Element
   const hops = picture.hops.length;
   const box = useRef<HTMLDivElement>(null);
   const [at, setAt] = useState(hops);
-  const [playing, setPlaying] = useState(true);
+  const [playing, setPlaying] = useState(() => !wantsStillness());
   const [pace, setPace] = useState<Pace>("medium");
   const [wanted, setClock] = useState<Clock>("even");
   const clock = wanted === "measured" && measured === null ? "planned" : wanted;
