@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import statistics
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -162,6 +163,29 @@ def measure_layouts(
     Raises:
         InputError: `choice` is no result of `find_layout`, or was made for another machine. As `Engine.run`.
     """
+    checks.expect_token("measure_layouts", cancel)
+    found: tuple[MeasuredLayout, ...] = ()
+    for step in layout_measurements(choice, machine, count=count, repeats=repeats, devices=devices, cancel=cancel):
+        found = found if step is None else step
+    return found
+
+
+def layout_measurements(
+    choice: LayoutChoice,
+    machine: Machine | str,
+    *,
+    count: int = 5,
+    repeats: int = 3,
+    devices: Devices | None = None,
+    cancel: CancelToken | None = None,
+) -> Iterator[tuple[MeasuredLayout, ...] | None]:
+    """The steps of `measure_layouts`, for callers that show what was measured so far or give up in between.
+
+    It yields None after every run, and the ranked layouts after every round in which each of them ran once.
+
+    Raises:
+        As `measure_layouts`.
+    """
     expect("measure_layouts", choice, LayoutChoice, "a result of find_layout")
     machine = machine_argument("measure_layouts", machine)
     if machine.digest != choice.machine_digest:
@@ -177,6 +201,13 @@ def measure_layouts(
                 for use, each in enumerate(uses):
                     report = engine.run(each, verify=False, cancel=cancel)
                     seconds.setdefault((number, use), []).append(report.seconds)
+                    yield None
+            yield _ranked_by_measurement(choice, chosen, seconds)
+
+
+def _ranked_by_measurement(
+    choice: LayoutChoice, chosen: Sequence[RankedLayout], seconds: Mapping[tuple[int, int], Sequence[float]]
+) -> tuple[MeasuredLayout, ...]:
     found = []
     for number, candidate in enumerate(chosen):
         times = tuple(statistics.median(seconds[number, use]) for use in range(len(choice.uses)))

@@ -106,12 +106,14 @@ def search(
     everything: bool = False,
     work: Work | None = None,
     seeds: Sequence[Route] = (),
+    within: float = 0.0,
 ) -> SearchResult:
     """Find the best choice over all routes.
 
     `first` names a route to begin with; `seeds` are further routes to try early. Where the routes are listed, neither affects the
     best choice. `everything` asks for rivals as well: all routes, or the best of them where they are too many to list. `work`
-    bounds the search and counts its steps; None takes the bound of the options.
+    bounds the search and counts its steps; None takes the bound of the options. Of listed routes, those are left out that can be
+    faster by a share of `within` at most.
 
     Raises:
         NoPathError: no channels lead to the destination, or every path moves nothing.
@@ -135,7 +137,7 @@ def search(
     for route, bound in order:
         choice = None
         # A bound may exceed the time by rounding: with the slack the best choice does not depend on the order of the routes.
-        if everything or best is None or bound * (1 - BOUND_SLACK) <= problem.with_cost(best):
+        if everything or best is None or bound * (1 - BOUND_SLACK) * (1 + within) <= problem.with_cost(best):
             clock = clock_of(problem, route)
             choice = best_choice(problem, route, clock)
             if choice is not None:
@@ -147,7 +149,8 @@ def search(
     if math.isinf(best.seconds):
         raise no_throughput(problem)
     left_out = routes_of(machine).left_out(route_query(problem))
-    return SearchResult(problem, tuple(order), tuple(choices), best, problem.with_cost(best), left_out)
+    lower = problem.with_cost(best) / (1 + within)
+    return SearchResult(problem, tuple(order), tuple(choices), best, lower, left_out)
 
 
 def with_bounds(problem: Problem, routes: Sequence[Route]) -> list[tuple[Route, float]]:

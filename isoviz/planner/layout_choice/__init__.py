@@ -2,7 +2,7 @@
 
 from isoviz.planner.layout_choice.choice import LayoutChoice, RankedLayout
 from isoviz.planner.layout_choice.choice_file import layout_choice_to_json
-from isoviz.planner.layout_choice.find_layout import find_layout
+from isoviz.planner.layout_choice.find_layout import find_layout, layout_choices, ranked_layout
 from isoviz.planner.layout_choice.use import Use
 
-__all__ = ["LayoutChoice", "RankedLayout", "Use", "find_layout", "layout_choice_to_json"]
+__all__ = ["LayoutChoice", "RankedLayout", "Use", "find_layout", "layout_choice_to_json", "layout_choices", "ranked_layout"]

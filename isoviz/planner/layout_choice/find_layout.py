@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isoviz import checks
 from isoviz.errors import Cancelled, InputError
-from isoviz.layouts import FieldSpace, IndexSpace, Layout
+from isoviz.layouts import FieldSpace, IndexSpace, Layout, Linearization
 from isoviz.machines import Machine, machine_argument
 from isoviz.planner.layout_choice.choice import LayoutChoice, RankedLayout
 from isoviz.planner.layout_choice.demands import Demands, run_along
@@ -17,6 +17,7 @@ from isoviz.planner.layout_choice.layout_search import LEAST_GAIN, LayoutSearch,
 from isoviz.planner.layout_choice.use import Use
 from isoviz.planner.options import Options
 from isoviz.planner.planner_registry import find_planner
+from isoviz.planner.planners.planner_call import plan
 from isoviz.planner.transfer import Instance
 from isoviz.units import parse_bytes
 
@@ -74,6 +75,61 @@ def find_layout(
         InputError: no use, an unknown planner, or no layout meets the demands. LayoutError, SpaceError, TransferError: a use
             does not fit the array. MachineError, NoPathError: as `plan`. Cancelled: `cancel` was set at the start.
     """
+    if progress is not None:
+        checks.expect_call("find_layout, progress", progress, "a function or None")
+    checks.expect_token("find_layout", cancel)
+    if cancel is not None and cancel.is_set():
+        raise Cancelled("find_layout: cancelled before a layout was planned")
+    best: LayoutChoice | None = None
+    for step in layout_choices(
+        space,
+        fields,
+        memory,
+        uses,
+        machine,
+        least_runs=least_runs,
+        most_padding=most_padding,
+        fields_together=fields_together,
+        order=order,
+        count=count,
+        planner=planner,
+        options=options,
+        most_plans=most_plans,
+    ):
+        is_better = step is not None and (best is None or step.best.weighted < best.best.weighted)
+        best = best if step is None else step
+        if progress is not None and is_better and best is not None:
+            progress(best)
+        if cancel is not None and cancel.is_set():
+            break
+    assert best is not None  # else the search raised an error
+    return best
+
+
+def layout_choices(
+    space: IndexSpace,
+    fields: FieldSpace,
+    memory: str,
+    uses: Sequence[Use],
+    machine: Machine | str,
+    *,
+    least_runs: Mapping[str, int | str] | None = None,
+    most_padding: float = 0.0,
+    fields_together: bool = False,
+    order: Sequence[str] = (),
+    count: int = 10,
+    planner: str = "full",
+    options: Options | None = None,
+    most_plans: int = PLANS,
+) -> Iterator[LayoutChoice | None]:
+    """The steps of `find_layout`, for callers that show what was found so far or give up in between.
+
+    It yields after every layout that was planned: the result so far where that layout is the best one, else None. The last step
+    is the result.
+
+    Raises:
+        As `find_layout`.
+    """
     checks.expect("find_layout", space, IndexSpace, "an index space")
     checks.expect("find_layout", fields, FieldSpace, "a field space")
     machine = machine_argument("find_layout", machine)
@@ -87,9 +143,6 @@ def find_layout(
     demands = _demands(space, least_runs, most_padding, fields_together, order)
     most_plans = checks.count("find_layout", "most_plans", most_plans, low=1)
     count = checks.count("find_layout", "count", count, low=1)
-    if progress is not None:
-        checks.expect_call("find_layout, progress", progress, "a function or None")
-    checks.expect_token("find_layout", cancel)
     options = replace(Options.given(options), planner=planner)
     each_plan = replace(options, planning_time=options.planning_time or PLANNING_TIME)
     search = LayoutSearch(array, given, machine, find_planner(planner), each_plan, demands, count)
@@ -110,18 +163,30 @@ def find_layout(
             machine.emulated({memory, *(use.memory for use in given if use.memory)}),
         )
 
-    if cancel is not None and cancel.is_set():
-        raise Cancelled("find_layout: cancelled before a layout was planned")
     least = math.inf
     for timed in search.run(most_plans):
-        if progress is not None and timed.weighted < least:
-            progress(result())
+        yield result() if timed.weighted < least else None
         least = min(least, timed.weighted)
-        if cancel is not None and cancel.is_set():
-            break
     if not search.timed:
         raise search.refusal or _unmet(demands)
-    return result()
+    search.settle()
+    yield result()
+
+
+def ranked_layout(
+    order: Linearization, memory: str, uses: Sequence[Use], machine: Machine, options: Options | None = None
+) -> RankedLayout:
+    """One layout of an array in a memory with the times of the uses, planned as `find_layout` plans them.
+
+    Raises:
+        LayoutError, SpaceError, TransferError: a use does not fit the array. MachineError, NoPathError: as `plan`.
+    """
+    options = Options.given(options)
+    each_plan = replace(options, planning_time=options.planning_time or PLANNING_TIME)
+    array = Instance(memory, order.space, order.fields, order.layout)
+    times = tuple(plan(use.transfer(array), machine, options=each_plan).seconds for use in uses)
+    weighted = sum(use.weight * seconds for use, seconds in zip(uses, times, strict=True))
+    return _ranked(Timed(order.layout, order, times, weighted))
 
 
 def _demands(

@@ -21,11 +21,13 @@ from isoviz.errors import LayoutError, NoPathError, TransferError
 from isoviz.layouts import Layout, Linearization, Mode
 from isoviz.layouts.compare import run_bytes
 from isoviz.planner.check_ends import check_ends
-from isoviz.planner.full import listed_routes
+from isoviz.planner.full import RouteKey, listed_routes
 from isoviz.planner.intermediate.part_runs import end_runs
 from isoviz.planner.layout_choice.demands import Demands
 from isoviz.planner.layout_choice.neighbours import Digits, Neighbourhood
 from isoviz.planner.one_path.optimum import lower_bounds
+from isoviz.planner.planners.full_planner import full, full_within
+from isoviz.planner.planning_work import work_of
 from isoviz.planner.problem import Problem
 from isoviz.planner.search.first_look import first_look
 from isoviz.planner.transfer import Instance, Transfer
@@ -40,6 +42,14 @@ LEAST_GAIN = 1e-3
 """The share by which a layout must be able to gain to be planned. Plans are this close to the optimum (`CHUNK_GROWTH_SHARE`)."""
 BOUNDS_PER_PLAN = 12
 """Bounds that cost about as much as a plan."""
+SEARCHED_PLANS = 3
+"""Plans that cost about as much as one whose paths are too many to list."""
+FEW_LAYOUTS = 80
+"""Paths and families of layouts for which a plan is exact. Of more, paths are left out that gain less than `ROUGH_GAIN`."""
+ROUGH_GAIN = 1e-2
+"""The share by which times of such plans may lie above the least. The best layouts are planned exactly in the end."""
+EXACT_LAYOUTS = 2
+"""The best layouts that are planned exactly in the end."""
 
 
 class Timed(NamedTuple):
@@ -96,13 +106,19 @@ class LayoutSearch:
         self._least_bounds = [math.inf] * len(uses)
         """The least bound of each use so far: no layout that the search comes to takes less in all of them."""
         self._numbers = itertools.count()
+        self._costs = 0.0
+        """What all plans cost, in plans."""
+        self._paths: dict[int, RouteKey] = {}
+        """The path of the last plan of each use: other layouts often go the same way."""
+        self._rough: set[Layout] = set()
+        """Layouts whose times may lie above the least."""
 
     def run(self, most_plans: int) -> Iterator[Timed]:
         """Plan layouts until `most_plans` plans are made; every layout that is planned is yielded."""
         for digits in self._seeds():
             self._add(digits, math.inf)
         for turn in itertools.count():
-            if self.plans + self._bounds_made / BOUNDS_PER_PLAN >= most_plans:
+            if self._costs + self._bounds_made / BOUNDS_PER_PLAN >= most_plans:
                 return
             candidate = self._next(turn)
             if candidate is None:
@@ -126,6 +142,23 @@ class LayoutSearch:
         """Let the neighbours of a layout wait for their turn."""
         for neighbour in self.around.around(digits):
             self._add(neighbour, weighted)
+
+    def settle(self) -> None:
+        """Plan the best layouts exactly."""
+        for timed in heapq.nsmallest(EXACT_LAYOUTS, self.timed, key=lambda each: each.weighted):
+            if timed.layout not in self._rough:
+                continue
+            array = Instance(self.array.memory, self.array.space, self.array.fields, timed.layout)
+            times = [
+                self._plan(number, Problem(use.transfer(array), self.machine, self.options), LEAST_GAIN)
+                for number, use in enumerate(self.uses)
+            ]
+            exact = timed._replace(times=tuple(map(min, timed.times, times)))
+            exact = exact._replace(weighted=self._weighted(exact.times))
+            self.timed[self.timed.index(timed)] = exact
+            if timed in self.front:
+                self.front.remove(timed)
+                self._keep_in_front(exact)
 
     # ---- candidates
 
@@ -201,7 +234,7 @@ class LayoutSearch:
         for number, transfer in enumerate(candidate.transfers):
             try:
                 check_ends(transfer, self.machine)
-                times[number] = self.planner.make(Problem(transfer, self.machine, self.options)).seconds
+                times[number] = self._seconds(number, Problem(transfer, self.machine, self.options), candidate.order.layout)
             except NoPathError:  # there is none for any layout
                 raise
             except TransferError as error:
@@ -211,6 +244,25 @@ class LayoutSearch:
             if number + 1 < len(times) and self._is_out(times):
                 return None
         return Timed(candidate.order.layout, candidate.order, tuple(times), self._weighted(times))
+
+    def _seconds(self, number: int, problem: Problem, layout: Layout) -> float:
+        """The seconds of the plan of a use."""
+        routes = listed_routes(problem)
+        if self.planner.make is not full or routes is None:
+            self._costs += 1 if routes is not None else SEARCHED_PLANS
+            return self.planner.make(problem).seconds
+        rough = len(routes) * len(problem.ends.families) > FEW_LAYOUTS
+        if rough:
+            self._rough.add(layout)
+        seconds = self._plan(number, problem, ROUGH_GAIN if rough else 0.0)
+        self._costs += 1 + len(problem.choices) * len(problem.ends.families) / FEW_LAYOUTS
+        return seconds
+
+    def _plan(self, number: int, problem: Problem, within: float) -> float:
+        """The seconds of a plan of `full` whose paths are listed."""
+        made = full_within(problem, work_of(self.options), first=self._paths.get(number), within=within)
+        self._paths[number] = tuple(hop.channel for hop in made.hops), made.converting[0] if made.converting else None
+        return made.seconds
 
     def _weighted(self, times: Sequence[float]) -> float:
         return sum(use.weight * seconds for use, seconds in zip(self.uses, times, strict=True))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from isoviz.errors import LimitError, NoPathError
 from isoviz.planner.build_plan import make_plan
 from isoviz.planner.cache import CACHE
-from isoviz.planner.full import listed_routes, search
+from isoviz.planner.full import RouteKey, listed_routes, search
 from isoviz.planner.one_path.chunk_size import with_comparable_chunks, with_larger_chunks
 from isoviz.planner.planners.one_path_planners import best_along, simple_choice
 from isoviz.planner.planners.shortest_routes import shortest
@@ -34,8 +34,13 @@ def full(problem: Problem) -> Plan:
     return full_within(problem, work_of(problem.options))
 
 
-def full_within(problem: Problem, work: Work, more: Sequence[Route] = ()) -> Plan:
-    """The plan of `full` within a bound of work; a search begins with the routes in `more`."""
+def full_within(
+    problem: Problem, work: Work, more: Sequence[Route] = (), *, first: RouteKey | None = None, within: float = 0.0
+) -> Plan:
+    """The plan of `full` within a bound of work; a search begins with the routes in `more`, a list of routes with `first`.
+
+    `within`: see `search`.
+    """
     if listed_routes(problem) is None:
         # No path from the cache: what a search finds that is stopped depends on the paths that it begins with.
         seeds = list(more)
@@ -43,7 +48,7 @@ def full_within(problem: Problem, work: Work, more: Sequence[Route] = ()) -> Pla
             seeds.append(simple_choice(problem)[0].route)
         found = search(problem, work=work, seeds=seeds)
     else:
-        found = search(problem, CACHE.path(problem), work=work)
+        found = search(problem, first or CACHE.path(problem), work=work, within=within)
         CACHE.keep_path(problem, found.best.route.names, found.best.route.converting)
     best = found.best.route
     choice, clock = found.best, found.clock(best)
