@@ -14,8 +14,10 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import os
 import random
 import sys
+import tempfile
 import textwrap
 from itertools import pairwise
 from pathlib import Path
@@ -197,9 +199,12 @@ def glossary_file() -> str:
 
 
 def snapshot_file() -> str:
-    """The text of `tests/snapshot.json`: the explorer after a small real run."""
+    """The text of `tests/snapshot.json`: the explorer after a small real run. It holds nothing of this computer and its user."""
     from isoviz.widgets.chosen.settings import settings_for
     from isoviz.widgets.session import Session
+
+    os.chdir(tempfile.gettempdir())
+    os.environ["ISOVIZ_LEDGER"] = str(Path(tempfile.mkdtemp(), "runs.jsonl"))
 
     fields = {"a": "float32", "b": "float64"}
     session = Session(settings_for(machine_options={"measure": "assumed"}, space={"x": 64, "y": 32}, fields=fields))

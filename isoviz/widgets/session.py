@@ -23,6 +23,7 @@ from isoviz.widgets.commands.read_command import Sender, read_command, sender_of
 from isoviz.widgets.commands.reducer import reduce
 from isoviz.widgets.consequences.chosen_machine import cancel_measuring
 from isoviz.widgets.consequences.derive import EVERYTHING, LAYOUTS, derive
+from isoviz.widgets.consequences.layout_stages import is_measuring_layouts
 from isoviz.widgets.consequences.where_it_runs import ranks_of, reason_not_to_run
 from isoviz.widgets.panes.pane_table import VIEWS
 from isoviz.widgets.running.begin_run import checked_times, new_run
@@ -369,6 +370,8 @@ class Session(traitlets.HasTraits):
         if state.run.active:
             return replace(state, notice="A run is under way: wait for it or cancel it first.")
         derived = state.derived
+        if is_measuring_layouts(state):
+            return replace(state, notice="Layouts are being measured: wait for the end or stop it first.")
         if not state.planned:
             return replace(state, awaited=times, notice="The run begins as soon as there is a plan.")
         if reason := reason_not_to_run(state):

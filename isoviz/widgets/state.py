@@ -15,7 +15,7 @@ from isoviz.widgets.contract import Phase, RanksPhase, Stage
 if TYPE_CHECKING:
     from isoviz.layouts import FieldSpace, IndexSpace, Linearization
     from isoviz.machines import Machine
-    from isoviz.planner import Plan, Transfer
+    from isoviz.planner import LayoutChoice, Plan, Transfer
     from isoviz.runtime import Report, Trace
     from isoviz.runtime.ledger.model_interval import ModelInterval
     from isoviz.widgets.consequences.run_places import Where
@@ -89,7 +89,8 @@ class Derived:
     """What follows from settings, as far as it is demanded and has been computed; the rest is of the last settings that gave it.
 
     `demanded` names the stages that views ask for, `measurement` is the number of the measurement of this computer that was asked
-    for last (0: none), `runs` that of the last run that ended, `what_if` what is tried on the plan. `problems` maps controls to
+    for last (0: none), `runs` that of the last run that ended, `what_if` what is tried on the plan, `layouts_to_measure` the
+    layouts that are to be run (None: none). `problems` maps controls to
     what is wrong with them. `stale` names what is older than the settings and cannot be renewed until a problem is solved:
     "source", "destination", "plan". `step` says in words what is being computed, "" at the end.
 
@@ -106,6 +107,7 @@ class Derived:
     measurement: int = 0
     runs: int = 0
     what_if: WhatIf = NOTHING
+    layouts_to_measure: LayoutChoice | None = None
     problems: Mapping[str, Problem] = field(default_factory=dict)
     stale: frozenset[str] = frozenset()
     step: str = ""
@@ -240,6 +242,7 @@ class State:
     `past` and `future` are what undo and redo bring back, the nearest last; `step` names the control that was edited last, at the
     monotonic time `stepped`.
     `what_if` is tried on the present plan; it is neither saved nor undone, and over when the settings change.
+    `layouts_to_measure` are layouts that are to be run, or were.
     `both_ends` says whether a transfer is shown, else it is one layout.
     `views` are the stages that widgets and callers demand, `watched` those that a part of a browser view demands while it is
     shown, by the name of the view.
@@ -258,6 +261,7 @@ class State:
     history: tuple[Run, ...] = ()
     selected: SelectionMade = field(default_factory=SelectionMade)
     what_if: WhatIf = NOTHING
+    layouts_to_measure: LayoutChoice | None = None
     views: frozenset[str] = frozenset()
     watched: Mapping[str, frozenset[str]] = field(default_factory=dict)
     measurement: int = 0

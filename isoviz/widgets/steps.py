@@ -14,6 +14,7 @@ from isoviz.widgets.chosen.machine_choice import PresetMachine
 from isoviz.widgets.chosen.selection import valid_selection
 from isoviz.widgets.chosen.settings import Settings, TransferSettings
 from isoviz.widgets.chosen.what_if import NOTHING, WhatIf, kept
+from isoviz.widgets.consequences.layout_stages import FoundLayouts
 from isoviz.widgets.contract import Side
 from isoviz.widgets.panes.pane_table import VIEWS
 from isoviz.widgets.state import Derived, State
@@ -71,7 +72,7 @@ def asked(state: State) -> Derived:
     """What is to be derived."""
     last = state.history[0].number if state.history else 0
     return replace(state.derived, settings=state.settings, demanded=state.demanded, measurement=state.measurement, runs=last,
-                   what_if=state.what_if)  # fmt: skip
+                   what_if=state.what_if, layouts_to_measure=state.layouts_to_measure)  # fmt: skip
 
 
 def measuring(state: State) -> State:
@@ -91,6 +92,22 @@ def measuring(state: State) -> State:
 def asking(state: State, question: WhatIf) -> State:
     """The state in which these changes are tried."""
     return state if question == state.what_if else replace(state, what_if=question, refused=None, edits=state.edits + 1)
+
+
+def measuring_layouts(state: State) -> State:
+    """The state in which the best layouts that were found are run on this computer.
+
+    Raises:
+        InputError: a run is under way, no layout was found yet, or they cannot run here.
+    """
+    found: FoundLayouts | None = state.derived.later.get("layout_choice")
+    if state.run.active:
+        raise InputError("a run is under way: wait for it or cancel it first")
+    if found is None or found.choice is None or not found.done:
+        raise InputError("find a layout: the search is not over yet; measure its result once it is there")
+    if found.reason:
+        raise InputError(f"find a layout: {found.reason}")
+    return replace(state, layouts_to_measure=found.choice, refused=None, edits=state.edits + 1)
 
 
 def keeping(state: State) -> State:

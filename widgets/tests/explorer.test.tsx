@@ -253,6 +253,8 @@ test("tabs are moved through by arrow keys, round and round", async () => {
   assert.equal(document.activeElement, find(root, "tab-layouts"));
   press(find(root, "tab-layouts"), "ArrowLeft");
   await drawn();
+  press(find(root, "tab-find-layout"), "ArrowLeft");
+  await drawn();
   assert.equal(document.activeElement, find(root, "tab-run"));
   assert.equal(find(root, "tab-run").getAttribute("aria-selected"), "true");
   assert.match(find(root, "pane-run").textContent ?? "", /Nothing has run yet/);

@@ -4,9 +4,9 @@ Every layout has a *bound* for each use: no plan of the use takes less. The boun
 it has in common with the other end, so it costs little. A layout is planned only where its bounds say that it may be among the
 candidates that are asked for, or better in some use than every layout that is planned already.
 
-The layouts of the uses come first. Each layout that is planned and that no other beats in every use adds its neighbours: those
-that differ by a single change (`neighbours`). The next layout is in turn the one with the least bound, and the one whose parent
-was the fastest. Where none is left, the neighbours of the fastest of the others are added.
+Each layout that is planned and that no other beats in every use adds its neighbours: those that differ by a single change
+(`neighbours`). The next layout is in turn the one with the least bound, and the one whose parent was the fastest. The layouts of
+the uses have no parent and take its turns first. Where none is left, the neighbours of the fastest of the others are added.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class LayoutSearch:
     def run(self, most_plans: int) -> Iterator[Timed]:
         """Plan layouts until `most_plans` plans are made; every layout that is planned is yielded."""
         for digits in self._seeds():
-            self._add(digits, math.inf)
+            self._add(digits, -math.inf)
         for turn in itertools.count():
             if self._costs + self._bounds_made / BOUNDS_PER_PLAN >= most_plans:
                 return

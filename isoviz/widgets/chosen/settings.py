@@ -18,6 +18,7 @@ from isoviz.checks import expect
 from isoviz.errors import InputError, show
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.schema import As, left_out, member, members_of
+from isoviz.widgets.chosen.layout_question import LayoutQuestion
 from isoviz.widgets.chosen.machine_choice import (
     THIS_COMPUTER,
     KeptMachine,
@@ -179,7 +180,8 @@ class TransferSettings:
     """Everything that can be chosen for one transfer.
 
     `key` stays with a transfer. `name`, `priority` and `begin` (seconds after the begin of all) distinguish it from the others of
-    the session. `part` says what moves; `by_hand` is None where a planner plans.
+    the session. `part` says what moves; `by_hand` is None where a planner plans. `layout_question` is what is asked of *Find a
+    layout*, None before somebody asks.
     """
 
     wire_name: ClassVar = "ShownTransfer"
@@ -199,6 +201,7 @@ class TransferSettings:
     paths: str = text_setting("", "paths", optional=True)
     proxies: str = text_setting("", "proxies", optional=True)
     by_hand: ByHand | None = None
+    layout_question: LayoutQuestion | None = member(None, optional=True)
 
     def end(self, side: str) -> End:
         """The end called "source" or "destination"."""

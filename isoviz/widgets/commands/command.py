@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypedDict
 
+from isoviz.widgets.chosen.layout_question import LayoutQuestion
 from isoviz.widgets.chosen.settings import ByHand, Part, controls
 from isoviz.widgets.commands.machine_edit import MachineEdit
 from isoviz.widgets.contract import Exported, ShownSelection
@@ -105,6 +106,7 @@ class Bare:
     """A command without arguments.
 
     `hello` asks for an acknowledgement only, `forget` empties the history of runs, `measure` measures this computer again,
+    `measure-layouts` runs the best layouts that were found, and `stop-measuring-layouts` ends that;
     `keep-what-if` makes settings of what is tried, `start-ranks` starts the ranks for the plan, `end-ranks` ends them,
     `add-transfer` keeps the transfer beside a copy of it, which is edited from then on.
     """
@@ -121,6 +123,8 @@ class Bare:
         "hello",
         "add-transfer",
         "keep-what-if",
+        "measure-layouts",
+        "stop-measuring-layouts",
         "start-ranks",
         "end-ranks",
     ]
@@ -230,6 +234,24 @@ class PlanByHand:
 
 
 @dataclass(frozen=True)
+class AskLayouts:
+    """Find layouts that answer this question. `control` names what was used: edits of one control are one step to undo."""
+
+    kind: Literal["find-layout"]
+    question: LayoutQuestion
+    control: str
+
+
+@dataclass(frozen=True)
+class TakeLayout:
+    """Give the end whose layout is looked for this layout. The question stays."""
+
+    kind: Literal["take-layout"]
+    layout: str
+    question: LayoutQuestion
+
+
+@dataclass(frozen=True)
 class AskWhatIf:
     """Plan with these changes, beside the present plan; without changes nothing is tried any more. While `moving`, a slider is
     still being dragged.
@@ -267,7 +289,7 @@ class AskRuns:
 Command = (
     SetText | SetRow | SetMachineOption | SetTransfer | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | Watch
     | OpenSession | OpenMachine | AskExport | AskTrace | AskSteps | AddUrgent | ChoosePart | OneTransfer | EditMachine
-    | PlanByHand | AskWhatIf
+    | PlanByHand | AskLayouts | TakeLayout | AskWhatIf
     | Repeat | WriteNote | AskRuns
 )  # fmt: skip
 """What the browser may ask for. Each goes with the name of the view, `client`, and the number of the command, `number`."""

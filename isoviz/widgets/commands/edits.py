@@ -17,6 +17,7 @@ from isoviz.widgets.chosen.settings import Part, Row, Settings, controls
 from isoviz.widgets.chosen.transfers import added, chosen, duplicated, removed, with_transfer
 from isoviz.widgets.commands.command import (
     AddRow,
+    AskLayouts,
     Bare,
     BeginFrom,
     ChoosePart,
@@ -31,6 +32,7 @@ from isoviz.widgets.commands.command import (
     SetRow,
     SetText,
     SetTransfer,
+    TakeLayout,
 )
 
 _NAMES = ("x", "y", "z", "w", "u", "v")
@@ -57,6 +59,11 @@ def edited(settings: Settings, command: Command) -> Settings | None:
             return _without_lost_rows(replace(settings, part=Part.of(part.ranges, part.left_out)))
         case PlanByHand(by_hand=by_hand):
             return replace(settings, by_hand=by_hand)
+        case AskLayouts(question=question):
+            return replace(settings, layout_question=question)
+        case TakeLayout(layout=layout, question=question):
+            end = replace(settings.end(question.side), layout=layout)
+            return replace(settings.with_end(question.side, end), layout_question=question)
         case OneTransfer(kind=kind, transfer=key):
             return {"edit-transfer": chosen, "copy-transfer": duplicated, "remove-transfer": removed}[kind](settings, key)
         case Bare(kind="swap"):
@@ -149,6 +156,9 @@ def _renamed(settings: Settings, row: Row, name: str) -> Settings:
     others = {text for other in settings.dimensions if other.key != row.key for text in (other.name, other.in_layouts)}
     good = _is_dimension(name) and name not in others
     new = replace(row, name=name, kept="" if good else row.in_layouts)
+    asked = settings.layout_question
+    if good and asked is not None:
+        settings = replace(settings, layout_question=asked.with_dimension(row.in_layouts, name))
     changed = replace(settings, dimensions=_replaced(settings.dimensions, new))
     return _with_layouts(changed, lambda text: _rename_dimension(text, row.in_layouts, name)) if good else changed
 
@@ -181,10 +191,12 @@ def _free_name(settings: Settings, wanted: tuple[str, ...], stem: str, taken: se
 
 
 def _with_layouts(settings: Settings, change: Callable[[str], str]) -> Settings:
+    asked = settings.layout_question
     return replace(
         settings,
         source=replace(settings.source, layout=change(settings.source.layout)),
         destination=replace(settings.destination, layout=change(settings.destination.layout)),
+        layout_question=None if asked is None else asked.with_layouts(change),
     )
 
 

@@ -12,6 +12,7 @@ from isoviz.widgets.chosen.what_if import WhatIf
 from isoviz.widgets.commands.command import (
     AddUrgent,
     AskExport,
+    AskLayouts,
     AskRuns,
     AskSteps,
     AskTrace,
@@ -35,7 +36,7 @@ from isoviz.widgets.commands.read_command import Sender
 from isoviz.widgets.consequences.where_it_runs import local_settings
 from isoviz.widgets.running.begin_run import with_note
 from isoviz.widgets.state import State
-from isoviz.widgets.steps import asking, changed, demanding, keeping, measuring, redone, undone, watching
+from isoviz.widgets.steps import asking, changed, demanding, keeping, measuring, measuring_layouts, redone, undone, watching
 
 _MENUS = ("machine", "source-memory", "destination-memory")
 """Controls besides those of text settings in which every choice is a step to undo."""
@@ -48,6 +49,8 @@ _OF_THE_STATE: dict[str, Callable[[State], State]] = {
     "forget": lambda state: replace(state, history=()),
     "measure": measuring,
     "keep-what-if": keeping,
+    "measure-layouts": measuring_layouts,
+    "stop-measuring-layouts": lambda state: replace(state, layouts_to_measure=None, edits=state.edits + 1),
     "use-local": lambda state: changed(state, local_settings(state.settings, state.derived.machine)),
 }
 """Commands without arguments that are about more than the settings."""
@@ -96,6 +99,8 @@ def step_of(command: Command) -> object:
             return "part", control
         case PlanByHand(part=part):
             return ("by-hand", part) if part else None
+        case AskLayouts(control=control):
+            return ("find-layout", control) if control else None
         case SetText(field=field):
             menu = field in _MENUS or (field in controls() and controls()[field][1].menu)
             return None if menu else field

@@ -114,7 +114,7 @@ def source_of(
     fields: FieldSpace | None,
 ) -> Linearization | None:
     """The linearization of the source; None where its text does not fit the spaces."""
-    return _linearization(problems, "source-layout", source_layout, typed_dimensions, space, fields)
+    return linear_layout(problems, "source-layout", source_layout, typed_dimensions, space, fields)
 
 
 def destination_of(
@@ -125,16 +125,16 @@ def destination_of(
     fields: FieldSpace | None,
 ) -> Linearization | None:
     """The linearization of the destination; None where its text does not fit the spaces."""
-    return _linearization(problems, "destination-layout", destination_layout, typed_dimensions, space, fields)
+    return linear_layout(problems, "destination-layout", destination_layout, typed_dimensions, space, fields)
 
 
 def linearization_of(settings: TransferSettings, side: str, problems: dict[str, Problem]) -> Linearization | None:
     """The linearization of one end of some settings; None where something is wrong with it or with the spaces."""
     space, fields = space_of(problems, settings.dimensions), fields_of(problems, settings.fields)
-    return _linearization(problems, f"{side}-layout", settings.end(side).layout, settings.dimensions, space, fields)
+    return linear_layout(problems, f"{side}-layout", settings.end(side).layout, settings.dimensions, space, fields)
 
 
-def _linearization(
+def linear_layout(
     problems: dict[str, Problem],
     control: str,
     text: str,

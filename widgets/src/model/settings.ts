@@ -16,6 +16,10 @@ export function applied(settings: ShownSettings, command: Command): ShownSetting
       return entered(settings, command);
     case "by-hand":
       return { ...settings, byHand: command.byHand };
+    case "find-layout":
+      return { ...settings, layoutQuestion: command.question };
+    case "take-layout":
+      return { ...withEnd(settings, command.question.side, { layout: command.layout }), layoutQuestion: command.question };
     case "swap":
       return { ...settings, source: settings.destination, destination: settings.source };
     case "part":

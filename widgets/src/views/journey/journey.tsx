@@ -12,6 +12,7 @@ import { Term } from "#views/controls/term.tsx";
 import { JourneyTried, PathPointedAt } from "#views/plan/tried-marks.tsx";
 import { useHand } from "#views/plan/use-hand.ts";
 import { TransferChips } from "#views/transfers/transfers.tsx";
+import { Pinned, PinPlan } from "./pinned.tsx";
 import { Strip } from "./strip.tsx";
 import { Tracks } from "./tracks.tsx";
 
@@ -57,9 +58,11 @@ export function Journey({ follows = false, follow }: JourneyProps): JSX.Element 
         <PathPointedAt />
         <JourneyTried />
         <TransferChips />
+        {plan !== null && !stale && <PinPlan plan={plan} />}
         {plan !== null && <SavePicture name="Journey" of={() => box.current} />}
       </header>
       <div class="iv-journey-paths">{plan === null ? <Missing /> : <Paths plan={plan} />}</div>
+      <Pinned plan={stale ? null : plan} />
     </section>
   );
 }

@@ -1,0 +1,77 @@
+// A plan that a person has pinned: it stands beside every later one, until it is let go.
+import { type Signal, signal } from "@preact/signals";
+import type { Connection } from "./connection.ts";
+import type { PlanPart, ShownHop } from "./types.ts";
+import { counted, formatBytes, formatCount, formatRate, formatSeconds, formatShare } from "./units.ts";
+
+export interface PinnedPlan {
+  readonly plan: PlanPart;
+  /** The transfer in words. */
+  readonly title: string;
+}
+
+const pins = new WeakMap<Connection, Signal<PinnedPlan | null>>();
+
+/** The pinned plan of an explorer. A component that reads it is drawn again when it changes. */
+export function pinnedPlan(connection: Connection): Signal<PinnedPlan | null> {
+  const known = pins.get(connection) ?? signal<PinnedPlan | null>(null);
+  pins.set(connection, known);
+  return known;
+}
+
+/** "93 % more" */
+export function differenceWords(value: number, before: number): string {
+  if (value === before) return "the same";
+  if (before === 0 || value === 0) return value === 0 ? "none any more" : "new";
+  const ratio = value / before - 1;
+  if (Math.abs(ratio) < 5e-4) return "the same";
+  return ratio >= 1
+    ? `${(ratio + 1).toPrecision(2)} times as much`
+    : `${formatShare(Math.abs(ratio))} ${ratio > 0 ? "more" : "less"}`;
+}
+
+/** One figure of both plans, and how the present one differs. */
+export interface ComparedFigure {
+  readonly name: string;
+  readonly now: string;
+  readonly pinned: string;
+  readonly difference: string;
+}
+
+const hopsOf = (plan: PlanPart): ShownHop[] => plan.paths.flatMap((path) => path.hops);
+
+/** The contiguous runs that all hops of a plan move. */
+export function runsOf(plan: PlanPart): number {
+  return plan.paths.reduce(
+    (sum, path) => sum + path.hops.reduce((all, hop) => all + Math.ceil((plan.bytes * path.share) / hop.run), 0),
+    0,
+  );
+}
+
+/** The figures of the present plan beside those of the pinned one. */
+export function comparedPlans(now: PlanPart, pinned: PlanPart): ComparedFigure[] {
+  const figure = (name: string, of: (plan: PlanPart) => number, format: (value: number) => string): ComparedFigure => ({
+    name,
+    now: format(of(now)),
+    pinned: format(of(pinned)),
+    difference: differenceWords(of(now), of(pinned)),
+  });
+  const least = (plan: PlanPart): number => Math.min(...hopsOf(plan).map((hop) => hop.run));
+  return [
+    figure("time", (plan) => plan.seconds, formatSeconds),
+    figure("rate", (plan) => plan.throughput, formatRate),
+    figure(
+      "buffers",
+      (plan) => plan.bufferBytes,
+      (value) => (value === 0 ? "none" : formatBytes(value)),
+    ),
+    figure(
+      "hops",
+      (plan) => hopsOf(plan).length,
+      (value) => counted(value, "hop"),
+    ),
+    figure("chunks", (plan) => plan.paths.reduce((sum, path) => sum + path.chunks, 0), formatCount),
+    figure("shortest run", least, formatBytes),
+    figure("runs in all hops", runsOf, formatCount),
+  ];
+}
