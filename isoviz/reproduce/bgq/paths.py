@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from isoviz.machines.networks import DimensionOrder, Grid
-from isoviz.planner.multipath.disjoint_paths import disjoint_paths
+from isoviz.planner.multipath.disjoint_paths import FlowGraph, disjoint_paths
 
 if TYPE_CHECKING:
     from isoviz.machines.networks import Link, Network
@@ -65,8 +65,5 @@ def paths_between(network: Network, pairs: Sequence[tuple[int, int]], order: str
     """For every pair of nodes, link-disjoint paths as their stops, those with the fewest proxies first."""
     graph = link_graph(network, order)
     capacity = {link: 1.0 for links in graph.values() for link, _ in links}
-    found = disjoint_paths(graph, capacity, [(here, (there,)) for here, there in pairs])
-    return [
-        sorted((stops_of(network, path.links) for path in paths), key=len)  # type: ignore[arg-type]  # links are links here
-        for paths in found
-    ]
+    found = disjoint_paths(FlowGraph(graph, capacity), [(here, (there,)) for here, there in pairs])
+    return [sorted((stops_of(network, path.links) for path in paths), key=len) for paths in found]

@@ -44,7 +44,8 @@ class ShownNetwork(TypedDict):
     `form` says how it is drawn: a torus or mesh as a grid of `sizes` (`wraps` by dimension), a fat tree by the routers of each
     level (`sizes`, hosts first), a switch as one router, anything else by its links. `names` are those of the routers; empty for
     grids, where they follow from the coordinates. `links` has [router, router, width] once for both directions; grids have none,
-    nor have networks with too many. `rate` is what a link of width 1 carries, in bytes of data per second. `deadLinks` has pairs of routers.
+    nor have networks with too many. `rate` is what a link of width 1 carries, in bytes of data per second. `deadLinks` has pairs
+    of routers.
     """
 
     name: str
@@ -84,7 +85,7 @@ class ShownLeg(TypedDict):
 
 
 class NetworkPart(TypedDict):
-    """The networks of the machine, the memories without a port where there are few, and the links that the hops of the plan use."""
+    """The networks of the machine, the memories without a port if they are few, and the links that the plan uses."""
 
     networks: list[ShownNetwork]
     others: list[str]

@@ -326,10 +326,7 @@ export interface ShownLeg {
   links: ShownLink[];
 }
 
-/**
- * The networks of the machine, the memories without a port where there are few, and the links that the hops of the plan
- * use.
- */
+/** The networks of the machine, the memories without a port if they are few, and the links that the plan uses. */
 export interface NetworkPart {
   networks: ShownNetwork[];
   others: string[];
