@@ -50,6 +50,8 @@ CLUSTERS: dict[str, dict[str, Any]] = {
     "xstream": {"nodes": 3},
     "moonlight": {"nodes": 3},
     "dgx-h100-pair": {},
+    "v100-mesh": {},
+    "two-nics": {},
     "gh200": {"nodes": 3},
     "workstation": {"gpus": 2},
     "laptop": {},
