@@ -1,6 +1,7 @@
 """A rank of a job in which a proxy of several paths is lost, or a rank is interrupted: `relay_faults.py WAY …`.
 
-- `lost SIGNAL RANK KIND FOLDER`: a rank gets a signal in the middle of what it forwards. The others go on without it.
+- `lost SIGNAL RANK KIND FOLDER [unfenced]`: a rank gets a signal in the middle of what it forwards. The others go on without it.
+  `unfenced` plays a system that lets no rank end another one.
 - `interrupted`: Ctrl-C on one rank after the other. All go on.
 """
 
@@ -158,10 +159,16 @@ def interrupted(world: World) -> dict[str, Any]:
     return found
 
 
+def refused(*_: object) -> int:
+    raise PermissionError(1, "Operation not permitted")
+
+
 def main() -> None:
     faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
     if sys.argv[1] == "lost":
-        which, gone, kind, folder = sys.argv[2:]
+        which, gone, kind, folder = sys.argv[2:6]
+        if "unfenced" in sys.argv:
+            os.pidfd_open = refused
         lost(World(period=LIMIT / 5, limit=LIMIT), signal.Signals[which], int(gone), kind, Path(folder))
     with World(limit=60) as world:
         found = interrupted(world)

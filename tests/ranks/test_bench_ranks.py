@@ -29,6 +29,7 @@ PARTS = {
     "regret",
     "predictions",
     "transposition",
+    "several paths",
     "waiting",
     "launch",
 }

@@ -46,29 +46,31 @@ def test_random_plans_of_one_to_three_paths(
         pytest.param("SIGSTOP", 1, "Window", marks=pytest.mark.full),
         pytest.param("SIGSTOP", 1, "Packed", marks=pytest.mark.full),
         pytest.param("SIGSTOP", 0, "Window", marks=pytest.mark.full),
+        pytest.param("SIGSTOP unfenced", 1, "Window", marks=pytest.mark.full),
     ],
 )
 def test_a_lost_proxy_is_one_error_and_the_others_go_on(
     which: str, gone: int, kind: str, report: Callable[[str, object], None], tmp_path: Path
 ) -> None:
-    """It is killed or stopped in the middle of a chunk. It writes no byte after its transfer has ended."""
+    """It is killed or stopped in the middle of a chunk. The others keep their bytes, also where they cannot end it."""
+    signal_name, *unfenced = which.split()
     if which == "SIGKILL" and not is_open_mpi():
         done = run(4, FAULTS, "lost", which, str(gone), kind, str(tmp_path), seconds=200)
         assert done.returncode != 0, "MPICH ends the whole job with one of its ranks"
         return
-    done = run(4, FAULTS, "lost", which, str(gone), kind, str(tmp_path), seconds=200, survivors=True)
+    done = run(4, FAULTS, "lost", signal_name, str(gone), kind, str(tmp_path), *unfenced, seconds=200, survivors=True)
     notes = sorted(tmp_path.glob("survivor*"))
     assert len(notes) == 3, done.stdout + done.stderr
     for note in notes:
         found = json.loads(note.read_text())
-        assert found["is_typed"] and found["ended"], found
+        assert found["is_typed"] and found["ended"] is not bool(unfenced), found
         assert found["overwritten"] == 0 and found["source"], found
         assert found["again"] == [2 if gone else 1, True], found
         report(f"seconds until all know of a proxy that got {which}", round(found["seconds"], 2))
 
 
-def test_ctrl_c_on_any_rank_cancels_all_paths(tmp_path: Path) -> None:
-    found = run_json(4, FAULTS, "interrupted", str(tmp_path), seconds=200)
+def test_ctrl_c_on_any_rank_cancels_all_paths() -> None:
+    found = run_json(4, FAULTS, "interrupted", seconds=200)
     for victim, said in found.items():
         assert said[int(victim)] in ("interrupted", "Cancelled"), found
         assert set(said) <= {"interrupted", "Cancelled"}, found
@@ -100,6 +102,24 @@ def test_a_client_gets_its_array_over_three_paths(four: isoviz.Ranks) -> None:
     assert report.verified and room.tobytes() == turned(given)
     assert {hop.path for hop in report.hops} == {0, 1, 2} and "path 2" in str(report)
     assert report.trace is not None and {span.hop for span in report.trace.requests} == set(range(len(report.hops)))
+
+
+@pytest.mark.parametrize("window", [4096, 1 << 16])
+def test_the_window_may_be_given_by_hand(four: isoviz.Ranks, window: int) -> None:
+    """Each path moves its share in chunks of the window, and so do its proxies."""
+    machine, size = planned(four)[0], 1 << 18
+    moved = isoviz.Transfer.whole(
+        isoviz.IndexSpace(x=size), isoviz.FieldSpace(v="u1"), "node0.reg", "<F, x>", "node3.reg", "<F, x>"
+    )
+    ways = [({"x": (number * size // 2, (number + 1) * size // 2)}, f"node{number + 1}.reg") for number in range(2)]
+    made = isoviz.planner.plan_of_paths(
+        moved, machine, [(share, ["node0.reg", proxy, "node3.reg"], (), window) for share, proxy in ways]
+    )
+    given, room = np.random.default_rng(window).integers(0, 256, size, np.uint8), np.zeros(size, np.uint8)
+    report = four.run(made, given, room, machine=machine)
+    assert report.verified and np.array_equal(room, given) and report.trace is not None
+    chunks = {(span.hop, span.chunk) for span in report.trace.requests}
+    assert len(chunks) == 4 * (size // 2 // window)
 
 
 def test_a_client_prepares_three_paths(four: isoviz.Ranks) -> None:

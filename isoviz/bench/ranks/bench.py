@@ -90,19 +90,19 @@ class RankBench:
 
         return lambda: self.world.thread.call(timed)
 
-    def submitted(self, plan: Plan, source: Any, destination: Any) -> Way:
-        """A plan from rank 0 to another rank, from `submit` at rank 0 until both know of its end.
+    def submitted(self, plan: Plan, source: Any, destination: Any, *, pipelined: bool = True) -> Way:
+        """A plan from rank 0 to another rank, from `submit` at rank 0 until all know of its end.
 
-        The other rank has submitted the plan before, as one posts a receive.
+        The other ranks have submitted the plan before, as one posts a receive.
         """
 
         def way() -> Span:
             if self.rank == 0:
                 self.engine.barrier()
                 begin = time.perf_counter()
-                self.engine.submit(plan, source, None).wait()
+                self.engine.submit(plan, source, None, pipelined=pipelined).wait()
                 return Span(begin, time.perf_counter())
-            event = self.engine.submit(plan, None, destination)
+            event = self.engine.submit(plan, None, destination, pipelined=pipelined)
             self.engine.barrier()
             event.wait()
             return Span(math.inf, time.perf_counter())

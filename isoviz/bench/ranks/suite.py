@@ -24,6 +24,7 @@ from isoviz.bench.ranks.bench import Order
 from isoviz.bench.ranks.choices import choices_on_rank
 from isoviz.bench.ranks.pipelines import pipelines_on_rank
 from isoviz.bench.ranks.prepared import prepared_on_rank
+from isoviz.bench.ranks.several_paths import several_paths_on_rank
 from isoviz.bench.ranks.transfers import contiguous_on_rank, layout_changes_on_rank, small_on_rank
 from isoviz.bench.ranks.transposition import transposition_on_rank
 from isoviz.bench.table import Table, scratch_folder
@@ -74,7 +75,7 @@ TWO_RANKS = {
     "pipelines": RanksPart("a pipeline, an urgent transfer", pipelines_on_rank, "pipeline"),
     "choices": RanksPart("predictions and regret", choices_on_rank, "choices"),
 }
-FOUR_RANKS = ("transposition", "waiting", "launch")
+FOUR_RANKS = ("transposition", "paths", "waiting", "launch")
 
 
 def measure(
@@ -122,6 +123,9 @@ def measure(
                 if "transposition" in chosen:
                     tell("four ranks: a transposition")
                     rows += four.call(transposition_on_rank, machine, order("matrix"))[0]
+                if "paths" in chosen:
+                    tell("four ranks: several paths")
+                    rows += four.call(several_paths_on_rank, machine, order("contiguous"))[0]
                 if "waiting" in chosen:
                     tell("four ranks: waiting")
                     rows += four.call(waiting_on_rank, order("matrix"))[0]
@@ -210,6 +214,7 @@ NOTES = (
     "a prepared transfer takes its share of a chain of them, each waited for; its peer waits for an empty answer",
     "any other takes from `submit` (or MPI's call) at the sender until both ranks know of its end; receives are posted before",
     "SYS is pageable memory, REG memory in the windows of a rank; * marks memory of the other rank",
+    "paths through other ranks share the memory of this computer with the direct one: they show what proxies cost",
     "beside a report: what the plan says of set-up, chunks, and what each hop is busy; in brackets what it was busy in a run",
     "all ranks are on this computer; where they are more than its cores, MPI's blocking calls compete for them",
 )
