@@ -121,9 +121,11 @@ def lost(world: World, which: signal.Signals, gone: int, kind: str, folder: Path
     again = plan_of_paths(
         made.transfer, engine.machine, [(share, [f"node{rank}.{memory}" for rank in ranks]) for share, ranks in left]
     )
-    event = engine.submit(again, *ends)
-    event.wait(60)
-    found["again"] = len(again.paths), bool(world.rank != last or np.array_equal(room, content))
+    try:
+        engine.submit(again, *ends).wait(60)
+        found["again"] = len(again.paths), bool(world.rank != last or np.array_equal(room, content))
+    except RankLost:  # each rank has left the others where one of them cannot be ended
+        found["again"] = "left"
     note = folder / f"new{world.rank}"
     note.write_text(json.dumps(found))
     note.rename(folder / f"survivor{world.rank}")
