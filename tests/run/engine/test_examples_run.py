@@ -84,3 +84,17 @@ def test_a_host_runtime_of_its_own(tmp_path: Path) -> None:
 
 def test_there_are_examples() -> None:
     assert {path.stem for path in EXAMPLES} >= {"aos_to_soa_file", "transpose_file", "fbm_to_remote_fbm"}
+
+
+def test_gpus_without_a_link_are_relayed_over_several_paths() -> None:
+    """The mesh is emulated, so slow that this computer keeps up: several paths are faster than host memory, and so measured."""
+    command = [sys.executable, ROOT / "examples" / "gpu_mesh.py", "--size", "1MiB", "--slower", "20000"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = [line for line in done.stdout.splitlines() if "predicted" in line]
+    assert len(lines) == 3 and all("every byte verified" in line for line in lines), done.stdout
+    times_host = [float(re.findall(r"([0-9.]+) × host memory", line)[0]) for line in lines]
+    assert times_host[2] > 1.5 and times_host[1] > 1.5, done.stdout
+    paths = [line for line in done.stdout.split("several paths")[1].splitlines() if "→" in line]
+    assert len(paths) > 2 and all(re.search(r"fbm[0-9] → .* → node0.fbm5", path) for path in paths), done.stdout
+    assert subprocess.run([*command[:2], "--source", "5"], capture_output=True, timeout=100).returncode == 2
