@@ -49,6 +49,11 @@ SUITES: Mapping[str, Suite] = MappingProxyType(
             "transfers from, to and inside a GPU, beside CUDA itself, CuPy and PyTorch", "isoviz.bench.gpu.suite", page="Markdown"
         ),
         "layouts": Suite("layout conversions in memory, beside memcpy, NumPy, PyTorch and OpenCV", "isoviz.bench.layouts"),
+        "multipath": Suite(
+            "plans of several paths on Blue Gene/Q of growing size, beside one path for each transfer",
+            "isoviz.bench.multipath",
+            page="HTML",
+        ),
         "permutations": Suite(
             "permutations of 2 to 6 dimensions in memory, beside memcpy, NumPy, PyTorch and OpenCV",
             "isoviz.bench.permutations",

@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser, suites: Mapping[str, Suite]) 
     parser.add_argument("--minutes", metavar="N", type=float, help="about how long it may take (gpu; default: 3)")
     parser.add_argument("-o", "--output", metavar="OUT", help=f"write a page as well: {formats}")
     parser.add_argument(
-        "--quick", action="store_true", default=None, help="small transfers: only shows that it runs (ranks, gpu)"
+        "--quick", action="store_true", default=None, help="small transfers: only shows that it runs (ranks, gpu, multipath)"
     )
     parser.add_argument("--parts", metavar="NAMES", help="measure these parts only, such as choices,small (gpu, ranks)")
     parser.add_argument(

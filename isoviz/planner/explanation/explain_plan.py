@@ -15,6 +15,7 @@ from isoviz.planner.explanation.explanation import Explanation, RankedPath, Regi
 from isoviz.planner.explanation.paths_explanation import lead, paths_explanation
 from isoviz.planner.explanation.rivals import turns_of
 from isoviz.planner.full import search
+from isoviz.planner.multipath.path_choice import MULTIPATH
 from isoviz.planner.one_path.buffer_needs import buffer_layouts, path_layouts
 from isoviz.planner.options import BY_HAND, Options
 from isoviz.planner.plan import Plan
@@ -75,9 +76,13 @@ def explain(
 def _explained(plan: Plan, machine: Machine, options: Options, turns: int) -> Explanation:
     if plan.planner == BY_HAND:
         raise TransferError("plan: made by hand, without a search to explain; explain a plan that a planner made")
-    if len(plan.paths) > 1:
-        several = paths_explanation(plan, machine, options)
-        return replace(_explained(lead(plan), machine, options, 0), several=several)
+    one = _explained_path(lead(plan), machine, options, turns if len(plan.paths) == 1 else 0)
+    if plan.planner != MULTIPATH or plan.transfer.source.memory == plan.transfer.destination.memory:
+        return one
+    return replace(one, several=paths_explanation(plan, machine, options))
+
+
+def _explained_path(plan: Plan, machine: Machine, options: Options, turns: int) -> Explanation:
     known = certificate(plan, machine, options)
     problem, route, clock = Problem(plan.transfer, machine, options), known.route, known.clock
     least, choice, program, solution = known.least, known.choice, known.program, known.solution

@@ -54,9 +54,11 @@ def explanation_text(explanation: Explanation, most: int = 10) -> str:
         ("7. The candidates", _candidates(explanation, most)),
     ]
     if explanation.several is not None:
-        title = f"Why this plan of the path with the largest share, {format_bytes(explanation.plan.bytes)}"
-        sections[0] = (title, sections[0][1])
-        sections.insert(0, ("Why these paths", _prose(*paths_said(explanation.several))))
+        several = len(explanation.several.plan.paths) > 1
+        if several:
+            title = f"Why this plan of the path with the largest share, {format_bytes(explanation.plan.bytes)}"
+            sections[0] = (title, sections[0][1])
+        sections.insert(0, ("Why these paths" if several else "Why one path", _prose(*paths_said(explanation.several))))
     turns = _turns(explanation)
     if turns:
         sections.append(("8. What would make a rival win", turns))

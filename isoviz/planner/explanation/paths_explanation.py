@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from isoviz.machines.memory import emulated_text
 from isoviz.planner.multipath.reasons import full_links, link_text
 from isoviz.planner.multipath.several_paths import several_paths
-from isoviz.planner.multipath.split import time_by_paths
+from isoviz.planner.multipath.split import split_bytes, stream_of, time_by_paths
 from isoviz.planner.planners.full_planner import full
 from isoviz.planner.problem import Problem
 from isoviz.planner.shares import share_text
@@ -53,15 +53,22 @@ class PathsExplanation:
 
 
 def paths_explanation(plan: Plan, machine: Machine, options: Options) -> PathsExplanation:
-    """The explanation of a plan of several paths that the planner `multipath` made."""
+    """The explanation of the paths of a plan that the planner `multipath` made.
+
+    A plan that was made together with others is explained with its own paths, as if it were alone.
+    """
     problem = Problem(plan.transfer, machine, options)
     single = full(problem)
     found = several_paths([problem], [single])
-    links = tuple(LinkPrice(name.partition(" ")[2], link_text(machine, name), price) for name, price in full_links(found.split))
-    most = min(len(found.streams), len(plan.paths) + 1, MOST_COUNTED)
+    streams, split = found.streams, found.split
+    if len(plan.paths) > 1 and {path.memories for path in found.paths[0]} != {path.memories for path in plan.paths}:
+        streams = tuple(stream_of(0, path) for path in plan.paths)
+        split = split_bytes(streams, [problem.nbytes])
+    links = tuple(LinkPrice(name.partition(" ")[2], link_text(machine, name), price) for name, price in full_links(split))
+    most = min(len(streams), len(plan.paths) + 1, MOST_COUNTED)
     disjoint = len({hop.channel for hop in plan.every_hop}) == len(plan.every_hop)
-    times = time_by_paths(found.streams, problem.nbytes, most, disjoint=disjoint)
-    return PathsExplanation(plan, single.objective, links, times, len(found.streams))
+    times = time_by_paths(streams, problem.nbytes, most, disjoint=disjoint)
+    return PathsExplanation(plan, single.objective, links, times, len(streams))
 
 
 def lead(plan: Plan) -> Plan:
@@ -76,11 +83,15 @@ def paths_said(explained: PathsExplanation) -> list[str]:
     """The explanation in sentences."""
     plan, times = explained.plan, explained.by_paths
     count, saved = len(plan.paths), 1 - plan.objective / explained.one_path
-    first = (
-        f"{format_bytes(plan.bytes)} move over {count} paths in {format_seconds(plan.objective)}. One path takes"
-        f" {format_seconds(explained.one_path)}, so they save {format_share(saved)}."
-    )
-    found = [first]
+    if count == 1:
+        why = plan.notes[-1]
+        found = [f"{format_bytes(plan.bytes)} move in {format_seconds(plan.objective)}. {why[:1].upper()}{why[1:]}."]
+    else:
+        first = (
+            f"{format_bytes(plan.bytes)} move over {count} paths in {format_seconds(plan.objective)}. One path takes"
+            f" {format_seconds(explained.one_path)}, so they save {format_share(saved)}."
+        )
+        found = [first]
     for number, path in enumerate(plan.paths):
         found.append(
             f"Path {number}, {' → '.join(path.memories)}: {format_bytes(path.bytes)}"

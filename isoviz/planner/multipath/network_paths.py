@@ -108,14 +108,29 @@ def spread_paths(
     graph = _flow_graph(network, _order(network, sources[0], network.router_of(names[0]))).with_ends(
         {name: (network.router_of(name), _receives(network, name)) for name in names}
     )
+    flow = balanced_paths(graph, sources, names, sizes, MOST_PATHS)
+    left: dict[Link | str, float] = dict(zip(graph.links, graph.capacity, strict=True))
+    for links, amount in itertools.chain(*flow):
+        _add(left, links, -amount)
     found: list[list[Stops]] = []
-    for demand, paths in zip(demands, balanced_paths(graph, sources, names, sizes, MOST_PATHS), strict=True):
+    for demand, paths in zip(demands, flow, strict=True):
         ways = []
-        for links, _ in paths:
-            inner = _stops(network, tuple([link for link in links if isinstance(link, Link)]))
-            ways.append((demand.source, *[proxies[stop] for stop in inner], str(links[-1])))
+        for links, amount in paths:
+            end, route = str(links[-1]), tuple([link for link in links if isinstance(link, Link)])
+            _add(left, route, amount)
+            default = network.route(demand.source, end)
+            # What the default route can carry as well needs no proxies.
+            if default is not None and all(left.get(link, 0.0) >= amount for link in default):
+                route = default
+            _add(left, route, -amount)
+            ways.append((demand.source, *[proxies[stop] for stop in _stops(network, route)], end))
         found.append([stops for stops in dict.fromkeys(ways) if len(stops) - 2 <= MOST_PROXIES])
     return found
+
+
+def _add(left: dict[Link | str, float], links: Sequence[Link | str], amount: float) -> None:
+    for link in links:
+        left[link] += amount
 
 
 def _receives(network: Network, memory: str) -> float:

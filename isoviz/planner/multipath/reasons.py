@@ -84,5 +84,5 @@ def why_several(machine: Machine, single: float, found: Shared) -> str:
 
 
 def pays(single: float, found: Shared, gain: float = PLAN_GAIN) -> bool:
-    """Whether several paths save more than a share of the time of one path each."""
-    return any(len(paths) > 1 for paths in found.paths) and found.seconds < single * (1 - gain)
+    """Whether several paths, or other ones for some transfers, save more than a share of the time of one path each."""
+    return (len(found.paths) > 1 or len(found.paths[0]) > 1) and found.seconds < single * (1 - gain)

@@ -237,12 +237,22 @@ class _Search:
             number, way = self.ways[k]
             key = len(way), round(ALIKE * math.log(self.sizes[number]))
             if not self.many or key not in alike:
-                box = cut(self.problems[number].transfer, self.dims[number], [share, 1 - share])[0]
-                path = None if box is None else self._path(k, box, 1)
-                alike[key] = None if path is None else stream_of(number, path)
+                alike[key] = self._stream(k, share)
             elif (known := alike[key]) is not None:
                 alike[key] = known._replace(demand=number, uses=self.links.stream(number, way).uses)
             self.streams[k] = alike[key]
+
+    def _stream(self, k: int, share: float) -> Stream | None:
+        """What a path takes for a share of its transfer; None where that has no room, or is less than the smallest part."""
+        number = self.ways[k][0]
+        transfer, dim = self.problems[number].transfer, self.dims[number]
+        found = []
+        for part in (share, share / 2):
+            box = cut(transfer, dim, [part, 1 - part])[0]
+            found.append(None if box is None else self._path(k, box, 1))
+            if found[0] is None or found[0].chunk_count > 1:
+                break
+        return None if found[0] is None else stream_of(number, *found)  # type: ignore[arg-type]
 
     def _path(self, k: int, box: Box, buffered: int) -> PathPlan | None:
         """The plan of a path for a part of its transfer, one of `buffered` paths with buffers."""
@@ -267,7 +277,8 @@ class _Search:
             if path is None:
                 complete = False
                 continue
-            self.streams[k] = stream_of(number, path)
+            if path.chunk_count > 1:
+                self.streams[k] = stream_of(number, path)
             found[number].append(path)
         for paths in found:  # on shared links the first path goes first: a long one should not be late
             paths.sort(key=lambda path: -len(path.hops))

@@ -53,11 +53,15 @@ class Stream(NamedTuple):
         return max(self.uses, key=lambda name: self.uses[name])
 
 
-def stream_of(demand: int, path: PathPlan) -> Stream:
-    """The stream of a planned path: its time grows with its bytes as in the steady state."""
-    each = 1 / path.throughput
-    latency = max(0.0, path.objective - path.setup - path.bytes * each)
-    return Stream(demand, path.setup, latency, each, uses_of(path))
+def stream_of(demand: int, path: PathPlan, shorter: PathPlan | None = None) -> Stream:
+    """The stream of a planned path: its time grows with its bytes as in the steady state.
+
+    The bytes of a path with one chunk are not in a steady state: `shorter`, its plan for fewer bytes, shows how its time grows.
+    """
+    each, moved = 1 / path.throughput, path.objective - path.setup
+    if shorter is not None and shorter.bytes < path.bytes:
+        each = min(each, max(0.0, moved - (shorter.objective - shorter.setup)) / (path.bytes - shorter.bytes))
+    return Stream(demand, path.setup, max(0.0, moved - path.bytes * each), each, uses_of(path))
 
 
 class Split(NamedTuple):

@@ -37,4 +37,6 @@ AUTO_GAIN = 0.05
 PATH_STEPS = 2500
 """Steps (`planner.planning_work`) of planning one more path: its layouts in each round, and its part of the program."""
 LINK_STEPS = 3
-"""Steps of a channel of the machine in the search for disjoint paths."""
+"""Steps of a channel of the machine, or of a router of a network, in the search for disjoint paths."""
+STEADY_STEPS = 10_000
+"""Steps of the program for the steady state, with the paths that its prices add."""

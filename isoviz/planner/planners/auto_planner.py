@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.planner.full import listed_routes, with_bounds
+from isoviz.planner.multipath.tuning import AUTO_GAIN
+from isoviz.planner.multipath.worth import may_pay
 from isoviz.planner.one_path.chunk_size import with_comparable_chunks
 from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
 from isoviz.planner.planners.full_planner import full_within, made_plan
+from isoviz.planner.planners.multipath_planner import multipath
 from isoviz.planner.planners.one_path_planners import simple, simple_path
 from isoviz.planner.planners.shortest_routes import routes_along, shortest
 from isoviz.planner.planning_work import NO_COST, PLAN_STEPS, ROUTE_STEPS, STEPS_PER_SECOND, Work, listed_steps, work_of
@@ -36,10 +39,19 @@ def auto(problem: Problem) -> Plan:
     3. These routes are worked out, the least bound first, while the next one can save more than it costs.
     4. `full` searches on while it costs less than it can still save: the best T so far less the least bound.
 
-    Where `full` costs next to nothing beside the transfer, it plans at once, since it proves its plan. Steps are counted, not
-    measured (`planning_work`), so the plan is the same on every computer.
+    Where `full` costs next to nothing beside the transfer, it plans at once, since it proves its plan. In the end several paths
+    are planned, where a bound on their rate allows that they save enough (`multipath.worth`); they are taken where they save more
+    than 5 %. Steps are counted, not measured (`planning_work`), so the plan is the same on every computer.
     """
     work = work_of(problem.options, sparing=True)
+    one = _one_path(problem, work)
+    if not may_pay(problem, one.seconds, work):
+        return one
+    several = multipath(problem)
+    return several if len(several.paths) > 1 and several.seconds < one.seconds * (1 - AUTO_GAIN) else one
+
+
+def _one_path(problem: Problem, work: Work) -> Plan:
     short = with_bounds(problem, _short_routes(problem))
     least = min(bound for _, bound in short)
     if _costs_nothing(problem, least):

@@ -66,7 +66,7 @@ def test_a_command_leaves_no_file_that_was_not_asked_for(
     assert names_in(folder) == []
 
 
-@pytest.mark.parametrize("name", ["own_device.py", "nhwc_to_gpu_nchw.py", "find_layout.py"])
+@pytest.mark.parametrize("name", ["own_device.py", "nhwc_to_gpu_nchw.py", "find_layout.py", "several_paths.py"])
 def test_an_example_leaves_no_file(name: str, tmp_path: Path) -> None:
     subprocess.run([sys.executable, ROOT / "examples" / name], cwd=tmp_path, capture_output=True, check=False, timeout=250)
     assert names_in(tmp_path) == []

@@ -12,8 +12,9 @@ import pytest
 from benchmarks.machines import ring
 from isoviz.errors import LimitError, NoPathError
 from isoviz.layouts import FieldSpace, IndexSpace
-from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind, preset
+from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind, Resource, preset
 from isoviz.planner import CACHE, Options, Transfer, plan, planning_work
+from isoviz.planner.multipath.tuning import AUTO_GAIN
 from isoviz.planner.planning_work import STEPS_PER_SECOND, WORTH, Work
 from isoviz.planner.problem import Problem
 from isoviz.planner.search.best_first import BestFirst
@@ -148,3 +149,38 @@ def test_limits_without_room_for_an_entry(limit: Options) -> None:
     with pytest.raises(LimitError, match="at least"):
         plan(transfer, preset("two-node"), options=limit)
     assert plan(transfer, preset("gh200"), options=limit).memories == ("node0.fbm0", "node1.fbm0")
+
+
+def test_several_paths_where_they_save_more_than_they_cost() -> None:
+    """Two relays between GPUs without a link: `auto` takes both for much data, one for little or where they share a port."""
+    pairs = [(a, b) for a in "azmn" for b in "azmn" if a != b and {a, b} != set("az")]
+    links = [Resource(f"link {a}{b}", 25e9) for a, b in pairs]
+
+    def mesh(port: str | None) -> Machine:
+        channels = []
+        for a, b in pairs:
+            uses = [(f"link {a}{b}", 1.0), *([(port, 1.0)] if port and a == "a" else [])]
+            channels.append(Channel("", ChannelKind.GPU_COPY, a, b, Constant(25e9), request_seconds=2e-6, resources=tuple(uses)))
+        more = [Resource(port, 25e9)] if port else []
+        return Machine("mesh", [Memory(name, MemoryKind.FBM) for name in "azmn"], channels, [*links, *more])
+
+    many, few = moved(1 << 28, "a", "z"), moved(1 << 12, "a", "z")
+    made = plan(many, mesh(None))
+    assert len(made.paths) == 2 and made.planner == "multipath"
+    assert made.seconds < (1 - AUTO_GAIN) * plan(many, mesh(None), "full").seconds
+    assert len(plan(few, mesh(None)).paths) == 1
+    assert len(plan(many, mesh("port")).paths) == 1
+
+
+def test_machines_without_parallel_routes_pay_no_program_for_several_paths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chain has one route: neither the program for the steady state nor the planner of several paths is called."""
+    names = ["a", "m", "z"]
+    channels = [Channel("", ChannelKind.MEMCPY, *pair, Constant(1e9)) for pair in (("a", "m"), ("m", "z"), ("z", "m"))]
+    machine = Machine("chain", [Memory(name, MemoryKind.SYS) for name in names], channels)
+
+    def never(*_: object) -> float:
+        raise AssertionError
+
+    monkeypatch.setattr("isoviz.planner.multipath.worth._steady_rate", never)
+    monkeypatch.setattr("isoviz.planner.planners.auto_planner.multipath", never)
+    assert len(plan(moved(1 << 28, "a", "z"), machine).paths) == 1
