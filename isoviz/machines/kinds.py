@@ -184,6 +184,8 @@ class ChannelKind(_Kind):
     """Remote direct memory access where the NIC reads or writes the memory of a GPU itself (GPUDirect RDMA)."""
     WINDOW: ClassVar[ChannelKind]
     """The copy of the sending rank straight into memory of its peer that both map. It converts."""
+    PROCESS_WRITE: ClassVar[ChannelKind]
+    """The sending rank packs, and the system writes into pageable memory of its peer on the same host. It converts."""
     TWO_SIDED: ClassVar[ChannelKind]
     """MPI send and receive straight between two memories. Memory of GPUs needs an MPI library that takes its addresses."""
     PACKED: ClassVar[ChannelKind]
@@ -320,6 +322,13 @@ _WINDOWS = (MemoryKind.REG,)
 
 ChannelKind.WINDOW = register_channel_kind(
     "Window", sources=_HOST, destinations=_WINDOWS, crosses_nodes=True, description="copy into a peer"
+)
+ChannelKind.PROCESS_WRITE = register_channel_kind(
+    "ProcessWrite",
+    sources=_HOST,
+    destinations=(MemoryKind.SYS,),
+    crosses_nodes=True,
+    description="write into a peer",
 )
 ChannelKind.TWO_SIDED = register_channel_kind(
     "TwoSided", sources=(*_HOST, *_GPU), destinations=(*_HOST, *_GPU), crosses_nodes=True, description="send and receive"

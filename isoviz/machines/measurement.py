@@ -115,7 +115,8 @@ class Measurement:
     - `gpus`: the GPUs that were measured.
     - `remarks`: what could not be measured, and why.
     - `starts`: pairs (where the other rank is, seconds): what a transfer between two ranks takes from its submission until both
-      know of its end, besides the time that its report says.
+      know of its end, besides the time that its report says. "same host, prepared" is what a prepared transfer takes that moves
+      hardly any bytes.
     """
 
     computer: ComputerFacts
@@ -158,9 +159,7 @@ class Measurement:
         lines += [f"  {memory}: {path}" for memory, path in self.directories]
         lines += [f"  {pair}" for pair in self.pairs]
         lines += [f"  {check}" for check in self.checks]
-        lines += [
-            f"  a transfer to a rank on the {where} begins and ends in {format_seconds(each)}" for where, each in self.starts
-        ]
+        lines += [f"  a transfer to a rank ({where}) begins and ends in {format_seconds(each)}" for where, each in self.starts]
         lines += [f"  {remark}" for remark in self.remarks]
         return "\n".join(lines)
 

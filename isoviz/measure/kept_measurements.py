@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from isoviz.machines.channel import Channel
 
 PROBE_FORMAT = "isoviz kept probe"
-RANKS_FORMAT = "isoviz kept probe of ranks"
+RANKS_FORMAT = "isoviz kept probe of ranks, 2"
 VERSION = 1
 DISK = "node0.dsk"
 

@@ -60,6 +60,11 @@ RANKS = PresetInfo(
             "use a probe of as many ranks and what is kept of this computer, or assume round figures",
             ("cached", "assumed"),
         ),
+        "channels": PresetOption(
+            "usual",
+            "the channels that plans use, or all: also those of the kinds Put and Derived, to compare with",
+            ("usual", "all"),
+        ),
     },
     _ranks,
 )

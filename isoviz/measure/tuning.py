@@ -147,3 +147,8 @@ LEAST_PART = 0.02
 
 ENGINE_CHUNK_SECONDS = 4e-4
 """The time of a chunk at a hop in the engine: 0.1 ms if chunks repeat, 0.3 to 1 ms if they differ."""
+
+# ---- ranks
+
+PREPARED_TURNS = 50
+"""Prepared transfers of few bytes that follow each other: enough that a microsecond counts."""

@@ -186,6 +186,7 @@ WAYS: dict[ChannelKind, Ways] = {
     ChannelKind.TWO_SIDED: _SENT,
     ChannelKind.PUT: _SENT,
     ChannelKind.WINDOW: replace(_CONVERTED_AND_SENT, in_parts=True),
+    ChannelKind.PROCESS_WRITE: replace(_CONVERTED_AND_SENT, in_parts=True),
     ChannelKind.PACKED: _CONVERTED_AND_SENT,
     ChannelKind.DERIVED: _CONVERTED_AND_SENT,
 }

@@ -21,7 +21,7 @@ from isoviz.layouts import StridedCopy
 from isoviz.machines import Channel, ChannelKind, Constant, Memory, MemoryKind
 from isoviz.runtime.protocols import Bound
 
-KINDS = ("Window", "TwoSided", "Packed", "Derived", "Put", "RemoteMemcpy")
+KINDS = ("Window", "ProcessWrite", "TwoSided", "Packed", "Derived", "Put", "RemoteMemcpy")
 
 
 class Echo:

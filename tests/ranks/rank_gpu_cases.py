@@ -35,7 +35,7 @@ from isoviz.runtime.ranks.rank_engine import RankEngine
 
 FBM, ZCM, REG, SYS, DSK = (MemoryKind(name) for name in ("FBM", "ZCM", "REG", "SYS", "DSK"))
 HOST = ("zcm", "reg", "sys")
-ACROSS = ("Window", "TwoSided", "Packed", "Derived", "Put", "RemoteMemcpy")
+ACROSS = ("Window", "ProcessWrite", "TwoSided", "Packed", "Derived", "Put", "RemoteMemcpy")
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 
@@ -225,6 +225,8 @@ class _Drawing:
         """The channels from a rank to another one."""
         for kind, a, b in itertools.product(ACROSS, HOST, HOST):
             if kind in ("Window", "Put") and (b != "reg" or (kind == "Window" and not shared)):
+                continue
+            if kind == "ProcessWrite" and (b != "sys" or not shared):
                 continue
             if self.some(0.5 if a == b == "reg" else 0.15):
                 self.join(kind, f"node{here}.{a}", f"node{there}.{b}")

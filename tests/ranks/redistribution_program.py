@@ -28,11 +28,14 @@ WAYS: dict[str, tuple[ChannelKind, ...]] = {
 }
 """The kinds of channels between ranks that a machine has; empty for all."""
 
+MAPPED = (ChannelKind.WINDOW, ChannelKind.PROCESS_WRITE)
+"""The kinds that ranks have that map each other's memory."""
+
 
 def machine_of(world: World, kinds: tuple[ChannelKind, ...], mapped: bool) -> Machine:
-    made = machines.preset("ranks", ranks=world.size, hosts=list(world.hosts), measure="assumed")
+    made = machines.preset("ranks", ranks=world.size, hosts=list(world.hosts), measure="assumed", channels="all")
     found = [each for each in made.channels if not kinds or not each.kind.crosses_nodes or each.kind in kinds]
-    return replace(made, channels=tuple(each for each in found if mapped or each.kind is not ChannelKind.WINDOW))
+    return replace(made, channels=tuple(each for each in found if mapped or each.kind not in MAPPED))
 
 
 def in_windows(world: World, content: Bytes | None, memory: str) -> Bytes | None:

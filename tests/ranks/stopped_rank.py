@@ -42,6 +42,7 @@ LONG = 64 * MIB
 """Bytes of one message: rank 0 stops rank 1 when the first bytes arrive."""
 KINDS = {
     "window": (ChannelKind.WINDOW, "REG"),
+    "process write": (ChannelKind.PROCESS_WRITE, "SYS"),
     "packed": (ChannelKind.PACKED, "SYS"),
     "message": (ChannelKind.TWO_SIDED, "SYS"),
     "message to window": (ChannelKind.TWO_SIDED, "REG"),

@@ -19,7 +19,7 @@ from isoviz.measure.ranks import rank_probe
 from isoviz.measure.ways import Effort
 
 SHORT = Effort(repeats=1, samples=6, seconds=0.002, limit=0.0)
-KINDS = {"Memcpy", "DiskRead", "DiskWrite", "Window", "TwoSided", "Packed", "Derived", "Put"}
+KINDS = {"Memcpy", "DiskRead", "DiskWrite", "Window", "ProcessWrite", "TwoSided", "Packed"}
 
 
 @pytest.fixture(scope="module", autouse=True)

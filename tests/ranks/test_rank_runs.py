@@ -15,7 +15,7 @@ SCRIPT = str(Path(__file__).with_name("rank_runs.py"))
 @pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.full), 4])
 def test_random_plans_on_real_ranks(ranks: int, full: bool, report: Callable[[str, object], None], tmp_path: Path) -> None:
     found = run_json(ranks, SCRIPT, f"runs {ranks}", "180" if full else "6", str(tmp_path), seconds=260)
-    assert {"Window", "Packed", "TwoSided", "Put", "Derived"} & set(found["kinds"])
+    assert {"Window", "ProcessWrite", "Packed", "TwoSided", "Put", "Derived"} & set(found["kinds"])
     report("plans on real ranks, every byte verified", found["done"])
     report("plans on real ranks that cross ranks", found["across"])
 

@@ -16,6 +16,7 @@ pytestmark = needs_mpi
 
 WAYS = (
     "window",
+    "process write",
     "packed",
     "message",
     "message to window",
@@ -27,7 +28,7 @@ WAYS = (
     "lane",
     "lane to window",
 )
-QUICK = ("window", "message")
+QUICK = ("window", "process write", "message")
 
 
 def told(folder: Path, done: subprocess.CompletedProcess[str]) -> Any:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import mmap
 import os
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from isoviz.backends.mpi.fencing import process_of
+from isoviz.backends.mpi.other_process import allow_tracing, check_reach
 from isoviz.backends.mpi.thread.bells import SharedBell, are_shared
 from isoviz.backends.mpi.thread.rings import ROOM
 from isoviz.backends.pages import PAGE
+from isoviz.errors import RunError
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.thread.mpi_thread import MpiThread
@@ -23,10 +29,17 @@ _OF_MPI = ("mpich_", "sm_segment.", "osc_", "vader_segment.")
 
 
 class Met(NamedTuple):
-    """The name of the host of each rank, and a pidfd of each other rank of this host that the system gives one for."""
+    """What ranks find out about each other.
+
+    - `hosts`: the name of the host of each rank.
+    - `processes`: a pidfd of each other rank of this host that the system gives one for.
+    - `refusals`: for two ranks of one host, why the first one does not write to memory of the second one by its address. It has
+      those alone that do not.
+    """
 
     hosts: tuple[str, ...]
     processes: dict[int, int]
+    refusals: dict[tuple[int, int], str]
 
 
 def meet(thread: MpiThread, *, mapped: bool = True) -> Met:
@@ -47,21 +60,25 @@ def _meet(thread: MpiThread, *, mapped: bool) -> Met:
     _unname_files_of_mpi(shared)
     shared.Free()
     token = secrets.token_bytes(16)
+    proof = np.frombuffer(token, np.uint8)
+    allow_tracing()
     descriptor = _memory(token, world.size)
     rings: dict[int, mmap.mmap] = {}
     try:
-        pages = world.allgather((os.getpid(), descriptor, token))
+        pages = world.allgather((os.getpid(), descriptor, token, int(proof.ctypes.data)))
         maps = {rank: _mapped(pages[rank], world.rank) for rank in sorted(together)}
         processes = {rank: process_of(pages[rank][0]) for rank, found in maps.items() if found is not None and rank != world.rank}
         seen = {rank for rank, found in maps.items() if found is not None or rank == world.rank}
-        reach = world.allgather((mpi.Get_processor_name(), seen))
+        refused = {rank: words for rank in sorted(seen - {world.rank}) if (words := _refusal(pages[rank]))}
+        ended = {rank for rank, process in processes.items() if process is not None}
+        reach = world.allgather((mpi.Get_processor_name(), seen, refused, ended))
         if descriptor is not None and maps.get(world.rank) is not None:
             rings = {rank: _ring(descriptor, rank) for rank in seen if rank != world.rank}
     finally:
         if descriptor is not None:
             os.close(descriptor)  # every rank has mapped it: the last exchange came afterwards
-    first = [min([at, *(rank for rank in others if at in reach[rank][1])]) for at, (_, others) in enumerate(reach)]
-    names = [name for name, _ in reach]
+    first = [min([at, *(rank for rank in others if at in reach[rank][1])]) for at, (_, others, *_) in enumerate(reach)]
+    names = [each[0] for each in reach]
     found = []
     for at, name in enumerate(names):
         groups = sorted({first[other] for other in range(world.size) if names[other] == name})
@@ -74,7 +91,28 @@ def _meet(thread: MpiThread, *, mapped: bool) -> Met:
         thread.share_memory(own, bells, {rank: rings[rank] for rank in outbound}, outbound)
     # Every rank took part in the last exchange, so its process was the one with its number when the pidfds were opened.
     ours = {rank: process for rank, process in processes.items() if process is not None}
-    return Met(tuple(found), {rank: process for rank, process in ours.items() if _kept(process, rank in near)})
+    refusals = {
+        (here, there): words
+        for here, there in itertools.permutations(range(world.size), 2)
+        if found[here] == found[there] and (words := _refusal_between(here, there, reach))
+    }
+    return Met(tuple(found), {rank: process for rank, process in ours.items() if _kept(process, rank in near)}, refusals)
+
+
+def _refusal(told: tuple[int, int | None, bytes, int]) -> str:
+    """Why this process cannot reach the memory of another rank by its address; empty if it can. `told` is as in `_mapped`."""
+    process, _, token, address = told
+    try:
+        return "" if check_reach(process, address, len(token)) == token else f"process {process} is another one here"
+    except RunError as error:
+        return str(error)
+
+
+def _refusal_between(here: int, there: int, reach: Sequence[tuple[str, set[int], dict[int, str], set[int]]]) -> str:
+    """Why rank `here` does not write to memory of rank `there` of the same host by its address; empty if it does."""
+    if here not in reach[there][3]:
+        return f"rank {there} could not end rank {here} if that were lost"
+    return reach[here][2].get(there, "")
 
 
 def _kept(descriptor: int, is_needed: bool) -> bool:
@@ -131,12 +169,12 @@ def _ring(descriptor: int, writer: int) -> mmap.mmap:
     return mmap.mmap(descriptor, ROOM, offset=PAGE + writer * ROOM)
 
 
-def _mapped(told: tuple[int, int | None, bytes], writer: int) -> tuple[mmap.mmap, mmap.mmap] | None:
+def _mapped(told: tuple[int, int | None, bytes, int], writer: int) -> tuple[mmap.mmap, mmap.mmap] | None:
     """The page of a rank, and its ring for messages of rank `writer`, if they can be mapped and are the right ones.
 
-    `told`: its process, the descriptor of its memory there, and the token at the end of the page.
+    `told`: its process, the descriptor of its memory there, the token at the end of the page, and the address of another token.
     """
-    process, descriptor, token = told
+    process, descriptor, token, _ = told
     if descriptor is None:
         return None
     try:

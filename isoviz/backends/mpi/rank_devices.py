@@ -14,9 +14,11 @@ from isoviz.backends.generate import fill
 from isoviz.backends.host.host_memory import LARGE, HostMemory, HostStore
 from isoviz.backends.host.numa import node_of
 from isoviz.backends.mpi.channels.packed import Packed
+from isoviz.backends.mpi.channels.process_write import ProcessWrite
 from isoviz.backends.mpi.channels.put import Put, PutWindow
 from isoviz.backends.mpi.channels.two_sided import Derived, TwoSided
 from isoviz.backends.mpi.channels.window_copy import RemoteMemcpy, WindowCopy
+from isoviz.backends.mpi.lanes.lanes import Lanes
 from isoviz.backends.pages import PAGE
 from isoviz.backends.verify import BUDGET
 from isoviz.errors import TransferError
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     from isoviz.backends.cuda.gpus import Gpus
     from isoviz.backends.mpi.exchange import Exchange
     from isoviz.backends.mpi.gpu_memory import MessageBuffers
-    from isoviz.backends.mpi.lanes.lanes import Lanes
     from isoviz.backends.mpi.piece_pool import PiecePool
     from isoviz.backends.mpi.stores import Stores
     from isoviz.backends.mpi.windows import Windows
@@ -108,8 +109,9 @@ class MpiRankDevices(ThisComputer):
 
     `memory` gives None for memories of other nodes. `channel` gives the channels of this node, and the channels to other nodes:
     their destination is a store that `reach` gave, so that the real memory of the destination is not needed. `gpus` are those of
-    this rank. `directory` holds the files of this rank without a path; None selects the directory that its disk is bound to, else
-    the working directory.
+    this rank. `refusals` has the reason for each rank of this host whose memory this rank cannot write to by its address.
+    `directory` holds the files of this rank without a path; None selects the directory that its disk is bound to, else the
+    working directory.
     """
 
     def __init__(
@@ -121,7 +123,7 @@ class MpiRankDevices(ThisComputer):
         put: PutWindow | None,
         buffers: MessageBuffers,
         gpus: Gpus,
-        lanes: Lanes,
+        refusals: dict[int, str],
         *,
         directory: str | Path | None = None,
         verify_budget: int = BUDGET,
@@ -130,10 +132,11 @@ class MpiRankDevices(ThisComputer):
         super().__init__(directory, verify_budget, memories=memories, gpus=gpus)
         self.rank = exchange.thread.rank
         self._stores, self._windows = stores, windows
-        self.lanes = lanes
+        self.lanes = Lanes(stores, windows, refusals)
         self._exchange, self._buffers = exchange, buffers
         self._crossing: dict[ChannelKind, Callable[[int], RealChannel | None]] = {
             ChannelKind.WINDOW: lambda rank: WindowCopy() if stores.shares_host(rank) else None,
+            ChannelKind.PROCESS_WRITE: lambda rank: ProcessWrite(exchange, pool, refusals) if stores.shares_host(rank) else None,
             ChannelKind.TWO_SIDED: lambda _: TwoSided(exchange, buffers),
             ChannelKind.PACKED: lambda _: Packed(exchange, pool),
             ChannelKind.DERIVED: lambda _: Derived(exchange),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 from typing import TYPE_CHECKING
 
@@ -103,13 +104,15 @@ class Stores:
     def export(self, store: Store) -> StoreHandle:
         """Make a store reachable. A slot has to be placed before, because its handle says where its first byte is."""
         window: tuple[object, ...] | None = None
+        process = address = 0
         if isinstance(store, HostStore):
+            process, address = os.getpid(), int(store.array.ctypes.data)
             place = self._windows.place(store.array)
             if place is not None:
                 window = (*place[0], place[1])
         key = next(self._keys)
         self.exported[key] = store
-        return StoreHandle(self._rank, key, store.nbytes, window, store.alignment, store.base)
+        return StoreHandle(self._rank, key, store.nbytes, window, store.alignment, store.base, process, address)
 
     def exported_segments(self) -> set[int]:
         """The inodes of the segments in which exported stores lie."""

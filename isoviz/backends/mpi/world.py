@@ -24,7 +24,6 @@ from isoviz.backends.mpi.exchange import Exchange
 from isoviz.backends.mpi.fencing import Fence
 from isoviz.backends.mpi.gpu_memory import CudaAware, LockedWindows, MessageBuffers
 from isoviz.backends.mpi.hosts import meet, remove_files_of_mpi
-from isoviz.backends.mpi.lanes.lanes import Lanes
 from isoviz.backends.mpi.mpi_transport import LIMIT, PERIOD, MpiTransport
 from isoviz.backends.mpi.piece_pool import PiecePool
 from isoviz.backends.mpi.rank_devices import MpiRankDevices
@@ -88,7 +87,7 @@ class World:
         self._peers = PeerWindows()
         self._pools = [PiecePool(self.windows.array) for _ in range(2)]
         """One to pack into, one to receive into: ranks that send to each other do not wait for each other's pieces."""
-        found, processes = meet(self.thread, mapped=mapped)
+        found, processes, refusals = meet(self.thread, mapped=mapped)
         self.transport = MpiTransport(self.thread, period=period, limit=limit)
         self.transport.hosts = found
         self.transport.fence = Fence(processes)
@@ -98,6 +97,9 @@ class World:
         self._server = Server(self.exchange, self.stores.exported, self._pools[1], self._buffers)
         self.exchange.serve["forget"] = self._forget
         self._put = PutWindow(self.exchange, self.windows, self.stores.exported_segments) if put else None
+        self.writes_refused = next(iter(refusals.values()), "")
+        """Why some rank does not write to pageable memory of another one of its host; empty if all do."""
+        refused = {there: words for (rank, there), words in refusals.items() if rank == self.rank}
         here = found[self.rank]
         process = ProcessOnHost(self.rank, f"rank {self.rank}", found[: self.rank].count(here), found.count(here))
         self.devices = MpiRankDevices(
@@ -108,7 +110,7 @@ class World:
             self._put,
             self._buffers,
             Gpus(driver, kernels, process=process, locked=self._locked.address),
-            Lanes(self.stores, self.windows, self.transport.fence),
+            refused,
             directory=directory,
             verify_budget=verify_budget,
         )

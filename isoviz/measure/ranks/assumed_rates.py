@@ -46,6 +46,8 @@ MESSAGE, MESSAGE_BETWEEN_HOSTS = 0.7e-6, 10e-6
 """Seconds of a message besides those of its bytes: every run is a message of its own where MPI moves it as it is."""
 SENT, PUT = 6e9, 7e9
 """Bytes per second of large messages, and of large puts, between ranks of one host."""
+WRITTEN = 6.5e9
+"""Bytes per second that one request writes into memory of another process. While it writes, another one packs."""
 PUT_GAP = 0.35e-6
 """Seconds of a put besides those of its bytes."""
 DATATYPES = 3.0
@@ -58,6 +60,7 @@ def assumed_figures(memcpy: ThroughputFunction) -> dict[Distance, dict[ChannelKi
     return {
         "same host": {
             ChannelKind.WINDOW: KindFigures(memcpy, HAND_OVER, provenance=as_memcpy),
+            ChannelKind.PROCESS_WRITE: KindFigures(_at_most(memcpy, WRITTEN), HAND_OVER, 2),
             ChannelKind.TWO_SIDED: KindFigures(_like(memcpy, LatencyBandwidth(MESSAGE, SENT)), HAND_OVER, 4),
             ChannelKind.PACKED: KindFigures(_copied_and_sent(memcpy, 1.0, SENT), 2 * HAND_OVER, 4),
             ChannelKind.DERIVED: KindFigures(_copied_and_sent(memcpy, DATATYPES, SENT), HAND_OVER, 2),
@@ -76,6 +79,13 @@ def _copied_and_sent(memcpy: ThroughputFunction, times: float, sent: float) -> T
     if isinstance(memcpy, LatencyBandwidth):
         return LatencyBandwidth(times * memcpy.latency, 1 / (times / memcpy.bandwidth + 1 / sent))
     return _samples(lambda run: 1 / (times / memcpy(run) + 1 / sent) if memcpy(run) else 0.0)
+
+
+def _at_most(memcpy: ThroughputFunction, bandwidth: float) -> ThroughputFunction:
+    """The rate of a copy, up to some bytes per second."""
+    if isinstance(memcpy, LatencyBandwidth):
+        return LatencyBandwidth(memcpy.latency, min(memcpy.bandwidth, bandwidth))
+    return _samples(lambda run: min(memcpy(run), bandwidth))
 
 
 def _like(memcpy: ThroughputFunction, function: LatencyBandwidth) -> ThroughputFunction:

@@ -47,10 +47,19 @@ class RankHosts:
 
 
 KINDS_BY_DISTANCE: dict[Distance, tuple[ChannelKind, ...]] = {
-    "same host": (ChannelKind.WINDOW, ChannelKind.TWO_SIDED, ChannelKind.PACKED, ChannelKind.DERIVED, ChannelKind.PUT),
-    "other host": (ChannelKind.TWO_SIDED, ChannelKind.PACKED, ChannelKind.DERIVED),
+    "same host": (ChannelKind.WINDOW, ChannelKind.PROCESS_WRITE, ChannelKind.TWO_SIDED, ChannelKind.PACKED),
+    "other host": (ChannelKind.TWO_SIDED, ChannelKind.PACKED),
 }
 """The kinds of channels between two ranks. A window is memory that both ranks map, so only ranks of one host have it."""
+PUT_AND_DERIVED: dict[Distance, tuple[ChannelKind, ...]] = {
+    "same host": (ChannelKind.DERIVED, ChannelKind.PUT),
+    "other host": (ChannelKind.DERIVED,),
+}
+"""Kinds that other ones are compared with. A machine has them on request."""
+
+
+PREPARED = "same host, prepared"
+"""Where the other rank of a prepared transfer is, among the starts of a `Measurement`."""
 
 
 def rank_hosts(owner: str, ranks: object, hosts: object) -> RankHosts:

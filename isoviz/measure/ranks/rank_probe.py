@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from isoviz.backends.host import kernels
 from isoviz.errors import Cancelled, RunError, line, show
-from isoviz.machines import Machine
+from isoviz.machines import ChannelKind, Machine
 from isoviz.machines.measurement import Measurement
 from isoviz.measure import kept_measurements as measurements
 from isoviz.measure import local_machine, tuning
 from isoviz.measure.channel_timer import working_set
 from isoviz.measure.gpus.gpu_parts import without_gpus
-from isoviz.measure.ranks.rank_hosts import RankHosts, rank_hosts
+from isoviz.measure.ranks.rank_hosts import KINDS_BY_DISTANCE, RankHosts, rank_hosts
 from isoviz.measure.ranks.rank_steps import RankSteps
 from isoviz.measure.ranks.rank_timer import RankTimer, with_variants
 from isoviz.measure.ranks.ranks_machine import assumed_between_ranks, mpi_here, ranks_machine
@@ -126,7 +126,10 @@ def probe_in_rank(
     """
     kernels.prepare(wait=True)
     hosts = rank_hosts("probe", world.size, list(world.hosts))
-    machine = with_variants(ranks_machine(hosts, assumed_between_ranks(order.local)))
+    refused, kinds = world.writes_refused, dict(KINDS_BY_DISTANCE)
+    if refused:
+        kinds["same host"] = tuple(kind for kind in kinds["same host"] if kind is not ChannelKind.PROCESS_WRITE)
+    machine = with_variants(ranks_machine(hosts, assumed_between_ranks(order.local, kinds)))
     engine = RankEngine(machine, world.devices, world.transport)
     with engine:
         timer = RankTimer(engine, order.room, world.array)
@@ -140,11 +143,15 @@ def probe_in_rank(
             tell((done, steps, what))
 
         try:
-            steps = RankSteps(timer, hosts, order.local, order.room, order.effort, order.date, order.facts.host, step)
+            steps = RankSteps(
+                timer, hosts, order.local, order.room, order.effort, order.date, order.facts.host, step, kinds=kinds
+            )
             found = steps.measure()
         finally:
             timer.end()
     made = (*versions(), ("MPI", library(world)), ("copies", line(kernels.state())))
+    if refused:
+        made += (("without ProcessWrite", line(refused)),)
     places = tuple((memory.name, str(memory.device)) for memory in found.memories if memory.is_file_system)
     pairs, checks, starts = tuple(steps.pairs), tuple(steps.checks), tuple(steps.starts)
     measured = Measurement(order.facts, order.date, 0.0, made, places[:1], pairs, checks, starts=starts)

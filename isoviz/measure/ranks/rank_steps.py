@@ -15,7 +15,7 @@ capacity is 2 g′ times the rate of one copy. If n channels between ranks move 
 of the capacity C per payload byte, if they slow each other down.
 
 **The start** of a transfer is what it takes from its submission until both ranks know of its end, besides what its report says.
-Predictions are those of reports.
+Predictions are those of reports. A prepared transfer on the same host has a start of its own.
 
 **The link of a host** carries what all ranks of the host send together to another host.
 """
@@ -23,7 +23,7 @@ Predictions are those of reports.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 from typing import Protocol, get_args
@@ -34,7 +34,7 @@ from isoviz.machines.measurement import Pair
 from isoviz.measure import tuning
 from isoviz.measure.jobs import Job
 from isoviz.measure.ranks.assumed_rates import KindFigures
-from isoviz.measure.ranks.rank_hosts import KINDS_BY_DISTANCE, Distance, RankHosts
+from isoviz.measure.ranks.rank_hosts import KINDS_BY_DISTANCE, PREPARED, Distance, RankHosts
 from isoviz.measure.ranks.ranks_machine import RankFigures, assumed_between_ranks, ranks_machine
 from isoviz.measure.steps import Steps, Tell, Timer
 from isoviz.measure.ways import Effort, Way
@@ -49,20 +49,23 @@ LONG, SHORT = ("stream", 4 * tuning.MIB), ("transpose", 8)
 """The shape and run of copies that load the memory, and of conversions that load the processors."""
 HELD_UP = 0.85
 """The share of what the memory leaves a channel beside a conversion, below which it waits for processors."""
-BESIDE = (ChannelKind.WINDOW, ChannelKind.TWO_SIDED, ChannelKind.PACKED)
+BESIDE = (ChannelKind.WINDOW, ChannelKind.PROCESS_WRITE, ChannelKind.TWO_SIDED, ChannelKind.PACKED)
 """Kinds that are measured beside a conversion: plans convert in one hop and send in the next."""
 EQUAL_FIELDS = ("gather", "scatter")
 """Shapes of structs with fields of one size, which kernels move faster than others. Most structs have such fields."""
 STARTED = tuning.MIB // 16
 """Bytes of the transfers that show how they begin and end: too many to ride with a message."""
-CONVERTING = (ChannelKind.MEMCPY, ChannelKind.WINDOW, ChannelKind.PACKED)
+FEW = 4096
+"""Bytes of prepared transfers whose time is that of their begin and end."""
+PREPARING = (ChannelKind.WINDOW, ChannelKind.PROCESS_WRITE)
+"""Kinds of channels whose prepared transfers need no message."""
+CONVERTING = (ChannelKind.MEMCPY, ChannelKind.WINDOW, ChannelKind.PROCESS_WRITE, ChannelKind.PACKED)
 """Kinds whose conversions are made by kernels of a rank."""
 
 
 def channel_name(kind: ChannelKind, here: int, there: int) -> str:
     """The channel of a kind between two ranks that is measured: between pageable memories where the kind takes them."""
-    memory = "reg" if kind in (ChannelKind.WINDOW, ChannelKind.PUT) else "sys"
-    return f"node{here}.{'reg' if kind is ChannelKind.PUT else 'sys'}->node{there}.{memory} {kind}"
+    return f"node{here}.sys->node{there}.{'reg' if kind is ChannelKind.WINDOW else 'sys'} {kind}"
 
 
 class RanksTimer(Timer, Protocol):
@@ -71,9 +74,15 @@ class RanksTimer(Timer, Protocol):
     def submitted_seconds(self, machine: Machine, job: Job) -> float:
         """The seconds of a job from its submission until all ranks know of its end."""
 
+    def prepared_seconds(self, machine: Machine, job: Job) -> float:
+        """The seconds of a job that is prepared once, among others that follow each other."""
+
 
 class RankSteps(Steps):
-    """A probe of ranks on `hosts`; `local` is the machine of one rank alone, and `host` names this computer in provenances."""
+    """A probe of ranks on `hosts`, with channels of these `kinds` between them.
+
+    `local` is the machine of one rank alone, and `host` names this computer in provenances.
+    """
 
     timer: RanksTimer
 
@@ -88,20 +97,20 @@ class RankSteps(Steps):
         host: str,
         tell: Tell,
         clock: Callable[[], float] = time.perf_counter,
+        kinds: Mapping[Distance, Collection[ChannelKind]] = KINDS_BY_DISTANCE,
     ) -> None:
         super().__init__(timer, room, effort, date, tell, clock)
         self.hosts, self.local = hosts, local
         self.starts: list[tuple[str, float]] = []
         self.origin = f"measured {date} on {host}"
-        self.machine = ranks_machine(hosts, assumed_between_ranks(local))
+        self.machine = ranks_machine(hosts, assumed_between_ranks(local, kinds))
         self._pairs = {distance: pairs for distance in get_args(Distance) if (pairs := hosts.pairs(distance))}
         self._between = {
-            (distance, kind): channel_name(kind, *pairs[0])
-            for distance, pairs in self._pairs.items()
-            for kind in KINDS_BY_DISTANCE[distance]
+            (distance, kind): channel_name(kind, *pairs[0]) for distance, pairs in self._pairs.items() for kind in kinds[distance]
         }
+        self._mixed = [kind for kind in BESIDE if ("same host", kind) in self._between]
         self._where = {name: distance for (distance, _), name in self._between.items()}
-        self.steps = (2 + len(self._between)) * self.steps_of_channel + 5 + len(BESIDE) + len(self._transfers())
+        self.steps = (2 + len(self._between)) * self.steps_of_channel + 5 + len(self._mixed) + len(self._transfers())
 
     def measure(self) -> Machine:
         """The machine of ranks, without the record of its measurement."""
@@ -112,6 +121,8 @@ class RankSteps(Steps):
         found = self._with_shared(self.machine.channel(copy.name), self.machine.channel(registered.name))
         self._step("how transfers begin and end")
         self.starts = [(distance, self._start(distance)) for distance in self._pairs]
+        if "same host" in self._pairs:
+            self.starts.append((PREPARED, self._prepared_start()))
         self._check(found, self._transfers())
         return found
 
@@ -149,7 +160,7 @@ class RankSteps(Steps):
         if len(ranks) > 1:
             self.pairs.append(self._two_copies(copies))
             converted = self._gain(copies, SHORT)
-            for kind in BESIDE:
+            for kind in self._mixed:
                 self._step(f"{kind} beside a conversion")
                 held[kind] = self._processor_use(kind, uses[kind], memory, converted)
             if converted < FREE * len(ranks) or max(held.values()) > 1:
@@ -252,6 +263,15 @@ class RankSteps(Steps):
                 moving = self.timer.seconds(self.machine, job)
                 found.append(self.timer.submitted_seconds(self.machine, job) - moving)
         return _rounded(max(0.0, median(found)))
+
+    def _prepared_start(self) -> float:
+        """The seconds of a prepared transfer of few bytes, which count instead of the set-up and the request of its channel."""
+        jobs = [
+            Job(self._between["same host", kind], "stream", FEW, FEW)
+            for kind in PREPARING
+            if ("same host", kind) in self._between
+        ]
+        return _rounded(median(self.timer.prepared_seconds(self.machine, job) for _ in range(self._more_repeats) for job in jobs))
 
     # ---- whether predictions hold
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 class _Order(NamedTuple):
     """What all ranks do next. `plans` is a pickle of plans, or of the one that is submitted."""
 
-    how: Literal["in turn", "together", "submitted", "end"]
+    how: Literal["in turn", "together", "submitted", "prepared", "end"]
     plans: bytes = b""
 
 
@@ -91,6 +91,12 @@ class RankTimer:
         self.engine.gather(_Order("submitted", pickle.dumps(plan)))
         return self._submitted(plan)
 
+    def prepared_seconds(self, machine: Machine, job: Job) -> float:
+        """The seconds of a job that is prepared once, among others that follow each other. For rank 0."""
+        plan, _ = self._plan(machine, job)
+        self.engine.gather(_Order("prepared", pickle.dumps(plan)))
+        return self._prepared(plan)
+
     def transfer_seconds(self, machine: Machine, transfer: Transfer) -> float:
         """The seconds of a transfer with its plan on a machine, after a run that is not timed. For rank 0."""
         plan = make_plan(transfer, machine)
@@ -131,6 +137,8 @@ class RankTimer:
             plans = pickle.loads(order.plans)  # noqa: S301  # the ranks of a job trust each other
             if order.how == "submitted":
                 self._submitted(plans)
+            elif order.how == "prepared":
+                self._prepared(plans)
             else:
                 self._carry_out(order.how, plans)
 
@@ -187,6 +195,16 @@ class RankTimer:
         end, offset = time.perf_counter(), engine.clock().offset
         every: Any = engine.gather((begin - offset if sends else math.inf, end - offset))
         return float(max(each for _, each in every) - min(each for each, _ in every))
+
+    def _prepared(self, plan: Plan) -> float:
+        with self.engine.prepare(plan, *self._ends(plan)) as prepared:
+            prepared.start().wait()
+            self.engine.barrier()
+            begin = time.perf_counter()
+            for _ in range(tuning.PREPARED_TURNS):
+                prepared.start().wait()
+            seconds: Any = self.engine.gather(time.perf_counter() - begin)
+            return float(max(seconds)) / tuning.PREPARED_TURNS
 
     def _ends(self, plan: Plan) -> tuple[Bytes | None, Bytes | None]:
         """The parts of this rank's arrays that are the ends of a plan; None for an end on another rank."""

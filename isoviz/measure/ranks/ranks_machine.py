@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,9 +17,10 @@ from isoviz.measure import kept_measurements, local_machine
 from isoviz.measure.assumed_host import described
 from isoviz.measure.gpus.gpu_parts import without_gpus
 from isoviz.measure.ranks.assumed_rates import LINK, KindFigures, assumed_figures, assumed_memory
-from isoviz.measure.ranks.rank_hosts import Distance, RankHosts, rank_hosts
+from isoviz.measure.ranks.rank_hosts import KINDS_BY_DISTANCE, PUT_AND_DERIVED, Distance, RankHosts, rank_hosts
 
 MEASURE = ("cached", "assumed")
+CHANNELS = ("usual", "all")
 OWNER = "preset 'ranks'"
 MEMORY = "node0.memory"
 """The memory of a host as a resource, on a machine of one rank."""
@@ -54,13 +55,21 @@ class RankFigures:
     registered: Channel | None = None
 
 
-def ranks(ranks: int = 4, hosts: object = 1, directory: str | Path | None = None, measure: str = "cached") -> Machine:
+def ranks(
+    ranks: int = 4,
+    hosts: object = 1,
+    directory: str | Path | None = None,
+    measure: str = "cached",
+    channels: str = "usual",
+) -> Machine:
     """A machine of `ranks` MPI ranks. Rank r has `node<r>.sys`, `node<r>.reg` (memory that its peers can map) and `node<r>.dsk`.
 
     `hosts` is the number of hosts, over which the ranks are spread evenly, or the host of every rank by name or number. Ranks of
     one host share its memory, its disk and its network link: the resources `host<h>.memory` and the like. Ranks of one host are
-    joined by channels of the kinds Window, TwoSided, Packed, Derived and Put, ranks of two hosts by TwoSided, Packed and Derived.
-    All disks are bound to `directory` (None: the working directory).
+    joined by channels of the kinds Window, ProcessWrite, TwoSided and Packed, ranks of two hosts by TwoSided and Packed. All
+    disks are bound to `directory` (None: the working directory).
+
+    With `channels` "all" there are those of the kinds Put and Derived as well, to compare with. Their rates are assumed.
 
     `measure` selects the source of the rates:
 
@@ -71,20 +80,34 @@ def ranks(ranks: int = 4, hosts: object = 1, directory: str | Path | None = None
     Nothing is measured here. The provenance names the source of the rates.
 
     Raises:
-        MachineError: `ranks`, `hosts` or `measure` has another value, or there is no such directory.
+        MachineError: an argument has another value, or there is no such directory.
     """
+    if not checks.is_one_of(channels, CHANNELS):
+        raise checks.FieldError(OWNER, "channels", f"expected one of {', '.join(CHANNELS)}, got {checks.show(channels)}")
+    is_all = channels == "all"
     placed = rank_hosts(OWNER, ranks, hosts)
     chosen: object = measure
     if not isinstance(chosen, str) or chosen not in MEASURE:
         raise MachineError(f"{OWNER}, measure: expected one of {', '.join(MEASURE)}, got {checks.show(measure)}")
     place = local_machine.checked_directory(directory, "ranks")
-    if measure == "cached":
-        probed = kept_measurements.kept_ranks(placed.of, mpi_here(), place)
-        if probed is not None:
-            return _as_kept(probed, placed, place)
-    kept = local_machine.kept_machine(place) if measure == "cached" else None
+    is_cached = measure == "cached"
+    probed = kept_measurements.kept_ranks(placed.of, mpi_here(), place) if is_cached else None
+    kept = local_machine.kept_machine(place) if is_cached and (probed is None or is_all) else None
     local = described(place) if kept is None else without_gpus(kept)
-    return ranks_machine(placed, assumed_between_ranks(local))
+    found = ranks_machine(placed, assumed_between_ranks(local)) if probed is None else _as_kept(probed, placed, place)
+    return with_put_and_derived(found, placed, local) if is_all else found
+
+
+def with_put_and_derived(machine: Machine, hosts: RankHosts, local: Machine) -> Machine:
+    """The machine with channels of the kinds Put and Derived between its ranks, with assumed rates."""
+    more = ranks_machine(hosts, assumed_between_ranks(local, PUT_AND_DERIVED))
+    known = {resource.name for resource in machine.resources}
+    channels = [
+        replace(channel, resources=tuple(use for use in channel.resources if use[0] in known))
+        for channel in more.channels
+        if channel.kind.crosses_nodes
+    ]
+    return replace(machine, channels=(*machine.channels, *channels))
 
 
 def mpi_here() -> str:
@@ -106,10 +129,11 @@ def _as_kept(probed: Machine, hosts: RankHosts, place: Path) -> Machine:
     return replace(probed, memories=tuple(memories), provenance=f"{probed.provenance}, by a probe")
 
 
-def assumed_between_ranks(local: Machine) -> RankFigures:
-    """Assumed figures between ranks, on hosts like a machine of one rank."""
+def assumed_between_ranks(local: Machine, kinds: Mapping[Distance, Collection[ChannelKind]] = KINDS_BY_DISTANCE) -> RankFigures:
+    """Assumed figures between ranks, on hosts like a machine of one rank, of these kinds of channels."""
     (copy,) = local.between("node0.sys", "node0.sys")
-    return RankFigures(local, assumed_figures(copy.throughput))
+    every = assumed_figures(copy.throughput)
+    return RankFigures(local, {distance: {kind: every[distance][kind] for kind in kinds[distance]} for distance in every})
 
 
 def ranks_machine(hosts: RankHosts, figures: RankFigures, provenance: str = "") -> Machine:

@@ -19,6 +19,7 @@ class StoreHandle(NamedTuple):
     - `nbytes`: the bytes of the store.
     - `window`: what the devices need to map the store (a segment and an offset); None if it cannot be mapped.
     - `alignment`, `base`: those of the store.
+    - `process`, `address`: the process, and the address of the first byte in it if it is host memory; else 0.
     """
 
     rank: int
@@ -27,6 +28,8 @@ class StoreHandle(NamedTuple):
     window: tuple[object, ...] | None
     alignment: int = 1
     base: int = 0
+    process: int = 0
+    address: int = 0
 
 
 class ReceivingLane(Protocol):

@@ -28,7 +28,7 @@ _OF_RANKS = frozenset({MemoryKind.SYS, MemoryKind.REG, MemoryKind.DSK})
 _CARRIED_OUT = frozenset(
     {
         ChannelKind.MEMCPY, ChannelKind.DISK_READ, ChannelKind.DISK_WRITE, ChannelKind.REMOTE_MEMCPY, ChannelKind.WINDOW,
-        ChannelKind.TWO_SIDED, ChannelKind.PACKED, ChannelKind.DERIVED, ChannelKind.PUT,
+        ChannelKind.PROCESS_WRITE, ChannelKind.TWO_SIDED, ChannelKind.PACKED, ChannelKind.DERIVED, ChannelKind.PUT,
     }
 )  # fmt: skip
 

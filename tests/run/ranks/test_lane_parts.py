@@ -16,10 +16,10 @@ import pytest
 
 from isoviz import FieldSpace, IndexSpace, Layout
 from isoviz.backends.host.host_memory import HostStore
-from isoviz.backends.mpi.lanes.lane_ends import EndAddress, LaneAddress, LanePart, ReceivingLane, SendingLane
+from isoviz.backends.mpi.lanes.lane_ends import LaneAddress, LanePart, ReceivingLane, SendingLane
 from isoviz.backends.mpi.lanes.lanes import LARGEST_SPAN, PART, _parts_of, _read, _Room, _written
-from isoviz.backends.mpi.lanes.other_process import check_reach
 from isoviz.backends.mpi.lanes.page import CLAIMED
+from isoviz.backends.mpi.other_process import check_reach
 from isoviz.backends.pages import PAGE, page_aligned
 from isoviz.errors import RunError
 from isoviz.layouts import Box, View, strided_copies
@@ -28,9 +28,9 @@ from isoviz.runtime.ranks.handles import StoreHandle
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux writes to the memory of another process")
 
 
-def address_of(array: np.ndarray[Any, Any]) -> EndAddress:
+def address_of(array: np.ndarray[Any, Any]) -> StoreHandle:
     """This process, as if it were another one."""
-    return EndAddress(StoreHandle(0, 1, array.nbytes, None), os.getpid(), array.ctypes.data)
+    return StoreHandle(0, 1, array.nbytes, None, process=os.getpid(), address=array.ctypes.data)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +60,26 @@ def test_parts_at_a_time(texts: tuple[str, str], is_read: bool) -> None:
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(lambda part: [move() for move in part.moves], parts))
         assert np.array_equal(destination, expected)
+
+
+@pytest.mark.parametrize("kinds", [("<f8", "<f8", "<f8", "<f8"), ("<f4", "<f8", "u1"), ("V3", "V700")])
+def test_fields_that_become_structs_are_written_in_one_piece(kinds: tuple[str, ...]) -> None:
+    """Each field alone has short runs at the destination."""
+    space, fields = IndexSpace(x=200_000), FieldSpace.of({f"f{k}": kind for k, kind in enumerate(kinds)})
+    ends = [Layout(text).on(space, fields) for text in ("<x, F>", "<F, x>")]
+    copies = strided_copies(View(ends[0]), View(ends[1]), Box.whole(space))
+    source = np.random.default_rng(7).integers(0, 256, ends[0].nbytes, np.uint8)
+    destination = np.zeros(ends[1].nbytes, np.uint8)
+    parts = _written(_parts_of(copies, is_mapped=False), HostStore(source), address_of(destination))
+    for part in parts:
+        for move in part.moves:
+            move()
+    rows = destination.reshape(200_000, -1)
+    at = 0
+    for size in fields.sizes:
+        column = source[at * len(rows) : (at + size) * len(rows)].reshape(len(rows), size)
+        assert np.array_equal(rows[:, at : at + size], column)
+        at += size
 
 
 @pytest.mark.parametrize("run", [4, 64, 700, 5000])
@@ -126,7 +146,7 @@ class Pair:
         self.count, self.chance, self.failing = count, chance, False
         self.source, self.destination = np.zeros(count, np.int64), np.zeros(count, np.int64)
         end = address_of(self.destination)
-        self.receiver = ReceivingLane(self.page, LaneAddress(end.store, end), lambda: None)
+        self.receiver = ReceivingLane(self.page, LaneAddress(end, end), lambda: None)
         parts = [LanePart(8, (self.move(number, fails=False),)) for number in range(count)]
         parts[0] = LanePart(8, (self.await_receiver, *parts[0].moves))
         self.sender = SendingLane(self.page, parts, address_of(self.source), (), lambda: None)

@@ -85,7 +85,7 @@ def test_properties_of_the_kinds_of_isometry() -> None:
     assert [str(kind) for kind in memory_kinds() if not kind.holds_buffers] == ["DSK", "TAPE"]
     assert [str(kind) for kind in memory_kinds() if kind.is_file_system] == ["DSK", "TAPE"]
     assert [str(kind) for kind in channel_kinds() if kind.crosses_nodes] == [
-        "RemoteMemcpy", "Window", "TwoSided", "Packed", "Derived", "Put", "GPUDirectRemote"
+        "RemoteMemcpy", "Window", "ProcessWrite", "TwoSided", "Packed", "Derived", "Put", "GPUDirectRemote"
     ]  # fmt: skip
     assert [str(kind) for kind in channel_kinds() if kind.is_host_copy] == ["Memcpy", "Stream"]
     assert [str(kind) for kind in channel_kinds() if kind.in_flight > 1] == [

@@ -54,6 +54,7 @@ def test_kinds_follow_table_2_of_isometry_and_those_of_gpus_and_ranks() -> None:
         "GPUDirectWrite": ({"FBM"}, {"DSK"}),
         "RemoteMemcpy": (host, host),
         "Window": (host, {"REG"}),
+        "ProcessWrite": (host, {"SYS"}),
         "TwoSided": (host | {"FBM"}, host | {"FBM"}),
         "Packed": (host, host),
         "Derived": (host, host),

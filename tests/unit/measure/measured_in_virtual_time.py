@@ -26,6 +26,12 @@ class VirtualTimer:
         true = self.machine_with(machine)
         return self._end(true, job_plan(true, job))
 
+    def submitted_seconds(self, machine: Machine, job: Job) -> float:
+        return self.seconds(machine, job)
+
+    def prepared_seconds(self, machine: Machine, job: Job) -> float:
+        return self.seconds(machine, job)
+
     def transfer_seconds(self, machine: Machine, transfer: Transfer) -> float:
         true = self.machine_with(machine)
         return self._end(true, make_plan(transfer, true))

@@ -13,7 +13,7 @@ from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Resource, machine_from_json, machine_to_json, preset
 from isoviz.measure.jobs import Job
 from isoviz.measure.ranks.assumed_rates import KindFigures
-from isoviz.measure.ranks.rank_hosts import RankHosts, rank_hosts
+from isoviz.measure.ranks.rank_hosts import KINDS_BY_DISTANCE, PREPARED, RankHosts, rank_hosts
 from isoviz.measure.ranks.rank_steps import RankSteps, channel_name
 from isoviz.measure.ranks.ranks_machine import RankFigures, ranks_machine
 from isoviz.measure.tuning import MIB
@@ -24,19 +24,19 @@ EFFORT = Effort(repeats=1, samples=8, seconds=0.02, limit=1e9)
 COPY = LatencyBandwidth(1e-9, 8e9)
 START = 1.5e-3
 """Seconds that a transfer takes to begin and to end."""
+PREPARED_START = 1e-5
+"""Seconds of the start of a prepared one."""
 REGISTERED = LatencyBandwidth(2e-9, 6e9)
 """Copies of registered memory, whose pages are smaller."""
 TRUE = {
     ChannelKind.WINDOW: KindFigures(LatencyBandwidth(1e-9, 7e9), 20e-6),
     ChannelKind.TWO_SIDED: KindFigures(LatencyBandwidth(1e-6, 5e9), 30e-6),
     ChannelKind.PACKED: KindFigures(LatencyBandwidth(2e-9, 3e9), 40e-6, conversion_setup=50e-6),
-    ChannelKind.DERIVED: KindFigures(LatencyBandwidth(5e-9, 4e9), 30e-6),
-    ChannelKind.PUT: KindFigures(LatencyBandwidth(4e-7, 6e9), 25e-6),
+    ChannelKind.PROCESS_WRITE: KindFigures(LatencyBandwidth(4e-9, 6e9), 25e-6),
 }
 AWAY = {
     ChannelKind.TWO_SIDED: KindFigures(LatencyBandwidth(1e-5, 1e9), 100e-6),
     ChannelKind.PACKED: KindFigures(LatencyBandwidth(2e-9, 0.9e9), 120e-6),
-    ChannelKind.DERIVED: KindFigures(LatencyBandwidth(5e-9, 0.8e9), 100e-6),
 }
 
 
@@ -75,6 +75,9 @@ class HandedOver(VirtualTimer):
 
     def submitted_seconds(self, machine: Machine, job: Job) -> float:
         return super().seconds(machine, job) + START
+
+    def prepared_seconds(self, machine: Machine, job: Job) -> float:
+        return PREPARED_START + job.nbytes / 8e9
 
     def seconds(self, machine: Machine, job: Job) -> float:
         more = self.handed_over * job.nbytes / job.run if job.shape == "relayed" else 0.0
@@ -124,6 +127,12 @@ def test_finds_the_throughput_functions(found: tuple[Machine, RankSteps], kind: 
     channel = between(found[0], kind)
     assert channel.rate(run) == pytest.approx(TRUE[kind].throughput(run), rel=0.12)
     assert channel.provenance == "measured 2026-01-01 on here"
+
+
+def test_finds_how_transfers_begin_and_end(found: tuple[Machine, RankSteps]) -> None:
+    starts = dict(found[1].starts)
+    assert starts["same host"] == pytest.approx(START)
+    assert starts[PREPARED] == pytest.approx(PREPARED_START, rel=0.1)
 
 
 def test_all_pairs_that_are_alike_share_what_was_measured(found: tuple[Machine, RankSteps]) -> None:
@@ -202,7 +211,7 @@ def test_finds_what_the_ranks_of_a_host_share(found: tuple[Machine, RankSteps]) 
     assert uses["host0.memory"] == pytest.approx(2.0, rel=0.5)
     pair, *beside = steps.pairs
     assert pair.first == "node0.sys->node0.sys"
-    assert [each.second.split()[-1] for each in beside] == ["Window", "TwoSided", "Packed"]
+    assert [each.second.split()[-1] for each in beside] == ["Window", "ProcessWrite", "TwoSided", "Packed"]
     assert pair.gain == pytest.approx(20e9 / 2 / 8e9, rel=0.1)
 
 
@@ -228,9 +237,20 @@ def test_the_link_of_a_host_is_found(apart: tuple[Machine, RankSteps]) -> None:
 
 def test_ranks_on_hosts_of_their_own() -> None:
     machine, steps = probed(2, 2)
-    assert {str(c.kind) for c in machine.channels if c.kind.crosses_nodes} == {"TwoSided", "Packed", "Derived"}
+    assert {str(c.kind) for c in machine.channels if c.kind.crosses_nodes} == {"TwoSided", "Packed"}
     assert steps.pairs == []
     assert steps.starts == [("other host", pytest.approx(START))]
+
+
+def test_ranks_that_may_not_write_to_each_other_have_no_such_channel() -> None:
+    placed = rank_hosts("test", 2, 1)
+    local, kinds = (
+        preset("local", measure="assumed"),
+        KINDS_BY_DISTANCE | {"same host": (ChannelKind.WINDOW, ChannelKind.TWO_SIDED)},
+    )
+    timer = HandedOver(truth(placed), 0.0)
+    machine = RankSteps(timer, placed, local, 128 * MIB, EFFORT, "2026", "here", lambda *_: None, kinds=kinds).measure()
+    assert {str(c.kind) for c in machine.channels if c.kind.crosses_nodes} == {"Window", "TwoSided"}
 
 
 def test_predictions_are_checked(found: tuple[Machine, RankSteps], apart: tuple[Machine, RankSteps]) -> None:

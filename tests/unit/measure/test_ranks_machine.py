@@ -23,9 +23,11 @@ from isoviz.planner.paths.routes import Route, RouteQuery, Routes
 from isoviz.planner.time.together import seconds_together
 from isoviz.this_computer import this_computer, versions
 
-SAME_HOST = {"Window": 2, "TwoSided": 4, "Packed": 4, "Derived": 4, "Put": 2}
-"""Channels from one rank to another on its host: windows are registered memory."""
-OTHER_HOST = {"TwoSided": 4, "Packed": 4, "Derived": 4}
+SAME_HOST = {"Window": 2, "ProcessWrite": 2, "TwoSided": 4, "Packed": 4}
+"""Channels from one rank to another on its host: windows are registered memory, and pageable memory is written to."""
+OTHER_HOST = {"TwoSided": 4, "Packed": 4}
+COMPARED = {"Derived": 4, "Put": 2}, {"Derived": 4}
+"""What else there is on request, on one host and between two."""
 
 
 def ranks(count: int, hosts: Any = 1, **options: Any) -> Machine:
@@ -49,13 +51,15 @@ def test_every_rank_is_a_node_with_three_memories() -> None:
         assert copies == {(f"node{rank}.{a}", f"node{rank}.{b}") for a in ("sys", "reg") for b in ("sys", "reg")}
 
 
+@pytest.mark.parametrize("is_compared", [False, True])
 @pytest.mark.parametrize(("count", "hosts"), [(1, 1), (2, 1), (4, 1), (4, 2), (5, 2), (4, ["a", "b", "a", "b"])])
-def test_channels_join_every_pair(count: int, hosts: Any) -> None:
-    machine, placed = ranks(count, hosts), rank_hosts("test", count, hosts)
+def test_channels_join_every_pair(count: int, hosts: Any, is_compared: bool) -> None:
+    machine, placed = ranks(count, hosts, channels="all" if is_compared else "usual"), rank_hosts("test", count, hosts)
+    near, far = (SAME_HOST | COMPARED[0], OTHER_HOST | COMPARED[1]) if is_compared else (SAME_HOST, OTHER_HOST)
     pairs = Counter((machine.memory(c.source).node, machine.memory(c.destination).node, str(c.kind)) for c in machine.channels)
     for a in range(count):
         for b in range(count):
-            expected = SAME_HOST if placed.of[a] == placed.of[b] else OTHER_HOST
+            expected = near if placed.of[a] == placed.of[b] else far
             if a != b:
                 assert {kind: n for (x, y, kind), n in pairs.items() if (x, y) == (a, b)} == expected
     assert all(c.name == f"{c.source}->{c.destination} {c.kind}" for c in machine.channels if c.kind.crosses_nodes)
@@ -64,7 +68,7 @@ def test_channels_join_every_pair(count: int, hosts: Any) -> None:
 def test_pairs_that_are_alike_share_their_function() -> None:
     machine = ranks(6, 2)
     functions = {id(channel.throughput) for channel in machine.channels}
-    assert len(functions) == 3 + 4 + 3, "memory copies (and windows), reading, writing; four on one host, three between hosts"
+    assert len(functions) == 3 + 3 + 2, "memory copies (and windows), reading, writing; three on one host, two between hosts"
 
 
 @pytest.mark.parametrize(
@@ -100,6 +104,7 @@ def test_hosts(hosts: Any, of: tuple[int, ...], names: tuple[str, ...]) -> None:
         ({"ranks": 2, "hosts": ["a", None]}, "hosts[1]: expected text, got None"),
         ({"ranks": 2, "hosts": ["a", ""]}, "hosts[1]: "),
         ({"ranks": 2, "hosts": 1.5}, "hosts: expected a whole number"),
+        ({"channels": "some"}, "preset 'ranks', channels: expected one of usual, all, got 'some'"),
         ({"measure": "fresh"}, "preset 'ranks', measure: expected one of cached, assumed, got 'fresh'"),
         ({"directory": "/no/such/place"}, "preset 'ranks', directory: '/no/such/place' is no directory"),
     ],
@@ -153,11 +158,10 @@ def test_on_one_host_a_copy_into_the_window_converts(layout: str) -> None:
     assert hop.kind == "Window"
 
 
-def test_into_memory_that_is_no_window_goes_by_the_window_or_as_it_is() -> None:
-    machine = ranks(2)
-    kinds = [str(hop.kind) for hop in planned(machine, "node0.sys", "node1.sys", "<F, y, x>").hops]
-    assert kinds in (["Window", "Memcpy"], ["Memcpy", "TwoSided"])
-    assert [str(hop.kind) for hop in planned(machine, "node0.sys", "node1.sys", "<F, x, y>", 8192).hops] == ["TwoSided"]
+@pytest.mark.parametrize("layout", ["<F, y, x>", "<x_in=16, F, y, x_out>", "<F, x, y>"])
+def test_pageable_memory_of_the_same_host_is_written_to(layout: str) -> None:
+    (hop,) = planned(ranks(2), "node0.sys", "node1.sys", layout, 512).hops
+    assert hop.kind == "ProcessWrite"
 
 
 def test_between_hosts_data_are_sent() -> None:
@@ -173,7 +177,7 @@ def test_a_file_reaches_a_file_of_another_rank() -> None:
     kinds = [str(hop.kind) for hop in plan_.hops]
     assert kinds[0] == "DiskRead"
     assert kinds[-1] == "DiskWrite"
-    assert "Window" in kinds
+    assert {"Window", "ProcessWrite"} & set(kinds)
 
 
 @pytest.mark.parametrize(("count", "hosts"), [(1, 1), (4, 1), (6, 3)])

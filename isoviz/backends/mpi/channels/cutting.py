@@ -87,6 +87,19 @@ def piece(copies: Sequence[StridedCopy]) -> Piece:
     return Piece(sum([copy.nbytes for copy in pack]), list(copies), pack, unpack, here, there)
 
 
+def filled(copies: Sequence[StridedCopy]) -> Piece | None:
+    """The copies as one message in the order of the destination; None if they leave gaps there.
+
+    Fields that become structs leave none: each of them has gaps, which the others fill. `pack` has the order of the copies.
+    """
+    low, high = reach(copies)
+    nbytes = sum([copy.nbytes for copy in copies])
+    if high - low != nbytes:
+        return None
+    pack = [copy._replace(destination_offset=copy.destination_offset - low) for copy in copies]
+    return Piece(nbytes, list(copies), pack, [StridedCopy(0, low, nbytes)], None, low)
+
+
 def _through(copies: Sequence[StridedCopy]) -> tuple[list[StridedCopy], list[StridedCopy]]:
     """The copies into a message, one after the other in the order of their loops, and out of it."""
     pack, unpack = [], []

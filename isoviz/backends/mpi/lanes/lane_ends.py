@@ -43,23 +43,11 @@ SPINS = 60
 """Yields of the processor, each below a microsecond, before a rank sleeps."""
 
 
-class EndAddress(NamedTuple):
-    """How one rank of a lane reaches the end of the other. It can be pickled.
-
-    - `store`: the handle of the source, or of the destination.
-    - `process`, `address`: the process, and the address of the end in it.
-    """
-
-    store: StoreHandle
-    process: int
-    address: int
-
-
 class LaneAddress(NamedTuple):
-    """How the sender of a lane reaches its receiver: the handle of the page of the lane, which lies in a window, and its end."""
+    """How the sender of a lane reaches its receiver: the handles of its page, which lies in a window, and of its end."""
 
     page: StoreHandle
-    end: EndAddress
+    end: StoreHandle
 
 
 class LanePart(NamedTuple):
@@ -185,7 +173,7 @@ class SendingLane:
     """
 
     def __init__(
-        self, page: Bytes, parts: Sequence[LanePart], address: EndAddress, kept: Sequence[object], withdraw: Callable[[], None]
+        self, page: Bytes, parts: Sequence[LanePart], address: StoreHandle, kept: Sequence[object], withdraw: Callable[[], None]
     ) -> None:
         self.parts, self.address = parts, address
         self._page = Page(page, SENDER_SLEEPS, RECEIVER_SLEEPS)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from isoviz.backends.host.copying import prepared_copies
 from isoviz.backends.host.host_memory import HostStore
-from isoviz.backends.mpi.channels.cutting import piece, pieces, reach
-from isoviz.backends.mpi.lanes.lane_ends import EndAddress, LaneAddress, LanePart, ReceivingLane, SendingLane
-from isoviz.backends.mpi.lanes.other_process import MOST_PIECES, READ, WRITE, access_call, allow_tracing, check_reach
+from isoviz.backends.mpi.channels.cutting import filled, piece, pieces, reach
+from isoviz.backends.mpi.lanes.lane_ends import LaneAddress, LanePart, ReceivingLane, SendingLane
+from isoviz.backends.mpi.other_process import READ, WRITE, Runs, accesses, allow_tracing, check_reach, runs_at
 from isoviz.backends.mpi.stores import MappedStore
 from isoviz.backends.mpi.thread.bells import are_shared
 from isoviz.backends.pages import PAGE
@@ -25,15 +24,11 @@ from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.channels.cutting import Piece
-    from isoviz.backends.mpi.fencing import Fence
     from isoviz.backends.mpi.stores import Stores
     from isoviz.backends.mpi.windows import Windows
     from isoviz.backends.pages import Bytes
     from isoviz.runtime.protocols import Store
     from isoviz.runtime.ranks.handles import StoreHandle
-
-Runs = np.ndarray[Any, np.dtype[np.int64]]
-"""Runs of bytes: a row of offset or address, and length, for each."""
 
 PART = 1 << 20
 """Bytes between two looks at more urgent transfers and at a cancel."""
@@ -50,10 +45,13 @@ _LINE = 64
 
 
 class Lanes:
-    """Makes the lanes of this rank."""
+    """Makes the lanes of this rank.
 
-    def __init__(self, stores: Stores, windows: Windows, fence: Fence) -> None:
-        self._stores, self._windows, self._fence = stores, windows, fence
+    `refusals` has the reason for each rank of this host whose memory this rank cannot write to by its address.
+    """
+
+    def __init__(self, stores: Stores, windows: Windows, refusals: Mapping[int, str]) -> None:
+        self._stores, self._windows, self._refusals = stores, windows, refusals
 
     def receiving(self, store: Store, sender: int) -> ReceivingLane:
         """The end of a lane that writes to a store of this rank.
@@ -73,8 +71,7 @@ class Lanes:
         handle = self._stores.export(store)
         self._stores.withdraw(page)  # the sender maps it; it asks for nothing by its number
         allow_tracing()
-        address = LaneAddress(page, self._address(handle, store))
-        return ReceivingLane(array, address, partial(self._stores.withdraw, handle))
+        return ReceivingLane(array, LaneAddress(page, handle), partial(self._stores.withdraw, handle))
 
     def sending(self, address: LaneAddress, source: Store, copies: Sequence[StridedCopy]) -> SendingLane:
         """The end of a lane that carries out copies from a store of this rank to the store behind an address.
@@ -90,40 +87,36 @@ class Lanes:
         if not isinstance(page, MappedStore):
             raise RunError("the page of the lane cannot be mapped")
         end = address.end
-        far = self._stores.reach(end.store)
+        far = self._stores.reach(end)
         parts = _parts_of(copies, is_mapped=isinstance(far, MappedStore))
         if isinstance(far, MappedStore):
             moves = _mapped(parts, source, far)
         else:
-            if not self._fence.can_end(end.store.rank):
-                raise RunError(f"rank {end.store.rank} cannot be ended if it is lost")
+            if refusal := self._refusals.get(end.rank):
+                raise RunError(refusal)
             check_reach(end.process, end.address)
             moves = _written(parts, source, end)
         handle = self._stores.export(source)
         allow_tracing()
         kept = source, far, page
-        return SendingLane(page.array, moves, self._address(handle, source), kept, partial(self._stores.withdraw, handle))
+        return SendingLane(page.array, moves, handle, kept, partial(self._stores.withdraw, handle))
 
-    def share(self, lane: ReceivingLane, store: Store, address: EndAddress, copies: Sequence[StridedCopy]) -> None:
+    def share(self, lane: ReceivingLane, store: Store, address: StoreHandle, copies: Sequence[StridedCopy]) -> None:
         """Let the rank of the destination move parts as well, from the source behind an address, if there are several parts.
 
         Raises:
             RunError: it cannot reach them; the reason is in words.
         """
         assert isinstance(store, HostStore)
-        parts = _parts_of(copies, is_mapped=lane.address.end.store.window is not None)
+        parts = _parts_of(copies, is_mapped=lane.address.end.window is not None)
         if len(parts) < LEAST_SHARED:
             return
-        far = self._stores.reach(address.store)
+        far = self._stores.reach(address)
         if isinstance(far, MappedStore):
             lane.share(_mapped(parts, far, store), far)
         else:
             check_reach(address.process, address.address)
             lane.share(_read(parts, store, address), far)
-
-    @staticmethod
-    def _address(handle: StoreHandle, store: HostStore) -> EndAddress:
-        return EndAddress(handle, os.getpid(), int(store.array.ctypes.data))
 
 
 def _parts_of(copies: Sequence[StridedCopy], *, is_mapped: bool) -> list[Sequence[StridedCopy]]:
@@ -132,7 +125,7 @@ def _parts_of(copies: Sequence[StridedCopy], *, is_mapped: bool) -> list[Sequenc
     parts = split_together(copies, max(1, -(-nbytes // PART)), _LINE if is_mapped else 1)
     if is_mapped:
         return [part for part in parts if part]
-    return [each.copies for part in parts for each in pieces(part, PART)]
+    return [each.copies for part in parts for each in pieces(part, 2 * PART)]  # parts of several fields are not alike
 
 
 def _mapped(parts: Iterable[Sequence[StridedCopy]], source: HostStore, destination: HostStore) -> list[LanePart]:
@@ -142,22 +135,25 @@ def _mapped(parts: Iterable[Sequence[StridedCopy]], source: HostStore, destinati
     ]
 
 
-def _written(parts: Iterable[Sequence[StridedCopy]], source: HostStore, end: EndAddress) -> list[LanePart]:
+def _written(parts: Iterable[Sequence[StridedCopy]], source: HostStore, end: StoreHandle) -> list[LanePart]:
     """The moves of parts into pageable memory of another process: what is not contiguous here is packed first."""
     room, found = _Room(), []
-    for each in map(piece, parts):
-        there = _runs(each.destination, each.unpack, False, end)
+    for copies in parts:
+        each = piece(copies)
+        if each.destination is None:
+            each = filled(copies) or each
+        there = runs_at(each.destination, each.unpack, False, end)
         _require_long(there, each.nbytes, "destination is pageable and written")
         if each.source is not None:
-            moves = _accesses(WRITE, end, int(source.array.ctypes.data) + each.source, there)
+            moves = accesses(WRITE, end, int(source.array.ctypes.data) + each.source, there)
         else:
             at, array = room.of(each.nbytes)
-            moves = [*prepared_copies(each.pack, source.array, array), *_accesses(WRITE, end, at, there)]
+            moves = [*prepared_copies(each.pack, source.array, array), *accesses(WRITE, end, at, there)]
         found.append(LanePart(each.nbytes, tuple(moves) if each.source is not None else (partial(_in_turn, moves, room),)))
     return found
 
 
-def _read(parts: Iterable[Sequence[StridedCopy]], destination: HostStore, end: EndAddress) -> list[LanePart]:
+def _read(parts: Iterable[Sequence[StridedCopy]], destination: HostStore, end: StoreHandle) -> list[LanePart]:
     """The moves of parts out of pageable memory of another process: what is not contiguous here is unpacked afterwards.
 
     Short runs that lie close together are read with what lies between them, and picked out here.
@@ -166,20 +162,20 @@ def _read(parts: Iterable[Sequence[StridedCopy]], destination: HostStore, end: E
     for copies in parts:
         each = _by_source(copies)
         first, behind = _reach_of_source(copies)
-        runs = _runs(each.source, each.pack, True, end)
+        runs = runs_at(each.source, each.pack, True, end)
         is_span = _are_short(runs, each.nbytes, 2 * LEAST_RUN) and behind - first <= LARGEST_SPAN * each.nbytes
         if is_span:
             at, array = room.of(behind - first)
             picked = [copy._replace(source_offset=copy.source_offset - first) for copy in copies]
             there = np.array([[end.address + first, behind - first]])
-            moves = [*_accesses(READ, end, at, there), *prepared_copies(picked, array, destination.array)]
+            moves = [*accesses(READ, end, at, there), *prepared_copies(picked, array, destination.array)]
         else:
             _require_long(runs, each.nbytes, "source is pageable and read")
             if each.destination is not None:
-                moves = _accesses(READ, end, int(destination.array.ctypes.data) + each.destination, runs)
+                moves = accesses(READ, end, int(destination.array.ctypes.data) + each.destination, runs)
             else:
                 at, array = room.of(each.nbytes)
-                moves = [*_accesses(READ, end, at, runs), *prepared_copies(each.unpack, array, destination.array)]
+                moves = [*accesses(READ, end, at, runs), *prepared_copies(each.unpack, array, destination.array)]
         is_direct = each.destination is not None and not is_span
         found.append(LanePart(each.nbytes, tuple(moves) if is_direct else (partial(_in_turn, moves, room),)))
     return found
@@ -212,31 +208,6 @@ def _in_turn(moves: Sequence[Callable[[], object]], room: _Room) -> None:
             move()
 
 
-def _accesses(name: str, end: EndAddress, here: int, there: Runs) -> list[Callable[[], object]]:
-    """The calls that move contiguous bytes of this process to some runs of another one, or back."""
-    calls: list[Callable[[], object]] = []
-    for first in range(0, len(there), MOST_PIECES):
-        some = there[first : first + MOST_PIECES]
-        nbytes = int(some[:, 1].sum())
-        calls.append(access_call(name, end.process, here, nbytes, some))
-        here += nbytes
-    return calls
-
-
-def _runs(at: int | None, copies: Sequence[StridedCopy], is_source: bool, end: EndAddress) -> Runs:
-    """The runs of a message at the far end, in the order of the message: addresses and lengths. `at`: the offset of a single run.
-
-    Raises:
-        RunError: they are outside of the store there.
-    """
-    nbytes = sum([copy.nbytes for copy in copies])
-    runs = np.array([[at, nbytes]]) if at is not None else _joined(copies, is_source)
-    if runs[:, 0].min() < 0 or runs.sum(axis=1).max() > end.store.nbytes:
-        raise RunError("a copy reaches outside the store")
-    runs[:, 0] += end.address
-    return runs
-
-
 def _are_short(runs: Runs, nbytes: int, least: int) -> bool:
     """Whether several runs of some bytes together are shorter than `least` on average."""
     return len(runs) > 1 and len(runs) * least > nbytes
@@ -245,19 +216,6 @@ def _are_short(runs: Runs, nbytes: int, least: int) -> bool:
 def _require_long(runs: Runs, nbytes: int, where: str) -> None:
     if _are_short(runs, nbytes, LEAST_RUN):
         raise RunError(f"its {where} in runs of less than {format_bytes(LEAST_RUN)}")
-
-
-def _joined(copies: Sequence[StridedCopy], is_source: bool) -> Runs:
-    """The offsets and lengths of the runs of copies at one end; neighbours are joined."""
-    found = []
-    for source, destination, run, loops in copies:
-        offsets = np.array([source if is_source else destination])
-        for extent, here, there in loops:
-            offsets = (offsets[:, None] + np.arange(extent) * (here if is_source else there)).reshape(-1)
-        found.append(np.stack([offsets, np.full(len(offsets), run)], axis=1))
-    runs = np.concatenate(found)
-    first = np.flatnonzero(np.concatenate([[True], runs[:-1].sum(axis=1) != runs[1:, 0]]))
-    return np.stack([runs[first, 0], np.add.reduceat(runs[:, 1], first)], axis=1)
 
 
 def _by_source(copies: Sequence[StridedCopy]) -> Piece:
