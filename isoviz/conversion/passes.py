@@ -106,6 +106,8 @@ def passes(transfer: Transfer, machine: Machine, options: Options | None = None,
 def _once(transfer: Transfer, machine: Machine, options: Options) -> Passes:
     """One pass. A plan with more, smaller slots is preferred if it is about as fast: reads and writes then wait less."""
     found = plan(transfer, machine, "auto", options)
+    if len(found.paths) > 1:  # a pass has one path, whose slots and chunks it chooses
+        found = plan(transfer, machine, "full", options)
     seconds = disk_seconds(found, machine)
     if options.slots is None and options.memory_limit is not None:
         with contextlib.suppress(InputError):  # no room for the slots, or more slots than allowed

@@ -240,6 +240,8 @@ class _Searches:
             except NoPathError:  # a path may lead through a third rank
                 self.count += 1
                 return plan_transfer(transfer, whole, options=self.options), self.count - 1
+            if len(found.paths) > 1:  # the transfers of all pairs of ranks fill the links together
+                found = plan_transfer(found.transfer, machine, "full", self.options)
             self._known[key] = found, self.count
             self.count += 1
         found, number = self._known[key]

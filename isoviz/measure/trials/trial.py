@@ -82,8 +82,9 @@ def try_out(
     named, a nameless source file is generated in the same way. `entries` are earlier runs, which determine the interval (None:
     those of the user's ledger). `cancel` is checked between requests.
 
-    None if nothing can be tried: the path has no copy within memory and no file to read; the parts of an array that a trial
-    touches are so far apart that it needs more than 256 MiB; the trial was cancelled or took more than some seconds.
+    None if nothing can be tried: the plan has several paths; the path has no copy within memory and no file to read; the parts of
+    an array that a trial touches are so far apart that it needs more than 256 MiB; the trial was cancelled or took more than some
+    seconds.
 
     Raises:
         InputError: `of` is below 1.
@@ -105,6 +106,8 @@ def try_out(
             expect("trial, entries", each, LedgerEntry, "earlier runs")
     if plan.machine_digest != machine.digest:
         raise TransferError(f"plan: made for a machine {plan.machine_name!r} that is not {machine.name!r} as it is; plan again")
+    if len(plan.paths) > 1:  # a trial is of one path
+        return None
     if entries is None:
         book = ledger()
         entries = () if book is None else book.recent()

@@ -104,8 +104,6 @@ def several_paths(problems: Sequence[Problem], single: Sequence[Plan], destinati
         search = _Search(problems, links, ways, cuts, steady)
         for disjoint in variants:
             best = search.run(best, disjoint=disjoint)
-        if links.known is not None:
-            best = best._replace(seconds=seconds_of(problems, best.paths))
         if best.split.paths == len(problems):  # one path each: what the others would take says why
             best = best._replace(streams=tuple(stream for stream in search.streams if stream is not None))
     return best

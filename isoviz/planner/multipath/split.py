@@ -15,6 +15,7 @@ why a small message takes one path. With these decided the program is linear, an
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -122,6 +123,8 @@ class _Program:
             rows.equal(f"demand {number}", mine, 1.0)
         if disjoint:
             self._keep_apart()
+        else:
+            self._order_alike()
         if most is not None:
             rows.at_most("most", [(name, 1.0) for name in self.used.values()], float(most))
         rows.minimise([(_SETUP, 1.0), (_END, 1.0), *((name, LEAST_GAIN) for name in self.used.values())])
@@ -164,6 +167,18 @@ class _Program:
         for name, crowd in users.items():
             if len(crowd) > 1:
                 self.rows.at_most(f"one {name}", [(self.used[k], 1.0) for k in crowd], 1.0)
+
+    def _order_alike(self) -> None:
+        """Of paths that differ in nothing but links of their own, the first ones are used: it spares the solver their order."""
+        users = Counter(name for stream in self.streams for name in stream.uses)
+        last: dict[tuple[object, ...], int] = {}
+        for k in self.used:
+            stream = self.streams[k]
+            shared = tuple(sorted((name, cost) for name, cost in stream.uses.items() if users[name] > 1))
+            key = stream.demand, stream.setup, stream.latency, stream.seconds_per_byte, shared
+            if key in last:
+                self.rows.at_most(f"order {k}", [(self.used[k], 1.0), (self.used[last[key]], -1.0)], 0.0)
+            last[key] = k
 
     def solved(self) -> Split:
         rows = self.rows

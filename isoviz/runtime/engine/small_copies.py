@@ -112,7 +112,7 @@ class PreparedCopies:
         if found is not None:
             return found
         plan = make_plan(Transfer(here, there, priority=priority), self._real.machine, None, options)
-        memories, name = self._real.memories(plan)[0], plan.hops[0].channel
+        memories, name = self._real.memories(plan)[0], plan.every_hop[0].channel
         channel, is_partial = self._real.channel(name), plan.transfer.is_partial
         copies = tuple(plan.copies(0, 0)) if is_small(plan, channel) else ()
         found = Prepared(here, there, plan, copies, memories, channel, self._state(name), plan.bytes, is_partial)
