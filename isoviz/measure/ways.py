@@ -184,10 +184,8 @@ WAYS: dict[ChannelKind, Ways] = {
     ChannelKind.DIRECT_READ: _DIRECT_READS,
     ChannelKind.DIRECT_WRITE: replace(_DIRECT_READS, shapes=_direct_writes),
     ChannelKind.TWO_SIDED: _SENT,
-    ChannelKind.PUT: _SENT,
     ChannelKind.WINDOW: replace(_CONVERTED_AND_SENT, in_parts=True),
     ChannelKind.PROCESS_WRITE: replace(_CONVERTED_AND_SENT, in_parts=True),
     ChannelKind.PACKED: _CONVERTED_AND_SENT,
-    ChannelKind.DERIVED: _CONVERTED_AND_SENT,
 }
 """How channels are measured, by kind."""

@@ -157,7 +157,7 @@ def test_a_cancelled_plan_ends_on_all_ranks(four: isoviz.Ranks, tmp_path: Path) 
     assert all(each.reports()[0].verified for each in submitted)
     with pytest.raises(Cancelled):  # idle ranks would end a plan as small as this before they hear of it
         four.run(plan_between(four, "node0.sys", "node1.sys", 4), cancel=cancel)
-    submitted = [four.submit(plan_between(four, "node0.sys", "node1.sys", 256)) for _ in range(4)]
+    submitted = [four.submit(plan_between(four, "node0.sys", "node1.sys", 512)) for _ in range(12)]
     submitted[-1].cancel()
     with pytest.raises(Cancelled):
         submitted[-1].reports()

@@ -16,6 +16,7 @@ from isoviz.launch.probe import ProbeProgress
 from isoviz.machines import Machine, machine_from_json, machine_to_json, preset
 from isoviz.measure import kept_measurements
 from isoviz.measure.ranks import rank_probe
+from isoviz.measure.ranks.rank_hosts import PREPARED
 from isoviz.measure.ways import Effort
 
 SHORT = Effort(repeats=1, samples=6, seconds=0.002, limit=0.0)
@@ -58,8 +59,9 @@ def test_every_kind_is_measured(probed: tuple[Machine, list[ProbeProgress]], rep
     assert machine.nodes == (0, 1)
     assert machine.measurement is not None
     assert len(machine.measurement.checks) == 3
-    versions = dict(machine.measurement.versions)
+    versions, starts = dict(machine.measurement.versions), dict(machine.measurement.starts)
     assert "MPI" in versions
+    assert set(starts) == {"same host", PREPARED} and starts[PREPARED] > 0
     for channel in machine.channels:
         origin = "assumed" if channel.kind.startswith("Disk") else "measured"
         assert channel.provenance.startswith(origin), channel
