@@ -21,7 +21,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "reproduce",
         help="a paper's evaluation again, in simulation",
         description="Run a paper's evaluation again, in simulation on the presets of its machines, and print ours beside what the"
-        " paper states. Takes about two minutes on a quiet computer.",
+        " paper states. Takes two to three minutes on a quiet computer.",
     )
     parser.add_argument("paper", choices=PAPERS, help="whose evaluation")
     parser.add_argument("-o", "--output", metavar="PAGE", help="also write figures and tables as one HTML page")

@@ -58,6 +58,15 @@ class Assumptions:
             ("independent", "independent: each node writes over its default route"),
         ),
     )
+    places: str = field(
+        default="packed",
+        metadata=assumed(
+            "places of the ranks in the file",
+            "assumed",
+            lambda _: "one after the other, without gaps",
+            ("apart", "8 MiB apart, so sparse data leave gaps"),
+        ),
+    )
     aggregators: int = field(
         default=16, metadata=assumed("aggregators of a bridge node in collective I/O", "assumed: ROMIO's default on Blue Gene/Q")
     )

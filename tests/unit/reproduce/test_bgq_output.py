@@ -117,6 +117,15 @@ def test_rounds_move_every_byte_and_tell_every_rank(partition: Partition) -> Non
     assert sum(stage.before for stage in longer) > sum(stage.before for stage in stages)
 
 
+def test_gaps_in_the_file_leave_aggregators_idle(partition: Partition) -> None:
+    workload = Uniform(128)
+    gaps = collective(Partition(128, replace(GIVEN, places="apart")), workload)
+    plain = collective(partition, workload)
+    assert sum(stage.nbytes for stage in gaps) == sum(stage.nbytes for stage in plain) == node_bytes(workload).sum()
+    assert len(gaps) > len(plain)
+    assert sum(stage.network for stage in gaps) > 1.2 * sum(stage.network for stage in plain)
+
+
 def test_nodes_that_write_by_themselves_crowd_their_own_io_node(partition: Partition) -> None:
     (stage,) = independent(partition, Hacc(128))
     assert stage.network == pytest.approx(stage.nbytes / LINK, rel=0.05), "neighbours share one I/O node"

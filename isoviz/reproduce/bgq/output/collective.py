@@ -1,9 +1,9 @@
 """Default collective I/O: the two phases of ROMIO on Blue Gene/Q, one after the other in every round.
 
-Some of the nodes of each bridge node are aggregators. The bytes of the file are divided evenly among all aggregators, in whole
-blocks of the file system. In a round every aggregator gets the next part of its bytes that fits its buffer, and then writes it
-over the default route to the I/O node of its own bridge. First every rank tells every other rank how much it sends in this round.
-Rounds do not overlap, nor do their phases.
+Some of the nodes of each bridge node are aggregators. The file, from its first byte to its last one, is divided evenly among all
+aggregators, in whole blocks of the file system. In a round every aggregator gets the next part of its share that fits its buffer,
+and then writes it over the default route to the I/O node of its own bridge. First every rank tells every other rank how much it
+sends in this round. Rounds do not overlap, nor do their phases.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from isoviz.reproduce.bgq.output.flows import ends
-from isoviz.reproduce.bgq.output.workloads import RANKS, node_bytes
+from isoviz.reproduce.bgq.output.workloads import MOST, RANKS, node_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isoviz.reproduce.bgq.output.partition import Partition
-    from isoviz.reproduce.bgq.output.workloads import Workload
+    from isoviz.reproduce.bgq.output.workloads import Bytes, Workload
 
 SINGLE = 1.7e9
 """Bytes per second of one message at most (section 5.2), as in the preset."""
@@ -49,25 +49,26 @@ def independent(partition: Partition, workload: Workload) -> list[Stage]:
 
 def collective(partition: Partition, workload: Workload) -> list[Stage]:
     """The rounds of collective I/O."""
-    given, sizes = partition.given, node_bytes(workload)
+    given, sizes = partition.given, workload.rank_bytes()
+    starts = np.arange(len(sizes)) * MOST if given.places == "apart" else np.cumsum(sizes) - sizes
+    (writing,) = np.nonzero(sizes)
+    begin, end = int(starts[writing[0]]), int(starts[writing[-1]] + sizes[writing[-1]])
     aggregators = aggregators_of(partition)
-    total = int(sizes.sum())
-    starts = np.concatenate(([0], np.cumsum(sizes)))
-    blocks = math.ceil(total / given.block)
-    domains = [min(total, given.block * (blocks * k // len(aggregators))) for k in range(len(aggregators) + 1)]
-    domains[-1] = total
-    longest = max(end - begin for begin, end in itertools.pairwise(domains))
+    blocks = math.ceil((end - begin) / given.block)
+    domains = [min(end, begin + given.block * (blocks * k // len(aggregators))) for k in range(len(aggregators) + 1)]
+    longest = max(high - low for low, high in itertools.pairwise(domains))
     told = partition.nodes * RANKS * given.count_seconds
     found = []
     for turn in range(math.ceil(longest / given.buffer)):
-        parts = []
-        for node, (begin, end) in zip(aggregators, itertools.pairwise(domains), strict=True):
-            low = min(end, begin + turn * given.buffer)
-            parts.append((node, low, min(end, low + given.buffer)))
-        exchange = _seconds(partition, [each for node, low, high in parts for each in _senders(starts, node, low, high)])
-        written = [(node, partition.own_io_node(node), high - low) for node, low, high in parts if high > low]
-        write = _seconds(partition, written)
-        found.append(Stage(told + exchange, write, float(sum(nbytes for *_, nbytes in written)), len(written)))
+        exchanged, written = [], []
+        for node, (low, high) in zip(aggregators, itertools.pairwise(domains), strict=True):
+            first = min(high, low + turn * given.buffer)
+            senders = _senders(starts, sizes, first, min(high, first + given.buffer))
+            exchanged += [(sender, node, nbytes) for sender, nbytes in senders.items() if sender != node]
+            if senders:
+                written.append((node, partition.own_io_node(node), sum(senders.values())))
+        moved = float(sum(nbytes for *_, nbytes in written))
+        found.append(Stage(told + _seconds(partition, exchanged), _seconds(partition, written), moved, len(written)))
     return found
 
 
@@ -80,16 +81,16 @@ def aggregators_of(partition: Partition) -> list[int]:
     return found
 
 
-def _senders(starts: np.ndarray, node: int, low: int, high: int) -> list[tuple[int, int, int]]:
-    """The nodes whose bytes lie between two places of the file, each with the node that gets them and their number."""
-    if high <= low:
-        return []
-    first, last = int(np.searchsorted(starts, low, "right")) - 1, int(np.searchsorted(starts, high, "left"))
-    found = []
-    for sender in range(first, last):
-        nbytes = min(high, int(starts[sender + 1])) - max(low, int(starts[sender]))
-        if nbytes > 0 and sender != node:
-            found.append((sender, node, nbytes))
+def _senders(starts: Bytes, sizes: Bytes, low: int, high: int) -> dict[int, int]:
+    """The nodes whose ranks have bytes between two places of the file, and how many. `starts` are the places of the ranks."""
+    found: dict[int, int] = {}
+    first = max(0, int(np.searchsorted(starts, low, "right")) - 1)
+    last = int(np.searchsorted(starts, high, "left"))
+    for rank in range(first, last):
+        place = int(starts[rank])
+        nbytes = min(high, place + int(sizes[rank])) - max(low, place)
+        if nbytes > 0:
+            found[rank // RANKS] = found.get(rank // RANKS, 0) + nbytes
     return found
 
 
