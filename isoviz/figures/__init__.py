@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from isoviz.figures.charts.theme import ThemeName
     from isoviz.figures.layouts.order_plot import linearization_svg as linearization_svg
+    from isoviz.figures.machines.network_picture import network_svg as network_svg
     from isoviz.figures.machines.path_picture import path_svg as path_svg
     from isoviz.figures.plots.block_region import block_region_figure as block_region_figure
     from isoviz.figures.plots.bokeh_plot import plot_html as plot_html
@@ -56,6 +57,7 @@ _HOMES = {
     "comparison_html": "traces.trace_html",
     "linearization_svg": "layouts.order_plot",
     "machine_throughput_figure": "plots.throughput",
+    "network_svg": "machines.network_picture",
     "path_svg": "machines.path_picture",
     "plan_throughput_figure": "plots.throughput",
     "plot_html": "plots.bokeh_plot",
@@ -79,6 +81,7 @@ __all__ = [
     "html",
     "linearization_svg",
     "machine_throughput_figure",
+    "network_svg",
     "path_svg",
     "plan_throughput_figure",
     "plot_html",

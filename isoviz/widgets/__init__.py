@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from isoviz.widgets.chosen.selection import Selection as Selection
     from isoviz.widgets.chosen.session_file import settings_in as settings_in
     from isoviz.widgets.chosen.settings import ByHand as ByHand
+    from isoviz.widgets.chosen.settings import PathShare as PathShare
     from isoviz.widgets.chosen.settings import Settings as Settings
     from isoviz.widgets.explorer import Explorer as Explorer
     from isoviz.widgets.session import Session as Session
@@ -42,6 +43,7 @@ _HOMES = {
     "MachineChoice": "isoviz.widgets.chosen.machine_choice",
     "MachineEditor": "isoviz.widgets.views.machine_editor",
     "PlanView": "isoviz.widgets.views.plan_view",
+    "PathShare": "isoviz.widgets.chosen.settings",
     "PresetMachine": "isoviz.widgets.chosen.machine_choice",
     "RunPanel": "isoviz.widgets.views.run_panel",
     "Selection": "isoviz.widgets.chosen.selection",
@@ -63,6 +65,7 @@ __all__ = [
     "LinearizationView",
     "MachineChoice",
     "MachineEditor",
+    "PathShare",
     "PlanView",
     "PresetMachine",
     "RunPanel",

@@ -95,8 +95,9 @@ def test_a_pair_of_512_nodes_by_keyboard(explorer: harness.Notebook) -> None:
     press("Enter")
     explorer.settled()
     expect(use).to_have_attribute("aria-pressed", "true")
-    assert explorer.python("print(explorer.session.plan.transfer.destination.memory)") == "node1.sys"
+    expect(explorer.part("destination-memory")).to_have_value("node1.sys")
     press("ControlOrMeta+z")
+    expect(use).to_have_attribute("aria-pressed", "false")
     explorer.settled()
     assert explorer.python("print(explorer.session.plan.transfer.destination.memory)") == "node511.sys"
 
@@ -122,4 +123,20 @@ def test_two_nics_and_how_many_paths_they_are_worth(explorer: harness.Notebook) 
     expect(explorer.part("net-track-list").locator("li")).to_have_count(2)
     explorer.part("view-memories").click()
     explorer.part("machine-stage").wait_for()
+
+    # By hand: what a share is worth, and a path less.
+    explorer.part("tab-why").click()
+    explorer.part("plan-by-hand").click()
+    explorer.settled()
+    share = explorer.part("by-hand-share-0")
+    share.focus()
+    share.press("Home")
+    explorer.settled()
+    assert paths(explorer) == 1, "a path without a share is left out"
+    explorer.part("by-hand-equal").click()
+    explorer.settled()
+    assert paths(explorer) == 2
+    explorer.part("by-hand-remove-0").click()
+    explorer.settled()
+    assert paths(explorer) == 1
     explorer.picture("networks-two-nics")

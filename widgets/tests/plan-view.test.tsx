@@ -16,7 +16,7 @@ import { closeAfterEach, drawn, find, press, show } from "./page.ts";
 
 closeAfterEach();
 
-const HAND: ShownByHand = { path: ["a->b", "b->c"], layouts: ["<F, x_in=4, y, x_out>"], chunk: "", target: null };
+const HAND: ShownByHand = { path: ["a->b", "b->c"], layouts: ["<F, x_in=4, y, x_out>"], chunk: "", target: null, paths: [] };
 
 function row(more: Partial<ShownConstraint>): ShownConstraint {
   return {
@@ -266,6 +266,7 @@ test("a candidate is pointed at in the journey, and taken by hand", async () => 
     layouts: ["<F, x_in=4, y, x_out>"],
     chunk: "",
     target: null,
+    paths: [],
   });
   assert.equal(root.querySelector("[data-testid=path-pointed-at]"), null);
 });
@@ -330,6 +331,7 @@ test("by hand: the plan as it is, then blocks by keys in the picture of the bloc
       layouts: ["<F, x_in=64, y_in=32, x_out, y_out>"],
       chunk: "",
       target: null,
+      paths: [],
     };
     snapshot.panes.layout.dims = { x: 1024, y: 1024 };
     snapshot.panes.why = why({

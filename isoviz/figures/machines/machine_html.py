@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from isoviz.figures.charts.html_parts import folded, heading, paragraph, representation, table
 from isoviz.figures.charts.theme import ThemeName
 from isoviz.figures.machines.curves import curves
+from isoviz.figures.machines.network_picture import network_svg
 from isoviz.figures.machines.path_picture import path_svg
 from isoviz.machines import Channel, Machine
 from isoviz.machines.drawing import layout_words
@@ -22,6 +23,7 @@ def machine_html(machine: Machine, *, theme: ThemeName = "auto") -> str:
         "machine",
         heading(f"Machine {machine.name}"),
         path_svg(machine, theme=theme),
+        network_svg(machine, theme=theme),
         _folded_when_long("Memories", memory_table(machine), len(machine.memories)),
         _folded_when_long("Channels", channel_table(machine), len(machine.channels)),
         *([network_table(machine)] if machine.networks else []),

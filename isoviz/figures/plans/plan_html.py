@@ -22,6 +22,7 @@ from isoviz.figures.charts.theme import MARGIN, ThemeName
 from isoviz.figures.layouts.order_plot import linearization_svg
 from isoviz.figures.layouts.order_view import default_axes
 from isoviz.figures.machines.hop_cards import draw_cards, order_sentence
+from isoviz.figures.machines.network_picture import network_svg
 from isoviz.figures.machines.path_picture import path_svg
 from isoviz.layouts import Layout, OrderChange, compare
 from isoviz.machines import ChannelKind, Machine
@@ -67,7 +68,8 @@ def ends(transfer: Transfer, *, emulated: Collection[str] = (), theme: ThemeName
 def plan_html(plan: Plan, machine: Machine | None = None, *, theme: ThemeName = "auto") -> str:
     """A plan: its path (in the machine's graph, if the machine is given), its hops as a table, and the reasons for it."""
     picture = path_svg(machine, plan, theme=theme) if machine is not None else cards_svg(plan, theme=theme)
-    return representation("plan", heading(plan_title(plan)), plan_facts(plan), picture, hop_table(plan), decisions(plan))
+    network = network_svg(machine, plan, theme=theme) if machine is not None else ""
+    return representation("plan", heading(plan_title(plan)), plan_facts(plan), network, picture, hop_table(plan), decisions(plan))
 
 
 def plan_title(plan: Plan) -> str:

@@ -14,7 +14,7 @@ from isoviz.schema import format_json
 from isoviz.widgets.chosen.examples import EXAMPLES
 from isoviz.widgets.chosen.machine_choice import FileMachine, MachineChoice, PresetMachine
 from isoviz.widgets.chosen.session_file import session_text
-from isoviz.widgets.chosen.settings import ByHand, Settings, TextSettings, TransferSettings, settings_for
+from isoviz.widgets.chosen.settings import ByHand, PathShare, Settings, TextSettings, TransferSettings, settings_for
 
 T = TypeVar("T", bound=TransferSettings)
 
@@ -84,7 +84,8 @@ def _from(example: str | None, settings: Settings) -> str | None:
     written = [] if example is None else [f"example={quoted(example)}"]
     written += [f"{name}={machine if name == 'machine' else _value(name, value)}" for name, value in given.items()]
     if isinstance(given.get("by_hand"), ByHand):
-        more = f"\nfrom isoviz.widgets import ByHand\n{more}"
+        kinds = "ByHand, PathShare" if given["by_hand"].paths else "ByHand"
+        more = f"\nfrom isoviz.widgets import {kinds}\n{more}"
     return f"import isoviz\n{more}\n{_call('explorer = isoviz.explore', written)}\n"
 
 
@@ -147,10 +148,17 @@ def _value(name: str, value: Any) -> str:
 
 def _by_hand_text(by_hand: ByHand) -> str:
     """A path by hand as Python writes it."""
+    if by_hand.paths:
+        return f"ByHand(paths=({', '.join(map(_path_share_text, by_hand.paths))}{',' * (len(by_hand.paths) == 1)}))"
     arguments = [f"{_tuple_text(by_hand.path)}", f"{_tuple_text(by_hand.layouts)}"]
     arguments += [f"chunk={quoted(by_hand.chunk)}"] if by_hand.chunk else []
     arguments += [f"target={by_hand.target!r}"] if by_hand.target is not None else []
     return f"ByHand({', '.join(arguments)})"
+
+
+def _path_share_text(path: PathShare) -> str:
+    chunk = f", chunk={quoted(path.chunk)}" if path.chunk else ""
+    return f"PathShare({path.share!r}, {_tuple_text(path.path)}, {_tuple_text(path.layouts)}{chunk})"
 
 
 def _tuple_text(texts: tuple[str, ...]) -> str:

@@ -153,11 +153,33 @@ EVERYTHING = Part()
 
 
 @dataclass(frozen=True)
+class PathShare:
+    """One of several paths by hand. `share` is its part of the bytes, relative to the shares of the others.
+
+    `path` has the names of its channels, or of the memories that it leads through. `layouts` and `chunk` are as in `ByHand`.
+    """
+
+    wire_name: ClassVar = "ShownPathShare"
+
+    share: float
+    path: tuple[str, ...]
+    layouts: tuple[str, ...] = ()
+    chunk: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("path", "layouts"):
+            object.__setattr__(self, name, checks.names(f"path by hand, {name}", getattr(self, name), "texts"))
+        expect("path by hand, chunk", self.chunk, str, "the size of a chunk as text")
+        object.__setattr__(self, "share", checks.number("path by hand", "share", self.share, low=0.0))
+
+
+@dataclass(frozen=True)
 class ByHand:
     """A path by hand: the names of its channels, and the layouts of its buffers as text, one for each hop but the last.
 
     `chunk` is the size of a chunk as typed; "" takes the one of the least time. `target` is the throughput in bytes per second
-    for which the constraints are judged; None takes the most that the path sustains.
+    for which the constraints are judged; None takes the most that the path sustains. Where `paths` are given, the plan has these
+    paths, and `path`, `layouts` and `chunk` stay empty.
     """
 
     wire_name: ClassVar = "ShownByHand"
@@ -166,11 +188,14 @@ class ByHand:
     layouts: tuple[str, ...] = ()
     chunk: str = ""
     target: float | None = None
+    paths: tuple[PathShare, ...] = member((), optional=True)
 
     def __post_init__(self) -> None:
         for name in ("path", "layouts"):
             object.__setattr__(self, name, checks.names(f"path by hand, {name}", getattr(self, name), "texts"))
         expect("path by hand, chunk", self.chunk, str, "the size of a chunk as text")
+        for path in self.paths:
+            expect("paths by hand", path, PathShare, "an isoviz.widgets.PathShare for each path")
         if self.target is not None:
             object.__setattr__(self, "target", checks.amount("path by hand", "target", self.target))
 

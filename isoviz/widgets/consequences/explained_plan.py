@@ -81,13 +81,17 @@ def _planned(plan: Plan, machine: Machine, options: Options) -> Explained:
 
 
 def _by_hand(plan: Plan, machine: Machine, options: Options, by_hand: ByHand) -> Explained:
-    from isoviz.planner import plan as planned
     from isoviz.planner.explanation.constraints import constraints_of
     from isoviz.planner.explanation.path_optimum import path_optimum, region_of
+    from isoviz.planner.explanation.paths_explanation import lead
     from isoviz.planner.one_path.hop_facts import conversion_hop
     from isoviz.planner.problem import Problem as Planning
     from isoviz.units import parse_bytes
 
+    if len(plan.paths) > 1:
+        first = lead(plan)
+        rows = constraints_of(first, machine, first.throughput, options)
+        return _beside(Explained(plan, machine, options, first.throughput, None, rows))
     problem = Planning(plan.transfer, machine, options)
     channels = [machine.channel(hop.channel) for hop in plan.hops]
     best = path_optimum(problem, channels, conversion_hop(plan.transfer, plan.orders))
@@ -99,8 +103,15 @@ def _by_hand(plan: Plan, machine: Machine, options: Options, by_hand: ByHand) ->
     if best is not None:
         sizes = _sizes(best[0], by_hand, plan.transfer)
         found = replace(found, rows=best[1].rows, region=region_of(best[0], min(target, best[1].throughput), sizes))
+    return _beside(found)
+
+
+def _beside(found: Explained) -> Explained:
+    """The explanation of a plan by hand with that of the planner beside it."""
+    from isoviz.planner import plan as planned
+
     try:
-        return replace(found, reference=planned(plan.transfer, machine, options=options))
+        return replace(found, reference=planned(found.plan.transfer, found.machine, options=found.options))
     except IsovizError as error:
         return replace(found, problem=sentence(str(error)))
 

@@ -377,8 +377,9 @@ def _by_hand(
     before = len(problems)
     for place, text in enumerate(by_hand.layouts):
         caught(lambda text=text: Layout(text).on(transfer.space, transfer.fields), f"by-hand-layout:{place}", problems)  # type: ignore[misc]
-    if by_hand.chunk.strip():
-        caught(lambda: parse_bytes(by_hand.chunk), "by-hand-chunk", problems)
+    for text in (by_hand.chunk, *(path.chunk for path in by_hand.paths)):
+        if text.strip():
+            caught(lambda text=text: parse_bytes(text), "by-hand-chunk", problems)  # type: ignore[misc]
     if len(problems) > before:
         return None
     return caught(lambda: planned(transfer, machine, options, by_hand), "by-hand-path", problems)

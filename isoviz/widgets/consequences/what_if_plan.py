@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from isoviz.errors import IsovizError
-from isoviz.widgets.chosen.settings import ByHand
+from isoviz.widgets.chosen.settings import ByHand, PathShare
 from isoviz.widgets.chosen.what_if import WhatIf, changed_machine
 from isoviz.widgets.remembered import Remembered
 from isoviz.widgets.state import Problem, sentence
@@ -89,9 +89,33 @@ def planned(transfer: Transfer, machine: Machine, options: Options, by_hand: ByH
 
     if by_hand is None:
         return plan(transfer, machine, options=options)
+    if by_hand.paths:
+        return _several(transfer, machine, options, by_hand.paths)
     return cost(
         transfer, machine, by_hand.path, by_hand.layouts, chunk=by_hand.chunk.strip() or None, options=options, over_limits=True
     )
+
+
+def _several(transfer: Transfer, machine: Machine, options: Options, paths: Sequence[PathShare]) -> Plan:
+    """The plan of several paths by hand, which divide the transfer along its slowest dimension; those with no share are left out.
+
+    Raises:
+        IsovizError: there is none; the message names the path by its number.
+    """
+    from isoviz.errors import TransferError
+    from isoviz.planner import PathByHand, plan_of_paths
+    from isoviz.planner.multipath.cutting import cut, cut_dims
+
+    dims = cut_dims(transfer)
+    if not dims or not any(path.share > 0 for path in paths):
+        raise TransferError("paths by hand: expected something to divide, and a share above 0")
+    boxes = cut(transfer, dims[0], [path.share for path in paths])
+    given = [
+        PathByHand(box, path.path, path.layouts, path.chunk.strip() or None)
+        for box, path in zip(boxes, paths, strict=True)
+        if box is not None
+    ]
+    return plan_of_paths(transfer, machine, given, options=options)
 
 
 def resized(transfer: Transfer, question: WhatIf) -> Transfer:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from isoviz.planner.options import BY_HAND
 from isoviz.widgets.chosen.machine_choice import LOCAL, DescribedMachine, FileMachine, MachineChoice, PresetMachine
-from isoviz.widgets.chosen.settings import ByHand, End, Settings, TextSettings, rows, settings_for, transfer_text
+from isoviz.widgets.chosen.settings import ByHand, End, PathShare, Settings, TextSettings, rows, settings_for, transfer_text
 from isoviz.widgets.consequences.derive import LATER, REFINEMENTS, derived_of_plan
 from isoviz.widgets.consequences.explained_plan import Explained, Turns
 from isoviz.widgets.panes.pane_table import VIEWS
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from isoviz.machines import Machine
-    from isoviz.planner import Explanation, Instance, Options, Plan, Transfer, TransferFile
+    from isoviz.planner import Explanation, Instance, Options, PathPlan, Plan, Transfer, TransferFile
     from isoviz.runtime import Report, Trace
 
 
@@ -130,11 +130,18 @@ def settings_of_transfer(
 
 
 def _by_hand(plan: Plan) -> ByHand | None:
-    """The path by hand that a plan is; None where a planner made it, or where it has several paths."""
-    if plan.planner != BY_HAND or len(plan.paths) != 1:
+    """The paths by hand that a plan is; None where a planner made it."""
+    if plan.planner != BY_HAND:
         return None
+    if len(plan.paths) > 1:
+        return ByHand(paths=tuple(map(_path_share, plan.paths)))
     channels, layouts = (hop.channel for hop in plan.hops), (hop.destination_layout for hop in plan.hops[:-1])
     return ByHand(tuple(channels), tuple(layouts), str(plan.chunk_bytes) if len(plan.hops) > 1 else "")
+
+
+def _path_share(path: PathPlan) -> PathShare:
+    channels, layouts = (hop.channel for hop in path.hops), (hop.destination_layout for hop in path.hops[:-1])
+    return PathShare(path.bytes, tuple(channels), tuple(layouts), str(path.chunk_bytes) if len(path.hops) > 1 else "")
 
 
 def _part(transfer: Transfer) -> dict[str, Any]:

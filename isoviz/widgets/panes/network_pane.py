@@ -85,7 +85,7 @@ class ShownLeg(TypedDict):
 
 
 class NetworkPart(TypedDict):
-    """The networks of the machine, the memories without a port if they are few, and the links that the plan uses."""
+    """The networks of the machine, its memories without a port where there are few, and the links that the plan uses."""
 
     networks: list[ShownNetwork]
     others: list[str]

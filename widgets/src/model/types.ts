@@ -326,7 +326,7 @@ export interface ShownLeg {
   links: ShownLink[];
 }
 
-/** The networks of the machine, the memories without a port if they are few, and the links that the plan uses. */
+/** The networks of the machine, its memories without a port where there are few, and the links that the plan uses. */
 export interface NetworkPart {
   networks: ShownNetwork[];
   others: string[];
@@ -828,15 +828,28 @@ export interface ShownPart {
 }
 
 /**
+ * One of several paths by hand. `share` is its part of the bytes, relative to the shares of the others. `path` has the
+ * names of its channels, or of the memories that it leads through. `layouts` and `chunk` are as in `ByHand`.
+ */
+export interface ShownPathShare {
+  share: number;
+  path: string[];
+  layouts: string[];
+  chunk: string;
+}
+
+/**
  * A path by hand: the names of its channels, and the layouts of its buffers as text, one for each hop but the last.
  * `chunk` is the size of a chunk as typed; "" takes the one of the least time. `target` is the throughput in bytes per
- * second for which the constraints are judged; None takes the most that the path sustains.
+ * second for which the constraints are judged; None takes the most that the path sustains. Where `paths` are given, the
+ * plan has these paths, and `path`, `layouts` and `chunk` stay empty.
  */
 export interface ShownByHand {
   path: string[];
   layouts: string[];
   chunk: string;
   target: number | null;
+  paths: ShownPathShare[];
 }
 
 /**

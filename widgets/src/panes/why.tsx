@@ -13,6 +13,7 @@ import { Curves } from "#views/plan/curves.tsx";
 import { blocksOf, fromPlan, withBlocks } from "#views/plan/hand.ts";
 import { PathsWhatIf } from "#views/plan/paths-what-if.tsx";
 import { Region } from "#views/plan/region.tsx";
+import { SeveralByHand } from "#views/plan/several-by-hand.tsx";
 import { useHand } from "#views/plan/use-hand.ts";
 import { WhatIf } from "#views/plan/what-if.tsx";
 
@@ -74,7 +75,8 @@ function WhyPane(): JSX.Element {
           <Curves />
         </div>
         <div class="iv-why-column">
-          {hand !== null && !connection.offline && <ByHand hand={hand} why={why} />}
+          {hand !== null && !connection.offline && hand.paths.length > 0 && <SeveralByHand hand={hand} />}
+          {hand !== null && !connection.offline && hand.paths.length === 0 && <ByHand hand={hand} why={why} />}
           {hand === null && why !== null && <Candidates why={why} />}
         </div>
         <div class="iv-why-column">

@@ -114,7 +114,13 @@ export function Candidates({ why }: { why: WhyPart }): JSX.Element | null {
                       connection.send({
                         kind: "by-hand",
                         part: "",
-                        byHand: { path: [...candidate.channels], layouts: [...candidate.layouts], chunk: "", target: null },
+                        byHand: {
+                          path: [...candidate.channels],
+                          layouts: [...candidate.layouts],
+                          chunk: "",
+                          target: null,
+                          paths: [],
+                        },
                       });
                     }}
                   />

@@ -4,17 +4,26 @@ import { type Component, layoutText, type Part, parse } from "#model/layouts/not
 import type { Dimension, Field } from "#model/layouts/spaces.ts";
 import type { PlanPart, ShownByHand, ShownPath } from "#model/types.ts";
 
-/** The plan as it is, by hand: its channels, the layouts of its buffers and its chunk. Null where it has several paths. */
+/** The plan as it is, by hand: its channels, the layouts of its buffers and its chunk; of several paths also their shares. */
 export function fromPlan(plan: PlanPart): ShownByHand | null {
   const [path, another] = plan.paths;
-  if (path === undefined || another !== undefined) return null;
-  return {
-    path: path.hops.map((hop) => hop.channel),
-    layouts: path.stops.slice(1, -1).map((stop) => stop.layout),
-    chunk: path.stops.length > 2 ? `${Math.round(path.chunkBytes)}` : "",
-    target: null,
-  };
+  if (path === undefined) return null;
+  if (another !== undefined)
+    return {
+      path: [],
+      layouts: [],
+      chunk: "",
+      target: null,
+      paths: plan.paths.map((each) => ({ share: each.share, ...asGiven(each) })),
+    };
+  return { ...asGiven(path), target: null, paths: [] };
 }
+
+const asGiven = (path: ShownPath): Pick<ShownByHand, "path" | "layouts" | "chunk"> => ({
+  path: path.hops.map((hop) => hop.channel),
+  layouts: path.stops.slice(1, -1).map((stop) => stop.layout),
+  chunk: path.stops.length > 2 ? `${Math.round(path.chunkBytes)}` : "",
+});
 
 /** The number of the hop on its path that converts, or else of the one that changes the layout with the shortest runs; -1 for none. */
 export function convertingHop(path: ShownPath): number {
@@ -48,6 +57,7 @@ export function convertedAt(
     layouts: buffers.map((_, place) => (place < hop ? before : after)),
     chunk: "",
     target: null,
+    paths: [],
   };
 }
 
