@@ -51,6 +51,8 @@ def test_a_run_says_where_its_prediction_is_from(desk: harness.Notebook) -> None
     predicted = re.search(r"([\d.,]+ [nµm]?s) predicted", desk.part("report").locator(".iv-verdict").inner_text())
     assert predicted is not None
     if predicted[1] != time:
-        harness.assert_seen(desk.part("report").locator(".iv-notes"), re.compile(rf"trial.*The model alone: {re.escape(time)}"))
+        notes = desk.part("report").locator(".iv-notes")
+        notes.scroll_into_view_if_needed()
+        harness.assert_seen(notes, re.compile(rf"trial.*The model alone: {re.escape(time)}"))
     # The rate in the bar is that of the steady state, and is called so; the report tells bytes by time.
     expect(desk.part("figure-throughput").locator("dt")).to_have_text("steady rate")

@@ -150,7 +150,7 @@ def test_a_read_only_directory(monkeypatch: pytest.MonkeyPatch) -> None:
             assert keep(PLACE, START, OTHER) == ""
             sessions = Path(name) / "isoviz" / "sessions"
             sessions.chmod(0o500)
-            assert "cannot be" in keep(PLACE, START, replace(OTHER, planner="full"))
+            assert "cannot be" in keep(PLACE, START, replace(OTHER, planner="simple"))
             assert "cannot be" in keep(PLACE, START, START)
             assert same(kept(PLACE, START).settings, OTHER)
             sessions.chmod(0o700)
@@ -165,14 +165,14 @@ def test_a_disk_that_is_full_leaves_the_last_file(monkeypatch: pytest.MonkeyPatc
         raise FileError("cannot be written: no space left on device")
 
     monkeypatch.setattr(kept_sessions, "write_text", full)
-    assert "no space left" in keep(PLACE, START, replace(OTHER, planner="full"))
+    assert "no space left" in keep(PLACE, START, replace(OTHER, planner="simple"))
     assert same(kept(PLACE, START).settings, OTHER)
 
 
 def test_what_is_too_long_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     keep(PLACE, START, OTHER)
     monkeypatch.setattr(kept_sessions, "MOST_BYTES", 100)
-    assert "more than" in keep(PLACE, START, replace(OTHER, planner="full"))
+    assert "more than" in keep(PLACE, START, replace(OTHER, planner="simple"))
     assert kept(PLACE, START).settings is None, "what is older than what was there is not restored"
 
 

@@ -109,6 +109,7 @@ def test_it_shows_the_last_state_and_says_so(page: Page, session: Session) -> No
 
 
 def test_nothing_is_sent_where_nothing_changed(page: Page, session: Session) -> None:
+    session.wait()
     picture = StaticPicture(session, "0a")
     picture.show()
     for _ in range(20):

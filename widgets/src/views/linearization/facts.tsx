@@ -28,14 +28,18 @@ export function Facts({ linear, entry, selected, runBytes, elsewhere, compact }:
   const size = entry === null ? 0 : (linear.fields[entry.field]?.size ?? 1);
   return (
     <>
-      <dl class="iv-lin-facts" data-testid="linearization-facts">
+      <dl class="iv-lin-facts iv-lin-about" data-testid="linearization-facts">
         <div class={`iv-lin-entry${linear.dims.length > 2 ? " iv-lin-long" : ""}`}>
           <dt>
             <Term name="entry">entry</Term>
             {elsewhere && " (in another slice)"}
           </dt>
-          <dd data-fact="entry">{entry === null ? "point at one" : entryText(linear, entry)}</dd>
+          <dd data-fact="entry" title={entry === null ? undefined : entryText(linear, entry)}>
+            {entry === null ? "point at one" : entryText(linear, entry)}
+          </dd>
         </div>
+      </dl>
+      <dl class="iv-lin-facts">
         <Fact name="byte" hidden={nothing}>
           {offset === null
             ? ""
@@ -46,7 +50,7 @@ export function Facts({ linear, entry, selected, runBytes, elsewhere, compact }:
         <Fact name="element" hidden={nothing}>
           {entry === null ? "" : formatCount(positionOf(linear, entry.index, entry.field))}
         </Fact>
-        <Fact name="cache line" hidden={nothing}>
+        <Fact name="cache line" hidden={nothing} shown={compact ? "line" : "cache line"}>
           {offset === null ? "" : formatCount(Math.floor(offset / CACHE_LINE))}
         </Fact>
         <Fact name="next in memory" hidden={nothing} shown={compact ? "next" : "next in memory"}>

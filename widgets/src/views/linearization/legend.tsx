@@ -20,6 +20,8 @@ interface LegendProps {
   bytes: number;
   /** How many times as wide as high cells are drawn. */
   stretch: number;
+  /** Whether the names of fields stand at their pictures. */
+  named: boolean;
   /** Whether boxes of runs are drawn. */
   runs: boolean;
   /** The load of a warp that is drawn, and along which dimension it goes. */
@@ -29,8 +31,8 @@ interface LegendProps {
   letGo: () => void;
 }
 
-export function Legend({ linear, colours, chunks, bytes, stretch, runs, warp, chunk, letGo }: LegendProps): JSX.Element {
-  const several = linear.fields.length > 1;
+export function Legend({ linear, colours, chunks, bytes, stretch, named, runs, warp, chunk, letGo }: LegendProps): JSX.Element {
+  const several = linear.fields.length > 1 && !named;
   return (
     <div class="iv-lin-legend" data-testid="linearization-legend">
       <Scale linear={linear} colours={colours} chunks={chunks} bytes={bytes} />

@@ -78,7 +78,7 @@ export interface PartOfEnd {
 /** Narrower than this (CSS pixels), the view is compact. */
 const NARROW = 640;
 
-const ALL: SeenPart = { ranges: {}, stretch: 1 };
+const ALL: SeenPart = { ranges: {}, stretch: 1, named: false };
 
 /** Steps of the order line that stay visible behind the entry while it is played. */
 const TRAIL = 8;
@@ -228,6 +228,7 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
             bytes={bytes}
             runs={options.runs && hasRuns}
             stretch={seen.stretch}
+            named={compact && seen.named}
             warp={warp}
             chunk={chunk?.number ?? null}
             letGo={() => select({ chunk: null })}

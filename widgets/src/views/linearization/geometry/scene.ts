@@ -125,24 +125,28 @@ export function visible(geometry: Geometry): { left: number; right: number; top:
   };
 }
 
-/** What is seen of an array: the coordinates of each dimension that is drawn, [from, to), and how many times as wide as high cells are. */
+/** What is seen of an array: the coordinates of each dimension that is drawn, [from, to). */
 export interface SeenPart {
   readonly ranges: Readonly<Record<string, readonly [number, number]>>;
+  /** How many times as wide as high cells are. */
   readonly stretch: number;
+  /** Whether fields stand side by side, with their names above. */
+  readonly named: boolean;
 }
 
 export function seenIn(geometry: Geometry): SeenPart {
   const { model, view } = geometry;
   const { left, right, top, bottom } = visible(geometry);
   const { across, down, wrap, linear } = model;
+  const named = geometry.panels.length > 1;
   const stretch = wrap > 0 || down.place < 0 ? 1 : view.width / view.height;
   if (wrap > 0) {
     const size = linear.dims[across.place]?.size ?? 1;
-    return { ranges: { [across.dim]: [Math.min(size - 1, top * wrap), Math.min(size, bottom * wrap)] }, stretch };
+    return { ranges: { [across.dim]: [Math.min(size - 1, top * wrap), Math.min(size, bottom * wrap)] }, stretch, named };
   }
   const within = (from: number, to: number, size: number): [number, number] => [Math.min(from, size - 1), Math.min(to, size)];
   const ranges = { [across.dim]: within(left, right, across.size) };
-  return { ranges: down.place < 0 ? ranges : { ...ranges, [down.dim]: within(top, bottom, down.size) }, stretch };
+  return { ranges: down.place < 0 ? ranges : { ...ranges, [down.dim]: within(top, bottom, down.size) }, stretch, named };
 }
 
 /** The rectangle of an element; null where it is in another slice or its field is not shown. */
