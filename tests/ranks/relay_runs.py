@@ -209,7 +209,7 @@ def runs(world: World, seed: str, cases: int) -> dict[str, Any]:
                 seen["through proxies"] += bool(relayed)
                 seen["through two proxies"] += any(len({*path.ranks, path.receiver}) > 3 for path in relayed)
                 for number, path in enumerate(work.paths):
-                    if path.chunks > 2 and all(ring.slots > 1 for ring in path.rings) and path.overlap:
+                    if path.overlap and all(1 < ring.slots < path.chunks for ring in path.rings):
                         assert all(overlaps(report, number)), f"path {number} of {made} is stored and forwarded"
                         seen["proxies that forward while they receive"] += len(overlaps(report, number))
                 arrays_are_equal(world, engine, made)
