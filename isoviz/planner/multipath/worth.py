@@ -13,6 +13,7 @@ from isoviz.planner.multipath.tuning import AUTO_GAIN, LINK_STEPS, PATH_STEPS, S
 if TYPE_CHECKING:
     from isoviz.machines import Channel, Machine
     from isoviz.machines.networks import Network
+    from isoviz.planner.plan import Plan
     from isoviz.planner.planning_work import Work
     from isoviz.planner.problem import Problem
 
@@ -24,7 +25,11 @@ def may_pay(problem: Problem, seconds: float, work: Work) -> bool:
     known for a machine in use, so their steps decide but are not counted.
     """
     here, there = problem.transfer.source.memory, problem.transfer.destination.memory
-    if here == there or not work.pays(seconds * (1 - AUTO_GAIN), PATH_STEPS):
+    if (
+        here == there
+        or not (problem.machine.networks or problem.machine.resources)
+        or not work.pays(seconds * (1 - AUTO_GAIN), PATH_STEPS)
+    ):
         return False
     network = next((each for each in problem.machine.networks if each.has_port(here) and each.has_port(there)), None)
     links = len(problem.part.channels) if network is None else network.topology.router_count
@@ -36,6 +41,18 @@ def may_pay(problem: Problem, seconds: float, work: Work) -> bool:
     if not _pays(problem, seconds, _largest_flow(machine, here, there), work, STEADY_STEPS):
         return False
     return _pays(problem, seconds, _steady_rate(machine, here, there, problem.slot_limit), work, 2 * PATH_STEPS)
+
+
+def are_links_named(plan: Plan, machine: Machine) -> bool:
+    """Whether every channel of a plan names the links that it shares with others, or belongs to a network.
+
+    Else nothing says that two paths do not share one, as on the machines of the Isometry paper: two ways through one NIC.
+    """
+    channels = [machine.channel(hop.channel) for hop in plan.every_hop]
+    return all(
+        channel.is_self_loop or any(not machine.resource(name).held for name, weight in channel.resources if weight)
+        for channel in channels
+    )
 
 
 def _pays(problem: Problem, seconds: float, rate: float, work: Work, steps: float) -> bool:

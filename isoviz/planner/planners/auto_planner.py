@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.planner.full import listed_routes, with_bounds
 from isoviz.planner.multipath.tuning import AUTO_GAIN
-from isoviz.planner.multipath.worth import may_pay
+from isoviz.planner.multipath.worth import are_links_named, may_pay
 from isoviz.planner.one_path.chunk_size import with_comparable_chunks
 from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
 from isoviz.planner.planners.full_planner import full_within, made_plan
@@ -40,15 +40,17 @@ def auto(problem: Problem) -> Plan:
     4. `full` searches on while it costs less than it can still save: the best T so far less the least bound.
 
     Where `full` costs next to nothing beside the transfer, it plans at once, since it proves its plan. In the end several paths
-    are planned, where a bound on their rate allows that they save enough (`multipath.worth`); they are taken where they save more
-    than 5 %. Steps are counted, not measured (`planning_work`), so the plan is the same on every computer.
+    are planned, where a bound on their rate allows that they save enough (`multipath.worth`). They are taken where they save more
+    than 5 %, and where all their channels name the links that they share. Steps are counted, not measured (`planning_work`), so
+    the plan is the same on every computer.
     """
     work = work_of(problem.options, sparing=True)
     one = _one_path(problem, work)
     if not may_pay(problem, one.seconds, work):
         return one
     several = multipath(problem)
-    return several if len(several.paths) > 1 and several.seconds < one.seconds * (1 - AUTO_GAIN) else one
+    pays = len(several.paths) > 1 and several.seconds < one.seconds * (1 - AUTO_GAIN)
+    return several if pays and are_links_named(several, problem.machine) else one
 
 
 def _one_path(problem: Problem, work: Work) -> Plan:

@@ -172,6 +172,14 @@ def test_several_paths_where_they_save_more_than_they_cost() -> None:
     assert len(plan(many, mesh("port")).paths) == 1
 
 
+def test_one_path_where_channels_do_not_say_what_they_share() -> None:
+    """On the machine of the paper, `multipath` would send through one NIC in three ways at once."""
+    space, fields = IndexSpace(x=8192, y=8192), FieldSpace(a="f8", b="f8")
+    transfer = Transfer.whole(space, fields, "node0.fbm0", "<F, x, y>", "node1.fbm0", "<F, y, x>")
+    assert len(plan(transfer, preset("two-node"), "multipath").paths) > 1
+    assert len(plan(transfer, preset("two-node")).paths) == 1
+
+
 def test_machines_without_parallel_routes_pay_no_program_for_several_paths(monkeypatch: pytest.MonkeyPatch) -> None:
     """A chain has one route: neither the program for the steady state nor the planner of several paths is called."""
     names = ["a", "m", "z"]
