@@ -13,7 +13,8 @@ from isoviz.reproduce.bgq.messages import MESSAGES
 from isoviz.reproduce.bgq.output import figure10, figure12
 from isoviz.reproduce.reproduction import Progress, Reproduction
 
-QUICK_MESSAGES = (KIB, 4 * KIB, 16 * KIB, 32 * KIB, 64 * KIB, MIB, 2 * MIB, 4 * MIB, 32 * MIB)
+QUICK_MESSAGES = (4 * KIB, 16 * KIB, 32 * KIB, 64 * KIB, MIB, 2 * MIB, 4 * MIB, 32 * MIB)
+QUICK_PATHS = (1, 2, 3, 4, 7, 9)
 _MODELS = """
 Machine: the preset bgq, whose torus routes a message over the links of its default route. A message costs what MPI or PAMI
 costs, and moves at 1.7 GB/s at most. All messages over a link share its 1.8 GB/s, and all to a node share what it receives.
@@ -105,14 +106,14 @@ def evaluate(*, quick: bool = False, progress: Progress | None = None) -> Result
     say("figures 4 and 5: one proxy")
     proxy = figure4.figure4(given, sizes)
     say("figure 6: nine paths")
-    nine = figure6.figure6(given, sizes, figure6.PLANNED[:1] if quick else figure6.PLANNED)
+    nine = figure6.figure6(given, sizes, figure6.PLANNED, QUICK_PATHS if quick else range(1, figure6.PATHS + 1))
     unbounded = figure6.most(given.with_reception())
     say("figure 7: fewer proxies")
     orders = figure7.figure7(given, sizes[-4:] if quick else sizes)
     say("figure 8: windows")
     windows = figure8.figure8(given, figure8.QUICK_SIZES if quick else figure8.SIZES)
     say("figure 9: groups")
-    groups = figure9.figure9(given, sizes[-2:] if quick else (*sizes[::2], sizes[-1]))
+    groups = figure9.figure9(given, sizes[-2:-1] if quick else (*sizes[::2], sizes[-1]))
     outputs: list[figure12.Output] = []
     for nodes in figure12.QUICK_NODES if quick else figure12.NODES:
         say(f"figures 12 to 14: sparse output of {nodes:,} nodes")
