@@ -186,7 +186,7 @@ function wholeInFront(linear: Linearization, prefix: readonly NormalPart[]): num
     }
     if (digit.extent === 1) continue;
     if (part === undefined || part === "F" || part.dim !== digit.dim) break;
-    if (part.step * done !== digit.step || done * digit.extent > part.extent) break;
+    if (part.step * done !== digit.step || part.extent % (done * digit.extent) !== 0) break;
     whole = place + 1;
     done *= digit.extent;
     if (done === part.extent) [next, done] = [next + 1, 1];
@@ -208,7 +208,7 @@ function wholeBehind(linear: Linearization, suffix: readonly NormalPart[]): numb
       if (part !== "F") break;
       next -= 1;
     } else {
-      if (part === undefined || part === "F" || part.dim !== digit.dim || digit.step < part.step) break;
+      if (part === undefined || part === "F" || part.dim !== digit.dim || digit.step % part.step !== 0) break;
       if (digit.step === part.step) next -= 1;
     }
     whole = count - place;

@@ -1,4 +1,5 @@
 // A pinned plan: a second journey under the first one, with the differences, through every later edit.
+import "./pinned.css";
 import type { JSX } from "preact";
 import { Button } from "#lib/button.tsx";
 import { type Column, Table } from "#lib/table.tsx";
