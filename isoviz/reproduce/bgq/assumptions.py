@@ -15,7 +15,7 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 
 @dataclass(frozen=True)
-class Assumptions:
+class BgqAssumptions:
     """Values that are assumed. The first three are those of the preset `bgq`; none was chosen by the figures of workloads."""
 
     mpi_message: float = field(
@@ -96,22 +96,22 @@ class Assumptions:
         ),
     )
 
-    def with_reception(self) -> Assumptions:
+    def with_reception(self) -> BgqAssumptions:
         """The same, with a reception that takes what all links of a node bring."""
         return replace(self, reception=10 * blue_gene.LINK.value)
 
 
 @lru_cache(maxsize=32)
-def machine(nodes: int, given: Assumptions) -> Machine:
+def machine(nodes: int, given: BgqAssumptions) -> Machine:
     """A partition of the preset with the assumed costs of messages and the assumed reception."""
     plain = preset("bgq", nodes=nodes)
-    if all(getattr(given, name) == getattr(Assumptions, name) for name in ("mpi_message", "pami_message", "reception")):
+    if all(getattr(given, name) == getattr(BgqAssumptions, name) for name in ("mpi_message", "pami_message", "reception")):
         return plain
     torus, *others = plain.networks
     return replace(plain, networks=(_changed(torus, nodes, given), *others))
 
 
-def _changed(torus: Network, nodes: int, given: Assumptions) -> Network:
+def _changed(torus: Network, nodes: int, given: BgqAssumptions) -> Network:
     costs = {"mpi": given.mpi_message, "pami": given.pami_message}
     transports = [replace(each, throughput=LatencyBandwidth(costs[each.name], each.throughput.peak)) for each in torus.transports]
     computing = tuple([Port(each.memory, each.router, receive=given.reception * torus.overhead) for each in torus.ports[:nodes]])

@@ -8,7 +8,7 @@ from typing import Any
 
 from isoviz.reproduce.assumption import Metric, Sensitivity, described, sensitivities
 from isoviz.reproduce.bgq import figure4, figure6, figure7, figure8, figure9
-from isoviz.reproduce.bgq.assumptions import KIB, MIB, Assumptions
+from isoviz.reproduce.bgq.assumptions import KIB, MIB, BgqAssumptions
 from isoviz.reproduce.bgq.messages import MESSAGES
 from isoviz.reproduce.bgq.output import figure10, figure12
 from isoviz.reproduce.reproduction import Progress, Reproduction
@@ -80,10 +80,10 @@ AFFECTED: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Results:
+class BgqResults:
     """What was simulated, and the `seconds` that it took."""
 
-    given: Assumptions
+    given: BgqAssumptions
     quick: bool
     proxy: figure4.OneProxy
     nine: figure6.NinePaths
@@ -97,9 +97,9 @@ class Results:
     seconds: float
 
 
-def evaluate(*, quick: bool = False, progress: Progress | None = None) -> Results:
+def evaluate(*, quick: bool = False, progress: Progress | None = None) -> BgqResults:
     """Run everything; `quick` with fewer sizes. `progress` is called with the name of each step."""
-    given = Assumptions()
+    given = BgqAssumptions()
     say = progress or (lambda _: None)
     began = time.perf_counter()
     sizes = QUICK_MESSAGES if quick else MESSAGES
@@ -124,10 +124,10 @@ def evaluate(*, quick: bool = False, progress: Progress | None = None) -> Result
     changed = tuple(sensitivities(given, METRICS, affected))
     seconds = time.perf_counter() - began
     found = proxy, nine, unbounded, orders, windows, groups, tuple(outputs), tuple(apart)
-    return Results(given, quick, *found, changed, seconds)
+    return BgqResults(given, quick, *found, changed, seconds)
 
 
-def reproduction(results: Results) -> Reproduction:
+def reproduction(results: BgqResults) -> Reproduction:
     """The results beside the paper's statements."""
     return Reproduction(
         paper="bgq",
@@ -169,7 +169,7 @@ def reproduce(*, quick: bool = False, progress: Progress | None = None) -> Repro
     return reproduction(evaluate(quick=quick, progress=progress))
 
 
-def _data(results: Results) -> dict[str, Any]:
+def _data(results: BgqResults) -> dict[str, Any]:
     """The figures as JSON values: rates by the size of messages in bytes."""
     return {
         "figure4": asdict(results.proxy),

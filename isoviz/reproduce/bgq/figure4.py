@@ -13,7 +13,7 @@ from isoviz.reproduce.figure import Section
 from isoviz.reproduce.statement import Statement, share
 
 if TYPE_CHECKING:
-    from isoviz.reproduce.bgq.assumptions import Assumptions
+    from isoviz.reproduce.bgq.assumptions import BgqAssumptions
 
 NODES = 32
 STOPS = (0, 1, 3)
@@ -32,7 +32,7 @@ class OneProxy:
     crossing: int
 
 
-def figure4(given: Assumptions, sizes: Sequence[int] = MESSAGES) -> OneProxy:
+def figure4(given: BgqAssumptions, sizes: Sequence[int] = MESSAGES) -> OneProxy:
     """All curves."""
     partition = machine(NODES, given)
     direct, stored, windows, pami = (
@@ -51,14 +51,14 @@ def figure4(given: Assumptions, sizes: Sequence[int] = MESSAGES) -> OneProxy:
     return OneProxy(direct, stored, windows, pami, crossing(lambda nbytes: _gain(given, nbytes), sizes) if wins else 0)
 
 
-def _gain(given: Assumptions, nbytes: int) -> float:
+def _gain(given: BgqAssumptions, nbytes: int) -> float:
     """Bytes per second that PAMI through the proxy has over MPI without one."""
     partition = machine(NODES, given)
     pami, mpi = one_path(partition, STOPS, nbytes, "pami"), one_path(partition, STOPS[::2], nbytes, "mpi")
     return throughput(pami, partition) - throughput(mpi, partition)
 
 
-def share_of_direct(given: Assumptions, nbytes: int = MIB) -> float:
+def share_of_direct(given: BgqAssumptions, nbytes: int = MIB) -> float:
     """Throughput of windows through a proxy by MPI, as a share of a direct message."""
     found = figure4(given, (nbytes,))
     return found.windows[nbytes] / found.direct[nbytes]

@@ -16,7 +16,7 @@ from isoviz.reproduce.statement import Statement, share
 from isoviz.units import format_bytes, format_rate
 
 if TYPE_CHECKING:
-    from isoviz.reproduce.bgq.assumptions import Assumptions
+    from isoviz.reproduce.bgq.assumptions import BgqAssumptions
 
 NODES, PATHS = 512, 9
 SINGLE = 1.7e9
@@ -26,7 +26,7 @@ PLANNED = (64 * KIB, 32 * MIB)
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedSize:
     """A message that isoviz plans: its size, the number of its paths, its throughput."""
 
     nbytes: int
@@ -41,7 +41,7 @@ class NinePaths:
     direct: Curve
     paths: dict[int, Curve]
     proxies: tuple[int, ...]
-    planned: tuple[Planned, ...]
+    planned: tuple[PlannedSize, ...]
 
     def best(self, nbytes: int) -> int:
         """The number of paths with the highest throughput."""
@@ -53,7 +53,7 @@ class NinePaths:
 
 
 def figure6(
-    given: Assumptions,
+    given: BgqAssumptions,
     sizes: Sequence[int] = MESSAGES,
     planned: Sequence[int] = PLANNED,
     counts: Sequence[int] = range(1, PATHS + 1),
@@ -71,16 +71,16 @@ def figure6(
     options, plans = Options(planner="multipath"), []
     for nbytes in planned:
         made = plan(message(0, there, nbytes), partition, options=options)
-        plans.append(Planned(nbytes, len(made.paths), throughput(made, partition)))
+        plans.append(PlannedSize(nbytes, len(made.paths), throughput(made, partition)))
     return NinePaths(direct, curves, tuple(len(path) - 2 for path in paths), tuple(plans))
 
 
-def most(given: Assumptions) -> float:
+def most(given: BgqAssumptions) -> float:
     """The throughput of the largest message over nine paths."""
     return max(figure6(given, MESSAGES[-1:], (), (PATHS,)).paths[PATHS].values())
 
 
-def best_from(given: Assumptions, count: int = 2) -> float:
+def best_from(given: BgqAssumptions, count: int = 2) -> float:
     """The smallest message for which at least `count` paths are best."""
     found = figure6(given, MESSAGES[2:8], (), (1, *range(count, PATHS + 1)))
     return float(found.size_from(count))

@@ -14,7 +14,7 @@ from isoviz.reproduce.figure import Grid, Section
 from isoviz.reproduce.statement import Statement, change
 
 if TYPE_CHECKING:
-    from isoviz.reproduce.bgq.assumptions import Assumptions
+    from isoviz.reproduce.bgq.assumptions import BgqAssumptions
 
 NODES = 512
 PAIR = 0, "2.2.1.3.0"
@@ -34,7 +34,7 @@ class Orders:
         return self.curves["routing"][nbytes] / self.curves["any"][nbytes] - 1
 
 
-def figure7(given: Assumptions, sizes: Sequence[int] = MESSAGES) -> Orders:
+def figure7(given: BgqAssumptions, sizes: Sequence[int] = MESSAGES) -> Orders:
     """All orders."""
     partition = machine(NODES, given)
     torus = torus_of(partition)
@@ -47,7 +47,7 @@ def figure7(given: Assumptions, sizes: Sequence[int] = MESSAGES) -> Orders:
     return Orders(curves, proxies)
 
 
-def medium_gain(given: Assumptions) -> float:
+def medium_gain(given: BgqAssumptions) -> float:
     """The gain for messages of 1 MiB."""
     return figure7(given, (MIB,)).gain(MIB)
 

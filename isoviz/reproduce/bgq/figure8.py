@@ -15,7 +15,7 @@ from isoviz.reproduce.statement import Statement
 from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
-    from isoviz.reproduce.bgq.assumptions import Assumptions
+    from isoviz.reproduce.bgq.assumptions import BgqAssumptions
 
 SIZES = tuple(16 * KIB << power for power in range(12))
 """Sizes of messages: 16 KiB to 32 MiB."""
@@ -34,7 +34,7 @@ class Windows:
         return max(self.curves[nbytes], key=lambda window: self.curves[nbytes][window])
 
 
-def figure8(given: Assumptions, sizes: Sequence[int] = SIZES) -> Windows:
+def figure8(given: BgqAssumptions, sizes: Sequence[int] = SIZES) -> Windows:
     """All sizes."""
     curves = {nbytes: {window: _throughput(given, nbytes, window) for window in WINDOWS if window <= nbytes} for nbytes in sizes}
     small = [KIB << power for power in range(9)]
@@ -43,17 +43,17 @@ def figure8(given: Assumptions, sizes: Sequence[int] = SIZES) -> Windows:
     )
 
 
-def best_window(given: Assumptions, nbytes: int = 2 * MIB) -> float:
+def best_window(given: BgqAssumptions, nbytes: int = 2 * MIB) -> float:
     """The best window of a message."""
     return float(figure8(given, (nbytes,)).best(nbytes))
 
 
-def windows_from(given: Assumptions) -> float:
+def windows_from(given: BgqAssumptions) -> float:
     """The size of message from which windows gain."""
     return float(figure8(given, ()).crossing)
 
 
-def _throughput(given: Assumptions, nbytes: int, window: int) -> float:
+def _throughput(given: BgqAssumptions, nbytes: int, window: int) -> float:
     partition = machine(NODES, given)
     return throughput(one_path(partition, STOPS, nbytes, "pami", window), partition)
 

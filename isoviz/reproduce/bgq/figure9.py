@@ -14,7 +14,7 @@ from isoviz.reproduce.figure import Section
 from isoviz.reproduce.statement import Statement
 
 if TYPE_CHECKING:
-    from isoviz.reproduce.bgq.assumptions import Assumptions
+    from isoviz.reproduce.bgq.assumptions import BgqAssumptions
 
 NODES, GROUP = 512, 64
 
@@ -32,7 +32,7 @@ class Groups:
         return self.several[nbytes] / self.single[nbytes]
 
 
-def figure9(given: Assumptions, sizes: Sequence[int] = MESSAGES) -> Groups:
+def figure9(given: BgqAssumptions, sizes: Sequence[int] = MESSAGES) -> Groups:
     """All sizes: node k of the first block sends to node k of the last block."""
     partition = machine(NODES, given)
     pairs = [(node, NODES - GROUP + node) for node in range(GROUP)]
@@ -44,7 +44,7 @@ def figure9(given: Assumptions, sizes: Sequence[int] = MESSAGES) -> Groups:
     return Groups(single, several, tuple(map(len, paths)))
 
 
-def four_megabytes(given: Assumptions) -> float:
+def four_megabytes(given: BgqAssumptions) -> float:
     """The throughput of each pair over several paths, for messages of 4 MiB."""
     return figure9(given, (4 * MIB,)).several[4 * MIB]
 

@@ -12,29 +12,29 @@ from html_cases import without_plots
 from isoviz.cli import main
 from isoviz.reproduce import bgq
 from isoviz.reproduce.assumption import described
-from isoviz.reproduce.bgq.assumptions import KIB, Assumptions
-from isoviz.reproduce.bgq.evaluation import AFFECTED, METRICS, Results, evaluate, reproduction
+from isoviz.reproduce.bgq.assumptions import KIB, BgqAssumptions
+from isoviz.reproduce.bgq.evaluation import AFFECTED, METRICS, BgqResults, evaluate, reproduction
 from isoviz.reproduce.page import markdown, page
 from isoviz.reproduce.reproduction import Reproduction
 
 
 @pytest.fixture(scope="module")
-def simulated() -> Results:
+def simulated() -> BgqResults:
     return evaluate(quick=True)
 
 
 @pytest.fixture(scope="module")
-def found(simulated: Results) -> Reproduction:
+def found(simulated: BgqResults) -> Reproduction:
     return reproduction(simulated)
 
 
 def test_every_assumption_is_named_and_turned() -> None:
-    names = {each.name for each in described(Assumptions())}
-    assert names == set(AFFECTED) == {*vars(Assumptions())}
+    names = {each.name for each in described(BgqAssumptions())}
+    assert names == set(AFFECTED) == {*vars(BgqAssumptions())}
     assert {name for each in AFFECTED.values() for name in each} == set(METRICS)
 
 
-def test_what_must_hold(simulated: Results) -> None:
+def test_what_must_hold(simulated: BgqResults) -> None:
     (planned,) = simulated.nine.planned
     assert planned.paths > 1 and planned.throughput > simulated.nine.direct[planned.nbytes]
     for each in simulated.outputs:
@@ -44,7 +44,7 @@ def test_what_must_hold(simulated: Results) -> None:
     assert several == sorted(several), "collective I/O loses more on more ranks"
 
 
-def test_as_data(found: Reproduction, simulated: Results) -> None:
+def test_as_data(found: Reproduction, simulated: BgqResults) -> None:
     data = json.loads(json.dumps(found.to_json(), allow_nan=False))
     assert data["benchmark"] == "reproduce bgq" and data["quick"]
     assert [row["what"] for row in data["rows"]] == [each.what for each in found.statements]

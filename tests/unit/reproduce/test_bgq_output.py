@@ -12,7 +12,7 @@ import pytest
 
 from isoviz.machines import preset
 from isoviz.planner.time.fair_sharing import fair_rates as slow_fair_rates
-from isoviz.reproduce.bgq.assumptions import MIB, Assumptions
+from isoviz.reproduce.bgq.assumptions import MIB, BgqAssumptions
 from isoviz.reproduce.bgq.messages import one_path
 from isoviz.reproduce.bgq.output import figure10, figure12
 from isoviz.reproduce.bgq.output.collective import aggregators_of, collective, independent
@@ -22,7 +22,7 @@ from isoviz.reproduce.bgq.output.spread import planned, several_paths
 from isoviz.reproduce.bgq.output.workloads import MOST, RANKS, Hacc, Pareto, Uniform, node_bytes
 from isoviz.runtime import simulate
 
-GIVEN = Assumptions()
+GIVEN = BgqAssumptions()
 LINK = 1.8e9
 
 

@@ -9,18 +9,18 @@ import pytest
 
 from isoviz.machines import preset
 from isoviz.reproduce.bgq import figure4, figure6, figure7, figure8, figure9
-from isoviz.reproduce.bgq.assumptions import KIB, MIB, Assumptions, machine, torus_of
+from isoviz.reproduce.bgq.assumptions import KIB, MIB, BgqAssumptions, machine, torus_of
 from isoviz.reproduce.bgq.curves import crossing
 from isoviz.reproduce.bgq.messages import channels, memory, one_path, several_paths, throughput
 from isoviz.reproduce.bgq.paths import ORDERS, link_graph, paths_between
 
-GIVEN = Assumptions()
+GIVEN = BgqAssumptions()
 SINGLE = 1.7e9
 
 
 def test_the_preset_is_used_as_it_is_until_an_assumption_changes() -> None:
     assert machine(32, GIVEN) == preset("bgq", nodes=32)
-    changed = machine(32, Assumptions(mpi_message=1e-3, reception=6e9))
+    changed = machine(32, BgqAssumptions(mpi_message=1e-3, reception=6e9))
     (mpi, pami) = changed.between(memory(0), memory(1))
     assert mpi.rate(1000) == pytest.approx(1000 / (1e-3 + 1000 / SINGLE))
     assert pami == preset("bgq", nodes=32).between(memory(0), memory(1))[1]
@@ -92,7 +92,7 @@ def test_one_proxy_as_the_paper_has_it() -> None:
     assert list(verdicts.values()).count("agrees") == 6, verdicts
     half = 0.5 * found.direct[32 * MIB]
     assert found.stored[32 * MIB] == pytest.approx(half, rel=1e-3)
-    assert figure4.figure4(Assumptions(mpi_message=4.8e-6), (KIB, 4 * KIB)).crossing == 0
+    assert figure4.figure4(BgqAssumptions(mpi_message=4.8e-6), (KIB, 4 * KIB)).crossing == 0
 
 
 def test_nine_paths_are_worth_it_for_long_messages_only() -> None:

@@ -12,7 +12,7 @@ from isoviz.reproduce.statement import Statement, share
 from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
-    from isoviz.reproduce.bgq.assumptions import Assumptions
+    from isoviz.reproduce.bgq.assumptions import BgqAssumptions
     from isoviz.reproduce.bgq.output.workloads import Bytes, Workload
 
 PROCESSES = 1024
@@ -23,7 +23,7 @@ SIDES = 768, 2816
 """Particles along a side on the fewest nodes and on the most (section 6.2)."""
 
 
-def workloads(nodes: int, given: Assumptions) -> dict[str, Workload]:
+def workloads(nodes: int, given: BgqAssumptions) -> dict[str, Workload]:
     """The three workloads of a partition, by name. The particles of HACC grow evenly, in logarithms, with the nodes."""
     grown = np.log(nodes / FEWEST) / np.log(LARGEST / FEWEST)
     side = round(SIDES[0] * (SIDES[1] / SIDES[0]) ** grown)
@@ -34,7 +34,7 @@ def workloads(nodes: int, given: Assumptions) -> dict[str, Workload]:
     }
 
 
-def samples(given: Assumptions) -> dict[str, Bytes]:
+def samples(given: BgqAssumptions) -> dict[str, Bytes]:
     """The sizes of 1,024 processes that all take part, by pattern."""
     nodes = PROCESSES // RANKS
     return {
@@ -43,7 +43,7 @@ def samples(given: Assumptions) -> dict[str, Bytes]:
     }
 
 
-def statements(given: Assumptions) -> tuple[Statement, ...]:
+def statements(given: BgqAssumptions) -> tuple[Statement, ...]:
     """Beside the paper."""
     dense = {name: float(sizes.sum()) / (PROCESSES * MOST) for name, sizes in samples(given).items()}
     totals = [
@@ -85,7 +85,7 @@ def statements(given: Assumptions) -> tuple[Statement, ...]:
     )
 
 
-def section(given: Assumptions) -> Section:
+def section(given: BgqAssumptions) -> Section:
     """Both histograms."""
     figures = []
     for number, (name, sizes) in enumerate(samples(given).items(), 10):

@@ -24,7 +24,7 @@ from isoviz.reproduce.statement import Statement, times
 from isoviz.units import format_rate, format_seconds
 
 if TYPE_CHECKING:
-    from isoviz.reproduce.bgq.assumptions import Assumptions
+    from isoviz.reproduce.bgq.assumptions import BgqAssumptions
     from isoviz.reproduce.bgq.output.collective import Stage
 
 NODES = 128, 512, 2048, 8192
@@ -65,7 +65,7 @@ class Output:
         return self.default_files / self.several_files
 
 
-def outputs(nodes: int, given: Assumptions, names: Sequence[str] = ()) -> list[Output]:
+def outputs(nodes: int, given: BgqAssumptions, names: Sequence[str] = ()) -> list[Output]:
     """The workloads of these names on some nodes, by default all three."""
     partition = Partition(nodes, given)
     found = []
@@ -90,14 +90,14 @@ def outputs(nodes: int, given: Assumptions, names: Sequence[str] = ()) -> list[O
     return found
 
 
-def _files_seconds(stage: Stage, nodes: int, given: Assumptions) -> float:
+def _files_seconds(stage: Stage, nodes: int, given: BgqAssumptions) -> float:
     """Seconds until a stage is in the file system: its slowest part, as network, servers and locks work at the same time."""
     servers = len(blue_gene.file_servers(MIRA if given.servers == "whole" else nodes))
     disks = stage.nbytes / (servers * blue_gene.SERVER_DISK.value)
     return max(stage.network, disks, stage.locks * given.lock_seconds)
 
 
-def one(nodes: int, name: str, given: Assumptions, *, files: bool = False) -> float:
+def one(nodes: int, name: str, given: BgqAssumptions, *, files: bool = False) -> float:
     """The speedup of a workload on some nodes."""
     (found,) = outputs(nodes, given, (name,))
     return found.files_speedup if files else found.speedup

@@ -13,14 +13,14 @@ from isoviz.reproduce.bgq.assumptions import machine, torus_of
 from isoviz.reproduce.bgq.messages import memory
 
 if TYPE_CHECKING:
-    from isoviz.reproduce.bgq.assumptions import Assumptions
+    from isoviz.reproduce.bgq.assumptions import BgqAssumptions
     from isoviz.reproduce.bgq.output.flows import Floats
 
 
 class Partition:
     """The torus of a partition with its I/O nodes: numbers of its links, and their rates for data."""
 
-    def __init__(self, nodes: int, given: Assumptions) -> None:
+    def __init__(self, nodes: int, given: BgqAssumptions) -> None:
         self.nodes, self.given = nodes, given
         self.torus = torus_of(machine(nodes, given))
         self.bridges = blue_gene.bridge_nodes(nodes)

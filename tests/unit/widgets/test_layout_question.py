@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import time
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -36,12 +36,16 @@ def session() -> Iterator[Session]:
 
 def part_when(session: Session, holds: Callable[[Any], bool], seconds: float = 120) -> Any:
     """The part of the pane once something holds of it."""
-    seen = time.monotonic() + seconds
-    session.wait()
-    while not holds(part := snapshot(session.state, 1)["panes"]["find_layout"]):
-        assert time.monotonic() < seen, part
-        time.sleep(0.02)
-    return part
+    changed = threading.Event()
+    stop = session.listen(lambda _finished: changed.set())
+    try:
+        session.wait()
+        while not holds(part := snapshot(session.state, 1)["panes"]["find_layout"]):
+            assert changed.wait(seconds), part
+            changed.clear()
+        return part
+    finally:
+        stop()
 
 
 def ask(session: Session, question: LayoutQuestion) -> None:
