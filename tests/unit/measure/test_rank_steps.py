@@ -125,7 +125,8 @@ def between(machine: Machine, kind: ChannelKind, here: int = 0, there: int = 1) 
 @pytest.mark.parametrize("run", [8, 100, 5000, 2**20, 2**22])
 def test_finds_the_throughput_functions(found: tuple[Machine, RankSteps], kind: ChannelKind, run: int) -> None:
     channel = between(found[0], kind)
-    assert channel.rate(run) == pytest.approx(TRUE[kind].throughput(run), rel=0.12)
+    within = 0.12 if channel.layout_throughput is None else 0.2  # runs as they are have fewer samples then
+    assert channel.rate(run) == pytest.approx(TRUE[kind].throughput(run), rel=within)
     assert channel.provenance == "measured 2026-01-01 on here"
 
 
