@@ -26,7 +26,7 @@ PLANNED = (64 * KIB, 32 * MIB)
 
 
 @dataclass(frozen=True)
-class PlannedSize:
+class PlannedMessage:
     """A message that isoviz plans: its size, the number of its paths, its throughput."""
 
     nbytes: int
@@ -41,7 +41,7 @@ class NinePaths:
     direct: Curve
     paths: dict[int, Curve]
     proxies: tuple[int, ...]
-    planned: tuple[PlannedSize, ...]
+    planned: tuple[PlannedMessage, ...]
 
     def best(self, nbytes: int) -> int:
         """The number of paths with the highest throughput."""
@@ -71,7 +71,7 @@ def figure6(
     options, plans = Options(planner="multipath"), []
     for nbytes in planned:
         made = plan(message(0, there, nbytes), partition, options=options)
-        plans.append(PlannedSize(nbytes, len(made.paths), throughput(made, partition)))
+        plans.append(PlannedMessage(nbytes, len(made.paths), throughput(made, partition)))
     return NinePaths(direct, curves, tuple(len(path) - 2 for path in paths), tuple(plans))
 
 
