@@ -20,7 +20,7 @@ from typing import Any
 import harness
 import numpy as np
 from PIL import Image
-from playwright.sync_api import Browser, Locator
+from playwright.sync_api import Browser, Locator, expect
 
 import isoviz
 from isoviz.figures import block_region_figure, candidate_figure, plot_html
@@ -49,6 +49,17 @@ import isoviz
 explorer = isoviz.explore(
     restore=False, space={"x": 16, "y": 12}, fields={"value": "float32"},
     source=("node0.dsk", "<F, x, y>"), destination=("node0.sys", "<F, x_in=4, y_in=4, x_out, y_out>"),
+)
+"""
+PAIR = """
+import isoviz
+explorer = isoviz.explore(restore=False, example="torus-pair")
+"""
+USED = """
+import isoviz
+explorer = isoviz.explore(
+    restore=False, machine_options={"measure": "assumed"}, space={"x": 4096, "y": 2048}, fields={"re": "f4", "im": "f4"},
+    source=("node0.dsk", "<F, x, y>"), destination=("node0.sys", "<F, x, y>"),
 )
 """
 # What glides to its place has come to rest.
@@ -83,6 +94,8 @@ def main(names: list[str]) -> int:
         "canvas": lambda chromium: tab(chromium, EXPLORER, "machine"),
         "what-if": lambda chromium: tab(chromium, EXPLORER, "why"),
         "moments": lambda chromium: tab(chromium, LOCAL, "timeline", moment),
+        "networks": lambda chromium: tab(chromium, PAIR, "machine"),
+        "find-layout": lambda chromium: tab(chromium, USED, "find-layout", asked),
         "runs": lambda chromium: tab(chromium, LOCAL, "run", run_three_times),
         "timeline": lambda chromium: figures(chromium, "run", "aos_to_soa_file", ("report", 1)),
     }
@@ -151,6 +164,15 @@ def moment(shown: harness.Notebook) -> None:
     box = scrub.bounding_box()
     assert box is not None
     scrub.click(position={"x": box["width"] / 2, "y": box["height"] / 2})
+
+
+def asked(shown: harness.Notebook) -> None:
+    """An array that arrives once and is read in another order 50 times."""
+    expect(shown.part("find-layout")).to_have_attribute("data-done", "true", timeout=harness.PATIENCE)
+    shown.part("find-use-1-what").fill("<F, y, x>")
+    shown.part("find-use-1-weight").fill("50")
+    expect(shown.part("find-verdict")).to_contain_text("y, x", timeout=harness.PATIENCE)
+    expect(shown.part("find-layout")).to_have_attribute("data-done", "true", timeout=harness.PATIENCE)
 
 
 def run_three_times(shown: harness.Notebook) -> None:

@@ -9,7 +9,7 @@ import harness
 import pytest
 from playwright.sync_api import Browser, expect
 
-AOS, BLOCKED = "<F, x, y>", "<x_in=4, y_in=4, F, x_out, y_out>"
+AOS, BLOCKED = "<F, x, y>", "<x_in=4, y_in=4, F, y_out, x_out>"
 LARGEST = 2_000_000
 """Bytes that a saved notebook may have."""
 
@@ -31,7 +31,7 @@ def test_first_five_minutes(notebook: harness.Notebook, lab: harness.Lab, status
     # Another layout, typed: chips and picture of this end follow, those of the other end stay.
     before = {side: notebook.drawing(side) for side in ("source", "destination")}
     notebook.choose_layout("source", BLOCKED)
-    assert notebook.chips("source") == ["x_in=4", "y_in=4", "F", "x_out", "y_out"]
+    assert notebook.chips("source") == ["x_in=4", "y_in=4", "F", "y_out", "x_out"]
     assert notebook.drawing("source") != before["source"], "the picture did not follow the layout"
     assert notebook.chips("destination") == ["x", "y", "F"]
     expect(notebook.part("stop-0")).to_have_attribute("title", re.compile("x_in"))

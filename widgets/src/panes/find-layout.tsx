@@ -2,7 +2,6 @@
 import "#views/find-layout/find-layout.css";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { ErrorLine } from "#lib/error-line.tsx";
 import { registerPane } from "#model/pane.ts";
 import { useView } from "#model/view.ts";
 import { Question } from "#views/find-layout/question.tsx";
@@ -22,13 +21,18 @@ function FindLayoutPane(): JSX.Element {
       <Question part={part} />
       <div class="iv-find-found">
         <p class="iv-find-verdict" data-testid="find-verdict" role="status">
-          {wrong ? "Correct the marked controls first." : part.problem === "" ? <Verdict part={part} /> : ""}
+          {wrong ? (
+            "Correct the marked controls first."
+          ) : part.problem === "" ? (
+            <Verdict part={part} />
+          ) : (
+            "No layout was found."
+          )}
         </p>
-        {part.problem !== "" && <ErrorLine name="find-layout">{part.problem}</ErrorLine>}
         {!wrong && part.candidates.length > 0 && <Ranking part={part} pointed={pointed} point={point} />}
         {!wrong && <Effort part={part} />}
       </div>
-      {!wrong && <TradeOff part={part} pointed={pointed} point={point} />}
+      {!wrong && part.candidates.length > 0 && <TradeOff part={part} pointed={pointed} point={point} />}
     </div>
   );
 }

@@ -70,6 +70,7 @@ export function Question({ part }: { part: FindLayoutPart }): JSX.Element {
         onClick={() => connection.send(ask(withMoreUse(question, settings), ""))}
       />
       <h4>It must have</h4>
+      {part.problem !== "" && <ErrorLine name="find-layout">{part.problem}</ErrorLine>}
       <div class="iv-find-demands">
         <span class="iv-find-run" role="group" aria-label="Runs">
           runs along{" "}
