@@ -408,7 +408,7 @@ def test_pictures_stack_memories_that_are_alike(name: str, stacks: int) -> None:
         assert f">{text}</text>" in path_svg(machine)
 
 
-@pytest.mark.parametrize("name", [name for name in CLUSTERS if name not in ("ranks", "bgq")])
+@pytest.mark.parametrize("name", [name for name in CLUSTERS if name not in ("ranks", "bgq", "two-nics")])
 def test_gpus_always_have_a_request_waiting(name: str) -> None:
     """While a GPU carries out one request, the next one is queued."""
     channels = [channel for channel in preset(name).channels if str(channel.kind) in ("GPURead", "GPUWrite", "GPUCopy")]
