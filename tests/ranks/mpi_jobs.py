@@ -111,8 +111,14 @@ def descendants(process: int) -> list[int]:
     return found
 
 
+NOT_STARTED = "The PMIx server's listener thread failed to start"
+"""What Open MPI's launcher says, rarely and on a busy computer, before it has started a rank."""
+
+
 def run_json(ranks: int, *args: str, seconds: float = 120) -> Any:
-    """Run a job that ends well, and the JSON of the last line that it printed."""
+    """Run a job that ends well, and the JSON of the last line that it printed. A job that did not begin is begun once more."""
     done = run(ranks, *args, seconds=seconds)
+    if NOT_STARTED in done.stderr:
+        done = run(ranks, *args, seconds=seconds)
     assert done.returncode == 0, f"{done.stdout[-1500:]}\n{done.stderr[-3000:]}"
     return json.loads(done.stdout.strip().splitlines()[-1])

@@ -71,6 +71,7 @@ def test_a_lost_proxy_is_one_error_and_the_others_go_on(
         report(f"seconds until all know of a proxy that got {which}", round(found["seconds"], 2))
 
 
+@pytest.mark.full
 def test_ctrl_c_on_any_rank_cancels_all_paths() -> None:
     found = run_json(4, FAULTS, "interrupted", seconds=200)
     for victim, said in found.items():

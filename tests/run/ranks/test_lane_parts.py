@@ -85,7 +85,7 @@ def test_fields_that_become_structs_are_written_in_one_piece(kinds: tuple[str, .
 @pytest.mark.parametrize("run", [4, 64, 700, 5000])
 def test_short_runs_are_read_with_what_lies_between_them(run: int) -> None:
     """One of two fields, into an array that has it alone, in the same order or in another one."""
-    count = max(60, (4 << 20) // run)
+    count = max(60, (2 << 20) // run)
     space, both = IndexSpace(x=count, y=2), FieldSpace.of({"a": f"V{run}", "b": f"V{run}"})
     for text in ("<F, x, y>", "<F, y, x>"):
         start, goal = Layout(text).on(space, both), Layout("<F, x, y>").on(space, both.subset(("b",)))

@@ -34,7 +34,7 @@ from isoviz.widgets.state import State, whole_sentence
 NO_GPU = "CuPy finds no GPU: this computer has no NVIDIA driver"
 START = settings_for(
     machine="laptop", space={"x": 64, "y": 32}, fields={"a": "float32", "b": "float32"},
-    source=("node0.sys", "<F, x, y>"), destination=("node0.fbm0", "<y, x, F>"),
+    source=("node0.sys", "<F, x, y>"), destination=("node0.fbm0", "<y, x, F>"), planner="simple",
 )  # fmt: skip
 
 
