@@ -94,7 +94,7 @@ def main(names: list[str]) -> int:
         "canvas": lambda chromium: tab(chromium, EXPLORER, "machine"),
         "what-if": lambda chromium: tab(chromium, EXPLORER, "why"),
         "moments": lambda chromium: tab(chromium, LOCAL, "timeline", moment),
-        "networks": lambda chromium: tab(chromium, PAIR, "machine"),
+        "networks": lambda chromium: tab(chromium, PAIR, "machine", viewport={"width": 1280, "height": 1120}),
         "find-layout": lambda chromium: tab(chromium, USED, "find-layout", asked),
         "runs": lambda chromium: tab(chromium, LOCAL, "run", run_three_times),
         "timeline": lambda chromium: figures(chromium, "run", "aos_to_soa_file", ("report", 1)),
@@ -141,9 +141,11 @@ def explorer(chromium: Browser, code: str, dark: bool) -> bytes:
             return shown.page.screenshot()
 
 
-def tab(chromium: Browser, code: str, name: str, prepare: Callable[[harness.Notebook], None] | None = None) -> bytes:
+def tab(
+    chromium: Browser, code: str, name: str, prepare: Callable[[harness.Notebook], None] | None = None, **context: Any
+) -> bytes:
     """JupyterLab with a tab of the dock, which has the screen below the journey."""
-    with tempfile.TemporaryDirectory() as home, notebook(chromium, Path(home)) as shown:
+    with tempfile.TemporaryDirectory() as home, notebook(chromium, Path(home), **context) as shown:
         shown.show(code)
         shown.part(f"tab-{name}").click()
         shown.part("dock-size").click()

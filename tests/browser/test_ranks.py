@@ -185,7 +185,7 @@ def test_the_machine_of_ranks_is_drawn_without_clutter(desk: harness.Notebook) -
     notebook.page.keyboard.press("Enter")
     expect(notebook.part("edit-channel")).to_be_visible()
     others = notebook.part("beside-channel").get_by_role("button")
-    assert others.count() == 4
+    assert others.count() == 2
     notebook.choose_theme("Dark")
     notebook.to_top()
     notebook.picture("ranks-machine-dark")

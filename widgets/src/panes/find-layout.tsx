@@ -21,13 +21,7 @@ function FindLayoutPane(): JSX.Element {
       <Question part={part} />
       <div class="iv-find-found">
         <p class="iv-find-verdict" data-testid="find-verdict" role="status">
-          {wrong ? (
-            "Correct the marked controls first."
-          ) : part.problem === "" ? (
-            <Verdict part={part} />
-          ) : (
-            "No layout was found."
-          )}
+          {wrong ? "Correct the marked controls first." : part.problem === "" ? <Verdict part={part} /> : "No layout was found."}
         </p>
         {!wrong && part.candidates.length > 0 && <Ranking part={part} pointed={pointed} point={point} />}
         {!wrong && <Effort part={part} />}
