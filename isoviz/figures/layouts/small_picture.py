@@ -21,7 +21,7 @@ _CELLS = 8
 _ALONG, _BESIDE_ACROSS, _BESIDE_DOWN = 5, 2, 4
 """Coordinates along a side of the close look. With two fields beside each other there are fewer: their line goes to and fro."""
 _MOST_FIELDS, _MOST_CLOSE = 3, 2
-"""At most so many fields stand beside each other, in the whole and in the close look: of more, the first and the last."""
+"""The most fields beside each other, in the whole and in the close look. Of more fields, the first and last are shown."""
 _RAMP = ramp(25)
 _LENS = 0.74
 """The side of the close look as a share of that of the whole."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -35,9 +36,9 @@ class Grid(Topology):
         if math.prod(self.sizes) > MOST_ROUTERS:
             raise checks.FieldError(owner, "sizes", f"expected at most {MOST_ROUTERS:,} routers, got {math.prod(self.sizes):,}")
 
+    @abstractmethod
     def wraps(self, dimension: int) -> bool:
         """Whether the last router of a dimension is joined to the first one."""
-        raise NotImplementedError
 
     @property
     def dimensions(self) -> str:

@@ -109,7 +109,8 @@ class Network:
     - `ports`: the memories on the network, each at a router (`Port`).
     - `transports`: the ways to send (`Transport`), such as MPI and PAMI.
     - `link_rate`: bytes per second on the wire of a link between routers, in each direction; `Link.width` multiplies it.
-    - `overhead`: bytes on the wire per byte of data: packet headers and protocol. 2 GB/s of which 1.8 are for data are 10/9.
+    - `overhead`: bytes on the wire per byte of data: packet headers and protocol. It is 10/9 where a link of 2 GB/s
+      carries 1.8 GB/s of data.
     - `routing`: the routing rule; None becomes that of the topology.
     - `dead_links`, `dead_routers`: names of links and routers that carry nothing. Routers take their links and ports with them.
     - `provenance`: the origin of the figures.

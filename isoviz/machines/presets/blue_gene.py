@@ -87,7 +87,7 @@ def bgq(nodes: int = 32, zone: int | str = "2") -> Machine:
     `zone` is the routing zone of `DimensionOrder`, "auto" for the choice by flexibility and size.
 
     Raises:
-        MachineError: there is no partition of so many nodes, or no such zone. The message lists those that exist.
+        MachineError: there is no partition of this size, or no such zone. The message lists those that exist.
     """
     if type(nodes) is not int or nodes not in SHAPES:
         known = ", ".join(map(str, SHAPES))
@@ -128,13 +128,13 @@ def bridge_nodes(nodes: int) -> list[int]:
 
 
 def io_node(nodes: int, node: int) -> int:
-    """The number of the I/O node that serves a compute node by default, in a partition of so many nodes."""
+    """The number of the I/O node that serves a compute node by default, in a partition of `nodes` nodes."""
     bridges = bridge_nodes(nodes)
     return nodes + node * len(bridges) // nodes
 
 
 def file_servers(nodes: int) -> range:
-    """The numbers of the file servers of a partition of so many nodes."""
+    """The numbers of the file servers of a partition of `nodes` nodes."""
     first = nodes + len(bridge_nodes(nodes))
     return range(first, first + math.ceil((first - nodes) / IO_NODES_PER_SERVER))
 

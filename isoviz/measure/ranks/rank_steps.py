@@ -203,7 +203,7 @@ class RankSteps(Steps):
         return replace(self.local, channels=tuple(map(measured, self.local.channels)))
 
     def _processor_use(self, kind: ChannelKind, memory_use: float, memory: Resource, processors: float) -> float:
-        """The weight of a kind in the processors of a host, of which there are `processors` in effect; 1 if they are enough.
+        """The weight of a kind in the `processors` that a host has in effect; 1 if they are enough.
 
         `memory_use` is its weight in the memory of a host.
         """

@@ -46,7 +46,7 @@ def cut(transfer: Transfer, dim: str, shares: Sequence[float]) -> list[Box | Non
 
 
 def _step(transfer: Transfer, dim: str, count: int) -> int:
-    """The number of coordinates of which cuts are multiples: a block of both ends, and whole pages, where that is fine enough."""
+    """Cuts are multiples of this number of coordinates: a block of both ends, and whole pages, where that is fine enough."""
     size = transfer.space[dim]
     orders = transfer.source_order, transfer.destination_order
     blocks = [part.step for order in orders for part in order.parts if isinstance(part, Mode) and part.dim == dim]

@@ -213,7 +213,7 @@ def disjoint_paths(
     first: Sequence[Sequence[Link] | None] = (),
     most: int = 1 << 30,
 ) -> list[list[FlowPath[Link]]]:
-    """Paths for every demand: a source, and the destinations of which each of its paths leads to one; at most `most` for each.
+    """At most `most` paths for every demand: a source, and its destinations. Each path leads to one of them.
 
     No link carries more than its capacity over all paths of all demands. With links of capacity 1 the paths are disjoint. Where
     every source may send to every destination, the paths together carry the maximum flow. Where sources have destinations of

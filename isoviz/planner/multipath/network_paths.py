@@ -174,7 +174,7 @@ def _is_route(network: Network, link: Link) -> bool:
 
 
 def _stops(network: Network, links: Route) -> tuple[int, ...]:
-    """The routers between the fewest legs of a path, each of which is the default route between its ends."""
+    """The routers at which a path is divided into the fewest legs. Each leg is the default route between its ends."""
     if not links:
         return ()
     routers = [links[0].source, *(link.destination for link in links)]

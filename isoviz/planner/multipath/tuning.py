@@ -21,7 +21,7 @@ FEW_LINKS = 64
 MOST_QUICK = 8
 """Paths at most that begin soon."""
 FIRST_PARTS = (2, 5, 16)
-"""The time of every path is first worked out for one part in so many: a small part has small chunks, which cost more per byte."""
+"""A path is first timed for one part in each of these numbers. A small part has small chunks, which cost more per byte."""
 MOST_ROUNDS = 4
 """Rounds at most in which shares and paths are fitted to each other."""
 ROUND_GAIN = 1e-3

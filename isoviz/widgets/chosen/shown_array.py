@@ -66,7 +66,7 @@ def shown_array(given: Any) -> ShownArray:
 
 
 def _mapped(path: str | os.PathLike[str]) -> np.ndarray[Any, Any]:
-    """The array of a NumPy file, of which nothing is read before it is used."""
+    """The array of a NumPy file. Its values are read when they are used."""
     header = read_header(path if isinstance(path, str) else Path(path))
     if not math.prod(header.shape):
         return np.empty(header.shape, header.dtype)

@@ -30,7 +30,7 @@ LITTLE = 1 << 16
 
 
 class SharedPath(NamedTuple):
-    """A path for some bytes: the nodes at which it stops, the last of which is an I/O node."""
+    """A path for some bytes: the nodes at which it stops. The last one is an I/O node."""
 
     stops: tuple[int, ...]
     nbytes: float
