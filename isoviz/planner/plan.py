@@ -78,17 +78,7 @@ class Plan:
         set-up plus the time of the slowest path. Paths that share channels or resources take turns as the scheduler lets them
         (`isoviz.planner.time.schedule`).
         """
-        if len(self.paths) == 1:
-            return self.paths[0].seconds
-        return max(self._end(paths) for paths in sharing_paths(self.paths))
-
-    def _end(self, paths: Sequence[PathPlan]) -> float:
-        """The time at which the last of some paths ends that share nothing with the others."""
-        if len(paths) == 1:
-            return self.setup + (paths[0].seconds - paths[0].setup)
-        if not all(hop.throughput for path in paths for hop in path.hops):  # nothing moves
-            return math.inf
-        return scheduled_end([path.line() for path in paths], self.setup)
+        return seconds_of_paths(self.paths)
 
     @cached_property
     def objective(self) -> float:
@@ -282,6 +272,21 @@ class Plan:
         lines += [f"  {said}"] if (said := emulated_text(self.emulated)) else []
         lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)
+
+
+def seconds_of_paths(paths: Sequence[PathPlan]) -> float:
+    """The time at which the last of some paths ends, if all begin at once: see `Plan.seconds`."""
+    if len(paths) == 1:
+        return paths[0].seconds
+    setup, ends = max(path.setup for path in paths), []
+    for sharing in sharing_paths(paths):
+        if len(sharing) == 1:
+            ends.append(setup + (sharing[0].seconds - sharing[0].setup))
+        elif all(hop.throughput for path in sharing for hop in path.hops):
+            ends.append(scheduled_end([path.line() for path in sharing], setup))
+        else:  # nothing moves
+            return math.inf
+    return max(ends)
 
 
 def _path_lines(path: PathPlan, emulated: Sequence[str]) -> list[str]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.planner.multipath.disjoint_paths import FlowGraph, disjoint_paths
 from isoviz.planner.multipath.split import Split, Stream, split_bytes
-from isoviz.planner.multipath.tuning import FEW_LINKS, MOST_PATHS, MOST_PRICED, MOST_QUICK, SURE_GAIN
+from isoviz.planner.multipath.tuning import FEW_LINKS, MOST_PATHS, MOST_PRICED, MOST_QUICK, PLAN_GAIN, SURE_GAIN
 from isoviz.planner.time.run_rates import rate_of
 
 if TYPE_CHECKING:
@@ -69,6 +69,11 @@ class MachineLinks:
                 best[key] = channel
         return list(best.values())
 
+    @property
+    def has_few(self) -> bool:
+        """Whether there are so few links that paths can be tried one by one."""
+        return self.known is None and len(self.uses) <= FEW_LINKS
+
     def seconds(self, channel: Channel) -> float:
         """Seconds per byte of a channel with all its resources for itself."""
         return max(self.uses[channel.name].values())
@@ -107,7 +112,7 @@ class MachineLinks:
         """
         import networkx
 
-        if len(self.uses) > FEW_LINKS or self.known is not None:
+        if not self.has_few:
             return []
         view: networkx.DiGraph[str | tuple[str]] = networkx.DiGraph()  # channels are nodes as well: some are parallel
         for tail, links in self.graph.items():
@@ -153,6 +158,11 @@ class Steady(NamedTuple):
     paths: list[list[Path]]
     split: Split
     one_path: float
+
+    @property
+    def gains(self) -> bool:
+        """Whether several paths are faster than one in the steady state."""
+        return self.split.seconds < self.one_path * (1 - PLAN_GAIN)
 
 
 def steady_paths(links: MachineLinks, demands: Sequence[float], more: Sequence[Path]) -> Steady:

@@ -51,7 +51,7 @@ def why_one_path(problem: Problem, found: Shared) -> str:
     full = links_text(machine, full_links(found.steady.split))
     if len(found.steady.split.shares) == 1:
         return f"one path: every path from {here} to {there} passes {full}, which one path fills"
-    if found.steady.split.seconds >= found.steady.one_path * (1 - PLAN_GAIN):
+    if not found.steady.gains:
         return f"one path: one path already fills {full}; others pass it too, or are slower and end later"
     if not cut_dims(problem.transfer):
         return "one path: there is one entry, which cannot be divided"

@@ -4,6 +4,8 @@
 2. Each of them gets a part of its transfer, as a box, and the plan of a single path for this part.
 3. The program (`split`) splits the bytes anew, with the times of these plans. It leaves out paths that begin too late.
 4. Both are repeated while the time falls. Shorter parts have smaller chunks, so a path's time depends on its share.
+5. On a machine with few links, parts then move from path to path while the exact time falls. The program counts shared links as
+   never idle, and the time of a path as linear in its bytes. Both are only nearly true.
 
 The time of one transfer is that of its plan, whose paths take turns on shared links (`Plan.seconds`). Several transfers count as
 streams that divide shared links fairly (`planner.time.together`).
@@ -25,16 +27,31 @@ from isoviz.planner.multipath.machine_links import Demand, MachineLinks, Steady,
 from isoviz.planner.multipath.network_paths import network_paths
 from isoviz.planner.multipath.path_choice import MULTIPATH, allowed, plan_over
 from isoviz.planner.multipath.split import Split, Stream, split_bytes, stream_of
-from isoviz.planner.multipath.tuning import ALIKE, FIRST_PARTS, MOST_CHOSEN, MOST_ROUNDS, ROUND_GAIN
-from isoviz.planner.plan import Plan
+from isoviz.planner.multipath.tuning import (
+    ALIKE,
+    FIRST_PARTS,
+    LARGEST_SHIFT,
+    LEAST_GAIN,
+    MOST_CHOSEN,
+    MOST_ROUNDS,
+    PATH_STEPS,
+    PLAN_GAIN,
+    ROUND_GAIN,
+    SHIFT_GAIN,
+    SMALLEST_SHIFT,
+    TRY_STEPS,
+)
+from isoviz.planner.plan import Plan, seconds_of_paths
+from isoviz.planner.planning_work import work_of
 from isoviz.planner.problem import Problem
 from isoviz.planner.shares import share_of
-from isoviz.planner.time.together import seconds_together, uses_of
+from isoviz.planner.time.together import seconds_together, sharing_paths, uses_of
 
 if TYPE_CHECKING:
     from isoviz.planner.multipath.machine_links import Path
     from isoviz.planner.options import Options
     from isoviz.planner.path_plan import PathPlan
+    from isoviz.planner.planning_work import Work
     from isoviz.planner.transfer import Transfer
 
 
@@ -75,11 +92,14 @@ def path_of(plan: Plan, problem: Problem) -> Path:
     return tuple(channel for channel in channels if not channel.is_self_loop)
 
 
-def several_paths(problems: Sequence[Problem], single: Sequence[Plan], destinations: Sequence[str] = ()) -> Shared:
+def several_paths(
+    problems: Sequence[Problem], single: Sequence[Plan], destinations: Sequence[str] = (), work: Work | None = None
+) -> Shared:
     """The best plans found for some transfers on one machine, beginning with the plans `single` of one path each.
 
     The source and the destination of each transfer are two memories. Parts of every transfer may go to any of `destinations`, or
-    to its own destination where there are none.
+    to its own destination where there are none. `work` bounds the last step for a transfer that is alone; by default it is what
+    the options allow.
     """
     more = [path_of(plan, problem) for plan, problem in zip(single, problems, strict=True)]
     links = links_of(problems, destinations, more)
@@ -90,9 +110,9 @@ def several_paths(problems: Sequence[Problem], single: Sequence[Plan], destinati
         allowed(found, problem.options, path, is_alone=len(problems) == 1)
         for found, problem, path in zip(steady.paths, problems, more, strict=True)
     ]
-    best = _one_path_each(problems, single, more, steady)
+    best = one = _one_path_each(problems, single, more, steady)
     if ways == [[path] for path in more]:
-        return best
+        return one
     dims = [cut_dims(problem.transfer) for problem in problems]
     # Paths that take turns on a channel wait for each other, which the program does not count. Transfers may have to.
     variants = (True, False) if len(problems) == 1 and links.known is None else (False,)
@@ -104,6 +124,9 @@ def several_paths(problems: Sequence[Problem], single: Sequence[Plan], destinati
         search = _Search(problems, links, ways, cuts, steady)
         for disjoint in variants:
             best = search.run(best, disjoint=disjoint)
+        gains = steady.gains or best.seconds < one.seconds * (1 - PLAN_GAIN)
+        if len(problems) == 1 and links.has_few and gains:
+            best = search.shifted(best, work or work_of(problems[0].options))
         if best.split.paths == len(problems):  # one path each: what the others would take says why
             best = best._replace(streams=tuple(stream for stream in search.streams if stream is not None))
     return best
@@ -148,7 +171,7 @@ def seconds_of(problems: Sequence[Problem], paths: Sequence[Sequence[PathPlan]],
     lower bound: no link that they share is idle before the last of them ends.
     """
     if exact and len(problems) == 1 and len({path.transfer.destination.memory for path in paths[0]}) == 1:
-        return plan_of(problems[0], paths[0]).seconds
+        return seconds_of_paths(paths[0])
     every = [path for each in paths for path in each]
     setup = max(path.setup for path in every)
     alone = [path.objective - path.setup for path in every]
@@ -188,6 +211,8 @@ class _Search:
         self.streams: list[Stream | None] = [None] * len(self.ways)
         self.sizes = [float(problem.nbytes) for problem in problems]
         self.planned: dict[tuple[int, Box, int], PathPlan | None] = {}
+        self.steps = 0.0
+        """The steps of planning these paths (`planner.planning_work`)."""
         self.many = len(self.ways) > MOST_CHOSEN
         self.most = problems[0].options.paths if len(problems) == 1 else None
 
@@ -225,6 +250,80 @@ class _Search:
             self._time_ways(idle, len(self.problems) / split.paths)
         return best
 
+    def shifted(self, best: Shared, work: Work) -> Shared:
+        """The best plan that parts moving from one path of the only transfer to another lead to.
+
+        The parts become smaller while none of them shortens the time.
+        """
+        shares = self._shares_of(best.paths[0])
+        if shares is None or self._is_exact(best.paths[0]):
+            return best
+        least, part = _with_gain(best.seconds, len(best.paths[0])), LARGEST_SHIFT
+        while part >= SMALLEST_SHIFT:
+            before = best
+            for given, taken in itertools.permutations(range(len(shares)), 2):
+                stream = self.streams[taken]
+                if not shares[given] or (stream is not None and stream.seconds(0) >= best.seconds):
+                    continue
+                if not work.pays(best.seconds - self.steady.split.seconds, self.steps):
+                    return best
+                work.add(self.steps + TRY_STEPS)
+                self.steps = 0.0
+                tried = list(shares)
+                tried[given], tried[taken] = max(0.0, shares[given] - part), shares[taken] + min(part, shares[given])
+                found = self._faster(tried, least * (1 - SHIFT_GAIN))
+                if found is not None:
+                    shares, (paths, seconds) = tried, found
+                    least = _with_gain(seconds, len(paths[0]))
+                    streams = tuple(stream for stream in self.streams if stream is not None)
+                    split = split_bytes([stream_of(0, path) for path in paths[0]], self.sizes)
+                    best = best._replace(paths=paths, seconds=seconds, streams=streams, split=split)
+            if best is before:
+                part /= 2
+        return best
+
+    def _is_exact(self, paths: Sequence[PathPlan]) -> bool:
+        """Whether the program is right about the times of paths: nothing is shared, and no path with buffers has one chunk."""
+        users = Counter(name for stream in self.streams if stream for name in stream.uses if name.startswith("resource "))
+        alone = len(sharing_paths(paths)) == len(paths) and max(users.values(), default=0) < 2
+        return alone and all(len(path.hops) == 1 or path.chunk_count > 1 for path in paths)
+
+    def _faster(self, shares: Sequence[float], goal: float) -> tuple[tuple[tuple[PathPlan, ...], ...], float] | None:
+        """The paths with these shares of the only transfer and their time, where that is less than `goal` seconds with what each
+        path has to save.
+
+        Parts as long at the beginning of the transfer tell whether it may be, since their plans serve many tries.
+        """
+        used = [k for k, share in enumerate(shares) if share > 0]
+        if self.most is not None and len(used) > self.most:
+            return None
+        buffered = sum(len(self.ways[k][1]) > 1 for k in used)
+        transfer, dim = self.problems[0].transfer, self.dims[0]
+        alike = []
+        for k in used:
+            box = cut(transfer, dim, [shares[k], 1 - shares[k]])[0]
+            path = None if box is None else self._path(k, box, buffered)
+            if path is None or _with_gain(path.seconds, len(used)) >= goal:
+                return None
+            alike.append(path)
+        if _with_gain(seconds_of(self.problems, [_in_turn(alike)]), len(used)) >= goal:
+            return None
+        paths = self._planned(shares)
+        if paths is None or _with_gain(seconds := seconds_of(self.problems, paths), len(paths[0])) >= goal:
+            return None
+        return paths, seconds
+
+    def _shares_of(self, paths: Sequence[PathPlan]) -> list[float] | None:
+        """The shares of the paths of the search in a plan of the only transfer; None where the plan has a further path."""
+        known = {tuple(channel.name for channel in way): k for k, (_, way) in enumerate(self.ways)}
+        shares = [0.0] * len(self.ways)
+        for path in paths:
+            names = tuple(hop.channel for hop in path.hops if hop.source != hop.destination)
+            if names not in known:
+                return None
+            shares[known[names]] = path.bytes / self.sizes[0]
+        return shares
+
     def _time_ways(self, ways: Iterable[int], share: float) -> None:
         """Work out what some paths take for a share of their transfers.
 
@@ -259,6 +358,7 @@ class _Search:
             number, way = self.ways[k]
             problem = self.problems[number]
             moved = to_memory(problem.transfer, way[-1].destination).part(box)
+            self.steps += PATH_STEPS * (2 * len(way) + 1 if problem.ends.converts else 1)
             self.planned[key] = plan_over(Problem(moved, problem.machine, _divided(problem, way, buffered)), way)
         return self.planned[key]
 
@@ -278,11 +378,9 @@ class _Search:
             if path.chunk_count > 1:
                 self.streams[k] = stream_of(number, path)
             found[number].append(path)
-        for paths in found:  # on shared links the first path goes first: a long one should not be late
-            paths.sort(key=lambda path: -len(path.hops))
         if not complete or any(self._is_over(number, paths) for number, paths in enumerate(found)):
             return None
-        return tuple(map(tuple, found))
+        return tuple(map(_in_turn, found))
 
     def _boxes(self, shares: Sequence[float]) -> list[Box | None]:
         mine: list[list[int]] = [[] for _ in self.problems]
@@ -298,6 +396,20 @@ class _Search:
         """Whether the buffers of all paths of a transfer together break a limit."""
         buffers = [buffer for path in paths for buffer in path.buffers]
         return any(True for _ in violations(self.problems[number], buffers))
+
+
+def _in_turn(paths: Iterable[PathPlan]) -> tuple[PathPlan, ...]:
+    """The paths of a transfer in the order in which they use shared links: a long one should not be late."""
+    return tuple(sorted(paths, key=lambda path: -len(path.hops)))
+
+
+def _with_gain(seconds: float, count: int) -> float:
+    """The time of `count` paths, longer by what each of them has to save."""
+    return seconds * (1 + LEAST_GAIN * count)
+
+
+def _used(shares: Sequence[float]) -> int:
+    return sum(share > 0 for share in shares)
 
 
 def _destination(way: Path) -> str:

@@ -17,7 +17,8 @@ MOST_PROXIES = 6
 MOST_PRICED = 12
 """Paths of a transfer at most that the prices of links add to those of the flow; a few suffice."""
 FEW_LINKS = 64
-"""On a machine with at most this many links, paths that begin soon are looked for as well, besides those of the flow."""
+"""On a machine with at most this many links, paths that begin soon are looked for as well, besides those of the flow, and parts
+move from path to path in the end."""
 MOST_QUICK = 8
 """Paths at most that begin soon."""
 FIRST_PARTS = (2, 5, 16)
@@ -30,6 +31,10 @@ SURE_GAIN = 1e-6
 """A path is cheaper than the paths so far if it saves more than this share: less is rounding."""
 FINE_PARTS = 256
 """A dimension is cut at whole pages, or at whole blocks, where each path then has about this many parts to choose from."""
+LARGEST_SHIFT, SMALLEST_SHIFT = 3 / 8, 1 / 64
+"""Parts of a transfer that move from one path to another, as shares of its bytes."""
+SHIFT_GAIN = 1e-4
+"""Such a part moves if it saves more than this share of the time."""
 PAGE = 4096
 """Cuts fall on multiples of this many bytes where that costs no precision: disks read pages, and kernels like them."""
 AUTO_GAIN = 0.05
@@ -38,5 +43,7 @@ PATH_STEPS = 2500
 """Steps (`planner.planning_work`) of planning one more path: its layouts in each round, and its part of the program."""
 LINK_STEPS = 3
 """Steps of a channel of the machine, or of a router of a network, in the search for disjoint paths."""
+TRY_STEPS = 3000
+"""Steps of trying other shares, besides those of planning paths."""
 STEADY_STEPS = 10_000
 """Steps of the program for the steady state, with the paths that its prices add."""

@@ -48,7 +48,7 @@ def auto(problem: Problem) -> Plan:
     one = _one_path(problem, work)
     if not may_pay(problem, one.seconds, work):
         return one
-    several = multipath(problem)
+    several = multipath(problem, work)
     pays = len(several.paths) > 1 and several.seconds < one.seconds * (1 - AUTO_GAIN)
     return several if pays and are_links_named(several, problem.machine) else one
 

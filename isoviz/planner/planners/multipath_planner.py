@@ -21,15 +21,17 @@ from isoviz.planner.time.run_rates import rate_of
 if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.planner.plan import Plan
+    from isoviz.planner.planning_work import Work
     from isoviz.planner.transfer import Transfer
 
 
-def multipath(problem: Problem) -> Plan:
+def multipath(problem: Problem, work: Work | None = None) -> Plan:
     """Link-disjoint paths by maximum flow, and a program that splits the bytes among them (Bui et al., section 4).
 
-    Where more paths save nothing the plan has one path, that of `full`, and a note says why.
+    Where more paths save nothing the plan has one path, that of `full`, and a note says why. `work` bounds planning; by default
+    it is what the options allow.
     """
-    return plans_of_problems([problem])[0]
+    return plans_of_problems([problem], work=work)[0]
 
 
 def plan_together(
@@ -68,7 +70,7 @@ def plan_together(
     return tuple(made)
 
 
-def plans_of_problems(problems: Sequence[Problem], destinations: Sequence[str] = ()) -> list[Plan]:
+def plans_of_problems(problems: Sequence[Problem], destinations: Sequence[str] = (), work: Work | None = None) -> list[Plan]:
     """The plans of transfers that begin together and share a machine; `destinations` as in `plan_together`."""
     single = [full(problem) if len(problems) == 1 else _single(problem) for problem in problems]
     inner = [problem.transfer.source.memory in (problem.transfer.destination.memory, *destinations) for problem in problems]
@@ -77,7 +79,7 @@ def plans_of_problems(problems: Sequence[Problem], destinations: Sequence[str] =
     going = [number for number, stays in enumerate(inner) if not stays]
     moved = [problems[number] for number in going]
     alone = [single[number] for number in going]
-    found = several_paths(moved, alone, destinations)
+    found = several_paths(moved, alone, destinations, work)
     one = seconds_of(moved, [(plan.only,) for plan in alone])
     several = pays(one, found)
     note = why_several(moved[0].machine, one, found) if several else ""

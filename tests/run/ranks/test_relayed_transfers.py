@@ -6,6 +6,7 @@ import itertools
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ from isoviz import FieldSpace, IndexSpace, Machine, Options, Plan, Transfer, pla
 from isoviz.errors import Cancelled, RankError, RankLost, RunError
 from isoviz.machines import Channel, ChannelKind, Constant, Memory, MemoryKind
 from isoviz.planner import plan_of_paths
+from isoviz.runtime.ranks.messages import Tell
 from isoviz.runtime.ranks.rank_engine import RankEngine
+from isoviz.runtime.scheduling.work import Grant
 
 SIZE = 4
 SPACE, FIELDS = IndexSpace(x=192, y=160), FieldSpace(a="<f4", b="u1")
@@ -73,6 +76,12 @@ def run(four: Group, made: Plan, ranks: tuple[int, ...] = tuple(range(SIZE)), se
     for event in [submit(four.engines[rank], made, given, room) for rank in ranks]:
         event.wait(60)
     assert room.tobytes() == turned(given)
+
+
+def grants(four: Group) -> int:
+    """How often a rank was told that a transfer is admitted."""
+    messages = [message for transport in four.transports for message in transport.seen]
+    return sum(isinstance(message, Tell) and isinstance(message.stimulus, Grant) for message in messages)
 
 
 @pytest.mark.parametrize("gone", [1, 0])
@@ -168,14 +177,23 @@ def test_urgent_transfers_over_several_paths_overtake(four: Group, machine: Mach
     """Many at a time, over paths that cross each other: every byte arrives, and the urgent ones, submitted last, overtake."""
     pairs = [(0, 3), (3, 0), (1, 2), (2, 1)]
     plans = {ends: across(machine, *ends) for ends in pairs}
-    rooms, ended, waiting = {}, [], []
+    rooms: dict[int, tuple[Any, bytes]] = {}
+    ended: SimpleQueue[int] = SimpleQueue()
+    waiting = []
+    go = threading.Event()
+    for device in four.devices:  # nothing moves before all are admitted
+        device.broken = lambda: go.wait(60)
     for number, ends in enumerate(pairs * 4):
         given, room = table(number), np.zeros(NBYTES, np.uint8)
         rooms[number] = room, turned(given)
         events = [submit(engine, plans[ends], given, room, priority=5 if number >= 12 else 0) for engine in four.engines]
-        events[ends[1]].add_done_callback(lambda _, number=number: ended.append(number))
+        events[ends[1]].add_done_callback(lambda _, number=number: ended.put(number))
         waiting += events
+    while grants(four) < 16 * SIZE:
+        go.wait(0.005)
+    go.set()
     for event in waiting:
         event.wait(60)
     assert all(room.tobytes() == expected for room, expected in rooms.values())
-    assert sorted(ended) == list(range(16)) and min(ended.index(number) for number in range(12, 16)) < 12
+    order = [ended.get(timeout=60) for _ in rooms]  # callbacks may be later than those who wait
+    assert sorted(order) == list(range(16)) and min(order.index(number) for number in range(12, 16)) < 12
