@@ -39,9 +39,9 @@ def test_a_layout_is_found_taken_and_measured(explorer: harness.Notebook) -> Non
     expect(explorer.part("find-chart")).to_be_visible()
     explorer.picture("find-a-layout")
     explorer.part("find-take-0").click()
+    expect(explorer.part("find-verdict")).to_contain_text("No layout that was found beats the present one")
     explorer.settled()
     assert explorer.python("print(explorer.session.settings.destination.layout)") == "<F, y, x>"
-    expect(explorer.part("find-verdict")).to_contain_text("No layout that was found beats the present one")
 
     explorer.part("find-measure").click()
     expect(explorer.part("find-stop")).to_be_visible()
@@ -49,6 +49,7 @@ def test_a_layout_is_found_taken_and_measured(explorer: harness.Notebook) -> Non
     measured = explorer.part("find-layout").get_by_role("columnheader", name="Measured")
     expect(measured).to_be_visible()
     explorer.part("undo").click()
+    expect(explorer.part("find-verdict")).to_contain_text("⟨F, y, x⟩")
     explorer.settled()
     assert explorer.python("print(explorer.session.settings.destination.layout)") == "<F, x, y>"
 
