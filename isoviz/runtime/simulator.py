@@ -19,7 +19,7 @@ from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import InputError, TransferError, show
 from isoviz.planner import Plan, machine_of
-from isoviz.planner.time.fair_sharing import Uses, fair_rates, those_sharing
+from isoviz.planner.time.fair_sharing import ROUNDING, Uses, fair_rates, those_sharing
 from isoviz.planner.time.requests import REQUEST_BYTES
 from isoviz.runtime.scheduling.pipeline import work_of
 from isoviz.runtime.scheduling.pool import highest_priority_first
@@ -91,6 +91,10 @@ class _Flow:
         self.server, self.left, self.most, self.uses = server, left, most, uses
         self.rate, self.since, self.version = 0.0, now, 0
 
+    def follows(self, other: _Flow) -> bool:
+        """Whether it takes the place of a flow that has ended: it uses as much, and may be as fast."""
+        return self.server is other.server and self.uses == other.uses and math.isclose(self.most, other.most, rel_tol=ROUNDING)
+
 
 class Simulator:
     """A machine in virtual time, which begins at 0 seconds.
@@ -126,6 +130,9 @@ class Simulator:
         self._flows: dict[_Server, _Flow] = {}
         self._users: dict[str, dict[_Flow, None]] = {}
         """The flows at work on every shared resource."""
+        self._flow_ended: _Flow | None = None
+        self._flows_begun: list[_Flow] = []
+        """What has changed in the present event: resources are divided anew at its end."""
         self._jobs: list[_Job] = []
         self._events: list[tuple[float, int, object, int]] = []
         self._sequence = 0
@@ -335,14 +342,12 @@ class Simulator:
         self._requests.append((*issue, server.begun, self.now))
         server.busy = False
         if server.uses:
-            flow = self._flows.pop(server)
+            flow = self._flow_ended = self._flows.pop(server)
             for name, _ in server.uses:
                 del self._users[name][flow]
         reason = None if self._fault is None else self._fault(issue)
         if server.queue:
             self._begin(server, self._next(server.queue))
-        elif server.uses:
-            self._share(server.uses)
         return issue, reason
 
     def _next(self, queue: deque[Issue]) -> Issue:
@@ -371,6 +376,8 @@ class Simulator:
             elif type(instruction) is Finish:
                 job = self._jobs[instruction.transfer]
                 job.ended, job.outcome, job.reason = self.now, instruction.outcome, instruction.reason
+        if self._flow_ended is not None or self._flows_begun:
+            self._share_anew()
 
     def _begin(self, server: _Server, issue: Issue) -> None:
         job = self._jobs[issue.transfer]
@@ -388,7 +395,7 @@ class Simulator:
             flow = self._flows[server] = _Flow(server, nbytes, most, self.now, uses)
             for name, _ in uses:
                 self._users[name][flow] = None
-            self._share(uses)
+            self._flows_begun.append(flow)
         else:
             self._sequence += 1
             heappush(self._events, (self.now + seconds, self._sequence, server, 0))
@@ -406,17 +413,29 @@ class Simulator:
                     self._held.add(used)
         return uses
 
-    def _share(self, uses: Uses) -> None:
-        """Divide these resources anew among the requests in flight, and all that depends on them; schedule their new ends."""
+    def _share_anew(self) -> None:
+        """Divide the resources of the flows that have ended or begun in this event, and schedule the ends of all flows concerned.
+
+        A flow that follows another one of its channel with the same uses has its rate, and no other rate changes.
+        """
+        ended, begun = self._flow_ended, self._flows_begun
+        self._flow_ended, self._flows_begun = None, []
+        if ended is not None and len(begun) == 1 and begun[0].follows(ended):
+            self._set_rate(begun[0], ended.rate)
+            return
+        uses = dict.fromkeys(name for flow in (*begun, *([ended] if ended else ())) for name, _ in flow.uses)
         flows = those_sharing(uses, self._users)
-        rates = fair_rates([flow.most for flow in flows], [flow.uses for flow in flows], self._resources)
-        for flow, rate in zip(flows, rates, strict=True):
-            if rate == flow.rate:
-                continue
-            flow.left = max(0.0, flow.left - flow.rate * (self.now - flow.since))
-            flow.rate, flow.since = rate, self.now
-            flow.version += 1
-            self._push(self.now + flow.left / rate if rate > 0 else float("inf"), flow, flow.version)
+        for flow, rate in zip(
+            flows, fair_rates([each.most for each in flows], [each.uses for each in flows], self._resources), strict=True
+        ):
+            if rate != flow.rate:
+                self._set_rate(flow, rate)
+
+    def _set_rate(self, flow: _Flow, rate: float) -> None:
+        flow.left = max(0.0, flow.left - flow.rate * (self.now - flow.since))
+        flow.rate, flow.since = rate, self.now
+        flow.version += 1
+        self._push(self.now + flow.left / rate if rate > 0 else math.inf, flow, flow.version)
 
 
 def simulate(

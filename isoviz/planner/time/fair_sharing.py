@@ -21,13 +21,13 @@ class User(Protocol):
 Request = TypeVar("Request", bound=User)
 
 
-def those_sharing(uses: Uses, users: Mapping[str, Iterable[Request]]) -> list[Request]:
-    """The requests that use some of these resources, and those that share a resource with one of them, and so on.
+def those_sharing(names: Iterable[str], users: Mapping[str, Iterable[Request]]) -> list[Request]:
+    """The requests that use some of the resources with these names, and those that share a resource with one of them, and so on.
 
     `users` holds the requests by resource. The rates of all other requests do not depend on them.
     """
     found: dict[Request, None] = {}
-    pending = [name for name, _ in uses]
+    pending = list(names)
     seen = set(pending)
     while pending:
         for request in users[pending.pop()]:

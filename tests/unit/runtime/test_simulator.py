@@ -13,7 +13,9 @@ from isoviz.errors import InputError, LimitError, TransferError
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, Constant, Limits, Machine, Memory, MemoryKind, Resource, preset
 from isoviz.planner import Options, Plan, Transfer, plan
+from isoviz.planner.time.fair_sharing import fair_rates
 from isoviz.runtime import Simulator, first_come_first_served, simulate
+from isoviz.runtime import simulator as simulator_module
 from isoviz.runtime.scheduling.pipeline import work_of
 from isoviz.runtime.scheduling.work import Cancel, Finish, Issue, PathWork, Ring, Submit, Work
 from isoviz.runtime.trace.trace import Trace
@@ -125,6 +127,20 @@ def test_equals_share_equally() -> None:
         simulator.submit_work(Work.one_path((name,), 1), ((1.0, 1.0),), 100.0, 100.0)
     simulator.submit_work(Work.one_path(("c0",), 1), ((1.0, 1.0),), 100.0, 100.0, at=3.0)
     assert [span[4:] for span in simulator.run().requests] == [(0, 2), (0, 2), (3, 4)]
+
+
+def test_a_request_that_follows_its_like_changes_no_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Resources are divided anew where transfers begin and end, not with each of 300 requests of three transfers."""
+    divided = []
+    monkeypatch.setattr(simulator_module, "fair_rates", lambda *given: divided.append(given) or fair_rates(*given))
+    simulator = Simulator(bus_machine(100.0))
+    for name in ("c0", "c1"):
+        simulator.submit_work(Work.one_path((name,), 100), ((1.0, 1.0),), 10_000.0, 100.0)
+    simulator.submit_work(Work.one_path(("c0",), 100), ((2.0, 2.0),), 10_000.0, 100.0, at=500.0)
+    trace = simulator.run()
+    # 200 s until the first two end, which share the bus. The last one has it for itself, and could not use more than half of it.
+    assert [span.ended for span in trace.transfers] == pytest.approx([200.0, 200.0, 700.0])
+    assert len(trace.requests) == 300 and len(divided) <= 8
 
 
 # ---- many transfers
