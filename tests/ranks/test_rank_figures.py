@@ -32,6 +32,6 @@ def test_figures_of_channels(report: Callable[[str, object], None]) -> None:
         found = run_json(2, SCRIPT, "rates", *map(str, sizes), way, seconds=250)
         for size in sizes:
             times = {kind: seconds for kind, seconds in found[str(size)].items() if seconds is not None}
-            assert len(times) == (7 if way == "mapped" else 6)
+            assert len(times) == (8 if way == "mapped" else 6)
             shown = ", ".join(f"{kind} {1e6 * seconds:.0f}" for kind, seconds in times.items())
             report(f"{mpi()}, {way}, {size} B and the answer, in µs", shown)
