@@ -85,10 +85,10 @@ class _Server:
 class _Flow:
     """A request of a channel that shares resources: the bytes left, and its current rate."""
 
-    __slots__ = ("left", "most", "rate", "server", "since", "uses", "version")
+    __slots__ = ("left", "most", "number", "rate", "server", "since", "uses", "version")
 
-    def __init__(self, server: _Server, left: float, most: float, now: float, uses: Uses) -> None:
-        self.server, self.left, self.most, self.uses = server, left, most, uses
+    def __init__(self, server: _Server, left: float, most: float, now: float, uses: Uses, number: int) -> None:
+        self.server, self.left, self.most, self.uses, self.number = server, left, most, uses, number
         self.rate, self.since, self.version = 0.0, now, 0
 
     def follows(self, other: _Flow) -> bool:
@@ -130,6 +130,7 @@ class Simulator:
         self._flows: dict[_Server, _Flow] = {}
         self._users: dict[str, dict[_Flow, None]] = {}
         """The flows at work on every shared resource."""
+        self._flow_count = 0
         self._flow_ended: _Flow | None = None
         self._flows_begun: list[_Flow] = []
         """What has changed in the present event: resources are divided anew at its end."""
@@ -392,7 +393,8 @@ class Simulator:
             most = nbytes / seconds if seconds > 0 else float("inf")
             moved = job.moved[issue.hop]
             uses = tuple((name, weight / most if name in self._held else weight * moved) for name, weight in server.uses)
-            flow = self._flows[server] = _Flow(server, nbytes, most, self.now, uses)
+            flow = self._flows[server] = _Flow(server, nbytes, most, self.now, uses, self._flow_count)
+            self._flow_count += 1
             for name, _ in uses:
                 self._users[name][flow] = None
             self._flows_begun.append(flow)
@@ -424,7 +426,7 @@ class Simulator:
             self._set_rate(begun[0], ended.rate)
             return
         uses = dict.fromkeys(name for flow in (*begun, *([ended] if ended else ())) for name, _ in flow.uses)
-        flows = those_sharing(uses, self._users)
+        flows = sorted(those_sharing(uses, self._users), key=lambda flow: flow.number)
         for flow, rate in zip(
             flows, fair_rates([each.most for each in flows], [each.uses for each in flows], self._resources), strict=True
         ):

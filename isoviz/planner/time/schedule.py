@@ -24,7 +24,7 @@ from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from typing import NamedTuple
 
-from isoviz.planner.time.fair_sharing import Uses, fair_rates
+from isoviz.planner.time.fair_sharing import ROUNDING, Uses, fair_rates
 
 SAME = 1e-9
 """Two states are equal if their times differ by less than this share of the time that a chunk takes: it covers rounding."""
@@ -43,7 +43,7 @@ class HopWork(NamedTuple):
 
     `in_flight` is the number of requests that the channel takes at a time, `requests` that of a chunk. `seconds` and `nbytes` are
     those of a request of a full chunk and of a request of the last chunk. `uses` are the seconds of each shared resource that a
-    byte costs.
+    byte costs. `shares` says whether the channel names resources, also those that no other channel of the paths uses.
     """
 
     channel: str
@@ -52,6 +52,7 @@ class HopWork(NamedTuple):
     seconds: tuple[float, float]
     nbytes: tuple[float, float]
     uses: Uses = ()
+    shares: bool = False
 
 
 class PathWork(NamedTuple):
@@ -85,7 +86,7 @@ def _with_shared_uses(lines: Sequence[PathWork]) -> list[PathWork]:
             own = max([cost for name, cost in stage.uses if len(users[name]) == 1], default=0.0)
             seconds = max(stage.seconds[0], own * stage.nbytes[0]), max(stage.seconds[1], own * stage.nbytes[1])
             shared = tuple([use for use in stage.uses if len(users[use[0]]) > 1])
-            stages.append(stage._replace(seconds=seconds, uses=shared))
+            stages.append(stage._replace(seconds=seconds, uses=shared, shares=bool(stage.uses)))
         found.append(line._replace(stages=tuple(stages)))
     return found
 
@@ -180,6 +181,10 @@ class _Schedule:
         self.capacity = {name: 1.0 for hop in self.hops for name, _ in hop.stage.uses}
         self.flows: dict[_Channel, int] = {}
         """The channels with a request that shares resources, each with a number for the request's kind."""
+        self.ended: tuple[_Channel, Uses, float, float] | None = None
+        self.begun: list[_Channel] = []
+        """What has changed in the present event: the request that has ended, with its uses, bound and rate, and those that
+        have begun. Resources are divided anew at the end of the event."""
         self.known_rates: dict[tuple[int, ...], list[float]] = {}
         self.events: list[tuple[float, int, _Channel, int]] = []
         self.pushed = 0
@@ -247,12 +252,11 @@ class _Schedule:
         hop = channel.current
         assert hop is not None
         channel.current, channel.ends = None, math.inf
-        if hop.stage.uses:
+        if hop.stage.shares:
             del self.flows[channel]
+            self.ended = channel, channel.uses, channel.most, channel.rate
         if channel.queue:
             self._begin(channel, channel.queue.popleft())
-        elif hop.stage.uses:
-            self._share()
         return hop
 
     def _done(self, hop: _Hop) -> None:
@@ -304,6 +308,8 @@ class _Schedule:
                 self._begin(hop.channel, hop)
             else:
                 hop.channel.queue.append(hop)
+        if self.ended is not None or self.begun:
+            self._share_anew()
 
     def _begin(self, channel: _Channel, hop: _Hop) -> None:
         stage = hop.stage
@@ -311,14 +317,14 @@ class _Schedule:
         hop.begun += 1
         channel.current = hop
         seconds = stage.seconds[last]
-        if not stage.uses:
+        if not stage.shares:
             self._push(channel, self.now + seconds)
             return
         channel.left = stage.nbytes[last]
         channel.most = channel.left / seconds if seconds > 0 else math.inf
         channel.rate, channel.since, channel.uses = 0.0, self.now, stage.uses
         self.flows[channel] = 2 * hop.number + last
-        self._share()
+        self.begun.append(channel)
 
     def _push(self, channel: _Channel, ends: float) -> None:
         channel.version += 1
@@ -326,19 +332,28 @@ class _Schedule:
         self.pushed += 1
         heappush(self.events, (ends, self.pushed, channel, channel.version))
 
-    def _share(self) -> None:
-        """Divide the resources anew among the requests in flight."""
+    def _share_anew(self) -> None:
+        """Divide the resources anew among the requests in flight. One that takes the place of its like changes no rate."""
+        ended, begun = self.ended, self.begun
+        self.ended, self.begun = None, []
+        if ended is not None and len(begun) == 1:
+            channel, uses, most, rate = ended
+            if begun[0] is channel and channel.uses == uses and math.isclose(channel.most, most, rel_tol=ROUNDING):
+                self._set_rate(channel, rate)
+                return
         key = tuple(self.flows.values())
         rates = self.known_rates.get(key)
         if rates is None:
             rates = fair_rates([each.most for each in self.flows], [each.uses for each in self.flows], self.capacity)
             self.known_rates[key] = rates
         for each, rate in zip(self.flows, rates, strict=True):
-            if rate == each.rate:
-                continue
-            each.left = max(0.0, each.left - each.rate * (self.now - each.since))
-            each.rate, each.since = rate, self.now
-            self._push(each, self.now + each.left / rate if rate > 0 else math.inf)
+            if rate != each.rate:
+                self._set_rate(each, rate)
+
+    def _set_rate(self, channel: _Channel, rate: float) -> None:
+        channel.left = max(0.0, channel.left - channel.rate * (self.now - channel.since))
+        channel.rate, channel.since = rate, self.now
+        self._push(channel, self.now + channel.left / rate if rate > 0 else math.inf)
 
     # ---- skipping
 
