@@ -19,18 +19,19 @@ from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import InputError, TransferError, show
 from isoviz.planner import Plan, machine_of
-from isoviz.planner.time.fair_sharing import ROUNDING, Uses, fair_rates, those_sharing
 from isoviz.planner.time.requests import REQUEST_BYTES
 from isoviz.runtime.scheduling.pipeline import work_of
 from isoviz.runtime.scheduling.pool import highest_priority_first
 from isoviz.runtime.scheduling.scheduler import Scheduler
 from isoviz.runtime.scheduling.work import Allocate, Cancel, Done, Failed, Finish, Issue, Submit
+from isoviz.runtime.simulated_flows import Flow, Flows
 from isoviz.runtime.trace.trace import RequestSpan, Trace, TransferSpan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from isoviz.machines import Machine
+    from isoviz.planner.time.fair_sharing import Uses
     from isoviz.runtime.scheduling.pool import Policy
     from isoviz.runtime.scheduling.work import Instruction, Stimulus, Work
 
@@ -82,20 +83,6 @@ class _Server:
         self.begun = 0.0
 
 
-class _Flow:
-    """A request of a channel that shares resources: the bytes left, and its current rate."""
-
-    __slots__ = ("left", "most", "number", "rate", "server", "since", "uses", "version")
-
-    def __init__(self, server: _Server, left: float, most: float, now: float, uses: Uses, number: int) -> None:
-        self.server, self.left, self.most, self.uses, self.number = server, left, most, uses, number
-        self.rate, self.since, self.version = 0.0, now, 0
-
-    def follows(self, other: _Flow) -> bool:
-        """Whether it takes the place of a flow that has ended: it uses as much, and may be as fast."""
-        return self.server is other.server and self.uses == other.uses and math.isclose(self.most, other.most, rel_tol=ROUNDING)
-
-
 class Simulator:
     """A machine in virtual time, which begins at 0 seconds.
 
@@ -124,16 +111,7 @@ class Simulator:
             checks.expect_call("simulate, fault", fault, "a function or None")
         self._fault = fault
         self._servers: dict[str, _Server] = {}
-        self._resources: dict[str, float] = {}
-        """The capacities of the shared resources of the channels at work so far."""
-        self._held: set[str] = set()
-        self._flows: dict[_Server, _Flow] = {}
-        self._users: dict[str, dict[_Flow, None]] = {}
-        """The flows at work on every shared resource."""
-        self._flow_count = 0
-        self._flow_ended: _Flow | None = None
-        self._flows_begun: list[_Flow] = []
-        """What has changed in the present event: resources are divided anew at its end."""
+        self._flows: Flows[_Server] = Flows(machine, self._push)
         self._jobs: list[_Job] = []
         self._events: list[tuple[float, int, object, int]] = []
         self._sequence = 0
@@ -269,7 +247,7 @@ class Simulator:
             when, _, event, version = heappop(events)
             if type(event) is _Server:
                 server = event
-            elif type(event) is _Flow:
+            elif type(event) is Flow:
                 if event.version != version:
                     continue
                 server = event.server
@@ -343,9 +321,7 @@ class Simulator:
         self._requests.append((*issue, server.begun, self.now))
         server.busy = False
         if server.uses:
-            flow = self._flow_ended = self._flows.pop(server)
-            for name, _ in server.uses:
-                del self._users[name][flow]
+            self._flows.end(server)
         reason = None if self._fault is None else self._fault(issue)
         if server.queue:
             self._begin(server, self._next(server.queue))
@@ -367,7 +343,7 @@ class Simulator:
                 name = self._jobs[instruction.transfer].work.channels[instruction.hop]
                 server = self._servers.get(name)
                 if server is None:
-                    server = self._servers[name] = _Server(name, self._uses_of(name))
+                    server = self._servers[name] = _Server(name, self._flows.uses_of(name))
                 if server.busy:
                     server.queue.append(instruction)
                 else:
@@ -377,8 +353,7 @@ class Simulator:
             elif type(instruction) is Finish:
                 job = self._jobs[instruction.transfer]
                 job.ended, job.outcome, job.reason = self.now, instruction.outcome, instruction.reason
-        if self._flow_ended is not None or self._flows_begun:
-            self._share_anew()
+        self._flows.share_anew(self.now)
 
     def _begin(self, server: _Server, issue: Issue) -> None:
         job = self._jobs[issue.transfer]
@@ -391,53 +366,10 @@ class Simulator:
             nbytes = share / job.work.hop_chunks[issue.hop] if chunk <= 0 else min(chunk, share - issue.chunk * chunk)
             nbytes /= job.work.requests[issue.hop]
             most = nbytes / seconds if seconds > 0 else float("inf")
-            moved = job.moved[issue.hop]
-            uses = tuple((name, weight / most if name in self._held else weight * moved) for name, weight in server.uses)
-            flow = self._flows[server] = _Flow(server, nbytes, most, self.now, uses, self._flow_count)
-            self._flow_count += 1
-            for name, _ in uses:
-                self._users[name][flow] = None
-            self._flows_begun.append(flow)
+            self._flows.begin(server, server.uses, nbytes, most, job.moved[issue.hop], self.now)
         else:
             self._sequence += 1
             heappush(self._events, (self.now + seconds, self._sequence, server, 0))
-
-    def _uses_of(self, name: str) -> Uses:
-        """The shared resources of a channel."""
-        channel = self.machine.find_channel(name)
-        uses = () if channel is None else channel.resources
-        for used, _ in uses:
-            if used not in self._resources:
-                resource = self.machine.resource(used)
-                self._resources[used] = resource.capacity
-                self._users[used] = {}
-                if resource.held:
-                    self._held.add(used)
-        return uses
-
-    def _share_anew(self) -> None:
-        """Divide the resources of the flows that have ended or begun in this event, and schedule the ends of all flows concerned.
-
-        A flow that follows another one of its channel with the same uses has its rate, and no other rate changes.
-        """
-        ended, begun = self._flow_ended, self._flows_begun
-        self._flow_ended, self._flows_begun = None, []
-        if ended is not None and len(begun) == 1 and begun[0].follows(ended):
-            self._set_rate(begun[0], ended.rate)
-            return
-        uses = dict.fromkeys(name for flow in (*begun, *([ended] if ended else ())) for name, _ in flow.uses)
-        flows = sorted(those_sharing(uses, self._users), key=lambda flow: flow.number)
-        for flow, rate in zip(
-            flows, fair_rates([each.most for each in flows], [each.uses for each in flows], self._resources), strict=True
-        ):
-            if rate != flow.rate:
-                self._set_rate(flow, rate)
-
-    def _set_rate(self, flow: _Flow, rate: float) -> None:
-        flow.left = max(0.0, flow.left - flow.rate * (self.now - flow.since))
-        flow.rate, flow.since = rate, self.now
-        flow.version += 1
-        self._push(self.now + flow.left / rate if rate > 0 else math.inf, flow, flow.version)
 
 
 def simulate(
