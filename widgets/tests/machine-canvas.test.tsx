@@ -157,6 +157,7 @@ test("a channel may lead where its kinds let it", () => {
   const memories = cluster(2);
   const names = (from: string): string[] => [...fittingFrom({ memories, channelKinds }, from)].sort();
   assert.deepEqual(names("node0.fbm"), [
+    "node0.dsk",
     "node0.fbm",
     "node0.reg",
     "node0.sys",
@@ -166,7 +167,7 @@ test("a channel may lead where its kinds let it", () => {
     "node1.sys",
     "node1.zcm",
   ]);
-  assert.deepEqual(names("node0.dsk"), ["node0.reg", "node0.sys", "node0.zcm"]);
+  assert.deepEqual(names("node0.dsk"), ["node0.fbm", "node0.reg", "node0.sys", "node0.zcm"]);
   assert.deepEqual(names("node0.reg"), [
     "node0.dsk",
     "node0.fbm",

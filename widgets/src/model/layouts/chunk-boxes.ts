@@ -17,6 +17,8 @@ export interface ChunkContent {
   readonly end: number;
   /** Elements that a block has room for. */
   readonly perBlock: number;
+  /** Whether some blocks have more room than elements, at the end of a dimension. */
+  readonly pads: boolean;
 }
 
 /** More coordinates of a dimension than this are not listed. */
@@ -55,6 +57,7 @@ export function contentOf(numbers: ChunkNumbers, linear: Linearization, chunk: n
     first,
     end,
     perBlock: elements / blocks,
+    pads: linear.count > linear.dims.reduce((product, { size }) => product * size, 1),
   };
 }
 
@@ -110,7 +113,8 @@ export function runsOf(content: ChunkContent, from: Linearization, to: Lineariza
   const box = requestBox(from, to);
   const fields = from.fields.length;
   const long = Math.floor((box.entries * (box.fields === "all" ? fields : 1)) / content.perBlock + 1e-9);
-  // Runs of whole blocks do not see where blocks end.
+  // Runs of whole blocks do not see where blocks end. Their numbers tell the runs where all blocks are full.
+  if (long > 1 && content.boxes.length > 0 && content.pads) return distinctRuns(content.boxes, box, from);
   if (long > 1 && content.boxes.length > 0) return Math.floor((content.end - 1) / long) - Math.floor(content.first / long) + 1;
   return content.boxes.reduce(
     (sum, { coordinates, fields: own }) =>
@@ -119,6 +123,20 @@ export function runsOf(content: ChunkContent, from: Linearization, to: Lineariza
         (box.fields === "all" ? 1 : own.length),
     0,
   );
+}
+
+/** The runs that boxes have together: a run may go on from one box to the next. */
+function distinctRuns(boxes: readonly ChunkBox[], box: RequestBox, { dims }: Linearization): number {
+  const runs = new Set<string>();
+  for (const { coordinates, fields } of boxes) {
+    let keys = box.fields === "all" ? [""] : fields.map(String);
+    coordinates.forEach((values, dim) => {
+      const along = [...new Set(values.map((at) => runAlong(at, box, dims[dim]?.name ?? "")))];
+      keys = keys.flatMap((key) => along.map((run) => `${key},${run}`));
+    });
+    for (const key of keys) runs.add(key);
+  }
+  return runs.size;
 }
 
 /** The number of a run along a dimension that has a coordinate. */
