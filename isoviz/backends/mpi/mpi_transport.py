@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from isoviz.backends.mpi.fencing import Fence
 from isoviz.backends.mpi.tags import BEAT, BYE, CLOCK, CLOCK_ANSWER, CONTROL
 from isoviz.errors import EngineClosed, RunError
+from isoviz.runtime.ranks.post import lost_rank
 from isoviz.runtime.ranks.transport import ClockOffset
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ class MpiTransport:
             return None
 
     def _drop(self, rank: int, reason: str, *, has_ended: bool) -> None:
-        may_write = self._thread.drop(rank, RunError(f"rank {rank} is lost: {reason}"))
+        may_write = self._thread.drop(rank, lost_rank(rank, reason))
         goes_on = self.before_loss(rank, has_ended, may_write)
         if goes_on:
             self._tell_loss(rank, reason)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from isoviz.errors import Cancelled, IsovizError, RunError
+from isoviz.errors import Cancelled, IsovizError, RankLost, RunError
 
 
 class Closing:
@@ -49,8 +49,8 @@ Located = Callable[[type[RunError], str], RunError]
 
 
 def of_request(error: BaseException, located: Located) -> BaseException:
-    """The error of a request. It names its place, unless it does so already or the transfer was cancelled."""
-    if not isinstance(error, Exception) or isinstance(error, Cancelled):
+    """The error of a request. It names its place, unless it does so already, the transfer was cancelled, or a rank is lost."""
+    if not isinstance(error, Exception) or isinstance(error, Cancelled | RankLost):
         return error
     if isinstance(error, RunError):
         if error.hop is not None:

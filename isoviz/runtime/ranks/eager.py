@@ -81,7 +81,7 @@ class SmallTransfers:
         if self._post.forget((Landed if is_sender else Riding, number)):
             error = Cancelled("cancelled; its bytes may be in place")
             if not is_sender:
-                self._post.send(execution.sender, Landed(number, f"rank {self.rank}: cancelled"))
+                self._post.send(execution.sender, Landed(number, is_cancelled=True))
             self._over(execution, error)
 
     def fail(self, execution: RankExecution, reason: str) -> None:
@@ -129,7 +129,9 @@ class SmallTransfers:
         """On the rank of the source: the rank of the destination has answered, or is lost."""
         error = execution.error
         if isinstance(letter, Landed):
-            if letter.error is not None:
+            if letter.is_cancelled:
+                error = error or Cancelled("cancelled by the rank of the destination; its bytes may be in place")
+            elif letter.error is not None:
                 error = error or RankError(letter.error, rank=execution.receiver)
             execution.requests[0] = 1
             execution.spans.append(RequestSpan(execution.number, 0, 0, 0, begun, time.perf_counter()))

@@ -89,10 +89,11 @@ class Riding(NamedTuple):
 
 
 class Landed(NamedTuple):
-    """The bytes of a small transfer are in place, or the error."""
+    """The bytes of a small transfer are in place, or the error. `is_cancelled`: the rank of the destination has cancelled it."""
 
     transfer: int
     error: str | None = None
+    is_cancelled: bool = False
 
 
 class Offer(NamedTuple):

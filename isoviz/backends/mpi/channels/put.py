@@ -18,6 +18,7 @@ from isoviz.backends.mpi.channels.writing import bytes_of, handle_of, require_in
 from isoviz.backends.mpi.stores import RemoteStore, window_of
 from isoviz.errors import EngineClosed, RunError
 from isoviz.runtime.device_bases import AsynchronousChannel
+from isoviz.runtime.ranks.post import lost_rank
 from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ class Put(AsynchronousChannel):
         def put(address: object) -> None:
             lost = self._window.exchange.transport.lost
             if handle.rank in lost:  # MPI may wait for it for ever
-                address = RunError(f"rank {handle.rank} is lost: {lost[handle.rank]}")
+                address = lost_rank(handle.rank, lost[handle.rank])
             if isinstance(address, BaseException):
                 done(address)
                 return
