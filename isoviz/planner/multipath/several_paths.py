@@ -408,10 +408,6 @@ def _with_gain(seconds: float, count: int) -> float:
     return seconds * (1 + LEAST_GAIN * count)
 
 
-def _used(shares: Sequence[float]) -> int:
-    return sum(share > 0 for share in shares)
-
-
 def _destination(way: Path) -> str:
     return way[-1].destination
 
