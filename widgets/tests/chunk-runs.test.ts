@@ -18,7 +18,26 @@ interface Case {
   runs: number;
 }
 
-const cases = await pythonCases<Case[]>("chunk_cases.py", "chunk-cases.json");
+// The last block pads y: all four blocks are one run.
+const PADDED: Case = {
+  dims: [
+    ["x", 1],
+    ["y", 3],
+  ],
+  fields: [4, 1],
+  layouts: ["<F, y_in=2, x, y_out>", "<x, F, y>"],
+  digits: [
+    ["y", 2, 1],
+    ["x", 1, 1],
+    ["y", 2, 2],
+  ],
+  perChunk: 4,
+  count: 1,
+  chunk: 0,
+  elements: 6,
+  runs: 1,
+};
+const cases = [...(await pythonCases<Case[]>("chunk_cases.py", "chunk-cases.json")), PADDED];
 
 test("a chunk holds and moves what Python finds element by element", () => {
   let several = 0;
