@@ -154,7 +154,7 @@ test("one dimension is a strip where it fits, else rows of whole blocks, alike a
   const plain = layout("<F, x>", { x: 100 });
   assert.equal(gridModel(plain, ["x"], {}, { width: 3000, height: 100 }).wrap, 0);
   const room = { width: 200, height: 150 };
-  const block = commonBlock(blocked, plain, "x");
+  const block = commonBlock([blocked, plain], "x");
   assert.equal(block, 16);
   for (const linear of [blocked, plain]) {
     const model = gridModel(linear, ["x"], {}, room, block);
@@ -424,8 +424,8 @@ test("one scale for all slices, and one for what is seen where that would have n
     dark: false,
     bytes: linear.nbytes,
   });
-  for (const z of [0, 2]) assert.equal(inView(whole, { z: [z, z + 1] }, other), whole);
-  const near = inView(whole, { x: [8, 16], y: [4, 6], z: [2, 3] }, other);
+  for (const z of [0, 2]) assert.equal(inView(whole, { z: [z, z + 1] }, [other]), whole);
+  const near = inView(whole, { x: [8, 16], y: [4, 6], z: [2, 3] }, [other]);
   const offsets = [linear, other].flatMap((of) => [of.offset([8, 4, 2], 0), of.offset([15, 5, 2], 0)]);
   assert.equal(near.from, Math.min(...offsets));
   assert.equal(near.from + near.top, Math.max(...offsets));

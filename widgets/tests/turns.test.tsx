@@ -69,7 +69,7 @@ test("in slices, one colour is one offset at both ends", () => {
   const options = { colour: "offset", digit: null } as const;
   const [here, there] = [one, other].map((linear) => {
     const colours = colouring(linear, { options, palette: {}, chunks: null, dark: false, bytes: linear.nbytes });
-    return inView(colours, { z: [2, 3] }, linear === one ? other : one);
+    return inView(colours, { z: [2, 3] }, [linear === one ? other : one]);
   });
   assert.deepEqual([here?.from, here?.top], [there?.from, there?.top]);
   assert.equal(here?.from, 0, "the scale of all of memory: at the other end the slice is spread over it");

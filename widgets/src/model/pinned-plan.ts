@@ -1,23 +1,6 @@
-// A plan that a person has pinned: it stands beside every later one, until it is let go.
-import { type Signal, signal } from "@preact/signals";
-import type { Connection } from "./connection.ts";
+// The figures of the present plan beside those of a pinned one.
 import type { PlanPart, ShownHop } from "./types.ts";
 import { counted, formatBytes, formatCount, formatRate, formatSeconds, formatShare } from "./units.ts";
-
-export interface PinnedPlan {
-  readonly plan: PlanPart;
-  /** The transfer in words. */
-  readonly title: string;
-}
-
-const pins = new WeakMap<Connection, Signal<PinnedPlan | null>>();
-
-/** The pinned plan of an explorer. A component that reads it is drawn again when it changes. */
-export function pinnedPlan(connection: Connection): Signal<PinnedPlan | null> {
-  const known = pins.get(connection) ?? signal<PinnedPlan | null>(null);
-  pins.set(connection, known);
-  return known;
-}
 
 /** "93 % more" */
 export function differenceWords(value: number, before: number): string {

@@ -3,7 +3,8 @@ import "./pinned.css";
 import type { JSX } from "preact";
 import { Button } from "#lib/button.tsx";
 import { type Column, Table } from "#lib/table.tsx";
-import { type ComparedFigure, comparedPlans, differenceWords, pinnedPlan } from "#model/pinned-plan.ts";
+import { type ComparedFigure, comparedPlans, differenceWords } from "#model/pinned-plan.ts";
+import { pinsOf } from "#model/pins.ts";
 import type { PlanPart } from "#model/types.ts";
 import { formatSeconds } from "#model/units.ts";
 import { useView } from "#model/view.ts";
@@ -13,7 +14,7 @@ import { Strip } from "./strip.tsx";
 /** Pins the plan that is shown, in the place of one that was pinned before. */
 export function PinPlan({ plan }: { plan: PlanPart }): JSX.Element {
   const { connection } = useView();
-  const pin = pinnedPlan(connection);
+  const pin = pinsOf(connection).plan;
   return (
     <Button
       label="Pin this plan"
@@ -44,7 +45,7 @@ const columns: readonly Column<ComparedFigure>[] = [
 /** The pinned plan below the present one. */
 export function Pinned({ plan }: { plan: PlanPart | null }): JSX.Element | null {
   const { connection } = useView();
-  const pin = pinnedPlan(connection);
+  const pin = pinsOf(connection).plan;
   const pinned = pin.value;
   if (pinned === null || pinned.plan === plan) return null;
   return (

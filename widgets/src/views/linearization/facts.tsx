@@ -1,30 +1,48 @@
 // What is known of an entry: index, byte, element, cache line, what follows in memory, and the run that it moves with.
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { type Column, Table } from "#lib/table.tsx";
 import type { Linearization } from "#model/layouts/linearization.ts";
 import { type Entry, positionOf } from "#model/layouts/order.ts";
 import { formatBytes, formatCount } from "#model/units.ts";
 import { Term } from "#views/controls/term.tsx";
+import type { LayoutPicture } from "#views/linearization/drawing/picture.ts";
 import { nextElement, stepText } from "#views/linearization/geometry/order.ts";
 import { entryText } from "./entries.ts";
 import { CACHE_LINE } from "./options.ts";
 
 interface FactsProps {
-  linear: Linearization;
+  now: LayoutPicture;
+  /** The layout that is pinned beside it; null where none is. */
+  pinned: LayoutPicture | null;
   entry: Entry | null;
   selected: Entry | null;
-  /** The run that both ends keep, in bytes; null where there is no other end. */
-  runBytes: number | null;
   /** The entry lies in another slice than the one that is drawn. */
   elsewhere: boolean;
   compact: boolean;
 }
 
-export function Facts({ linear, entry, selected, runBytes, elsewhere, compact }: FactsProps): JSX.Element {
+/** What is known of an entry in a layout, and of the layout, as text; "" is what nobody knows. */
+function factsOf({ linear, runBytes }: LayoutPicture, entry: Entry | null) {
   const offset = entry === null ? null : linear.offset(entry.index, entry.field);
   const next = entry === null ? null : nextElement(linear, entry);
+  const padding = linear.payload < linear.nbytes ? `, ${formatBytes(linear.nbytes - linear.payload)} padding` : "";
+  return {
+    byte: offset === null ? "" : formatCount(offset),
+    element: entry === null ? "" : formatCount(positionOf(linear, entry.index, entry.field)),
+    line: offset === null ? "" : formatCount(Math.floor(offset / CACHE_LINE)),
+    next: entry === null ? "" : next === null ? "the end" : stepText(linear, entry, next),
+    run: runBytes === null ? "" : formatBytes(runBytes),
+    size: `${formatBytes(linear.nbytes)}${padding}`,
+  };
+}
+
+export function Facts({ now, pinned, entry, selected, elsewhere, compact }: FactsProps): JSX.Element {
+  const { linear } = now;
+  const facts = factsOf(now, entry);
   // Words without figures take no room.
   const nothing = compact && entry === null;
+  const offset = entry === null ? 0 : linear.offset(entry.index, entry.field);
   const size = entry === null ? 0 : (linear.fields[entry.field]?.size ?? 1);
   return (
     <>
@@ -39,35 +57,52 @@ export function Facts({ linear, entry, selected, runBytes, elsewhere, compact }:
           </dd>
         </div>
       </dl>
-      <dl class="iv-lin-facts">
-        <Fact name="byte" hidden={nothing}>
-          {offset === null
-            ? ""
-            : !compact && size > 1
-              ? `${formatCount(offset)} to ${formatCount(offset + size - 1)}`
-              : formatCount(offset)}
-        </Fact>
-        <Fact name="element" hidden={nothing}>
-          {entry === null ? "" : formatCount(positionOf(linear, entry.index, entry.field))}
-        </Fact>
-        <Fact name="cache line" hidden={nothing} shown={compact ? "line" : "cache line"}>
-          {offset === null ? "" : formatCount(Math.floor(offset / CACHE_LINE))}
-        </Fact>
-        <Fact name="next in memory" hidden={nothing} shown={compact ? "next" : "next in memory"}>
-          {entry === null ? "" : next === null ? "the end" : stepText(linear, entry, next)}
-        </Fact>
-        {!compact && runBytes !== null && <Fact name="run">{formatBytes(runBytes)}</Fact>}
-        {!compact && (
-          <Fact name="size">
-            {formatBytes(linear.nbytes)}
-            {linear.payload < linear.nbytes && `, ${formatBytes(linear.nbytes - linear.payload)} padding`}
+      {pinned !== null ? (
+        <div class="iv-lin-compared" data-testid="compared-layouts">
+          <Table
+            caption="The pinned layout and the present one"
+            columns={COMPARED}
+            rows={[
+              { name: "Pinned", ...factsOf(pinned, entry) },
+              { name: "Now", ...facts },
+            ]}
+            keyOf={(row) => row.name}
+          />
+        </div>
+      ) : (
+        <dl class="iv-lin-facts">
+          <Fact name="byte" hidden={nothing}>
+            {!compact && size > 1 ? `${facts.byte} to ${formatCount(offset + size - 1)}` : facts.byte}
           </Fact>
-        )}
-      </dl>
-      <Spoken text={selected === null ? "" : spoken(linear, selected)} />
+          <Fact name="element" hidden={nothing}>
+            {facts.element}
+          </Fact>
+          <Fact name="cache line" hidden={nothing} shown={compact ? "line" : "cache line"}>
+            {facts.line}
+          </Fact>
+          <Fact name="next in memory" hidden={nothing} shown={compact ? "next" : "next in memory"}>
+            {facts.next}
+          </Fact>
+          {!compact && facts.run !== "" && <Fact name="run">{facts.run}</Fact>}
+          {!compact && <Fact name="size">{facts.size}</Fact>}
+        </dl>
+      )}
+      <Spoken text={selected === null ? "" : spoken(linear, selected, pinned?.linear)} />
     </>
   );
 }
+
+type ComparedFacts = { readonly name: string } & ReturnType<typeof factsOf>;
+
+const COMPARED: readonly Column<ComparedFacts>[] = [
+  { title: "", names: true, cell: (row) => row.name },
+  { title: "byte", number: true, cell: (row) => row.byte },
+  { title: () => <Term name="element">element</Term>, number: true, cell: (row) => row.element },
+  { title: () => <Term name="cache line">line</Term>, number: true, cell: (row) => row.line },
+  { title: () => <Term name="run">run</Term>, number: true, cell: (row) => row.run },
+  { title: "size", number: true, cell: (row) => row.size },
+  { title: "next", cell: (row) => <span title={row.next}>{row.next}</span> },
+];
 
 function Fact({
   name,
@@ -78,22 +113,25 @@ function Fact({
   name: string;
   hidden?: boolean;
   shown?: string;
-  children: JSX.Element | string | (string | false)[];
+  children: string;
 }): JSX.Element {
   const term = name === "cache line" || name === "element" || name === "run" ? name : null;
   return (
     <div hidden={hidden}>
       <dt>{term === null ? shown : <Term name={term}>{shown}</Term>}</dt>
-      <dd data-fact={name.replaceAll(" ", "-")} title={typeof children === "string" ? children : undefined}>
+      <dd data-fact={name.replaceAll(" ", "-")} title={children}>
         {children}
       </dd>
     </div>
   );
 }
 
-function spoken(linear: Linearization, entry: Entry): string {
-  const offset = linear.offset(entry.index, entry.field);
-  return `${entryText(linear, entry)}: byte ${formatCount(offset)}, cache line ${formatCount(Math.floor(offset / CACHE_LINE))}`;
+function spoken(linear: Linearization, entry: Entry, pinned: Linearization | undefined): string {
+  const place = (of: Linearization): string => {
+    const offset = of.offset(entry.index, entry.field);
+    return `byte ${formatCount(offset)}, cache line ${formatCount(Math.floor(offset / CACHE_LINE))}`;
+  };
+  return `${entryText(linear, entry)}: ${place(linear)}${pinned === undefined ? "" : `; in the pinned layout ${place(pinned)}`}`;
 }
 
 /** Says the selected entry to those who do not see it, once it has rested for a moment. */

@@ -37,10 +37,12 @@ export interface Zoomer {
   fit: () => void;
 }
 
-interface GridProps {
+export interface GridProps {
   linear: Linearization;
-  /** The layout at the other end: both are wrapped alike. */
-  other: Linearization | null;
+  /** Names the grid for tests, where a card has two. */
+  testid?: string;
+  /** The layouts that are drawn beside this one: all are wrapped alike. */
+  others: readonly Linearization[];
   dims: readonly string[];
   fixed: Readonly<Record<string, number>>;
   options: ViewOptions;
@@ -56,8 +58,8 @@ interface GridProps {
   /** The entries that a warp loads; null where that is not shown. */
   warp: readonly Entry[] | null;
   trail: number;
-  /** What both ends show; null where each is on its own. */
-  lens: Lens | null;
+  /** What grids show together. */
+  lens: Lens;
   label: string;
   /** What moves of the array, at this end; null where that is not known. */
   box: IndexBox | null;
@@ -101,7 +103,7 @@ export function Grid(props: GridProps): JSX.Element {
     if (size.width < 20 || size.height < 20 || ink === null || !context) return null;
     const top = topRoom(ink);
     const outer = { width: size.width, height: size.height - top };
-    const block = commonBlock(linear, props.other, props.dims[0] ?? "");
+    const block = commonBlock([linear, ...props.others], props.dims[0] ?? "");
     const draft = gridModel(linear, props.dims, props.fixed, outer, block);
     const left = leftRoom(context, { model: draft }, ink);
     const model = gridModel(linear, props.dims, props.fixed, { ...outer, width: outer.width - left }, block);
@@ -111,7 +113,7 @@ export function Grid(props: GridProps): JSX.Element {
     if (first === undefined) return null;
     const room = { ...roomOf(model, first, ratio), square: options.square };
     return { model, panels, room, view: fitted(room) };
-  }, [linear, props.other, dimsKey, fixedKey, options.fields, options.square, size, ratio, ink]);
+  }, [linear, props.others, dimsKey, fixedKey, options.fields, options.square, size, ratio, ink]);
   const current = useMemo((): Geometry | null => {
     if (geometry === null) return null;
     return { ...geometry, view: resized(view?.viewport ?? null, view?.room ?? null, geometry.room) };
@@ -126,7 +128,7 @@ export function Grid(props: GridProps): JSX.Element {
     if (viewport === shown.view) return;
     live.current = { ...shown, view: viewport };
     setView({ viewport, room: shown.room });
-    props.lens?.show(follow, { axes: axesOf(shown.model), viewport, room: shown.room });
+    props.lens.show(follow, { axes: axesOf(shown.model), viewport, room: shown.room });
   };
   // What the other end shows is shown here as well, as long as both draw the same dimensions.
   const [follow] = useState(() => (seen: Seen): void => {
@@ -135,7 +137,7 @@ export function Grid(props: GridProps): JSX.Element {
     setView({ viewport: followed(seen.viewport, seen.room, shown.room), room: shown.room });
   });
   const axes = geometry === null ? "" : axesOf(geometry.model);
-  useEffect(() => props.lens?.join(follow), [props.lens, axes]);
+  useEffect(() => props.lens.join(follow), [props.lens, axes]);
   props.zoomer.current = {
     zoom: (factor) => change((viewport, room) => zoomed(viewport, room, factor, room.width / 2, room.height / 2)),
     fit: () => change((_, room) => fitted(room)),
@@ -210,7 +212,7 @@ export function Grid(props: GridProps): JSX.Element {
       role="application"
       tabIndex={0}
       aria-label={`${props.label}. Arrow keys move the selected entry, Page Up and Page Down change the third dimension, N and P follow memory, C marks its chunk, Shift with arrow keys ${props.end === "destination" ? "moves the part" : "chooses what moves"}.`}
-      data-testid="linearization-grid"
+      data-testid={props.testid ?? "linearization-grid"}
       onKeyDown={(event) => key(event, props, change, corner)}
     >
       <canvas ref={cells} role="img" aria-label={props.label} />

@@ -6,6 +6,7 @@ import type { WarpLoad } from "#model/layouts/hardware.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
 import { counted, formatBytes, formatCount } from "#model/units.ts";
 import type { Colouring } from "#views/linearization/drawing/colouring.ts";
+import type { LayoutPicture } from "#views/linearization/drawing/picture.ts";
 import { cssOf, fieldColour } from "#views/linearization/drawing/scales.ts";
 import { nameOf } from "./vector.tsx";
 
@@ -13,8 +14,9 @@ import { nameOf } from "./vector.tsx";
 const MOST = 8;
 
 interface LegendProps {
-  linear: Linearization;
-  colours: Colouring;
+  now: LayoutPicture;
+  /** The layout that is pinned beside it; null where none is. */
+  pinned: LayoutPicture | null;
   chunks: ChunkNumbers | null;
   /** Where the scale of offsets ends. */
   bytes: number;
@@ -24,21 +26,26 @@ interface LegendProps {
   named: boolean;
   /** Whether boxes of runs are drawn. */
   runs: boolean;
-  /** The load of a warp that is drawn, and along which dimension it goes. */
-  warp: { load: WarpLoad; dim: string } | null;
-  /** The selected chunk. */
-  chunk: number | null;
   letGo: () => void;
 }
 
-export function Legend({ linear, colours, chunks, bytes, stretch, named, runs, warp, chunk, letGo }: LegendProps): JSX.Element {
+export function Legend({ now, pinned, chunks, bytes, stretch, named, runs, letGo }: LegendProps): JSX.Element {
+  const { linear } = now;
+  const chunk = now.chunk?.number ?? null;
+  const padding = linear.nbytes - linear.payload;
+  const padded = padding > 0 || (pinned !== null && pinned.linear.payload < pinned.linear.nbytes);
   const several = linear.fields.length > 1 && !named;
   return (
     <div class="iv-lin-legend" data-testid="linearization-legend">
-      <Scale linear={linear} colours={colours} chunks={chunks} bytes={bytes} />
-      {warp !== null && (
+      <Scale linear={linear} colours={now.inView} chunks={chunks} bytes={bytes} />
+      {pinned?.warp != null && (
+        <span class="iv-lin-item iv-lin-warp" data-testid="pinned-warp">
+          pinned: {warpText(pinned.warp.load)}
+        </span>
+      )}
+      {now.warp !== null && (
         <span class="iv-lin-item iv-lin-warp" data-testid="linearization-warp">
-          warp along {warp.dim}: {warpText(warp.load)}
+          {pinned === null ? "" : "now, "}warp along {now.warp.dim}: {warpText(now.warp.load)}
         </span>
       )}
       {Math.abs(Math.log(stretch)) > 0.05 && (
@@ -47,8 +54,8 @@ export function Legend({ linear, colours, chunks, bytes, stretch, named, runs, w
         </span>
       )}
       {several && <Fields linear={linear} />}
-      {linear.payload < linear.nbytes && (
-        <Item swatch={<i class="iv-lin-swatch iv-lin-hatched" />}>{formatBytes(linear.nbytes - linear.payload)} padding</Item>
+      {padded && (
+        <Item swatch={<i class="iv-lin-swatch iv-lin-hatched" />}>{pinned === null && formatBytes(padding)} padding</Item>
       )}
       {runs && <Item swatch={<i class="iv-lin-swatch iv-lin-run" />}>request box</Item>}
       {chunk !== null && (
@@ -71,7 +78,7 @@ function Scale({
   colours,
   chunks,
   bytes,
-}: Pick<LegendProps, "linear" | "colours" | "chunks" | "bytes">): JSX.Element | null {
+}: { linear: Linearization; colours: Colouring } & Pick<LegendProps, "chunks" | "bytes">): JSX.Element | null {
   const ramp = <i class="iv-lin-ramp" style={{ background: gradient(colours.scale) }} />;
   switch (colours.by) {
     case "offset":

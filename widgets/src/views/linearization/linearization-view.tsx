@@ -3,17 +3,18 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { cellValues } from "#model/array-values.ts";
 import type { Connection } from "#model/connection.ts";
-import { layoutAtEnd } from "#model/ends.ts";
+import { layoutAtEnd, spacesOf } from "#model/ends.ts";
 import type { ChunkNumbers } from "#model/layouts/chunks.ts";
-import type { Linearization } from "#model/layouts/linearization.ts";
+import { type Linearization, linearize } from "#model/layouts/linearization.ts";
 import { EVERYTHING, movedTo, partWords, rangesOf, selected, withRanges } from "#model/part.ts";
+import { pinsOf } from "#model/pins.ts";
 import type { Side } from "#model/settings.ts";
 import type { Cards } from "#model/shown-stops.ts";
 import { useView } from "#model/view.ts";
 import type { IndexBox } from "#views/linearization/geometry/index-box.ts";
 import { Lens } from "./lens.ts";
 import { OPTIONS, type ViewOptions } from "./options.ts";
-import { type PartOfEnd, LinearizationView as ValueView } from "./view.tsx";
+import { type PartOfEnd, type PinOfCard, LinearizationView as ValueView } from "./view.tsx";
 
 const TITLES: Record<Side, string> = { source: "Source", destination: "Destination" };
 
@@ -43,6 +44,8 @@ export function LinearizationView({ side, compact = false, shown = NO_STOPS }: L
   const values = useMemo(() => cellValues(connection.arrayValues, end.linear), [connection, end.linear]);
   const part = usePart(side, end.linear, options, change);
   const linear = on?.linear ?? end.linear;
+  const title = on === null ? TITLES[side] : `Stop ${on.placed.number}`;
+  const { pin, beside, axes } = usePins(side, linear, title, source.linear);
   if (linear === null)
     return <p class="iv-faint iv-lin-none">{end.problem?.message ?? "This array is too large to be drawn."}</p>;
   const numpy = snapshot.panes.layout[side]?.numpy;
@@ -50,7 +53,7 @@ export function LinearizationView({ side, compact = false, shown = NO_STOPS }: L
     <ValueView
       linear={linear}
       other={snapshot.frame.bothEnds ? (shown[otherSide]?.linear ?? other.linear) : null}
-      reference={snapshot.frame.bothEnds ? source.linear : null}
+      reference={axes ?? (snapshot.frame.bothEnds ? source.linear : null)}
       side={side}
       palette={snapshot.palette}
       chunks={chunks}
@@ -59,7 +62,9 @@ export function LinearizationView({ side, compact = false, shown = NO_STOPS }: L
       onOptions={change}
       lens={lens}
       compact={compact}
-      title={on === null ? TITLES[side] : `Stop ${on.placed.number}`}
+      title={title}
+      pin={pin}
+      beside={beside}
       part={snapshot.frame.bothEnds && on === null ? part : null}
       {...(numpy === undefined || on !== null ? {} : { numpy })}
     />
@@ -106,6 +111,35 @@ function usePart(
     },
     everything: () => connection.send({ kind: "part", control: "everything", part: EVERYTHING }),
   };
+}
+
+/** What is pinned on a card, and on the other one; and the layout whose fastest dimensions are drawn while anything is pinned. */
+function usePins(
+  side: Side,
+  linear: Linearization | null,
+  title: string,
+  source: Linearization | null,
+): { pin: PinOfCard; beside: readonly Linearization[]; axes: Linearization | null } {
+  const { connection, snapshot } = useView();
+  const pins = pinsOf(connection);
+  const [own, other] = [pins[side], side === "source" ? pins.destination : pins.source];
+  const { dims, fields } = spacesOf(connection.settings, snapshot);
+  const key = JSON.stringify([dims, fields]);
+  const read = (text: string | undefined) => (text === undefined ? null : linearize(text, dims, fields));
+  const pinned = useMemo(() => read(own.value?.text), [own.value, key]);
+  const beside = useMemo(() => [read(other.value?.text)?.linear].filter((each) => each != null), [other.value, key]);
+  const first = (pins.source.value ?? pins.destination.value)?.axes;
+  const axes = useMemo(() => read(first)?.linear ?? null, [first, key]);
+  const text = String(linear);
+  const pin: PinOfCard = {
+    linear: pinned?.linear ?? null,
+    words: own.value === null ? "" : `${own.value.title} ${own.value.text}`,
+    problem: pinned?.problem?.message ?? "",
+    isShown: own.value?.text === text,
+    pin: () => void (own.value = { text, title, axes: first ?? String(source ?? linear) }),
+    letGo: () => void (own.value = null),
+  };
+  return { pin, beside, axes };
 }
 
 /** Cells show the values of an array where it has some. */

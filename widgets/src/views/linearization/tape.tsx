@@ -18,7 +18,7 @@ import {
 } from "#views/linearization/drawing/tape-canvas.ts";
 import { elementAtOrAfter } from "#views/linearization/geometry/order.ts";
 
-interface TapeProps {
+export interface TapeProps {
   linear: Linearization;
   colours: Colouring;
   ink: Ink | null;
@@ -26,6 +26,8 @@ interface TapeProps {
   selected: Entry | null;
   chunk: ChosenChunk | null;
   label: string;
+  /** Names the tape for tests, where a card has two. */
+  testid?: string;
   onHover: (entry: Entry | null) => void;
   onSelect: (entry: Entry) => void;
 }
@@ -78,7 +80,7 @@ export function Tape(props: TapeProps): JSX.Element {
     <div
       ref={frame}
       class="iv-lin-tape"
-      data-testid="linearization-tape"
+      data-testid={props.testid ?? "linearization-tape"}
       style={{ height: `${tapeRows(linear.fields.length, byField, letters).all}px` }}
       onPointerMove={(event) => props.onHover(at(event))}
       onPointerLeave={() => props.onHover(null)}

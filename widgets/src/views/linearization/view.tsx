@@ -9,26 +9,25 @@
 //   compact     the arrangement for about 430 × 330 pixels, which fills the height of its element; by its width unless it is said
 //   title       names the picture
 //   numpy       the NumPy array with the same bytes
+//   pin         the layout that is pinned beside this one, and what pins and lets go; without it that is not offered
+//   beside      further layouts that are drawn beside this one, for the scale
 //
 // What is hovered and selected is the session's (`useHover`, `useSelection`): all views of a page mark it.
 import type { JSX, RefObject } from "preact";
 import { useCallback, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Button } from "#lib/button.tsx";
 import { useDark, useSize } from "#lib/hooks.ts";
 import { Icon, type IconName } from "#lib/icon.tsx";
 import type { CellValues } from "#model/array-values.ts";
 import { type ChunkNumbers, chunkOf } from "#model/layouts/chunks.ts";
-import { compare } from "#model/layouts/compare.ts";
-import { type WarpLoad, warpLoad } from "#model/layouts/hardware.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
 import type { Entry } from "#model/layouts/order.ts";
-import { requestBox } from "#model/layouts/requests.ts";
 import { useHover, useSelection } from "#model/selection.ts";
 import type { ShownColour } from "#model/types.ts";
 import { formatBytes, formatCount } from "#model/units.ts";
 import { SavePicture } from "#views/controls/save-picture.tsx";
-import { chosenChunk } from "#views/linearization/drawing/chunk-marks.ts";
-import { colouring, inView } from "#views/linearization/drawing/colouring.ts";
 import { type Ink, inkOf } from "#views/linearization/drawing/ink.ts";
+import { type LayoutPicture, type Looks, useLayoutPicture } from "#views/linearization/drawing/picture.ts";
 import type { IndexBox } from "#views/linearization/geometry/index-box.ts";
 import { fastestDims } from "#views/linearization/geometry/model.ts";
 import type { SeenPart } from "#views/linearization/geometry/scene.ts";
@@ -36,12 +35,12 @@ import { ColourMenu, Drop, MoreControls, Slices } from "./controls.tsx";
 import { Digits } from "./digits.tsx";
 import { entryFrom, shownFrom } from "./entries.ts";
 import { Facts } from "./facts.tsx";
-import { Grid, type Zoomer } from "./grid.tsx";
+import { Grid, type GridProps, type Zoomer } from "./grid.tsx";
 import { Legend } from "./legend.tsx";
-import type { Lens } from "./lens.ts";
+import { Lens } from "./lens.ts";
 import { OPTIONS, type ViewOptions } from "./options.ts";
 import { Player } from "./player.tsx";
-import { Tape } from "./tape.tsx";
+import { Tape, type TapeProps } from "./tape.tsx";
 import { Vector } from "./vector.tsx";
 
 export interface LinearizationProps {
@@ -61,6 +60,23 @@ export interface LinearizationProps {
   numpy?: string;
   /** What moves of the array, and what chooses it; a view without it shows everything. */
   part?: PartOfEnd | null;
+  pin?: PinOfCard | null;
+  beside?: readonly Linearization[];
+}
+
+/** The layout that is pinned on a card. */
+export interface PinOfCard {
+  /** On the array; null where none is pinned, or where the array has no such layout. */
+  readonly linear: Linearization | null;
+  /** What it is, and what had it when it was pinned. */
+  readonly words: string;
+  /** Why the array has no such layout; "" where it has. */
+  readonly problem: string;
+  /** Whether it is the layout that the card shows. */
+  readonly isShown: boolean;
+  /** Pins what the card shows, in the place of what was pinned. */
+  readonly pin: () => void;
+  readonly letGo: () => void;
 }
 
 /** The part of an array that moves, at one end. */
@@ -84,13 +100,13 @@ const ALL: SeenPart = { ranges: {}, stretch: 1, named: false };
 const TRAIL = 8;
 
 export function LinearizationView(props: LinearizationProps): JSX.Element {
-  const { linear, other, palette, chunks = null, values = null, numpy, part = null } = props;
+  const { linear, other, palette, chunks = null, values = null, numpy, part = null, pin = null } = props;
   const end = props.side === "destination" ? "destination" : "source";
   const [own, setOwn] = useState<ViewOptions>(OPTIONS);
   const options = props.options ?? own;
   const change = (next: Partial<ViewOptions>): void => (props.onOptions ?? ((part) => setOwn({ ...own, ...part })))(next);
   const [playing, setPlaying] = useState(false);
-  const zoomer = useRef<Zoomer>(null);
+  const [zoomer, unused] = [useRef<Zoomer>(null), useRef<Zoomer>(null)];
   const dark = useDark();
   const root = useRef<HTMLElement>(null);
   const { width } = useSize(root);
@@ -98,6 +114,11 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
   const ink = useInk(root, dark, width);
 
   const twin = other !== null && alike(linear, other) ? other : null;
+  const pinned = pin?.linear != null && alike(linear, pin.linear) ? pin.linear : null;
+  const all = useMemo(
+    () => [twin, pinned, ...(props.beside ?? [])].filter((each) => each !== null && alike(linear, each)) as Linearization[],
+    [linear, twin, pinned, props.beside],
+  );
   const [hover, setHover] = useHover();
   const [selection, select] = useSelection();
   const hovered = useMemo(() => entryFrom(linear, hover), [linear, hover]);
@@ -125,37 +146,54 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
     if (selected === null) change({ fixed: { ...options.fixed, [dim]: to } });
     else onSelect({ ...selected, index: selected.index.map((at, place) => (linear.dims[place]?.name === dim ? to : at)) });
   };
-  const bytes = Math.max(linear.nbytes, twin?.nbytes ?? 0);
-  const colours = useMemo(
-    () => colouring(linear, { options, palette, chunks, dark, bytes }),
-    [linear, options.colour, options.digit, palette, chunks, dark, bytes],
-  );
-  const fixedKey = JSON.stringify([dims, fixed]);
+  const bytes = Math.max(linear.nbytes, ...all.map((each) => each.nbytes));
   const [seen, setSeen] = useState<SeenPart>(ALL);
-  const gridColours = useMemo(() => {
-    const others = Object.entries(fixed).map(([name, at]) => [name, [at, at + 1] as const]);
-    return inView(colours, { ...Object.fromEntries(others), ...seen.ranges }, twin);
-  }, [colours, fixedKey, twin, seen]);
-  const runs = useMemo(() => (twin === null ? null : requestBox(linear, twin)), [linear, twin]);
-  const kept = useMemo(() => (twin === null ? null : compare(linear, twin).runBytes), [linear, twin]);
   const dimColour = useCallback(
     (dim: string): string => palette[dim]?.[dark ? "dark" : "light"] ?? "currentColor",
     [palette, dark],
   );
   const shown = hovered ?? selected;
-  const warp = useMemo(() => shownWarp(linear, options, dims, shown, fixed), [linear, options, shown, fixedKey]);
+  const common: Looks = {
+    ...{ options, palette, chunks, dark, twin, all, bytes, dims, fixed, seen },
+    entry: shown,
+    chosen: selection.chunk,
+  };
+  const now = useLayoutPicture(linear, common) as LayoutPicture;
+  const before = useLayoutPicture(pinned, common);
   const elsewhere = shown !== null && linear.dims.some(({ name }, dim) => name in fixed && fixed[name] !== shown.index[dim]);
-  const hasRuns = runs !== null && runs.entries > 1 && runs.entries < linear.payload / linear.entryBytes;
+  const hasRuns = now.runs !== null || (before !== null && before.runs !== null);
   const hasChunks = chunks !== null && chunks.count > 1;
   const hasValues = values !== null;
   const hasTwin = twin !== null && (props.lens ?? null) !== null;
   const controls = { linear, options, dims, hasChunks, hasRuns, hasValues, hasTwin, change };
-  const chunk = useMemo(() => chosenChunk(linear, chunks, selection.chunk), [linear, chunks, selection.chunk]);
+  const { chunk } = now;
+  const [alone] = useState(() => new Lens());
+  const lens = (options.linked && twin !== null ? props.lens : null) ?? alone;
   const marking =
     hasChunks && (selected !== null || chunk !== null)
       ? { on: chunk !== null, set: (on: boolean) => markChunk(on ? selected : null) }
       : null;
   const label = described(props.title ?? "Layout", linear);
+  const marked = { ink, hovered, selected, onHover };
+  const grid = (of: LayoutPicture, label: string): Omit<GridProps, "onSeen" | "zoomer"> => ({
+    ...{ dims, fixed, options, values, dimColour, chunks, lens, end, onSelect, onPick, label, ...marked },
+    linear: of.linear,
+    others: all,
+    colours: of.inView,
+    runs: of.runs,
+    chunk: of.chunk,
+    warp: of.warp?.entries ?? null,
+    trail: playing ? TRAIL : 0,
+    box: part?.box ?? null,
+    choosing: part?.choosing === true ? (end === "source" ? "select" : "move") : null,
+    onBox: (first, last) => part?.choose(first, last),
+    onChunk: hasChunks ? markChunk : null,
+  });
+  const tape = (of: LayoutPicture, words: string): TapeProps => ({
+    ...{ linear: of.linear, colours: of.colours, chunk: of.chunk, ...marked },
+    label: `${words}: ${formatBytes(of.linear.nbytes)} as a strip`,
+    onSelect: onPick,
+  });
   return (
     <section
       ref={root}
@@ -176,6 +214,7 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
         <div class="iv-lin-tools">
           <Player linear={linear} selected={selected} onSelect={onSelect} onPlaying={setPlaying} />
           {part !== null && <ChoosePart part={part} end={end} />}
+          {pin !== null && <PinLayout pin={pin} />}
           <span class="iv-lin-zoom" role="group" aria-label="Zoom">
             <Tool label="Zoom out" icon="minus" onClick={() => zoomer.current?.zoom(1 / 1.6)} />
             <Tool label="Zoom in" icon="add" onClick={() => zoomer.current?.zoom(1.6)} />
@@ -188,66 +227,61 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
         </div>
       </div>
       <Slices linear={linear} dims={dims} at={fixed} colourOf={dimColour} set={slice} />
+      {pin !== null && pin.problem !== "" && (
+        <p class="iv-faint" role="status" data-testid="pinned-layout-unfit">
+          {pin.words} is pinned, but no layout of this array: {pin.problem} <LetGo pin={pin} />
+        </p>
+      )}
       <div class="iv-lin-main">
-        <Grid
-          linear={linear}
-          other={twin}
-          dims={dims}
-          fixed={fixed}
-          options={options}
-          colours={gridColours}
-          values={values}
-          dimColour={dimColour}
-          ink={ink}
-          runs={hasRuns ? runs : null}
-          chunks={chunks}
-          hovered={hovered}
-          selected={selected}
-          chunk={chunk}
-          warp={warp?.entries ?? null}
-          trail={playing ? TRAIL : 0}
-          lens={options.linked && twin !== null ? (props.lens ?? null) : null}
-          label={label}
-          box={part?.box ?? null}
-          end={end}
-          choosing={part?.choosing === true ? (end === "source" ? "select" : "move") : null}
-          onBox={(first, last) => part?.choose(first, last)}
-          onHover={onHover}
-          onSelect={onSelect}
-          onPick={onPick}
-          onChunk={hasChunks ? markChunk : null}
-          onSeen={setSeen}
-          zoomer={zoomer}
-        />
+        <div class="iv-lin-halves" data-split={before !== null}>
+          {before !== null && pin !== null && (
+            <div class="iv-lin-half" data-testid="pinned-layout" key="pinned">
+              <p class="iv-lin-half-head">
+                Pinned <code title={pin.words}>{String(before.linear)}</code> <LetGo pin={pin} />
+              </p>
+              <Grid
+                {...grid(before, `Pinned layout, ${described(pin.words, before.linear)}`)}
+                testid="pinned-grid"
+                onSeen={() => undefined}
+                zoomer={unused}
+              />
+            </div>
+          )}
+          <div class="iv-lin-half" key="now">
+            {before !== null && (
+              <p class="iv-lin-half-head">
+                Now <code>{String(linear)}</code>
+              </p>
+            )}
+            <Grid {...grid(now, label)} onSeen={setSeen} zoomer={zoomer} />
+          </div>
+        </div>
         <div class="iv-lin-aside">
-          <Facts linear={linear} entry={shown} selected={selected} runBytes={kept} elsewhere={elsewhere} compact={compact} />
+          <Facts now={now} pinned={before} entry={shown} selected={selected} elsewhere={elsewhere} compact={compact} />
           <Legend
-            linear={linear}
-            colours={gridColours}
+            now={now}
+            pinned={before}
             chunks={chunks}
             bytes={bytes}
             runs={options.runs && hasRuns}
             stretch={seen.stretch}
             named={compact && seen.named}
-            warp={warp}
-            chunk={chunk?.number ?? null}
             letGo={() => select({ chunk: null })}
           />
           {!compact && <Digits linear={linear} palette={palette} numpy={numpy ?? ""} />}
         </div>
       </div>
       <Vector linear={linear} palette={palette} entry={shown} onSelect={onSelect} />
-      <Tape
-        linear={linear}
-        colours={colours}
-        ink={ink}
-        hovered={hovered}
-        selected={selected}
-        chunk={chunk}
-        label={`Memory of ${label}: ${formatBytes(linear.nbytes)} as a strip`}
-        onHover={onHover}
-        onSelect={onPick}
-      />
+      <div class="iv-lin-tapes" data-split={before !== null}>
+        {before !== null && (
+          <>
+            <span class="iv-faint">pinned</span>
+            <Tape {...tape(before, "Memory of the pinned layout")} testid="pinned-tape" />
+            <span class="iv-faint">now</span>
+          </>
+        )}
+        <Tape {...tape(now, `Memory of ${label}`)} key="now" />
+      </div>
     </section>
   );
 }
@@ -262,22 +296,6 @@ export function shownDims(reference: Linearization, options: Pick<ViewOptions, "
   const free = [second ?? "", fast, ...names].find((name) => name !== across && names.includes(name));
   const down = options.down !== null && options.down !== across && names.includes(options.down) ? options.down : free;
   return down === undefined ? [across] : [across, down];
-}
-
-/** The load of a warp that begins at an entry, or at the first one in view; null where colours do not say sectors. */
-function shownWarp(
-  linear: Linearization,
-  options: ViewOptions,
-  dims: readonly string[],
-  entry: Entry | null,
-  fixed: Readonly<Record<string, number>>,
-): { load: WarpLoad; dim: string; entries: Entry[] } | null {
-  const dim = linear.dims.find(({ name }) => name === options.warp)?.name ?? dims[0];
-  if (options.colour !== "sector" || dim === undefined || dim === "") return null;
-  const start = entry?.index ?? linear.dims.map(({ name }) => fixed[name] ?? 0);
-  const field = entry?.field ?? 0;
-  const load = warpLoad(linear, linear.dimension(dim), start, options.lane, field);
-  return { load, dim, entries: load.entries.map((index) => ({ index, field })) };
 }
 
 function alike(a: Linearization, b: Linearization): boolean {
@@ -326,6 +344,29 @@ function ChoosePart({ part, end }: { part: PartOfEnd; end: "source" | "destinati
       </button>
     </span>
   );
+}
+
+/** Pins the layout that is shown, in the place of one that was pinned before. */
+function PinLayout({ pin }: { pin: PinOfCard }): JSX.Element {
+  const title =
+    pin.words === "" ? "Keep this layout in sight, to compare later ones with it" : "Pin this layout instead of the other one";
+  return (
+    <button
+      type="button"
+      class="iv-lin-button iv-lin-pin"
+      aria-label="Pin this layout"
+      title={pin.isShown ? "Let the pinned layout go" : title}
+      aria-pressed={pin.isShown}
+      data-testid="pin-layout"
+      onClick={pin.isShown ? pin.letGo : pin.pin}
+    >
+      <Icon name="pin" />
+    </button>
+  );
+}
+
+function LetGo({ pin }: { pin: PinOfCard }): JSX.Element {
+  return <Button label="Let it go" quiet testid="unpin-layout" onClick={pin.letGo} />;
 }
 
 function Tool({ label, icon, onClick }: { label: string; icon: IconName; onClick: () => void }): JSX.Element {

@@ -88,16 +88,16 @@ const FLAT = 1 / 8;
 /**
  * The same colours for a picture of a part of an array: `ranges` has the coordinates [from, to) of a dimension, all where it is left
  * out. Offsets have one scale, that of all of memory, in every slice and at both ends. Where what is seen would have nearly one colour,
- * the scale spans what is seen, in this layout and in the one that is drawn beside it (`other`): one colour is one offset in both.
+ * the scale spans what is seen, in this layout and in those that are drawn beside it (`others`): one colour is one offset in all.
  */
 export function inView(
   colours: Colouring,
   ranges: Readonly<Record<string, readonly [number, number]>>,
-  other: Linearization | null = null,
+  others: readonly Linearization[] = [],
 ): Colouring {
   if (colours.by !== "offset") return colours;
   let [from, end] = [Infinity, 0];
-  for (const linear of other === null ? [colours.linear] : [colours.linear, other])
+  for (const linear of [colours.linear, ...others])
     for (const field of linear.fields.keys()) {
       let [low, high] = [linear.base(field), linear.base(field)];
       linear.dims.forEach(({ name, size }, dim) => {

@@ -86,12 +86,14 @@ export function largestBlock(linear: Linearization, dim: string): number {
   return axisOf(linear, dim).blocks.at(-1) ?? 1;
 }
 
-/** The entries that whole blocks of both layouts hold. */
-export function commonBlock(a: Linearization, b: Linearization | null, dim: string): number {
-  const [one, other] = [largestBlock(a, dim), b === null ? 1 : largestBlock(b, dim)];
-  let [x, y] = [one, other];
-  while (y !== 0) [x, y] = [y, x % y];
-  return (one / x) * other;
+/** The entries that whole blocks of all layouts hold. */
+export function commonBlock(layouts: readonly Linearization[], dim: string): number {
+  return layouts.reduce((common, linear) => {
+    const block = largestBlock(linear, dim);
+    let [x, y] = [common, block];
+    while (y !== 0) [x, y] = [y, x % y];
+    return (common / x) * block;
+  }, 1);
 }
 
 /** The index of a cell; null where it is padding or outside of the array. */
