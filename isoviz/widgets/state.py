@@ -184,7 +184,7 @@ class Run:
     `wanted` runs were asked for, `over` of them have ended. `stage` has dealt with `bytes_done` bytes. `error` says why it
     failed. `reports` are those of the runs that ended well, of several runs without their traces; `report` is the one in the
     middle. `transfers` are all transfers where there are several, the one that was edited among them. `trace` has the requests
-    of the last run on one clock that begins at 0.
+    of the last run on one clock that begins at 0; `is_trace_dropped` says that it made room for those of newer runs.
 
     `ranks` is the number of MPI ranks that carry it out, 0 for this process; `library` is their MPI.
     `keys` name its entries in the ledger, `note` is what a person wrote about it, `date` is when it began.
@@ -204,6 +204,7 @@ class Run:
     reports: tuple[Report, ...] = ()
     transfers: tuple[MovedTransfer, ...] = ()
     trace: Trace | None = field(default=None, compare=False, repr=False)
+    is_trace_dropped: bool = False
     settings: Settings | None = None
     machine: Machine | None = field(default=None, compare=False, repr=False)
     ranks: int = 0

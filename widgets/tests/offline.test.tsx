@@ -17,7 +17,7 @@ function offline(): Connection {
   const data: Record<string, ArrayBuffer> = {
     answers: encoded({
       [commandKey({ what: "plan", kind: "export" })]: { message, buffers: [] },
-      [commandKey({ kind: "trace", which: "simulated" })]: { message: trace, buffers: ["data-0"] },
+      [commandKey({ kind: "trace", which: "simulated", run: "" })]: { message: trace, buffers: ["data-0"] },
     }),
     "data-0": new Uint8Array([1, 2, 3]).buffer,
   };
@@ -33,7 +33,7 @@ test("a saved page answers what it holds, with its binary data, and says what it
   const connection = offline();
   assert.equal(connection.offline, true);
   assert.equal((await connection.exported("plan")).text, "{}");
-  const { buffers } = await connection.ask({ kind: "trace", which: "simulated" });
+  const { buffers } = await connection.ask({ kind: "trace", which: "simulated", run: "" });
   assert.deepEqual([...new Uint8Array(buffers[0]?.buffer ?? new ArrayBuffer(0))], [1, 2, 3]);
   assert.equal((await connection.exported("machine")).error, NO_KERNEL);
   connection.close();

@@ -141,6 +141,7 @@ test("two runs are compared by times, hops and the settings that differ", () => 
     low: 2,
     high: 2,
     note: "",
+    timeline: "kept",
     facts: [
       { name: "planner", text: "full", bytes: null },
       { name: "chunk", text: "", bytes: 1024 },
@@ -216,6 +217,7 @@ test("a note is sent when it is done, and taken back by Escape", async () => {
     low: 2,
     high: 2,
     note: "",
+    timeline: "kept",
     facts: [],
     hops: [],
   };

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypedDict
 
+from isoviz.schema import member
 from isoviz.widgets.chosen.layout_question import LayoutQuestion
 from isoviz.widgets.chosen.settings import ByHand, Part, controls
 from isoviz.widgets.commands.machine_edit import MachineEdit
@@ -176,10 +177,11 @@ class AskExport:
 
 @dataclass(frozen=True)
 class AskTrace:
-    """Ask for a trace."""
+    """Ask for a trace: the newest of its kind, or the measured one of the run with the name `run` in the list of runs."""
 
     kind: Literal["trace"]
     which: TraceKind
+    run: str = member("", optional=True)
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,10 @@ def trace_answer(command: AskTrace, sender: Sender, state: State) -> tuple[Trace
     which = command.which
     message: TraceMessage = {"kind": "trace", "which": which, "number": sender.number, "trace": None, "error": ""}
     try:
-        trace = session_trace(state, which)
+        trace = session_trace(state, which, command.run)
         if trace is None:
-            return {**message, "error": "There is no such trace yet."}, ()
+            gone = f"The timeline of {command.run} is not kept." if command.run else "There is no such trace yet."
+            return {**message, "error": gone}, ()
         head, buffers = packed_trace(trace)
     except Exception as error:  # noqa: BLE001 - a defect: told where the trace was asked for
         return {**message, "error": f"{type(error).__name__}: {error}"}, ()

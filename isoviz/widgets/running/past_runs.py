@@ -65,6 +65,7 @@ def _of_session(run: Run) -> ShownPastRun:
         "low": None if seconds is None else seconds["low"],
         "high": None if seconds is None else seconds["high"],
         "note": run.note,
+        "timeline": "kept" if run.trace is not None and report is not None else "dropped" if run.is_trace_dropped else "none",
         "facts": [] if plan is None else _facts_of(run, plan),
         "hops": hops,
     }
@@ -172,6 +173,7 @@ def _of_entry(entry: LedgerEntry, note: str) -> ShownPastRun:
         "low": entry.measured,
         "high": entry.measured,
         "note": note,
+        "timeline": "none",
         "facts": facts,
         "hops": [
             {"title": _hop_title(number, hop.kind), "predicted": hop.predicted, "measured": hop.measured,

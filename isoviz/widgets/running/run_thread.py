@@ -25,6 +25,10 @@ _TICK = 0.05
 """Seconds between two messages of progress: finer ones could not be seen."""
 KEPT_RUNS = 20
 """Runs in the history."""
+MOST_TRACE_BYTES = 64 << 20
+"""The traces of the history together, in bytes of memory."""
+REQUEST_BYTES = 176
+"""A request of a trace in memory: a tuple of six numbers, and those of them that are its own."""
 CANCELLED = "Cancelled; nothing was left behind."
 
 
@@ -202,18 +206,31 @@ def with_report(run: Run, report: Report) -> Run:
 
 
 def with_run(history: tuple[Run, ...], run: Run) -> tuple[Run, ...]:
-    """The history with one more run, the newest first. Only the newest run that has a report keeps its traces."""
-    earlier = history if run.report is None else tuple(map(_without_traces, history))
-    return (run, *earlier)[:KEPT_RUNS]
+    """The history with one more run, the newest first.
+
+    A run keeps one trace, and the reports of the newest one theirs. The newest trace stays; the oldest ones are dropped, until
+    all fit into `MOST_TRACE_BYTES`.
+    """
+    earlier = history if run.report is None else tuple(map(_with_bare_reports, history))
+    runs: list[Run] = []
+    total = 0
+    for each in (run, *earlier)[:KEPT_RUNS]:
+        size = 0 if each.trace is None else REQUEST_BYTES * len(each.trace.requests)
+        is_too_much = size > 0 and total > 0 and total + size > MOST_TRACE_BYTES
+        total += size
+        runs.append(replace(each, trace=None, is_trace_dropped=True) if is_too_much else each)
+    return tuple(runs)
 
 
-def _without_traces(run: Run) -> Run:
+def _with_bare_reports(run: Run) -> Run:
+    """The run without the traces of its reports: it has that of its last repeat on its own clock."""
+
     def bare(reports: tuple[Report, ...]) -> tuple[Report, ...]:
         return tuple(replace(each, trace=None) for each in reports)
 
     transfers = tuple(replace(each, reports=bare(each.reports)) for each in run.transfers)
     report = None if run.report is None else replace(run.report, trace=None)
-    return replace(run, trace=None, report=report, reports=bare(run.reports), transfers=transfers)
+    return replace(run, report=report, reports=bare(run.reports), transfers=transfers)
 
 
 def _median(reports: tuple[Report, ...]) -> Report:

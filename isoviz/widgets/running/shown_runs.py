@@ -25,7 +25,8 @@ class ShownPastHop(TypedDict):
 
 class ShownPastRun(TypedDict):
     """A run of the list. `name` names it in commands, `number` is null for earlier runs. Null is what nobody knows: seconds
-    predicted and measured; of `runs` repeated runs `measured` is the middle.
+    predicted and measured; of `runs` repeated runs `measured` is the middle. `timeline` says whether the session has the trace of
+    the run, or of its last repeat: it may have none, or have dropped it to make room for those of newer runs.
     """
 
     name: str
@@ -41,6 +42,7 @@ class ShownPastRun(TypedDict):
     low: float | None
     high: float | None
     note: str
+    timeline: Literal["kept", "dropped", "none"]
     facts: list[ShownFact]
     hops: list[ShownPastHop]
 

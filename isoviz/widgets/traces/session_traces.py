@@ -6,6 +6,7 @@ import uuid
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.widgets.remembered import Remembered
+from isoviz.widgets.running.begin_run import OF_SESSION
 from isoviz.widgets.state import State
 from isoviz.widgets.trace_contract import TraceKind
 from isoviz.widgets.traces.packed_trace import PackedTrace, packed
@@ -38,8 +39,8 @@ _names: Remembered[str] = Remembered(16)
 _packed: Remembered[PackedTrace] = Remembered(4)
 
 
-def session_trace(state: State, which: TraceKind) -> SessionTrace | None:
-    """The latest trace of a kind, None before the first."""
+def session_trace(state: State, which: TraceKind, run: str = "") -> SessionTrace | None:
+    """The latest trace of a kind, None before the first. `run` names a run: its measured trace, None where it is not kept."""
     if which in STAGES:
         simulation = latest_simulation(state, which)
         if simulation is None or simulation.trace is None:
@@ -50,15 +51,23 @@ def session_trace(state: State, which: TraceKind) -> SessionTrace | None:
         )
     if which == "given":
         return None if state.given is None else SessionTrace(_name(state.given), state.given, state.given_machine, {}, "", True)
-    run = next((each for each in (state.run, *state.history) if each.report is not None), state.run)
-    report = run.report
-    trace = None if report is None else run.trace or report.trace
-    if report is None or trace is None or not trace.requests:
-        return None
-    machine = state.derived.planned_on
-    is_machine_of_run = machine is not None and machine.digest == report.plan.machine_digest
-    fresh = report.plan == state.derived.plan
-    return SessionTrace(_name(trace), trace, machine if is_machine_of_run else None, {}, _left_out(trace), fresh)
+    return _measured(state, run)
+
+
+def _measured(state: State, name: str) -> SessionTrace | None:
+    for run in (state.run, *state.history):
+        its_name = f"{OF_SESSION}{run.number}"
+        report = run.report
+        if report is None or (name and name != its_name):
+            continue
+        trace = run.trace or report.trace
+        if trace is None or not trace.requests:
+            return None
+        machine = run.machine or state.derived.planned_on
+        is_machine_of_run = machine is not None and machine.digest == report.plan.machine_digest
+        fresh = report.plan == state.derived.plan
+        return SessionTrace(its_name, trace, machine if is_machine_of_run else None, {}, _left_out(trace), fresh)
+    return None
 
 
 def latest_simulation(state: State, which: TraceKind) -> Simulation | None:

@@ -406,27 +406,6 @@ def _transfer() -> Any:
     return Transfer.whole(IndexSpace(x=8), FieldSpace(a="float32"), "node0.fbm0", "<F, x>", "node1.fbm0", "<x, F>")
 
 
-def test_traces_are_kept_of_the_newest_run_only(session: Session) -> None:
-    for _ in range(2):
-        session.run()
-        session.wait()
-    session.repeat(3)
-    state = session.wait()
-    new, *older = state.history
-    assert new.trace is not None and [each.trace for each in new.reports] == [None] * 3
-    assert exported_file("trace", state)[0] == "isoviz-trace-measured.json"
-    assert [len(run.reports) for run in older] == [1, 1]
-    for run in older:
-        assert run.trace is None and run.report is not None
-        assert [run.report.trace, *(each.trace for each in run.reports)] == [None, None]
-    session.send({"kind": "add-transfer"})
-    session.repeat(2)
-    together = session.wait()
-    assert [each.trace for moved in together.run.transfers for each in moved.reports] == [None] * 4
-    assert together.run.trace is not None and len(together.run.trace.transfers) == 2
-    assert together.history[1].trace is None
-
-
 @pytest.mark.parametrize("name", ["", "x", "a" * 23, "A" * 24, "\x00" * 24, "0" * 1000])
 def test_a_note_to_what_is_no_run_is_refused_and_not_kept(session: Session, book: Path, name: str) -> None:
     session.send({"kind": "note", "run": name, "note": "lost"})

@@ -70,13 +70,13 @@ def test_answers_recreate_what_is_shown() -> None:
 def test_a_page_holds_the_traces_that_it_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     trace = simulate(PLAN, MACHINE)
     saved = check_saved_page(plan_page(PLAN, MACHINE, kind="simulate", trace=trace))
-    answer = saved.answers[command_key({"kind": "trace", "which": "simulated"})]
+    answer = saved.answers[command_key({"kind": "trace", "which": "simulated", "run": ""})]
     assert answer["message"]["trace"]["id"] == saved.content["traits"]["part_trace"]["simulated"]["id"]
     assert len(answer["buffers"]) > 0 and saved.content["traits"]["part_trace"]["simulated"]["requests"] == len(trace.requests)
     monkeypatch.setattr(page_module, "MOST_REQUESTS", len(trace.requests) - 1)
     without = check_saved_page(plan_page(PLAN, MACHINE, kind="simulate", trace=trace))
     assert without.content["traits"]["part_trace"]["simulated"] is None
-    assert command_key({"kind": "trace", "which": "simulated"}) not in without.answers
+    assert command_key({"kind": "trace", "which": "simulated", "run": ""}) not in without.answers
 
 
 def test_names_of_any_kind_stay_text() -> None:

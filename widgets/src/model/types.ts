@@ -1118,10 +1118,11 @@ export interface AskExport {
  */
 export type TraceKind = "simulated" | "stored" | "measured" | "given";
 
-/** Ask for a trace. */
+/** Ask for a trace: the newest of its kind, or the measured one of the run with the name `run` in the list of runs. */
 export interface AskTrace {
   kind: "trace";
   which: TraceKind;
+  run: string;
 }
 
 /** Ask for the steps of the simulation from number `first` on: the scheduler's stimuli and answers in words. */
@@ -1498,7 +1499,8 @@ export interface ShownPastHop {
 
 /**
  * A run of the list. `name` names it in commands, `number` is null for earlier runs. Null is what nobody knows: seconds
- * predicted and measured; of `runs` repeated runs `measured` is the middle.
+ * predicted and measured; of `runs` repeated runs `measured` is the middle. `timeline` says whether the session has the
+ * trace of the run, or of its last repeat: it may have none, or have dropped it to make room for those of newer runs.
  */
 export interface ShownPastRun {
   name: string;
@@ -1514,6 +1516,7 @@ export interface ShownPastRun {
   low: number | null;
   high: number | null;
   note: string;
+  timeline: "kept" | "dropped" | "none";
   facts: ShownFact[];
   hops: ShownPastHop[];
 }

@@ -1,7 +1,7 @@
 // Traces from the kernel: asked for when the state says that there is one, and kept for as long as the view is open.
 import { useEffect, useState } from "preact/hooks";
 import type { Connection } from "#model/connection.ts";
-import type { ShownTrace, TraceKind } from "#model/types.ts";
+import type { AskTrace, ShownTrace, TraceKind } from "#model/types.ts";
 import { useView } from "#model/view.ts";
 import { type TraceData, traceOf } from "./trace-data.ts";
 
@@ -19,12 +19,12 @@ const KEPT = 6;
 const kept = new WeakMap<Connection, Map<string, Promise<TraceData>>>();
 
 /** The trace of that name, asked for once for all parts of a view. */
-function asked(connection: Connection, which: TraceKind, id: string): Promise<TraceData> {
+function asked(connection: Connection, command: AskTrace, id: string): Promise<TraceData> {
   let known = kept.get(connection);
   if (known === undefined) kept.set(connection, (known = new Map()));
   const there = known.get(id);
   if (there !== undefined) return there;
-  const coming = connection.ask({ kind: "trace", which }).then(({ message, buffers, error }) => {
+  const coming = connection.ask(command).then(({ message, buffers, error }) => {
     if (message?.kind !== "trace" || message.trace === null) throw new Error(error || "The trace did not come.");
     return traceOf(message.trace, buffers);
   });
@@ -34,21 +34,34 @@ function asked(connection: Connection, which: TraceKind, id: string): Promise<Tr
   return coming;
 }
 
+type Found = Pick<Traced, "trace" | "error">;
+
 /** A trace of the session; none is asked for unless `wanted`. */
 export function useTrace(which: TraceKind, wanted = true): Traced {
-  const { connection, snapshot } = useView();
-  const told = snapshot.panes.trace?.[which] ?? null;
-  const [found, setFound] = useState<{ trace: TraceData | null; error: string }>({ trace: null, error: "" });
-  const id = wanted ? (told?.id ?? "") : "";
+  const told = useView().snapshot.panes.trace?.[which] ?? null;
+  const found = useAsked(which, "", wanted ? (told?.id ?? "") : "");
+  return told === null ? { trace: null, told, error: "" } : { ...found, told };
+}
+
+/** The measured trace of a run of the session, by its name in the list of runs. */
+export function useRunTrace(run: string): Found {
+  const { trace, error } = useAsked("measured", run, run);
+  return { trace: trace?.id === run ? trace : null, error }; // not that of the run before
+}
+
+/** The trace with that name; none is asked for where it is "". */
+function useAsked(which: TraceKind, run: string, id: string): Found {
+  const { connection } = useView();
+  const [found, setFound] = useState<Found>({ trace: null, error: "" });
   useEffect(() => {
     if (id === "") return;
     let here = true;
-    asked(connection, which, id).then(
+    asked(connection, { kind: "trace", which, run }, id).then(
       (trace) => here && setFound({ trace, error: "" }),
       (error: unknown) =>
         here && setFound((before) => ({ ...before, error: error instanceof Error ? error.message : String(error) })),
     );
     return () => void (here = false);
-  }, [connection, which, id]);
-  return told === null ? { trace: null, told, error: "" } : { ...found, told };
+  }, [connection, which, run, id]);
+  return found;
 }

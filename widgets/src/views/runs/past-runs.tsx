@@ -7,6 +7,7 @@ import { save } from "#model/exports.ts";
 import type { ShownFact, ShownPastHop, ShownPastRun } from "#model/types.ts";
 import { counted, formatBytes, formatRate, formatSeconds } from "#model/units.ts";
 import { useView } from "#model/view.ts";
+import { type ComparedRun, TwoTimelines } from "./run-timeline.tsx";
 
 /** Rows that are shown before somebody asks for more. */
 const FEW = 8;
@@ -84,7 +85,19 @@ export function PastRuns(): JSX.Element | null {
         </>
       ),
     },
-    { title: "Outcome", cell: (run) => run.outcome },
+    {
+      title: "Outcome",
+      cell: (run) => (
+        <>
+          {run.outcome}
+          {run.timeline === "dropped" && (
+            <span class="iv-faint" title="Timelines of newer runs needed the room">
+              , timeline dropped
+            </span>
+          )}
+        </>
+      ),
+    },
     { title: "Note", cell: (run) => <Note run={run} /> },
   ];
   return (
@@ -208,6 +221,18 @@ export function comparedRows(one: ShownPastRun, other: ShownPastRun): Compared[]
   return [...shownTimes, ...hops, ...facts.filter((row) => row.differs)];
 }
 
+const WITHOUT = {
+  kept: "",
+  dropped: "it made room for those of newer runs",
+  none: "those of runs that ended well are kept, for as long as the session",
+};
+
+/** A run as its timeline names it. */
+function titled(run: ShownPastRun): ComparedRun {
+  const last = run.runs > 1 ? `, the last of ${run.runs}` : "";
+  return { name: run.name, title: `${nameOf(run)}${last}`, reason: WITHOUT[run.timeline] };
+}
+
 function Comparison({ one, other, close }: { one: ShownPastRun; other: ShownPastRun; close: () => void }): JSX.Element {
   const rows = comparedRows(one, other);
   const columns: readonly Column<Compared>[] = [
@@ -229,6 +254,7 @@ function Comparison({ one, other, close }: { one: ShownPastRun; other: ShownPast
         {same && <span class="iv-faint">Both had the same settings. </span>}
         <Button label="Close the comparison" quiet testid="compared-close" onClick={close} />
       </p>
+      <TwoTimelines one={titled(one)} other={titled(other)} />
     </div>
   );
 }

@@ -2,9 +2,10 @@
 import type { Segments } from "#model/trace/segments.ts";
 import type { TraceData } from "#model/trace/trace-data.ts";
 import { trackColour } from "#model/tracks.ts";
+import { formatSeconds } from "#model/units.ts";
 import { type Box, barOf, drawLane, isFine, sharesOf } from "./lane-bars.ts";
 import { drawRing } from "./ring-bars.ts";
-import type { Row } from "./rows.ts";
+import type { Ends, Row } from "./rows.ts";
 import { type Span, ticks, tickText } from "./span.ts";
 
 /** Pixels to the right of the rows. */
@@ -107,6 +108,7 @@ export function drawRows(
       drawLane(pen, row.trace, row.number, span, box, colour);
       const path = critical.get(row.trace)?.[row.number];
       if (path !== undefined) drawCritical(pen, path, span, box, colour("--iv-slow"));
+      if (row.ends !== null) drawDifference(pen, row.ends, scene, box, colour);
     } else drawRing(pen, row.trace, row.number, span, box, colour);
     pen.restore();
   }
@@ -149,6 +151,49 @@ function drawCritical(pen: CanvasRenderingContext2D, path: Segments, span: Span,
   pen.beginPath();
   for (let x = 0; x < pixels; x += 1) if (shares[x]! > 0.02) pen.rect(box.x + x, box.y + box.height - 4, 1, 4);
   pen.fill();
+}
+
+/** "+3.1 ms": how much later something ends; "−3.1 ms" where it is earlier. */
+export function laterText({ own, against }: Ends): string {
+  return `${own >= against ? "+" : "−"}${formatSeconds(Math.abs(own - against))}`;
+}
+
+/** Where a lane is over in the other trace, as a dashed line, and how far that is from where it is over in this one. */
+function drawDifference(
+  pen: CanvasRenderingContext2D,
+  ends: Ends,
+  scene: Scene,
+  box: Box,
+  colour: (variable: string) => string,
+): void {
+  const [there, own] = [xOf(ends.against, scene), xOf(ends.own, scene)];
+  const middle = box.y + box.height / 2;
+  const [low, high] = [Math.min(there, own), Math.max(there, own)];
+  pen.lineWidth = 4;
+  for (const ink of ["--iv-paper", "--iv-ink"]) {
+    pen.strokeStyle = colour(ink);
+    pen.beginPath();
+    pen.moveTo(low, middle);
+    pen.lineTo(high, middle);
+    pen.stroke();
+    pen.setLineDash(ink === "--iv-ink" ? [4, 3] : []);
+    pen.beginPath();
+    pen.moveTo(there, box.y);
+    pen.lineTo(there, box.y + box.height);
+    pen.stroke();
+    pen.setLineDash([]);
+    pen.lineWidth = 1.5;
+  }
+  const text = laterText(ends);
+  const width = pen.measureText(text).width;
+  const right = high + 6 + width <= box.x + box.width;
+  const x = right ? high + 6 : low - 6 - width;
+  pen.fillStyle = colour("--iv-paper");
+  pen.fillRect(x - 3, box.y + 2, width + 6, box.height - 4);
+  pen.fillStyle = colour("--iv-ink");
+  pen.textAlign = "left";
+  pen.textBaseline = "middle";
+  pen.fillText(text, x, middle + 0.5);
 }
 
 /** What is marked on the rows. */

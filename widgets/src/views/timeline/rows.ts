@@ -1,4 +1,5 @@
 // The rows of a timeline: for each trace a title where there are several, then its channels, then its buffers.
+import { endOf, rowLike } from "#model/trace/compared-hops.ts";
 import type { TraceData } from "#model/trace/trace-data.ts";
 
 /** A trace to draw, and what it is called beside others. */
@@ -7,6 +8,14 @@ export interface Titled {
   readonly title: string;
   /** What stands behind the title: its time, and how it compares. */
   readonly note?: string;
+  /** The trace that it is compared with: every channel says how much later, or earlier, its hops are over. */
+  readonly against?: TraceData;
+}
+
+/** When the hops of a lane are over, and when they are in the trace that it is compared with. */
+export interface Ends {
+  readonly own: number;
+  readonly against: number;
 }
 
 export interface Row {
@@ -19,6 +28,8 @@ export interface Row {
   readonly detail: string;
   /** The path of the first transfer that it is of, where there are several; null for a channel of more than one. */
   readonly path: number | null;
+  /** Null where the trace is compared with none, or where that has no such hops. */
+  readonly ends: Ends | null;
   readonly y: number;
   readonly height: number;
 }
@@ -41,6 +52,15 @@ function pathsOf(trace: TraceData, lane: number): number[] {
   return [...new Set(trace.hops.filter((hop) => hop.transfer === 0 && hop.lane === lane).map((hop) => hop.path))];
 }
 
+function endsOf(trace: TraceData, against: TraceData | undefined, lane: number): Ends | null {
+  if (against === undefined) return null;
+  const rows = trace.hops.flatMap((hop, row) => (hop.lane === lane ? [row] : []));
+  const last = (ends: (number | null)[]): number => Math.max(...ends.map((each) => each ?? -Infinity));
+  const own = last(rows.map((row) => endOf(trace, row)));
+  const there = last(rows.map((row) => endOf(against, rowLike(against, trace, row))));
+  return Number.isFinite(own) && Number.isFinite(there) ? { own, against: there } : null;
+}
+
 /**
  * The rows with their places; `height` is that of all of them. Where the first transfer has several paths, `only` leaves the rows of
  * one of them.
@@ -48,12 +68,13 @@ function pathsOf(trace: TraceData, lane: number): number[] {
 export function rowsOf(traces: readonly Titled[], rings: boolean, only: number | null = null): { rows: Row[]; height: number } {
   const rows: Row[] = [];
   let y = 0;
-  traces.forEach(({ trace, title, note = "" }, of) => {
+  traces.forEach(({ trace, title, note = "", against }, of) => {
     const several = trace.hops.some(({ transfer, path }) => transfer === 0 && path > 0);
     const add = (kind: Row["kind"], number: number, label: string, detail: string, height: number, paths: number[]): void => {
       if (several && only !== null && kind !== "title" && !paths.includes(only)) return;
       const path = several && paths.length === 1 ? paths[0]! : null;
-      rows.push({ kind, trace, of, number, label, detail, path, y, height });
+      const ends = kind === "lane" ? endsOf(trace, against, number) : null;
+      rows.push({ kind, trace, of, number, label, detail, path, ends, y, height });
       y += height + GAP;
     };
     if (traces.length > 1) add("title", 0, title, note, TITLE, []);
