@@ -50,6 +50,9 @@ export interface Model {
   on(event: string, callback: (...values: never[]) => void): void;
   off(event: string, callback: (...values: never[]) => void): void;
   send(content: unknown): void;
+  /** Change a trait, and send what was changed; a page without a kernel has neither. */
+  set?(name: string, value: unknown): void;
+  save_changes?(): void;
 }
 """
 

@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Linearization } from "#model/layouts/linearization.ts";
+import type { PartOfInstance } from "#model/layouts/requests.ts";
 import type { ShownPath } from "#model/types.ts";
 import { nextArrival, progressOf } from "#views/motion/draw.ts";
 import { advanced } from "#views/motion/moment.ts";
 import { type MotionPicture, motionPicture } from "#views/motion/picture.ts";
 import { layout } from "./linear.ts";
-import { aSnapshot } from "./model.ts";
 
 const SIZES = { x: 8192, y: 8192 };
 const [BEFORE, AFTER] = ["<F, x_in=256, y_in=128, y_out, x_out>", "<F, y_in=128, x_in=256, y_out, x_out>"];
@@ -24,9 +24,7 @@ function pictureOf(
   perChunk: number,
   chunk: number,
 ): MotionPicture {
-  const blocks = digits.reduce((product, { extent }) => product * extent, 1);
-  const path = aSnapshot().panes.plan?.paths[0] as ShownPath;
-  const found = motionPicture({ ...path, chunkDigits: digits, perChunk, chunks: Math.ceil(blocks / perChunk) }, layouts, chunk);
+  const found = motionPicture({ chunkDigits: digits, perChunk, firstChunk: 0 }, layouts, chunk);
   assert.ok(found !== null);
   return found;
 }
@@ -114,6 +112,41 @@ test("the pieces of a memory stand in the order of their offsets, and no two at 
         "every piece moves once over every hop",
       );
   }
+});
+
+test("a path that moves a part of the array has shorter runs where its instance has gaps", () => {
+  const [sizes, share] = [
+    { x: 16, y: 8 },
+    { x: 8, y: 8 },
+  ];
+  const texts = ["<F, x, y>", "<F, x, y>", "<F, y, x>"];
+  const layouts = texts.map((text) => layout(text, share, { value: 8 }));
+  const part = (text: string): PartOfInstance => ({
+    linear: layout(text, sizes, { value: 8 }),
+    first: [8, 0],
+    sizes: [8, 8],
+  });
+  const numbers = { chunkDigits: [{ dim: "y", extent: 8, step: 1 }], perChunk: 4, firstChunk: 1 };
+  const whole = motionPicture(numbers, layouts, 0);
+  const cut = motionPicture(numbers, layouts, 0, [part("<F, x, y>"), part("<F, y, x>")]);
+  assert.ok(whole !== null && cut !== null);
+  for (const { pieces } of [whole, cut])
+    assert.ok(
+      pieces.every(({ index }) => (index[1] ?? 0) >= 4),
+      "chunk 1 of both paths",
+    );
+  assert.deepEqual(
+    [whole, cut].map(({ hops }) => hops.map(({ requests }) => requests)),
+    [
+      [1, 32],
+      [4, 32],
+    ],
+    "the rows of the part lie apart, and turn into columns one by one",
+  );
+  const gaps = ({ stops }: MotionPicture): number[] =>
+    stops.map(({ places }) => Math.max(...places.map(({ gapsAbove }) => gapsAbove)));
+  assert.deepEqual([gaps(whole)[0], gaps(cut)[0]], [0, 3], "four rows with something else between them");
+  assert.deepEqual(gaps(whole)[1], gaps(cut)[1], "a buffer has no gaps");
 });
 
 test("groups leave one after the other, and a step ends with the arrival of the next one", () => {

@@ -83,12 +83,27 @@ class ChunkDigit(TypedDict):
     step: int
 
 
+class ShownBox(TypedDict):
+    """The box of the array that a path moves: its first index and its extent by dimension. `source` and `destination` are the
+    layouts in which both ends store its entries, on the box alone.
+    """
+
+    origin: dict[str, int]
+    shape: dict[str, int]
+    source: str
+    destination: str
+
+
 class ShownPath(TypedDict):
     """One path of a plan with its share of the data, from 0 to 1. Chunks are runs of `perChunk` blocks, which `chunkDigits`
-    number, fastest first. `block` is what a close look at a layout is about: the coordinates of one block, by dimension.
+    number, fastest first; `firstChunk` is the number of its first chunk, for several paths may share one sequence of chunks.
+    `box` is the part of the array that the blocks and the layouts of buffers are about, null where that is the whole array.
+    `block` is what a close look at a layout is about: the coordinates of one block, by dimension.
     """
 
     share: float
+    box: ShownBox | None
+    firstChunk: int
     chunks: int
     chunkBytes: int
     perChunk: int
@@ -183,6 +198,8 @@ def _path(plan: Plan, path: PathPlan, machine: Machine) -> ShownPath:
     ]
     return {
         "share": path.bytes / plan.bytes if plan.bytes else 1.0,
+        "box": None if path.transfer.shape == path.transfer.source.space.sizes else _box(path),
+        "firstChunk": path.numbers.start,
         "chunks": path.chunk_count,
         "chunkBytes": path.chunk_bytes,
         "perChunk": path.per_chunk,
@@ -190,6 +207,16 @@ def _path(plan: Plan, path: PathPlan, machine: Machine) -> ShownPath:
         "block": path.block,
         "stops": _stops(path, machine),
         "hops": [_hop(plan, path, index, machine) for index in range(len(path.hops))],
+    }
+
+
+def _box(path: PathPlan) -> ShownBox:
+    space, orders = path.transfer.space, path.orders
+    return {
+        "origin": dict(zip(space, path.transfer.source_origin, strict=True)),
+        "shape": space.as_dict(),
+        "source": str(orders[0].layout),
+        "destination": str(orders[-1].layout),
     }
 
 

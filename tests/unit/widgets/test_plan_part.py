@@ -26,7 +26,7 @@ from isoviz.machines import (
     register_channel_kind,
     register_memory_kind,
 )
-from isoviz.planner import Plan, Transfer, plan, plan_of_paths
+from isoviz.planner import Options, Plan, Transfer, cost, plan, plan_of_paths
 from isoviz.runtime.ledger.ledger import Ledger
 from isoviz.runtime.ledger.ledger_entry import LedgerEntry, LedgerHop
 from isoviz.runtime.ledger.model_interval import LEAST_RUNS, model_interval
@@ -91,7 +91,8 @@ def test_the_digits_number_the_chunks_as_the_plan_does() -> None:
             assert number // path["perChunk"] == chunk.index
 
 
-def test_several_paths_have_their_shares() -> None:
+def two_ways() -> Machine:
+    """From main to registered memory at once, or through pinned memory."""
     memories = (
         Memory("node0.sys", MemoryKind.SYS, 0),
         Memory("node0.reg", MemoryKind.REG, 0),
@@ -102,7 +103,11 @@ def test_several_paths_have_their_shares() -> None:
         Channel("first", ChannelKind.MEMCPY, "node0.sys", "node0.zcm", Constant(3e9)),
         Channel("second", ChannelKind.MEMCPY, "node0.zcm", "node0.reg", Constant(3e9)),
     )
-    machine = Machine("two ways", memories, channels)
+    return Machine("two ways", memories, channels)
+
+
+def test_several_paths_have_their_shares() -> None:
+    machine = two_ways()
     transfer = Transfer.whole(SPACE, FIELDS, "node0.sys", "<F, x, y>", "node0.reg", "<F, x, y>")
     found = plan_of_paths(
         transfer, machine, [({"y": (0, 64)}, ["straight"]), ({"y": (64, 256)}, ["first", "second"])]
@@ -112,6 +117,22 @@ def test_several_paths_have_their_shares() -> None:
     assert [len(path["hops"]) for path in shown["paths"]] == [1, 2]
     assert [len(path["stops"]) for path in shown["paths"]] == [2, 3]
     assert shown["buffers"] == 1
+    assert [path["box"] for path in shown["paths"]] == [
+        {"origin": {"x": 0, "y": low}, "shape": {"x": 512, "y": high - low}, "source": "<F, x, y>", "destination": "<F, x, y>"}
+        for low, high in ((0, 64), (64, 256))
+    ]
+    assert [path["firstChunk"] for path in shown["paths"]] == [0, 0]
+
+
+def test_paths_with_runs_of_one_sequence_of_chunks_say_where_theirs_begins() -> None:
+    machine, way, options = two_ways(), ["first", "second"], Options(slot_limit=1 << 16)
+    transfer = Transfer.whole(SPACE, FIELDS, "node0.sys", "<F, x, y>", "node0.reg", "<F, x, y>")
+    count = cost(transfer, machine, way, ["<F, x, y>"], options=options).chunk_count
+    assert count > 2
+    shares = [(range(2, count), way, ["<F, x, y>"]), (range(2), ["straight"], [])]
+    shown = part(plan_of_paths(transfer, machine, shares, options=options), machine)
+    assert [path["box"] for path in shown["paths"]] == [None, None]
+    assert [(path["firstChunk"], path["chunks"]) for path in shown["paths"]] == [(2, count - 2), (0, 2)]
 
 
 # ---- what bounds a hop, in words

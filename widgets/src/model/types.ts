@@ -340,6 +340,17 @@ export interface ShownInterval {
   origin: string;
 }
 
+/**
+ * The box of the array that a path moves: its first index and its extent by dimension. `source` and `destination` are the
+ * layouts in which both ends store its entries, on the box alone.
+ */
+export interface ShownBox {
+  origin: Record<string, number>;
+  shape: Record<string, number>;
+  source: string;
+  destination: string;
+}
+
 /** A digit that numbers the blocks of the chunks; the dimension "F" counts the fields. */
 export interface ChunkDigit {
   dim: string;
@@ -408,10 +419,14 @@ export interface ShownHop {
 
 /**
  * One path of a plan with its share of the data, from 0 to 1. Chunks are runs of `perChunk` blocks, which `chunkDigits`
- * number, fastest first. `block` is what a close look at a layout is about: the coordinates of one block, by dimension.
+ * number, fastest first; `firstChunk` is the number of its first chunk, for several paths may share one sequence of
+ * chunks. `box` is the part of the array that the blocks and the layouts of buffers are about, null where that is the
+ * whole array. `block` is what a close look at a layout is about: the coordinates of one block, by dimension.
  */
 export interface ShownPath {
   share: number;
+  box: ShownBox | null;
+  firstChunk: number;
   chunks: number;
   chunkBytes: number;
   perChunk: number;
@@ -1589,4 +1604,7 @@ export interface Model {
   on(event: string, callback: (...values: never[]) => void): void;
   off(event: string, callback: (...values: never[]) => void): void;
   send(content: unknown): void;
+  /** Change a trait, and send what was changed; a page without a kernel has neither. */
+  set?(name: string, value: unknown): void;
+  save_changes?(): void;
 }

@@ -108,9 +108,8 @@ function valuesOf(size: number, limits: readonly Limited[]): number[] | null {
 
 const within = (value: number, { from, to }: Limited): boolean => from <= value && value < to;
 
-/** In how many contiguous runs a chunk goes from one layout to another. It is contiguous in one of both. */
-export function runsOf(content: ChunkContent, from: Linearization, to: Linearization): number {
-  const box = requestBox(from, to);
+/** In how many contiguous runs of `box` a chunk goes from one layout to another. It is contiguous in one of both. */
+export function runsOf(content: ChunkContent, from: Linearization, to: Linearization, box = requestBox(from, to)): number {
   const fields = from.fields.length;
   const long = Math.floor((box.entries * (box.fields === "all" ? fields : 1)) / content.perBlock + 1e-9);
   // Runs of whole blocks do not see where blocks end. Their numbers tell the runs where all blocks are full.

@@ -27,6 +27,42 @@ export function requestBox(a: Linearization, b: Linearization): RequestBox {
   return { extents, steps, entries: prefixCount, fields: prefix.includes("F") ? "all" : "one" };
 }
 
+/** A part of an instance: a box that begins at the index `first` and has these sizes. */
+export interface PartOfInstance {
+  readonly linear: Linearization;
+  readonly first: readonly number[];
+  readonly sizes: readonly number[];
+}
+
+/** The box of entries of a part that are contiguous in its instance. A digit that the part cuts counts with what it has of it. */
+export function contiguousBox({ linear, first, sizes }: PartOfInstance): RequestBox {
+  const extents: Record<string, number> = Object.fromEntries(linear.dims.map(({ name }) => [name, 1]));
+  const steps: Record<string, number> = { ...extents };
+  let [entries, fields]: [number, RequestBox["fields"]] = [1, "one"];
+  for (const digit of linear.digits) {
+    if (digit.part === "F") {
+      fields = "all";
+      continue;
+    }
+    const dim = linear.dimension(digit.dim);
+    const [from, size, whole] = [first[dim] ?? 0, sizes[dim] ?? 1, linear.dims[dim]?.size ?? 1];
+    const span = digit.step * digit.extent;
+    const isCut = size < whole && (from % span > 0 || size % span > 0);
+    const taken = isCut ? Math.min(digit.extent, Math.max(1, Math.floor(size / digit.step))) : digit.extent;
+    steps[digit.dim] = extents[digit.dim] === 1 ? digit.step : Math.min(steps[digit.dim] ?? 1, digit.step);
+    extents[digit.dim] = (extents[digit.dim] ?? 1) * taken;
+    entries *= taken;
+    if (isCut) break;
+  }
+  return { extents, steps, entries, fields };
+}
+
+/** The smaller one of boxes that all begin with the fastest digits of one order; `fields` is the number of fields. */
+export function smallestBox(boxes: readonly RequestBox[], fields: number): RequestBox {
+  const elements = (box: RequestBox): number => box.entries * (box.fields === "all" ? fields : 1);
+  return boxes.reduce((least, box) => (elements(box) < elements(least) ? box : least));
+}
+
 /** The first index of the run that holds an entry: boxes repeat from the origin of the index space. */
 export function requestOrigin(box: RequestBox, linear: Linearization, index: readonly number[]): number[] {
   return linear.dims.map(({ name }, dim) => {

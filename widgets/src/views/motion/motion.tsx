@@ -8,11 +8,12 @@ import { drawable } from "#lib/recorder.ts";
 import { WholeWindow } from "#lib/whole-window.tsx";
 import { spacesOf } from "#model/ends.ts";
 import { type Linearization, linearize } from "#model/layouts/linearization.ts";
+import type { PartOfInstance } from "#model/layouts/requests.ts";
 import { measuredOf } from "#model/measured.ts";
 import { isEverything } from "#model/part.ts";
 import { useSelection } from "#model/selection.ts";
-import type { ShownPath } from "#model/types.ts";
-import { counted, formatBytes, formatCount, formatSeconds } from "#model/units.ts";
+import { selectedTrack, type Track, trackColour, tracksOf } from "#model/tracks.ts";
+import { counted, formatBytes, formatCount, formatSeconds, formatShare } from "#model/units.ts";
 import { useView } from "#model/view.ts";
 import { shortLayout, within } from "#model/words.ts";
 import { SavePicture } from "#views/controls/save-picture.tsx";
@@ -27,25 +28,44 @@ type Pace = keyof typeof PACES;
 /** How the seconds are shared between hops: evenly, or as the chunk takes them by the plan or in the last run. */
 type Clock = "even" | "planned" | "measured";
 
-/** What is needed to follow a chunk of the plan; a sentence where none can be followed. */
-export function useMotion(): { path: ShownPath; picture: MotionPicture; chunk: number } | string {
+/** A chunk that can be followed: the track of its path, and its number on that path. */
+interface Followed {
+  readonly track: Track;
+  readonly picture: MotionPicture;
+  readonly chunk: number;
+}
+
+/** The selected chunk, on the selected path of the plan or else on the first one; a sentence where none can be followed. */
+export function useMotion(): Followed | string {
   const { connection, snapshot } = useView();
   const { plan } = snapshot.panes;
   const [selection] = useSelection();
-  const path = plan?.paths[0];
+  const tracks = plan === null ? [] : tracksOf(plan, null);
+  const track = selectedTrack(tracks, selection) ?? tracks[0];
+  const path = track?.path;
   const { dims, fields } = spacesOf(connection.settings, snapshot);
   const spaces = JSON.stringify([dims, fields]);
   const chunk = path === undefined ? 0 : Math.min(selection.chunk ?? 0, path.chunks - 1);
   const stale = snapshot.faults.stale.includes("plan");
   return useMemo(() => {
-    if (path === undefined) return "There is no plan yet.";
+    if (track === undefined || path === undefined) return "There is no plan yet.";
     if (stale) return "The plan is being made anew.";
-    if ((plan?.paths.length ?? 0) > 1) return "A chunk can be followed where the plan has one path; this one has several.";
     if (!isEverything(connection.settings.part)) return "A chunk can be followed where the whole array moves.";
-    const linears = path.stops.map((stop) => linearize(stop.layout, dims, fields).linear);
-    if (linears.some((linear) => linear === null)) return "This array is too large to be drawn.";
-    const picture = motionPicture(path, linears as Linearization[], chunk);
-    return picture === null ? "This chunk is too large to be drawn." : { path, picture, chunk };
+    const { box } = path;
+    const own = box === null ? dims : dims.map(({ name, size }) => ({ name, size: box.shape[name] ?? size }));
+    const layouts = path.stops.map((stop) => stop.layout);
+    const linears = (box === null ? layouts : [box.source, ...layouts.slice(1, -1), box.destination]).map(
+      (layout) => linearize(layout, own, fields).linear,
+    );
+    const ends = [layouts[0], layouts.at(-1)].map((layout = ""): PartOfInstance | null => {
+      const { linear } = linearize(layout, dims, fields);
+      const first = dims.map(({ name }) => box?.origin[name] ?? 0);
+      return linear === null ? null : { linear, first, sizes: own.map(({ size }) => size) };
+    });
+    if ([...linears, ...ends].includes(null)) return "This array is too large to be drawn.";
+    const inside = box === null ? null : (ends as [PartOfInstance, PartOfInstance]);
+    const picture = motionPicture(path, linears as Linearization[], chunk, inside);
+    return picture === null ? "This chunk is too large to be drawn." : { track, picture, chunk };
   }, [path, plan, stale, connection.settings.part, spaces, chunk]);
 }
 
@@ -62,23 +82,27 @@ export function Motion({ close }: { close: () => void }): JSX.Element {
             <Button label="Close" icon="remove" iconOnly testid="motion-close" onClick={close} />
           </header>
         ) : (
-          <Moving key={`${found.chunk} ${found.picture.hops.length}`} {...found} tool={tool} close={close} />
+          <Moving
+            key={`${found.track.number} ${found.chunk} ${found.picture.hops.length}`}
+            {...found}
+            tool={tool}
+            close={close}
+          />
         )
       }
     </WholeWindow>
   );
 }
 
-interface MovingProps {
-  path: ShownPath;
-  picture: MotionPicture;
-  chunk: number;
+interface MovingProps extends Followed {
   tool: JSX.Element;
   close: () => void;
 }
 
-function Moving({ path, picture, chunk, tool, close }: MovingProps): JSX.Element {
+function Moving({ track, picture, chunk, tool, close }: MovingProps): JSX.Element {
   const { snapshot } = useView();
+  const { path, firstHop } = track;
+  const several = (snapshot.panes.plan?.paths.length ?? 0) > 1;
   const measured = measuredOf(snapshot);
   const hops = picture.hops.length;
   const box = useRef<HTMLDivElement>(null);
@@ -88,8 +112,11 @@ function Moving({ path, picture, chunk, tool, close }: MovingProps): JSX.Element
   const [wanted, setClock] = useState<Clock>("even");
   const clock = wanted === "measured" && measured === null ? "planned" : wanted;
   const seconds = useMemo(
-    () => path.hops.map(({ rate }, hop) => picture.bytes / ((clock === "measured" ? measured?.rates[hop] : undefined) ?? rate)),
-    [path, picture, clock, measured?.run],
+    () =>
+      path.hops.map(
+        ({ rate }, hop) => picture.bytes / ((clock === "measured" ? measured?.rates[firstHop + hop] : undefined) ?? rate),
+      ),
+    [path, firstHop, picture, clock, measured?.run],
   );
   const total = seconds.reduce((sum, each) => sum + each, 0);
   const lasting = seconds.map((each) => PACES[pace] * (clock === "even" ? 1 : (hops * each) / total));
@@ -128,12 +155,18 @@ function Moving({ path, picture, chunk, tool, close }: MovingProps): JSX.Element
   const spent = seconds.slice(0, now).reduce((sum, each) => sum + each, 0) + share * (seconds[now] ?? 0);
   const done = (hop: number): number =>
     Math.floor((picture.hops[hop]?.requests ?? 0) * Math.max(0, Math.min(1, at - hop)) + 1e-9);
-  const told = `Hop ${now}, ${path.hops[now]?.words}: ${formatCount(done(now))} of ${counted(picture.hops[now]?.requests ?? 0, "request")}`;
+  const told = `Hop ${firstHop + now}, ${path.hops[now]?.words}: ${formatCount(done(now))} of ${counted(picture.hops[now]?.requests ?? 0, "request")}`;
   return (
     <>
       <header class="iv-card-head iv-motion-head" data-toolbar>
         <h2>One chunk in motion</h2>
-        <p class="iv-faint">
+        <p class="iv-faint" data-testid="motion-chunk">
+          {several && (
+            <>
+              <i class="iv-track-key" style={{ background: `var(${trackColour(track.number)})` }} /> path {track.number} with{" "}
+              {formatShare(path.share)} of the data,{" "}
+            </>
+          )}
           chunk {formatCount(chunk)} of {formatCount(path.chunks)}, {formatBytes(picture.bytes)}; a square stands for about{" "}
           {counted(Math.max(1, Math.round(picture.elements / picture.pieces.length)), "element")}
         </p>
@@ -189,7 +222,7 @@ function Moving({ path, picture, chunk, tool, close }: MovingProps): JSX.Element
           <Button label="Close" icon="remove" iconOnly testid="motion-close" onClick={close} />
         </div>
       </header>
-      <Film path={path} picture={picture} at={at} done={done} seconds={seconds} box={box} />
+      <Film track={track} picture={picture} at={at} done={done} seconds={seconds} box={box} />
       <p class="iv-motion-told" data-testid="motion-told">
         {told} · {formatSeconds(spent)} of {formatSeconds(total)}
       </p>
@@ -198,7 +231,7 @@ function Moving({ path, picture, chunk, tool, close }: MovingProps): JSX.Element
 }
 
 interface FilmProps {
-  path: ShownPath;
+  track: Track;
   picture: MotionPicture;
   at: number;
   /** How many requests of a hop have arrived. */
@@ -208,7 +241,7 @@ interface FilmProps {
 }
 
 /** The picture of a moment, with what stands above and below stops and hops. */
-function Film({ path, picture, at, done, seconds, box }: FilmProps): JSX.Element {
+function Film({ track: { path, firstHop }, picture, at, done, seconds, box }: FilmProps): JSX.Element {
   const room = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const [size, wide] = [useSize(room), useSize(box)];
@@ -240,7 +273,7 @@ function Film({ path, picture, at, done, seconds, box }: FilmProps): JSX.Element
             key={hop.index}
             class={`iv-film-hop${hop.order === "converts" ? " iv-film-turn" : ""}${place === now ? " iv-film-now" : ""}`}
             style={{ gridColumn: 2 * place + 2 }}
-            data-testid={`motion-hop-${place}`}
+            data-testid={`motion-hop-${firstHop + place}`}
             data-requests={picture.hops[place]?.requests}
           >
             <span>{hop.words}</span>

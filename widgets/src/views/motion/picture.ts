@@ -6,7 +6,7 @@ import { type ChunkContent, contentOf, runAlong, runsOf } from "#model/layouts/c
 import { type ChunkNumbers, chunkFinder } from "#model/layouts/chunks.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
 import { type Entry, entryAt, positionOf } from "#model/layouts/order.ts";
-import { requestBox } from "#model/layouts/requests.ts";
+import { contiguousBox, type PartOfInstance, type RequestBox, requestBox, smallestBox } from "#model/layouts/requests.ts";
 import type { ShownPath } from "#model/types.ts";
 
 /** Pieces along the first, second and third dimension that is drawn: fewer where fields stand beside them. */
@@ -52,16 +52,35 @@ export interface MotionPicture {
 /** The width of a gap, in pieces. */
 export const GAP = 0.5;
 
-/** The picture of one chunk of a path; `layouts` are those of its stops. Null where the chunk has nothing to show. */
-export function motionPicture(path: ShownPath, layouts: readonly Linearization[], chunk: number): MotionPicture | null {
-  const numbers: ChunkNumbers = { digits: path.chunkDigits, perChunk: path.perChunk, count: path.chunks };
+/**
+ * The picture of one chunk of a path, which counts its own chunks from 0. `layouts` are those of its stops, on what the path moves;
+ * `ends` say where that lies in the instances of source and destination, null where it is all of them. Null where the chunk has
+ * nothing to show.
+ */
+export function motionPicture(
+  path: Pick<ShownPath, "chunkDigits" | "perChunk" | "firstChunk">,
+  layouts: readonly Linearization[],
+  own: number,
+  ends: readonly [PartOfInstance, PartOfInstance] | null = null,
+): MotionPicture | null {
+  const blocks = path.chunkDigits.reduce((product, { extent }) => product * extent, 1);
+  const numbers: ChunkNumbers = {
+    digits: path.chunkDigits,
+    perChunk: path.perChunk,
+    count: Math.ceil(blocks / path.perChunk),
+  };
+  const chunk = path.firstChunk + own;
   const [source, destination] = [layouts[0], layouts.at(-1)];
   if (source === undefined || destination === undefined) return null;
   const whole = wholeOf(layouts, numbers, chunk);
   const content = whole === null ? null : contentOf(numbers, whole, chunk);
   if (whole === null || content === null || content.boxes.length === 0) return null;
   const numberOf = chunkFinder(numbers, source.dims);
-  const isHeld = ({ index, field }: Entry): boolean => numberOf(index, field) === chunk;
+  const isInside = ({ dims }: Linearization, index: readonly number[]): boolean =>
+    index.every((at, dim) => at >= 0 && at < (dims[dim]?.size ?? 0));
+  const isHeld = ({ index, field }: Entry): boolean => isInside(source, index) && numberOf(index, field) === chunk;
+  const partAt = (place: number): PartOfInstance | null =>
+    place === 0 ? (ends?.[0] ?? null) : place === layouts.length - 1 ? (ends?.[1] ?? null) : null;
   const pieces = sorted(piecesOf(content, layouts).filter(isHeld), source);
   let [elements, bytes] = [0, 0];
   for (const { coordinates, fields } of content.boxes) {
@@ -73,11 +92,13 @@ export function motionPicture(path: ShownPath, layouts: readonly Linearization[]
     pieces,
     elements,
     bytes,
-    stops: layouts.map((linear) => stopPicture(linear, pieces, isHeld)),
+    stops: layouts.map((linear, place) => stopPicture(linear, partAt(place), pieces, isHeld)),
     hops: layouts.slice(1).map((to, place) => {
       const from = layouts[place] ?? to;
-      const requests = runsOf(content, from, to);
-      return { groups: groupsOf(from, to, pieces), requests, requestBytes: bytes / Math.max(1, requests) };
+      const parts = [partAt(place), partAt(place + 1)].filter((part) => part !== null);
+      const box = smallestBox([requestBox(from, to), ...parts.map(contiguousBox)], from.fields.length);
+      const requests = runsOf(content, from, to, box);
+      return { groups: groupsOf(from, box, pieces), requests, requestBytes: bytes / Math.max(1, requests) };
     }),
   };
 }
@@ -158,14 +179,19 @@ function sorted(pieces: readonly Entry[], linear: Linearization): Entry[] {
     .map(({ piece }) => piece);
 }
 
-function stopPicture(linear: Linearization, pieces: readonly Entry[], isHeld: (entry: Entry) => boolean): StopPicture {
+function stopPicture(
+  linear: Linearization,
+  part: PartOfInstance | null,
+  pieces: readonly Entry[],
+  isHeld: (entry: Entry) => boolean,
+): StopPicture {
   const order = sorted(pieces, linear);
   const columns = lineLength(order);
   const places = new Map<Entry, Place>();
   let [gapsAbove, gapsBefore, widest] = [0, 0, 0];
   order.forEach((piece, at) => {
     const before = order[at - 1];
-    const apart = before !== undefined && isApart(linear, before, piece, isHeld);
+    const apart = before !== undefined && isApart(part ?? { linear, first: [] }, before, piece, isHeld);
     if (at % columns === 0) {
       gapsBefore = 0;
       if (apart) gapsAbove += 1;
@@ -184,12 +210,18 @@ function stopPicture(linear: Linearization, pieces: readonly Entry[], isHeld: (e
 const PROBES = 8;
 
 /** Whether memory holds something else between two pieces of a chunk. */
-function isApart(linear: Linearization, before: Entry, piece: Entry, isHeld: (entry: Entry) => boolean): boolean {
-  const [from, to] = [before, piece].map(({ index, field }) => positionOf(linear, index, field)) as [number, number];
+function isApart(
+  { linear, first }: Pick<PartOfInstance, "linear" | "first">,
+  before: Entry,
+  piece: Entry,
+  isHeld: (entry: Entry) => boolean,
+): boolean {
+  const shifted = (index: readonly number[], way: number): number[] => index.map((at, dim) => at + way * (first[dim] ?? 0));
+  const [from, to] = [before, piece].map(({ index, field }) => positionOf(linear, shifted(index, 1), field)) as [number, number];
   const probes = Array.from({ length: PROBES }, (_, probe) => from + Math.round(((to - from) * (probe + 1)) / (PROBES + 1)));
   return [...probes, to - 1].some((at) => {
     const entry = entryAt(linear, at);
-    return entry !== null && !isHeld(entry);
+    return entry !== null && !isHeld({ index: shifted(entry.index, -1), field: entry.field });
   });
 }
 
@@ -204,8 +236,7 @@ function lineLength(order: readonly Entry[]): number {
   return end < 0 ? order.length : end;
 }
 
-function groupsOf(from: Linearization, to: Linearization, pieces: readonly Entry[]): number[][] {
-  const box = requestBox(from, to);
+function groupsOf(from: Linearization, box: RequestBox, pieces: readonly Entry[]): number[][] {
   const nameOf = ({ index, field }: Entry): string =>
     [...index.map((at, dim) => runAlong(at, box, from.dims[dim]?.name ?? "")), box.fields === "all" ? "" : field].join();
   const numbers = new Map(pieces.map((piece, number) => [piece, number]));
