@@ -29,12 +29,17 @@ USER_FOLDERS = {"CACHE": "cache", "DATA": "share", "STATE": "state"}
 def variables(home: Path, *dropped: str) -> dict[str, str]:
     """The process environment with configuration, data, state and runtime folders in `home`, and without a display.
 
+    The state folder is that of a user who has ended the tour of the explorer.
+
     `dropped` are beginnings of further names to leave out.
     """
     names = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER", "JUPYTER", "IPYTHON", "PYTEST", "MAKE", "MFLAGS", *dropped)
     kept = {key: value for key, value in os.environ.items() if not key.startswith(names)}
     folders = {name: str(home / folder) for name, folder in FOLDERS.items()}
     users = {f"XDG_{name}_HOME": str(home / folder) for name, folder in USER_FOLDERS.items()}
+    state = home / USER_FOLDERS["STATE"] / "isoviz"
+    state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (state / "tour-ended").touch()  # nobody here is new: the tour would stand in the bar
     # A kernel that crashes says where, in the output of its server.
     return {**kept, **folders, **users, "NO_COLOR": "1", "PYTHONFAULTHANDLER": "1"}
 

@@ -22,6 +22,7 @@ from isoviz.widgets.chosen.settings import Settings, transfer_text
 from isoviz.widgets.commands.answers import ANSWERED, answer, is_due
 from isoviz.widgets.commands.read_command import Request, read_request
 from isoviz.widgets.notebook.static_picture import StaticPicture
+from isoviz.widgets.notebook.tour import is_newcomer, note_end
 from isoviz.widgets.panes.pane import Pane
 from isoviz.widgets.panes.pane_table import PANES, VIEWS
 from isoviz.widgets.session import Session
@@ -67,6 +68,7 @@ class Explorer(anywidget.AnyWidget, part_traits(PANES)):  # type: ignore[misc]  
     side = traitlets.Enum(_SIDES, "both", help="the end that is shown").tag(sync=True)
     array_values = traitlets.Any(None, help="the values of an array that is shown").tag(sync=True)
     static_picture = traitlets.Unicode(help="names the static output beside this widget").tag(sync=True)
+    tour = traitlets.Bool(False, help="whether the tour begins by itself; the browser says when it was ended").tag(sync=True)
     # The state as the browser gets it: see isoviz.widgets.contract.
     frame = traitlets.Dict(help="what goes with every publication; its revision grows").tag(sync=True)
     settings = traitlets.Dict(help="what has been entered").tag(sync=True)
@@ -176,6 +178,11 @@ class Explorer(anywidget.AnyWidget, part_traits(PANES)):  # type: ignore[misc]  
         with self._talking:
             self.frame = {**self.frame, "defect": ascii(describe(error))}
 
+    @traitlets.observe("tour")
+    def _note_tour(self, change: Any) -> None:
+        if not change.new:
+            note_end()
+
     def _ipython_display_(self) -> None:
         """Show the explorer; as the last value of the cell that has just shown it, not once more."""
         if self.shown_in[0] != _execution_count():
@@ -193,6 +200,8 @@ class Explorer(anywidget.AnyWidget, part_traits(PANES)):  # type: ignore[misc]  
             # The output of the cell's last run is gone, and with it every way to close what it showed.
             if cell is not None and earlier.shown_in[1] == cell and earlier.shown_in[0] != count:
                 earlier.close()
+        others = [each for each in list(_open) if each is not self]
+        self.tour = self.pane == "explorer" and is_newcomer() and not any(each.tour for each in others)
         picture = StaticPicture(self.session, self.static_picture, self.side, self.pane)
         self.before_close(picture.close)
         picture.hold_place()

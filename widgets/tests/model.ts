@@ -38,6 +38,9 @@ export class FakeModel implements Model {
   disconnect(): void {
     for (const callback of this.callbacks.get("comm_live_update") ?? []) (callback as () => void)();
   }
+  set(name: string, value: unknown): void {
+    this.values[name] = value;
+  }
   send(content: unknown): void {
     if (this.dead) throw new Error("Cannot send");
     this.sent.push(content as Sent);

@@ -13,9 +13,10 @@ export interface Shown {
   readonly close: () => void;
 }
 
-/** A view of a state, on the page until its test ends. */
-export function show(state: Snapshot | null = aSnapshot(), pane = "explorer", side = "both"): Shown {
+/** A view of a state, on the page until its test ends; `traits` are further ones of the model. */
+export function show(state: Snapshot | null = aSnapshot(), pane = "explorer", side = "both", traits = {}): Shown {
   const model = new FakeModel(state, pane, side);
+  for (const [name, value] of Object.entries(traits)) model.set(name, value);
   const root = document.createElement("div");
   document.body.append(root);
   const close = widget.render({ model, el: root });

@@ -29,9 +29,12 @@ interface BarProps {
   turnDrawer: () => void;
   /** Shows the control of that name, and what is wrong with it. */
   lead: (control: string) => void;
+  beginTour: () => void;
+  /** The tour, where it goes on. */
+  children: ComponentChildren;
 }
 
-export function Bar({ drawer, drawerOpen, turnDrawer, lead }: BarProps): JSX.Element {
+export function Bar({ drawer, drawerOpen, turnDrawer, lead, beginTour, children }: BarProps): JSX.Element {
   const { snapshot, connection } = useView();
   const [news, setNews] = useState<News | null>(null);
   useEffect(() => {
@@ -64,13 +67,14 @@ export function Bar({ drawer, drawerOpen, turnDrawer, lead }: BarProps): JSX.Ele
             disabled={!frame.canRedo || connection.gone}
             onClick={() => connection.send({ kind: "redo" })}
           />
-          <Menu tell={setNews} />
+          <Menu tell={setNews} beginTour={beginTour} />
         </div>
         <span class="iv-own-stop" data-own-stops>
           <RunButton />
         </span>
       </div>
       <StatusRow lead={lead} />
+      {children}
       <div class="iv-told">
         <Errors runs />
         <div role="status" aria-live="polite" data-testid="toast">

@@ -17,8 +17,13 @@ interface Item {
   act: () => Promise<News | null>;
 }
 
-/** `tell` says how it went. */
-export function Menu({ tell }: { tell: (news: News) => void }): JSX.Element {
+interface MenuProps {
+  /** Says how it went. */
+  tell: (news: News) => void;
+  beginTour: () => void;
+}
+
+export function Menu({ tell, beginTour }: MenuProps): JSX.Element {
   const { connection, snapshot } = useView();
   const [open, setOpen] = useState(false);
   const id = useId();
@@ -52,6 +57,15 @@ export function Menu({ tell }: { tell: (news: News) => void }): JSX.Element {
     { name: "picture-svg", title: "Save all of this as a picture (SVG)", group: true, act: () => picture("svg") },
     { name: "picture-png", title: "Save all of this as a picture (PNG)", act: () => picture("png") },
     { name: "copy-python", title: "Copy as Python", group: true, act: () => copyPython(connection) },
+    {
+      name: "tour",
+      title: "Begin the tour",
+      group: true,
+      act: async () => {
+        beginTour();
+        return null;
+      },
+    },
   ];
 
   const focus = (place: number): void => list.current?.querySelectorAll<HTMLElement>("[role=menuitem]")[place]?.focus();
@@ -98,8 +112,8 @@ export function Menu({ tell }: { tell: (news: News) => void }): JSX.Element {
         aria-haspopup="menu"
         aria-expanded={open}
         aria-controls={open ? `${id}-menu` : undefined}
-        aria-label="More: open, save, export"
-        title="Open, save, export"
+        aria-label="More: open, save, export, tour"
+        title="Open, save, export, tour"
         onClick={() => setOpen(!open)}
         onKeyDown={(event) => {
           if (open || event.key !== "ArrowDown") return;

@@ -11,6 +11,7 @@ import { Bar } from "./bar.tsx";
 import { Dock } from "./dock.tsx";
 import { Drawer } from "./drawer.tsx";
 import { Ends } from "./ends.tsx";
+import { Tour, useTour } from "./tour.tsx";
 
 export function Screen(): JSX.Element {
   const { connection } = useView();
@@ -19,6 +20,12 @@ export function Screen(): JSX.Element {
   const [follows, setFollows] = useState(false);
   const id = useId();
   const box = useRef<HTMLDivElement>(null);
+  const [step, go] = useTour();
+  const clear = (): void => {
+    setDrawer(false);
+    setWide(false);
+    setFollows(false);
+  };
   const close = (): void => {
     setDrawer(false);
     box.current?.querySelector<HTMLElement>(".iv-title")?.focus();
@@ -43,7 +50,9 @@ export function Screen(): JSX.Element {
   return (
     <div class="iv-screen" ref={box}>
       <LetGo screen={box} />
-      <Bar drawer={`${id}-drawer`} drawerOpen={drawer} turnDrawer={() => setDrawer(!drawer)} lead={lead} />
+      <Bar drawer={`${id}-drawer`} drawerOpen={drawer} turnDrawer={() => setDrawer(!drawer)} lead={lead} beginTour={() => go(0)}>
+        <Tour step={step} go={go} screen={box} clear={clear} />
+      </Bar>
       <div class={`iv-body${drawer ? " iv-with-drawer" : ""}`} inert={connection.gone}>
         {drawer && <Drawer id={`${id}-drawer`} close={close} />}
         <div class={`iv-main${wide ? " iv-wide-dock" : ""}`}>

@@ -118,6 +118,19 @@ export class Connection {
     return this.silent.value && this.waiting;
   }
 
+  /** Whether the tour begins by itself. */
+  get isNewcomer(): boolean {
+    return this.read("tour") === true;
+  }
+
+  /** The tour was ended: it never begins by itself again. */
+  endTour(): void {
+    if (!this.isNewcomer) return;
+    this.model.set?.("tour", false);
+    this.model.save_changes?.();
+    this.arrived();
+  }
+
   /** Sends a command and returns its number. */
   send(command: Command): number {
     const number = this.sent.peek() + 1;

@@ -226,6 +226,7 @@ function Hop({ hop, place, column, number, pressed, moment, moved, still, ...res
       class={`iv-hop${kind}${left}${target}`}
       data-testid={still ? undefined : `hop-${number}`}
       data-hop={place}
+      data-change={still ? undefined : hop.order}
       data-place={2 * place + 1}
       style={{ gridColumn: column }}
       aria-pressed={pressed}
