@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import harness
 import pytest
 from playwright.sync_api import Locator, expect
@@ -85,3 +87,35 @@ def test_hops_take_their_time_as_simulated_and_as_measured(desk: harness.Noteboo
     expect(clock).to_have_count(3)
     desk.part("motion-clock").select_option("measured")
     expect(desk.part("motion-hop-0")).not_to_have_text(simulated)
+
+
+def test_the_chunk_of_the_selected_path_is_followed(desk: harness.Notebook) -> None:
+    desk.show(
+        "import isoviz\nexplorer = isoviz.explore(example='two-nics', destination=('node1.sys', '<F, y, x>'), restore=False)"
+    )
+    desk.to_top()
+    desk.settled()
+    # The copies that carry out the first chunk of each path, counted one by one.
+    counted = json.loads(
+        desk.python(
+            "import json, math\n"
+            "paths = explorer.session.plan.paths\n"
+            "runs = lambda copy: math.prod(extent for extent, _, _ in copy.loops)\n"
+            "print(json.dumps([[sum(map(runs, path.copies(hop, path.numbers[0]))) for hop in range(len(path.hops))]"
+            " for path in paths]))"
+        )
+    )
+    assert len(counted) == 2
+    desk.to_top()
+    desk.part("follow-chunk").click()
+    first = 0
+    for track, requests in enumerate(counted):
+        desk.part(f"track-{track}").click()
+        expect(desk.part("motion-chunk")).to_contain_text(f"path {track} with")
+        shown = [desk.part(f"motion-hop-{first + hop}").get_attribute("data-requests") for hop in range(len(requests))]
+        assert shown == [str(count) for count in requests]
+        first += len(requests)
+    scrub(desk, 0.5)
+    desk.to_top()
+    harness.assert_seen(desk.part("motion-told"), f"Hop {first - len(counted[1])},")
+    desk.picture("chunk-of-a-path")
