@@ -11,6 +11,7 @@ from isoviz import checks
 from isoviz.checks import expect
 from isoviz.machines.costs import CONVERSION, LONGEST, SET_UP, CopyShape, OneTimeCost, checked_costs
 from isoviz.machines.kinds import ChannelKind
+from isoviz.machines.positions import checked_boxes
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled, ShapedThroughput, ThroughputFunction
 from isoviz.schema import member
 
@@ -25,14 +26,19 @@ class Resource:
     small requests occupy it as long as large ones. For a held resource the weight of a channel is the amount that it holds while
     it works, and `capacity` is the total amount. With capacity 1, channels of weight 1 take turns.
 
+    `node` and `within` say where it lies, for drawings only: the number of its computer (None: on no computer, or unknown) and
+    the boxes around it, outermost first (`Memory.within`).
+
     Raises:
-        MachineError: a field has the wrong type or is out of range.
+        MachineError: a field has the wrong type or is out of range, or there are boxes without a node.
     """
 
     name: str
     capacity: float
     provenance: str = "assumed"
     held: bool = member(False, brief=True)
+    node: int | None = member(None, brief=True)
+    within: tuple[str, ...] = member((), brief=True)
 
     def __post_init__(self) -> None:
         name = checks.text("resource", "name", self.name)
@@ -40,6 +46,11 @@ class Resource:
         object.__setattr__(self, "capacity", checks.number(owner, "capacity", self.capacity, open_low=True))
         checks.text(owner, "provenance", self.provenance, empty=True)
         checks.flag(owner, "held", self.held)
+        if self.node is not None:
+            object.__setattr__(self, "node", checks.whole(owner, "node", self.node, high=2**31 - 1))
+        object.__setattr__(self, "within", checked_boxes(owner, self.within))
+        if self.within and self.node is None:
+            raise checks.FieldError(owner, "within", "expected the node of these boxes as well")
 
     def cost(self, weight: float, rate: float) -> float:
         """Seconds of the whole resource per payload byte, for a channel of weight `weight` that moves `rate` bytes per second."""

@@ -145,14 +145,17 @@ class Machine:
     def digest(self) -> str:
         """A hexadecimal fingerprint of the machine, the same in every process.
 
-        It leaves out the devices and the positions of memories, since plans and predictions do not depend on them. Machines that
-        differ in anything else have different digests.
+        It leaves out devices, positions and boxes (`Memory.within`), since plans and predictions do not depend on them. Machines
+        that differ in anything else have different digests.
         """
         rest: dict[str, Any] = {"format": FORMAT, "version": VERSION, "name": self.name, "provenance": self.provenance}
         rest["limits"] = plain(self.limits, BY_NAME)
-        memories = (replace(each, device=None) if each.device is not None else each for each in self.memories)
+        memories = (
+            replace(each, device=None, within=()) if each.device is not None or each.within else each for each in self.memories
+        )
         rest["memories"] = plain(tuple(memories), BY_NAME)
-        rest["resources"] = plain(self.resources, BY_NAME)
+        resources = (replace(each, node=None, within=()) if each.node is not None else each for each in self.resources)
+        rest["resources"] = plain(tuple(resources), BY_NAME)
         rest["channels"] = []
         if self.networks:
             rest["networks"] = plain(self.networks, BY_NAME)
@@ -189,6 +192,15 @@ class Machine:
             fingerprint.update(ascii(said).encode())
         fingerprint.update(ascii(tuple(texts)).encode())
         return fingerprint.hexdigest()
+
+    @cached_property
+    def undrawn(self) -> Machine:
+        """The machine without positions and boxes, which matter to drawings only."""
+        if not self.positions and not any(each.within for each in self.memories) and all(r.node is None for r in self.resources):
+            return self
+        memories = tuple(replace(each, within=()) for each in self.memories)
+        resources = tuple(replace(each, node=None, within=()) for each in self.resources)
+        return replace(self, memories=memories, resources=resources, positions={})
 
     def emulated(self, names: Iterable[str]) -> tuple[str, ...]:
         """The emulated memories of the machine among some names, each once."""

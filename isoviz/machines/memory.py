@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from isoviz import checks
 from isoviz.machines.kinds import ChannelKind, DeviceForm, MemoryKind
 from isoviz.machines.limits import SIZE
+from isoviz.machines.positions import checked_boxes
 from isoviz.schema import member
 
 _DEVICES: Mapping[DeviceForm, Callable[[str, str, object], str | int]] = {
@@ -35,10 +36,13 @@ class Memory:
     - `label`: a remark for display.
     - `emulated`: whether it stands for hardware that is absent. Displays mark such memories.
     - `device`: the device that it is bound to; None if it is not bound.
+    - `within`: the boxes of its node that it lies in, outermost first: `("socket 0", "PCIe switch 1", "GPU 1")`. They are names
+      of any depth, as hwloc has them, since computers differ in their levels.
 
     The kind of the memory determines the form of `device` (`MemoryKind.device`). For a file system (DSK) it is a directory. For
     the other kinds of the paper it is a number from 0: of a GPU (FBM, ZCM), a rank (REG) or a NUMA node (SYS). Backends use it.
-    Planner, simulator and digest ignore it, so that plans are the same for equal hardware with other device numbers.
+    Planner, simulator and digest ignore it, so that plans are the same for equal hardware with other device numbers. They ignore
+    `within`, too: drawings use it.
 
     Raises:
         MachineError: a field has the wrong type or is out of range.
@@ -52,6 +56,7 @@ class Memory:
     label: str = member("", brief=True)
     emulated: bool = member(False, brief=True)
     device: str | int | None = member(None, brief=True)
+    within: tuple[str, ...] = member((), brief=True)
 
     def __post_init__(self) -> None:
         name = checks.text("memory", "name", self.name, spaces=False)
@@ -68,6 +73,7 @@ class Memory:
         checks.flag(owner, "emulated", self.emulated)
         if self.device is not None:
             object.__setattr__(self, "device", _DEVICES[self.kind.device](owner, "device", self.device))
+        object.__setattr__(self, "within", checked_boxes(owner, self.within))
 
     @property
     def short_name(self) -> str:

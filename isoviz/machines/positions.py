@@ -1,4 +1,4 @@
-"""Positions of memories on a drawing of their machine."""
+"""Where the parts of a machine lie on a drawing of it: positions of memories, and the boxes around memories and resources."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from isoviz import checks
 
 FARTHEST = 1e6
 """The largest distance from the origin in each direction, in units of the drawing."""
+DEEPEST = 8
+"""The most boxes within each other on a node."""
 
 
 class Positions(Mapping[str, tuple[float, float]]):
@@ -48,6 +50,23 @@ class Positions(Mapping[str, tuple[float, float]]):
 
     def __repr__(self) -> str:
         return f"Positions({self._places!r})"
+
+
+def checked_boxes(owner: str, given: object) -> tuple[str, ...]:
+    """The names of the boxes around a part of a node, outermost first, such as `("socket 0", "PCIe switch 1", "GPU 1")`.
+
+    Raises:
+        MachineError: `given` is no list of at most `DEEPEST` names, or a name has a slash, which separates names in texts.
+    """
+    if isinstance(given, str | bytes) or not isinstance(given, list | tuple):
+        raise checks.FieldError(owner, "within", f"expected a list of boxes, outermost first, got {checks.show(given)}")
+    if len(given) > DEEPEST:
+        raise checks.FieldError(owner, "within", f"expected at most {DEEPEST} boxes within each other, got {len(given)}")
+    names = tuple(checks.text(owner, f"within[{k}]", name) for k, name in enumerate(given))
+    for k, name in enumerate(names):
+        if "/" in name:
+            raise checks.FieldError(owner, f"within[{k}]", f"expected a name without '/', got {checks.show(name)}")
+    return names
 
 
 def _pair(name: str, given: Any) -> tuple[float, float]:

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { CanvasPart, DrawnMemory, MachineEdit, Snapshot } from "#model/types.ts";
-import { arranged, BOX, boxOf, frameOf, neighbour } from "#views/machine-canvas/arrangement.ts";
+import { arranged, BOX, boxOf, framesOf, measureOf, neighbour } from "#views/machine-canvas/arrangement.ts";
+import { boxesOf } from "#views/machine-canvas/boxes.ts";
 import { rateAt, within } from "#views/machine-canvas/curve-editor.tsx";
 import { fittingFrom } from "#views/machine-canvas/drawing.tsx";
 import { along, between, border, boxAround, distance, holds, loop } from "#views/machine-canvas/geometry.ts";
@@ -20,7 +21,13 @@ const part = (): CanvasPart => {
   return canvas;
 };
 
-const memory = (name: string, kind: string, node = 0, place: [number, number] | null = null): DrawnMemory => ({
+const memory = (
+  name: string,
+  kind: string,
+  node = 0,
+  place: [number, number] | null = null,
+  within: string[] = [],
+): DrawnMemory => ({
   name,
   short: name.split(".")[1] ?? name,
   kind,
@@ -32,6 +39,7 @@ const memory = (name: string, kind: string, node = 0, place: [number, number] | 
   device: "",
   here: true,
   place,
+  within,
 });
 
 const cluster = (nodes: number): DrawnMemory[] =>
@@ -47,9 +55,9 @@ test("memories without positions are placed by kind, none on another, nodes apar
   const places = arranged(memories);
   const boxes = memories.map(({ name }) => boxOf(places.get(name) ?? { x: 0, y: 0 }));
   boxes.forEach((box, one) => boxes.slice(one + 1).forEach((other) => assert.ok(!meet(box, other))));
-  const frames = [...Array(7).keys()].map((node) =>
-    frameOf(memories.filter((each) => each.node === node).map(({ name }) => places.get(name) ?? { x: 0, y: 0 })),
-  );
+  const nodes = boxesOf(memories, []);
+  const frames = [...framesOf(nodes.values(), places, measureOf(nodes)).values()];
+  assert.equal(frames.length, 7);
   frames.forEach((frame, one) => frames.slice(one + 1).forEach((other) => assert.ok(!meet(frame, other))));
   assert.ok((places.get("node1.fbm")?.y ?? 0) < (places.get("node1.sys")?.y ?? 0));
 });
@@ -103,7 +111,6 @@ test("channels between two memories lie apart, in both directions", () => {
   ] as const;
   const scene = sceneOf(
     { ...two, channels: ends.map(([source, destination], k) => ({ ...channel, name: `c${k}`, source, destination, uses: [] })) },
-    arranged(two.memories),
   );
   scene.edges.forEach((edge, one) =>
     scene.edges
@@ -126,7 +133,7 @@ test("many channels between two memories are one line, and many lines between tw
     destination,
     uses: [],
   }));
-  const scene = sceneOf({ ...base, memories, resources: [], channels }, arranged(memories));
+  const scene = sceneOf({ ...base, memories, resources: [], channels });
   assert.equal(scene.edges.length, 14);
   assert.deepEqual(
     scene.lines.map(({ name }) => name),
@@ -142,8 +149,8 @@ test("many channels between two memories are one line, and many lines between tw
   assert.deepEqual(
     scene.bundles.map(({ from, to, gathers }) => [from, to, gathers]),
     [
-      [0, 1, true],
-      [1, 0, false],
+      ["0", "1", true],
+      ["1", "0", false],
     ],
   );
   assert.deepEqual(

@@ -2,7 +2,7 @@
 
 A kind of memory has the same position on every node. The layout is deterministic and designed by hand, not by a force simulation.
 GPU memory is at the top, disks are at the bottom, pinned memory is at the left and registered memory at the right. Each kind has
-its own row, which keeps lines between nodes clear.
+its own row, which keeps lines between nodes clear. The memories of a node that says what they lie in are drawn in these boxes.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from isoviz.figures.machines.nested_boxes import BOX_HEIGHT, BOX_WIDTH, BoxFrame, Rect, Stack, nested_boxes
 from isoviz.machines import Channel, Machine, Memory, MemoryKind
 from isoviz.machines.memory_families import families
 
-BOX_WIDTH = 126.0
-BOX_HEIGHT = 42.0
 NODE_GAP = 150.0
 _ROW = 80.0
 _TITLE = 30.0
+_NODE_PAD = 18.0
+"""Room around the boxes in a node."""
 _MOST_APART = 6
 """Most memories of a node with a box of their own: with more than two GPUs, lines would cover each other."""
 _KINDS = (MemoryKind.FBM, MemoryKind.ZCM, MemoryKind.REG, MemoryKind.SYS, MemoryKind.DSK)
@@ -31,48 +32,17 @@ _ELSEWHERE = 0.5
 
 
 @dataclass(frozen=True)
-class Rect:
-    """An upright rectangle."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-
-    @property
-    def centre(self) -> tuple[float, float]:
-        return self.x + self.width / 2, self.y + self.height / 2
-
-    def grown(self, by: float) -> Rect:
-        return Rect(self.x - by, self.y - by, self.width + 2 * by, self.height + 2 * by)
-
-    def overlaps(self, other: Rect) -> bool:
-        return (
-            self.x < other.x + other.width
-            and other.x < self.x + self.width
-            and self.y < other.y + other.height
-            and other.y < self.y + self.height
-        )
-
-    def holds(self, x: float, y: float) -> bool:
-        return self.x < x < self.x + self.width and self.y < y < self.y + self.height
-
-
-Stack = tuple[Memory, ...]
-"""The memories of one box, usually one."""
-
-
-@dataclass(frozen=True)
 class NodePanel:
     """One node: its frame, the boxes of its memories by name, and the memories that each box stands for.
 
-    On a node with many memories, equal memories share a box (a stack).
+    On a node with many memories, equal memories share a box (a stack). `frames` are the boxes around memories, outer ones first.
     """
 
     node: int
     frame: Rect
     boxes: dict[str, Rect]
     stacks: tuple[tuple[Memory, ...], ...]
+    frames: tuple[BoxFrame, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -159,16 +129,26 @@ def graph_layout(machine: Machine, nodes: Sequence[int], path: Collection[str] =
 
     Memories on the `path` have their own boxes, even if equal memories share a box.
     """
-    by_node = {
-        node: families([memory for memory in machine.memories if memory.node == node], path, _MOST_APART) for node in nodes
+    members = {node: [memory for memory in machine.memories if memory.node == node] for node in nodes}
+    nested = {
+        node: nested_boxes(memories, machine.resources, path).moved(_NODE_PAD, _TITLE + _NODE_PAD)
+        for node, memories in members.items()
+        if any(memory.within for memory in memories)
     }
+    by_node = {node: families(memories, path, _MOST_APART) for node, memories in members.items() if node not in nested}
     row_of, single = _rows(by_node.values())
     x, panels = 0.0, []
     height = _TITLE + (112.0 if single else 26.0 + _ROW * (max(row_of.values(), default=0) + 1) - (_ROW - BOX_HEIGHT))
+    height = max([height if by_node else 0.0, *[_TITLE + 2 * _NODE_PAD + block.height for block in nested.values()]])
     for node in nodes:
-        width, boxes = _place(by_node[node], row_of, single, x)
-        every = {member.name: boxes[stack[0].name] for stack in by_node[node] for member in stack}
-        panels.append(NodePanel(node, Rect(x, 0.0, width, height), every, tuple(by_node[node])))
+        if node in nested:
+            block = nested[node].moved(x, 0.0)
+            width, boxes, stacks, frames = block.width + 2 * _NODE_PAD, block.boxes, block.stacks, block.frames
+        else:
+            width, boxes = _place(by_node[node], row_of, single, x)
+            stacks, frames = tuple(by_node[node]), ()
+        every = {member.name: boxes[stack[0].name] for stack in stacks for member in stack}
+        panels.append(NodePanel(node, Rect(x, 0.0, width, height), every, stacks, frames))
         x += width + NODE_GAP
     hidden = tuple(node for node in machine.nodes if node not in nodes)
     right = x - NODE_GAP

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING
 from isoviz.figures.charts.svg import Drawing, shorten, text_width, wrap
 from isoviz.figures.charts.theme import MARGIN, ThemeName
 from isoviz.figures.machines.graph_layout import (
-    BOX_HEIGHT,
     Arc,
     GraphLayout,
     LabelPlacer,
-    Rect,
     alike,
     graph_layout,
     rate_range,
     shown_nodes,
 )
 from isoviz.figures.machines.hop_cards import draw_cards, hop_tip
+from isoviz.figures.machines.nested_boxes import BOX_HEIGHT, TITLE, BoxFrame, Rect
 from isoviz.machines import Channel, Machine, Memory
 from isoviz.machines.memory_families import listed
 from isoviz.units import format_bytes, format_rate
@@ -64,6 +63,8 @@ def path_svg(machine: Machine, plan: Plan | None = None, *, cards: bool = True, 
     on_path = {frozenset((hop.source, hop.destination)) for hop in hops}
     placer.taken += [box.grown(2) for box in layout.boxes.values()]
     placer.taken += [Rect(panel.frame.x, panel.frame.y, 90, 24) for panel in layout.panels]
+    frames = [frame for panel in layout.panels for frame in panel.frames]
+    placer.taken += [Rect(frame.rect.x, frame.rect.y, frame.rect.width, TITLE) for frame in frames]
     _networks(drawing, machine, layout, placer)
     _edges(drawing, machine, layout, placer, on_path, labels=not hops)
     _boxes(drawing, layout, path)
@@ -83,6 +84,8 @@ def _frames(drawing: Drawing, machine: Machine, layout: GraphLayout, has_path: b
         x, y = panel.frame.x, panel.frame.y
         drawing.rect(x, y, panel.frame.width, panel.frame.height, fill="panel", stroke="faint", radius=10)
         drawing.text(x + 14, y + 20, f"node {panel.node}", size=12, fill="muted", bold=True)
+        for frame in panel.frames:
+            _box_frame(drawing, frame)
     if (frame := layout.hidden_frame) is not None:
         drawing.rect(frame.x, frame.y, frame.width, frame.height, fill="panel", stroke="line", radius=10, stroke_dasharray="4 4")
         count = len(layout.hidden)
@@ -99,6 +102,23 @@ def _frames(drawing: Drawing, machine: Machine, layout: GraphLayout, has_path: b
                 frame.x + frame.width / 2, y, shorten(line, frame.width - 12, 12 if number == 0 else 11),
                 size=12 if number == 0 else 11, fill="muted", anchor="middle", bold=number == 0,
             )  # fmt: skip
+
+
+def _box_frame(drawing: Drawing, frame: BoxFrame) -> None:
+    rect, fill = frame.rect, "paper" if frame.depth % 2 else "panel"
+    for behind in (_DEPTH, _DEPTH / 2) if frame.count > 1 else ():
+        drawing.rect(rect.x + behind, rect.y - behind, rect.width, rect.height, fill=fill, stroke="line", radius=8)
+    many = f"{frame.count} × " if frame.count > 1 else ""
+    tip = f"{many}{frame.title}" + (f": {frame.shared}" if frame.shared else "")
+    drawing.rect(rect.x, rect.y, rect.width, rect.height, fill=fill, stroke="line", radius=8, tip=tip)
+    room = rect.width - 20
+    title = shorten(frame.title, room, 11.5, bold=True)
+    drawing.text(rect.x + 10, rect.y + 16, title, size=11.5, fill="ink", bold=True)
+    left = room - text_width(title, 11.5, bold=True) - 12
+    # What channels share there, as much as there is room for; the tooltip has all of it.
+    shared = [part for part in (frame.shared, frame.shared.split("; ")[0]) if part and text_width(part, 11) <= left]
+    if shared:
+        drawing.text(rect.x + rect.width - 10, rect.y + 16, shared[0], size=11, fill="muted", anchor="end")
 
 
 def _boxes(drawing: Drawing, layout: GraphLayout, path: Sequence[str]) -> None:
@@ -331,7 +351,7 @@ def _legend(machine: Machine, layout: GraphLayout, hops: Sequence[Hop]) -> str:
         said.append("Numbers are peak rates in GB/s unless marked; two on one line: what arrives at that end.")
         said.append("Loops copy within a memory.")
     if any(len(stack) > 1 for panel in layout.panels for stack in panel.stacks):
-        said.append("A stack stands for memories that are alike, its loop also for copies between them.")
+        said.append("A stack stands for memories or boxes that are alike, its loop also for copies between them.")
     if any(memory.emulated for memory in machine.memories):
         said.append("Dashed boxes are emulated in host memory.")
     sources = sorted({channel.provenance.split(" ")[0] for channel in machine.channels if channel.provenance})

@@ -22,15 +22,21 @@ def new_machine(name: str = "drawn") -> Machine:
 
 
 def with_memory(
-    machine: Machine, kind: str, node: int, place: tuple[float, float] | None = None, *, emulated: bool = False
+    machine: Machine,
+    kind: str,
+    node: int,
+    place: tuple[float, float] | None = None,
+    *,
+    within: tuple[str, ...] = (),
+    emulated: bool = False,
 ) -> tuple[Machine, str]:
-    """The machine with one more memory, and the memory's name.
+    """The machine with one more memory, which lies in the boxes `within`, and the memory's name.
 
     Raises:
-        MachineError: there is no such kind, or the node or the place cannot be.
+        MachineError: there is no such kind, or the node, the place or the boxes cannot be.
     """
     made = MemoryKind.of("memory", "kind", kind)
-    memory = Memory(memory_name(machine, made, node), made, node, emulated=emulated)
+    memory = Memory(memory_name(machine, made, node), made, node, emulated=emulated, within=within)
     positions = machine.positions if place is None else {**machine.positions, memory.name: place}
     return replace(machine, memories=(*machine.memories, memory), positions=positions), memory.name
 

@@ -99,7 +99,7 @@ class _Copier:
             name = free_name(self._numbered(resource.name, number), taken)
             taken.add(name)
             self._resource[number][resource.name] = name
-            self.resources.append(replace(resource, name=name))
+            self.resources.append(replace(resource, name=name, node=None if resource.node is None else number))
         for channel in self.machine.channels:
             if channel.source in self.names and channel.destination in self.names:
                 self._append(channel, names[channel.source], names[channel.destination], self._resource[number])

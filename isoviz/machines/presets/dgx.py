@@ -31,6 +31,9 @@ def dgx_h100_pair(gpus: int = figures.GPUS) -> Machine:
     of each socket, and the drives. Capacities are per direction, except those of memories and drives, which are for both
     directions together. `gpus` is the number of pairs per node.
 
+    Boxes: a socket has its host memory and a PCIe switch for each pair. The GPU, with its NVLink port, and the NIC lie in the
+    switch.
+
     Raises:
         MachineError: `gpus` is no whole number from 1 to 8.
     """
@@ -40,7 +43,7 @@ def dgx_h100_pair(gpus: int = figures.GPUS) -> Machine:
         "dgx-h100-pair",
         tuple(memory for number in range(len(nodes)) for memory in _memories(number, pairs)),
         tuple(channel for node in nodes for channel in (*_within(node, pairs), *_to_other(node, nodes, pairs))),
-        tuple(resource for node in nodes for resource in _resources(node, pairs)),
+        tuple(resource for number in range(len(nodes)) for resource in _resources(number, pairs)),
         provenance=PROVENANCE,
     )
 
@@ -50,35 +53,50 @@ def _socket(pair: int) -> int:
 
 
 def _memories(number: int, pairs: int) -> Iterator[Memory]:
-    def memory(suffix: str, kind: MemoryKind, capacity: int, label: str = "") -> Memory:
-        return Memory(f"node{number}.{suffix}", kind, number, capacity, label=label)
+    def memory(suffix: str, kind: MemoryKind, capacity: int, label: str = "", within: tuple[str, ...] = ()) -> Memory:
+        return Memory(f"node{number}.{suffix}", kind, number, capacity, label=label, within=within)
 
     for pair in range(pairs):
-        yield memory(f"fbm{pair}", MemoryKind.FBM, figures.GPU_MEMORY)
+        yield memory(f"fbm{pair}", MemoryKind.FBM, figures.GPU_MEMORY, within=(*_switch(pair), f"GPU {pair}"))
     for pair in range(pairs):
-        yield memory(f"reg{pair}", MemoryKind.REG, figures.REGISTERED, f"GPU and NIC {pair}")
+        label = f"GPU and NIC {pair}"
+        yield memory(f"reg{pair}", MemoryKind.REG, figures.REGISTERED, label, within=_host(_socket(pair)))
     for socket in range(figures.SOCKETS):
         registered = figures.REGISTERED * sum(_socket(pair) == socket for pair in range(pairs))
         size = figures.DRAM // figures.SOCKETS - figures.PINNED_DRAM - registered
-        yield memory(f"sys{socket}", MemoryKind.SYS, size, f"socket {socket}")
+        yield memory(f"sys{socket}", MemoryKind.SYS, size, f"socket {socket}", within=_host(socket))
     for socket in range(figures.SOCKETS):
-        yield memory(f"zcm{socket}", MemoryKind.ZCM, figures.PINNED_DRAM, f"socket {socket}")
+        yield memory(f"zcm{socket}", MemoryKind.ZCM, figures.PINNED_DRAM, f"socket {socket}", within=_host(socket))
     yield memory("dsk", MemoryKind.DSK, figures.DISK_SPACE)
 
 
-def _resources(node: str, pairs: int) -> Iterator[Resource]:
-    for name, capacity, ways in (
-        ("nvlink", figures.NVLINK, (".out", ".in")),
-        ("pcie", figures.PCIE, (".up", ".down")),
-        ("nic", figures.NIC, (".out", ".in")),
-        ("hbm", figures.HBM, ("",)),
+def _host(socket: int) -> tuple[str, ...]:
+    """The box of the host memory of a socket."""
+    return f"socket {socket}", "DRAM"
+
+
+def _switch(pair: int) -> tuple[str, ...]:
+    """The box of the PCIe link that a GPU and its NIC share."""
+    return f"socket {_socket(pair)}", f"PCIe switch {pair}"
+
+
+def _resources(number: int, pairs: int) -> Iterator[Resource]:
+    def resource(name: str, capacity: float, origin: str, within: tuple[str, ...] = ()) -> Resource:
+        return Resource(f"node{number}.{name}", capacity, figures.ORIGIN[origin], node=number, within=within)
+
+    for name, capacity, ways, box in (
+        ("nvlink", figures.NVLINK, (".out", ".in"), "GPU"),
+        ("pcie", figures.PCIE, (".up", ".down"), ""),
+        ("nic", figures.NIC, (".out", ".in"), "NIC"),
+        ("hbm", figures.HBM, ("",), "GPU"),
     ):
         for pair in range(pairs):
+            within = (*_switch(pair), f"{box} {pair}") if box else _switch(pair)
             for way in ways:
-                yield Resource(f"{node}.{name}{pair}{way}", capacity, figures.ORIGIN[name])
+                yield resource(f"{name}{pair}{way}", capacity, name, within)
     for socket in range(figures.SOCKETS):
-        yield Resource(f"{node}.bus{socket}", figures.HOST_BUS, figures.ORIGIN["bus"])
-    yield Resource(f"{node}.drives", figures.DRIVES, figures.ORIGIN["drives"])
+        yield resource(f"bus{socket}", figures.HOST_BUS, "bus", _host(socket))
+    yield resource("drives", figures.DRIVES, "drives")
 
 
 def _within(node: str, pairs: int) -> Iterator[Channel]:

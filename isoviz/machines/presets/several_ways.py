@@ -54,8 +54,16 @@ def v100_mesh() -> Machine:
     """
     gpus = [f"node0.fbm{gpu}" for gpu in range(GPUS)]
     host = "node0.zcm"
-    memories = [Memory(host, MemoryKind.ZCM), *(Memory(name, MemoryKind.FBM, capacity=16 * GIB) for name in gpus)]
-    switches = [Resource(f"pcie{pair} {way}", PCIE, _ASSUMED) for pair in range(GPUS // 2) for way in ("up", "down")]
+    boxes = [f"PCIe switch {pair}" for pair in range(GPUS // 2)]
+    memories = [Memory(host, MemoryKind.ZCM)]
+    memories += [
+        Memory(name, MemoryKind.FBM, capacity=16 * GIB, within=(boxes[gpu // 2],)) for gpu, name in enumerate(gpus)
+    ]
+    switches = [
+        Resource(f"pcie{pair} {way}", PCIE, _ASSUMED, node=0, within=(box,))
+        for pair, box in enumerate(boxes)
+        for way in ("up", "down")
+    ]
     channels = []
     copy = LatencyBandwidth(1e-9 / 8, PCIE)
     for gpu, name in enumerate(gpus):

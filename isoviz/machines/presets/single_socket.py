@@ -71,7 +71,7 @@ def _machine(name: str, nodes: int, gpus: int, figures: NodeOfToday) -> Machine:
 
 
 class _Node:
-    """One node with its memories, channels and resources."""
+    """One node with its memories, channels and resources. Host memory and each GPU, with its link, lie in boxes; a NIC is one."""
 
     def __init__(self, number: int, gpus: int, figures: NodeOfToday) -> None:
         self.number, self.figures = number, figures
@@ -83,22 +83,24 @@ class _Node:
         figures = self.figures
         sizes = dict.fromkeys(self.host, figures.pinned) | {"sys": figures.dram - (len(self.host) - 1) * figures.pinned}
         for suffix in self.host:
-            yield Memory(f"{self.name}.{suffix}", MemoryKind(suffix.upper()), self.number, sizes[suffix])
+            kind = MemoryKind(suffix.upper())
+            yield Memory(f"{self.name}.{suffix}", kind, self.number, sizes[suffix], within=("socket 0",))
         for gpu in self.gpus:
-            yield Memory(f"{self.name}.fbm{gpu}", MemoryKind.FBM, self.number, figures.gpu_memory)
+            within = (f"GPU {gpu}",)
+            yield Memory(f"{self.name}.fbm{gpu}", MemoryKind.FBM, self.number, figures.gpu_memory, within=within)
         yield Memory(f"{self.name}.dsk", MemoryKind.DSK, self.number, figures.disk_space)
 
     def resources(self) -> Iterator[Resource]:
-        names = {
-            "bus": ["bus"],
-            "gpu": [f"gpu{gpu}" for gpu in self.gpus],
-            "link": [f"link{gpu}.{way}" for gpu in self.gpus for way in ("up", "down")],
-            "nic": ["nic.out", "nic.in"],
-            "drive": ["drive"],
+        names: dict[str, dict[str, tuple[str, ...]]] = {
+            "bus": {"bus": ("socket 0",)},
+            "gpu": {f"gpu{gpu}": (f"GPU {gpu}",) for gpu in self.gpus},
+            "link": {f"link{gpu}.{way}": (f"GPU {gpu}",) for gpu in self.gpus for way in ("up", "down")},
+            "nic": {f"nic.{way}": ("NIC",) for way in ("out", "in")},
+            "drive": {"drive": ()},
         }
         for kind, (capacity, origin) in self.figures.resources.items():
-            for name in names[kind]:
-                yield Resource(f"{self.name}.{name}", capacity, origin)
+            for name, within in names[kind].items():
+                yield Resource(f"{self.name}.{name}", capacity, origin, node=self.number, within=within)
 
     def channels(self) -> Iterator[Channel]:
         """The channels within the node."""

@@ -176,12 +176,12 @@ def machine_of_file(kept: KeptMachine) -> MachineChoice:
 
 def drawn_machine(choice: MachineChoice, before: Machine, after: Machine) -> Machine:
     """The machine `after` as a drawn one: that of a preset gets a name of its own. It is no longer what was measured, unless
-    memories only moved on the drawing.
+    memories only moved on the drawing, into boxes or out of them.
     """
     name = after.name
     if isinstance(choice, PresetMachine) and name == before.name:
         name = f"{name} (edited)"
-    only_moved = replace(after, positions={}) == replace(before, positions={})
+    only_moved = after.undrawn == before.undrawn
     return replace(after, name=name, measurement=after.measurement if only_moved else None)
 
 

@@ -42,9 +42,15 @@ def _set_memory(machine: Machine, edit: Any) -> Edited:
         "slot-limit": lambda: {"slot_limit": parse_bytes(text) if text else None},
         "device": lambda: {"device": _device(memory, text)},
         "label": lambda: {"label": text},
+        "within": lambda: {"within": _boxes(text)},
     }
     after, now = memory_edits.changed_memory(machine, name, **changes[field]())
     return Edited(after, (name, now) if now != name else None)
+
+
+def _boxes(text: str) -> tuple[str, ...]:
+    """The names of boxes in a text, outermost first, separated by slashes."""
+    return tuple(name.strip() for name in text.split("/")) if text else ()
 
 
 def _device(memory: Memory, text: str) -> str | int | None:
@@ -90,6 +96,8 @@ def _set_resource(machine: Machine, edit: Any) -> Edited:
         "name": lambda: {"name": text},
         "capacity": lambda: {"capacity": _number("capacity", text) if held else parse_rate(text)},
         "held": lambda: {"held": text == "yes"},
+        "node": lambda: {"node": _whole("node", text)} if text else {"node": None, "within": ()},
+        "within": lambda: {"within": _boxes(text)},
     }
     return Edited(node_edits.changed_resource(machine, name, **changes[field]()))
 
@@ -116,7 +124,8 @@ def _place(machine: Machine, edit: Any) -> Edited:
 
 def _add_memory(machine: Machine, edit: Any) -> Edited:
     machine = memory_edits.placed(machine, edit.positions)
-    return Edited(memory_edits.with_memory(machine, edit.memory_kind, edit.node, edit.place)[0])
+    within = tuple(edit.within)
+    return Edited(memory_edits.with_memory(machine, edit.memory_kind, edit.node, edit.place, within=within)[0])
 
 
 def _name_machine(machine: Machine, edit: Any) -> Edited:

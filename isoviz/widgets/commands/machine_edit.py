@@ -23,24 +23,25 @@ class NameMachine:
 
 @dataclass(frozen=True)
 class AddMemory:
-    """Add a memory of a kind on a node, at a place of the drawing or (null) wherever there is room. `positions` are those of the
-    other memories, which stay where they are: [x, y] by name.
+    """Add a memory of a kind on a node, in the boxes `within` (outermost first), at a place of the drawing or (null) wherever
+    there is room. `positions` are those of the other memories, which stay where they are: [x, y] by name.
     """
 
     do: Literal["add-memory"]
     memory_kind: str
     node: int
+    within: list[str]
     place: list[float] | None
     positions: dict[str, list[float]]
 
 
 @dataclass(frozen=True)
 class SetMemory:
-    """Enter a text of a memory."""
+    """Enter a text of a memory. `within` takes the boxes around it: "socket 0 / GPU 1"."""
 
     do: Literal["set-memory"]
     memory: str
-    field: Literal["name", "kind", "node", "capacity", "slot-limit", "device", "label"]
+    field: Literal["name", "kind", "node", "capacity", "slot-limit", "device", "label", "within"]
     value: str
 
 
@@ -128,11 +129,11 @@ class AddResource:
 
 @dataclass(frozen=True)
 class SetResource:
-    """Enter a text of a shared resource; `held` takes "yes" or "no"."""
+    """Enter a text of a shared resource. `held` takes "yes" or "no", `node` a number or "", `within` boxes as a memory does."""
 
     do: Literal["set-resource"]
     resource: str
-    field: Literal["name", "capacity", "held"]
+    field: Literal["name", "capacity", "held", "node", "within"]
     value: str
 
 

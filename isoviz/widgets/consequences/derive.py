@@ -150,8 +150,7 @@ def derive(before: Derived) -> Iterator[Derived]:
             yield replace(now, step="")
             return
         # A memory that was moved on the drawing leaves the plan as it is.
-        unplaced = replace(version.machine, positions={}) if version.machine.positions else version.machine
-        stages.give("machine", unplaced)
+        stages.give("machine", version.machine.undrawn)
         if not version.step and (quick := _quickly(now, stages, before)) is not None:
             yield quick
         now = _with_plan(now, stages)

@@ -38,7 +38,7 @@ class DrawnChannelKind(TypedDict):
 
 class DrawnMemory(TypedDict):
     """A memory. Sizes are bytes; null is no bound. `here` says whether this computer has it or emulates it, `place` is its
-    position, [x, y], or null.
+    position, [x, y], or null. `within` has the names of the boxes around it, outermost first.
     """
 
     name: str
@@ -52,6 +52,7 @@ class DrawnMemory(TypedDict):
     device: str
     here: bool
     place: list[float] | None
+    within: list[str]
 
 
 class DrawnFunction(TypedDict):
@@ -87,12 +88,17 @@ class DrawnChannel(TypedDict):
 
 
 class DrawnResource(TypedDict):
-    """A shared resource: bytes per second, or the amount that there is of a resource that is held while channels work."""
+    """A shared resource: bytes per second, or the amount that there is of a resource that is held while channels work.
+
+    It lies on a node (null: on none), in the boxes `within`.
+    """
 
     name: str
     capacity: float
     held: bool
     origin: str
+    node: int | None
+    within: list[str]
 
 
 class CanvasPart(TypedDict):
@@ -161,7 +167,14 @@ def canvas_part(machine: Machine, ranks: int = 0) -> CanvasPart:
         "origins": list(origins),
         "channels": channels,
         "resources": [
-            {"name": each.name, "capacity": each.capacity, "held": each.held, "origin": each.provenance}
+            {
+                "name": each.name,
+                "capacity": each.capacity,
+                "held": each.held,
+                "origin": each.provenance,
+                "node": each.node,
+                "within": list(each.within),
+            }
             for each in machine.resources
         ],
         "runs": ("ranks" if ranks else "simulated") if absent else "emulated" if emulated else "here",
@@ -207,6 +220,7 @@ def _memory(machine: Machine, name: str, here: bool) -> DrawnMemory:
         "device": "" if memory.device is None else str(memory.device),
         "here": here,
         "place": None if place is None else list(place),
+        "within": list(memory.within),
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypedDict
 
@@ -52,7 +51,7 @@ def _machine(machine: Machine, whole: bool, ranks: int) -> MachinePart:
         "memories": len(machine.memories),
         "channels": len(machine.channels),
         "provenance": machine.provenance,
-        "drawing": _drawing(replace(machine, positions={}) if machine.positions else machine),
+        "drawing": _drawing(machine.undrawn),
         "canvas": canvas_part(machine, ranks) if whole else None,
     }
 

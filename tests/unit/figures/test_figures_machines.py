@@ -10,7 +10,8 @@ import pytest
 
 from isoviz import machines
 from isoviz.figures.machines.curves import bounds, channels_of, curves, operating_points
-from isoviz.figures.machines.graph_layout import Rect, graph_layout, shown_nodes
+from isoviz.figures.machines.graph_layout import graph_layout, shown_nodes
+from isoviz.figures.machines.nested_boxes import TITLE, BoxFrame, Rect
 from isoviz.figures.machines.path_picture import path_svg
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import (
@@ -186,3 +187,49 @@ def test_operating_points_lie_on_their_curves(name: str) -> None:
     box = bounds(curves(used), points)
     for point in points:
         assert box.low_run <= point.run_bytes <= box.high_run and box.low_rate <= point.rate <= box.high_rate
+
+
+def inside(inner: Rect, outer: Rect) -> bool:
+    return (
+        outer.x <= inner.x
+        and outer.y <= inner.y
+        and inner.x + inner.width <= outer.x + outer.width
+        and inner.y + inner.height <= outer.y + outer.height
+    )
+
+
+def frames_of(machine: Machine, path: tuple[str, ...] = ()) -> list[BoxFrame]:
+    """The frames of the first node, after a check that frames and memories lie in each other or apart, and off the titles."""
+    (panel, *_) = graph_layout(machine, machine.nodes[:1], path).panels
+    boxes = list(dict.fromkeys(panel.boxes.values()))
+    for a, b in itertools.combinations(panel.frames, 2):
+        assert not a.rect.overlaps(b.rect) or (a.depth < b.depth and inside(b.rect, a.rect)), (a, b)
+    for frame in panel.frames:
+        assert inside(frame.rect, panel.frame)
+        title = Rect(frame.rect.x, frame.rect.y, frame.rect.width, TITLE)
+        assert not any(title.overlaps(box) for box in boxes), frame
+        assert all(inside(box, frame.rect) or not box.overlaps(frame.rect) for box in boxes), frame
+    return list(panel.frames)
+
+
+@pytest.mark.parametrize("name", [name for name in machines.presets() if name not in ("local", "ranks", "bgq")])
+def test_boxes_in_boxes_lie_in_each_other(name: str) -> None:
+    machine = machines.preset(name)
+    frames = frames_of(machine)
+    assert bool(frames) == any(memory.within for memory in machine.memories)
+
+
+def test_boxes_that_are_alike_are_one_unless_the_path_takes_one() -> None:
+    machine = machines.preset("dgx-h100-pair")
+    together = {frame.title: (frame.depth, frame.count, frame.shared) for frame in frames_of(machine)}
+    assert together == {
+        "socket 0–1": (1, 2, ""),
+        "PCIe switch 0–7": (2, 8, "pcie* 63 GB/s"),
+        "GPU 0–7": (3, 8, "nvlink* 450 GB/s; hbm* 3.02 TB/s"),
+        "NIC 0–7": (3, 8, "nic* 50 GB/s"),
+        "DRAM": (2, 2, "bus* 307 GB/s"),
+    }
+    apart = [(frame.title, frame.count) for frame in frames_of(machine, ("node0.fbm5", "node0.reg5"))]
+    assert {("socket 0", 1), ("socket 1", 1), ("GPU 5", 1), ("GPU 4, 6–7", 3), ("PCIe switch 0–3", 4)} <= set(apart)
+    svg = path_svg(machine)
+    assert ">GPU 0–7</text>" in svg and ">nic* 50 GB/s</text>" in svg

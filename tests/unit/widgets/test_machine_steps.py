@@ -112,9 +112,9 @@ def test_wrong_edits_are_refused_in_words(session: Session, wrong: dict[str, Any
 def test_a_machine_is_built_from_nothing_and_run(session: Session) -> None:
     state = edit(session, "new")
     assert state.settings.machine.machine == new_machine()  # type: ignore[union-attr]
-    edit(session, "add-memory", memoryKind="ZCM", node=0, place=None, positions={})
-    edit(session, "add-memory", memoryKind="FBM", node=1, place=[5, 5], positions={})
-    edit(session, "add-memory", memoryKind="REG", node=1, place=None, positions={})
+    edit(session, "add-memory", memoryKind="ZCM", node=0, within=[], place=None, positions={})
+    edit(session, "add-memory", memoryKind="FBM", node=1, within=[], place=[5, 5], positions={})
+    edit(session, "add-memory", memoryKind="REG", node=1, within=[], place=None, positions={})
     for source, destination in (("node0.sys", "node0.zcm"), ("node0.zcm", "node1.reg"), ("node1.reg", "node1.fbm0")):
         state = edit(session, "connect", source=source, destination=destination, channelKind="")
         assert state.refused is None

@@ -68,6 +68,7 @@ def machine_edit(draw: random.Random) -> dict[str, Any]:
         {"do": "name-machine", "value": text},
         {
             "do": "add-memory", "memoryKind": draw.choice(["SYS", "FBM", "ODD"]), "node": draw.choice([0, 1, 7]), "place": None,
+            "within": draw.choice([[], ["socket 0"], ["socket 0", "GPU 1"], ["a/b"]]),
             "positions": place,
         },
         {

@@ -96,6 +96,7 @@ export const glossary = {
   "machine": "Memories and the channels between them, with how fast the channels are.",
   "memory": "A place for data with a speed of its own: main memory, GPU memory or files, for example.",
   "node": "One computer of the machine, with memories of its own.",
+  "box": "A part of a node that has others inside: a socket, a PCIe switch, a GPU. It is for drawings only.",
   "preset": "A machine that comes with isoviz, with figures that were published or assumed.",
   "probe": "Finds the memories of this computer and measures how fast data move between them.",
   "main memory": "Ordinary memory of the computer (SYS).",

@@ -183,7 +183,7 @@ export interface DrawnChannelKind {
 
 /**
  * A memory. Sizes are bytes; null is no bound. `here` says whether this computer has it or emulates it, `place` is its
- * position, [x, y], or null.
+ * position, [x, y], or null. `within` has the names of the boxes around it, outermost first.
  */
 export interface DrawnMemory {
   name: string;
@@ -197,6 +197,7 @@ export interface DrawnMemory {
   device: string;
   here: boolean;
   place: number[] | null;
+  within: string[];
 }
 
 /**
@@ -230,12 +231,17 @@ export interface DrawnChannel {
   origin: number;
 }
 
-/** A shared resource: bytes per second, or the amount that there is of a resource that is held while channels work. */
+/**
+ * A shared resource: bytes per second, or the amount that there is of a resource that is held while channels work. It lies
+ * on a node (null: on none), in the boxes `within`.
+ */
 export interface DrawnResource {
   name: string;
   capacity: number;
   held: boolean;
   origin: string;
+  node: number | null;
+  within: string[];
 }
 
 /**
@@ -1179,22 +1185,23 @@ export interface NameMachine {
 }
 
 /**
- * Add a memory of a kind on a node, at a place of the drawing or (null) wherever there is room. `positions` are those of
- * the other memories, which stay where they are: [x, y] by name.
+ * Add a memory of a kind on a node, in the boxes `within` (outermost first), at a place of the drawing or (null) wherever
+ * there is room. `positions` are those of the other memories, which stay where they are: [x, y] by name.
  */
 export interface AddMemory {
   do: "add-memory";
   memoryKind: string;
   node: number;
+  within: string[];
   place: number[] | null;
   positions: Record<string, number[]>;
 }
 
-/** Enter a text of a memory. */
+/** Enter a text of a memory. `within` takes the boxes around it: "socket 0 / GPU 1". */
 export interface SetMemory {
   do: "set-memory";
   memory: string;
-  field: "name" | "kind" | "node" | "capacity" | "slot-limit" | "device" | "label";
+  field: "name" | "kind" | "node" | "capacity" | "slot-limit" | "device" | "label" | "within";
   value: string;
 }
 
@@ -1262,11 +1269,11 @@ export interface AddResource {
   channel: string;
 }
 
-/** Enter a text of a shared resource; `held` takes "yes" or "no". */
+/** Enter a text of a shared resource. `held` takes "yes" or "no", `node` a number or "", `within` boxes as a memory does. */
 export interface SetResource {
   do: "set-resource";
   resource: string;
-  field: "name" | "capacity" | "held";
+  field: "name" | "capacity" | "held" | "node" | "within";
   value: string;
 }
 

@@ -1,15 +1,19 @@
 // The drawing with its gestures: drag memories and nodes, pull a channel from a handle, pan, zoom, and all of it by keys.
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Button } from "#lib/button.tsx";
 import { THRESHOLD } from "#lib/dragging.ts";
 import { isText } from "#lib/shortcuts.ts";
+import type { DrawnMemory } from "#model/types.ts";
 import { counted, formatRate } from "#model/units.ts";
-import { neighbour } from "./arrangement.ts";
+import { BOX, neighbour } from "./arrangement.ts";
+import { BoxFrame, BoxHead } from "./box-shape.tsx";
+import { chainOf } from "./boxes.ts";
 import { MACHINE, useEditing } from "./edits.ts";
 import { centreOf, type Point } from "./geometry.ts";
 import type { Bead, Marks } from "./marks.ts";
-import { type Edge, placeOf, type Route, type Scene } from "./scene.ts";
+import type { Line } from "./pointing.ts";
+import { frameOf, placeOf, type Route, type Scene } from "./scene.ts";
 import { Shape } from "./shape.tsx";
 import type { Stage } from "./stage.ts";
 
@@ -24,6 +28,8 @@ interface DrawingProps {
   candidate: readonly string[];
   beads: readonly Bead[];
   ends: { source: string; destination: string };
+  /** Only what the plan uses is shown, where it is drawn best: nothing of it can be moved. */
+  partial: boolean;
   selectedHop: number | null;
   selectHop: (hop: number) => void;
   /** Places of memories that are on their way to the kernel. */
@@ -54,7 +60,7 @@ export function Drawing(props: DrawingProps): JSX.Element {
   const live = useRef<HTMLCanvasElement>(null);
   const gesture = useRef<Gesture | null>(null);
   const shown = useRef("");
-  const [pointed, setPointed] = useState<string | null>(null);
+  const [pointed, setPointed] = useState<Line | null>(null);
   const [renaming, setRenaming] = useState<string | null>(null);
   const [pulling, setPulling] = useState<string | null>(null);
   const [reached, setReached] = useState<string | null>(null);
@@ -79,7 +85,9 @@ export function Drawing(props: DrawingProps): JSX.Element {
       path,
       candidate: props.candidate,
       selected: chosen.kind === "channel" ? chosen.name : hop,
-      pointed,
+      pointed: pointed?.edge?.name ?? null,
+      pointedBundle: pointed?.bundle?.key ?? null,
+      opened: chosen.kind === "bundle" ? chosen.key : null,
       beads: props.beads,
       around: chosen.kind === "memory" ? chosen.name : null,
       said: (edge) =>
@@ -104,13 +112,25 @@ export function Drawing(props: DrawingProps): JSX.Element {
   const names = scene.memories.map(({ name }) => name);
   const first = reached !== null && names.includes(reached) ? reached : (names[0] ?? "");
   const kinds = new Map(part.memoryKinds.map((kind) => [kind.name, kind.words]));
+  /** A kind in words, as many as its box has room for. */
+  const wordsOf = (kind: string): string => {
+    const words = kinds.get(kind) ?? kind;
+    return scene.measure.width < BOX.width && words.length > 14 ? words.replace(/ memory$/, "") : words;
+  };
+  const used = useMemo(
+    () => new Set(part.channels.flatMap(({ name, uses }) => (route.hops.has(name) ? uses.map(([place = -1]) => place) : []))),
+    [part, route],
+  );
   const fitting = pulling === null ? null : fittingFrom(editing.part, pulling);
   const focus = (name: string): void => {
     setReached(name);
     stage.reveal(name);
     root.current?.querySelector<HTMLElement>(`[data-memory="${CSS.escape(name)}"] .iv-mc-body`)?.focus({ preventScroll: true });
   };
-  const choose = (name: string): void => editing.choose({ kind: "memory", name, place: names.indexOf(name) });
+  const choose = (name: string): void =>
+    editing.choose({ kind: "memory", name, place: part.memories.findIndex((each) => each.name === name) });
+  const chooseBox = (key: string): void =>
+    editing.choose(key.includes("/") ? { kind: "box", key } : { kind: "node", node: Number(key) });
   const connect = (source: string, destination: string): void => {
     setPulling(null);
     stage.stretch(null);
@@ -139,28 +159,32 @@ export function Drawing(props: DrawingProps): JSX.Element {
     const start = stage.pointOf(event);
     const memory = event.target.closest<HTMLElement>("[data-memory]")?.dataset.memory;
     const title = event.target.closest<HTMLElement>(".iv-mc-title, .iv-mc-node-open");
+    const tag = event.target.closest<HTMLElement>("[data-resource]");
     root.current?.setPointerCapture(event.pointerId);
     if (memory !== undefined && event.target.closest(".iv-mc-handle") !== null) {
       gesture.current = { kind: "pull", from: memory, start, moved: false };
       setPulling(memory);
     } else if (memory !== undefined) {
       gesture.current = mover([memory], start, () => activate(memory), memory);
+    } else if (tag !== null) {
+      const place = Number(tag.dataset.resource);
+      gesture.current = mover([], start, () => editing.choose({ kind: "resource", name: part.resources[place]?.name ?? "", place }));
     } else if (title !== null) {
-      const node = Number(title.dataset.of);
+      const key = title.dataset.of ?? "";
       const open = title.classList.contains("iv-mc-node-open");
       gesture.current = mover(
-        (scene.nodes.get(node) ?? []).map(({ name }) => name),
+        (scene.boxes.get(key)?.all ?? []).map(({ name }) => name),
         start,
         () => {
-          if (open) stage.fitNode(node);
-          editing.choose({ kind: "node", node });
+          if (open) stage.fitBox(key);
+          chooseBox(key);
         },
       );
     } else gesture.current = { kind: "pan", last: start, start, moved: false };
   };
   const mover = (moving: string[], start: Point, click: () => void, memory: string | null = null): Gesture => ({
     kind: "move",
-    names: moving,
+    names: props.partial ? [] : moving,
     from: new Map(moving.map((name) => [name, placeOf(scene.places, name)])),
     start,
     moved: false,
@@ -173,9 +197,10 @@ export function Drawing(props: DrawingProps): JSX.Element {
     if (now === null) {
       if (pulling !== null) stage.stretch({ from: pulling, to: stage.toWorld(at) });
       const over =
-        event.target instanceof Element && event.target.closest("[data-memory], .iv-mc-title, .iv-mc-overlay") !== null;
-      const edge = over ? null : stage.edgeAt(at);
-      setPointed(edge?.name ?? null);
+        event.target instanceof Element &&
+        event.target.closest("[data-memory], [data-resource], .iv-mc-title, .iv-mc-overlay") !== null;
+      const line = over ? null : stage.lineAt(at);
+      if (line?.edge !== pointed?.edge || line?.bundle !== pointed?.bundle) setPointed(line);
       return;
     }
     if (!now.moved && Math.hypot(at.x - now.start.x, at.y - now.start.y) < THRESHOLD) return;
@@ -198,7 +223,7 @@ export function Drawing(props: DrawingProps): JSX.Element {
     const at = stage.pointOf(event);
     if (now.kind === "move") {
       stage.hold([]);
-      if (now.moved) props.place(shifted(now, at), false);
+      if (now.moved && now.names.length > 0) props.place(shifted(now, at), false);
       else now.click();
       if (now.memory !== null) focus(now.memory);
     } else if (now.kind === "pull") {
@@ -210,15 +235,19 @@ export function Drawing(props: DrawingProps): JSX.Element {
       else if (target !== undefined) connect(now.from, target);
       else stopPulling();
     } else if (!now.moved) {
-      const edge = stage.edgeAt(at);
-      const node = edge === null && stage.grouped ? stage.nodeAt(at) : null;
+      const line = stage.lineAt(at);
+      const box = line === null ? stage.boxAt(at) : null;
       if (pulling !== null) stopPulling();
-      else if (edge !== null) chooseEdge(edge);
-      else if (node !== null) editing.choose({ kind: "node", node });
+      else if (line !== null) chooseLine(line);
+      else if (box !== null && (stage.grouped || box.within.length > 0)) chooseBox(box.key);
       else editing.choose(MACHINE);
     }
   };
-  const chooseEdge = (edge: Edge): void => {
+  const chooseLine = ({ edge, bundle }: Line): void => {
+    if (edge === null) {
+      editing.choose({ kind: "bundle", key: bundle.key });
+      return;
+    }
     editing.choose({ kind: "channel", name: edge.name, place: edge.index });
     const hop = route.hops.get(edge.name);
     if (hop !== undefined) props.selectHop(hop.number);
@@ -237,8 +266,8 @@ export function Drawing(props: DrawingProps): JSX.Element {
     if (event.ctrlKey || event.metaKey || event.altKey || isText(event.target)) return;
     const at = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-memory]")?.dataset.memory : undefined;
     const node = event.target instanceof Element ? event.target.closest<HTMLElement>(".iv-mc-title")?.dataset.of : undefined;
-    const used = at !== undefined ? memoryKey(event, at) : node !== undefined ? nodeKey(event.key, Number(node)) : false;
-    if (used || viewKey(event.key)) {
+    const taken = at !== undefined ? memoryKey(event, at) : node !== undefined ? nodeKey(event.key, node) : false;
+    if (taken || viewKey(event.key)) {
       event.preventDefault();
       event.stopPropagation();
     }
@@ -246,6 +275,7 @@ export function Drawing(props: DrawingProps): JSX.Element {
   const memoryKey = (event: KeyboardEvent, at: string): boolean => {
     const { key } = event;
     if (key.startsWith("Arrow") && event.shiftKey) {
+      if (props.partial) return true;
       const { x, y } = placeOf(scene.places, at);
       const by = { ArrowLeft: [-STEP, 0], ArrowRight: [STEP, 0], ArrowUp: [0, -STEP], ArrowDown: [0, STEP] }[key] ?? [0, 0];
       const next = new Map([[at, { x: x + (by[0] ?? 0), y: y + (by[1] ?? 0) }]]);
@@ -264,7 +294,8 @@ export function Drawing(props: DrawingProps): JSX.Element {
     if (key === "Enter" || key === " ") activate(at);
     else if (key === "c" || key === "C") startPulling(at);
     else if (key === "F2") setRenaming(at);
-    else if (key === "n" || key === "N") editing.choose({ kind: "node", node: scene.nodeOf.get(at) ?? 0 });
+    else if (key === "n" || key === "N") chooseBox(String(scene.nodeOf.get(at) ?? 0));
+    else if (key === "b" || key === "B") chooseBox(nextBox(at));
     else if (key === "Escape" && pulling !== null) stopPulling();
     else if (key === "Delete" || key === "Backspace") {
       const next = names[names.indexOf(at) + 1] ?? names[names.indexOf(at) - 1];
@@ -273,14 +304,21 @@ export function Drawing(props: DrawingProps): JSX.Element {
     } else return false;
     return true;
   };
-  const nodeKey = (key: string, node: number): boolean => {
+  /** The box around a memory; around the one that is selected, the next. */
+  const nextBox = (name: string): string => {
+    const memory = scene.memories.find((each) => each.name === name);
+    const chain = memory === undefined ? [] : chainOf(memory);
+    const at = chosen.kind === "box" ? chain.indexOf(chosen.key) : -1;
+    return chain[(at > 0 ? at : chain.length) - 1] ?? "";
+  };
+  const nodeKey = (key: string, at: string): boolean => {
     if (key === "Enter" || key === " ") {
-      if (stage.grouped) stage.fitNode(node);
-      editing.choose({ kind: "node", node });
+      if (stage.grouped) stage.fitBox(at);
+      chooseBox(at);
       return true;
     }
-    const frames = new Map([...scene.frames].map(([number, frame]) => [String(number), centreOf(frame)]));
-    const next = neighbour(frames, String(node), key);
+    const frames = new Map(scene.nodes.map((each) => [each.key, centreOf(frameOf(scene, each.key))]));
+    const next = neighbour(frames, at, key);
     if (next !== null)
       root.current?.querySelector<HTMLElement>(`.iv-mc-title[data-of="${next}"]`)?.focus({ preventScroll: true });
     return next !== null;
@@ -295,6 +333,9 @@ export function Drawing(props: DrawingProps): JSX.Element {
     return true;
   };
 
+  const boxes = [...scene.boxes.values()];
+  const isChosen = (key: string): boolean =>
+    chosen.kind === "box" ? chosen.key === key : chosen.kind === "node" && String(chosen.node) === key;
   return (
     <div
       ref={root}
@@ -325,37 +366,24 @@ export function Drawing(props: DrawingProps): JSX.Element {
       }}
     >
       <div class="iv-mc-layer">
-        {[...scene.nodes].map(([node, members]) => (
-          <div
-            key={node}
-            class={`iv-mc-node${chosen.kind === "node" && chosen.node === node ? " iv-mc-chosen" : ""}`}
-            data-node={node}
-          >
-            <button
-              type="button"
-              class="iv-mc-title"
-              data-of={node}
-              data-testid={`canvas-node-${node}`}
-              aria-pressed={chosen.kind === "node" && chosen.node === node}
-              tabIndex={grouped && node === [...scene.nodes.keys()][0] ? 0 : -1}
-            >
-              node {node}
-              {remarkOf(members) !== "" && <span class="iv-mc-remark"> {remarkOf(members)}</span>}
-              <span class="iv-mc-count">{counted(members.length, "memory", "memories")}</span>
-            </button>
-            <div class="iv-mc-node-open" data-of={node} aria-hidden="true" />
-          </div>
+        {boxes.map((box) => (
+          <BoxFrame key={box.key} box={box} chosen={isChosen(box.key)} used={used} reached={grouped && box === scene.nodes[0]} />
         ))}
       </div>
       <canvas ref={base} class="iv-mc-lines iv-mc-beyond" aria-hidden="true" />
       <canvas ref={live} class="iv-mc-lines" aria-hidden="true" />
       <div class="iv-mc-layer">
+        {boxes
+          .filter(({ within }) => within.length > 0)
+          .map((box) => (
+            <BoxHead key={box.key} box={box} chosen={isChosen(box.key)} used={used} />
+          ))}
         {scene.memories.map((memory) => (
           <Shape
             key={memory.name}
             memory={memory}
-            words={kinds.get(memory.kind) ?? memory.kind}
-            far={farName(scene, memory, kinds.get(memory.kind) ?? memory.kind)}
+            words={wordsOf(memory.kind)}
+            far={farName(scene, memory, wordsOf(memory.kind))}
             reached={memory.name === first}
             chosen={chosen.kind === "memory" && chosen.name === memory.name}
             role={
@@ -383,14 +411,10 @@ export function Drawing(props: DrawingProps): JSX.Element {
   );
 }
 
-/** The remark that all memories of a node share, such as their host. */
-function remarkOf(members: readonly { label: string }[]): string {
-  const label = members[0]?.label ?? "";
-  return label !== "" && members.length > 1 && members.every((each) => each.label === label) ? label : "";
-}
-
-function farName(scene: Scene, { kind, node, short }: { kind: string; node: number; short: string }, words: string): string {
-  const several = (scene.nodes.get(node) ?? []).filter((each) => each.kind === kind).length > 1;
+/** What a memory is from afar: its kind, with its number where its node has several; in a box, which says more, its name. */
+function farName(scene: Scene, { kind, node, short, within }: DrawnMemory, words: string): string {
+  if (within.length > 0) return short;
+  const several = (scene.boxes.get(String(node))?.all ?? []).filter((each) => each.kind === kind).length > 1;
   return several ? `${words} ${/\d+$/.exec(short)?.[0] ?? ""}`.trim() : words;
 }
 

@@ -8,6 +8,8 @@ import { useView } from "#model/view.ts";
 export type Chosen =
   | { readonly kind: "machine" }
   | { readonly kind: "node"; readonly node: number }
+  | { readonly kind: "box"; readonly key: string }
+  | { readonly kind: "bundle"; readonly key: string }
   | { readonly kind: "memory" | "channel" | "resource"; readonly name: string; readonly place: number };
 
 export const MACHINE: Chosen = { kind: "machine" };

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ErrorLine } from "#lib/error-line.tsx";
 import { useId } from "#lib/use-id.ts";
 import type { MachineEdit } from "#model/types.ts";
+import { Term } from "#views/controls/term.tsx";
 import { useEditing } from "./edits.ts";
 
 interface FieldProps {
@@ -86,6 +87,20 @@ export function Field(props: FieldProps): JSX.Element {
         </ErrorLine>
       )}
     </div>
+  );
+}
+
+/** The boxes that a part lies in, as one text. */
+export function WithinField({ name, within, edit }: Pick<FieldProps, "name" | "edit"> & { within: readonly string[] }): JSX.Element {
+  return (
+    <Field
+      name={name}
+      label={<Term name="box">Lies in</Term>}
+      value={within.join(" / ")}
+      edit={edit}
+      placeholder="socket 0 / GPU 1"
+      title="Boxes in the node, the outermost first, with a slash between them"
+    />
   );
 }
 

@@ -14,7 +14,8 @@ import { useView } from "#model/view.ts";
 import { hopsOf } from "#model/words.ts";
 import { Term } from "#views/controls/term.tsx";
 import { Scrubber } from "#views/timeline/scrubber.tsx";
-import { arranged } from "./arrangement.ts";
+import { BoxEditor, BundleEditor } from "./box-editor.tsx";
+import { chainOf } from "./boxes.ts";
 import { ChannelEditor } from "./channel-editor.tsx";
 import { Drawing } from "./drawing.tsx";
 import { type Chosen, type Editing, EditingContext, MACHINE, useCommands, useEditing } from "./edits.ts";
@@ -23,7 +24,7 @@ import type { Point } from "./geometry.ts";
 import type { Bead } from "./marks.ts";
 import { MemoryEditor } from "./memory-editor.tsx";
 import { MachineOverview, NodeEditor, ResourceEditor } from "./node-editor.tsx";
-import { NO_ROUTE, routeOf, sceneOf, widthOf } from "./scene.ts";
+import { NO_ROUTE, routeOf, type Scene, sceneOf, widthOf } from "./scene.ts";
 import { Stage } from "./stage.ts";
 import { Toolbar } from "./toolbar.tsx";
 
@@ -67,11 +68,9 @@ function Canvas({ machine, part, alone }: { machine: MachinePart; part: CanvasPa
     dropped !== null && dropped.over === part && !commandRefused(commands.answered(dropped.number), commands.problem("canvas"))
       ? dropped
       : null;
-  const scene = useMemo(() => {
-    const places = arranged(part.memories);
-    for (const [name, place] of held?.places ?? []) if (places.has(name)) places.set(name, place);
-    return sceneOf(part, places);
-  }, [part, held]);
+  const [wanted, want] = useState(false);
+  const partial = wanted && route.stops.size > 0;
+  const scene = useMemo(() => sceneOf(part, held?.places, partial ? route : null), [part, held, partial && route]);
   const { trace: found, told: known } = useTrace("simulated", !alone);
   const trace = plan === null || known?.fresh !== true ? null : found;
   const beads = useMemo(
@@ -125,17 +124,22 @@ function Canvas({ machine, part, alone }: { machine: MachinePart; part: CanvasPa
   const add = (kind: string, at: { clientX: number; clientY: number } | null): void => {
     const point = at === null ? null : stage.pointOf(at);
     if (point !== null && !stage.holds(point)) return; // dropped beside the drawing
-    const over = point === null ? null : stage.nodeAt(point);
+    const over = (point === null ? null : stage.boxAt(point)) ?? (chosen.kind === "box" ? scene.boxes.get(chosen.key) : null);
     const first = part.memories[0]?.node ?? 0;
     const node =
-      over ??
+      over?.node ??
       (chosen.kind === "node" ? chosen.node : chosen.kind === "memory" ? (part.memories[chosen.place]?.node ?? first) : first);
-    const world = point === null ? null : stage.toWorld(point);
+    const within = over?.within ?? [];
+    // Boxes make room for it where nothing has been arranged by hand.
+    const fitted = partial || (within.length > 0 && part.memories.every((memory) => memory.place === null));
+    const world = point === null || fitted ? null : stage.toWorld(point);
     editing.expect("memory");
+    want(false);
     commands.send("add", {
       do: "add-memory",
       memoryKind: kind,
       node,
+      within: [...within],
       place: world === null ? null : [Math.round(world.x), Math.round(world.y)],
       positions: world === null ? {} : written(scene.places),
     });
@@ -156,7 +160,8 @@ function Canvas({ machine, part, alone }: { machine: MachinePart; part: CanvasPa
               stage={stage}
               scene={scene}
               route={route}
-              machine={machineKey}
+              machine={`${machineKey} ${partial}`}
+              partial={partial}
               candidate={candidate ?? NO_PATH}
               beads={beads}
               ends={
@@ -172,7 +177,15 @@ function Canvas({ machine, part, alone }: { machine: MachinePart; part: CanvasPa
               <Legend />
             </Drawing>
             <div class="iv-mc-below">
-              <Runs />
+              <div class="iv-mc-row">
+                <Runs />
+                {route.stops.size > 0 && part.memories.length > route.stops.size && (
+                  <>
+                    <span class="iv-mc-spread" />
+                    <Button label="Only what the plan uses" testid="only-used" pressed={partial} onClick={() => want(!wanted)} />
+                  </>
+                )}
+              </div>
               <p class="iv-faint" role="status" data-testid="canvas-status">
                 {told}
               </p>
@@ -188,7 +201,7 @@ function Canvas({ machine, part, alone }: { machine: MachinePart; part: CanvasPa
             </div>
           </div>
           <div inert={connection.offline}>
-            <Editor machine={machine} alone={alone} />
+            <Editor machine={machine} scene={scene} alone={alone} />
           </div>
         </div>
         <Folded title="The machine in words" testid="machine-words">
@@ -262,7 +275,13 @@ const countsOf = (part: CanvasPart): Counts => ({
 /** What is selected in the next state: a part that was renamed keeps its place; what is gone leaves the machine. */
 function stillThere(chosen: Chosen, part: CanvasPart, counts: Counts): Chosen {
   if (chosen.kind === "machine") return chosen;
+  if (chosen.kind === "bundle") return chosen;
   if (chosen.kind === "node") return part.memories.some(({ node }) => node === chosen.node) ? chosen : MACHINE;
+  if (chosen.kind === "box") {
+    const parts = [...part.memories, ...part.resources];
+    const there = parts.some(({ node, within }) => node !== null && chainOf({ node, within }).includes(chosen.key));
+    return there ? chosen : MACHINE;
+  }
   const all: readonly { name: string }[] =
     chosen.kind === "memory" ? part.memories : chosen.kind === "channel" ? part.channels : part.resources;
   const before = counts[chosen.kind];
@@ -272,12 +291,14 @@ function stillThere(chosen: Chosen, part: CanvasPart, counts: Counts): Chosen {
   return there === undefined ? MACHINE : { ...chosen, name: there.name };
 }
 
-function Editor({ machine, alone }: { machine: MachinePart; alone: boolean }): JSX.Element {
+function Editor({ machine, scene, alone }: { machine: MachinePart; scene: Scene; alone: boolean }): JSX.Element {
   const { snapshot } = useView();
   const { chosen, part } = useEditing();
   const memory = chosen.kind === "memory" ? part.memories[chosen.place] : undefined;
   const channel = chosen.kind === "channel" ? part.channels[chosen.place] : undefined;
   const resource = chosen.kind === "resource" ? part.resources[chosen.place] : undefined;
+  const box = chosen.kind === "box" ? scene.boxes.get(chosen.key) : undefined;
+  const bundle = chosen.kind === "bundle" ? scene.bundles.find(({ key }) => key === chosen.key) : undefined;
   const { plan } = snapshot.panes;
   const hop =
     alone || plan === null || channel === undefined
@@ -295,6 +316,10 @@ function Editor({ machine, alone }: { machine: MachinePart; alone: boolean }): J
         />
       ) : resource !== undefined && chosen.kind === "resource" ? (
         <ResourceEditor key={chosen.place} resource={resource} place={chosen.place} />
+      ) : box !== undefined ? (
+        <BoxEditor box={box} />
+      ) : bundle !== undefined ? (
+        <BundleEditor bundle={bundle} />
       ) : chosen.kind === "node" ? (
         <NodeEditor key={chosen.node} node={chosen.node} />
       ) : (

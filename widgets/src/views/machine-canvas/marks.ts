@@ -15,6 +15,10 @@ export interface Marks {
   readonly candidate: readonly string[];
   readonly selected: string | null;
   readonly pointed: string | null;
+  /** The key of the bundle that the pointer is on. */
+  readonly pointedBundle: string | null;
+  /** The key of the bundle that is selected: its channels are drawn one by one. */
+  readonly opened: string | null;
   /** All lines of this memory are drawn, also those that lie in one from node to node. */
   readonly around: string | null;
   readonly beads: readonly Bead[];
@@ -27,6 +31,8 @@ export const UNMARKED: Marks = {
   candidate: [],
   selected: null,
   pointed: null,
+  pointedBundle: null,
+  opened: null,
   around: null,
   beads: [],
   said: () => "",

@@ -7,7 +7,7 @@ import { useView } from "#model/view.ts";
 import { Term } from "#views/controls/term.tsx";
 import { fittingFrom } from "./drawing.tsx";
 import { useEditing } from "./edits.ts";
-import { Choice, Field, Refused, Tick } from "./field.tsx";
+import { Choice, Field, Refused, Tick, WithinField } from "./field.tsx";
 
 const DEVICES: Record<string, string> = { number: "number of the device", directory: "directory", text: "name of the device" };
 /** Channels that are listed at once. */
@@ -38,6 +38,7 @@ export function MemoryEditor({ memory, alone }: { memory: DrawnMemory; alone: bo
         choose={(value) => send("memory-kind", set("kind")(value))}
       />
       <Field name="memory-node" label={<Term name="node">Node</Term>} value={String(memory.node)} edit={set("node")} />
+      <WithinField name="memory-within" within={memory.within} edit={set("within")} />
       <Field
         name="memory-capacity"
         label={<Term name="capacity">Capacity</Term>}

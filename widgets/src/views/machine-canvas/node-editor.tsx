@@ -8,7 +8,8 @@ import { counted, formatRate } from "#model/units.ts";
 import { plainTimes } from "#model/words.ts";
 import { Term } from "#views/controls/term.tsx";
 import { useEditing } from "./edits.ts";
-import { Field, Refused, Tick } from "./field.tsx";
+import { ResourceList } from "./box-editor.tsx";
+import { Field, Refused, Tick, WithinField } from "./field.tsx";
 import { PartLink } from "./part-link.tsx";
 
 export function NodeEditor({ node }: { node: number }): JSX.Element {
@@ -83,6 +84,8 @@ export function ResourceEditor({ resource, place }: { resource: DrawnResource; p
         value={resource.held ? String(resource.capacity) : formatRate(resource.capacity)}
         edit={set("capacity")}
       />
+      <Field name="resource-node" label={<Term name="node">Node</Term>} value={String(resource.node ?? "")} edit={set("node")} placeholder="none" />
+      {resource.node !== null && <WithinField name="resource-within" within={resource.within} edit={set("within")} />}
       <Tick
         name="resource-held"
         label="held for as long as a channel works"
@@ -125,14 +128,7 @@ export function MachineOverview({ machine }: { machine: MachinePart }): JSX.Elem
         <Term name="resource">Shared resources</Term>
       </h4>
       {part.resources.length === 0 && <p class="iv-faint">None: every channel has its whole throughput for itself.</p>}
-      <ul class="iv-mc-list">
-        {part.resources.slice(0, 40).map((resource, place) => (
-          <li key={resource.name}>
-            <PartLink kind="resource" place={place} />{" "}
-            <span class="iv-faint">{resource.held ? `amount ${resource.capacity}` : formatRate(resource.capacity)}</span>
-          </li>
-        ))}
-      </ul>
+      <ResourceList places={part.resources.map((_, place) => place)} />
       <div class="iv-mc-row">
         <Button
           label="Add a shared resource"
@@ -147,7 +143,7 @@ export function MachineOverview({ machine }: { machine: MachinePart }): JSX.Elem
       <Refused name="add-resource" />
       <p class="iv-faint">
         Select a memory, a channel or a node to change it. Keys on a memory: arrows go on, Shift and arrows move it, C draws a
-        channel, N selects the node, F2 renames, Delete deletes.
+        channel, B and N select its box and its node, F2 renames, Delete deletes.
       </p>
     </section>
   );

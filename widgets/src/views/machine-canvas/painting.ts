@@ -1,8 +1,8 @@
 // The lines of the drawing, painted: one canvas for those at rest, one above it for those that move or are pointed at.
 
 import { counted } from "#model/units.ts";
-import { along, between, border, boxAround, type Curve, type Point, type Rect } from "./geometry.ts";
-import type { Bundle, Edge, Scene } from "./scene.ts";
+import { along, border, boxAround, type Curve, type Point, type Rect } from "./geometry.ts";
+import type { Bundle, Edge } from "./scene.ts";
 
 /** How the drawing lies on the screen: `screen = scale × world + (x, y)`. */
 export interface Placement {
@@ -83,7 +83,8 @@ function arrow(path: Path2D, curve: Curve, at: Placement, width: number, least =
   const behind = onScreen(along(curve, 0.9), at);
   const length = Math.hypot(tip.x - behind.x, tip.y - behind.y) || 1;
   const [ux, uy] = [(tip.x - behind.x) / length, (tip.y - behind.y) / length];
-  const size = Math.min(4.5 + 1.5 * width, 13) * Math.min(1, Math.max(least, at.scale));
+  // Of a short line, the head takes no more than its share.
+  const size = Math.min(Math.min(4.5 + 1.5 * width, 13) * Math.min(1, Math.max(least, at.scale)), 4.5 * length);
   path.moveTo(tip.x, tip.y);
   path.lineTo(tip.x - ux * size - uy * size * 0.5, tip.y - uy * size + ux * size * 0.5);
   path.lineTo(tip.x - ux * size + uy * size * 0.5, tip.y - uy * size - ux * size * 0.5);
@@ -121,12 +122,6 @@ export function paintEdges(
   context.globalAlpha = 1;
 }
 
-export function bundleCurve(scene: Scene, bundle: Bundle): Curve | null {
-  const [from, to] = [scene.frames.get(bundle.from), scene.frames.get(bundle.to)];
-  if (from === undefined || to === undefined) return null;
-  return between(from, to, 10);
-}
-
 /** Bundles that are drawn with their arrows and numbers; of more, only the lines can be told apart. */
 const MOST_NUMBERED = 30;
 
@@ -136,29 +131,42 @@ const ROOM = 110;
 /** One line for all channels from node to node; with their number where there are few, unless the memories in the nodes are shown. */
 export function paintBundles(
   context: CanvasRenderingContext2D,
-  scene: Scene,
+  bundles: readonly Bundle[],
   at: Placement,
   colours: Colours,
-  among: readonly Bundle[] | null = null,
+  numbered: boolean,
 ): void {
-  const bundles = among ?? scene.bundles;
-  const few = bundles.length <= MOST_NUMBERED;
+  const few = bundles.length <= MOST_NUMBERED || bundles.some(({ both }) => both);
   for (const bundle of bundles) {
-    const curve = bundleCurve(scene, bundle);
-    if (curve === null) continue;
-    const [line, head] = [new Path2D(), new Path2D()];
-    trace(line, curve, at);
-    arrow(head, curve, at, 3, 0.8);
-    context.strokeStyle = context.fillStyle = colours.line;
-    context.lineWidth = few ? Math.min(6, bundle.width * 0.6) : 1;
-    context.globalAlpha = few ? 1 : Math.max(0.12, 60 / bundles.length);
-    context.stroke(line);
-    if (few) context.fill(head);
-    context.globalAlpha = 1;
+    const strength = few ? 1 : Math.max(0.12, 60 / bundles.length);
+    paintBundle(context, bundle, at, colours.line, few ? Math.min(6, bundle.width * 0.6) : 1, strength, few);
+    const { curve, count } = bundle;
     const [from, to] = [onScreen(curve.from, at), onScreen(curve.to, at)];
-    if (few && among === null && Math.hypot(to.x - from.x, to.y - from.y) > ROOM)
-      label(context, counted(bundle.count, "channel"), onScreen(along(curve, 0.5), at), colours);
+    if (few && numbered && Math.hypot(to.x - from.x, to.y - from.y) > ROOM)
+      label(context, counted(count, "channel"), onScreen(along(curve, 0.5), at), colours);
   }
+}
+
+/** The line of a bundle, with an arrow in each direction that it has channels in. */
+export function paintBundle(
+  context: CanvasRenderingContext2D,
+  { curve, both }: Bundle,
+  at: Placement,
+  colour: string,
+  width: number,
+  strength = 1,
+  heads = true,
+): void {
+  const [line, head] = [new Path2D(), new Path2D()];
+  trace(line, curve, at);
+  arrow(head, curve, at, 3, 0.7);
+  if (both) arrow(head, { from: curve.to, first: curve.second, second: curve.first, to: curve.from }, at, 3, 0.7);
+  context.strokeStyle = context.fillStyle = colour;
+  context.lineWidth = width;
+  context.globalAlpha = strength;
+  context.stroke(line);
+  if (heads) context.fill(head);
+  context.globalAlpha = 1;
 }
 
 /** A line that is lit: on the path, a candidate's, or the one that is selected. */
@@ -191,7 +199,7 @@ export function paintLit(
 }
 
 /** A short text on the drawing, readable above its lines. */
-export function label(context: CanvasRenderingContext2D, text: string, { x, y }: Point, colours: Colours): void {
+function label(context: CanvasRenderingContext2D, text: string, { x, y }: Point, colours: Colours): void {
   context.font = FONT;
   context.textAlign = "center";
   context.textBaseline = "middle";
@@ -243,8 +251,26 @@ export function paintBead(
   context.stroke();
 }
 
+/** A text beside a line, on nothing that is taken, if there is such a place; the place is taken then. */
+export function labelBeside(
+  context: CanvasRenderingContext2D,
+  text: string,
+  curve: Curve,
+  at: Placement,
+  taken: Rect[],
+  screen: { width: number; height: number },
+  colours: Colours,
+): void {
+  context.font = FONT;
+  const width = context.measureText(text).width + 12;
+  const place = labelPlace(curve, at, width, taken, screen);
+  if (place === null) return;
+  taken.push(boxAround(place, width, 18));
+  label(context, text, place, colours);
+}
+
 /** Where the label of a line stands on the screen: beside the line, on no box and no other label; null where there is no such place. */
-export function labelPlace(
+function labelPlace(
   curve: Curve,
   at: Placement,
   width: number,

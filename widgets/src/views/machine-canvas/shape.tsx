@@ -22,7 +22,7 @@ export function Outline({ kind }: { kind: string }): JSX.Element {
   );
 }
 
-/** What fits into a box from afar: "GPU 3", "pinned"; of a longer kind with a number, the number: the shape says the rest. */
+/** What fits into a memory from afar: "GPU 3", "pinned"; of a longer kind with a number, the number: the shape says the rest. */
 export function brief(far: string): string {
   const short = far.replace(/ memory\b/, "");
   return short.length > 10 ? (/\d+$/.exec(short)?.[0] ?? short) : short;
@@ -74,7 +74,7 @@ export function Shape({ memory, words, far, reached, chosen, role, fits, renamin
         >
           <Outline kind={memory.kind} />
           <span class="iv-mc-words">{words}</span>
-          <span class="iv-mc-far">{far}</span>
+          <span class="iv-mc-far">{far.length > 12 ? far.replace(/ memory\b/, "") : far}</span>
           <span class="iv-mc-brief">{brief(far)}</span>
           <span class="iv-mc-name">
             {memory.short}

@@ -1,31 +1,31 @@
 // The drawing on the screen: where it lies, what is drawn of it, what the pointer is on. It works on elements and canvases directly:
 // a drag is many frames, and none of them draws the explorer again.
-import { boxOf, PADDING } from "./arrangement.ts";
-import { around, boxAround, type Curve, distance, grown, holds, type Point, type Rect, union } from "./geometry.ts";
+import { PADDING, TITLE } from "./arrangement.ts";
+import type { Box } from "./boxes.ts";
+import { type Curve, grown, type Point, type Rect, union } from "./geometry.ts";
 import { type Marks, UNMARKED } from "./marks.ts";
 import {
   boxOnScreen,
-  bundleCurve,
   type Colours,
   cleared,
   coloursOf,
-  FONT,
   type Lit,
-  label,
-  labelPlace,
+  labelBeside,
   type Placement,
   paintBead,
+  paintBundle,
   paintBundles,
   paintEdges,
   paintLit,
   paintRubber,
 } from "./painting.ts";
-import { type Edge, moved, placeOf, type Scene } from "./scene.ts";
+import { boxAt, isOpen, type Line, lineAt } from "./pointing.ts";
+import { type Bundle, bundleWords, type Edge, memoryBox, moved, type Scene } from "./scene.ts";
 
 /** Below these scales a node is one shape; a memory says its kind in a word; it says what it is, but not its name. */
 export const GROUPED = 0.44;
 const WORD = 0.42;
-const SHAPES = 0.56;
+const SHAPES = 0.62;
 /** Pixels from which on a node shows its memories, however far away. */
 const WIDE = 230;
 export const NAMES = 0.82;
@@ -39,6 +39,14 @@ const OVER = 160;
 /** Room at the bottom for the legend. */
 const BELOW = 22;
 
+/** What no label may cover: memories, and the titles of boxes. */
+const partsOf = (scene: Scene): Rect[] => [
+  ...scene.memories.map(({ name }) => memoryBox(scene, name)),
+  ...[...scene.frames.values()].map((frame) => ({ ...frame, height: TITLE })),
+];
+
+const isBetweenNodes = ({ from, to }: Bundle): boolean => !/[:/]/.test(from + to);
+
 export class Stage {
   at: Placement = { scale: 1, x: 0, y: 0 };
   /** How many frames were drawn, for those who measure. */
@@ -50,6 +58,7 @@ export class Stage {
   private marks: Marks = UNMARKED;
   private held = new Set<string>();
   private heldEdges: readonly Edge[] = [];
+  private heldBundles: readonly Bundle[] = [];
   private widest = 0;
   private byName: ReadonlyMap<string, Edge> = new Map();
   /** How the drawing lay when the lines at rest were painted. */
@@ -99,14 +108,14 @@ export class Stage {
   }
 
   get grouped(): boolean {
-    return this.at.scale < GROUPED && this.at.scale * this.widest < WIDE && (this.scene?.nodes.size ?? 0) > 1;
+    return this.at.scale < GROUPED && this.at.scale * this.widest < WIDE && (this.scene?.nodes.length ?? 0) > 1;
   }
 
   /** Takes what is to be shown. `afresh`: it is another machine, and all of it is to be seen. */
   show(scene: Scene, afresh: boolean): void {
     this.scene = scene;
     this.byName = new Map(scene.edges.map((edge) => [edge.name, edge]));
-    this.heldEdges = scene.lines.filter((edge) => !edge.gathered && this.isHeld(edge));
+    this.holdLines();
     this.widest = Math.max(0, ...[...scene.frames.values()].map(({ width }) => width));
     if (afresh || !this.fitted) this.fit();
     this.sync();
@@ -159,9 +168,9 @@ export class Stage {
     this.laid = false;
   }
 
-  /** Shows a node as large as the room allows. */
-  fitNode(node: number): void {
-    const frame = this.scene?.frames.get(node);
+  /** Shows a box, such as a node, as large as the room allows. */
+  fitBox(key: string): void {
+    const frame = this.scene?.frames.get(key);
     if (frame !== undefined) this.look(frame, 1.15);
   }
 
@@ -169,7 +178,7 @@ export class Stage {
   centre(names: readonly string[]): void {
     const { scene } = this;
     if (scene === null) return;
-    const box = union(names.map((name) => boxOf(placeOf(scene.places, name))));
+    const box = union(names.map((name) => memoryBox(scene, name)));
     if (box !== null) this.look(grown(box, 60), 1, this.at.scale >= NAMES ? this.at.scale : 1);
   }
 
@@ -184,7 +193,7 @@ export class Stage {
   reveal(name: string): void {
     const { scene } = this;
     if (scene === null) return;
-    const box = grown(boxOf(placeOf(scene.places, name)), PADDING);
+    const box = grown(memoryBox(scene, name), PADDING);
     const [left, top] = [this.at.scale * box.x + this.at.x, this.at.scale * box.y + this.at.y];
     const [right, bottom] = [left + this.at.scale * box.width, top + this.at.scale * box.height];
     const shift = (low: number, high: number, size: number): number =>
@@ -215,8 +224,13 @@ export class Stage {
   /** Memories that a drag moves: their lines are drawn above the others, which stay as they are. */
   hold(names: Iterable<string>): void {
     this.held = new Set(names);
-    this.heldEdges = this.scene?.lines.filter((edge) => !edge.gathered && this.isHeld(edge)) ?? [];
+    this.holdLines();
     this.draw("all");
+  }
+
+  private holdLines(): void {
+    this.heldEdges = this.scene?.lines.filter((edge) => !edge.gathered && this.isHeld(edge)) ?? [];
+    this.heldBundles = this.scene?.bundles.filter(({ gathers, edges }) => gathers && edges.some((edge) => this.isHeld(edge))) ?? [];
   }
 
   /** Where the memories are that a drag moves. */
@@ -224,7 +238,7 @@ export class Stage {
     const { scene } = this;
     if (scene === null) return;
     for (const [name, place] of places) scene.places.set(name, place);
-    moved(scene, places.keys());
+    moved(scene, [...places.keys()]);
     this.draw("live");
   }
 
@@ -235,32 +249,16 @@ export class Stage {
 
   // ---- what the pointer is on
 
-  /** The channel nearest to a place of the drawing, if it is near enough; with nodes grouped, none. */
-  edgeAt(point: Point): Edge | null {
-    const { scene } = this;
-    if (scene === null || this.grouped) return null;
-    const world = this.toWorld(point);
-    let best: Edge | null = null;
-    let least = NEAR / this.at.scale;
-    for (const edge of scene.lines) {
-      if (
-        edge.gathered &&
-        !this.isAround(edge) &&
-        !edge.beside.some(({ name }) => this.marks.path.has(name) || name === this.marks.selected)
-      )
-        continue;
-      if (!holds(grown(around(edge.curve), least), world)) continue;
-      const far = distance(edge.curve, world);
-      if (far < least) [least, best] = [far, edge];
-    }
-    // Of several channels on one line, the one that the path takes.
-    return best?.beside.find(({ name }) => this.marks.path.has(name)) ?? best;
+  /** The channel or the bundle at a place of the drawing, if it is near enough; with nodes grouped, none. */
+  lineAt(point: Point): Line | null {
+    if (this.scene === null || this.grouped) return null;
+    return lineAt(this.scene, this.marks, this.toWorld(point), NEAR / this.at.scale);
   }
 
-  nodeAt(point: Point): number | null {
-    const world = this.toWorld(point);
-    for (const [node, frame] of this.scene?.frames ?? []) if (holds(frame, world)) return node;
-    return null;
+  /** The innermost box at a place of the drawing; with nodes grouped, the node. */
+  boxAt(point: Point): Box | null {
+    const box = this.scene === null ? null : boxAt(this.scene, this.toWorld(point));
+    return box !== null && this.grouped ? (this.scene?.boxes.get(String(box.node)) ?? null) : box;
   }
 
   // ---- drawing
@@ -285,9 +283,9 @@ export class Stage {
     root.dataset.drawn = String(this.drawn);
     this.shift();
     for (const element of root.querySelectorAll<HTMLElement>("[data-memory]"))
-      this.put(element, boxOf(placeOf(scene.places, element.dataset.memory ?? "")));
-    for (const element of root.querySelectorAll<HTMLElement>("[data-node]")) {
-      const frame = scene.frames.get(Number(element.dataset.node));
+      this.put(element, memoryBox(scene, element.dataset.memory ?? ""));
+    for (const element of root.querySelectorAll<HTMLElement>("[data-box]")) {
+      const frame = scene.frames.get(element.dataset.box ?? "");
       if (frame !== undefined) this.put(element, frame);
     }
   }
@@ -298,10 +296,6 @@ export class Stage {
     for (const layer of root?.querySelectorAll<HTMLElement>(".iv-mc-layer") ?? [])
       layer.style.transform = `translate(${at.x.toFixed(1)}px, ${at.y.toFixed(1)}px)`;
     if (base !== null) base.style.transform = `translate(${(at.x - painted.x).toFixed(1)}px, ${(at.y - painted.y).toFixed(1)}px)`;
-  }
-
-  private isAround(edge: Edge): boolean {
-    return edge.source === this.marks.around || edge.destination === this.marks.around;
   }
 
   private isHeld(edge: Edge): boolean {
@@ -318,15 +312,16 @@ export class Stage {
   private syncHeld(): void {
     const { root, scene } = this;
     if (root === null || scene === null) return;
-    const nodes = new Set<number>();
+    const nodes = new Set<string>();
     for (const name of this.held) {
       const element = root.querySelector<HTMLElement>(`[data-memory="${CSS.escape(name)}"]`);
-      if (element !== null) this.put(element, boxOf(placeOf(scene.places, name)));
-      nodes.add(scene.nodeOf.get(name) ?? 0);
+      if (element !== null) this.put(element, memoryBox(scene, name));
+      nodes.add(String(scene.nodeOf.get(name) ?? 0));
     }
-    for (const node of nodes) {
-      const [element, frame] = [root.querySelector<HTMLElement>(`[data-node="${node}"]`), scene.frames.get(node)];
-      if (element !== null && frame !== undefined) this.put(element, frame);
+    for (const element of root.querySelectorAll<HTMLElement>("[data-box]")) {
+      const [node = ""] = (element.dataset.box ?? "").split("/");
+      const frame = nodes.has(node) ? scene.frames.get(element.dataset.box ?? "") : undefined;
+      if (frame !== undefined) this.put(element, frame);
     }
   }
 
@@ -356,15 +351,10 @@ export class Stage {
       const context = cleared(base, across, down);
       const beyond = { ...at, x: at.x + OVER, y: at.y + OVER };
       if (context !== null) {
-        if (this.grouped) paintBundles(context, scene, beyond, colours);
+        if (this.grouped) paintBundles(context, scene.bundles.filter(isBetweenNodes), beyond, colours, true);
         else {
-          paintBundles(
-            context,
-            scene,
-            beyond,
-            colours,
-            scene.bundles.filter(({ gathers }) => gathers),
-          );
+          const atRest = scene.bundles.filter((bundle) => bundle.gathers && !this.heldBundles.includes(bundle));
+          paintBundles(context, atRest, beyond, colours, false);
           const apart = scene.lines.filter((edge) => !edge.gathered && !this.isHeld(edge));
           paintEdges(context, apart, beyond, across, down, colours.line, this.strength);
         }
@@ -373,13 +363,16 @@ export class Stage {
     this.dirty = null;
     const context = cleared(live, width, height);
     if (context === null) return;
-    if (held.size > 0 && !this.grouped) paintEdges(context, this.heldEdges, at, width, height, colours.line, this.strength);
-    if (this.marks.around !== null && !this.grouped) {
-      const around = scene.lines.filter((edge) => edge.gathered && this.isAround(edge));
-      if (around.length > 0) paintEdges(context, around, at, width, height, colours.muted, 0.65);
+    if (held.size > 0 && !this.grouped) {
+      paintEdges(context, this.heldEdges, at, width, height, colours.line, this.strength);
+      paintBundles(context, this.heldBundles, at, colours, false);
+    }
+    if (!this.grouped) {
+      const open = scene.lines.filter((edge) => edge.gathered && isOpen(scene, this.marks, edge));
+      if (open.length > 0) paintEdges(context, open, at, width, height, colours.muted, 0.65);
     }
     this.paintMarks(context, scene, colours);
-    if (this.rubber !== null) paintRubber(context, boxOf(placeOf(scene.places, this.rubber.from)), this.rubber.to, at, colours);
+    if (this.rubber !== null) paintRubber(context, memoryBox(scene, this.rubber.from), this.rubber.to, at, colours);
   }
 
   private paintMarks(context: CanvasRenderingContext2D, scene: Scene, colours: Colours): void {
@@ -402,23 +395,26 @@ export class Stage {
       const curve = this.shownCurve(scene, each.edge);
       if (curve !== null) paintLit(context, each, curve, at, colours);
     }
-    context.font = FONT;
-    const taken = this.grouped ? [] : [...scene.places.values()].map((place) => boxOnScreen(boxOf(place), at));
+    const taken = this.grouped ? [] : partsOf(scene).map((box) => boxOnScreen(box, at));
+    for (const key of new Set([marks.opened, marks.pointedBundle])) {
+      const bundle = this.grouped ? undefined : scene.bundles.find((each) => each.key === key);
+      if (bundle === undefined) continue;
+      paintBundle(context, bundle, at, key === marks.opened ? colours.accent : colours.muted, bundle.width + 1);
+      labelBeside(context, bundleWords(bundle), bundle.curve, at, taken, this.size, colours);
+    }
     const labelled = new Set<Edge>();
     for (const { edge, mark } of [...lit].reverse()) {
       if (labelled.has(edge)) continue;
       labelled.add(edge);
       const curve = this.shownCurve(scene, edge);
       const text = mark === "candidate" || curve === null ? "" : marks.said(edge);
-      if (text !== "" && curve !== null && (at.scale >= 0.7 || edge.name === marks.pointed || mark === "selected")) {
-        const width = context.measureText(text).width + 12;
-        const place = labelPlace(curve, at, width, taken, this.size);
-        if (place !== null) {
-          taken.push(boxAround(place, width, 18));
-          label(context, text, place, colours);
-        }
-      }
+      if (text !== "" && curve !== null && (at.scale >= 0.7 || edge.name === marks.pointed || mark === "selected"))
+        labelBeside(context, text, curve, at, taken, this.size, colours);
     }
+    // At rest, bundles say what they are where there is room.
+    if (scene.boxed && at.scale >= 0.7 && this.held.size === 0)
+      for (const bundle of scene.bundles)
+        if (bundle.gathers) labelBeside(context, bundleWords(bundle), bundle.curve, at, taken, this.size, colours);
     for (const bead of marks.beads) {
       const edge = this.byName.get(bead.channel);
       const curve = edge === undefined ? null : this.shownCurve(scene, edge);
@@ -439,8 +435,6 @@ export class Stage {
   /** The line of a channel as it is drawn now: with nodes grouped, that of its bundle; none within a grouped node. */
   private shownCurve(scene: Scene, edge: Edge): Curve | null {
     if (!this.grouped) return edge.curve;
-    const [from, to] = [scene.nodeOf.get(edge.source), scene.nodeOf.get(edge.destination)];
-    const bundle = scene.bundles.find((each) => each.from === from && each.to === to);
-    return bundle === undefined ? null : bundleCurve(scene, bundle);
+    return scene.bundles.find((bundle) => isBetweenNodes(bundle) && bundle.edges.includes(edge))?.curve ?? null;
   }
 }
