@@ -26,7 +26,7 @@ const APART = 64;
 const IN_ROW = 4;
 /** How much wider than high a drawing is. */
 const WIDER = 1.7;
-/** A box that is this much wider than high has those like it below. */
+/** Of two boxes that are this much wider than high, one lies below the other. */
 const WIDE = 1.5;
 
 /** The row of a kind in its node: GPU memory on top, files at the bottom, what talks to the network to the right. */
@@ -108,7 +108,7 @@ function contentsOf(box: Box, measure: Measure): Block {
   }
   for (const run of alike) {
     const { width = 1, height = 1 } = run[0] ?? {};
-    const few = width > WIDE * height ? 1 : run.length;
+    const few = run.length === 2 && width > WIDE * height ? 1 : run.length;
     units.push(stacked(chunked(run, run.length > IN_ROW ? columnsFor(run.length, width, height) : few), measure));
   }
   const kinds = new Map<string, DrawnMemory[]>();

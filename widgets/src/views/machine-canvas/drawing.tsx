@@ -339,7 +339,7 @@ export function Drawing(props: DrawingProps): JSX.Element {
   return (
     <div
       ref={root}
-      class={`iv-mc-stage${pulling === null ? "" : " iv-mc-pulling"}${pointed === null ? "" : " iv-mc-pointing"}`}
+      class={`iv-mc-stage${scene.measure.width < BOX.width ? " iv-mc-tall" : ""}${pulling === null ? "" : " iv-mc-pulling"}${pointed === null ? "" : " iv-mc-pointing"}`}
       data-testid="machine-stage"
       role="group"
       aria-label={`Drawing of the machine: ${scene.memories.length} memories, ${scene.edges.length} channels`}

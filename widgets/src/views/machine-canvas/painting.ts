@@ -251,7 +251,7 @@ export function paintBead(
   context.stroke();
 }
 
-/** A text beside a line, on nothing that is taken, if there is such a place; the place is taken then. */
+/** A text on a line (0 pixels aside) or beside it, on nothing that is taken, if there is such a place; it is taken then. */
 export function labelBeside(
   context: CanvasRenderingContext2D,
   text: string,
@@ -260,10 +260,11 @@ export function labelBeside(
   taken: Rect[],
   screen: { width: number; height: number },
   colours: Colours,
+  asides: readonly number[] = [15, 30, 48],
 ): void {
   context.font = FONT;
   const width = context.measureText(text).width + 12;
-  const place = labelPlace(curve, at, width, taken, screen);
+  const place = labelPlace(curve, at, width, taken, screen, asides);
   if (place === null) return;
   taken.push(boxAround(place, width, 18));
   label(context, text, place, colours);
@@ -276,13 +277,14 @@ function labelPlace(
   width: number,
   taken: readonly Rect[],
   screen: { width: number; height: number },
+  asides: readonly number[],
 ): Point | null {
-  for (const aside of [15, 30, 48]) {
+  for (const aside of asides) {
     for (const share of [0.5, 0.38, 0.62, 0.25, 0.75]) {
       const [here, next] = [onScreen(along(curve, share), at), onScreen(along(curve, share + 0.05), at)];
       // A flat line has its label above or below it, a steep one at its side.
       const flat = Math.abs(next.x - here.x) >= Math.abs(next.y - here.y);
-      const shift = flat ? { x: 0, y: aside } : { x: width / 2 + aside - 9, y: 0 };
+      const shift = flat || aside === 0 ? { x: 0, y: aside } : { x: width / 2 + aside - 9, y: 0 };
       for (const side of [-1, 1]) {
         const place = { x: here.x + side * shift.x, y: here.y + side * shift.y };
         const inside = place.x > width / 2 && place.x < screen.width - width / 2 && place.y > 9 && place.y < screen.height - 9;

@@ -414,7 +414,7 @@ export class Stage {
     // At rest, bundles say what they are where there is room.
     if (scene.boxed && at.scale >= 0.7 && this.held.size === 0)
       for (const bundle of scene.bundles)
-        if (bundle.gathers) labelBeside(context, bundleWords(bundle), bundle.curve, at, taken, this.size, colours);
+        if (bundle.gathers) labelBeside(context, bundleWords(bundle), bundle.curve, at, taken, this.size, colours, [0]);
     for (const bead of marks.beads) {
       const edge = this.byName.get(bead.channel);
       const curve = edge === undefined ? null : this.shownCurve(scene, edge);
