@@ -21,6 +21,8 @@ export const PADDING = 20;
 export const TITLE = 26;
 /** Between the title of a box and what it holds, and between boxes that hold resources only. */
 const BELOW_TITLE = 6;
+/** The height of a box that holds resources only. */
+const STRIP = 31;
 const APART = 64;
 /** Memories, or boxes alike, in one row. */
 const IN_ROW = 4;
@@ -145,7 +147,7 @@ function framed(box: Box, measure: Measure): Block {
   const moved = new Map([...places].map(([name, { x, y }]) => [name, { x: x + measure.pad, y: y + TITLE + BELOW_TITLE }]));
   return {
     width: width + 2 * measure.pad,
-    height: TITLE + BELOW_TITLE + height + stripsOf(box).length * (TITLE + BELOW_TITLE) + measure.pad,
+    height: TITLE + BELOW_TITLE + height + stripsOf(box).length * (STRIP + BELOW_TITLE) + measure.pad,
     places: moved,
   };
 }
@@ -180,10 +182,10 @@ export function framesOf(boxes: Iterable<Box>, places: ReadonlyMap<string, Point
     const above = TITLE + (node ? PADDING : BELOW_TITLE);
     const bottom = held.y + held.height;
     strips.forEach(({ key }, place) => {
-      const y = bottom + BELOW_TITLE + place * (TITLE + BELOW_TITLE);
-      frames.set(key, { ...held, y, height: TITLE });
+      const y = bottom + BELOW_TITLE + place * (STRIP + BELOW_TITLE);
+      frames.set(key, { ...held, y, height: STRIP });
     });
-    const below = strips.length * (TITLE + BELOW_TITLE) + (node ? PADDING : measure.pad);
+    const below = strips.length * (STRIP + BELOW_TITLE) + (node ? PADDING : measure.pad);
     frames.set(box.key, { ...beside, y: held.y - above, height: above + held.height + below });
   }
   return frames;
@@ -214,7 +216,7 @@ export function arranged(
   if (fresh.length === 0) return places;
   const taken = union([...places.values()].map((place) => boxOf(place, measure)));
   const strips = Math.max(...nodesAmong(boxes).map((node) => stripsOf(node).length));
-  const [beside, above] = [2 * PADDING + APART, 2 * PADDING + TITLE + APART + strips * (TITLE + BELOW_TITLE)];
+  const [beside, above] = [2 * PADDING + APART, 2 * PADDING + TITLE + APART + strips * (STRIP + BELOW_TITLE)];
   const width = Math.max(...fresh.map((block) => block.width)) + beside;
   const height = Math.max(...fresh.map((block) => block.height)) + above;
   const columns = columnsFor(fresh.length, width, height);
