@@ -40,6 +40,8 @@ const PADDED: Case = {
   chunk: 0,
   elements: 6,
   runs: 1,
+  part: null,
+  runsInPart: null,
 };
 const cases = [...(await pythonCases<Case[]>("chunk_cases.py", "chunk-cases.json")), PADDED];
 

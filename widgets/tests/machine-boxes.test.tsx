@@ -41,7 +41,8 @@ function cluster(): CanvasPart {
           within: [socket, `PCIe switch ${pair}`, `NIC ${pair}`],
         });
     }
-    for (const socket of [0, 1]) for (const kind of ["SYS", "ZCM"]) add(`${kind.toLowerCase()}${socket}`, kind, [`socket ${socket}`]);
+    for (const socket of [0, 1])
+      for (const kind of ["SYS", "ZCM"]) add(`${kind.toLowerCase()}${socket}`, kind, [`socket ${socket}`]);
     add("dsk", "DSK", []);
   }
   const places = new Map(memories.map(({ name }, place) => [name, place]));
@@ -69,7 +70,10 @@ function cluster(): CanvasPart {
 }
 
 const contains = (outer: Rect, inner: Rect): boolean =>
-  inner.x > outer.x && inner.y > outer.y && inner.x + inner.width < outer.x + outer.width && inner.y + inner.height < outer.y + outer.height;
+  inner.x > outer.x &&
+  inner.y > outer.y &&
+  inner.x + inner.width < outer.x + outer.width &&
+  inner.y + inner.height < outer.y + outer.height;
 const meet = (one: Rect, other: Rect): boolean =>
   one.x < other.x + other.width && other.x < one.x + one.width && one.y < other.y + other.height && other.y < one.y + one.height;
 
@@ -133,7 +137,9 @@ test("channels between two boxes are one line, with their number and rates, both
   const inside = scene.bundles.flatMap(({ edges }) => edges.map(({ name }) => name));
   assert.equal(new Set(inside).size, inside.length);
   assert.equal(inside.length, scene.edges.length);
-  const mixed = { edges: scene.edges.filter(({ source }) => source === "node0.fbm0") } as unknown as Parameters<typeof bundleWords>[0];
+  const mixed = { edges: scene.edges.filter(({ source }) => source === "node0.fbm0") } as unknown as Parameters<
+    typeof bundleWords
+  >[0];
   assert.match(bundleWords(mixed), /^\d+ channels, 10 to 50 GB\/s$/);
 });
 

@@ -109,9 +109,10 @@ test("channels between two memories lie apart, in both directions", () => {
     [0, 0],
     [0, 0],
   ] as const;
-  const scene = sceneOf(
-    { ...two, channels: ends.map(([source, destination], k) => ({ ...channel, name: `c${k}`, source, destination, uses: [] })) },
-  );
+  const scene = sceneOf({
+    ...two,
+    channels: ends.map(([source, destination], k) => ({ ...channel, name: `c${k}`, source, destination, uses: [] })),
+  });
   scene.edges.forEach((edge, one) =>
     scene.edges
       .slice(one + 1)

@@ -63,8 +63,8 @@ def path_svg(machine: Machine, plan: Plan | None = None, *, cards: bool = True, 
     on_path = {frozenset((hop.source, hop.destination)) for hop in hops}
     placer.taken += [box.grown(2) for box in layout.boxes.values()]
     placer.taken += [Rect(panel.frame.x, panel.frame.y, 90, 24) for panel in layout.panels]
-    frames = [frame for panel in layout.panels for frame in panel.frames]
-    placer.taken += [Rect(frame.rect.x, frame.rect.y, frame.rect.width, TITLE) for frame in frames]
+    frames = [frame.rect for panel in layout.panels for frame in panel.frames]
+    placer.taken += [Rect(rect.x, rect.y, rect.width, TITLE) for rect in frames]
     _networks(drawing, machine, layout, placer)
     _edges(drawing, machine, layout, placer, on_path, labels=not hops)
     _boxes(drawing, layout, path)
@@ -84,8 +84,8 @@ def _frames(drawing: Drawing, machine: Machine, layout: GraphLayout, has_path: b
         x, y = panel.frame.x, panel.frame.y
         drawing.rect(x, y, panel.frame.width, panel.frame.height, fill="panel", stroke="faint", radius=10)
         drawing.text(x + 14, y + 20, f"node {panel.node}", size=12, fill="muted", bold=True)
-        for frame in panel.frames:
-            _box_frame(drawing, frame)
+        for box in panel.frames:
+            _box_frame(drawing, box)
     if (frame := layout.hidden_frame) is not None:
         drawing.rect(frame.x, frame.y, frame.width, frame.height, fill="panel", stroke="line", radius=10, stroke_dasharray="4 4")
         count = len(layout.hidden)

@@ -56,9 +56,7 @@ def v100_mesh() -> Machine:
     host = "node0.zcm"
     boxes = [f"PCIe switch {pair}" for pair in range(GPUS // 2)]
     memories = [Memory(host, MemoryKind.ZCM)]
-    memories += [
-        Memory(name, MemoryKind.FBM, capacity=16 * GIB, within=(boxes[gpu // 2],)) for gpu, name in enumerate(gpus)
-    ]
+    memories += [Memory(name, MemoryKind.FBM, capacity=16 * GIB, within=(boxes[gpu // 2],)) for gpu, name in enumerate(gpus)]
     switches = [
         Resource(f"pcie{pair} {way}", PCIE, _ASSUMED, node=0, within=(box,))
         for pair, box in enumerate(boxes)

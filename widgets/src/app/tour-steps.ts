@@ -1,6 +1,6 @@
 // The six steps of the tour: what each asks for, what it outlines, and how it notices that it was done.
 import { measuredOf } from "#model/measured.ts";
-import { pinnedPlan } from "#model/pinned-plan.ts";
+import { pinsOf } from "#model/pins.ts";
 import type { ShownSelection } from "#model/types.ts";
 import type { View } from "#model/view.ts";
 import { hopsOf } from "#model/words.ts";
@@ -36,7 +36,7 @@ export function nowOf({ connection, snapshot }: View, place: Now["place"]): Now 
     order: plan === null || place.hop === null ? "" : (hopsOf(plan)[place.hop]?.hop.order ?? ""),
     byHand: plan?.planner === "by hand",
     measured: measuredOf(snapshot) !== null,
-    pinned: pinnedPlan(connection).value !== null,
+    pinned: pinsOf(connection).plan.value !== null,
   };
 }
 

@@ -118,10 +118,7 @@ function contentsOf(box: Box, measure: Measure): Block {
     kinds.set(memory.kind, [...(kinds.get(memory.kind) ?? []), memory]);
   const groups = [...kinds.values()];
   const rows = groups.filter((group) => group.length > 2).flatMap((group) => chunked(group, IN_ROW));
-  const others = chunked(
-    groups.filter((group) => group.length <= 2).flat(),
-    2,
-  );
+  const others = chunked(groups.filter((group) => group.length <= 2).flat(), 2);
   const own = [...rows, ...others].map((row) =>
     row.map(({ name }): Block => {
       const { width, height } = measure;
@@ -153,7 +150,8 @@ function framed(box: Box, measure: Measure): Block {
 }
 
 /** The boxes inside a box that hold resources only. They are strips at its bottom. */
-const stripsOf = (box: Box): Box[] => box.inner.filter(({ all }) => all.length === 0).flatMap((each) => [each, ...stripsOf(each)]);
+const stripsOf = (box: Box): Box[] =>
+  box.inner.filter(({ all }) => all.length === 0).flatMap((each) => [each, ...stripsOf(each)]);
 
 function chunked<T>(items: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, part) => items.slice(part * size, (part + 1) * size));

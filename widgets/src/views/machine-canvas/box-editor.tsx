@@ -71,9 +71,7 @@ export function BundleEditor({ bundle }: { bundle: Bundle }): JSX.Element {
               </li>
             ))}
           </ul>
-          {edges.length > MOST_LISTED && (
-            <span class="iv-faint">and {edges.length - MOST_LISTED} more: search finds them</span>
-          )}
+          {edges.length > MOST_LISTED && <span class="iv-faint">and {edges.length - MOST_LISTED} more: search finds them</span>}
         </div>
       ))}
     </section>

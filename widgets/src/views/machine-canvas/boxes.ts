@@ -51,7 +51,8 @@ export function boxesOf(memories: readonly DrawnMemory[], resources: readonly (D
 }
 
 /** The nodes among boxes. */
-export const nodesAmong = (boxes: ReadonlyMap<string, Box>): Box[] => [...boxes.values()].filter(({ within }) => within.length === 0);
+export const nodesAmong = (boxes: ReadonlyMap<string, Box>): Box[] =>
+  [...boxes.values()].filter(({ within }) => within.length === 0);
 
 /** A shared resource in the head of its box: one, or the two directions of one. */
 export interface Tag {

@@ -168,7 +168,9 @@ export function Drawing(props: DrawingProps): JSX.Element {
       gesture.current = mover([memory], start, () => activate(memory), memory);
     } else if (tag !== null) {
       const place = Number(tag.dataset.resource);
-      gesture.current = mover([], start, () => editing.choose({ kind: "resource", name: part.resources[place]?.name ?? "", place }));
+      gesture.current = mover([], start, () =>
+        editing.choose({ kind: "resource", name: part.resources[place]?.name ?? "", place }),
+      );
     } else if (title !== null) {
       const key = title.dataset.of ?? "";
       const open = title.classList.contains("iv-mc-node-open");

@@ -91,7 +91,11 @@ export function Field(props: FieldProps): JSX.Element {
 }
 
 /** The boxes that a part lies in, as one text. */
-export function WithinField({ name, within, edit }: Pick<FieldProps, "name" | "edit"> & { within: readonly string[] }): JSX.Element {
+export function WithinField({
+  name,
+  within,
+  edit,
+}: Pick<FieldProps, "name" | "edit"> & { within: readonly string[] }): JSX.Element {
   return (
     <Field
       name={name}

@@ -7,8 +7,8 @@ import type { DrawnResource, MachinePart, SetResource } from "#model/types.ts";
 import { counted, formatRate } from "#model/units.ts";
 import { plainTimes } from "#model/words.ts";
 import { Term } from "#views/controls/term.tsx";
-import { useEditing } from "./edits.ts";
 import { ResourceList } from "./box-editor.tsx";
+import { useEditing } from "./edits.ts";
 import { Field, Refused, Tick, WithinField } from "./field.tsx";
 import { PartLink } from "./part-link.tsx";
 
@@ -84,7 +84,13 @@ export function ResourceEditor({ resource, place }: { resource: DrawnResource; p
         value={resource.held ? String(resource.capacity) : formatRate(resource.capacity)}
         edit={set("capacity")}
       />
-      <Field name="resource-node" label={<Term name="node">Node</Term>} value={String(resource.node ?? "")} edit={set("node")} placeholder="none" />
+      <Field
+        name="resource-node"
+        label={<Term name="node">Node</Term>}
+        value={String(resource.node ?? "")}
+        edit={set("node")}
+        placeholder="none"
+      />
       {resource.node !== null && <WithinField name="resource-within" within={resource.within} edit={set("within")} />}
       <Tick
         name="resource-held"

@@ -176,9 +176,7 @@ function bundlesOf(scene: Placed, edges: readonly Edge[]): Bundle[] {
   }
   return [...found].map(([key, each]): Bundle => {
     const apart = each.edges.filter((edge) => edge.beside.length === 0 || edge.beside[0] === edge).length;
-    const gathers = boxed
-      ? each.edges.length > 1
-      : each.edges.some(({ beside }) => beside.length > 0) && apart > MOST_TOLD_APART;
+    const gathers = boxed ? each.edges.length > 1 : each.edges.some(({ beside }) => beside.length > 0) && apart > MOST_TOLD_APART;
     if (gathers) for (const edge of each.edges) edge.gathered = true;
     const ends = [endBox(scene, each.from), endBox(scene, each.to)] as const;
     const bend = boxed ? freeBend(ends, 0, besides(scene, each), false) : 10;
@@ -196,8 +194,7 @@ function besides(scene: Placed, { from, to }: { from: string; to: string }): Rec
   return parts.filter((each) => each !== from && each !== to).map((each) => grown(endBox(scene, each), 3));
 }
 
-const endBox = (scene: Placed, end: string): Rect =>
-  end.startsWith(":") ? memoryBox(scene, end.slice(1)) : frameOf(scene, end);
+const endBox = (scene: Placed, end: string): Rect => (end.startsWith(":") ? memoryBox(scene, end.slice(1)) : frameOf(scene, end));
 
 /** The frame of a box. */
 export const frameOf = ({ frames }: Pick<Scene, "frames">, key: string): Rect =>

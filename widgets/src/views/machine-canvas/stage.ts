@@ -230,7 +230,8 @@ export class Stage {
 
   private holdLines(): void {
     this.heldEdges = this.scene?.lines.filter((edge) => !edge.gathered && this.isHeld(edge)) ?? [];
-    this.heldBundles = this.scene?.bundles.filter(({ gathers, edges }) => gathers && edges.some((edge) => this.isHeld(edge))) ?? [];
+    this.heldBundles =
+      this.scene?.bundles.filter(({ gathers, edges }) => gathers && edges.some((edge) => this.isHeld(edge))) ?? [];
   }
 
   /** Where the memories are that a drag moves. */
