@@ -74,7 +74,10 @@ def test_labels_stay_in_their_boxes_and_boxes_apart_for_every_preset(desk: harne
     stage = desk.part("machine-stage")
     stage.wait_for()
     stage.scroll_into_view_if_needed()
-    names = desk.python("print(*[name for name in isoviz.presets() if name not in ('local', 'ranks', 'bgq')])").split()
+    # Machines with networks have a drawing of their own.
+    names = desk.python(
+        "print(*[name for name in isoviz.presets() if name not in ('local', 'ranks') and not isoviz.preset(name).networks])"
+    ).split()
     assert {"dgx-h100-pair", "gh200", "workstation", "two-node"} <= set(names)
     for name in names:
         count = int(desk.python(f"editor.value = isoviz.preset({name!r})\nprint(len(editor.value.memories))"))
@@ -84,7 +87,7 @@ def test_labels_stay_in_their_boxes_and_boxes_apart_for_every_preset(desk: harne
         found = stage.evaluate(MEASURE)
         assert found["wrong"] == [], name
         assert found["memories"] == count and found["lod"] != "nodes" and found["silent"] == [], (name, found)
-        if name in ("dgx-h100-pair", "gh200", "workstation", "v100-mesh"):
+        if name in ("dgx-h100-pair", "gh200", "workstation"):
             assert found["frames"] > len(set(desk.python("print(*editor.value.nodes)").split())), name
             assert found["cut"] == [], name
         desk.picture(f"boxes-{name}")
@@ -104,11 +107,9 @@ def test_a_bundle_opens_and_only_what_the_plan_uses_is_shown(desk: harness.Noteb
     switch = frames.and_(desk.page.locator('[data-box="1/socket 1/PCIe switch 4"]')).bounding_box()
     host = frames.and_(desk.page.locator('[data-box="1/socket 1/DRAM"]')).bounding_box()
     assert switch is not None and host is not None
-    # Between the two boxes, on the straight line from middle to middle.
-    middle = (switch["y"] + switch["height"] + host["y"]) / 2
-    start, end = ((box["x"] + box["width"] / 2, box["y"] + box["height"] / 2) for box in (switch, host))
-    share = (middle - start[1]) / (end[1] - start[1])
-    desk.page.mouse.click(start[0] + share * (end[0] - start[0]), middle)
+    # Its line goes straight across the gap where the boxes face each other.
+    left, right = max(switch["x"], host["x"]), min(switch["x"] + switch["width"], host["x"] + host["width"])
+    desk.page.mouse.click((left + right) / 2, (switch["y"] + switch["height"] + host["y"]) / 2)
     expect(desk.part("edit-bundle").locator("h3")).to_have_text("PCIe switch 4 ↔ DRAM")
     expect(desk.part("edit-bundle")).to_contain_text("8 channels, 20 to 55 GB/s")
     desk.picture("boxes-bundle")

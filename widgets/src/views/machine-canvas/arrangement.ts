@@ -13,7 +13,7 @@ export interface Measure {
 }
 const ROOMY: Measure = { width: 138, height: 46, across: 44, down: 52, pad: 16 };
 /** Of nodes with many memories in boxes: the whole machine is to be read on a small screen. */
-const DENSE: Measure = { width: 108, height: 44, across: 18, down: 30, pad: 10 };
+const DENSE: Measure = { width: 108, height: 44, across: 18, down: 46, pad: 10 };
 const MOST_ROOMY = 12;
 export const BOX = { width: ROOMY.width, height: ROOMY.height };
 /** Room around the memories of a node, and for the title of a box. */
@@ -101,30 +101,36 @@ function stacked(rows: readonly (readonly Block[])[], { across, down }: Measure)
 function contentsOf(box: Box, measure: Measure): Block {
   const inner = box.inner.filter(({ all }) => all.length > 0);
   if (box.within.length === 0 && inner.length === 0) return inNode(box.memories, measure);
-  const units: Block[] = [];
   const alike: Block[][] = [];
   for (const block of inner.map((each) => framed(each, measure))) {
     const last = alike.at(-1);
     if (last?.[0]?.width === block.width && last[0].height === block.height) last.push(block);
     else alike.push([block]);
   }
+  const rows: Block[][][] = [];
   for (const run of alike) {
     const { width = 1, height = 1 } = run[0] ?? {};
-    const few = run.length === 2 && width > WIDE * height ? 1 : run.length;
-    units.push(stacked(chunked(run, run.length > IN_ROW ? columnsFor(run.length, width, height) : few), measure));
+    // A few boxes make a square in a node, and a row in a box.
+    const few = isColumn(run) ? 1 : box.within.length > 0 ? run.length : Math.ceil(Math.sqrt(run.length));
+    rows.push(chunked(run, run.length > IN_ROW ? columnsFor(run.length, width, height) : few));
   }
   const kinds = new Map<string, DrawnMemory[]>();
   for (const memory of [...box.memories].sort((a, b) => rank(a) - rank(b)))
     kinds.set(memory.kind, [...(kinds.get(memory.kind) ?? []), memory]);
   const groups = [...kinds.values()];
-  const rows = groups.filter((group) => group.length > 2).flatMap((group) => chunked(group, IN_ROW));
-  const others = chunked(groups.filter((group) => group.length <= 2).flat(), 2);
-  const own = [...rows, ...others].map((row) =>
+  const many = groups.filter((group) => group.length > 2).flatMap((group) => chunked(group, IN_ROW));
+  const few = chunked(groups.filter((group) => group.length <= 2).flat(), 2);
+  const own = [...many, ...few].map((row) =>
     row.map(({ name }): Block => {
       const { width, height } = measure;
       return { width, height, places: new Map([[name, { x: width / 2, y: height / 2 }]]) };
     }),
   );
+  const [upper, lower] = rows[0] ?? [];
+  // Of two rows of boxes both are near to the memories between them.
+  if (own.length > 0 && rows.length === 1 && upper && lower && rows[0]?.length === 2)
+    return stacked([upper, ...own, lower], measure);
+  const units = rows.map((run) => stacked(run, measure));
   if (own.length > 0) units.push(stacked(own, measure));
   // Further blocks stand beside the last one while the drawing does not get wider by it.
   const widest = Math.max(...units.map(({ width }) => width));
@@ -137,6 +143,9 @@ function contentsOf(box: Box, measure: Measure): Block {
   }
   return stacked(lines, measure);
 }
+
+/** Whether boxes alike lie below each other: two wide ones. */
+const isColumn = (run: readonly Block[]): boolean => run.length === 2 && (run[0]?.width ?? 0) > WIDE * (run[0]?.height ?? 0);
 
 /** A box with its frame around what it holds. */
 function framed(box: Box, measure: Measure): Block {

@@ -115,7 +115,7 @@ export function Drawing(props: DrawingProps): JSX.Element {
   /** A kind in words, as many as its box has room for. */
   const wordsOf = (kind: string): string => {
     const words = kinds.get(kind) ?? kind;
-    return scene.measure.width < BOX.width && words.length > 14 ? words.replace(/ memory$/, "") : words;
+    return scene.boxed && words.length > 14 ? words.replace(/ memory$/, "") : words;
   };
   const used = useMemo(
     () => new Set(part.channels.flatMap(({ name, uses }) => (route.hops.has(name) ? uses.map(([place = -1]) => place) : []))),

@@ -72,6 +72,50 @@ export function between(source: Rect, destination: Rect, bend: number): Curve {
   return { from, first: near(from), second: near(to), to };
 }
 
+/** How the line of several channels goes from one box to another. */
+export interface Way {
+  /** From centre to centre; straight across the gap where boxes face each other; over what lies between boxes in a row. */
+  readonly kind: "centres" | "across" | "over";
+  /** How far it bends. */
+  readonly bend: number;
+}
+
+/** Boxes face each other where they share this much of a row or a column. */
+const FACING = 12;
+
+/** The line from one box to another on a way; null where the boxes do not lie so. */
+export function lineOn({ kind, bend }: Way, source: Rect, destination: Rect): Curve | null {
+  if (kind === "centres") return between(source, destination, bend);
+  const [left, right] = [Math.max(source.x, destination.x), Math.min(endOf(source).x, endOf(destination).x)];
+  const [top, bottom] = [Math.max(source.y, destination.y), Math.min(endOf(source).y, endOf(destination).y)];
+  if (right - left < FACING && bottom - top < FACING) return null;
+  const below = right - left >= FACING;
+  const back = below ? source.y > destination.y : source.x > destination.x;
+  if (kind === "across") {
+    const [near, far] = below ? [bottom, top] : [right, left];
+    const middle = below ? (left + right) / 2 : (top + bottom) / 2;
+    const at = (along: number): Point => (below ? { x: middle, y: along } : { x: along, y: middle });
+    return straight(at(back ? far : near), at(back ? near : far));
+  }
+  // Boxes in a column have it at their right, boxes in a row above them.
+  const reach = bend / 0.75;
+  if (below) {
+    const [from, to] = [source, destination].map((box): Point => ({ x: endOf(box).x, y: centreOf(box).y }));
+    const x = Math.max(from?.x ?? 0, to?.x ?? 0) + reach;
+    return from && to ? { from, first: { x, y: from.y }, second: { x, y: to.y }, to } : null;
+  }
+  const [from, to] = [source, destination].map((box): Point => ({ x: centreOf(box).x, y: box.y }));
+  const y = Math.min(from?.y ?? 0, to?.y ?? 0) - reach;
+  return from && to ? { from, first: { x: from.x, y }, second: { x: to.x, y }, to } : null;
+}
+
+const endOf = ({ x, y, width, height }: Rect): Point => ({ x: x + width, y: y + height });
+
+function straight(from: Point, to: Point): Curve {
+  const at = (share: number): Point => ({ x: from.x + share * (to.x - from.x), y: from.y + share * (to.y - from.y) });
+  return { from, first: at(1 / 3), second: at(2 / 3), to };
+}
+
 /** A self-loop at the upper right corner of a box; later ones lie around earlier ones. */
 export function loop(box: Rect, place: number): Curve {
   const reach = 26 + 14 * place;

@@ -5,7 +5,7 @@ import { counted, formatRate } from "#model/units.ts";
 import { hopsOf, stopsOf } from "#model/words.ts";
 import { arranged, boxOf, framesOf, type Measure, measureOf } from "./arrangement.ts";
 import { type Box, boxesOf, chainOf, nodesAmong } from "./boxes.ts";
-import { between, type Curve, crosses, grown, loop, type Point, type Rect } from "./geometry.ts";
+import { between, type Curve, crosses, grown, lineOn, loop, type Point, type Rect, type Way } from "./geometry.ts";
 
 /** A channel as a line. */
 export interface Edge {
@@ -39,7 +39,7 @@ export interface Bundle {
   readonly both: boolean;
   /** Whether it stands for its channels also where nodes are open. */
   readonly gathers: boolean;
-  readonly bend: number;
+  readonly way: Way;
   curve: Curve;
 }
 
@@ -75,6 +75,12 @@ const MOST_TOLD_APART = 3;
 /** Machines with more memories have straight lines only: a line that makes way for each box is looked for box by box. */
 const MOST_BENT = 60;
 const BENDS = [0, 46, -46, 92, -92, 138, -138];
+/** The ways of a bundle between two boxes, the best first. */
+const WAYS: readonly Way[] = [
+  { kind: "across", bend: 0 },
+  ...[10, 18, 28, 40].map((bend): Way => ({ kind: "over", bend })),
+  ...BENDS.map((bend): Way => ({ kind: "centres", bend })),
+];
 
 /** What is drawn of a machine, of which `only` some memories and channels may be wanted: all of it where that is null. */
 export function sceneOf(part: CanvasPart, moved: ReadonlyMap<string, Point> = new Map(), only: Route | null = null): Scene {
@@ -179,11 +185,23 @@ function bundlesOf(scene: Placed, edges: readonly Edge[]): Bundle[] {
     const gathers = boxed ? each.edges.length > 1 : each.edges.some(({ beside }) => beside.length > 0) && apart > MOST_TOLD_APART;
     if (gathers) for (const edge of each.edges) edge.gathered = true;
     const ends = [endBox(scene, each.from), endBox(scene, each.to)] as const;
-    const bend = boxed ? freeBend(ends, 0, besides(scene, each), false) : 10;
+    const way: Way = boxed ? freeWay(ends, besides(scene, each)) : { kind: "centres", bend: 10 };
     const width = Math.max(...each.edges.map((edge) => edge.width));
-    return { ...each, key, gathers, count: each.edges.length, width, bend, curve: between(...ends, bend) };
+    return { ...each, key, gathers, count: each.edges.length, width, way, curve: curveAlong(way, ends) };
   });
 }
+
+/** The best way between two boxes that goes through none of the others. */
+function freeWay(ends: readonly [Rect, Rect], others: readonly Rect[]): Way {
+  const isFree = (way: Way): boolean => {
+    const curve = lineOn(way, ...ends);
+    return curve !== null && !crosses(curve, others);
+  };
+  return WAYS.find(isFree) ?? { kind: "centres", bend: 0 };
+}
+
+/** The line of a bundle. Boxes that were moved may face each other no more. */
+const curveAlong = (way: Way, ends: readonly [Rect, Rect]): Curve => lineOn(way, ...ends) ?? between(...ends, 0);
 
 /** The other parts of the box that two parts lie in. */
 function besides(scene: Placed, { from, to }: { from: string; to: string }): Rect[] {
@@ -231,7 +249,7 @@ export function moved(scene: Scene, names: readonly string[]): void {
   const isMoved = (memory: string): boolean => nodes.has(scene.nodeOf.get(memory) ?? 0);
   for (const bundle of scene.bundles)
     if (bundle.edges.slice(0, 1).some(({ source, destination }) => isMoved(source) || isMoved(destination)))
-      bundle.curve = between(endBox(scene, bundle.from), endBox(scene, bundle.to), bundle.bend);
+      bundle.curve = curveAlong(bundle.way, [endBox(scene, bundle.from), endBox(scene, bundle.to)]);
 }
 
 function curveOf(scene: Pick<Scene, "places" | "measure">, edge: Pick<Edge, "source" | "destination" | "loop" | "bend">): Curve {
