@@ -90,6 +90,7 @@ def test_labels_stay_in_their_boxes_and_boxes_apart_for_every_preset(desk: harne
         if name in ("dgx-h100-pair", "gh200", "workstation"):
             assert found["frames"] > len(set(desk.python("print(*editor.value.nodes)").split())), name
             assert found["cut"] == [], name
+        stage.scroll_into_view_if_needed()
         desk.picture(f"boxes-{name}")
 
 
@@ -119,6 +120,7 @@ def test_a_bundle_opens_and_only_what_the_plan_uses_is_shown(desk: harness.Noteb
     desk.at_rest()
     found = stage.evaluate(MEASURE)
     assert found["wrong"] == [] and found["cut"] == [] and found["silent"] == []
+    stage.scroll_into_view_if_needed()
     desk.picture("boxes-only-used")
     desk.part("only-used").click()
     expect(desk.explorer.locator("[data-memory]")).to_have_count(42)

@@ -366,7 +366,7 @@ function PinLayout({ pin }: { pin: PinOfCard }): JSX.Element {
 }
 
 function LetGo({ pin }: { pin: PinOfCard }): JSX.Element {
-  return <Button label="Let it go" quiet testid="unpin-layout" onClick={pin.letGo} />;
+  return <Button label="Let the pinned layout go" icon="remove" iconOnly testid="unpin-layout" onClick={pin.letGo} />;
 }
 
 function Tool({ label, icon, onClick }: { label: string; icon: IconName; onClick: () => void }): JSX.Element {
