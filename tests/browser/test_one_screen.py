@@ -7,7 +7,7 @@ from typing import Any
 
 import harness
 import pytest
-from playwright.sync_api import Browser, Locator
+from playwright.sync_api import Browser, Locator, expect
 
 FIRST = "import isoviz\nexplorer = isoviz.explore(restore=False)"
 CROWDED = """\
@@ -230,6 +230,38 @@ def test_zoomed_to_125_per_cent(browser: Browser, lab: harness.Lab, desk: harnes
         assert_readable(notebook)
         if screen == "first":
             assert_tabs_readable(notebook, f"{screen}-zoomed")
+        assert notebook.errors == []
+    finally:
+        notebook.close()
+
+
+@pytest.mark.full
+def test_on_a_projector_letters_are_large(browser: Browser, lab: harness.Lab, desk: harness.Notebook) -> None:
+    """A projector of 1024 x 768 dots: a page that the browser enlarges by a half, and what has the whole screen as it is."""
+    size: Any = {"width": 683, "height": 512}
+    notebook = harness.Notebook(browser, lab, desk.path, viewport=size, device_scale_factor=1.5)
+    try:
+        notebook.page.add_init_script(f"({_CANVAS_TEXT})()")
+        notebook.open()
+        notebook.show(SCREENS["first"])
+        notebook.to_top()
+        notebook.at_rest()
+        notebook.picture("projector")
+        assert_readable(notebook)  # 12 pixels are 18 dots
+        assert_tabs_readable(notebook, "projector")
+        notebook.page.set_viewport_size({"width": 1024, "height": 768})
+        notebook.to_top()
+        large = _SMALL.replace("11.99", "17.99")
+        for opened, part in (("", "ends"), ("follow-chunk", "motion")):
+            if opened:
+                notebook.part(opened).click()
+            notebook.part(f"{part}-whole").click()
+            expect(notebook.part(part)).to_have_attribute("data-whole", "true")
+            notebook.at_rest()
+            notebook.picture(f"projector-{part}")
+            assert notebook.part(part).evaluate(large) == [], part
+            notebook.page.keyboard.press("Escape")
+            expect(notebook.part(part)).to_have_attribute("data-whole", "false")
         assert notebook.errors == []
     finally:
         notebook.close()

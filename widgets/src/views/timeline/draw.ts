@@ -29,7 +29,7 @@ export interface Scene {
 /** The pixels that labels need, as far as there is room for them. */
 export function gutterOf(rows: readonly Row[]): number {
   const longest = Math.max(0, ...rows.filter((row) => row.kind !== "title").map((row) => row.label.length));
-  return Math.max(104, Math.min(250, 20 + Math.ceil(6.9 * longest)));
+  return Math.max(104, Math.min(250, 20 + Math.ceil(7.6 * longest)));
 }
 
 const inner = (width: number, gutter: number): number => Math.max(1, width - gutter - MARGIN);
