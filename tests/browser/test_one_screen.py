@@ -235,6 +235,38 @@ def test_zoomed_to_125_per_cent(browser: Browser, lab: harness.Lab, desk: harnes
         notebook.close()
 
 
+LARGE = """\
+import isoviz
+explorer = isoviz.explore(
+    machine="two-node", space={"x": 8192, "y": 8192}, restore=False,
+    source=("node0.fbm0", "<F, x, y>"), destination=("node1.fbm0", "<F, y, x>"),
+)
+"""
+
+# What lies beyond the edge of its card: names of tools, and texts below the grid.
+_BEYOND = """card => {
+  const edge = card.getBoundingClientRect().right;
+  const parts = [...card.querySelectorAll(".iv-lin-bar button, .iv-lin-bar select, .iv-lin-aside :is(dd, .iv-lin-item)")];
+  return parts.filter(part => part.checkVisibility() && part.getBoundingClientRect().right > edge - 4)
+    .map(part => part.title || part.textContent);
+}"""
+
+
+def test_what_stands_at_a_grid_stays_in_its_card(desk: harness.Notebook, page: harness.Notebook) -> None:
+    desk.show(LARGE)
+    desk.to_top()
+    grid = desk.end("source").get_by_test_id("linearization-grid")
+    grid.click()
+    for steps, width in ((0, 1152), (9, 1280), (9, 1152)):
+        desk.page.set_viewport_size({"width": width, "height": 720})
+        for _ in range(steps):
+            desk.page.keyboard.press("+")
+        desk.at_rest()
+        desk.picture(f"zoomed-{width}-{steps}")
+        assert [desk.end(side).evaluate(_BEYOND) for side in ("source", "destination")] == [[], []]
+        assert desk.explorer.evaluate(_CROSSED) == []
+
+
 @pytest.mark.full
 def test_on_a_projector_letters_are_large(browser: Browser, lab: harness.Lab, desk: harness.Notebook) -> None:
     """A projector of 1024 x 768 dots: a page that the browser enlarges by a half, and what has the whole screen as it is."""

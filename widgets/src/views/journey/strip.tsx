@@ -71,7 +71,12 @@ export function Strip({ path, name, firstStop, firstHop, still = false }: StripP
       }}
     >
       {rows.map((row) => (
-        <div class="iv-strip-row" key={row.from} style={{ gridTemplateColumns: columnsOf(path.stops, row) }}>
+        <div
+          class="iv-strip-row"
+          key={row.from}
+          data-many={row.to - row.from > 4}
+          style={{ gridTemplateColumns: columnsOf(path.stops, row) }}
+        >
           {nodesOf(path.stops.slice(row.from, row.to + 1)).map((group) => (
             <div
               class="iv-node"

@@ -74,14 +74,14 @@ export function Facts({ now, pinned, entry, selected, elsewhere, compact }: Fact
           <Fact name="byte" hidden={nothing}>
             {!compact && size > 1 ? `${facts.byte} to ${formatCount(offset + size - 1)}` : facts.byte}
           </Fact>
-          <Fact name="element" hidden={nothing}>
-            {facts.element}
-          </Fact>
           <Fact name="cache line" hidden={nothing} shown={compact ? "line" : "cache line"}>
             {facts.line}
           </Fact>
           <Fact name="next in memory" hidden={nothing} shown={compact ? "next" : "next in memory"}>
             {facts.next}
+          </Fact>
+          <Fact name="element" hidden={nothing}>
+            {facts.element}
           </Fact>
           {!compact && facts.run !== "" && <Fact name="run">{facts.run}</Fact>}
           {!compact && <Fact name="size">{facts.size}</Fact>}

@@ -81,20 +81,25 @@ function Scale({
 }: { linear: Linearization; colours: Colouring } & Pick<LegendProps, "chunks" | "bytes">): JSX.Element | null {
   const ramp = <i class="iv-lin-ramp" style={{ background: gradient(colours.scale) }} />;
   switch (colours.by) {
-    case "offset":
+    case "offset": {
+      const [from, to] = [formatBytes(colours.from), formatBytes(colours.from + colours.top)];
       return (
-        <span class="iv-lin-item">
+        <span
+          class="iv-lin-item"
+          title={`Colours of what is in view: bytes ${formatCount(colours.from)} to ${formatCount(colours.from + colours.top)}`}
+        >
           {colours.top >= bytes / 2 ? (
             <>
               byte 0 {ramp} {formatBytes(bytes)}
             </>
           ) : (
             <>
-              in view: byte {formatCount(colours.from)} {ramp} {formatCount(colours.from + colours.top)}
+              byte {from} {ramp} {from === to ? `+${formatBytes(colours.top)}` : to}
             </>
           )}
         </span>
       );
+    }
     case "digit": {
       const digit = linear.digits[colours.digit];
       return (
