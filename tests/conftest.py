@@ -40,8 +40,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent == RANKS:
             item.add_marker("ranks")
-        if item.get_closest_marker("full") and not FULL:
-            item.add_marker(pytest.mark.skip(reason="only in `make test-full` (ISOVIZ_FULL=1)"))
+    if not FULL:
+        only = pytest.mark.skip(reason="only in `make test-full` (ISOVIZ_FULL=1)")
+        for item in items:
+            if item.get_closest_marker("full"):
+                item.add_marker(only)
+        for item in _beyond_the_few(items):
+            item.add_marker(only)
+
+
+def _beyond_the_few(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """The cases that `make test` leaves out of a test with many: `few(3)` keeps three of them, from the first to the last."""
+    cases: dict[tuple[str, str], list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("few") and not item.get_closest_marker("full"):
+            cases.setdefault((str(item.path), getattr(item, "originalname", item.name)), []).append(item)
+    for all_cases in cases.values():
+        marker = all_cases[0].get_closest_marker("few")
+        count = len(all_cases) if marker is None else marker.args[0]
+        kept = {round(place * (len(all_cases) - 1) / max(1, count - 1)) for place in range(count)}
+        yield from (item for place, item in enumerate(all_cases) if place not in kept)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -120,6 +120,7 @@ def test_nonsense_as_a_size_or_a_type(explorer: harness.Notebook, field: str, fu
     expect(explorer.part("journey")).to_have_attribute("data-stale", "false")
 
 
+@pytest.mark.full
 def test_nonsense_as_a_name(explorer: harness.Notebook, full: bool) -> None:
     explorer.open_drawer()
     before = places(explorer)
@@ -142,6 +143,7 @@ def test_nonsense_as_a_name(explorer: harness.Notebook, full: bool) -> None:
     assert explorer.chips("source") == ["F", "width", "y"]
 
 
+@pytest.mark.full
 def test_nonsense_as_limits_and_options_of_the_machine(explorer: harness.Notebook, full: bool) -> None:
     explorer.open_drawer()
     explorer.part("machine").select_option("two-node")
@@ -181,6 +183,7 @@ def test_petabytes_are_told_kindly(explorer: harness.Notebook) -> None:
     harness.assert_seen(explorer.part("run-reason"))
 
 
+@pytest.mark.full
 def test_more_dimensions_than_can_be_shown_are_refused(explorer: harness.Notebook) -> None:
     explorer.open_drawer()
     add = explorer.part("add-dimension")

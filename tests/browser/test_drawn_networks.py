@@ -72,6 +72,7 @@ def test_a_pair_of_512_nodes_by_mouse(explorer: harness.Notebook) -> None:
     explorer.until(lambda: int(stage.get_attribute("data-drawn") or 0) > before)
 
 
+@pytest.mark.full
 def test_a_pair_of_512_nodes_by_keyboard(explorer: harness.Notebook) -> None:
     explorer.open_drawer()
     explorer.part("example").focus()
@@ -102,6 +103,7 @@ def test_a_pair_of_512_nodes_by_keyboard(explorer: harness.Notebook) -> None:
     assert explorer.python("print(explorer.session.plan.transfer.destination.memory)") == "node511.sys"
 
 
+@pytest.mark.full
 def test_two_nics_and_how_many_paths_they_are_worth(explorer: harness.Notebook) -> None:
     explorer.open_drawer()
     explorer.part("example").select_option("two-nics")

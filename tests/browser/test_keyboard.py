@@ -206,6 +206,7 @@ def test_tab_reaches_every_control_of_the_drawer(explorer: harness.Notebook) -> 
     has_focus(explorer.part("title"))
 
 
+@pytest.mark.full
 def test_shortcuts_with_ctrl_are_jupyterlabs_from_everywhere(explorer: harness.Notebook) -> None:
     places = {
         "chip": explorer.chip("source", "F"),
@@ -235,6 +236,7 @@ def test_shortcuts_with_ctrl_are_jupyterlabs_from_everywhere(explorer: harness.N
         explorer.page.keyboard.press("Control+s")
 
 
+@pytest.mark.full
 def test_single_keys_do_nothing_to_the_notebook(explorer: harness.Notebook) -> None:
     before = cells(explorer)
     places = (

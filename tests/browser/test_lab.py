@@ -93,6 +93,7 @@ def _assert_small(notebook: harness.Notebook, report, how: str) -> None:
     assert "bokehjs" not in saved.lower()
 
 
+@pytest.mark.full
 def test_small_and_large_spaces(desk: harness.Notebook) -> None:
     desk.show("import isoviz\nexplorer = isoviz.explore(space={'x': 4, 'y': 4}, restore=False)")
     desk.open_drawer()

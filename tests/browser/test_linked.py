@@ -103,6 +103,7 @@ def test_a_hop_that_is_selected_is_explained_and_stays_selected(explorer: harnes
     explorer.picture("stop-selected")
 
 
+@pytest.mark.full
 def test_scrubbing_goes_through_the_order_of_memory(explorer: harness.Notebook) -> None:
     scrub = explorer.end("destination").get_by_test_id("linearization-scrub")
     scrub.focus()

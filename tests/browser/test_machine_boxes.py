@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import harness
+import pytest
 from playwright.sync_api import expect
 
 SHOW = "import isoviz\neditor = isoviz.MachineEditor('dgx-h100-pair')\neditor"
@@ -68,6 +69,7 @@ MEASURE = """stage => {
 }"""
 
 
+@pytest.mark.full
 def test_labels_stay_in_their_boxes_and_boxes_apart_for_every_preset(desk: harness.Notebook) -> None:
     desk.page.set_viewport_size({"width": 1280, "height": 900})
     desk.show(SHOW)

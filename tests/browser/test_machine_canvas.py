@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import harness
+import pytest
 from playwright.sync_api import expect
 from test_keyboard import enter, tab_to
 
@@ -183,6 +184,7 @@ def test_a_memory_that_is_added_is_seen(desk: harness.Notebook) -> None:
         harness.assert_seen(desk.explorer.locator(f"[data-memory='{added}']"))
 
 
+@pytest.mark.full
 def test_a_channel_is_pulled_from_a_handle_and_edited(desk: harness.Notebook) -> None:
     shown(desk, TWO_NODES)
     count = int(desk.python("print(len(explorer.session.machine.channels))"))
@@ -222,6 +224,7 @@ def test_a_channel_is_pulled_from_a_handle_and_edited(desk: harness.Notebook) ->
     assert desk.python(f"print(8e9 < {channel}.peak < 12e9, {channel}.provenance)") == "True set by hand"
 
 
+@pytest.mark.full
 def test_a_node_is_copied_and_all_of_a_large_machine_is_found(desk: harness.Notebook) -> None:
     shown(desk, TWO_NODES)
     desk.part("canvas-node-1").click()

@@ -156,6 +156,7 @@ def test_the_python_that_is_copied_recreates_the_state(desk: harness.Notebook) -
     assert desk.python(same + told).endswith("True")
 
 
+@pytest.mark.full
 def test_a_theme_is_switched_while_it_is_open(desk: harness.Notebook) -> None:
     desk.show(FRESH)
     desk.to_top()
@@ -188,6 +189,7 @@ def fill(session=explorer.session):
 threading.Thread(target=fill, daemon=True).start()"""
 
 
+@pytest.mark.full
 def test_a_run_that_fails_in_the_middle_says_why(desk: harness.Notebook) -> None:
     to_disk = LARGE.replace("node0.dsk", "node0.mem").replace("node0.sys", "node0.dsk").replace("node0.mem", "node0.sys")
     desk.show(to_disk)
@@ -225,6 +227,7 @@ def test_a_run_is_cancelled(desk: harness.Notebook) -> None:
     desk.picture("run-cancelled")
 
 
+@pytest.mark.full
 def test_a_tab_that_is_closed_leaves_the_run_to_the_kernel(browser: Browser, lab: harness.Lab) -> None:
     path = lab.new_notebook("closed-tab")
     notebook = harness.Notebook(browser, lab, path)

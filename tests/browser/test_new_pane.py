@@ -98,6 +98,7 @@ def test_a_new_pane_is_one_file(browser: Browser, copy: Path, page_of_views: str
         context.close()
 
 
+@pytest.mark.full
 def test_a_new_pane_has_right_types_and_imports_and_is_built(copy: Path) -> None:
     (copy / "src" / "panes" / "demo.css").write_text(SHEET)
     (copy / "src" / "panes" / "demo.tsx").write_text(PANE)

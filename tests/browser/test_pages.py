@@ -183,6 +183,7 @@ def test_every_kind_of_page(opened: Callable[..., Page], name: str) -> None:
 
 
 @pytest.mark.parametrize(("scheme", "paper"), [("light", (255, 255, 255)), ("dark", (18, 22, 28))])
+@pytest.mark.full
 def test_plots_are_drawn_in_the_colours_of_the_page(
     pages: SavedPages, browser: Browser, scheme: Literal["light", "dark"], paper: tuple[int, int, int], tmp_path: Path
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import harness
+import pytest
 from playwright.sync_api import Error
 
 SMALL = """\
@@ -40,6 +41,7 @@ _TARGETS = """(root, alone) => [...root.querySelectorAll("button, input, select,
   .map(element => [element.getAttribute("data-random"), element.tagName, element.type ?? ""])"""
 
 
+@pytest.mark.full
 def test_random_clicks_break_nothing(desk: harness.Notebook, full: bool) -> None:
     desk.show(SMALL)
     chosen = random.Random(2711)

@@ -163,6 +163,7 @@ def test_plans_run_in_ranks_that_stay_are_lost_and_start_again(desk: harness.Not
         assert gone(processes, files) == []
 
 
+@pytest.mark.full
 def test_the_machine_of_ranks_is_drawn_without_clutter(desk: harness.Notebook) -> None:
     notebook = desk
     notebook.show(SMALL)
@@ -206,6 +207,7 @@ def test_the_machine_of_ranks_is_drawn_without_clutter(desk: harness.Notebook) -
     expect(notebook.part("run-where")).to_contain_text("The machine has 2 hosts.")
 
 
+@pytest.mark.full
 def test_a_machine_of_one_s_own_runs_in_the_place_that_is_chosen(desk: harness.Notebook) -> None:
     notebook = desk
     notebook.show(SMALL.replace('("node0.sys", "<x, y, F>")', '("node0.dsk", "<x, y, F>")'))

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import harness
+import pytest
 from playwright.sync_api import Locator, expect
 
 SMALL = """\
@@ -90,6 +91,7 @@ def test_a_part_is_chosen_with_the_mouse_and_runs_verified(desk: harness.Noteboo
     assert moved(notebook)["shape"] == [12, 8]
 
 
+@pytest.mark.full
 def test_a_part_is_chosen_with_the_keyboard_and_by_numbers(desk: harness.Notebook) -> None:
     notebook = explorer(desk)
     page = notebook.page
@@ -123,6 +125,7 @@ def test_a_part_is_chosen_with_the_keyboard_and_by_numbers(desk: harness.Noteboo
     notebook.close_drawer()
 
 
+@pytest.mark.full
 def test_two_transfers_run_together_and_repeat(desk: harness.Notebook) -> None:
     notebook = explorer(desk)
     notebook.part("add-transfer").click()

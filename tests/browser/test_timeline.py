@@ -131,6 +131,7 @@ def test_the_scrubber_moves_the_moment_of_every_view_and_plays(timeline: harness
     assert abs(answer - time) < 1e-3
 
 
+@pytest.mark.full
 def test_the_moment_that_is_selected_is_in_sight_when_the_timeline_is_opened(timeline: harness.Notebook) -> None:
     timeline.part("timeline-scrub").press("End")
     until(timeline, lambda: part_shown(timeline)[0] > 0)
@@ -164,6 +165,7 @@ def test_an_urgent_transfer_delays_the_other_and_who_waits_is_told(timeline: har
     until(timeline, lambda: float(timeline.part("timeline").get_attribute("data-whole") or 0) == alone)
 
 
+@pytest.mark.full
 def test_pipelined_and_stored_and_forwarded_stand_on_one_axis(timeline: harness.Notebook) -> None:
     alone = float(timeline.part("timeline").get_attribute("data-whole") or 0)
     timeline.part("timeline-stored").click()
@@ -180,6 +182,7 @@ def test_pipelined_and_stored_and_forwarded_stand_on_one_axis(timeline: harness.
     told.wait_for(state="detached")
 
 
+@pytest.mark.full
 def test_step_by_step_forward_and_back_moves_the_moment(timeline: harness.Notebook) -> None:
     timeline.part("timeline-stepping").click()
     stimulus, number = timeline.part("step-stimulus"), timeline.part("step-number")
@@ -202,6 +205,7 @@ def test_step_by_step_forward_and_back_moves_the_moment(timeline: harness.Notebo
     expect(stimulus).to_have_text(said[-2])
 
 
+@pytest.mark.full
 def test_everything_by_keyboard(timeline: harness.Notebook) -> None:
     area = timeline.part("timeline-area")
     area.focus()

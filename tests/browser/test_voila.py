@@ -77,6 +77,7 @@ def open_application(notebook: harness.Notebook) -> None:
     raise AssertionError("Voila did not get the widgets of the kernel")
 
 
+@pytest.mark.full
 def test_layouts_plan_and_run(notebook: harness.Notebook) -> None:
     open_application(notebook)
     expect(notebook.explorer).to_have_attribute("data-pane", "explorer")

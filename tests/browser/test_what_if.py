@@ -54,6 +54,7 @@ def test_sliders_plan_anew_beside_the_plan(explorer: harness.Notebook) -> None:
     expect(explorer.part("figure-seconds").locator("dd")).to_have_text(before)
 
 
+@pytest.mark.full
 def test_a_candidate_is_pointed_at_and_taken(explorer: harness.Notebook) -> None:
     explorer.part("tab-why").click()
     explorer.part("dock-size").click()

@@ -33,6 +33,7 @@ def test_it_is_committed_without_outputs() -> None:
         assert cell.get("execution_count") is None
 
 
+@pytest.mark.full
 def test_every_cell_shows_its_picture(shown: list[str]) -> None:
     imports, *pictures = shown
     assert imports == ""

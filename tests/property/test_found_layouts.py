@@ -15,7 +15,7 @@ from isoviz import FieldSpace, IndexSpace, Layout, Machine, Options, Use
 from isoviz.errors import LimitError, NoPathError
 
 FULL = os.environ.get("ISOVIZ_FULL", "") not in ("", "0")
-COUNT = 200 if FULL else 10
+COUNT = 200 if FULL else 3
 MOST_LAYOUTS = 10_000 if FULL else 130
 SHAPES = ((8, 6), (12, 4), (6, 6), (9, 4), (16, 3), (4, 3, 2), (4, 4, 2), (6, 2, 2))
 BEST = 1.001

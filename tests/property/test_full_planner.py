@@ -72,6 +72,7 @@ def shown(layout: Parts) -> str:
 
 
 @pytest.mark.parametrize(("first", "non_nesting", "costs"), BATCHES)
+@pytest.mark.few(3)
 def test_full_is_optimal(report: Report, first: int, non_nesting: bool, costs: bool) -> None:
     """Where the ends' blocks divide each other and their dimension, the least time of all; elsewhere never less than that.
 

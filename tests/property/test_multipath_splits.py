@@ -135,6 +135,7 @@ def planned(seed: int) -> tuple[Machine, Plan] | None:
 
 
 @pytest.mark.parametrize("first", range(0, MACHINES, BATCH))
+@pytest.mark.few(1)
 def test_no_split_is_more_than_a_hundredth_faster(report: Report, first: int) -> None:
     several = compared = 0
     for seed in range(first, first + BATCH):

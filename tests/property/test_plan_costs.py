@@ -99,6 +99,7 @@ def sustained(given: dict[str, Any], channel: Channel, chunk: float, run: float)
 
 
 @pytest.mark.parametrize("first", range(0, 90, BATCH))
+@pytest.mark.few(1)
 def test_plans_say_what_their_channels_cost(report: Report, first: int) -> None:
     checked = 0
     for seed in range(first, first + BATCH):

@@ -129,6 +129,7 @@ def check_batch(first: int, count: int, report: Report) -> None:
 
 
 @pytest.mark.parametrize("first", range(0, 200, BATCH))
+@pytest.mark.few(1)
 def test_words_follow_from_the_layouts(report: Report, first: int) -> None:
     check_batch(first, BATCH, report)
 

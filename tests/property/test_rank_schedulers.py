@@ -23,6 +23,7 @@ def seeds(batch: int, each: int) -> range:
 
 
 @pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.few(3)
 def test_transfers_on_several_ranks(report: Report, batch: int) -> None:
     """Order, bounds of rings and memories, priorities on every channel; everything ends in the same way on all its ranks."""
     seen: Counter[str] = Counter()
@@ -63,6 +64,7 @@ def test_many_transfers_on_several_ranks(report: Report, batch: int) -> None:
 
 
 @pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.few(3)
 def test_direct_transfers(report: Report, batch: int) -> None:
     """Two ranks settle a transfer without buffers among themselves, whichever of them is late, fails or cancels."""
     seen: Counter[str] = Counter()

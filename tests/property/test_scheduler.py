@@ -39,6 +39,7 @@ def seeds(batch: int, each: int) -> range:
 
 
 @pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.few(3)
 def test_requests_in_any_order(report: Report, batch: int) -> None:
     """Requests end in any order, several under way on a channel; some fail; transfers are cancelled at any time."""
     seen: Counter[str] = Counter()
@@ -100,6 +101,7 @@ def test_recordings_of_the_first_format() -> None:
 
 
 @pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.few(3)
 def test_simulations(report: Report, batch: int) -> None:
     """Random work with faults and cancellations in virtual time, with and without shared resources."""
     for seed in seeds(batch, max(1, settings().max_examples // 2)):

@@ -143,6 +143,7 @@ DENSE = {
 
 @pytest.mark.parametrize("name", DENSE)
 @pytest.mark.parametrize("layouts", [("<F, x, y>", "<y, x, F>"), ("<F, x, y>", "<F, x, y>")])
+@pytest.mark.few(4)
 def test_dense_machines_are_searched_to_the_end(name: str, layouts: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Enumerating their paths takes from minutes to for ever. The work is counted, not timed."""
     machine, source, destination = DENSE[name]

@@ -105,6 +105,7 @@ def staged_problem(seed: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("first", BATCHES)
 @pytest.mark.parametrize("made", [random_problem, staged_problem])
+@pytest.mark.few(2)
 def test_one_program_finds_what_all_paths_find(report: Report, made: Callable[[int], dict[str, Any]], first: int) -> None:
     """1 to 3 dimensions, up to six memories, parallel channels, resources, limits of slots, memories and all buffers."""
     for seed in range(first, first + BATCH):
@@ -128,6 +129,7 @@ def test_one_program_finds_what_all_paths_find(report: Report, made: Callable[[i
 
 @pytest.mark.parametrize("first", BATCHES)
 @pytest.mark.parametrize("non_nesting", [False, True])
+@pytest.mark.few(2)
 def test_no_plan_is_above_the_bound(report: Report, first: int, non_nesting: bool) -> None:
     """Neither `full` nor `program`, and both find a path where there is one; also where blocks do not nest, or pad."""
     for seed in range(first, first + BATCH):
@@ -146,6 +148,7 @@ def test_no_plan_is_above_the_bound(report: Report, first: int, non_nesting: boo
 
 @pytest.mark.parametrize("first", BATCHES)
 @pytest.mark.parametrize("non_nesting", [False, True])
+@pytest.mark.few(2)
 def test_no_plan_is_above_the_program_of_its_path(report: Report, first: int, non_nesting: bool) -> None:
     """`certificate` would raise InternalError."""
     for seed in range(first, first + BATCH):
@@ -228,6 +231,7 @@ LARGE = "dgx-h100-pair"
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.full if name == LARGE else ()) for name in presets() if name != "local"]
 )
+@pytest.mark.few(3)
 def test_presets(name: str) -> None:
     """`full` reaches the bound of the program between memories of each kind on all machines of the package, but for what its
     blocks and chunks of whole numbers take."""

@@ -140,6 +140,7 @@ def looked_at(answer: Any) -> None:
 
 
 @pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.few(3)
 def test_right_calls_are_answered(group: str, things: Things) -> None:
     """Else their wrong calls would be refused for another reason."""
     caller = Caller(looked_at)

@@ -41,6 +41,7 @@ def test_ranks_of_another_program_attach_and_end_with_the_client(tmp_path: Path)
 
 
 @needs_mpi
+@pytest.mark.full
 def test_the_end_of_the_other_program_is_a_lost_rank(tmp_path: Path) -> None:
     file = tmp_path / "ranks.json"
     with job(file) as started:

@@ -46,6 +46,7 @@ def test_what_runs_on_real_gpus_runs_over_a_cupy_that_plays_them(full: bool, tmp
     assert not full or ways("limited", "cupy")["errors"]
 
 
+@pytest.mark.full
 def test_what_fails_on_one_gpu_ends_on_all_ranks(full: bool, report: Report) -> None:
     found = run_json(2, str(HERE / "gpu_rank_faults.py"), "faults", "200" if full else "8", seconds=590)
     outcomes = found["outcomes"]

@@ -104,6 +104,7 @@ def test_messages_of_gpu_memory_are_refused_by_the_wheels(two: isoviz.Ranks) -> 
     two.call(gpu_calls.stop_playing)
 
 
+@pytest.mark.full
 def test_the_command_runs_a_transfer_file_between_gpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = """
 space = { x = 60, y = 40 }

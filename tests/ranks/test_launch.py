@@ -171,6 +171,7 @@ def test_ranks_share_the_processors(four: isoviz.Ranks) -> None:
 
 
 @needs_mpi
+@pytest.mark.full
 def test_two_groups_of_ranks_at_once(four: isoviz.Ranks) -> None:
     with isoviz.ranks(2) as two, ThreadPoolExecutor(2) as pool:
         both = [pool.submit(group.call, rank_calls.summed, 1) for group in (two, four) for _ in range(20)]

@@ -328,6 +328,7 @@ print("left", belongings.left())
     assert output == "interrupted [3, 3] True\nleft []\n" and running.returncode == 0
 
 
+@pytest.mark.full
 def test_a_client_that_was_stopped_does_not_lose_its_ranks() -> None:
     """Ctrl-Z and `fg`: the silence was the client's own."""
     rest = """

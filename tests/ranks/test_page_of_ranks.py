@@ -37,6 +37,7 @@ def run(folder: Path, *command: str) -> str:
 
 
 @needs_mpi
+@pytest.mark.full
 def test_the_python_of_the_page(folder: Path) -> None:
     """Blocks for this computer, as one program. Those with an address are for other hosts: `test_several_hosts`, `test_slurm`."""
     here = [block for block in blocks("python") if "address=" not in block]

@@ -50,9 +50,17 @@ def plan_between(
     return isoviz.plan(isoviz.Transfer(*instances), machine or ranks.machine, "simple")
 
 
+ENDS = [
+    ("node0.sys", "node3.sys"),
+    pytest.param("node1.reg", "node2.reg", marks=pytest.mark.full),
+    pytest.param("node2.sys", "node0.reg", marks=pytest.mark.full),
+    pytest.param("node3.sys", "node3.sys", marks=pytest.mark.full),
+]
+
+
 @pytest.mark.parametrize(
     ("source", "destination"),
-    [("node0.sys", "node3.sys"), ("node1.reg", "node2.reg"), ("node2.sys", "node0.reg"), ("node3.sys", "node3.sys")],
+    ENDS,
 )
 def test_arrays_of_the_client_arrive(four: isoviz.Ranks, source: str, destination: str) -> None:
     given, room = table(96), np.zeros(96 * 96 * 12, np.uint8)
@@ -236,7 +244,7 @@ def test_an_end_that_is_neither_array_nor_path_is_told(four: isoviz.Ranks) -> No
 
 @pytest.mark.parametrize(
     ("source", "destination"),
-    [("node0.sys", "node3.sys"), ("node1.reg", "node2.reg"), ("node2.sys", "node0.reg"), ("node3.sys", "node3.sys")],
+    ENDS,
 )
 def test_a_prepared_plan_is_carried_out_many_times(four: isoviz.Ranks, source: str, destination: str) -> None:
     """It may have one hop or several, within a rank and between two."""

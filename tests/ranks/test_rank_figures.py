@@ -16,6 +16,7 @@ def mpi() -> str:
     return "Open MPI" if is_open_mpi() else "MPICH"
 
 
+@pytest.mark.full
 def test_round_trips_and_idle_ranks(full: bool, report: Callable[[str, object], None]) -> None:
     ranks = 4 if full else 2
     found = run_json(ranks, SCRIPT, "idle", "3" if full else "1", seconds=250)

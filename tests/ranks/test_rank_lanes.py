@@ -16,7 +16,7 @@ pytestmark = needs_mpi
 @pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.full)])
 def test_random_plans(ranks: int, full: bool, report: Callable[[str, object], None]) -> None:
     """Random layouts, parts and fields between registered and pageable memory."""
-    found = run_json(ranks, SCRIPT, "random", f"lanes {ranks}", "300" if full else "20", seconds=280)
+    found = run_json(ranks, SCRIPT, "random", f"lanes {ranks}", "300" if full else "8", seconds=280)
     assert found["lanes"] > found["done"] / 3 / 2
     report("prepared transfers between ranks, verified", found["done"])
     report("plans of these over lanes", found["lanes"])
@@ -24,7 +24,7 @@ def test_random_plans(ranks: int, full: bool, report: Callable[[str, object], No
 
 def test_many_at_a_time(full: bool, report: Callable[[str, object], None]) -> None:
     """Eight in both directions, waited for in any order, with urgent ones, late ranks, cancels, time limits and signals."""
-    found = run_json(2, SCRIPT, "interleaved", "many", "250" if full else "12", seconds=280)
+    found = run_json(2, SCRIPT, "interleaved", "many", "250" if full else "6", seconds=280)
     assert found["done"] > found["cancelled"] > 0
     report("prepared transfers at a time that ended well", found["done"])
     report("prepared transfers at a time that were cancelled", found["cancelled"])
@@ -41,7 +41,7 @@ def test_ends() -> None:
     assert here["forked"] == "ForkedError"
 
 
-@pytest.mark.parametrize("rank", ["0", "1"])
+@pytest.mark.parametrize("rank", ["0", pytest.param("1", marks=pytest.mark.full)])
 def test_a_system_that_refuses_access_to_other_processes(rank: str) -> None:
     """Registered memory needs no such access. Pageable memory is moved by messages if the rank of the source is refused."""
     found = run_json(2, SCRIPT, "refused", "refused", rank, seconds=150)
@@ -64,7 +64,7 @@ def test_ranks_in_process_namespaces_of_their_own() -> None:
     assert found == {"sys 12": False, "reg 12": False, "reg 300": False}
 
 
-@pytest.mark.parametrize("way", ["1", "2"])
+@pytest.mark.parametrize("way", ["1", pytest.param("2", marks=pytest.mark.full)])
 def test_a_killed_rank_is_told(way: str) -> None:
     """Whether it was the sender or the receiver."""
     done = run(2, SCRIPT, "killed", "killed", way, seconds=150, survivors=True)

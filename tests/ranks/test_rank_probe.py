@@ -53,6 +53,7 @@ def probed(two: isoviz.Ranks, folder: Path) -> tuple[Machine, list[ProbeProgress
 
 
 @needs_mpi
+@pytest.mark.full
 def test_every_kind_is_measured(probed: tuple[Machine, list[ProbeProgress]], report: Callable[[str, object], None]) -> None:
     machine, told = probed
     assert {str(channel.kind) for channel in machine.channels} == KINDS
@@ -104,6 +105,7 @@ def test_it_is_cancelled_and_the_ranks_stay(two: isoviz.Ranks, folder: Path) -> 
 
 
 @needs_mpi
+@pytest.mark.full
 def test_ranks_of_its_own_are_ended(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[Belongings] = []
     start = isoviz.ranks

@@ -42,6 +42,7 @@ def test_the_silence_that_examples_promise_is_that_of_programs(monkeypatch: pyte
 
 
 @needs_mpi
+@pytest.mark.full
 def test_python_of_ranks(capsys: pytest.CaptureFixture[str]) -> None:
     (block,) = (each for each in blocks(TEXT, "python") if "isoviz.ranks(" in each)
     exec(block, {"isoviz": isoviz})

@@ -98,6 +98,7 @@ def planned(ranks: isoviz.Ranks, size: int = 256) -> tuple[isoviz.Machine, isovi
     return machine, made
 
 
+@pytest.mark.full
 def test_a_client_gets_its_array_over_three_paths(four: isoviz.Ranks) -> None:
     machine, made = planned(four)
     given, room = table(256), np.zeros(256 * 256 * 12, np.uint8)

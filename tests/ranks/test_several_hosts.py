@@ -58,6 +58,7 @@ def run_json(hosts: Hosts, *args: str, ranks: int = 2, seconds: float = 120) -> 
     return json.loads(out)
 
 
+@pytest.mark.full
 def test_only_ranks_of_one_host_map_each_others_memory(two: Hosts, tmp_path: Path) -> None:
     found = run_json(two, PROGRAM, "maps", str(tmp_path))
     first, second = two.names
@@ -79,6 +80,7 @@ def test_a_contiguous_transfer_reaches_the_rate_of_mpi(two: Hosts, report: Calla
     assert found["isoviz"] >= 0.8 * found["raw"]
 
 
+@pytest.mark.full
 def test_a_notebook_on_one_host_has_ranks_on_both(two: Hosts) -> None:
     """The workers connect to the notebook's address, on the other host too, and nothing is left once it closes them."""
     command = two.on(0, sys.executable, HERE / "notebook_far.py", "4", two.addresses[0], *two.mpi_options(2))
@@ -99,6 +101,7 @@ def test_the_same_program_runs_on_both_hosts(two: Hosts, tmp_path: Path) -> None
     assert found["verified"] is True
 
 
+@pytest.mark.full
 def test_paths_over_links_of_their_own_add_up(full: bool, report: Callable[[str, object], None], tmp_path: Path) -> None:
     """Four hosts, and a link of 40 Mbit/s between any two of them. A proxy receives and forwards at once."""
     reason = why_not() if is_open_mpi() else "MPICH's UCX reaches only hosts to which one and the same interface leads"

@@ -139,6 +139,7 @@ def test_import_comes_from_the_wheel(installed: Path, tmp_path: Path) -> None:
     assert str(installed.parent) in done.stdout
 
 
+@pytest.mark.full
 def test_run(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "transfer.toml").write_text(TRANSFER, encoding="utf-8")
     done = run(installed, "isoviz", "run", "transfer.toml", "--json", cwd=tmp_path)
@@ -149,6 +150,7 @@ def test_run(installed: Path, tmp_path: Path) -> None:
     assert all(hop["throughput"] > 0 and hop["measured_throughput"] > 0 for hop in told["hops"])
 
 
+@pytest.mark.full
 def test_convert(installed: Path, tmp_path: Path) -> None:
     values = np.zeros((30, 20), dtype=[("a", "i2"), ("b", "f8")])
     values["a"] = np.arange(600).reshape(30, 20)

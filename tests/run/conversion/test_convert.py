@@ -265,6 +265,7 @@ def test_a_file_that_appears_meanwhile_is_left_alone(count: int, tmp_path: Path,
     assert np.load(out).shape == (2, count)
 
 
+@pytest.mark.full
 def test_a_block_larger_than_the_limit(tmp_path: Path) -> None:
     np.save(tmp_path / "in.npy", filled((2, 200_000), MIXED))
     try:

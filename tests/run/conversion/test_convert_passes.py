@@ -44,6 +44,7 @@ def square(folder: Path, side: int = 700) -> np.ndarray[Any, Any]:
 
 @pytest.mark.parametrize("passes", [1, 2])
 @pytest.mark.parametrize("unbuffered", [True, False])
+@pytest.mark.few(1)
 def test_a_transposition(passes: int, unbuffered: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if not unbuffered:
         monkeypatch.setattr(disk, "_DIRECT", 0)

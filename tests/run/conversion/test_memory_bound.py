@@ -72,6 +72,7 @@ def bounded(
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("verify", [False, True])
+@pytest.mark.few(1)
 def test_memory_is_bounded_by_the_limit(case: str, verify: bool, tmp_path: Path, report: Callable[[str, object], None]) -> None:
     bounded(tmp_path, case, 64 << 20, "8MiB", verify, 8 << 20, report)
 

@@ -162,6 +162,7 @@ PLANTED = {
 
 @pytest.mark.parametrize("mistake", PLANTED)
 @pytest.mark.parametrize("races", [pytest.param(False, marks=pytest.mark.full), True], ids=["by the bytes", "by the accesses"])
+@pytest.mark.few(3)
 def test_planted_mistakes_are_caught(executor: Executor, mistake: str, races: bool) -> None:
     """Also without looking at accesses of shared memory, where wrong bytes alone tell."""
     geometry, sizes, pattern, replacement = PLANTED[mistake]
@@ -193,6 +194,7 @@ def test_planted_mistakes_are_caught(executor: Executor, mistake: str, races: bo
         ("<x, F>", "<F, x>", {"a": "<f4", "b": "<f8", "c": "<f4"}, {"x": 1024}),
     ],
 )
+@pytest.mark.few(3)
 def test_no_bank_conflicts(executor: Executor, source: str, destination: str, fields, sizes, report) -> None:
     """Counted from the accesses of the executed kernel: a warp's access takes one turn."""
     case = copies_between(source, destination, fields, **sizes)

@@ -171,6 +171,7 @@ def numbers(pairs: list[tuple[int, int]]) -> tuple[aio.Numbers, aio.Numbers]:
 
 
 @pytest.mark.parametrize("run", [4096, 8192, 4097, 100, 60_000, 61_440, 300_000])
+@pytest.mark.few(10)
 def test_many_runs(run: int, access: str, requests: str, tmp_path: Path) -> None:
     """Wherever they begin, in the file and in memory, evenly or not; and none but them is touched."""
     rng = random.Random(run)
@@ -625,6 +626,7 @@ Memcpy.move = wait
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+@pytest.mark.few(1)
 def test_a_process_that_is_stopped_leaves_no_file(number: signal.Signals, status: int, tmp_path: Path) -> None:
     np.save(tmp_path / "in.npy", np.arange(1 << 18).reshape(512, 512))
     arguments = ("convert", "in.npy", "out.npy", "--from", "<F, x, y>", "--to", "<F, y, x>", "--memory-limit", "256KiB")

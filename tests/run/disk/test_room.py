@@ -55,6 +55,7 @@ ls small
 """
 
 
+@pytest.mark.full
 def test_a_small_disk_beside_a_large_one(tmp_path: Path) -> None:
     """The real thing: a file system in memory that only this test sees."""
     (tmp_path / "small").mkdir()

@@ -34,6 +34,7 @@ def test_a_quarter_gibyte_of_structs_from_disk_to_arrays_in_memory(tmp_path: Pat
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.few(2)
 def test_every_example_can_be_planned(path: Path, tmp_path: Path) -> None:
     done = isoviz("plan", path, "--json", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
@@ -67,6 +68,7 @@ def test_a_command_leaves_no_file_that_was_not_asked_for(
 
 
 @pytest.mark.parametrize("name", ["own_device.py", "nhwc_to_gpu_nchw.py", "find_layout.py", "several_paths.py"])
+@pytest.mark.few(1)
 def test_an_example_leaves_no_file(name: str, tmp_path: Path) -> None:
     subprocess.run([sys.executable, ROOT / "examples" / name], cwd=tmp_path, capture_output=True, check=False, timeout=250)
     assert names_in(tmp_path) == []
@@ -86,6 +88,7 @@ def test_there_are_examples() -> None:
     assert {path.stem for path in EXAMPLES} >= {"aos_to_soa_file", "transpose_file", "fbm_to_remote_fbm"}
 
 
+@pytest.mark.full
 def test_gpus_without_a_link_are_relayed_over_several_paths() -> None:
     """The mesh is emulated, so slow that this computer keeps up: several paths are faster than host memory, and so measured."""
     command = [sys.executable, ROOT / "examples" / "gpu_mesh.py", "--size", "1MiB", "--slower", "20000"]

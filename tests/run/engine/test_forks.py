@@ -153,6 +153,7 @@ with isoviz.Engine(machine, EmulatedMachine()) as engine:
 
 
 @pytest.mark.parametrize("entered", [True, pytest.param(False, marks=pytest.mark.full)])
+@pytest.mark.few(1)
 def test_multiprocessing(entered: bool) -> None:
     """A pool of forked workers, from a process whose engine is at work in another thread all the time."""
     carried_out(f"""

@@ -295,6 +295,7 @@ def test_many_threads_submit_small_transfers_at_once() -> None:
 
 @pytest.mark.parametrize("pipelined", [True, False])
 @pytest.mark.parametrize(("here", "there"), [("m0", "m3"), (SYS, DSK), (DSK, SYS), (DSK, DSK)])
+@pytest.mark.few(3)
 def test_a_plan_used_again_moves_what_it_is_given(here: str, there: str, pipelined: bool, tmp_path: Path) -> None:
     """Several chunks and hops, a conversion, padding, files: each time as the first time, between other ends."""
     machine = row(3) if here == "m0" else assumed_machine()

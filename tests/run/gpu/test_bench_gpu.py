@@ -74,6 +74,7 @@ def test_a_fake_report_is_never_that_of_a_gpu(
     assert not list(folder.iterdir())
 
 
+@pytest.mark.full
 def test_a_part_that_fails_is_a_row(plays: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(here: Any) -> Iterator[dict[str, Any]]:
         raise RuntimeError("no such luck")
@@ -129,6 +130,7 @@ def test_a_part_that_does_not_exist() -> None:
         suite.measure(parts="links,large")
 
 
+@pytest.mark.full
 def test_kernels_are_ready_before_conversions_are_timed(plays: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of all cases, before the first one; and the engine keeps its threads from one transfer to the next."""
     entered: list[bool] = []

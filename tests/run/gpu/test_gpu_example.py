@@ -30,6 +30,7 @@ def test_without_a_gpu_it_says_so() -> None:
     assert done.stderr.startswith("This example needs a GPU: CuPy ") and "With --emulated" in done.stderr
 
 
+@pytest.mark.full
 def test_emulated_memory_is_labelled() -> None:
     done = run("--emulated", "--pinned", "--batch", "1", "--repeat", "1")
     assert (done.returncode, done.stderr) == (0, "")

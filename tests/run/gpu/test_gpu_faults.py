@@ -115,6 +115,7 @@ def test_every_call_may_fail(tmp_path: Path, report: Callable[[str, object], Non
 
 @pytest.mark.parametrize("road", ROADS)
 @pytest.mark.parametrize("call", ["is_over", "wait_event", "launch", "copy"])
+@pytest.mark.few(4)
 def test_a_failing_kernel_takes_the_device_with_it(road: str, call: str, tmp_path: Path) -> None:
     """After a wrong access of a kernel every call fails. The transfer ends nevertheless, and so does the engine."""
     driver = FakeDriver(3)

@@ -145,6 +145,7 @@ def test_a_probe_with_two_gpus(driver: FakeDriver, disk: Path, tmp_path: Path, m
 found_kvikio = pytest.fixture(installs)
 
 
+@pytest.mark.full
 def test_files_straight_to_a_gpu_are_measured_where_the_system_can(
     driver: FakeDriver, disk: Path, known_host: None, found_kvikio: Callable[..., FakeKvikio]
 ) -> None:
@@ -164,6 +165,7 @@ def test_files_straight_to_a_gpu_are_measured_where_the_system_can(
         assert engine.run(made).verified
 
 
+@pytest.mark.full
 def test_files_that_do_not_go_straight_stop_no_probe(
     driver: FakeDriver, disk: Path, known_host: None, found_kvikio: Callable[..., FakeKvikio]
 ) -> None:
@@ -187,6 +189,7 @@ def test_files_that_do_not_go_straight_stop_no_probe(
 
 
 @pytest.mark.parametrize("failures", [1, pytest.param(10**9, marks=pytest.mark.full)])
+@pytest.mark.full
 def test_a_direct_channel_that_fails_once_is_measured_again(
     driver: FakeDriver,
     disk: Path,
@@ -280,6 +283,7 @@ def test_without_kernels_the_channels_say_so(
         ([-1], InputError, "expected numbers of GPUs from 0, got -1"),
     ],
 )
+@pytest.mark.few(2)
 def test_what_is_no_choice_of_gpus(driver: FakeDriver, disk: Path, asked: object, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         isoviz.probe(disk, gpus=asked)  # type: ignore[arg-type]

@@ -113,6 +113,7 @@ CASES = Path(__file__).with_name("kernel_cases.py")
 
 
 @pytest.mark.parametrize("batch", range(2))
+@pytest.mark.few(1)
 def test_random_geometries_between_guard_pages(report: Report, full: bool, batch: int) -> None:
     """Element sizes, loops, strides, gaps and offsets at random: equal to what the copy means, every other byte of the
     destination as it was, and nothing outside of source and destination read or written."""
@@ -296,6 +297,7 @@ def test_two_processes_measure_one_after_the_other(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("*.json"))) == 1
 
 
+@pytest.mark.full
 def test_tuning_is_measured_here_and_said(tmp_path: Path) -> None:
     """What `python -m isoviz.backends.host.kernels` says, and that a switch that means nothing is named."""
     for said, words in (("off", "the defaults (ISOVIZ_TUNING=off)"), ("of", "ISOVIZ_TUNING=of means nothing")):
@@ -335,6 +337,7 @@ EVERY_CHOICE = [(name, option) for name, options in OPTIONS.items() for option i
 
 
 @pytest.mark.parametrize(("name", "option"), EVERY_CHOICE, ids=lambda each: str(each))
+@pytest.mark.few(8)
 def test_copies_are_right_whatever_is_chosen(name: str, option: object, full: bool) -> None:
     """Transpositions of all sizes of elements, runs in another order, planes and fields, large enough to go past the caches."""
     assert kernels.prepare(wait=True), kernels.state()
@@ -580,6 +583,7 @@ def test_large_copies_are_right() -> None:
 
 @pytest.mark.usefixtures("either")
 @pytest.mark.parametrize("run", [1, 2, 4, 8, 16])
+@pytest.mark.few(3)
 def test_transpositions_of_rows_and_columns_that_begin_anywhere(run: int, full: bool) -> None:
     """Large enough to be written past the caches, at places in a line that are whole elements of 4 bytes, of the element, or of
     one byte; rows and columns of one loop or of two; as many as fill lines, and some more."""
@@ -601,6 +605,7 @@ def test_transpositions_of_rows_and_columns_that_begin_anywhere(run: int, full: 
 
 @pytest.mark.usefixtures("either")
 @pytest.mark.parametrize("run", [16, 64, 100, 128, 300, 512, 5000])
+@pytest.mark.few(4)
 def test_runs_with_gaps_and_in_turns(run: int) -> None:
     """Boxes of larger arrays, blocks of rows, and runs dealt out to several arrays."""
     rng, count = random.Random(run), (1 << 21) // run // 64
@@ -643,6 +648,7 @@ def test_rows_and_columns_are_found_in_loops() -> None:
 
 @pytest.mark.parametrize("run", [1, 2, 4, 8])
 @pytest.mark.parametrize("columns", [5, 6, 14])
+@pytest.mark.few(3)
 def test_planes_with_few_columns_go_together(run: int, columns: int) -> None:
     """Those that lie one behind the other in the rows of the source: in squares, with ragged tiles at both ends of every loop."""
     assert kernels.prepare(wait=True), kernels.state()
@@ -722,6 +728,7 @@ def test_nothing_is_compiled_that_cannot_be_kept(tmp_path: Path) -> None:
     assert "nothing can be kept" in second
 
 
+@pytest.mark.full
 def test_kernels_are_compiled_by_one_process_at_a_time(tmp_path: Path) -> None:
     """While one process compiles, those that start later leave it to that one."""
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path / "isoviz")}
@@ -765,6 +772,7 @@ def asked(code: str, environment: dict[str, str]) -> str:
         for ending in (".nbi", ".nbc")
     ],
 )
+@pytest.mark.few(2)
 def test_damaged_kernels_are_compiled_again(damage: bytes | str | None, ending: str, tmp_path: Path) -> None:
     """Not loaded, for they are pickles; deleted, and there again for the next process. None: cut short."""
     folder, environment = kept_kernels(tmp_path)

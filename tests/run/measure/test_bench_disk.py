@@ -17,6 +17,7 @@ pytestmark = pytest.mark.usefixtures("no_leaked_files")
 __all__ = ["no_leaked_files"]
 
 
+@pytest.mark.full
 def test_conversions_beside_the_same_requests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["bench", "disk", "--size", "4MiB", "--memory-limit", "1MiB", "--repeat", "1", "--directory", str(tmp_path)]
     assert main([*arguments, "--json"]) == 0

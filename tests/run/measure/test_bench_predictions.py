@@ -187,6 +187,7 @@ def test_what_was_said_beside_what_was_measured() -> None:
     assert found.samples[1].cost == pytest.approx(0.1 / 5.5) and found.samples[2].cost is None
 
 
+@pytest.mark.full
 def test_rounds_over_all_transfers(tmp_path: Path) -> None:
     """All have their first runs before any has more; those that were given up have none."""
     said = forked(FAST, SLOW)
@@ -294,6 +295,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "USUAL", Effort(3, 1, 20.0, 20.0, rounds=2))
 
 
+@pytest.mark.full
 def test_on_this_computer(
     tmp_path: Path, tiny: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

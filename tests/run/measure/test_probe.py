@@ -67,6 +67,7 @@ def test_a_probe_of_this_computer(tiny: Path, no_leaked_threads: None) -> None:
     assert used.provenance.endswith("by a probe")
 
 
+@pytest.mark.full
 def test_long_runs_are_faster_than_short_ones(tiny: Path) -> None:
     """The one thing about speed that holds everywhere: a disk asked for 64 bytes at a time is slower than for 16 MiB."""
     machine = probe(tiny, keep=False)
@@ -86,6 +87,7 @@ def test_an_interrupted_probe_leaves_nothing(tiny: Path, no_leaked_threads: None
     assert kept_measurements.kept_probe(tiny) is None
 
 
+@pytest.mark.full
 def test_ctrl_c_on_the_command_line(tmp_path: Path) -> None:
     """While bytes move: no machine file, no data file, and the exit status of an interrupted command."""
     code = f"""
@@ -155,6 +157,7 @@ def test_a_full_disk(tiny: Path, monkeypatch: pytest.MonkeyPatch, no_leaked_thre
     assert list(tiny.iterdir()) == []
 
 
+@pytest.mark.full
 def test_buffered_file_systems_are_measured_and_said_so(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from isoviz.backends.disk import file_access as disk
 
@@ -185,6 +188,7 @@ def test_two_jobs_at_once(tiny: Path, no_leaked_threads: None) -> None:
     assert set(rates) == set(names) and all(rate > 0 for rate in rates.values())
 
 
+@pytest.mark.full
 def test_on_the_command_line(tmp_path: Path, tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from isoviz.cli import main
 

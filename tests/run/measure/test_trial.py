@@ -180,6 +180,7 @@ def test_a_chunk_goes_all_the_way_where_its_file_is_there(tmp_path: Path, monkey
     assert (tmp_path / "destination.raw").read_bytes() == b"as before"
 
 
+@pytest.mark.full
 def test_a_run_over_disks_goes_by_a_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     played(monkeypatch)
     here = machine(disk=5e5)

@@ -86,6 +86,7 @@ def grants(four: Group) -> int:
 
 @pytest.mark.parametrize("gone", [1, 0])
 @pytest.mark.parametrize("when", [pytest.param(1, marks=pytest.mark.full), 3, pytest.param(-1, marks=pytest.mark.full)])
+@pytest.mark.few(2)
 def test_a_proxy_is_lost_at_a_chunk(four: Group, machine: Machine, gone: int, when: int) -> None:
     """Rank 0 is also the one that admits transfers: without it, those with buffers end, and the direct ones go on."""
     first, last = (0, 3) if gone else (1, 3)

@@ -136,6 +136,7 @@ def test_peers_copy_runs_of_any_size() -> None:
     assert (found == expected).all()
 
 
+@pytest.mark.full
 def test_what_the_engine_costs(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "engine", "--repeat", "1"]) == 0
     said = capsys.readouterr().out

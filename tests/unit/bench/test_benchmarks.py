@@ -58,6 +58,7 @@ def told(planned: Planned, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planner, "measure", measure)
 
 
+@pytest.mark.full
 def test_planning_beside_its_peers(capsys: pytest.CaptureFixture[str], told: None) -> None:
     assert run("planner", "--repeat", "1", "--json") == 0
     found = json.loads(capsys.readouterr().out)

@@ -82,6 +82,7 @@ def commands(draw: random.Random, folder: Path, machine: str) -> list[str]:
 
 
 @pytest.mark.parametrize("batch", range(8))
+@pytest.mark.few(2)
 def test_malformed_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], batch: int) -> None:
     monkeypatch.chdir(tmp_path)
     machine = small_machine()

@@ -158,6 +158,7 @@ def _picture(name: str, page: str) -> str:
 
 
 @pytest.mark.parametrize("surface", SURFACES)
+@pytest.mark.few(10)
 def test_it_says_so(surface: str, made: Made, real: Made) -> None:
     assert "emulated" in SURFACES[surface](made)
     assert "emulated" not in SURFACES[surface](real)

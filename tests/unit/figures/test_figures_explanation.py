@@ -73,6 +73,7 @@ def inside(svg: str) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("theme", ["auto", "dark"])
+@pytest.mark.few(3)
 def test_explanation_is_self_contained(name: str, theme: str) -> None:
     explanation = made(name)
     shown, plots = without_plots(explanation_html(explanation, theme=theme))  # type: ignore[arg-type]

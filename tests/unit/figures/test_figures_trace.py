@@ -94,6 +94,7 @@ def test_timelines_are_small_and_whole(name: str, theme: ThemeName) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.few(3)
 def test_trace_shows_itself(name: str) -> None:
     trace = traced(name)
     outline = check_self_contained(html(trace))

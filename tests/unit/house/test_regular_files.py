@@ -73,6 +73,7 @@ def test_what_is_no_file_is_refused_at_once(no_file: tuple[Path, str]) -> None:
         ("convert", "P.npy", "out.npy", "--to", "<F, x>"),
     ],
 )
+@pytest.mark.few(1)
 def test_a_pipe_that_nobody_writes_to_holds_no_command_up(arguments: tuple[str, ...], tmp_path: Path) -> None:
     for name in ("P", "P.npy"):
         os.mkfifo(tmp_path / name)

@@ -154,6 +154,7 @@ def test_paths_that_begin_with_the_home(places: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("command", [["machine", "--list"], ["history"], ["plan", "transfer.toml"]])
+@pytest.mark.few(1)
 def test_commands_without_a_cache(command: list[str], places: Path) -> None:
     """A file where the folders would be: commands do their work, or say in one line that they cannot."""
     (places / "home").write_text("in the way")

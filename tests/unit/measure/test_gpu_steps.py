@@ -198,6 +198,7 @@ def test_a_disk_beside_pinned_memory_has_a_factor() -> None:
     assert (mine.setup, mine.alignment) == (other.setup, other.alignment)
 
 
+@pytest.mark.full
 def test_eight_requests_are_in_flight() -> None:
     """Those behind the first one are queued on the GPU, which costs no thread: nothing is tried."""
     machine, _, _ = probed(lambda asked: truth(flight=lambda count: 1 / count, counts=asked))

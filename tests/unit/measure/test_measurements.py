@@ -69,6 +69,7 @@ def probe_everywhere() -> list[Machine]:
     return found
 
 
+@pytest.mark.full
 def test_a_new_measurement_applies_to_this_computer_to_gpus_and_to_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
     """One entry: here a set-up that every kind has besides the one that is measured."""
     seen: list[ChannelKind] = []

@@ -199,6 +199,7 @@ def test_a_hop_that_moves_nothing_has_no_cost() -> None:
 
 @pytest.mark.parametrize("chunk", [None, 24, 24 * 7, "1KiB"])
 @pytest.mark.parametrize("layouts", [(), ("<x_in=8, F, x_out, y>", "<F, x_in=8, x_out, y>"), ("<F, x, y>", "<y, x, F>")])
+@pytest.mark.few(3)
 def test_a_path_by_hand_runs(layouts: tuple[str, ...], chunk: int | str | None) -> None:
     """Bit for bit, through two buffers in host memory."""
     machine = preset("local", measure="assumed")

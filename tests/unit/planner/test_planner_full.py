@@ -133,6 +133,7 @@ def test_prime_sizes_plan_like_round_ones() -> None:
 
 
 @pytest.mark.parametrize("name", ["two-node", "sapling", "xstream", "moonlight", "laptop", "local", "dgx-h100-pair"])
+@pytest.mark.few(2)
 def test_no_other_planner_is_faster(name: str) -> None:
     machine = preset(name, measure="assumed") if name == "local" else preset(name)
     names = [*[memory.name for memory in machine.memories if memory.node == 0][:4], machine.memories[-1].name]

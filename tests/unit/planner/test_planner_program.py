@@ -212,6 +212,7 @@ def test_not_concave_is_decided_by_bisection() -> None:
 
 
 @pytest.mark.parametrize("seed", range(150))
+@pytest.mark.few(30)
 def test_prices_are_what_moved_bounds_do(seed: int) -> None:
     program = random_program(random.Random(2000 + seed), concave=seed % 3 > 0)
     try:

@@ -436,6 +436,7 @@ def test_a_plan_above_its_bound_is_an_internal_error() -> None:
         certificate(made.changed(throughput=known.bound * (1 + 1e-6)), TWO_NODES)
 
 
+@pytest.mark.full
 def test_a_page_shows_the_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "page.html"
     status, _, _ = call(capsys, "show", EXAMPLE, "--planner", "program", "-o", str(out))

@@ -34,6 +34,7 @@ def test_every_assumption_is_named_and_turned() -> None:
     assert {name for each in AFFECTED.values() for name in each} == set(METRICS)
 
 
+@pytest.mark.full
 def test_what_must_hold(simulated: BgqResults) -> None:
     for planned in simulated.nine.planned:
         assert planned.paths > 1 and planned.throughput > simulated.nine.direct[planned.nbytes]

@@ -227,6 +227,7 @@ def test_figures_are_written() -> None:
 # ---- the whole
 
 
+@pytest.mark.full
 def test_what_must_hold(simulated: Results) -> None:
     for row in simulated.pipelining:
         assert row.realm <= row.isometry <= row.limit * (1 + 1e-9), row.pair.label

@@ -306,6 +306,7 @@ def test_the_urgent_are_first_in_line() -> None:
 
 
 @pytest.mark.parametrize("priorities", [1, 3])
+@pytest.mark.few(1)
 def test_ten_thousand_transfers_through_one_mebibyte(priorities: int) -> None:
     scheduler = Scheduler({"a": 2, "b": 3}, {"m": 1 << 20, "n": 1 << 20})
     queue: deque[Instruction] = deque()

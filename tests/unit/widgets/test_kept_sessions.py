@@ -182,6 +182,7 @@ def _write(number: int, times: int, begin: object) -> None:
         assert keep(PLACE, START, replace(OTHER, slot_limit=f"{number}{time:04}")) == ""
 
 
+@pytest.mark.full
 def test_processes_that_write_at_once_leave_the_file_of_one_of_them(folder: Path) -> None:
     context = multiprocessing.get_context("spawn")
     begin = context.Event()

@@ -176,6 +176,7 @@ def test_the_middle_of_an_even_number_lies_between_two() -> None:
 
 
 @pytest.mark.parametrize("stage", ["trial", "generate", "move", "verify"])
+@pytest.mark.few(2)
 def test_a_run_is_cancelled_in_every_phase(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     reached: list[Stage] = []
     session: list[Session] = []
