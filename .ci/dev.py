@@ -31,6 +31,7 @@ TESTING = ("lab", "mpi", "test")
 """Extras that the tests need."""
 BROWSER = ("tests/browser",)
 RANKS = ("tests/ranks", "tests/notebook", "tests/wheel")
+RUNS = ("tests/run",)
 """Folders of tests that run beside all others, each group in a lane of its own: what waits for others."""
 
 PATIENCE = 900
@@ -202,7 +203,7 @@ def test(arguments: list[str]) -> int:
         widget_steps(steps)
         pytest(steps, arguments)
     else:
-        in_lanes(steps, {"browser-tests": BROWSER, "rank-tests": RANKS})
+        in_lanes(steps, {"browser-tests": BROWSER, "rank-tests": RANKS, "run-tests": RUNS})
     return finish(steps)
 
 
@@ -283,6 +284,11 @@ def browser_tests(arguments: list[str]) -> int:
     return only_folders(steps, BROWSER, arguments, ISOVIZ_CHROMIUM=chromium(steps.env))
 
 
+def run_tests(arguments: list[str]) -> int:
+    """The tests that run transfers in this process."""
+    return only_folders(Steps(testing_environment()), RUNS, arguments)
+
+
 def rank_tests(arguments: list[str]) -> int:
     """The tests of ranks, of notebooks and of the wheel."""
     return only_folders(Steps(testing_environment()), RANKS, arguments)
@@ -360,6 +366,7 @@ COMMANDS = {
     "pytest": only_pytest,
     "browser-tests": browser_tests,
     "rank-tests": rank_tests,
+    "run-tests": run_tests,
     "other-environments": other_environments,
     "bench": bench,
     "gpu": gpu,

@@ -99,6 +99,7 @@ def test_nonsense_as_a_layout(explorer: harness.Notebook, full: bool) -> None:
 
 
 @pytest.mark.parametrize("field", ["size", "dtype"])
+@pytest.mark.full
 def test_nonsense_as_a_size_or_a_type(explorer: harness.Notebook, field: str, full: bool) -> None:
     explorer.open_drawer()
     before = places(explorer)

@@ -89,6 +89,7 @@ def cells(notebook: harness.Notebook) -> list[str]:
     return list(notebook.page.locator(".jp-Notebook .jp-Cell").evaluate_all(f"cells => cells.map(cell => {told})"))
 
 
+@pytest.mark.full
 def test_a_blocked_destination_made_planned_and_run_without_a_mouse(explorer: harness.Notebook) -> None:
     press = explorer.page.keyboard.press
     enter(explorer)

@@ -123,6 +123,7 @@ explorer = isoviz.explore(
 """
 
 
+@pytest.mark.full
 def test_a_machine_drawn_in_python(desk: harness.Notebook) -> None:
     desk.show(SKETCH)
 

@@ -168,6 +168,7 @@ def test_a_drag_is_one_step_and_positions_are_kept(desk: harness.Notebook) -> No
     assert back is not None and abs(back["x"] - before["x"]) < 1
 
 
+@pytest.mark.full
 def test_a_memory_that_is_added_is_seen(desk: harness.Notebook) -> None:
     shown(desk, TWO_NODES)
     desk.page.set_viewport_size({"width": 1152, "height": 720})

@@ -32,6 +32,7 @@ def restart_kernel(notebook: harness.Notebook) -> None:
     notebook.page.locator(".jp-Dialog .jp-mod-accept").click()
 
 
+@pytest.mark.full
 def test_a_kernel_that_is_restarted_takes_nothing_along(desk: harness.Notebook) -> None:
     desk.show(KEPT)
     desk.to_top()

@@ -21,6 +21,7 @@ TRANSFERS = {
 
 
 @pytest.mark.parametrize("name", TRANSFERS)
+@pytest.mark.few(1)
 def test_times_of_a_plan_are_one_number_or_explained(desk: harness.Notebook, name: str) -> None:
     desk.show(f"import isoviz\nexplorer = isoviz.explore({TRANSFERS[name]}, restore=False)")
     desk.to_top()

@@ -200,6 +200,7 @@ def test_a_wide_window_is_used(desk: harness.Notebook, page: harness.Notebook) -
         *(pytest.param(*each, marks=pytest.mark.full) for each in (("first", 900), ("crowded", 700))),
     ],
 )
+@pytest.mark.few(1)
 def test_narrow_windows_lose_nothing(desk: harness.Notebook, page: harness.Notebook, screen: str, width: int) -> None:
     desk.page.set_viewport_size({"width": width, "height": 900})
     desk.show(SCREENS[screen])

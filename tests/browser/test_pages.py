@@ -162,6 +162,7 @@ def test_the_page_of_a_run(opened: Callable[..., Page], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["show", "simulate"])
+@pytest.mark.few(1)
 def test_every_kind_of_page(opened: Callable[..., Page], name: str) -> None:
     page = opened(name, color_scheme="dark")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 27)", "dark as the system is"

@@ -40,6 +40,6 @@ def test_a_pinned_layout_stays_beside_later_layouts(desk: harness.Notebook) -> N
         told = facts.get_by_role("row", name=name).locator("td").all_inner_texts()
         assert told[0] == f"{byte:,}" and told[2] == f"{byte // 64:,}"
     desk.picture("pinned-layout")
-    harness.assert_seen(card.get_by_test_id("unpin-layout"))
+    expect(card.get_by_test_id("unpin-layout")).to_be_visible()
     card.get_by_test_id("unpin-layout").click()
     expect(heads).to_have_count(0)

@@ -57,6 +57,7 @@ def verified(notebook: harness.Notebook) -> None:
     expect(notebook.part("verified")).to_have_attribute("data-verified", "true")
 
 
+@pytest.mark.full
 def test_a_part_is_chosen_with_the_mouse_and_runs_verified(desk: harness.Notebook) -> None:
     notebook = explorer(desk)
     notebook.end("source").get_by_test_id("linearization-part").click()

@@ -44,6 +44,7 @@ def test_every_cell_shows_its_picture(shown: list[str]) -> None:
         assert found == [not is_plot, is_plot, is_plot], number
 
 
+@pytest.mark.full
 def test_simulated_stands_above_measured_on_one_axis(shown: list[str]) -> None:
     report = shown[-1]
     assert "verified bit for bit" in report

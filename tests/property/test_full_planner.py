@@ -73,6 +73,7 @@ def shown(layout: Parts) -> str:
 
 @pytest.mark.parametrize(("first", "non_nesting", "costs"), BATCHES)
 @pytest.mark.few(3)
+@pytest.mark.few(2)
 def test_full_is_optimal(report: Report, first: int, non_nesting: bool, costs: bool) -> None:
     """Where the ends' blocks divide each other and their dimension, the least time of all; elsewhere never less than that.
 
@@ -104,6 +105,7 @@ def test_full_is_optimal(report: Report, first: int, non_nesting: bool, costs: b
 
 
 @pytest.mark.parametrize(("first", "non_nesting", "costs"), BATCHES)
+@pytest.mark.few(3)
 def test_no_other_planner_beats_the_optimum(report: Report, first: int, non_nesting: bool, costs: bool) -> None:
     kind = f"non_nesting={non_nesting}, costs={costs}"
     for seed in range(first, first + BATCH):

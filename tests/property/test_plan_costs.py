@@ -31,6 +31,7 @@ def split(channel: Channel) -> Channel:
 
 
 @pytest.mark.parametrize("first", [0, BATCH])
+@pytest.mark.few(1)
 def test_costs_that_come_to_a_setup_leave_the_optimum_as_it_is(report: Report, first: int) -> None:
     compared = 0
     for seed in range(first, first + BATCH):

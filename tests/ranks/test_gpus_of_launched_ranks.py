@@ -37,6 +37,7 @@ def plan_between(made: isoviz.Machine, source: str, destination: str, size: int 
 
 
 @pytest.mark.parametrize("ends", [("node0.fbm0", "node1.fbm0"), ("node1.fbm0", "node0.sys"), ("node0.zcm", "node1.fbm0")])
+@pytest.mark.few(1)
 def test_arrays_of_the_client_go_to_gpus_and_come_back(two: isoviz.Ranks, ends: tuple[str, str]) -> None:
     two.call(gpu_calls.play_gpus)
     given, room = table(64), np.zeros(64 * 64 * 12, np.uint8)

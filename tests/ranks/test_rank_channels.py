@@ -16,6 +16,7 @@ SCRIPT = str(Path(__file__).with_name("rank_channels.py"))
     ("ranks", "way"),
     [(4, "mapped"), (2, "unmapped"), *[pytest.param(*each, marks=pytest.mark.full) for each in ((2, "mapped"), (4, "unmapped"))]],
 )
+@pytest.mark.few(1)
 def test_channels_between_ranks(ranks: int, way: str, full: bool, report: Callable[[str, object], None]) -> None:
     count = (400 if full else 4) // (ranks // 2)
     found = run_json(ranks, SCRIPT, f"{ranks}", f"{count}", way, seconds=280)

@@ -23,6 +23,7 @@ def told(out: str) -> Any:
     return json.loads(lines[-1])
 
 
+@pytest.mark.full
 def test_a_stopped_rank_is_noticed(report: Callable[[str, object], None]) -> None:
     done = run(3, SCRIPT, "stopped", "5.0", seconds=250, survivors=True)
     found = told(done.stdout + done.stderr)

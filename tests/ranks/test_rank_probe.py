@@ -76,6 +76,7 @@ def test_every_kind_is_measured(probed: tuple[Machine, list[ProbeProgress]], rep
 
 
 @needs_mpi
+@pytest.mark.full
 def test_it_is_saved_kept_and_told_apart(probed: tuple[Machine, list[ProbeProgress]], folder: Path, tmp_path: Path) -> None:
     machine, _ = probed
     assert machine_from_json(json.loads(json.dumps(machine_to_json(machine)))) == machine

@@ -13,6 +13,7 @@ PROGRAM = str(Path(__file__).with_name("redistribution_program.py"))
 
 @needs_mpi
 @pytest.mark.parametrize(("ranks", "way"), [(2, "mapped"), (4, "mapped"), (2, "unmapped"), (4, "unmapped")])
+@pytest.mark.few(1)
 def test_random_redistributions_on_ranks(ranks: int, way: str, full: bool, report: Callable[[str, object], None]) -> None:
     """With `unmapped`, all bytes go through MPI, as between hosts."""
     if (ranks, way) not in ((4, "mapped"), (2, "unmapped")) and not full:

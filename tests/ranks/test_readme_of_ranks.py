@@ -74,6 +74,7 @@ def test_commands_of_the_example_run_as_printed(tmp_path: Path) -> None:
 
 
 @needs_mpi
+@pytest.mark.full
 def test_commands_of_ranks(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(ROOT)
     (command,) = re.findall(r"`isoviz (run [^`]*--ranks [^`]*)`", TEXT)

@@ -84,6 +84,7 @@ def test_from_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @needs_mpi
 @pytest.mark.parametrize("way", ["python", pytest.param("mpiexec", marks=pytest.mark.full)])
+@pytest.mark.few(1)
 def test_the_example(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It runs as it stands, in both ways, here with a matrix whose rows are spread unevenly."""
     monkeypatch.setenv("ISOVIZ_KERNELS", "numpy")  # It would wait until they are compiled.

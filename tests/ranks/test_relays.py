@@ -109,6 +109,7 @@ def test_a_client_gets_its_array_over_three_paths(four: isoviz.Ranks) -> None:
 
 
 @pytest.mark.parametrize("window", [4096, 1 << 16])
+@pytest.mark.full
 def test_the_window_may_be_given_by_hand(four: isoviz.Ranks, window: int) -> None:
     """Each path moves its share in chunks of the window, and so do its proxies."""
     machine, size = planned(four)[0], 1 << 18

@@ -84,6 +84,7 @@ def test_a_file_for_ranks_asks_for_them(
 
 
 @needs_mpi
+@pytest.mark.full
 def test_ranks_are_started_for_a_file(write: Callable[..., Path], tmp_path: Path) -> None:
     done = alone("run", write(), "--ranks", "2", "--json")
     assert done.returncode == 0, done.stderr

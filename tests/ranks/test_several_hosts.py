@@ -119,6 +119,7 @@ def test_paths_over_links_of_their_own_add_up(full: bool, report: Callable[[str,
     assert found["3"] >= 1.4 * least * found["1"], found
 
 
+@pytest.mark.full
 def test_a_broken_link_ends_all_ranks_with_an_error(report: Callable[[str, object], None], tmp_path: Path) -> None:
     reason = why_not()
     if reason is not None:

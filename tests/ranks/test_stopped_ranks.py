@@ -50,6 +50,7 @@ def messages_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("way", some(QUICK))
+@pytest.mark.few(2)
 def test_it_is_ended_before_its_transfers_end(way: str, tmp_path: Path, report: Callable[[str, object], None]) -> None:
     done = run(2, SCRIPT, way, str(tmp_path), seconds=150, survivors=True)
     found = told(tmp_path, done)

@@ -241,6 +241,7 @@ def test_a_process_that_is_stopped_in_the_second_pass(number: signal.Signals, st
     assert left == ["in.npy"] or (not nameless and number == signal.SIGKILL)
 
 
+@pytest.mark.full
 def test_the_command_line_says_what_was_decided(tmp_path: Path) -> None:
     array = square(tmp_path)
     arguments = ("convert", "in.npy", "out.npy", "--from", "<F, x, y>", "--to", "<F, y, x>", "--memory-limit", LIMIT)
@@ -254,6 +255,7 @@ def test_the_command_line_says_what_was_decided(tmp_path: Path) -> None:
     assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
 
 
+@pytest.mark.full
 def test_a_memory_limit_that_was_asked_for_leaves_compilers_out(tmp_path: Path) -> None:
     """Loading one takes more memory than the conversion may use, whatever the size of the file."""
     square(tmp_path, 1200)

@@ -228,6 +228,7 @@ def test_more_runs_than_are_handed_over_together(requests: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("shared", [0, 16 << 10, 32 << 20])
+@pytest.mark.few(2)
 def test_runs_that_share_pages(shared: int, requests: str, tmp_path: Path, full: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of any lengths, in any order, from two threads: whatever pages two of them share, and where nobody writes."""
     monkeypatch.setattr(runs, "_SHORT", 4096)

@@ -50,6 +50,7 @@ def small(found: Transfer, slot_limit: int = 8192) -> Any:
 
 @pytest.mark.parametrize("source", [SYS, DSK])
 @pytest.mark.parametrize("destination", [SYS, DSK])
+@pytest.mark.few(2)
 def test_random_transfers_move_every_element(source: str, destination: str, tmp_path: Path, full: bool) -> None:
     rng = random.Random(f"{source} {destination}")
     engine = Engine(MACHINE)

@@ -84,6 +84,7 @@ def test_fields_that_become_structs_are_written_in_one_piece(kinds: tuple[str, .
 
 @pytest.mark.parametrize("run", [4, 64, 700, 5000])
 @pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_short_runs_are_read_with_what_lies_between_them(run: int) -> None:
     """One of two fields, into an array that has it alone, in the same order or in another one."""
     count = max(60, (2 << 20) // run)

@@ -86,6 +86,7 @@ def test_planning_beside_its_peers(capsys: pytest.CaptureFixture[str], told: Non
     assert rows["full 2-D"]["paper"] and rows["full 1-D, 64 nodes"]["paper"] is None
 
 
+@pytest.mark.full
 def test_planning_for_people(capsys: pytest.CaptureFixture[str], told: None, tmp_path: Path) -> None:
     page = tmp_path / "planner.html"
     assert run("planner", "--repeat", "1", "-o", str(page)) == 0

@@ -224,6 +224,7 @@ def test_processors_for_every_rank_bound_nothing() -> None:
 
 @pytest.mark.parametrize("kind", AWAY)
 @pytest.mark.few(1)
+@pytest.mark.full
 def test_other_hosts_are_measured_on_their_own(apart: tuple[Machine, RankSteps], kind: ChannelKind) -> None:
     machine, _ = apart
     for run in (64, 4096, 2**22):

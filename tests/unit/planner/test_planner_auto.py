@@ -172,6 +172,7 @@ def test_several_paths_where_they_save_more_than_they_cost() -> None:
     assert len(plan(many, mesh("port")).paths) == 1
 
 
+@pytest.mark.full
 def test_one_path_where_channels_do_not_say_what_they_share() -> None:
     """On the machine of the paper, `multipath` would send through one NIC in three ways at once."""
     space, fields = IndexSpace(x=8192, y=8192), FieldSpace(a="f8", b="f8")

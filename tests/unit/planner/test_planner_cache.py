@@ -120,6 +120,7 @@ def test_old_paths_go(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (CACHE.statistics.path_hits, CACHE.statistics.misses) == (0, 3)
 
 
+@pytest.mark.full
 def test_many_threads() -> None:
     sizes = [1000 + 37 * k for k in range(20)]
     expected = [plan(line(size), MACHINE, "full") for size in sizes]

@@ -158,6 +158,7 @@ def test_less_space_binds_and_has_a_price() -> None:
 
 
 @pytest.mark.parametrize("seed", range(300))
+@pytest.mark.few(80)
 def test_both_ways_agree(seed: int) -> None:
     program = random_program(random.Random(seed))
     try:
@@ -177,6 +178,7 @@ def test_both_ways_agree(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(100))
+@pytest.mark.few(30)
 def test_no_sizes_are_faster(seed: int) -> None:
     rng = random.Random(1000 + seed)
     program = random_program(rng, concave=False)

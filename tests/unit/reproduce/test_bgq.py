@@ -45,6 +45,7 @@ def test_what_must_hold(simulated: BgqResults) -> None:
     assert several == sorted(several), "collective I/O loses more on more ranks"
 
 
+@pytest.mark.full
 def test_as_data(found: Reproduction, simulated: BgqResults) -> None:
     data = json.loads(json.dumps(found.to_json(), allow_nan=False))
     assert data["benchmark"] == "reproduce bgq" and data["quick"]
@@ -58,6 +59,7 @@ def test_as_data(found: Reproduction, simulated: BgqResults) -> None:
         assert each.why or each.verdict in ("agrees", "no figure"), f"{each.what} has no reason"
 
 
+@pytest.mark.full
 def test_page_and_report(found: Reproduction) -> None:
     text = page(found)
     shown, plots = without_plots(text)

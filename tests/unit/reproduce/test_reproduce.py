@@ -247,6 +247,7 @@ def test_what_must_hold(simulated: Results) -> None:
     assert list(simulated.ladder.together) == sorted(simulated.ladder.together)
 
 
+@pytest.mark.full
 def test_as_data(found: Reproduction, simulated: Results) -> None:
     data = json.loads(json.dumps(found.to_json(), allow_nan=False))
     assert data["benchmark"] == "reproduce isometry" and data["quick"]
@@ -284,6 +285,7 @@ class Tags(HTMLParser):
         self.said.append(data)
 
 
+@pytest.mark.full
 def test_the_page(found: Reproduction) -> None:
     text = page(found)
     shown, plots = without_plots(text)
@@ -299,6 +301,7 @@ def test_the_page(found: Reproduction) -> None:
         assert each.what in said
 
 
+@pytest.mark.full
 def test_the_report(found: Reproduction) -> None:
     text = markdown(found)
     for grid in found.grids:
