@@ -31,7 +31,7 @@ TESTING = ("lab", "mpi", "test")
 """Extras that the tests need."""
 BROWSER = ("tests/browser",)
 RANKS = ("tests/ranks", "tests/notebook", "tests/wheel")
-RUNS = ("tests/run",)
+RUNS = ("tests/run", "tests/property")
 """Folders of tests that run beside all others, each group in a lane of its own: what waits for others."""
 
 PATIENCE = 900
@@ -285,7 +285,7 @@ def browser_tests(arguments: list[str]) -> int:
 
 
 def run_tests(arguments: list[str]) -> int:
-    """The tests that run transfers in this process."""
+    """The tests that run transfers in this process, and those of properties."""
     return only_folders(Steps(testing_environment()), RUNS, arguments)
 
 

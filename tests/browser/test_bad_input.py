@@ -206,6 +206,7 @@ def test_more_dimensions_than_can_be_shown_are_refused(explorer: harness.Noteboo
     expect(explorer.explorer).to_contain_text(re.compile("dimensions"))
 
 
+@pytest.mark.full
 def test_a_plan_that_does_not_exist_is_explained(explorer: harness.Notebook) -> None:
     explorer.open_drawer()
     explorer.part("planner").select_option("simple")  # others find a path without a buffer

@@ -45,6 +45,7 @@ def slide_to(notebook: harness.Notebook, slider: Locator, value: str) -> None:
     assert slider.get_attribute("aria-valuetext") == value
 
 
+@pytest.mark.full
 def test_from_constraints_that_fail_to_three_gigabytes_per_second(view: harness.Notebook) -> None:
     constraints = view.part("constraints")
     assert open_rows(view) == 2

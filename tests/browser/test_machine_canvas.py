@@ -59,6 +59,7 @@ def to_drawing(desk: harness.Notebook, memory: str, key: str = "Tab") -> None:
     go_to(desk, memory)
 
 
+@pytest.mark.full
 def test_a_machine_is_built_from_nothing_planned_simulated_and_run_by_keyboard(desk: harness.Notebook) -> None:
     desk.show(TWO_NODES)
     desk.to_top()

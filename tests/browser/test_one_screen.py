@@ -323,6 +323,7 @@ def assert_tabs_readable(notebook: harness.Notebook, name: str) -> None:
 
 
 @pytest.mark.parametrize("screen", [pytest.param("first", marks=pytest.mark.full), "crowded"])
+@pytest.mark.full
 def test_every_pane_of_the_dock_and_the_drawer_can_be_read(
     desk: harness.Notebook, page: harness.Notebook, screen: str, full: bool
 ) -> None:

@@ -52,5 +52,6 @@ def test_simulated_stands_above_measured_on_one_axis(shown: list[str]) -> None:
     assert len(json.dumps(shown)) < 2_000_000
 
 
+@pytest.mark.full
 def test_the_urgent_transfer_is_named(shown: list[str]) -> None:
     assert "urgent" in shown[4]

@@ -208,6 +208,7 @@ def in_boxes(layout: tuple[Any, ...]) -> bool:
 
 
 @pytest.mark.parametrize("first", BATCHES)
+@pytest.mark.few(1)
 def test_full_reaches_the_bound_on_large_transfers(report: Report, first: int) -> None:
     for seed in range(first, first + BATCH):
         given = grown(seed)

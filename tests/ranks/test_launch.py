@@ -257,6 +257,7 @@ def test_the_engine_of_a_rank_keeps_its_threads_between_plans(four: isoviz.Ranks
 
 
 @needs_mpi
+@pytest.mark.full
 def test_a_forked_child_starts_ranks_of_its_own(four: isoviz.Ranks) -> None:
     def check() -> None:
         with four.start_again() as mine:

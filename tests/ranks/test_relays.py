@@ -127,6 +127,7 @@ def test_the_window_may_be_given_by_hand(four: isoviz.Ranks, window: int) -> Non
     assert len(chunks) == 4 * (size // 2 // window)
 
 
+@pytest.mark.full
 def test_a_client_prepares_three_paths(four: isoviz.Ranks) -> None:
     machine, made = planned(four)
     given = table(256)

@@ -65,6 +65,7 @@ def test_only_ranks_of_one_host_map_each_others_memory(two: Hosts, tmp_path: Pat
     assert found == {"hosts": [first, first, second, second], "mapped": [[1], [0], [3], [2]]}
 
 
+@pytest.mark.full
 def test_random_plans_between_hosts(two: Hosts, full: bool, report: Callable[[str, object], None], tmp_path: Path) -> None:
     found = run_json(two, RUNS, "hosts", "100" if full else "5", str(tmp_path), seconds=260)
     assert found["across"] > 0

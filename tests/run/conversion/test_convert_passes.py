@@ -68,7 +68,7 @@ def test_random_layouts_in_two_passes(tmp_path: Path, full: bool) -> None:
     """Bit for bit NumPy's own transposition, whatever the fields and whichever dimension is where."""
     rng = random.Random(12)
     taken = 0
-    for case in range(120 if full else 9):
+    for case in range(120 if full else 7):
         names = list("xyz"[: rng.randint(2, 3)])
         sizes = {name: rng.randint(9, 70 if len(names) == 3 else 400) for name in names}
         fields = FieldSpace.of({f"f{i}": rng.choice(FIELDS) for i in range(rng.randint(1, 3))})
@@ -88,7 +88,7 @@ def test_random_layouts_in_two_passes(tmp_path: Path, full: bool) -> None:
             assert np.array_equal(as_array(a, data, name), as_array(b, out, name)), (case, here, there, name)
         assert names_in(tmp_path) == ["in", "out"]
         (tmp_path / "out").unlink()
-    assert taken > 3
+    assert taken > 2
 
 
 def as_array(lin: Any, data: Any, field: str) -> np.ndarray[Any, Any]:
@@ -213,6 +213,7 @@ DiskWrite.move = wait
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+@pytest.mark.few(1)
 def test_a_process_that_is_stopped_in_the_second_pass(number: signal.Signals, status: int, tmp_path: Path) -> None:
     square(tmp_path)
     arguments = ("convert", "in.npy", "out.npy", "--from", "<F, x, y>", "--to", "<F, y, x>", "--memory-limit", LIMIT)

@@ -52,6 +52,7 @@ def traffic(
     return moved(executor, copies, large, decoded(large), shifts=tuple(each % 256 for each in alignments))
 
 
+@pytest.mark.full
 def test_the_suite_of_layouts(executor: Executor, full: bool, report: Callable[[str, object], None]) -> None:
     found: list[tuple[Case, Moved]] = []
     for case in list(cases(SIZE))[:: 1 if full else 19]:
@@ -81,6 +82,7 @@ SLOW = {
 
 
 @pytest.mark.parametrize("what", SLOW)
+@pytest.mark.few(2)
 def test_slow_cases(executor: Executor, what: str, report: Callable[[str, object], None]) -> None:
     copy, loads, stores = SLOW[what]
     for _, each in traffic(executor, [copy], (1, 1) if "odd" in what else (256, 256)):

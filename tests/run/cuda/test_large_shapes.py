@@ -38,6 +38,7 @@ def test_every_image_is_small(full: bool, report: Report) -> None:
 
 
 @pytest.mark.parametrize("architecture", ["sm_90", *(pytest.param(name, marks=pytest.mark.full) for name in ("sm_80", "sm_100"))])
+@pytest.mark.full
 def test_they_compile_for_real_gpus(needs_nvrtc: None, architecture: str, full: bool, report: Report) -> None:
     """As machine code and not as PTX only: the assembler refuses too much shared memory, and tells what spills."""
     cases = [LONG_ROWS, *large_shapes(60 if full else 4, SEED)]

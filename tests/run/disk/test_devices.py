@@ -57,6 +57,7 @@ def with_disks(**directories: str | Path | None) -> Machine:
     return Machine("disks", memories, channels)
 
 
+@pytest.mark.full
 def test_every_disk_has_a_directory_of_its_own(used: set[Path], tmp_path: Path) -> None:
     machine = with_disks(dsk=tmp_path / "one", dsk1=tmp_path / "two")
     for ends, places in (

@@ -446,6 +446,7 @@ def test_a_child_of_a_process_has_queues_of_its_own(requests: str, tmp_path: Pat
     source.close()
 
 
+@pytest.mark.full
 def test_a_system_that_refuses(tmp_path: Path) -> None:
     """Queues that may be made but not waited for, none at all, an unknown processor: requests go one by one, and it is noticed
     before any is under way."""

@@ -102,6 +102,7 @@ file.close()
 CONVERT = ("convert", "in.npy", "out.npy", "--from", "<F, x, y>", "--to", "<F, y, x>", "--overwrite")
 
 
+@pytest.mark.full
 def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path) -> None:
     array = np.arange(35, dtype="f4").reshape(5, 7)
     np.save(tmp_path / "in.npy", array)

@@ -126,6 +126,7 @@ def test_what_is_held_by_a_device_can_be_copied(devices: Devices) -> None:
 @pytest.mark.parametrize("hop", [0, 1, 2])
 @pytest.mark.parametrize("how", ["act", "refuse"])
 @pytest.mark.parametrize("error", [RunError("the vault is shut"), OSError(5, "Input/output error"), ValueError("what?")])
+@pytest.mark.few(4)
 def test_a_failure_names_hop_channel_and_chunk(devices: Devices, hop: int, how: str, error: Exception) -> None:
     """A request that ends with an error, and one that does not even start."""
     made = pairs(SYS, FAR)

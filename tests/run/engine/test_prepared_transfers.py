@@ -30,7 +30,7 @@ def test_random_plans_again_and_again(full: bool) -> None:
     """Small ones and large ones, with the source changed between the starts."""
     chance = random.Random(11)
     with isoviz.Engine(MACHINE) as engine:
-        for _ in range(400 if full else 40):
+        for _ in range(400 if full else 12):
             space = isoviz.IndexSpace(x=chance.randint(4, 70), y=chance.randint(1, 70))
             types = [chance.choice(("u1", "f4", "f8", "c16", "S3")) for _ in range(chance.randint(1, 3))]
             fields = isoviz.FieldSpace.of({f"f{k}": each for k, each in enumerate(types)})

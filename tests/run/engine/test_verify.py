@@ -45,6 +45,7 @@ def compared(transfer: Transfer, data: Any, out: Any, folder: Path | None, budge
 
 
 @pytest.mark.parametrize("where", ["memory", "file"])
+@pytest.mark.few(1)
 def test_one_wrong_byte_anywhere_is_found_and_padding_is_not_looked_at(where: str, tmp_path: Path, full: bool) -> None:
     rng = random.Random(where)
     folder = tmp_path if where == "file" else None

@@ -31,6 +31,7 @@ def to_arrays() -> Plan:
 
 
 @pytest.mark.parametrize("piece", [1024, 1 << 20])
+@pytest.mark.few(1)
 def test_no_request_waits_for_a_kernel(tmp_path: Path, full: bool, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where pageable memory is staged, where chunks are cut into requests, and where the last chunk is short."""
     monkeypatch.setattr(staging, "PIECE", piece)

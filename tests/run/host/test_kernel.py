@@ -774,6 +774,7 @@ def asked(code: str, environment: dict[str, str]) -> str:
 )
 @pytest.mark.few(2)
 @pytest.mark.few(1)
+@pytest.mark.full
 def test_damaged_kernels_are_compiled_again(damage: bytes | str | None, ending: str, tmp_path: Path) -> None:
     """Not loaded, for they are pickles; deleted, and there again for the next process. None: cut short."""
     folder, environment = kept_kernels(tmp_path)

@@ -102,6 +102,7 @@ def test_planning_for_people(capsys: pytest.CaptureFixture[str], told: None, tmp
     assert "<h1>Planning time</h1>" in shown and shown.count('class="plot" data-plot') == 1
 
 
+@pytest.mark.full
 def test_growth_of_planning_for_programs(capsys: pytest.CaptureFixture[str], told: None) -> None:
     assert run("planner", "--repeat", "1", "--json") == 0
     rows = json.loads(capsys.readouterr().out)["growth"]["rows"]

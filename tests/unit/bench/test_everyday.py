@@ -10,6 +10,7 @@ from isoviz.machines import preset
 
 
 @pytest.mark.parametrize("each", EVERYDAY.values(), ids=EVERYDAY)
+@pytest.mark.few(3)
 def test_plans_are_as_good_as_those_of_an_expert(each: Everyday) -> None:
     machine = preset(each.preset, **each.options)
     expert, full = by_hand(each, machine), planned(each, machine, "full")

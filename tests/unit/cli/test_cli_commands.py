@@ -318,6 +318,7 @@ def test_what_cannot_be_printed_is_escaped_or_one_line(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize(("redirection", "problem"), [("> /dev/full", "no space left on device"), (">&-", "it is closed")])
 @pytest.mark.few(4)
+@pytest.mark.few(2)
 def test_a_failing_standard_output_is_told_as_such(
     arguments: tuple[str, ...], redirection: str, problem: str, tmp_path: Path
 ) -> None:

@@ -135,6 +135,7 @@ def test_display(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "words"), [(["--dir", "nowhere"], "no such folder"), (["--port", "70000"], "65535")])
+@pytest.mark.few(1)
 def test_bad_input(
     arguments: list[str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -159,6 +159,7 @@ def _picture(name: str, page: str) -> str:
 
 @pytest.mark.parametrize("surface", SURFACES)
 @pytest.mark.few(10)
+@pytest.mark.few(5)
 def test_it_says_so(surface: str, made: Made, real: Made) -> None:
     assert "emulated" in SURFACES[surface](made)
     assert "emulated" not in SURFACES[surface](real)
@@ -219,6 +220,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.few(3)
 def test_commands_say_so(command: str, made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     name, *options = COMMANDS[command]
     assert main([name, str(written(made, tmp_path)), *options]) == 0

@@ -84,6 +84,7 @@ CASES = ("one", "stored", "many chunks", "64", "100", "waiting", "running", "unl
 
 @pytest.mark.parametrize("theme", ["auto", "dark"])
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.few(4)
 def test_timelines_are_small_and_whole(name: str, theme: ThemeName) -> None:
     svg = timeline_svg(traced(name), theme=theme)
     assert texts(svg)
@@ -226,6 +227,7 @@ def test_axis_has_round_ticks_in_one_unit() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in ("empty", "running")])
+@pytest.mark.few(2)
 def test_critical_path_is_the_whole_run(name: str) -> None:
     trace = traced(name)
     found = critical_parts(trace)

@@ -123,6 +123,7 @@ def between(machine: Machine, kind: ChannelKind, here: int = 0, there: int = 1) 
 
 @pytest.mark.parametrize("kind", TRUE)
 @pytest.mark.parametrize("run", [8, 100, 5000, 2**20, 2**22])
+@pytest.mark.few(5)
 def test_finds_the_throughput_functions(found: tuple[Machine, RankSteps], kind: ChannelKind, run: int) -> None:
     channel = between(found[0], kind)
     within = 0.12 if channel.layout_throughput is None else 0.2  # runs as they are have fewer samples then
@@ -232,6 +233,7 @@ def test_other_hosts_are_measured_on_their_own(apart: tuple[Machine, RankSteps],
         assert between(machine, kind, 0, 1).rate(run) == pytest.approx(TRUE[kind].throughput(run), rel=0.12)
 
 
+@pytest.mark.full
 def test_the_link_of_a_host_is_found(apart: tuple[Machine, RankSteps]) -> None:
     machine, _ = apart
     assert machine.resource("host1.link.in").capacity == pytest.approx(1.2e9, rel=0.1)

@@ -74,6 +74,7 @@ def test_page_and_report(found: Reproduction) -> None:
         assert grid.markdown() in report
 
 
+@pytest.mark.full
 def test_the_command(
     found: Reproduction, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

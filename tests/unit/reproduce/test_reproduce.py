@@ -310,6 +310,7 @@ def test_the_report(found: Reproduction) -> None:
         assert len(grid.text().splitlines()) == len(grid.rows) + 2
 
 
+@pytest.mark.full
 def test_the_command(
     found: Reproduction, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
