@@ -137,6 +137,7 @@ def test_a_client_prepares_three_paths(four: isoviz.Ranks) -> None:
         assert found is not None and found.tobytes() == turned(given)
 
 
+@pytest.mark.full
 def test_a_client_cancels_and_goes_on(four: isoviz.Ranks) -> None:
     machine, made = planned(four)
 

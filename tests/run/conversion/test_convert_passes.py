@@ -64,6 +64,7 @@ def test_a_transposition(passes: int, unbuffered: bool, tmp_path: Path, monkeypa
         assert "not verified" not in str(done)
 
 
+@pytest.mark.full
 def test_random_layouts_in_two_passes(tmp_path: Path, full: bool) -> None:
     """Bit for bit NumPy's own transposition, whatever the fields and whichever dimension is where."""
     rng = random.Random(12)

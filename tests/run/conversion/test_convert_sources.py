@@ -90,6 +90,7 @@ def test_mapped_arrays_that_are_no_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("passes", [1, 2])
 @pytest.mark.parametrize("change", ["written", "longer", "shorter"])
+@pytest.mark.few(2)
 def test_a_source_that_changes_is_not_converted(
     change: str, passes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -82,6 +82,7 @@ def cases(full: bool) -> list[tuple[Geometry, list[KernelSource]]]:
     return planned(geometries(1002 if full else 12, SEED))
 
 
+@pytest.mark.full
 def test_random_geometries(executor: Executor, cases, report: Callable[[str, object], None]) -> None:
     """At most 60 seconds of this process for 1,000 geometries on a computer that does nothing else; not asserted."""
     begin = time.process_time()

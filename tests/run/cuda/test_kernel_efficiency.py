@@ -83,6 +83,7 @@ SLOW = {
 
 @pytest.mark.parametrize("what", SLOW)
 @pytest.mark.few(2)
+@pytest.mark.full
 def test_slow_cases(executor: Executor, what: str, report: Callable[[str, object], None]) -> None:
     copy, loads, stores = SLOW[what]
     for _, each in traffic(executor, [copy], (1, 1) if "odd" in what else (256, 256)):

@@ -60,6 +60,7 @@ def test_resources_are_kept(folder: Path, calls: list[str], kernel: KernelSource
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "other"])
+@pytest.mark.few(1)
 def test_damaged_files_are_compiled_again(folder: Path, calls: list[str], kernel: KernelSource, damage: str) -> None:
     code = compile(kernel, "sm_80")
     (path,) = folder.iterdir()

@@ -31,6 +31,7 @@ def check_images(cases: list[Large]) -> list[KernelSource]:
     return [kernel for _, kernel in kernels]
 
 
+@pytest.mark.full
 def test_every_image_is_small(full: bool, report: Report) -> None:
     kernels = check_images([LONG_ROWS, *large_shapes(800 if full else 16, SEED)])
     assert any(image(kernel) > IMAGE // 2 for kernel in kernels)

@@ -29,6 +29,7 @@ aligned to their size: entries that are not, kernels share among lanes, word by 
 
 
 @pytest.mark.parametrize(("text", "fields"), CASES)
+@pytest.mark.few(3)
 def test_a_kernel_touches_the_sectors_of_the_load_of_a_warp(executor: Executor, text: str, fields: dict[str, str]) -> None:
     order = Layout(text).on(IndexSpace(x=LENGTH, y=4), FieldSpace(**fields))
     size = order.fields.sizes[0]

@@ -528,6 +528,7 @@ def test_many_runs_to_a_disk_that_fills_up(requests: str, tmp_path: Path, monkey
     file.close()
 
 
+@pytest.mark.few(1)
 def test_a_file_too_large_for_its_limits(requests: str, tmp_path: Path) -> None:
     """The system itself refuses: no other process or thread is held to this."""
     code = (

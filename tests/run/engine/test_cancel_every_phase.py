@@ -101,6 +101,7 @@ def test_loading_the_kernels_does_not_keep_a_cancelled_transfer(monkeypatch: pyt
 @pytest.mark.parametrize("ends", [("sys", "sys"), ("dsk", "sys"), ("sys", "dsk"), ("dsk", "dsk")])
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 5, 8, 13, 21, 34])
 @pytest.mark.few(6)
+@pytest.mark.few(2)
 def test_a_run_asks_a_bounded_number_of_times_more(tmp_path: Path, ends: tuple[str, str], count: int) -> None:
     here = machine(tmp_path)
     token = After(count)
