@@ -33,8 +33,9 @@ class Fence:
         """Whether this process can end a rank."""
         return rank in self._processes
 
-    def end(self, rank: int, then: Callable[[bool], None]) -> None:
-        """Kill a rank, and call `then` in any thread: with True when its process has ended, or with False if it may go on.
+    def end(self, rank: int, reason: str, then: Callable[[bool], None]) -> None:
+        """Kill a rank that is lost for some reason. Call `then` in any thread: with True when its process has ended, or with
+        False if it may go on.
 
         It goes on if it runs on another host, or if the system does not let this process end it.
         """
@@ -43,7 +44,9 @@ class Fence:
             then(False)
             return
         # In a thread, because the other ranks wait for signs of life of this one.
-        threading.Thread(target=_end, args=(rank, descriptor, then), name=f"isoviz end of rank {rank}", daemon=True).start()
+        threading.Thread(
+            target=_end, args=(rank, reason, descriptor, then), name=f"isoviz end of rank {rank}", daemon=True
+        ).start()
 
     def close(self) -> None:
         """Let go of the processes."""
@@ -51,10 +54,10 @@ class Fence:
             os.close(self._processes.popitem()[1])
 
 
-def _end(rank: int, descriptor: int, then: Callable[[bool], None]) -> None:
+def _end(rank: int, reason: str, descriptor: int, then: Callable[[bool], None]) -> None:
     try:
         if not has_ended(descriptor, 0):
-            _LOG.warning("rank %d of this host is lost: it is killed, so that it writes nothing any more", rank)
+            _LOG.warning("rank %d of this host is lost (%s): it is killed, so that it writes nothing any more", rank, reason)
             with contextlib.suppress(ProcessLookupError):  # it has just ended
                 signal.pidfd_send_signal(descriptor, signal.SIGKILL)
         is_over = has_ended(descriptor, PATIENCE)

@@ -186,7 +186,7 @@ class MpiTransport:
         def ended(has_ended: bool) -> None:
             self._thread.post_quietly(partial(self._ended, rank, reason, has_ended))
 
-        self.fence.end(rank, ended)
+        self.fence.end(rank, reason, ended)
 
     def is_given_up(self, rank: int) -> bool:
         """Whether a rank is lost, or about to count as lost. Nothing that it sends counts any more."""
