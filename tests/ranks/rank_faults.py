@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from isoviz.backends.host.host_memory import HostStore
+from isoviz.backends.mpi.tags import BEAT
 from isoviz.backends.mpi.world import World
 from isoviz.errors import RunError
 from isoviz.layouts import StridedCopy
@@ -201,6 +202,8 @@ def putting() -> None:
         mail = Mail(world)
         if world.rank == 0:
             store = HostStore(world.array(1 << 20))
+            if "held back" in sys.argv:
+                hold_back(world)
             if "full" in sys.argv:
                 room = os.statvfs("/dev/shm")
                 with contextlib.suppress(OSError), Path("/dev/shm/filler").open("wb") as file:
@@ -221,6 +224,21 @@ def putting() -> None:
         else:
             world.transport.send(0, "put")
         assert mail.take(0) == "end"
+
+
+def hold_back(world: World) -> None:
+    """On rank 0: when it has all ranks open the window of MPI, an earlier message to rank 1 still waits for the MPI thread."""
+    exchange, thread = world.exchange, world.thread
+    tell = exchange.tell
+    sender = thread._inbox._near._senders[1]  # type: ignore[union-attr]
+
+    def late(rank: int, name: str, *arguments: object, ahead: bool = False) -> None:
+        if name == "put open":
+            with sender.writing:  # as another thread that writes into the ring
+                thread.message(rank, BEAT, b"")
+        tell(rank, name, *arguments, ahead=ahead)
+
+    exchange.tell = late  # type: ignore[method-assign]
 
 
 def main() -> None:

@@ -89,6 +89,13 @@ def test_only_put_needs_room_in_shared_memory(options: tuple[str, ...]) -> None:
         assert found == {"words": "put", "bytes": 1 << 20}
 
 
+def test_the_window_of_mpi_is_opened_while_messages_wait() -> None:
+    """A rank that would wait for the others in MPI could not send what they need before they come."""
+    done = run(2, SCRIPT, "putting", "held back", seconds=100)
+    assert done.returncode == 0, done.stderr
+    assert told(done.stdout) == {"words": "put", "bytes": 1 << 20}
+
+
 def test_plain_mpiexec_prints_nothing_of_ucx_and_looks_for_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FI_LOG_LEVEL", "info")
     plain = mpi_jobs.command

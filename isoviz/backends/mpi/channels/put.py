@@ -38,7 +38,8 @@ MOST_ATTACHED = 16
 class PutWindow:
     """The MPI window of a rank. All ranks open it together when one of them first wants to put.
 
-    That rank asks rank 0, which asks all ranks whether they are there, and then has all open it at once.
+    That rank asks rank 0, which asks all ranks whether they are there, and then has all meet. Each opens it as soon as all have
+    come: MPI waits for all ranks then, and no rank sends a message meanwhile.
 
     A segment is attached when another rank asks for its address. Then the segments that lie longest attached are detached if
     there are too many; `exported` gives those with exported stores, which stay.
@@ -52,14 +53,14 @@ class PutWindow:
         self._addresses: dict[tuple[int, int], int] = {}
         self.window: Any = None
         self._wanting: list[tuple[int, int]] = []
-        self._refusal: RunError | None = None
+        self._refusal: BaseException | None = None
         exchange.serve |= {
             "attach": self._attach,
             "detached": self._detached,
             "help": self._help,
             "put wanted": self._wanted,
             "put ready": lambda sender, number, _: exchange.answer(sender, number),
-            "put open": lambda *_: self._open(),
+            "put open": lambda *_: self._meet(),
         }
 
     @property
@@ -80,28 +81,39 @@ class PutWindow:
             if len(answers) < len(ranks):
                 return
             error = next((each for each in answers if isinstance(each, BaseException)), None)
-            if error is None and self.window is None:
-                for rank in ranks[1:]:
-                    self.exchange.tell(rank, "put open", ahead=True)
-                self._open()
-                error = self._refusal
-            wanting, self._wanting = self._wanting, []
-            for rank, asked in wanting:
-                self.exchange.answer(rank, asked, error)
+            if error is not None or self.window is not None:
+                self._answer(error)
+                return
+            for rank in ranks[1:]:
+                self.exchange.tell(rank, "put open")
+            self._meet()
 
         for rank in ranks:
             self.exchange.request(rank, "put ready", answer=answered)
 
-    def _open(self) -> None:
-        mpi = self.exchange.thread.mpi
-        self._refusal = None
-        try:
-            window = mpi.Win.Create_dynamic(comm=mpi.COMM_WORLD)
-            window.Lock_all(mpi.MODE_NOCHECK)
-        except mpi.Exception as error:
-            self._refusal = RunError(f"MPI could not open its window for channels of kind Put ({error}){_shared_memory()}")
-        else:
-            self.window = window
+    def _meet(self) -> None:
+        thread = self.exchange.thread
+        thread.requests.meet(thread.bulk, self._open)
+
+    def _open(self, error: BaseException | None) -> None:
+        """Open it: all ranks are here, or one of them is lost, which is the `error`."""
+        self._refusal = error
+        if error is None:
+            mpi = self.exchange.thread.mpi
+            try:
+                window = mpi.Win.Create_dynamic(comm=mpi.COMM_WORLD)
+                window.Lock_all(mpi.MODE_NOCHECK)
+            except mpi.Exception as raised:
+                self._refusal = RunError(f"MPI could not open its window for channels of kind Put ({raised}){_shared_memory()}")
+            else:
+                self.window = window
+        self._answer(self._refusal)
+
+    def _answer(self, error: object) -> None:
+        """On rank 0: answer the ranks that need the window. The other ranks have nobody to answer."""
+        wanting, self._wanting = self._wanting, []
+        for rank, asked in wanting:
+            self.exchange.answer(rank, asked, error)
 
     def close(self, *, clean: bool) -> None:
         """Free the window with all other ranks. After the loss of a rank it cannot be freed."""

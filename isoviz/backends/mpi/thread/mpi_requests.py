@@ -16,6 +16,10 @@ Ended = Callable[[BaseException | None], None]
 """Called in the MPI thread when a request has ended, with its error if it failed."""
 
 
+EVERY = -1
+"""The rank of a request that all ranks take part in: it fails with the first one that is lost."""
+
+
 @dataclass(frozen=True)
 class ToReceive:
     """The buffer of a request that receives."""
@@ -46,9 +50,24 @@ class Requests:
         self._requests.append(request)
         self._entries.append((done, keep, rank))
 
+    def meet(self, comm: Any, then: Ended) -> None:
+        """Call `then` once all ranks have called this, or with an error if one of them is lost.
+
+        A call of MPI that waits for all ranks is made after it. Until then the thread goes on with messages: another rank may
+        need one that waits here before it can come.
+        """
+        if self.refused(EVERY, then):
+            return
+        try:
+            request = comm.Ibarrier()
+        except self._mpi.Exception as error:
+            then(failed(error, EVERY))
+            return
+        self.track(request, then, None, EVERY)
+
     def refused(self, rank: int, done: Ended | None) -> bool:
         """Whether a rank is lost. If so, `done` gets that error."""
-        error = self._gone.get(rank)
+        error = next(iter(self._gone.values()), None) if rank == EVERY else self._gone.get(rank)
         if error is not None and done is not None:
             done(error)
         return error is not None
@@ -97,9 +116,9 @@ class Requests:
         """
         self._gone[rank] = error
         both = list(zip(self._requests, self._entries, strict=True))
-        gone = [each for each in both if each[1][2] == rank]
-        self._requests = [request for request, entry in both if entry[2] != rank]
-        self._entries = [entry for _, entry in both if entry[2] != rank]
+        gone = [each for each in both if each[1][2] in (rank, EVERY)]
+        self._requests = [request for request, entry in both if entry[2] not in (rank, EVERY)]
+        self._entries = [entry for _, entry in both if entry[2] not in (rank, EVERY)]
         may_write = False
         for request, (done, keep, _) in gone:
             if isinstance(keep, ToReceive):
@@ -129,4 +148,4 @@ def tell(done: Ended | None, error: BaseException | None) -> None:
 
 def failed(error: BaseException, rank: int) -> RunError:
     """An error of MPI, as a RunError."""
-    return RunError(f"MPI failed between this rank and rank {rank}: {error}")
+    return RunError(f"MPI failed between this rank and {'the others' if rank == EVERY else f'rank {rank}'}: {error}")

@@ -219,7 +219,7 @@ class MpiThread:
             with contextlib.suppress(self.mpi.Exception):
                 for _ in range(_LOOKS):  # Nobody sends this tag. MPI takes a few pieces of messages at each look.
                     self._bulk.Iprobe(self.rank, 0)
-        return self._requests.drop(rank, error)
+        return self.requests.drop(rank, error)
 
     def fall_silent(self) -> None:
         """Make no MPI call any more, because MPI would write to memory that is no longer its own. Requests are refused."""
@@ -260,7 +260,7 @@ class MpiThread:
                 done(error)
 
     def _send(self, comm: Any, buffer: Buffer, rank: int, tag: int, done: Ended | None, kind: Any = None) -> None:
-        if comm is self._bulk and self._requests.refused(rank, done):
+        if comm is self._bulk and self.requests.refused(rank, done):
             return
         if self._silent:
             return
@@ -274,10 +274,10 @@ class MpiThread:
             if kind is not None:
                 kind.Free()  # MPI keeps it until the request has ended
         self.wake(rank)
-        self._requests.track(request, done, buffer, rank)
+        self.requests.track(request, done, buffer, rank)
 
     def _receive_bulk(self, spec: list[Any], rank: int, tag: int, done: Ended) -> None:
-        if self._requests.refused(rank, done):
+        if self.requests.refused(rank, done):
             return
         try:
             request = self._bulk.Irecv(spec, rank, tag)
@@ -288,7 +288,7 @@ class MpiThread:
             if len(spec) == 3:
                 spec.pop().Free()  # MPI keeps it until the request has ended
         self.wake(rank)  # a long message moves only while both ends call MPI
-        self._requests.track(request, done, ToReceive(spec[0]), rank)
+        self.requests.track(request, done, ToReceive(spec[0]), rank)
 
     # ---- the thread
 
@@ -330,8 +330,8 @@ class MpiThread:
         world = MPI.COMM_WORLD
         self.rank, self.size = world.rank, world.size
         self._messages, self._bulk = world.Dup(), world.Dup()
-        self._requests = Requests(MPI)
-        self._inbox = Inbox(MPI, self._messages, self._requests, self._took)
+        self.requests = Requests(MPI)
+        self._inbox = Inbox(MPI, self._messages, self.requests, self._took)
 
     def _end_all(self) -> None:
         """End what others may wait for: outstanding requests, and the commands that are left."""
@@ -342,12 +342,12 @@ class MpiThread:
 
     def _finalise(self) -> None:
         end = time.perf_counter() + LAST
-        while self._requests and time.perf_counter() < end:
-            self._requests.test()
+        while self.requests and time.perf_counter() < end:
+            self.requests.test()
         self._messages.Barrier()  # After it, no rank sends any more: MPICH frees no communicator that has messages.
         self._receive = lambda _sender, _tag, _data: None
-        while self._inbox.take() or (self._requests and time.perf_counter() < end):
-            self._requests.test()
+        while self._inbox.take() or (self.requests and time.perf_counter() < end):
+            self.requests.test()
         self._messages.Free()
         self._bulk.Free()
         if self._initialised:
@@ -365,7 +365,7 @@ class MpiThread:
         while not self._stopping:
             self._obey()
             if not self._silent:
-                self._requests.test()
+                self.requests.test()
                 try:
                     self._inbox.take()
                 except self.mpi.Exception as error:
@@ -375,13 +375,13 @@ class MpiThread:
                 if now >= timer.due:
                     timer.due = now + timer.period
                     self._guard(timer.call)
-            events = self.events + self._requests.ended
+            events = self.events + self.requests.ended
             if events != seen:
                 last, seen, pause = now, events, SHORTEST
             elif self._helped or (now - last < AWAKE and not self._inbox.is_polled):
                 give_way()
             else:
-                pause = min(2 * pause, WAITING if self._requests else self._longest)
+                pause = min(2 * pause, WAITING if self.requests else self._longest)
                 if self._bell.sleep(pause, self._has_work):
                     self.events += 1
 
