@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 
 import harness
 import pytest
@@ -28,9 +27,11 @@ def scrub(notebook: harness.Notebook, to: float) -> None:
     notebook.part("motion-scrub").evaluate(
         "(slider, to) => { slider.value = to; slider.dispatchEvent(new Event('input', {bubbles: true})); }", to
     )
-    reached = notebook.part("motion-scrub").evaluate("slider => Number(slider.value)")
-    rounded = {f"{reached + by:.3f}" for by in (-0.001, 0, 0.001)}
-    expect(notebook.part("motion-canvas")).to_have_attribute("data-at", re.compile(f"^({'|'.join(map(re.escape, rounded))})$"))
+    # A frame that was asked for before may still move it on.
+    slider, canvas = notebook.part("motion-scrub"), notebook.part("motion-canvas")
+    notebook.until(
+        lambda: abs(float(canvas.get_attribute("data-at") or "nan") - float(slider.evaluate("slider => slider.value"))) < 0.002
+    )
 
 
 def test_a_chunk_is_played_and_its_requests_are_counted(desk: harness.Notebook, motion: Locator) -> None:

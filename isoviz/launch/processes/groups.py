@@ -29,7 +29,7 @@ from isoviz.launch.worker.rank_worker import ADDRESS, SECRET
 _SHM = Path("/dev/shm")  # noqa: S108
 _MOST_LINES = 400
 _PATIENCE = 15.0
-_LAST_LINES = 1.0
+_LAST_LINES = 10.0
 
 
 class Job:
