@@ -71,6 +71,8 @@ def why_one_path(problem: Problem, found: Shared) -> str:
 
 def _threshold(streams: Sequence[Stream], best: Stream) -> str:
     """The size from which two paths are faster."""
+    if best.seconds_per_byte <= 0:
+        return "the time of the first one hardly grows with the bytes"
     from_bytes = min((each.seconds(0) - best.seconds(0)) / best.seconds_per_byte for each in streams if each is not best)
     return f"two paths are faster from about {format_bytes(round(max(from_bytes, 1.0)))} on"
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from isoviz import FieldSpace, IndexSpace, plan, simulate
 from isoviz.errors import InputError
 from isoviz.machines import preset
 from isoviz.planner import Options, Plan, Transfer, plan_together
+from isoviz.planner.multipath import reasons
 
 MACHINE = preset("v100-mesh")
 
@@ -51,3 +54,8 @@ def test_each_of_several_transfers_has_no_more_than_allowed() -> None:
 def test_wrong_numbers_are_refused(options: dict[str, object]) -> None:
     with pytest.raises(InputError, match=next(iter(options))):
         Options(**options)  # type: ignore[arg-type]
+
+
+def test_a_path_whose_time_does_not_grow_has_no_threshold() -> None:
+    fixed, other = (SimpleNamespace(seconds=lambda _, base=base: base, seconds_per_byte=0.0) for base in (1e-6, 2e-6))
+    assert reasons._threshold([fixed, other], fixed) == "the time of the first one hardly grows with the bytes"  # type: ignore[list-item,arg-type]
