@@ -76,7 +76,7 @@ def layout(rng: random.Random, sizes: dict[str, int]) -> Layout:
 def part_of(
     rng: random.Random, sizes: dict[str, int], fields: FieldSpace
 ) -> tuple[Linearization, tuple[int, ...], Linearization]:
-    """An instance of which a box of some sizes is a part, the first index of the box, and the order of its entries there.
+    """A larger instance that holds a box of some sizes, the first index of the box, and the order of its entries.
 
     The box is cut along one dimension, between blocks.
     """
