@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, get_args
 from isoviz import checks
 from isoviz.errors import InputError
 from isoviz.schema import member
+from isoviz.units import format_seconds
 
 Paid = Literal["transfer", "buffer", "layout"]
 
@@ -29,6 +30,8 @@ class OneTimeCost:
     - `cached_by`: the name of a cache that channels share, such as "registrations". For the same unit, only the first hop of a
       path with this cache pays. If it is empty, every hop pays.
     - `only_converting`: only hops that convert pay.
+    - `only_following`: only hops that are not the first one of their path pay, such as the time until another thread takes a
+      chunk further on.
 
     Creating an MPI datatype is `OneTimeCost("datatype", 2e-6, per="layout", cached_by="datatypes")`.
 
@@ -41,6 +44,7 @@ class OneTimeCost:
     per: Paid = "transfer"
     cached_by: str = member("", brief=True)
     only_converting: bool = member(False, brief=True)
+    only_following: bool = member(False, brief=True)
 
     def __post_init__(self) -> None:
         owner = f"cost {checks.text('cost', 'name', self.name)!r}"
@@ -49,15 +53,24 @@ class OneTimeCost:
             raise checks.FieldError(owner, "per", f"expected one of {', '.join(get_args(Paid))}, got {checks.show(self.per)}")
         checks.text(owner, "cached_by", self.cached_by, empty=True)
         checks.flag(owner, "only_converting", self.only_converting)
+        checks.flag(owner, "only_following", self.only_following)
+
+    @property
+    def words(self) -> str:
+        """The cost in words, such as "registration 200 µs per buffer"."""
+        hops = " that converts" if self.only_converting else ""
+        hops += ", but for the first hop" if self.only_following else ""
+        where = f", once for all channels with {self.cached_by}" if self.cached_by else ""
+        return f"{self.name} {format_seconds(self.seconds)} per {self.per}{hops}{where}"
 
     @property
     def is_fixed(self) -> bool:
         """Whether the seconds that a hop pays depend only on whether the hop converts."""
-        return self.per != "layout" and not self.cached_by
+        return self.per != "layout" and not self.cached_by and not self.only_following
 
     def least(self, converts: bool) -> float:
         """A lower bound on the seconds that a hop pays, for all layouts and all other hops of the path."""
-        if self.cached_by or (self.only_converting and not converts):
+        if self.cached_by or self.only_following or (self.only_converting and not converts):
             return 0.0
         if self.per == "layout":
             return self.seconds * (2 if converts else 1)

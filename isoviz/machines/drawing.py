@@ -255,7 +255,7 @@ def _row(group: _Group, sources: str, destinations: str, notes: _Notes, *, big: 
 
 def _further(channel: Channel) -> str:
     """Further costs of a channel as the text of a note: few channels have them, and a table row has no room for them."""
-    said = [f"{cost.name} {format_seconds(cost.seconds)} per {cost.per}" for cost in channel.costs]
+    said = [cost.words for cost in channel.costs]
     if channel.layout_throughput is not None:
         said.append(layout_words(channel.layout_throughput))
     if channel.descriptors is not None:

@@ -399,7 +399,9 @@ MACHINES: dict[str, Callable[[Things], Call]] = {
     "Memory": lambda it: call(
         machines.Memory, "a", "SYS", 0, capacity=1 << 30, slot_limit=1 << 20, label="a", emulated=False, device=None
     ),
-    "OneTimeCost": lambda it: call(machines.OneTimeCost, "pin", 1e-6, "transfer", cached_by="", only_converting=False),
+    "OneTimeCost": lambda it: call(
+        machines.OneTimeCost, "pin", 1e-6, "transfer", cached_by="", only_converting=False, only_following=False
+    ),
     "OneTimeCost.least": lambda it: call(machines.OneTimeCost("pin", 1e-6).least, True),
     "Resource": lambda it: call(machines.Resource, "bus", 1e9, "assumed", held=False),
     "Resource.cost": lambda it: call(machines.Resource("bus", 1e9).cost, 1.0, 1e8),

@@ -61,6 +61,7 @@ def with_costs(machine: Machine, draw: random.Random) -> Machine:
                 draw.choice(("transfer", "buffer", "layout")),
                 draw.choice(("", "", "a", "b")),
                 draw.random() < 0.25,
+                draw.random() < 0.25,
             )
             for k in range(draw.choice((0, 1, 2, 3)))
         ]
@@ -77,7 +78,7 @@ def added_up(found: Plan, machine: Machine) -> float:
         channel = machine.channel(hop.channel)
         total += channel.setup
         for cost in channel.one_time[1 if channel.setup else 0 :]:
-            if cost.only_converting and not hop.converts:
+            if (cost.only_converting and not hop.converts) or (cost.only_following and hop.index == 0):
                 continue
             here, there = found.orders[hop.index], found.orders[hop.index + 1]
             things: list[object] = [None]

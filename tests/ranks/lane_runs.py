@@ -114,7 +114,9 @@ def random_cases(world: World, seed: str, count: int) -> dict[str, Any]:
         for number in range(count):
             here = rng.randrange(world.size)
             ends = here, (here + rng.randrange(1, world.size)) % world.size
-            case = Case(world, engine, direct_plan(rng, machine, world.size, ends, rng.choice((6, 40, 200))), number)
+            hops = rng.choice((1, 1, 4))
+            made = direct_plan(rng, machine, world.size, ends, rng.choice((6, 40, 200)), most_hops=hops)
+            case = Case(world, engine, made, number)
             lanes += isinstance(case.prepared, LaneTransfer)
             for _ in range(3):
                 case.start().wait(60)

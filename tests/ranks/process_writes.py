@@ -26,11 +26,12 @@ FIELDS = isoviz.FieldSpace(a="float32", b="int64")
 WRITE = "node0.sys->node1.sys ProcessWrite"
 ONE_HOP = [WRITE]
 SEVERAL_HOPS = ["node0.reg->node0.sys", WRITE, "node1.sys->node1.reg"]
+THROUGH_WINDOW = ["node0.sys->node1.reg Window", "node1.reg->node1.sys"]
 
 
 def plan_of(machine: Machine, path: list[str], chunk: int | None) -> isoviz.Plan:
     """Structs to columns, transposed."""
-    memory = "sys" if path == ONE_HOP else "reg"
+    memory = "reg" if path == SEVERAL_HOPS else "sys"
     space = isoviz.IndexSpace(x=SIZE, y=SIZE)
     ends = (f"node0.{memory}", "<F, x, y>", f"node1.{memory}", "<y, x, F>")
     return isoviz.cost(isoviz.Transfer.whole(space, FIELDS, *ends), machine, path, chunk=chunk)
@@ -64,10 +65,16 @@ def main(when: str) -> None:
                 report = engine.run(plan, *ends)
                 arrived = engine.gather(world.rank == 1 and ends[1].tobytes() == turned(table(SIZE)))
                 found[name] = [report.verified, arrived[1], [note for note in report.notes if note.startswith("ProcessWrite")]]
-            prepared = engine.prepare(engine.agreed(lambda: plan_of(machine, ONE_HOP, None)), *ends_of(world, "sys"))
-            prepared.start().wait(60)
-            found["is a lane"] = isinstance(prepared, LaneTransfer)
-            prepared.close()
+            lanes = []
+            for path, memory in ((ONE_HOP, "sys"), (THROUGH_WINDOW, "sys"), (SEVERAL_HOPS, "reg")):
+                ends = ends_of(world, memory)
+                prepared = engine.prepare(engine.agreed(lambda path=path: plan_of(machine, path, None)), *ends)  # type: ignore[misc]
+                prepared.start().wait(60)
+                assert engine.gather(world.rank == 1 and ends[1].tobytes() == turned(table(SIZE)))[1]
+                lanes.append(isinstance(prepared, LaneTransfer))
+                assert len(prepared.plan.every_hop) == (1 if lanes[-1] else len(path))
+                prepared.close()
+            found["are lanes"] = lanes
     if world.rank == 0:
         print(json.dumps(found), flush=True)
 

@@ -55,13 +55,9 @@ def prepared_on_rank(machine: Machine, order: Order) -> list[dict[str, Any]]:
 def _contiguous(rank: RankBench, nbytes: int, memory: str, order: Order) -> list[dict[str, Any]]:
     array = rank.array(memory, nbytes)
     made = between(rank, nbytes, memory)
-    times = _timed(rank, made, (array, array), lambda: array, order)
+    times, predicted = _timed(rank, made, (array, array), lambda: array, order)
     what = f"{format_bytes(nbytes)}, {memory.upper()} → {memory.upper()}*"
-    rows = [
-        compared(
-            "prepared", what, times, "isoviz", "Send, Recv, answer", AIMS.get((memory, nbytes)), predicted=_predicted(rank, made)
-        )
-    ]
+    rows = [compared("prepared", what, times, "isoviz", "Send, Recv, answer", AIMS.get((memory, nbytes)), predicted=predicted)]
     if nbytes == SIZES[0]:
         aim = LATENCY[memory]
         rows.append(row("prepared", what, statistics.median(times["isoviz"]), format_seconds(aim), aim, 1.0))
@@ -84,9 +80,9 @@ def _every_other_run(rank: RankBench, run: int, memory: str, nbytes: int, aim: f
         np.copyto(kept.reshape(count, run), source.reshape(count, 2 * run)[:, :run])
         return kept
 
-    times = _timed(rank, made, (source, destination), pack, order)
+    times, predicted = _timed(rank, made, (source, destination), pack, order)
     what = f"every other run of {format_bytes(run)}, {format_bytes(nbytes)}, {memory.upper()} → {memory.upper()}*"
-    return compared("prepared", what, times, "isoviz", "NumPy, Send, answer", aim, predicted=_predicted(rank, made))
+    return compared("prepared", what, times, "isoviz", "NumPy, Send, answer", aim, predicted=predicted)
 
 
 def _predicted(rank: RankBench, made: Plan) -> float:
@@ -101,8 +97,11 @@ def _predicted(rank: RankBench, made: Plan) -> float:
 
 def _timed(
     rank: RankBench, made: Plan, ends: tuple[Any, Any], message: Callable[[], Any], order: Order
-) -> dict[str, list[float]]:
-    """The seconds of a transfer, prepared and by MPI, in each round. `message()` is what rank 0 sends with MPI."""
+) -> tuple[dict[str, list[float]], float]:
+    """The seconds of a transfer, prepared and by MPI, in each round; and those predicted.
+
+    `message()` is what rank 0 sends with MPI.
+    """
     nbytes = made.bytes
     count = 2 if order.quick else max(3, min(MOST, ROUND // nbytes))
     given = (ends[0], None) if rank.rank == 0 else (None, ends[1])
@@ -132,4 +131,5 @@ def _timed(
         peer = "Send, Recv, answer" if nbytes == ends[0].nbytes else "NumPy, Send, answer"
         ways: dict[str, Way] = {"isoviz": by_isoviz, peer: rank.raw(by_mpi)}
         times = rank.interleaved(ways, order.repeat)
-    return {name: [seconds / count for seconds in found] for name, found in times.items()}
+        predicted = _predicted(rank, prepared.plan)
+    return {name: [seconds / count for seconds in found] for name, found in times.items()}, predicted

@@ -104,10 +104,7 @@ def _setup(channel: Channel) -> str:
     """Set-up time of a channel, and the additional time of a conversion."""
     more = f" + {format_seconds(channel.conversion_setup)} converting" if channel.conversion_setup else ""
     costs = [(format_seconds(channel.setup) if channel.setup or more else "") + more]
-    for cost in channel.costs:
-        where = f", once for all channels with {cost.cached_by}" if cost.cached_by else ""
-        converting = " that converts" if cost.only_converting else ""
-        costs.append(f"{cost.name} {format_seconds(cost.seconds)} per {cost.per}{converting}{where}")
+    costs += [cost.words for cost in channel.costs]
     if channel.layout_throughput is not None:
         costs.append(layout_words(channel.layout_throughput))
     if channel.request_seconds:

@@ -17,6 +17,9 @@ of the capacity C per payload byte, if they slow each other down.
 **The start** of a transfer is what it takes from its submission until both ranks know of its end, besides what its report says.
 Predictions are those of reports. A prepared transfer on the same host has a start of its own.
 
+**The hand-over** is what a transfer of one chunk takes longer than its hops, if one hop follows another one: the next rank or
+thread has to wake up.
+
 **The link of a host** carries what all ranks of the host send together to another host.
 """
 
@@ -32,7 +35,7 @@ from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, Machine, Resource
 from isoviz.machines.measurement import Pair
 from isoviz.measure import tuning
-from isoviz.measure.jobs import Job
+from isoviz.measure.jobs import Job, job_plan
 from isoviz.measure.ranks.assumed_rates import KindFigures
 from isoviz.measure.ranks.rank_hosts import KINDS_BY_DISTANCE, PREPARED, Distance, RankHosts
 from isoviz.measure.ranks.ranks_machine import RankFigures, assumed_between_ranks, ranks_machine
@@ -57,6 +60,8 @@ STARTED = tuning.MIB // 16
 """Bytes of the transfers that show how they begin and end: too many to ride with a message."""
 FEW = 4096
 """Bytes of prepared transfers whose time is that of their begin and end."""
+LEAST_HAND_OVER = 0.1
+"""The share of the predicted time of a transfer from which on a hand-over is told from noise."""
 PREPARING = (ChannelKind.WINDOW, ChannelKind.PROCESS_WRITE)
 """Kinds of channels whose prepared transfers need no message."""
 CONVERTING = (ChannelKind.MEMCPY, ChannelKind.WINDOW, ChannelKind.PROCESS_WRITE, ChannelKind.PACKED)
@@ -110,7 +115,7 @@ class RankSteps(Steps):
         }
         self._mixed = [kind for kind in BESIDE if ("same host", kind) in self._between]
         self._where = {name: distance for (distance, _), name in self._between.items()}
-        self.steps = (2 + len(self._between)) * self.steps_of_channel + 5 + len(self._mixed) + len(self._transfers())
+        self.steps = (2 + len(self._between)) * self.steps_of_channel + 6 + len(self._mixed) + len(self._transfers())
 
     def measure(self) -> Machine:
         """The machine of ranks, without the record of its measurement."""
@@ -183,7 +188,9 @@ class RankSteps(Steps):
             )
         registered = replace(registered, provenance=self.origin)
         found = RankFigures(self._alone(copy), figures, memory, processors, link, registered)
-        return ranks_machine(hosts, found, provenance=self.origin)
+        machine = ranks_machine(hosts, found, provenance=self.origin)
+        self._step("chunks that wait for another rank or thread")
+        return ranks_machine(hosts, replace(found, hand_over=self._hand_over(machine)), provenance=self.origin)
 
     def _alone(self, copy: Channel) -> Machine:
         """One rank alone, with the copies that were measured in a rank."""
@@ -272,6 +279,16 @@ class RankSteps(Steps):
             if ("same host", kind) in self._between
         ]
         return _rounded(median(self.timer.prepared_seconds(self.machine, job) for _ in range(self._more_repeats) for job in jobs))
+
+    def _hand_over(self, machine: Machine) -> float:
+        """The seconds that a transfer of one chunk takes longer than predicted where a second hop follows; 0 for noise."""
+        more, predicted = [], []
+        for name in [name for (_, kind), name in self._between.items() if kind in BESIDE]:
+            job = Job(name, "relayed", STARTED, STARTED)
+            predicted.append(job_plan(machine, job).seconds)
+            more += [self.timer.seconds(machine, job) - predicted[-1] for _ in range(self._more_repeats)]
+        seconds = median(more) if more else 0.0
+        return _rounded(seconds) if seconds > 0 and seconds > LEAST_HAND_OVER * median(predicted) else 0.0
 
     # ---- whether predictions hold
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from isoviz import checks
 from isoviz.errors import MachineError
 from isoviz.machines.channel import Channel, Resource
+from isoviz.machines.costs import OneTimeCost
 from isoviz.machines.kinds import ChannelKind, MemoryKind
 from isoviz.machines.machine import Machine
 from isoviz.machines.memory import Memory
@@ -45,6 +46,7 @@ class RankFigures:
     - `link`: bytes per second of the link of a host in each direction, with its provenance; None if it bounds nothing.
     - `registered`: the copy within a rank that reads or writes registered memory, whose pages may be smaller; None: as that of
       `local`.
+    - `hand_over`: seconds until another thread or rank takes the first chunk further on, for every hop after the first one.
     """
 
     local: Machine
@@ -53,6 +55,7 @@ class RankFigures:
     processors: Resource | None = None
     link: tuple[float, str] | None = (LINK, "assumed: Ethernet of 10 Gb/s")
     registered: Channel | None = None
+    hand_over: float = 0.0
 
 
 def ranks(
@@ -140,6 +143,9 @@ def ranks_machine(hosts: RankHosts, figures: RankFigures, provenance: str = "") 
     """The machine of ranks on these hosts with these figures. `provenance` is by default that of the figures within a rank."""
     within = _Within(hosts, figures)
     channels = [channel for rank in range(hosts.ranks) for channel in (*within.channels(rank), *_between(within, rank))]
+    if figures.hand_over:
+        more = OneTimeCost("hand-over", figures.hand_over, only_following=True)
+        channels = [replace(channel, costs=(*channel.costs, more)) for channel in channels]
     origin = within.local.provenance
     between = "rates between ranks assumed"
     return Machine(

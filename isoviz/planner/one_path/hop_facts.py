@@ -35,7 +35,7 @@ def one_time_seconds(channels: Sequence[Channel], converts: Sequence[bool], orde
     for hop, (channel, converting) in enumerate(zip(channels, converts, strict=True)):
         total += channel.setup + (channel.conversion_setup if converting else 0.0)
         for cost in channel.costs:
-            if cost.only_converting and not converting:
+            if (cost.only_converting and not converting) or (cost.only_following and not hop):
                 continue
             things: tuple[Hashable, ...] = ("transfer",)
             if cost.per == "buffer":

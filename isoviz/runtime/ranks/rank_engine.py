@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
 from isoviz import checks
 from isoviz.checks import expect
-from isoviz.errors import RunError
+from isoviz.errors import IsovizError, RunError
 from isoviz.planner import Plan
+from isoviz.planner import plan as make_plan
 from isoviz.runtime.engine.engine import BaseEngine
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
 from isoviz.runtime.engine.prepared_transfer import PreparedTransfer, never
 from isoviz.runtime.ranks.far_devices import RankOpenedDevices
 from isoviz.runtime.ranks.joint_run import JointRun
-from isoviz.runtime.ranks.known_plans import KnownPlans
+from isoviz.runtime.ranks.known_plans import KnownPlan, KnownPlans
 from isoviz.runtime.ranks.lanes.lane_preparation import prepare_lane
 from isoviz.runtime.ranks.lanes.lane_transfers import LaneRuntime, LaneTransfer
 from isoviz.runtime.ranks.merging import RankPart, merged
@@ -262,7 +263,9 @@ class RankEngine(BaseEngine):
     ) -> PreparedTransfer:
         """A transfer that is started again and again; see `Engine.prepare`. All ranks prepare and start the same plans in order.
 
-        Between two ranks of one host, host memory to host memory in one hop, a start costs no message (`lane_transfers`).
+        Between two ranks of one host, host memory to host memory, a start costs no message (`lane_transfers`). It takes one hop,
+        whatever buffers the plan has on these two ranks: the buffers of a plan let its hops work at the same time, and a lane
+        needs none. `plan` of what is returned is the plan that is carried out.
         """
         expect("prepare", plan, Plan, "a plan")
         known = self._known.of(plan)
@@ -272,16 +275,29 @@ class RankEngine(BaseEngine):
         chosen = plan.transfer.priority if priority is None else checks.priority(priority)
         submit = partial(self.submit, plan, source, destination, priority=chosen)
         reads_file = self.machine.memory(plan.transfer.source.memory).is_file_system
-        if len(plan.paths) > 1 or len(plan.every_hop) > 1 or known.is_durable or reads_file:
+        straight = None if known.is_durable or reads_file else self._in_one_hop(plan, known)
+        if straight is None:
             return PreparedTransfer(plan, submit, never, None)
         ends = known.sender, known.receiver
-        found = prepare_lane(self._lane_runtime, plan, (source, destination), ends, known.digest, chosen)
+        found = prepare_lane(self._lane_runtime, straight, (source, destination), ends, known.digest, chosen)
         if isinstance(found, str):
             _LOG.info("%s is not carried out over a lane: %s", plan.transfer, found)
             return PreparedTransfer(plan, submit, never, None)
         if isinstance(found, LaneTransfer):
             self._lane_runtime.transfers.add(found)
         return found
+
+    def _in_one_hop(self, plan: Plan, known: KnownPlan) -> Plan | None:
+        """The transfer of a plan in one hop; None if other ranks take part, or no channel carries it out."""
+        if len(plan.every_hop) == 1:
+            return plan
+        if len(plan.paths) > 1 or set(known.ranks) != {known.sender, known.receiver} or known.sender == known.receiver:
+            return None
+        try:
+            return make_plan(plan.transfer, self.machine, "direct")
+        except IsovizError as error:
+            _LOG.info("%s is not carried out over a lane: %s", plan.transfer, error)
+            return None
 
     def close(self) -> None:
         if self._driver.home.is_here:

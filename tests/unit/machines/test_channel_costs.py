@@ -137,6 +137,8 @@ def test_costs_of_a_hop() -> None:
     assert (channel.least_setup, channel.least_conversion) == (1.0, 9.0)
     channel = replace(channel, costs=(OneTimeCost("c", 7.0, "buffer", only_converting=True),), setup=3.0)
     assert (channel.least_setup, channel.least_conversion, channel.has_fixed_costs) == (3.0, 16.0, True)
+    channel = replace(channel, costs=(OneTimeCost("w", 7.0, only_following=True),))
+    assert (channel.least_setup, channel.least_conversion, channel.has_fixed_costs) == (3.0, 2.0, False)
     assert remote("a", setup=1.0).one_time == (OneTimeCost("set-up", 1.0),)
     assert pickle.loads(pickle.dumps(channel)) == channel
 
@@ -146,6 +148,7 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: OneTimeCost("a", -1.0), "cost 'a', seconds: expected a finite number"),
     (lambda: OneTimeCost("a", 1.0, "byte"), "per: expected one of transfer, buffer, layout, got 'byte'"),  # type: ignore[arg-type]
     (lambda: OneTimeCost("a", 1.0, only_converting=1), "only_converting: expected true or false"),  # type: ignore[arg-type]
+    (lambda: OneTimeCost("a", 1.0, only_following="no"), "only_following: expected true or false"),  # type: ignore[arg-type]
     (lambda: remote("a", costs=3), "costs: expected a list of OneTimeCost, got 3"),
     (lambda: remote("a", costs=[3]), r"costs\[0\]: expected a OneTimeCost, got 3"),
     (lambda: remote("a", costs=[DATATYPE, DATATYPE]), r"costs\[1\]\.name: the cost 'datatype' stands twice"),
@@ -222,10 +225,10 @@ def test_costs_are_shown() -> None:
         remote("a", costs=(REGISTRATION, DATATYPE), descriptors=30, request_seconds=1e-6),
         remote("b", layout_throughput=layouts, request_seconds=2e-6),
     )
-    text, page = draw(machine), html(machine)
+    text, page = " ".join(draw(machine).split()), html(machine)
     assert "registration 200 µs per buffer" in text
-    assert "datatype 30 µs per layout; 30 runs per request; 1 µs per request" in text
-    assert "layout changes up to 1 GB/s, 100 MB/s in runs of 4 bytes; 2 µs per request" in " ".join(text.split())
+    assert "datatype 30 µs per layout, once for all channels with datatypes; 30 runs per request; 1 µs per request" in text
+    assert "layout changes up to 1 GB/s, 100 MB/s in runs of 4 bytes; 2 µs per request" in text
     assert "datatype 30 µs per layout, once for all channels with datatypes" in page
     assert "1 µs per request of 30 runs" in page
     assert "layout changes up to 1 GB/s, 100 MB/s in runs of 4 bytes; 2 µs per request" in page
@@ -271,6 +274,20 @@ def test_what_is_cached_is_paid_once_along_a_path() -> None:
         assert plan_from_json(json.loads(json.dumps(plan_to_json(found)))) == found
 
 
+def test_a_hop_that_follows_another_one_waits_for_it() -> None:
+    wait = (OneTimeCost("hand-over", 1e-3, only_following=True),)
+    ends = (("a", "b", 4e9), ("b", "c", 4e9), ("a", "c", 1e9))
+    hops = [Channel(f"{here}{there}", ChannelKind.MEMCPY, here, there, Constant(rate), costs=wait) for here, there, rate in ends]
+    machine = Machine("triangle", tuple(Memory(name, MemoryKind.SYS) for name in "abc"), tuple(hops))
+    for size, path, setup in ((1 << 20, ["ac"], 0.0), (1 << 24, ["ab", "bc"], 1e-3)):
+        found = chosen(Transfer.whole(IndexSpace(x=size), FieldSpace(a="u1"), "a", "<F, x>", "c", "<F, x>"), machine)
+        assert ([hop.channel for hop in found.hops], found.setup) == (path, setup)
+    without = replace(machine, channels=tuple(replace(each, costs=(OneTimeCost("hand-over", 1e-3),)) for each in hops))
+    assert without.digest != machine.digest
+    assert machine_from_json(json.loads(json.dumps(machine_to_json(machine)))) == machine
+    assert "hand-over 1 ms per transfer, but for the first hop" in html(machine)
+
+
 def test_a_function_of_the_shape_is_asked_for_every_rate() -> None:
     machine = two(remote("a", Doorbell(1e9, 1e-5)))
     found = chosen(moved(4096), machine)
@@ -293,6 +310,7 @@ def test_what_is_promised() -> None:
     assert promised(request_seconds=1e-6, layout_throughput=Constant(1e9)), "one request for every chunk"
     assert not promised(costs=(DATATYPE,))
     assert not promised(costs=(REGISTRATION,))
+    assert not promised(costs=(OneTimeCost("r", 1.0, only_following=True),))
     assert not promised(costs=(OneTimeCost("r", 1.0, only_converting=True),))
     assert not promised(descriptors=3, request_seconds=1e-9)
     assert not promised(function=Doorbell(1e9, 1e-5))

@@ -67,11 +67,11 @@ def truth(
 
 
 class HandedOver(VirtualTimer):
-    """Ranks that take `seconds` longer for every chunk that another rank takes further on."""
+    """Ranks that take `seconds` longer for every chunk that another rank takes further on, and `waking` for the first one."""
 
-    def __init__(self, machine: Machine, seconds: float) -> None:
+    def __init__(self, machine: Machine, seconds: float, waking: float = 0.0) -> None:
         super().__init__(lambda _: machine)
-        self.handed_over = seconds
+        self.handed_over, self.waking = seconds, waking
 
     def submitted_seconds(self, machine: Machine, job: Job) -> float:
         return super().seconds(machine, job) + START
@@ -80,18 +80,18 @@ class HandedOver(VirtualTimer):
         return PREPARED_START + job.nbytes / 8e9
 
     def seconds(self, machine: Machine, job: Job) -> float:
-        more = self.handed_over * job.nbytes / job.run if job.shape == "relayed" else 0.0
+        more = self.waking + self.handed_over * job.nbytes / job.run if job.shape == "relayed" else 0.0
         return super().seconds(machine, job) + more
 
 
 def probed(
-    count: int, hosts: object = 1, effort: Effort = EFFORT, handed_over: float = 0.0, **options: Any
+    count: int, hosts: object = 1, effort: Effort = EFFORT, handed_over: float = 0.0, waking: float = 0.0, **options: Any
 ) -> tuple[Machine, RankSteps]:
     placed = rank_hosts("test", count, hosts)
     true = truth(placed, **options)
     told: list[tuple[int, int, str]] = []
     steps = RankSteps(
-        HandedOver(true, handed_over),
+        HandedOver(true, handed_over, waking),
         placed,
         preset("local", measure="assumed"),
         128 * MIB,
@@ -165,6 +165,19 @@ def test_chunks_that_another_rank_takes_further_on_cost_a_hand_over() -> None:
     moved = Transfer.whole(IndexSpace(x=1 << 20), FieldSpace(v="uint8"), "node0.sys", "<F, x>", "node1.sys", "<F, x>")
     few, many = (cost(moved, machine, path, chunk=(1 << 20) // chunks).seconds for chunks in (4, 16))
     assert many > few, "each chunk pays"
+
+
+@pytest.mark.parametrize("hosts", [1, 2])
+def test_a_rank_that_has_to_wake_up_costs_once_for_every_hop_but_the_first(hosts: int) -> None:
+    machine, _ = probed(2, hosts, waking=400e-6)
+    path = [["node0.reg->node1.reg TwoSided"], ["node0.sys->node0.reg", "node0.reg->node1.reg TwoSided", "node1.reg->node1.sys"]]
+    setups = []
+    for hops, memory in zip(path, ("reg", "sys"), strict=True):
+        ends = f"node0.{memory}", "<F, x>", f"node1.{memory}", "<F, x>"
+        setups.append(cost(Transfer.whole(IndexSpace(x=1 << 20), FieldSpace(v="uint8"), *ends), machine, hops).setup)
+    assert setups[1] - setups[0] == pytest.approx(2 * 400e-6, rel=0.1)
+    assert not any(channel.costs for channel in probed(2, hosts)[0].channels), "no waiting, no cost"
+    assert machine_from_json(machine_to_json(machine)) == machine
 
 
 @pytest.mark.parametrize("seconds", [0.0, 15e-6, 1e-3])
