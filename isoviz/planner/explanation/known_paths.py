@@ -14,7 +14,7 @@ from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of, lowe
 from isoviz.planner.paths.routes import Route
 from isoviz.planner.planning_work import Work
 from isoviz.planner.problem import Problem
-from isoviz.planner.search.tuning import WORKED_OUT_FAMILY_STEPS, WORKED_OUT_STEPS
+from isoviz.planner.search.tuning import ASKED_STEPS, WORKED_OUT_STEPS
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
@@ -59,9 +59,9 @@ def best_of_paths(problem: Problem, paths: Sequence[RouteKey], work: Work | None
     for place in [first, *sorted(others, key=bounds.__getitem__)]:
         if best is not None and (bounds[place] > best.seconds or work.is_done):
             continue
-        work.add(WORKED_OUT_STEPS + WORKED_OUT_FAMILY_STEPS * len(problem.ends.families))
         clock = clock_of(problem, routes[place])
         choice = best_feasible_choice(problem, routes[place], clock)
+        work.add(WORKED_OUT_STEPS + ASKED_STEPS * clock.asked)
         if choice is None or math.isinf(choice.seconds):
             continue
         choice = with_comparable_chunks(problem, choice, clock)

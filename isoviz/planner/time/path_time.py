@@ -125,6 +125,8 @@ class Clock:
         gaps: tuple[float, float] = (math.inf, math.inf),
     ) -> None:
         self.pace = pace = pace or Pace(channels)
+        self.asked = 0
+        """How often T was asked for: a measure of the work of planning."""
         self.is_plain = pace.is_plain
         self.channels = pace.channels
         self.nbytes = nbytes
@@ -190,6 +192,7 @@ class Clock:
 
     def seconds(self, chunk: float, runs: Runs) -> float:
         """T for chunks of `chunk` bytes, in seconds."""
+        self.asked += 1
         if self.nbytes < chunk:
             chunk = self.nbytes
         if not self._separate:
