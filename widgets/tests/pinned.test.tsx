@@ -27,6 +27,9 @@ test("figures of two plans side by side", () => {
   assert.equal(difference("runs in all hops"), "2.0 times as much");
   assert.equal(difference("shortest run"), "50 % less");
   assert.equal(difference("hops"), "the same");
+  const shorter = { ...path, hops: path.hops.slice(1) };
+  const hops = comparedPlans({ ...plan, paths: [shorter] }, plan).find(({ name }) => name === "hops");
+  assert.equal(hops?.difference, "1 fewer");
 });
 
 test("a pinned plan stands under every later plan until it is let go", async () => {

@@ -13,6 +13,11 @@ export function differenceWords(value: number, before: number): string {
     : `${formatShare(Math.abs(ratio))} ${ratio > 0 ? "more" : "less"}`;
 }
 
+/** "1 fewer": of things that are few. */
+function differenceOfFew(value: number, before: number): string {
+  return value === before ? "the same" : `${Math.abs(value - before)} ${value > before ? "more" : "fewer"}`;
+}
+
 /** One figure of both plans, and how the present one differs. */
 export interface ComparedFigure {
   readonly name: string;
@@ -33,11 +38,16 @@ export function runsOf(plan: PlanPart): number {
 
 /** The figures of the present plan beside those of the pinned one. */
 export function comparedPlans(now: PlanPart, pinned: PlanPart): ComparedFigure[] {
-  const figure = (name: string, of: (plan: PlanPart) => number, format: (value: number) => string): ComparedFigure => ({
+  const figure = (
+    name: string,
+    of: (plan: PlanPart) => number,
+    format: (value: number) => string,
+    difference = differenceWords,
+  ): ComparedFigure => ({
     name,
     now: format(of(now)),
     pinned: format(of(pinned)),
-    difference: differenceWords(of(now), of(pinned)),
+    difference: difference(of(now), of(pinned)),
   });
   const least = (plan: PlanPart): number => Math.min(...hopsOf(plan).map((hop) => hop.run));
   return [
@@ -52,6 +62,7 @@ export function comparedPlans(now: PlanPart, pinned: PlanPart): ComparedFigure[]
       "hops",
       (plan) => hopsOf(plan).length,
       (value) => counted(value, "hop"),
+      differenceOfFew,
     ),
     figure("chunks", (plan) => plan.paths.reduce((sum, path) => sum + path.chunks, 0), formatCount),
     figure("shortest run", least, formatBytes),

@@ -1,7 +1,7 @@
 // How the stops of a path are arranged: in one row where they fit, else narrower, else in rows that are read like lines of text.
 
 /** Least widths in CSS pixels; journey.css has the same ones. */
-const ROOMY = { stop: 52, label: 136, hop: 92, crossing: 148 } as const;
+const ROOMY = { stop: 52, label: 136, hop: 92, crossing: 128 } as const;
 const NARROW = { stop: 40, label: 104, hop: 76, crossing: 104 } as const;
 /** More hops than this in a row are drawn narrower. */
 const MOST_ROOMY = 6;

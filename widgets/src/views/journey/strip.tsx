@@ -137,7 +137,7 @@ function columnsOf(stops: readonly ShownStop[], { from, to }: Row): string {
   const hops = stops
     .slice(from + 1, to + 2)
     .map((stop, at) =>
-      stop.node === stops[from + at]?.node ? "minmax(var(--iv-hop), 1fr)" : "minmax(var(--iv-crossing), 1.4fr)",
+      stop.node === stops[from + at]?.node ? "minmax(var(--iv-hop), 1fr)" : "minmax(var(--iv-crossing), 1.2fr)",
     );
   const columns = stops.slice(from, to + 1).flatMap((_, at) => ["var(--iv-stop)", ...(hops[at] === undefined ? [] : [hops[at]])]);
   return ["var(--iv-pad)", ...columns, "var(--iv-pad)"].join(" ");

@@ -49,7 +49,7 @@ export function ColourMenu({ linear, options, hasChunks, change }: ControlsProps
       {linear.fields.length > 1 && <option value="field">By field</option>}
       <option value="line">By cache line</option>
       <option value="page">By page</option>
-      <option value="sector">By sector, with a warp</option>
+      <option value="sector">By warp sector</option>
       {hasChunks && <option value="chunk">By chunk</option>}
       {digits.map((digit) => (
         <option key={digit.text} value={`digit:${digit.text}`}>

@@ -24,6 +24,8 @@ export interface Marks {
 
 /** Marks are at least so large, however small the cells are. */
 const SMALLEST = 12;
+/** From so many pixels of a cell on, the load of a warp is outlined: it has many cells. */
+const LEAST_OF_WARP = 3;
 
 export function drawMarks(context: CanvasRenderingContext2D, geometry: Geometry, marks: Marks, ink: Ink): void {
   const { ratio } = geometry.room;
@@ -36,7 +38,7 @@ export function drawMarks(context: CanvasRenderingContext2D, geometry: Geometry,
   for (const panel of geometry.panels) context.rect(panel.x - 3, panel.y - 3, panel.width + 6, panel.height + 6);
   context.clip();
   const about = marks.hovered ?? marks.selected;
-  if (marks.warp !== null) drawTogether(context, geometry, marks.warp, ink);
+  if (marks.warp !== null) drawTogether(context, geometry, marks.warp, ink, LEAST_OF_WARP);
   if (about !== null) {
     if (marks.warp === null) drawLine(context, geometry, about, ink);
     if (marks.runs !== null) drawRun(context, geometry, about, marks.runs, ink);
@@ -81,9 +83,15 @@ function drawLine(context: CanvasRenderingContext2D, geometry: Geometry, element
   drawTogether(context, geometry, elementsIn(linear, line, line + CACHE_LINE, 64), ink);
 }
 
-/** A dashed outline of entries that are fetched together. */
-function drawTogether(context: CanvasRenderingContext2D, geometry: Geometry, entries: readonly Entry[], ink: Ink): void {
-  if (Math.min(geometry.view.width, geometry.view.height) < 6) return;
+/** A dashed outline of entries that are fetched together, if cells are at least so many pixels wide and high. */
+function drawTogether(
+  context: CanvasRenderingContext2D,
+  geometry: Geometry,
+  entries: readonly Entry[],
+  ink: Ink,
+  least = 6,
+): void {
+  if (Math.min(geometry.view.width, geometry.view.height) < least) return;
   const path = contour(entries.flatMap((entry) => placeOf(geometry, entry) ?? []));
   context.save();
   context.strokeStyle = ink.dark ? "#0b1016" : "#ffffff";
