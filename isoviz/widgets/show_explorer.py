@@ -55,8 +55,8 @@ def explore(
     `planner`, `slot_limit` and `memory_limit` (bytes, or text such as "32MiB"), `paths` and `proxies` (at most), and `runs_in`.
     Where a machine is named without ends, and lacks the usual ones, the first of its memories that a path joins are taken.
     `array` is an array of yours: of NumPy, on a GPU, one that DLPack hands over, or the path of a `.npy` file. The source then
-    has its sizes, fields and layout, and the destination the reversed order, unless ends are given. Up to 4096 values stand in
-    the cells where they fit.
+    has its sizes, fields and layout, and the destination the reversed order, unless ends are given. An array that is no file
+    begins in main memory. Up to 4096 values stand in the cells where they fit.
     `part={"x": (16, 32, 0)}` moves the 32 indices of x from 16 on to index 0, `moved_fields` names the fields that move; without
     them everything moves. `runs_in="ranks"` runs the plan in MPI ranks on this computer, `"process"` in this process; without it,
     ranks take what this process cannot run. `session` is a file of `explorer.session.save`.
@@ -103,6 +103,8 @@ def explore(
     )
     if shown is not None:
         settings = _with_orders(settings, shown.linear, is_source=source is None, is_destination=destination is None)
+        if source is None and not isinstance(array, str | os.PathLike):
+            settings = settings.with_end("source", replace(settings.end("source"), memory="node0.sys"))
     if machine is not None:
         ends = {"source": source, "destination": destination}
         settings = with_joined_ends(settings, frozenset(side for side, end in ends.items() if end is not None))

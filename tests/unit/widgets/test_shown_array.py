@@ -82,8 +82,22 @@ def test_the_explorer_begins_with_an_array(explorer: Any) -> None:
     settings = explorer.session.settings
     assert {row.name: row.value for row in settings.dimensions} == {"x": "6", "y": "4"}
     assert (settings.source.layout, settings.destination.layout) == ("<F, y, x>", "<F, x, y>")
+    assert settings.source.memory == "node0.sys", "it is in memory"
     assert explorer.array_values == shown_array(np.asfortranarray(ROWS)).values
     assert explorer.session.wait().derived.plan is not None
+
+
+def test_an_array_begins_where_it_is_or_where_one_says(tmp_path: Path) -> None:
+    np.save(tmp_path / "rows.npy", ROWS)
+    ends: list[tuple[Any, dict[str, Any], str]] = [
+        (tmp_path / "rows.npy", {}, "node0.dsk"),
+        (ROWS, {"source": ("node0.dsk", "<F, x, y>")}, "node0.dsk"),
+        (ROWS, {"machine": "two-node"}, "node0.sys"),
+    ]
+    for array, given, memory in ends:
+        made = isoviz.explore(array, restore=False, **given)
+        assert made.session.settings.source.memory == memory
+        made.close()
 
 
 def test_a_view_of_an_array() -> None:
