@@ -681,11 +681,13 @@ def test_callbacks_may_wait_copy_cancel_and_close() -> None:
 
 
 def test_a_callback_that_exits_ends_no_thread() -> None:
-    machine = line(1)
-    with Engine(machine, EmulatedMachine()) as engine:
+    machine, devices = line(1), Watched()
+    gate = devices.gates[machine.channels[0].name] = threading.Event()
+    with Engine(machine, devices) as engine:
         event = engine.submit(along(machine, 1 << 20))
         for _ in range(3):
             event.add_done_callback(lambda _: sys.exit(1))
+        gate.set()  # else it may have ended, and this thread makes the calls
         engine.submit(along(machine, 1 << 20)).wait(30)
         called = threading.Event()
         last = engine.submit(along(machine, 1 << 20))
