@@ -655,8 +655,9 @@ def test_callbacks_may_wait_copy_cancel_and_close() -> None:
     machine = line(2, rate=200e6)
     made = along(machine, 1 << 18)
     found: list[object] = []
-    over = threading.Event()
-    engine = Engine(machine, EmulatedMachine())
+    over, devices = threading.Event(), Watched()
+    held = devices.gates[machine.channels[0].name] = threading.Event()
+    engine = Engine(machine, devices)
 
     def called(_: Event) -> None:
         found.append(second.error(30))
@@ -673,6 +674,7 @@ def test_callbacks_may_wait_copy_cancel_and_close() -> None:
         first = engine.submit(made)
         first.add_done_callback(lambda _: gate.wait(30))
         first.add_done_callback(called)
+        held.set()  # else it may have ended, and this thread makes the calls
         second, third, fourth = engine.submit(made), engine.submit(made), engine.submit(along(machine, 64 << 20))
         gate.set()
         assert over.wait(60)
