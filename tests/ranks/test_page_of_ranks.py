@@ -31,7 +31,9 @@ def folder(tmp_path: Path) -> Path:
 def run(folder: Path, *command: str) -> str:
     variables = environment()
     variables["PATH"] = f"{MPIEXEC.parent}:{variables['PATH']}"
-    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=120 * PATIENCE, start_new_session=True)
+    done = subprocess.run(
+        command, cwd=folder, env=variables, capture_output=True, text=True, timeout=120 * PATIENCE, start_new_session=True
+    )
     assert done.returncode == 0, f"{command}: {done.stdout[-2000:]}\n{done.stderr[-3000:]}"
     return done.stdout
 
