@@ -28,7 +28,7 @@ def pytest_runtest_makereport(
     outcome = yield
     arguments = getattr(item, "funcargs", {})
     notebook = arguments.get("notebook") or arguments.get("desk")
-    if call.when == "call" and outcome.failed and notebook is not None:
+    if call.when != "teardown" and outcome.failed and notebook is not None:
         outcome.sections.append(("page errors", "\n".join(notebook.errors) or "none"))
         outcome.sections.append(("make lab", "".join(notebook.lab.output[-100:])))
         with contextlib.suppress(Exception):

@@ -24,7 +24,7 @@ from playwright.sync_api import TimeoutError as PageTimeout
 
 ROOT = Path(__file__).resolve().parents[2]
 ARTIFACTS = ROOT / "artifacts" / "browser"
-PATIENCE = 60_000  # milliseconds that a page may take for anything it does
+PATIENCE = 120_000  # milliseconds that a page may take for anything it does
 START = 900  # seconds that `make lab` may take where it has to make its environment first
 
 
