@@ -150,5 +150,7 @@ ENGINE_CHUNK_SECONDS = 4e-4
 
 # ---- ranks
 
-PREPARED_TURNS = 50
+PREPARED_TURNS = 300
 """Prepared transfers of few bytes that follow each other: enough that a microsecond counts."""
+PREPARED_WARM = 20
+"""Those before them that are not timed."""

@@ -198,8 +198,8 @@ class RankTimer:
 
     def _prepared(self, plan: Plan) -> float:
         with self.engine.prepare(plan, *self._ends(plan)) as prepared:
-            prepared.start().wait()
-            self.engine.barrier()
+            for _ in range(tuning.PREPARED_WARM):  # the last of them brings the ranks together, closer than a barrier
+                prepared.start().wait()
             begin = time.perf_counter()
             for _ in range(tuning.PREPARED_TURNS):
                 prepared.start().wait()
