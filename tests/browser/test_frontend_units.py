@@ -33,7 +33,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out / "page"
 
 
-@pytest.mark.full
 def test_the_unit_tests_of_the_browser_half_pass_in_a_browser(browser: Browser, folder: Path) -> None:
     def answer(route: Route) -> None:
         path = folder / (urlsplit(route.request.url).path.strip("/") or "index.html")

@@ -43,7 +43,28 @@ const PADDED: Case = {
   part: null,
   runsInPart: null,
 };
-const cases = [...(await pythonCases<Case[]>("chunk_cases.py", "chunk-cases.json")), PADDED];
+// The other layout pads y: its last block holds one of the four rows, and ends a run.
+const PADDED_ELSEWHERE: Case = {
+  dims: [
+    ["y", 4],
+    ["x", 2],
+  ],
+  fields: [8],
+  layouts: ["<y, x, F>", "<y_in=3, x, F, y_out>"],
+  digits: [
+    ["y", 4, 1],
+    ["x", 2, 1],
+    ["F", 1, 0],
+  ],
+  perChunk: 6,
+  count: 2,
+  chunk: 1,
+  elements: 2,
+  runs: 2,
+  part: null,
+  runsInPart: null,
+};
+const cases = [...(await pythonCases<Case[]>("chunk_cases.py", "chunk-cases.json")), PADDED, PADDED_ELSEWHERE];
 
 test("a chunk holds and moves what Python finds element by element", () => {
   let [several, parts] = [0, 0];

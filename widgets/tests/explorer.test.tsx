@@ -267,7 +267,7 @@ test("the menu opens at its first item, closes by Escape, and says how an export
   await drawn();
   assert.equal((document.activeElement as HTMLElement).dataset.testid, "menu-open-session");
   press(document.activeElement as HTMLElement, "ArrowUp");
-  assert.equal((document.activeElement as HTMLElement).dataset.testid, "menu-copy-python");
+  assert.equal((document.activeElement as HTMLElement).dataset.testid, "menu-tour");
   press(document.activeElement as HTMLElement, "Escape");
   await drawn();
   assert.equal(root.querySelector("[role=menu]"), null);

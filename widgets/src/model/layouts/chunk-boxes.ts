@@ -17,8 +17,6 @@ export interface ChunkContent {
   readonly end: number;
   /** Elements that a block has room for. */
   readonly perBlock: number;
-  /** Whether some blocks have more room than elements, at the end of a dimension. */
-  readonly pads: boolean;
 }
 
 /** More coordinates of a dimension than this are not listed. */
@@ -57,7 +55,6 @@ export function contentOf(numbers: ChunkNumbers, linear: Linearization, chunk: n
     first,
     end,
     perBlock: elements / blocks,
-    pads: linear.count > linear.dims.reduce((product, { size }) => product * size, 1),
   };
 }
 
@@ -112,8 +109,8 @@ const within = (value: number, { from, to }: Limited): boolean => from <= value 
 export function runsOf(content: ChunkContent, from: Linearization, to: Linearization, box = requestBox(from, to)): number {
   const fields = from.fields.length;
   const long = Math.floor((box.entries * (box.fields === "all" ? fields : 1)) / content.perBlock + 1e-9);
-  // Runs of whole blocks do not see where blocks end. Their numbers tell the runs where all blocks are full.
-  if (long > 1 && content.boxes.length > 0 && content.pads) return distinctRuns(content.boxes, box, from);
+  // Runs of whole blocks do not see where blocks end. Their numbers tell the runs where all blocks of both layouts are full.
+  if (long > 1 && content.boxes.length > 0 && (pads(from) || pads(to))) return distinctRuns(content.boxes, box, from);
   if (long > 1 && content.boxes.length > 0) return Math.floor((content.end - 1) / long) - Math.floor(content.first / long) + 1;
   return content.boxes.reduce(
     (sum, { coordinates, fields: own }) =>
@@ -122,6 +119,11 @@ export function runsOf(content: ChunkContent, from: Linearization, to: Lineariza
         (box.fields === "all" ? 1 : own.length),
     0,
   );
+}
+
+/** Whether some blocks of a layout have more room than entries, at the end of a dimension. */
+function pads({ count, dims }: Linearization): boolean {
+  return count > dims.reduce((product, { size }) => product * size, 1);
 }
 
 /** The runs that boxes have together: a run may go on from one box to the next. */
