@@ -52,8 +52,13 @@ def messages_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("way", some(QUICK))
 @pytest.mark.few(2)
 def test_it_is_ended_before_its_transfers_end(way: str, tmp_path: Path, report: Callable[[str, object], None]) -> None:
-    done = run(2, SCRIPT, way, str(tmp_path), seconds=150, survivors=True)
-    found = told(tmp_path, done)
+    for attempt in range(3):  # on a busy computer the copy may be over before the signal comes
+        folder = tmp_path / str(attempt)
+        folder.mkdir()
+        done = run(2, SCRIPT, way, str(folder), seconds=150, survivors=True)
+        found = told(folder, done)
+        if 0 < found["written"] < found["size"]:
+            break
     assert 0 < found["written"] < found["size"], "it was stopped at another time"
     assert found["ended"] and found["overwritten"] == 0, found
     report(f"bytes overwritten by a rank that was stopped: {way}", 0)
