@@ -25,7 +25,7 @@ ONE_PATH = ("simple", "spsl", "spdl", "direct")
 """Planners that look at one path: they are quick enough to be asked at once."""
 FAR = 16.0
 """Paths are looked for that win where a channel is slower or faster by this factor."""
-MOVING_SECONDS = 0.03
+MOVING_SECONDS = 0.015
 """The planning time for which paths are compared while a slider is dragged."""
 _COMPARED, _WINNER = " compared", " winner"
 _known: Remembered[dict[str, tuple[RouteKey, ...]]] = Remembered()
