@@ -20,7 +20,7 @@ def _messages_without_access(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_one_hop_and_several_hops() -> None:
     found = run_json(2, SCRIPT, "never", seconds=150)
-    assert found.pop("are lanes") == [True, True, True], "a lane takes one hop, whatever buffers the plan has"
+    assert found.pop("are lanes") == [True, True, True], "a lane takes one hop, also where the plan has several"
     assert found == {"refused": "", "one hop": [True, True, []], "several hops": [True, True, []]}
 
 

@@ -264,8 +264,8 @@ class RankEngine(BaseEngine):
         """A transfer that is started again and again; see `Engine.prepare`. All ranks prepare and start the same plans in order.
 
         Between two ranks of one host, host memory to host memory, a start costs no message (`lane_transfers`). It takes one hop,
-        whatever buffers the plan has on these two ranks: the buffers of a plan let its hops work at the same time, and a lane
-        needs none. `plan` of what is returned is the plan that is carried out.
+        also where the plan has several hops with buffers on these two ranks: a lane needs no buffer. `plan` of what is returned
+        is the plan that is carried out.
         """
         expect("prepare", plan, Plan, "a plan")
         known = self._known.of(plan)
