@@ -65,7 +65,7 @@ class ListedLinks(Topology):
         owner = f"topology {self.kind!r}"
         checks.flag(owner, "one_way", self.one_way)
         given: Any = self.pairs
-        if isinstance(given, str | bytes | Mapping) or not isinstance(given, Collection) or not given:
+        if isinstance(given, str | bytes | Mapping) or not isinstance(given, Collection) or not len(given):
             raise checks.FieldError(owner, "pairs", f"expected pairs of routers, got {checks.show(given)}")
         found: dict[tuple[str, str], float] = {}
         for k, each in enumerate(given):

@@ -14,6 +14,7 @@ from math import prod
 from typing import Any, ClassVar
 
 import networkx
+import numpy as np
 import pytest
 
 from isoviz.errors import MachineError
@@ -408,6 +409,7 @@ def _network(**changes: Any) -> Network:
         (lambda: FatTree((4, 4), (1,)), "expected 2 numbers"),
         (lambda: FatTree((2,) * 9, (1,) * 9), "expected 1 to 8"),
         (lambda: ListedLinks(()), "expected pairs of routers"),
+        (lambda: ListedLinks(np.zeros((2, 3), "f4")), "expected \\(router, router\\)"),
         (lambda: ListedLinks((("a", "a"),)), "joins 'a' to itself"),
         (lambda: ListedLinks((("a", "b"), ("b", "a"))), "stands twice"),
         (lambda: ListedLinks((("a", "b", -1),)), r"pairs\[0\]: expected a finite number"),
