@@ -48,7 +48,7 @@ class ChannelTimer:
     `directories` are those of the disks, by memory. `room` is the size in bytes of the arrays and files that jobs read. Jobs use
     successive parts of them, so that no data of an earlier run are in a cache. All files are removed at the end.
 
-    `gpus` holds the same room in the memories of GPUs, if some of their channels are timed.
+    `gpus` holds room in the memories of GPUs, if some of their channels are timed.
 
     Raises:
         FileError: a directory cannot be written to.
@@ -59,7 +59,6 @@ class ChannelTimer:
         self.directories = dict(directories)
         self.room = room
         self.gpus = gpus
-        self._warm: set[Job] = set()
         self._stack = ExitStack()
         self._at = 0
         self._source = self._destination = page_aligned(0)
@@ -91,17 +90,13 @@ class ChannelTimer:
     def seconds(self, machine: Machine, job: Job) -> float:
         """The seconds of a job alone, as in a report: until the disk has all data.
 
-        Short jobs run once before they are timed. So does the first one of each job of a GPU, for which kernels are compiled.
+        Short jobs run once before they are timed. So do those of GPUs: streams and threads are made, and kernels compiled.
         """
-        plan = job_plan(machine, job)
-        is_cold = self.gpus is not None and job not in self._warm and any(map(self.gpus.has, plan.memories))
-        self._warm.add(job)
-        return self._plan_seconds(machine, plan, 2 if is_cold or job.nbytes <= tuning.TIMED_TWICE else 1)
+        return self._plan_seconds(machine, job_plan(machine, job), job.nbytes <= tuning.TIMED_TWICE)
 
     def transfer_seconds(self, machine: Machine, transfer: Transfer) -> float:
         """The seconds of a transfer with its plan on a machine."""
-        plan = make_plan(transfer, machine)
-        return self._plan_seconds(machine, plan, 2 if self.gpus is not None and any(map(self.gpus.has, plan.memories)) else 1)
+        return self._plan_seconds(machine, make_plan(transfer, machine))
 
     def together(self, machine: Machine, jobs: Sequence[Job]) -> dict[str, float]:
         """Bytes per second of every channel while all of them work on these jobs.
@@ -119,8 +114,9 @@ class ChannelTimer:
                 return rates
         raise NeverTogether(f"{' and '.join(dict.fromkeys(job.channel for job in jobs))}: never worked at the same time")
 
-    def _plan_seconds(self, machine: Machine, plan: Plan, runs: int = 1) -> float:
-        """The seconds of the last of `runs` runs."""
+    def _plan_seconds(self, machine: Machine, plan: Plan, is_short: bool = False) -> float:
+        """The seconds of a plan, after a run that does not count where it is short or has a memory of a GPU."""
+        runs = 2 if is_short or (self.gpus is not None and any(map(self.gpus.has, plan.memories))) else 1
         with BaseEngine(machine, _TimerDevices(self)) as engine:
             return [engine.run(plan, *self._ends(plan), verify=False).seconds for _ in range(runs)][-1]
 
@@ -128,8 +124,8 @@ class ChannelTimer:
         """The ends of a plan: the next parts of the arrays and files."""
         transfer = plan.transfer
         nbytes = max(transfer.source.linearization.nbytes, transfer.destination.linearization.nbytes)
-        is_on_gpu = self.gpus is not None and any(self.gpus.has(end.memory) for end in transfer.ends)
-        room = min(self.room, self.gpus.room) if self.gpus is not None and is_on_gpu else self.room
+        rooms = {} if self.gpus is None else self.gpus.rooms
+        room = min(rooms.get(end.memory, self.room) for end in transfer.ends)
         if nbytes > room:
             raise RunError(f"a job of {nbytes} bytes; expected at most {room}")
         if self._at + nbytes > room:
@@ -246,18 +242,20 @@ def _within(span: tuple[float, float, float], begin: float, end: float) -> float
 
 
 class GpuRooms:
-    """Two blocks of `room` bytes in each of some memories: `with GpuRooms(gpus, memories, room) as rooms`.
+    """Two blocks in each of some memories: `with GpuRooms(gpus, memories, room, pinned) as blocks`.
 
-    One block holds what jobs read, the other one receives what they write. The kernels that jobs compile stay loaded.
+    Blocks on GPUs have `room` bytes, those in pinned memory `pinned`; `rooms` has them by memory. One block holds what jobs read,
+    the other one receives what they write. The kernels that jobs compile stay loaded.
 
     Raises:
         DeviceMemoryError: no room.
         DeviceError, TransferError: a GPU fails, or is absent.
     """
 
-    def __init__(self, gpus: Gpus, memories: Iterable[Memory], room: int) -> None:
-        self.gpus, self.room = gpus, room
+    def __init__(self, gpus: Gpus, memories: Iterable[Memory], room: int, pinned: int) -> None:
+        self.gpus = gpus
         self._wanted = tuple(memories)
+        self.rooms = {memory.name: room if memory.kind is MemoryKind.FBM else pinned for memory in self._wanted}
         self._stores: dict[str, tuple[Any, Any]] = {}
         self._stack = ExitStack()
 
@@ -271,7 +269,7 @@ class GpuRooms:
                 self._stack.callback(real.gpu.leave)
                 stores = []
                 for _ in range(2):
-                    store = real.slot(self.room)
+                    store = real.slot(self.rooms[memory.name])
                     self._stack.callback(store.close)
                     store.clear()
                     stores.append(store)

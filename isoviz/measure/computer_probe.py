@@ -146,7 +146,7 @@ def measured(order: ProbeOrder, devices: Gpus, tell: Tell) -> Machine:
             machine = host.measure()
         else:
             disks, direct = tuple(order.directories), not why_not_direct()
-            with_gpus = GpuSteps(timer, order.gpus, disks, rooms.room, order.effort, order.date, then, direct=direct)
+            with_gpus = GpuSteps(timer, order.gpus, disks, room, rooms.rooms, order.effort, order.date, then, direct=direct)
             later = with_gpus.steps
             machine = host.measure()
             machine = with_gpus.measure(machine, host.pairs[0])
@@ -161,9 +161,9 @@ def measured(order: ProbeOrder, devices: Gpus, tell: Tell) -> Machine:
 
 def _rooms(gpus: Sequence[GpuFacts], devices: Gpus, room: int) -> GpuRooms:
     """Blocks in pinned memory and on every GPU, as large as the GPUs can spare."""
-    free = [free_bytes(devices, gpu.number) for gpu in gpus]
-    most = min(room, min(free) // tuning.SPARED // tuning.MIB * tuning.MIB)
-    return GpuRooms(devices, memories_of(gpus), max(most, tuning.LEAST_GPU_ROOM))
+    spared = min(free_bytes(devices, gpu.number) for gpu in gpus) // tuning.SPARED // tuning.MIB * tuning.MIB
+    most = max(spared, tuning.LEAST_GPU_ROOM)
+    return GpuRooms(devices, memories_of(gpus), min(most, tuning.GPU_ROOM), min(most, max(room, tuning.PINNED_ROOM)))
 
 
 def _gpu_versions(gpus: Sequence[GpuFacts], devices: Gpus) -> Sequence[tuple[str, str]]:

@@ -34,15 +34,16 @@ class Sample:
         logs = [math.log(median(rates)) for rates in self.shapes]
         return math.exp(median(logs))
 
-    def without(self, seconds: float, nbytes: Sequence[int]) -> Sample:
+    def without(self, seconds: float, nbytes: Sequence[int], most: float) -> Sample:
         """The sample without the seconds that a request costs besides its bytes; at most half of the time of a request.
 
-        `nbytes` are the bytes of a request, for every job shape.
+        `nbytes` are the bytes of a request, for every job shape. `most` is the highest rate that the channel reached: it stays
+        the limit. A channel that works on while its next request is prepared hides the seconds of all but short requests.
         """
         return Sample(
             self.run,
             tuple(
-                tuple(size / max(size / rate - seconds, size / rate / 2) for rate in rates)
+                tuple(max(rate, min(most, size / max(size / rate - seconds, size / rate / 2))) for rate in rates)
                 for size, rates in zip(nbytes, self.shapes, strict=True)
             ),
         )

@@ -99,10 +99,17 @@ class Steps:
         """The number of later rounds over all samples: more than half of all repeats."""
         return self.effort.repeats * 3 // 5
 
-    @property
-    def _piece(self) -> int:
+    def _room_of(self, channel: Channel) -> int:  # noqa: ARG002  # that of some channels is another one
+        """Bytes of the arrays that jobs of a channel move."""
+        return self.room
+
+    def _way_beside(self, channel: Channel) -> Way:  # noqa: ARG002  # that of some channels is another one
+        """The way of the copies of a channel that are measured beside others."""
+        return tuning.COPY_BESIDE
+
+    def _piece(self, channel: Channel) -> int:
         """Bytes of the jobs that show a channel at work for a while."""
-        return self.room // (12 if self.effort.is_brief else 4)
+        return self._room_of(channel) // (12 if self.effort.is_brief else 4)
 
     def _with(self, machine: Machine, channel: Channel) -> Machine:
         return replace(machine, channels=tuple(channel if each.name == channel.name else each for each in machine.channels))
@@ -191,7 +198,7 @@ class Steps:
             least = ways.small[0]
             return self._median(machine, Job(channel.name, "stream", least, least), repeats)
         self._step(f"{self._words(channel)}: set-up")
-        sizes = tuning.MIB, min(32 * tuning.MIB, self._piece)
+        sizes = tuning.MIB, min(32 * tuning.MIB, self._piece(channel))
         small, large = (self._median(machine, Job(channel.name, *ways.setup, nbytes), repeats) for nbytes in sizes)
         per_byte = (large - small) / (sizes[1] - sizes[0])
         return _three_digits(max(0.0, small - sizes[0] * per_byte))
@@ -237,10 +244,11 @@ class Steps:
     def _job(self, machine: Machine, channel: Channel, shape: str, run: int) -> Job:
         """A job of about the wanted duration, sized by small ones: some channels are a thousand times as fast as others."""
         whole = shape in ("stream", "piped", "copied")
-        most = self.room // (4 if channel.is_self_loop or not whole else 2)
+        room = self._room_of(channel)
+        most = room // (4 if channel.is_self_loop or not whole else 2)
         least = min(max(tuning.FEWEST_CHUNKS * run, tuning.MIB // 4), most) if whole else max(16 * run, tuning.MIB // 16)
         if shape == "sparse":
-            most = min(most, self.room // (run + tuning.APART) * run)
+            most = min(most, room // (run + tuning.APART) * run)
         nbytes = least
         while True:
             seconds = self.timer.seconds(machine, Job(channel.name, shape, run, nbytes))
@@ -248,7 +256,7 @@ class Steps:
             if times <= tuning.GROWTH or nbytes * tuning.GROWTH >= most:
                 break
             nbytes *= tuning.GROWTH
-        wanted, unit = min(max(least, round(nbytes * times)), max(most, least)), run if whole else 4 * run
+        wanted, unit = min(max(least, round(nbytes * times)), max(most, least)), min(run, most) if whole else 4 * run
         nbytes = max(1, wanted // unit) * unit
         if shape == "transpose":  # The shape that `job_plan` gives the matrix.
             rows = max(2, math.isqrt(nbytes // run))
@@ -292,11 +300,12 @@ class Steps:
         seconds = _three_digits(min(found))
         if not seconds:
             return channel
+        most = max(sample.middle for sample in self.samples[channel.name])
         self.samples[channel.name] = tuple(
-            sample.without(seconds, [job.run if job.shape == "stream" else job.nbytes for job in jobs])
+            sample.without(seconds, [job.run if job.shape == "stream" else job.nbytes for job in jobs], most)
             for sample, jobs in ((each, self._jobs[channel.name, each.run]) for each in self.samples[channel.name])
         )
-        self.plain[channel.name] = [(each.without(seconds, [job.nbytes]), job) for each, job in self.plain[channel.name]]
+        self.plain[channel.name] = [(each.without(seconds, [job.nbytes], most), job) for each, job in self.plain[channel.name]]
         return replace(channel, request_seconds=seconds, **self._functions(channel))
 
     def _beyond_bytes(self, machine: Machine, channel: Channel, shape: str, run: int) -> float:
@@ -360,20 +369,22 @@ class Steps:
         return [median(rates) for rates in apart.values()], [median(rates) for rates in together.values()]
 
     def _beside(
-        self, machine: Machine, first: Channel, other: Channel | None, way: Way = tuning.COPY_BESIDE, *, second_jobs: int = 2
+        self, machine: Machine, first: Channel, other: Channel | None, way: Way | None = None, *, second_jobs: int = 2
     ) -> Pair:
         """Two channels (None: a second one like the first), each alone and both at once.
 
-        `way` is that of the jobs of the first one, which may be conversions. `second_jobs` is the number of jobs of the second
+        `way` is that of the jobs of the first one, if they are conversions. `second_jobs` is the number of jobs of the second
         one.
         """
         second = replace(first, name=TWIN) if other is None else other
         both = replace(machine, channels=(*machine.channels, second)) if other is None else machine
-        piece, (shape, run) = self._piece, way
-        count = max(4, math.ceil(2 * first.rate(run) / second.peak))
-        jobs = {first.name: [Job(first.name, shape, run, piece)] * count}
-        jobs[second.name] = [Job(second.name, *tuning.COPY_BESIDE, piece)] * (second_jobs if second is other else count)
-        repeats = self._repeats if way == tuning.COPY_BESIDE else min(self._repeats, tuning.CONVERSION_PAIRS)
+        shape, run = way or self._way_beside(first)
+        mine, theirs = self._piece(first), self._piece(second)
+        count = max(4, math.ceil(2 * first.rate(run) / second.peak * theirs / mine))
+        jobs = {first.name: [Job(first.name, shape, run, mine)] * count}
+        beside = Job(second.name, *self._way_beside(second), theirs)
+        jobs[second.name] = [beside] * (second_jobs if second is other else count)
+        repeats = self._repeats if way is None else min(self._repeats, tuning.CONVERSION_PAIRS)
         (a, b), (c, d) = self._at_once(both, jobs, jobs, repeats)
         return Pair(first.name, first.name if other is None else second.name, (a, b), (c, d))
 

@@ -87,10 +87,13 @@ def shapes(channel: Channel, run: int) -> tuple[str, ...]:
 
 def _converted(channel: Channel, run: int) -> tuple[str, ...]:
     """Short runs are parts of a chunk that is converted, longer ones are whole chunks."""
-    whole = tuning.WHOLE_CHUNKS_COPY if channel.is_self_loop or channel.kind.crosses_nodes else tuning.WHOLE_CHUNKS_LINK
+    is_copy = channel.is_self_loop or channel.kind.crosses_nodes
+    whole = tuning.WHOLE_CHUNKS_COPY if is_copy else tuning.WHOLE_CHUNKS_LINK
+    if channel.kind is ChannelKind.GPU_COPY:
+        whole = tuning.WHOLE_CHUNKS_WITHIN
     if run >= whole:
         return ("stream",)
-    is_field = 4 <= run <= tuning.LONG_FIELD and whole == tuning.WHOLE_CHUNKS_COPY
+    is_field = 4 <= run <= tuning.LONG_FIELD and is_copy
     return ("split", "join", "transpose") if is_field else ("gather", "scatter", "transpose")
 
 
@@ -142,6 +145,8 @@ _GPUS = replace(
     pays=tuning.REQUESTS_PAY,
 )
 
+_GPU_COPIES = replace(_GPUS, first=(1, 16, 256, 4096, MIB // 16, MIB, tuning.WHOLE_CHUNKS_WITHIN))
+
 
 def _files(shapes: Callable[[Channel, int], tuple[str, ...]], short: str) -> Ways:
     """The ways of files that are read or written through host memory. `short` is the shape of short runs."""
@@ -181,6 +186,7 @@ WAYS: dict[ChannelKind, Ways] = {
     ChannelKind.DISK_READ: _files(_file_reads, "sparse"),
     ChannelKind.DISK_WRITE: _files(_file_writes, "gather"),
     **dict.fromkeys(GPU_CHANNELS, _GPUS),
+    ChannelKind.GPU_COPY: _GPU_COPIES,
     ChannelKind.DIRECT_READ: _DIRECT_READS,
     ChannelKind.DIRECT_WRITE: replace(_DIRECT_READS, shapes=_direct_writes),
     ChannelKind.TWO_SIDED: _SENT,

@@ -55,7 +55,11 @@ PEAK_SHARE = 0.97
 
 UNBUFFERED_UNIT = 32 << 20
 """Chunks of a route without buffers are a multiple of this many bytes: the default limit of a slot (DESIGN, section 2)."""
+UNBUFFERED_LEAST_SECONDS = 5e-4
+"""Chunks of a route without buffers take about this many predicted seconds at least: Python takes a tenth of it for a chunk, in
+which a GPU copies 200 MB of its own memory."""
 UNBUFFERED_MOST = 256 << 20
-"""Chunks of a route without buffers have at most this many bytes, so that progress and cancelling stay responsive."""
+"""Chunks of a route without buffers have at most this many bytes, unless they take less than the least time, so that progress and
+cancelling stay responsive."""
 UNBUFFERED_SECONDS = 0.5
 """Chunks of a route without buffers take about this many predicted seconds at most, for the same reason."""

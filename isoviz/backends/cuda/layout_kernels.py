@@ -6,7 +6,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -123,9 +123,15 @@ class LayoutKernels:
             return Prepared(0, 0.0)
         asked = {kernel.code: (kernel, job) for job in jobs for kernel in self._kernels(job)}
         wanted = {code: each for code, each in asked.items() if code not in self._functions and code not in self._refused}
+        if wanted:
+            self._prepare(wanted)
+        refused = tuple(self._refused[code] for code in asked if code in self._refused)
+        return Prepared(len(wanted), time.perf_counter() - begin if wanted else 0.0, refused)
+
+    def _prepare(self, wanted: Mapping[str, tuple[Kernel, Job]]) -> None:
         if len(wanted) > _AT_ONCE:
             _LOG.info("isoviz: %d GPU kernels are loaded, or compiled for %s", len(wanted), self._architecture)
-        pool = ThreadPoolExecutor(min(_AT_ONCE, max(1, len(wanted))), "isoviz GPU compiler")
+        pool = ThreadPoolExecutor(min(_AT_ONCE, len(wanted)), "isoviz GPU compiler")
         try:
             images = {code: pool.submit(self._image, kernel) for code, (kernel, _) in wanted.items()}
             while wait(images.values(), _TICK).not_done:
@@ -139,8 +145,6 @@ class LayoutKernels:
             self.missing = str(error)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-        refused = tuple(self._refused[code] for code in asked if code in self._refused)
-        return Prepared(len(wanted), time.perf_counter() - begin if wanted else 0.0, refused)
 
     def launcher(self, job: Job) -> Callable[[int], int] | None:
         """A function that queues the kernels of a job on a stream and returns their number; None where not all are to be had.

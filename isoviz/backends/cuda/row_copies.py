@@ -7,16 +7,20 @@ whose strides are otherwise is a kernel's work, or several such copies.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from isoviz.layouts import StridedCopy
 from isoviz.layouts.geometry import merged
+from isoviz.layouts.recurring import split_together
 
 LONGEST_PITCH = 2**31 - 1
 """Bytes between two rows at most."""
 ALIGNED = 16
 """Bytes: packed copies begin at multiples of this, so that kernels use wide accesses."""
+GAPS = 64
+"""Bytes of runs from which a processor picks them one by one as fast as it moves all."""
 
 
 class Rows(NamedTuple):
@@ -93,8 +97,53 @@ def packed(copy: StridedCopy, at: int, by: str) -> Packing:
     return Packing(merged(copy.source_offset, at, copy.run, into), merged(at, copy.destination_offset, copy.run, out))
 
 
-def pieces(copies: Iterable[StridedCopy], most: int) -> Iterator[list[tuple[StridedCopy, int]]]:
-    """Copies cut and grouped into pieces of at most `most` packed bytes, with the packed offset of each copy."""
+class Steps(NamedTuple):
+    """Copies in two steps through a buffer: `into` it, and `out` of it."""
+
+    into: list[StridedCopy]
+    out: list[StridedCopy]
+
+
+def stretched(copies: Sequence[StridedCopy], by: str, most: int) -> Steps | None:
+    """Copies through a buffer that holds the stretch of memory in which they lie at the "source" or the "destination" (`by`).
+
+    One step is a single copy of the stretch. It also moves the gaps between the copies, which is quicker than to pick short runs
+    one by one. None if that is not so, if there are gaps in a destination, or if the stretch has more than `most` bytes.
+    """
+    is_source = by == "source"
+    begin, end = math.inf, 0
+    for copy in copies:
+        at = copy.source_offset if is_source else copy.destination_offset
+        reach = sum([(turns - 1) * (here if is_source else there) for turns, here, there in copy.loops])
+        begin, end = min(begin, at), max(end, at + reach + copy.run)
+    first, payload = int(begin), sum([copy.nbytes for copy in copies])
+    length = end - first
+    picks = payload < length and (not is_source or 2 * payload < length or max(copy.run for copy in copies) >= GAPS)
+    at = first % ALIGNED  # The copies are as aligned in the buffer as they are in memory.
+    if picks or at + length > most:
+        return None
+    moved = at - first
+    if is_source:
+        return Steps(
+            [StridedCopy(first, at, length)], [copy._replace(source_offset=copy.source_offset + moved) for copy in copies]
+        )
+    return Steps(
+        [copy._replace(destination_offset=copy.destination_offset + moved) for copy in copies], [StridedCopy(at, first, length)]
+    )
+
+
+def pieces(copies: Sequence[StridedCopy], most: int) -> Iterator[list[tuple[StridedCopy, int]]]:
+    """Copies cut and grouped into pieces of at most `most` packed bytes, with the packed offset of each copy.
+
+    The fields of structs are cut together: a piece has the same structs of all fields, which lie side by side in memory.
+    """
+    nbytes = sum([copy.nbytes for copy in copies])
+    parts = 1 if nbytes <= most or len(copies) == 1 else -(-nbytes * 17 // (16 * most))  # parts are not quite equal
+    for part in split_together(copies, parts, ALIGNED):
+        yield from _grouped(part, most)
+
+
+def _grouped(copies: Iterable[StridedCopy], most: int) -> Iterator[list[tuple[StridedCopy, int]]]:
     piece: list[tuple[StridedCopy, int]] = []
     end = 0
     for copy in (part for whole in copies for part in _cut(whole, most)):

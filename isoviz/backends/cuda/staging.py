@@ -1,8 +1,10 @@
-"""Pageable host memory to and from a GPU: through a ring of pinned buffers.
+"""Pageable host memory to and from a GPU: through pinned buffers.
 
 A piece of a request is packed into a buffer, in the order of the host memory, so that the processor moves long stretches; the GPU
 converts the layout as it reads or writes the pinned buffer. Without layout kernels the processor converts. While the copy engine
-moves one piece, the processor packs or unpacks the next one. A single thread does this, as long as there are requests.
+moves one piece, the processor packs or unpacks others. A few threads do this, each a piece at a time, as long as there are
+requests. To divide each piece among threads would cost more: on a virtual machine, threads take longer to wake than a piece to
+pack.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from isoviz.backends.cuda.row_copies import Packing, packed, pieces
+from isoviz.backends.cuda.gpu import prompt_naps
+from isoviz.backends.cuda.row_copies import ALIGNED, Steps, packed, pieces, stretched
 from isoviz.backends.host.copying import copy_all
 from isoviz.backends.pages import PAGE
 from isoviz.errors import DeviceError, DeviceMemoryError
@@ -32,38 +35,49 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("isoviz")
 
 PIECE = 4 << 20
-"""Bytes of a buffer of the ring."""
-RING = 4
-"""Buffers: two are packed or unpacked while two are in flight."""
+"""Bytes of a buffer, and of the largest piece."""
+SMALLEST = 1 << 20
+"""Bytes of a piece below which a request is not divided further among the threads."""
+THREADS = min(4, os.cpu_count() or 1)
+"""Threads of a channel that pack and unpack: one core alone is slower than the link of a recent GPU."""
+AHEAD = 2
+"""Buffers of a thread: it packs or unpacks one while the copy engine uses the other."""
 _LINGER = 0.5
-"""Seconds that the thread waits for a further request before it ends."""
-_THREADS = min(8, os.cpu_count() or 1)
-"""Threads that copy in host memory: one core alone is slower than the link of a recent GPU."""
+"""Seconds that a thread waits for a further request before it ends."""
+
+_Parts = list[tuple["StridedCopy", int]]
+"""The copies of a piece, each with its offset in the buffer."""
+
+
+def piece_of(copies: Sequence[StridedCopy]) -> int:
+    """Bytes of the pieces of a request: every thread gets one, unless they would be small."""
+    nbytes = sum([copy.nbytes for copy in copies])
+    return min(PIECE, max(SMALLEST, -(-nbytes // (THREADS * ALIGNED)) * ALIGNED))
 
 
 class StagedRequest:
     """Some copies between `host` and `device`, and what is left of them."""
 
-    def __init__(
-        self, copies: Sequence[StridedCopy], host: HostStore, device: DeviceStore, piece: int, check: Check, done: Done
-    ) -> None:
+    def __init__(self, copies: Sequence[StridedCopy], host: HostStore, device: DeviceStore, check: Check, done: Done) -> None:
         self.host, self.device = host, device
         self.check, self.done = check, done
-        self.in_flight = self.count = 0
+        self.taken = self.count = 0
+        """Pieces that threads have taken and not settled, and requests of the device."""
         self.error: BaseException | None = None
-        self._pieces = pieces(copies, piece)
-        self._next: list[tuple[StridedCopy, int]] | None = next(self._pieces, None)
+        self._pieces = pieces(copies, piece_of(copies))
+        self._next: _Parts | None = next(self._pieces, None)
 
     @property
     def has_more(self) -> bool:
         """Whether pieces are left to begin."""
         return self._next is not None and self.error is None
 
-    def take(self) -> list[tuple[StridedCopy, int]]:
+    def take(self) -> _Parts:
         """The next piece."""
         found = self._next
         assert found is not None
         self._next = next(self._pieces, None)
+        self.taken += 1
         return found
 
 
@@ -75,192 +89,240 @@ class _Piece(NamedTuple):
 
 
 class Staging:
-    """The ring of one channel and its thread. `to_device` tells the direction; `lane` queues the work of the GPU."""
+    """The buffers of one channel and its threads. `to_device` tells the direction; `lane` queues the work of the GPU."""
 
     def __init__(self, lane: Lane, to_device: bool, name: str) -> None:
         self._lane, self._to_device, self._name = lane, to_device, name
         self._driver = lane.gpu.driver
-        self._waiting: deque[StagedRequest] = deque()
         self._changed = threading.Condition()
-        self._thread: threading.Thread | None = None
-        self._resting = 0
+        # What follows is read and changed under `_changed`.
+        self._waiting: deque[StagedRequest] = deque()
+        """Requests with pieces that no thread has taken."""
         self._latest: Check | None = None
-        # Only the thread uses these.
-        self._flying: deque[_Piece] = deque()
+        """The transfer of the request that began last."""
+        self._threads: set[threading.Thread] = set()
+        self._idle = self._resting = 0
         self._free: list[PinnedBlock] = []
         self._buffers = 0
 
     def put(self, copies: Sequence[StridedCopy], host: HostStore, device: DeviceStore, check: Check, done: Done) -> None:
-        """Begin a request; returns at once. `done` is called in the thread of the ring."""
-        request = StagedRequest(copies, host, device, PIECE, check, done)
+        """Begin a request; returns at once. `done` is called in a thread of this object.
+
+        Raises:
+            RuntimeError: the system allows no thread.
+        """
+        request = StagedRequest(copies, host, device, check, done)
+        useful = -(-sum([copy.nbytes for copy in copies]) // piece_of(copies))
         with self._changed:
-            if self._thread is None:
-                thread = threading.Thread(target=self._work, name=self._name, daemon=True)
-                thread.start()
-                self._thread = thread
+            while len(self._threads) < THREADS and self._idle < useful:
+                thread = threading.Thread(target=self._work, name=f"{self._name} {len(self._threads)}", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:  # the system allows no more threads: the running ones do the work
+                    if not self._threads:
+                        raise
+                    break
+                self._threads.add(thread)
+                useful -= 1
             self._waiting.append(request)
             self._changed.notify_all()
 
     def expected(self, copies: Sequence[StridedCopy], device: DeviceStore) -> Iterator[Job]:
         """The jobs of kernels for a request. Each buffer begins at a page."""
-        for piece in pieces(copies, PIECE):
-            steps = self._steps(piece)
+        for piece in pieces(copies, piece_of(copies)):
+            into, out = self._steps(piece)
             if self._to_device:
-                yield from self._lane.expected([step.out for step in steps], PAGE, device.address)
+                yield from self._lane.expected(out, PAGE, device.address)
             else:
-                yield from self._lane.expected([step.into for step in steps], device.address, PAGE)
+                yield from self._lane.expected(into, device.address, PAGE)
 
-    def _steps(self, piece: list[tuple[StridedCopy, int]]) -> list[Packing]:
-        """The copies of a piece through its buffer, in the order of the host: the GPU converts, if it has kernels."""
-        in_order_of_source = self._to_device != bool(self._lane.gpu.kernels.missing)
-        return [packed(copy, offset, "source" if in_order_of_source else "destination") for copy, offset in piece]
+    def _steps(self, piece: _Parts) -> Steps:
+        """The copies of a piece into its buffer and out of it, in the order of the host: the GPU converts, if it has kernels."""
+        with_kernels = not self._lane.gpu.kernels.missing
+        by = "source" if self._to_device == with_kernels else "destination"
+        found = stretched([copy for copy, _ in piece], by, PIECE) if with_kernels else None
+        if found is not None:
+            return found
+        steps = [packed(copy, offset, by) for copy, offset in piece]
+        return Steps([step.into for step in steps], [step.out for step in steps])
 
     def rest(self) -> None:
-        """End the thread as soon as there is no request, and wait for it. A later `put` starts another one."""
+        """End the threads as soon as there is no request, and wait for them. A later `put` starts others."""
         with self._changed:
-            thread = self._thread
-            if thread is None or thread is threading.current_thread():
+            threads = self._threads - {threading.current_thread()}
+            if not threads:
                 return
             self._resting += 1
             self._changed.notify_all()
-        thread.join()
+        for thread in threads:
+            thread.join()
         with self._changed:
             self._resting -= 1
 
-    # ---- the thread
+    # ---- the threads
 
     def _work(self) -> None:
-        request: StagedRequest | None = None
+        prompt_naps()
+        try:
+            with self._lane.gpu.current():
+                self._work_on_gpu()
+        except BaseException as error:  # noqa: BLE001  # the GPU cannot be used: every request reports it
+            with self._changed:
+                self._threads.discard(threading.current_thread())
+                waiting = [*self._waiting]
+                for request in waiting:
+                    request.taken += 1
+            for request in waiting:
+                self._ended(request, error)
+
+    def _work_on_gpu(self) -> None:
+        """Take pieces as long as there are any. The thread uses the GPU from here on: every call to ask or say so costs time."""
+        flying: deque[_Piece] = deque()
         while True:
-            if request is None or not request.has_more:
-                request = self._taken()
-            if request is None and not self._flying:
-                self._give_back()
-                if self._is_at_end():
-                    return
-                continue
-            while self._flying and (request is None or self._is_over(self._flying[0])):
-                self._settle()
-                if request is None:
-                    break
-            if request is not None:
-                self._advance(request)
+            # The end of a request must not wait for a piece of another one.
+            while flying and not flying[0].request.has_more and self._is_over(flying[0]):
+                self._settle(flying.popleft())
+            found = self._taken(wait=not flying)
+            if found is not None:
+                self._begin(*found, flying)
+            elif flying:
+                self._settle(flying.popleft())
+            else:
+                return
 
-    def _taken(self) -> StagedRequest | None:
-        """The next request. Transfers take turns: each has a `check` of its own."""
+    def _taken(self, *, wait: bool) -> tuple[StagedRequest, _Parts] | None:
+        """The next piece; None if there is none. With `wait`, None also means that this thread has to end."""
         with self._changed:
-            if not self._waiting:
+            while not self._waiting:
                 self._latest = None  # it keeps its transfer alive
-                return None
-            request = next((each for each in self._waiting if each.check != self._latest), self._waiting[0])
-            self._waiting.remove(request)
-            self._latest = request.check
-            return request
+                if not wait:
+                    return None
+                self._idle += 1
+                goes_on = self._changed.wait_for(lambda: self._waiting or self._resting, _LINGER) and not self._resting
+                self._idle -= 1
+                if not goes_on and not self._waiting:
+                    self._threads.discard(threading.current_thread())
+                    if not self._threads:
+                        self._give_back()
+                    return None
+            request = self._waiting[0]
+            piece = request.take()
+            if not request.has_more:
+                self._latest = request.check
+                self._waiting.popleft()
+                self._take_turns()
+            return request, piece
 
-    def _is_at_end(self) -> bool:
-        """Wait for a request. Returns true, and this thread is forgotten, if none comes."""
-        with self._changed:
-            if not self._waiting and not self._resting:
-                self._changed.wait_for(lambda: self._waiting or self._resting, _LINGER)
-            if self._waiting:
-                return False
-            self._thread = None
-            return True
+    def _take_turns(self) -> None:
+        """Let a request of another transfer be the next one: each transfer has a `check` of its own."""
+        other = next((each for each in self._waiting if each.check != self._latest), None)
+        if other is not None:
+            self._waiting.remove(other)
+            self._waiting.appendleft(other)
 
     def _is_over(self, piece: _Piece) -> bool:
         try:
-            with self._lane.gpu.current():
-                return self._driver.is_over(piece.event)
+            return self._driver.is_over(piece.event)
         except BaseException:  # noqa: BLE001  # `_settle` meets the error again, and the request reports it
             return True
 
-    def _advance(self, request: StagedRequest) -> None:
-        """Begin the next piece of a request, or settle an older one if no buffer is free."""
-        if not request.has_more:
-            self._end_if_over(request)
-            return
+    def _begin(self, request: StagedRequest, piece: _Parts, flying: deque[_Piece]) -> None:
+        """Begin a piece, which joins those that fly for this thread."""
         try:
             request.check()
-            buffer = self._buffer()
-            if buffer is None:
-                self._settle()
-                return
-            self._begin(request, buffer)
+            if len(flying) == AHEAD:
+                self._settle(flying.popleft())
+            flying.append(self._queued(request, piece, self._buffer(flying)))
         except BaseException as error:  # noqa: BLE001  # the request reports it
-            request.error = request.error or error
-        self._end_if_over(request)
+            self._ended(request, error)
 
-    def _buffer(self) -> PinnedBlock | None:
-        """A free buffer; None if the ring has to get one back first.
+    def _buffer(self, flying: deque[_Piece]) -> PinnedBlock:
+        """A free buffer.
 
         Raises:
             DeviceMemoryError: there is no room for a single one.
         """
-        if self._free:
-            return self._free.pop()
-        if self._buffers < RING:
+        while True:
+            with self._changed:
+                if self._free:
+                    return self._free.pop()
+                self._buffers += 1
             try:
-                with self._lane.gpu.current():
-                    buffer = self._driver.allocate_pinned(PIECE)
-            except DeviceMemoryError:
-                if not self._flying:
+                return self._driver.allocate_pinned(PIECE)
+            except BaseException as error:
+                with self._changed:
+                    self._buffers -= 1
+                    self._changed.notify_all()
+                    is_alone = not self._buffers
+                if is_alone or not isinstance(error, DeviceMemoryError):
                     raise
-                return None
-            self._buffers += 1
-            return buffer
-        return None
+            if flying:
+                self._settle(flying.popleft())
+                continue
+            with self._changed:  # the other threads have buffers
+                self._changed.wait_for(lambda: self._free or not self._buffers)
 
-    def _begin(self, request: StagedRequest, buffer: PinnedBlock) -> None:
+    def _queued(self, request: StagedRequest, piece: _Parts, buffer: PinnedBlock) -> _Piece:
+        """Pack a piece and queue its copies."""
         assert buffer.array is not None
-        gpu, at = self._lane.gpu, buffer.pointer
+        lane, at = self._lane, buffer.pointer
         event = None
         try:
-            with gpu.current():
-                steps = self._steps(request.take())
-                into, out = [step.into for step in steps], [step.out for step in steps]
-                event = self._lane.event()
-                if self._to_device:
-                    copy_all(into, request.host.array, buffer.array, request.check, _THREADS)
-                    request.count += self._lane.queue(out, at, request.device.address)
-                else:
-                    request.count += self._lane.queue(into, request.device.address, at)
-                self._driver.record(event, self._lane.stream)
+            into, out = self._steps(piece)
+            event = lane.event()
+            if self._to_device:
+                copy_all(into, request.host.array, buffer.array, request.check)
+                count = lane.queue(out, at, request.device.address)
+            else:
+                count = lane.queue(into, request.device.address, at)
+            self._driver.record(event, lane.stream)
         except BaseException:
-            with suppress(DeviceError), gpu.current():  # The buffer may be in use.
-                self._driver.wait_stream(self._lane.stream)
-            self._free.append(buffer)
-            if event is not None:
-                self._lane.drop(event)
+            self._wait_for_all()
+            self._freed(buffer, event)
             raise
-        request.in_flight += 1
-        self._flying.append(_Piece(request, buffer, event, [] if self._to_device else out))
+        with self._changed:
+            request.count += count
+        return _Piece(request, buffer, event, [] if self._to_device else out)
 
-    def _settle(self) -> None:
-        """Wait for the oldest piece and unpack it."""
-        piece = self._flying.popleft()
-        request = piece.request
+    def _settle(self, piece: _Piece) -> None:
+        """Wait for a piece and unpack it."""
+        request, error = piece.request, None
         try:
-            with self._lane.gpu.current():
-                self._driver.wait_event(piece.event)
+            self._lane.gpu.await_end(piece.event)
             if piece.unpack and request.error is None:
                 assert piece.buffer.array is not None
                 host = request.host
-                copy_all(piece.unpack, piece.buffer.array, host.array, request.check, _THREADS, large=host.is_large)
-        except BaseException as error:  # noqa: BLE001  # the request reports it
-            request.error = request.error or error
-            with suppress(DeviceError), self._lane.gpu.current():  # The buffer may be in use.
-                self._driver.wait_stream(self._lane.stream)
-        self._lane.drop(piece.event)
-        self._free.append(piece.buffer)
-        request.in_flight -= 1
-        self._end_if_over(request)
+                copy_all(piece.unpack, piece.buffer.array, host.array, request.check, large=host.is_large)
+        except BaseException as raised:  # noqa: BLE001  # the request reports it
+            error = raised
+            self._wait_for_all()
+        self._freed(piece.buffer, piece.event)
+        self._ended(request, error)
 
-    def _end_if_over(self, request: StagedRequest) -> None:
-        if request.has_more or request.in_flight or request.done is _told:
-            return
-        done, request.done = request.done, _told
+    def _wait_for_all(self) -> None:
+        """After an error: a buffer may be in use."""
+        with suppress(DeviceError):
+            self._driver.wait_stream(self._lane.stream)
+
+    def _freed(self, buffer: PinnedBlock, event: int | None) -> None:
+        if event is not None:
+            self._lane.drop(event)
+        with self._changed:
+            self._free.append(buffer)
+            if self._buffers < len(self._threads):  # a thread may wait for one
+                self._changed.notify_all()
+
+    def _ended(self, request: StagedRequest, error: BaseException | None) -> None:
+        """A piece of a request has ended. The last one ends the request."""
+        with self._changed:
+            request.error = request.error or error
+            request.taken -= 1
+            if request.error is not None and request in self._waiting:
+                self._waiting.remove(request)
+            if request.taken or request.has_more:
+                return
         try:
-            done(request.count if request.error is None else request.error)
+            request.done(request.count if request.error is None else request.error)
         except BaseException:  # noqa: BLE001  # an error of one request must not end the thread
             _LOG.exception("the end of a GPU request raised")
 
@@ -270,7 +332,3 @@ class Staging:
             self._driver.free_pinned(buffer)
         self._free.clear()
         self._buffers = 0
-
-
-def _told(_: int | BaseException) -> None:
-    """The end of a request that was reported already."""

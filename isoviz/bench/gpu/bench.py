@@ -42,6 +42,14 @@ ANY = 4
 """cudaMemcpyDefault."""
 WIDEST = 16
 """Bytes of the largest element of CuPy and PyTorch. Arrays are as long as a multiple of this."""
+_LINK, _DISK = LatencyBandwidth(1e-5, 5e10), LatencyBandwidth(1e-5, 1e10)
+_RATES = {
+    ChannelKind.GPU_COPY: LatencyBandwidth(1e-5, 1e12),
+    ChannelKind.GPU_READ: _LINK,
+    ChannelKind.GPU_WRITE: _LINK,
+    ChannelKind.DISK_READ: _DISK,
+    ChannelKind.DISK_WRITE: _DISK,
+}
 FAKE = "fake driver: nothing was measured on a GPU"
 
 
@@ -81,10 +89,12 @@ class Sizes(NamedTuple):
 
 
 def machine_of_one_gpu(folder: Path) -> Machine:
-    """A GPU, pinned and pageable host memory, and a disk, every pair joined. Paths are given, so all rates are alike."""
+    """A GPU, pinned and pageable host memory, and a disk, every pair joined.
+
+    The rates are assumed. Paths are given, so the rates only decide how long requests are.
+    """
     kinds = {FBM: MemoryKind.FBM, ZCM: MemoryKind.ZCM, SYS: MemoryKind.SYS, DSK: MemoryKind.DSK}
     memories = tuple(Memory(name, kind, device=str(folder) if name == DSK else None) for name, kind in kinds.items())
-    rate = LatencyBandwidth(1e-5, 1e10)
     joined = (
         (FBM, FBM, ChannelKind.GPU_COPY),
         *((FBM, name, ChannelKind.GPU_READ) for name in (ZCM, SYS)),
@@ -92,7 +102,7 @@ def machine_of_one_gpu(folder: Path) -> Machine:
         *((DSK, name, ChannelKind.DISK_READ) for name in (ZCM, SYS)),
         *((name, DSK, ChannelKind.DISK_WRITE) for name in (ZCM, SYS)),
     )
-    return Machine("one GPU, rates assumed", memories, tuple(Channel("", kind, a, b, rate) for a, b, kind in joined))
+    return Machine("one GPU, rates assumed", memories, tuple(Channel("", kind, a, b, _RATES[kind]) for a, b, kind in joined))
 
 
 class GpuBench:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 SYS, ZCM = "node0.sys", "node0.zcm"
 _GUESSES = {
     ChannelKind.MEMCPY: LatencyBandwidth(1e-9, 1e10),
-    ChannelKind.GPU_COPY: LatencyBandwidth(1e-9, 1e11),
+    ChannelKind.GPU_COPY: LatencyBandwidth(1e-9, 1e12),
 }
-_GUESS = LatencyBandwidth(1e-6, 1e10)
-"""Placeholders until the measurement."""
+_GUESS = LatencyBandwidth(1e-6, 5e10)
+"""Placeholders until the measurement, near what they will be: the length of requests depends on them."""
 
 Role = tuple[ChannelKind, tuple[str, ...], bool]
 """Channels of one role are likely to be alike: their kind, the models of the GPUs or the disks at their ends, and whether

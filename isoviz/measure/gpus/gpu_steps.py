@@ -9,11 +9,12 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 from typing import NamedTuple
 
+from isoviz.backends.cuda.gpus import CHANNELS
 from isoviz.backends.direct_storage import is_unsupported
 from isoviz.checks import NAME_LIMIT
 from isoviz.errors import Cancelled, RunError, in_words, line
@@ -24,7 +25,7 @@ from isoviz.measure import tuning
 from isoviz.measure.gpus.gpu_parts import DIRECT, SYS, ZCM, Role, memory_of, role_of, with_gpus
 from isoviz.measure.sharing import GpuPairs, with_shared
 from isoviz.measure.steps import Steps, Tell, Timer
-from isoviz.measure.ways import Effort, ways_of
+from isoviz.measure.ways import Effort, Way, ways_of
 from isoviz.planner import Transfer
 from isoviz.this_computer import GpuFacts
 
@@ -40,7 +41,7 @@ class _Likeness(NamedTuple):
 
 
 class GpuSteps(Steps):
-    """A probe of `gpus`, and with `direct` of the channels between them and files."""
+    """A probe of `gpus`, and with `direct` of the channels between them and files. `rooms` are those of memories of GPUs."""
 
     def __init__(
         self,
@@ -48,6 +49,7 @@ class GpuSteps(Steps):
         gpus: Sequence[GpuFacts],
         disks: Sequence[str],
         room: int,
+        rooms: Mapping[str, int],
         effort: Effort,
         date: str,
         tell: Tell,
@@ -56,7 +58,7 @@ class GpuSteps(Steps):
         direct: bool = False,
     ) -> None:
         super().__init__(timer, room, effort, date, tell, clock)
-        self.gpus, self.disks, self.direct = tuple(gpus), tuple(disks), direct
+        self.gpus, self.disks, self.direct, self.rooms = tuple(gpus), tuple(disks), direct, rooms
         count, models = len(self.gpus), len({gpu.name for gpu in gpus})
         likely = 7 * models + (count > 1)  # of each model: four channels with pinned memory, two with main memory, the copy
         likely += 2 * len(disks) * direct
@@ -89,6 +91,14 @@ class GpuSteps(Steps):
         return machine
 
     # ---- one channel
+
+    def _room_of(self, channel: Channel) -> int:
+        return min(self.rooms.get(end, self.room) for end in (channel.source, channel.destination))
+
+    def _way_beside(self, channel: Channel) -> Way:
+        if channel.kind is ChannelKind.GPU_COPY:
+            return tuning.COPY_WITHIN
+        return tuning.COPY_OVER_LINK if channel.kind in CHANNELS else super()._way_beside(channel)
 
     def _candidates(self, channel: Channel) -> Sequence[int]:
         """Copies of pinned memory take as many requests as those of main memory, which were measured before."""
@@ -135,7 +145,8 @@ class GpuSteps(Steps):
         if self.is_over:
             return _Likeness(others[0], 1.0, f"as {others[0]}, not compared: the time was over")
         converts = bool(ways_of(channel, self.effort).converting)
-        ways = (tuning.COPY_BESIDE, tuning.SHORT_COMPARED) if converts else (tuning.COPY_BESIDE,)
+        whole = self._way_beside(channel)
+        ways = (whole, tuning.SHORT_COMPARED) if converts else (whole,)
         first = 1.0
         for k, name in enumerate(others):
             ratios = [self._ratio(machine, channel, machine.channel(name), way) for way in ways]

@@ -32,6 +32,7 @@ from isoviz.planner.tuning import (
     MOST_BOXES,
     MOST_SIZES_TRIED,
     TIE,
+    UNBUFFERED_LEAST_SECONDS,
     UNBUFFERED_MOST,
     UNBUFFERED_SECONDS,
     UNBUFFERED_UNIT,
@@ -49,10 +50,11 @@ def best_unbuffered(problem: Problem, route: Route, clock: Clock, order: Lineari
     nbytes, runs = problem.nbytes, problem.runs(1, route.converting)
     everything = order.count * len(order.fields)
     whole = Choice(clock.seconds(nbytes, runs), route, None, 1, 1, everything, nbytes, order.nbytes, runs, problem.slots)
-    most = UNBUFFERED_MOST // UNBUFFERED_UNIT
+    least = max(1, math.ceil(UNBUFFERED_LEAST_SECONDS * nbytes / whole.seconds / UNBUFFERED_UNIT)) if whole.seconds else 1
+    most = max(UNBUFFERED_MOST // UNBUFFERED_UNIT, least)
     if whole.seconds > UNBUFFERED_SECONDS:
         most = max(1, min(most, math.floor(UNBUFFERED_SECONDS * nbytes / whole.seconds) // UNBUFFERED_UNIT))
-    pieces = most if problem.machine.limits.chunk_seconds else 1
+    pieces = most if problem.machine.limits.chunk_seconds else least
     while nbytes > pieces * UNBUFFERED_UNIT:
         last = pieces >= most
         goal = whole.seconds * (1 + (CHUNK_GROWTH_SHARE if last else BOUND_SLACK))

@@ -17,7 +17,7 @@ from run_cases import random_bytes, random_layout, random_spaces
 from isoviz import FieldSpace, IndexSpace, Machine, Transfer, plan
 from isoviz.backends.cuda.enqueueing import SHORT, Lane
 from isoviz.backends.cuda.gpu import Gpu
-from isoviz.backends.cuda.row_copies import Rows, all_rows, packed, pieces, rows_of
+from isoviz.backends.cuda.row_copies import GAPS, Rows, all_rows, packed, pieces, rows_of, stretched
 from isoviz.errors import MissingPartError
 from isoviz.layouts import Box, StridedCopy, View, apply, strided_copies
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Memory, MemoryKind
@@ -77,6 +77,42 @@ def test_packing_follows_the_host() -> None:
     turned = StridedCopy(0, 0, 4, ((64, 4, 256), (64, 256, 4)))
     assert packed(turned, 32, "source").into == StridedCopy(0, 32, 64 * 64 * 4)
     assert packed(turned, 32, "destination").out == StridedCopy(32, 0, 64 * 64 * 4)
+
+
+@pytest.mark.parametrize("fields", [2, 3, 8])
+def test_structs_go_through_a_buffer_whole(fields: int) -> None:
+    """The processor moves one stretch, at the begin of a piece and at its end: a field alone would touch all cache lines."""
+    count, most = 1000, 4096
+    structs = [StridedCopy(5 + 4 * k, 4 * k * count, 4, ((count, 4 * fields, 4),)) for k in range(fields)]
+    data = random_bytes(random.Random(fields), 5 + 4 * fields * count)
+    arrays = np.zeros(4 * fields * count, np.uint8)
+    apply(structs, data, arrays)
+    backwards = [StridedCopy(to, at, run, tuple((n, there, here) for n, here, there in loops)) for at, to, run, loops in structs]
+    for copies, by, source, wanted in ((structs, "source", data, arrays), (backwards, "destination", arrays, data[5:])):
+        found, sizes = np.zeros(5 + 4 * fields * count, np.uint8), []
+        for piece in pieces(copies, most):
+            steps = stretched([copy for copy, _ in piece], by, most)
+            assert steps is not None
+            (whole,) = steps.into if by == "source" else steps.out
+            assert whole.loops == ()
+            sizes.append(whole.run)
+            room = np.zeros(most, np.uint8)
+            apply(steps.into, source, room)
+            apply(steps.out, room, found)
+        assert np.array_equal(found[: len(wanted)] if by == "source" else found[5:], wanted)
+        assert min(sizes) > most // 2
+
+
+def test_gaps_are_moved_where_that_is_quicker() -> None:
+    def copies(run: int, apart: int) -> list[StridedCopy]:
+        return [StridedCopy(16, 0, run, ((10, apart, run),))]
+
+    assert stretched(copies(4, 8), "source", 4096) == ([StridedCopy(16, 0, 76)], [StridedCopy(0, 0, 4, ((10, 8, 4),))])
+    assert stretched(copies(4, 12), "source", 4096) is None, "most of it is gaps"
+    assert stretched(copies(GAPS, GAPS + 8), "source", 4096) is None, "the runs are long"
+    assert stretched(copies(4, 8), "source", 64) is None, "longer than the buffer"
+    into_gaps = [StridedCopy(0, 16, 4, ((10, 4, 8),))]
+    assert stretched(into_gaps, "destination", 4096) is None, "what lies between is not ours"
 
 
 @pytest.mark.parametrize("place", ["a link", "within", "zero copy"])

@@ -96,9 +96,9 @@ def test_every_call_may_fail(tmp_path: Path, report: Callable[[str, object], Non
                         assert f"planted in {call}" in str(error), error
                         failed.add(call)
     # A transfer needs neither kernels, nor the end of a stream, an event or a module, nor a figure for an error message.
-    # Its arrays have no stream to follow (`test_gpu_streams`). Staging waits for what it cannot ask.
+    # Its arrays have no stream to follow (`test_gpu_streams`). The driver is asked to wait only for what takes long.
     unneeded = {
-        "is_over",
+        "wait_event",
         "load",
         "function",
         "destroy_stream",

@@ -14,12 +14,14 @@ import numpy as np
 import pytest
 from fake_arrays import FakeArray
 from fake_driver import FakeDriver
-from gpu_cases import engine
+from gpu_cases import engine, machine
 from test_gpu_streams import Caller
 
 from benchmarks import gpu_requests
 from benchmarks.timed_gpu import TimedDriver
-from isoviz import FieldSpace, IndexSpace, Transfer, cost
+from isoviz import FieldSpace, IndexSpace, Transfer, cost, plan
+from isoviz.backends.cuda import staging
+from isoviz.backends.host.copying import copy_all
 from isoviz.errors import Cancelled, DeviceError, IsovizError
 from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind
 from isoviz.planner import Plan
@@ -31,6 +33,9 @@ LENGTH = 16 * ASKED
 """Bytes of a request. Copies are cut at multiples of it (`isoviz.runtime.engine.execution.UNIT`)."""
 FBM, ZCM = Memory("node0.fbm0", MemoryKind.FBM), Memory("node0.zcm", MemoryKind.ZCM)
 MACHINE = Machine("a GPU", (FBM, ZCM), (Channel("", ChannelKind.GPU_WRITE, ZCM.name, FBM.name, Constant(1e9)),))
+
+
+GPUS = machine()
 
 
 def planned(requests: int) -> Plan:
@@ -201,7 +206,7 @@ def test_a_prepared_transfer_follows_the_latest_work_of_the_caller(tmp_path: Pat
         caller.end()
 
 
-@pytest.mark.parametrize("end", ["closed", "engine closed", "record", "wait_event", "copy"])
+@pytest.mark.parametrize("end", ["closed", "engine closed", "record", "is_over", "copy"])
 def test_a_prepared_transfer_ends_before_its_memory_is_freed(end: str, tmp_path: Path) -> None:
     """The driver of the tests notes memory that is freed while queued work uses it."""
     held = Held()
@@ -222,6 +227,34 @@ def test_a_prepared_transfer_ends_before_its_memory_is_freed(end: str, tmp_path:
             threading.Thread(target=held.go).start()
     assert event.done
     prepared.close()
+
+
+def copied(nbytes: int, *ends: str) -> Plan:
+    here, there = (f"node0.{end}" for end in ends)
+    return plan(Transfer.whole(IndexSpace(x=nbytes), FieldSpace(a="u1"), here, "<F, x>", there, "<F, x>"), GPUS, "direct")
+
+
+def test_pieces_are_packed_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each thread packs a piece of its own: to divide one among threads takes longer than to pack it."""
+    meet, turns = threading.Barrier(2, timeout=60), iter(range(1000))
+
+    def met(*args: Any, **options: Any) -> None:
+        if next(turns) < 4:
+            meet.wait()
+        copy_all(*args, **options)
+
+    for name, value in (("THREADS", 2), ("PIECE", 1 << 14), ("SMALLEST", 1 << 12), ("copy_all", met)):
+        monkeypatch.setattr(staging, name, value)
+    driver = FakeDriver(3)
+    data = np.random.default_rng(2).integers(256, size=1 << 16, dtype="u1")
+    target, back = FakeArray(driver, np.zeros_like(data)), np.zeros_like(data)
+    with engine(driver, GPUS, tmp_path) as running:
+        running.run(copied(data.size, "sys", "fbm0"), data, target)
+        assert next(turns) >= 4
+        assert np.array_equal(target.data, data)
+        running.run(copied(data.size, "fbm0", "sys"), target, back)
+        assert np.array_equal(back, data)
+    target.drop()
 
 
 # ---- Python per request

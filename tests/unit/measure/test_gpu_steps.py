@@ -99,10 +99,13 @@ def truth(
     return replace(made, channels=tuple(channels), resources=tuple(resources))
 
 
+ROOMS = {A: 4096 * MIB, B: 4096 * MIB, ZCM: 512 * MIB}
+
+
 def probed(true: Callable[[Machine], Machine] | Machine, effort: Effort = EFFORT) -> tuple[Machine, GpuSteps, VirtualTimer]:
     timer = VirtualTimer((lambda _: true) if isinstance(true, Machine) else true)
     told: list[tuple[int, int, str]] = []
-    steps = GpuSteps(timer, GPUS, (DSK,), 128 * MIB, effort, "2026-01-01", lambda *each: told.append(each))
+    steps = GpuSteps(timer, GPUS, (DSK,), 128 * MIB, ROOMS, effort, "2026-01-01", lambda *each: told.append(each))
     machine = steps.measure(host(), Pair(f"{SYS}->{SYS}", f"{SYS}->{SYS}", (5e9, 5e9), (3e9, 3e9)))
     assert all(0 <= done <= count for done, count, _ in told)
     assert [done for done, _, _ in told] == sorted(done for done, _, _ in told), "progress never goes back"
@@ -256,18 +259,42 @@ def test_once_time_is_over_the_first_gpu_is_measured_and_the_rest_says_so() -> N
     assert (f"{A}->{A}", f"{A}->{A}") in measured and (f"{B}->{B}", f"{B}->{B}") not in measured
 
 
+def test_requests_do_not_hide_how_fast_a_gpu_copies() -> None:
+    """A request takes as long as 140 MB of its own memory take a GPU. So the jobs are of GB."""
+    true, rate = truth(), 2e12
+    channels = tuple(
+        replace(channel, throughput=LatencyBandwidth(1e-15, rate), request_seconds=7e-5)
+        if channel.kind is ChannelKind.GPU_COPY
+        else channel
+        for channel in true.channels
+    )
+    machine, _, _ = probed(replace(true, channels=channels))
+    (copy,) = machine.between(A, A)
+    for run in (1, 64, 4096, MIB, 256 * MIB):
+        assert copy.rate(run) == pytest.approx(rate, rel=0.2) and copy.layout_rates(run) == pytest.approx(rate, rel=0.2), run
+    assert copy.request_seconds == pytest.approx(7e-5, rel=0.3)
+
+
 def test_ways_of_moving() -> None:
     machine = truth()
     for channel in (each for ends in ((ZCM, A), (A, SYS), (A, B), (SYS, ZCM)) for each in machine.between(*ends)):
         assert shapes(channel, 1) == shapes(channel, 4096) == ("gather", "scatter", "transpose")
-        assert shapes(channel, MIB) == shapes(channel, 16 * MIB) == ("stream",)
+        whole = 256 * MIB if channel.kind is ChannelKind.GPU_COPY else MIB
+        assert shapes(channel, whole) == shapes(channel, 16 * whole) == ("stream",) != shapes(channel, whole - 1)
     (copy,) = machine.between(A, A)
     assert shapes(copy, 16) == ("split", "join", "transpose")
 
 
 def test_jobs_have_at_most_the_room(found) -> None:
-    _, _, timer = found
-    assert max(job.nbytes for job in timer.jobs) <= 128 * MIB
+    """Copies within a GPU take microseconds, so they need more than those of the host."""
+    machine, _, timer = found
+    most: dict[int, int] = {}
+    for job in timer.jobs:
+        channel = machine.channel(job.channel)
+        room = min(ROOMS.get(end, 128 * MIB) for end in (channel.source, channel.destination))
+        most[room] = max(most.get(room, 0), job.nbytes)
+    assert set(most) == {128 * MIB, *ROOMS.values()}
+    assert all(room // 4 <= nbytes <= room for room, nbytes in most.items())
 
 
 # ---- the parts

@@ -62,7 +62,7 @@ def probe_everywhere() -> list[Machine]:
     with_gpu = with_gpus(host, (GPU,), "true")
     timer = VirtualTimer(lambda _: with_gpu)
     pair = Pair(f"{SYS}->{SYS}", f"{SYS}->{SYS}", (5e9, 5e9), (3e9, 3e9))
-    found.append(GpuSteps(timer, (GPU,), (DSK,), 32 * MIB, LEAST, "2026", tell).measure(host, pair))
+    found.append(GpuSteps(timer, (GPU,), (DSK,), 32 * MIB, {}, LEAST, "2026", tell).measure(host, pair))
     hosts, local = rank_hosts("test", 2, 1), preset("local", measure="assumed")
     ranks = ranks_machine(hosts, assumed_between_ranks(local))
     found.append(RankSteps(VirtualTimer(lambda _: ranks), hosts, local, 32 * MIB, LEAST, "2026", "here", tell).measure())

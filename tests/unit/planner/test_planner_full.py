@@ -533,6 +533,17 @@ def test_where_a_layout_of_one_field_names_it_makes_no_difference(planner: str, 
     assert len({(each.seconds, each.chunk_count) for each in plans}) == 1
 
 
+@pytest.mark.parametrize(("rate", "chunks"), [(5e10, 64), (2e11, 22), (2e12, 3), (2e13, 1)])
+def test_chunks_without_buffers_are_no_shorter_than_what_python_takes(rate: float, chunks: int) -> None:
+    """Half a millisecond: a GPU copies 1 GB within its memory in that time."""
+    memory = Memory("node0.fbm0", MemoryKind.FBM)
+    machine = Machine("one GPU", (memory,), (Channel("", ChannelKind.GPU_COPY, memory.name, memory.name, Constant(rate)),))
+    space = IndexSpace(x=1 << 14, y=1 << 15)
+    for layout in ("<F, x, y>", "<F, y, x>"):
+        transfer = Transfer.whole(space, FieldSpace(v="f4"), memory.name, "<F, x, y>", memory.name, layout)
+        assert plan(transfer, machine).chunk_count == chunks
+
+
 @pytest.mark.parametrize("nbytes", [4 << 10, 64 << 10, 1 << 20])
 def test_what_a_channel_says_of_runs_holds_however_small_the_transfer(nbytes: int) -> None:
     """Other devices have the same machine: that one of them reads what lies between the runs, too, is no reason to plan so."""
