@@ -378,7 +378,7 @@ class Report:
         for each in self.checks:
             counts = ", ".join(f"{each[word]} {word}" for word in ("passed", "failed", "skipped") if word in each)
             rows.append(f"| {each['check']} | {each['result']} | {counts} | {each['seconds']} |")
-        self._write("md", "\n".join([*self.pages, *rows]))
+        self._write("md", "\n".join([joined(self.pages), *rows]))
 
     def _write(self, kind: str, text: str) -> None:
         """Whole, or not at all: the call may be cut off at any time."""
@@ -386,3 +386,25 @@ class Report:
         part = path.with_name(f"{path.name}.part")
         part.write_text(f"{text}\n", encoding="utf-8")
         part.replace(path)
+
+
+HOW, AIMS = "How it was measured", re.compile(r"(\d+) of (\d+) aims are met")
+"""The last section of a page of the benchmark, and what its head says of aims."""
+
+
+def joined(pages: list[str]) -> str:
+    """The pages of several parts of the benchmark as one: what they have in common once, with the aims of all."""
+    if not pages:
+        return ""
+    counts = [AIMS.search(page) for page in pages]
+    met, of = (sum(int(count.group(k)) for count in counts if count) for k in (1, 2))
+    heads, sections, how = [], [], ""
+    for page in pages:
+        head, *parts = page.split("\n## ")
+        heads.append(AIMS.sub(f"{met} of {of} aims are met", head))
+        for part in parts:
+            if part.startswith(HOW):
+                how = part
+            else:
+                sections.append(part)
+    return "\n## ".join(filter(None, [heads[0], *sections, how]))

@@ -109,10 +109,10 @@ LONG_FIELD = 4096
 """Longer fields of structs are measured with equal sizes only."""
 WHOLE_CHUNKS_DISK, WHOLE_CHUNKS_COPY = 128 * KIB, 4 * MIB
 """Run lengths from which plans use only whole chunks, for disks and for copies."""
-WHOLE_CHUNKS_WITHIN = 256 * MIB
-"""The same for copies between GPUs and within them: a request takes longer than the bytes of a shorter chunk."""
+WHOLE_CHUNKS_GPU_LINK, WHOLE_CHUNKS_GPU_COPY = 32 * MIB, 256 * MIB
+"""The same between a GPU and the host, and between GPUs or within one. A request takes longer than a shorter chunk's bytes."""
 WHOLE_CHUNKS_LINK = 1 * MIB
-"""The run length from which chunks move as they are between two host memories and to or from a GPU. It is assumed."""
+"""The same between two host memories. It is assumed."""
 SHORT_DISK_RUNS = (8 * KIB, 32 * KIB, 128 * KIB)
 """Run lengths at which more requests in flight make a disk faster (8 KiB: 0.17 GB/s with one, 0.52 with sixteen)."""
 
@@ -128,7 +128,7 @@ SPARED = 4
 """The part of the free memory of a GPU that one of its two blocks may take: one in this number."""
 LEAST_GPU_ROOM = 16 * MIB
 """The least size in bytes of the blocks on a GPU."""
-COPY_OVER_LINK, COPY_WITHIN = ("stream", 32 * MIB), ("stream", WHOLE_CHUNKS_WITHIN)
+COPY_OVER_LINK, COPY_WITHIN = ("stream", WHOLE_CHUNKS_GPU_LINK), ("stream", WHOLE_CHUNKS_GPU_COPY)
 """`COPY_BESIDE` of copies between a GPU and the host, and of those between GPUs and within them."""
 ALIKE, COMPARED = 1.1, 3
 """The largest ratio between the rates of two channels that count as alike, and the repeats of their comparison."""

@@ -89,8 +89,8 @@ def _converted(channel: Channel, run: int) -> tuple[str, ...]:
     """Short runs are parts of a chunk that is converted, longer ones are whole chunks."""
     is_copy = channel.is_self_loop or channel.kind.crosses_nodes
     whole = tuning.WHOLE_CHUNKS_COPY if is_copy else tuning.WHOLE_CHUNKS_LINK
-    if channel.kind is ChannelKind.GPU_COPY:
-        whole = tuning.WHOLE_CHUNKS_WITHIN
+    if channel.kind in GPU_CHANNELS:
+        whole = tuning.WHOLE_CHUNKS_GPU_COPY if channel.kind is ChannelKind.GPU_COPY else tuning.WHOLE_CHUNKS_GPU_LINK
     if run >= whole:
         return ("stream",)
     is_field = 4 <= run <= tuning.LONG_FIELD and is_copy
@@ -137,15 +137,17 @@ _COPIES = Ways(
     in_parts=True,
     pays=tuning.COPIES_PAY,
 )
+_GPU_RUNS = (1, 16, 256, 4096, MIB // 16, MIB)
 _GPUS = replace(
     _COPIES,
+    first=(*_GPU_RUNS, tuning.WHOLE_CHUNKS_GPU_LINK),
     in_flight=(8,),  # Those behind the first one are queued: a GPU works on, while Python is busy with something else.
     tried_with=(("stream", MIB), ("stream", 8 * MIB), ("gather", 4)),
     setup=("stream", MIB),
     pays=tuning.REQUESTS_PAY,
 )
 
-_GPU_COPIES = replace(_GPUS, first=(1, 16, 256, 4096, MIB // 16, MIB, tuning.WHOLE_CHUNKS_WITHIN))
+_GPU_COPIES = replace(_GPUS, first=(*_GPU_RUNS, tuning.WHOLE_CHUNKS_GPU_COPY))
 
 
 def _files(shapes: Callable[[Channel, int], tuple[str, ...]], short: str) -> Ways:

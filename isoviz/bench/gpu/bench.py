@@ -25,7 +25,7 @@ from isoviz.bench.gpu.peers import torch_peer
 from isoviz.bench.table import seconds_of
 from isoviz.errors import InputError, VerificationError
 from isoviz.layouts import FieldSpace, IndexSpace
-from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind
+from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind
 from isoviz.measure.local_engine import Engine
 from isoviz.planner import Plan, Transfer, cost
 
@@ -42,9 +42,9 @@ ANY = 4
 """cudaMemcpyDefault."""
 WIDEST = 16
 """Bytes of the largest element of CuPy and PyTorch. Arrays are as long as a multiple of this."""
-_LINK, _DISK = LatencyBandwidth(1e-5, 5e10), LatencyBandwidth(1e-5, 1e10)
+_LINK, _DISK = Constant(5e10), Constant(2e9)
 _RATES = {
-    ChannelKind.GPU_COPY: LatencyBandwidth(1e-5, 1e12),
+    ChannelKind.GPU_COPY: Constant(1e12),
     ChannelKind.GPU_READ: _LINK,
     ChannelKind.GPU_WRITE: _LINK,
     ChannelKind.DISK_READ: _DISK,

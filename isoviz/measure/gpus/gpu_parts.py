@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from isoviz.backends.cuda.gpu import using
 from isoviz.backends.cuda.gpus import CHANNELS, Gpus
 from isoviz.errors import DeviceError, InputError, line, show
-from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, ThroughputFunction
+from isoviz.machines import Channel, ChannelKind, Constant, LatencyBandwidth, Machine, Memory, MemoryKind, ThroughputFunction
 from isoviz.this_computer import GpuFacts, nvidia_gpus, pci_link
 from isoviz.units import format_bytes
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from isoviz.backends.cuda.cuda_driver import CudaDriver
 
 SYS, ZCM = "node0.sys", "node0.zcm"
-_GUESSES = {
+_GUESSES: dict[ChannelKind, ThroughputFunction] = {
     ChannelKind.MEMCPY: LatencyBandwidth(1e-9, 1e10),
-    ChannelKind.GPU_COPY: LatencyBandwidth(1e-9, 1e12),
+    ChannelKind.GPU_COPY: Constant(1e12),
 }
-_GUESS = LatencyBandwidth(1e-6, 5e10)
+_GUESS = Constant(5e10)
 """Placeholders until the measurement, near what they will be: the length of requests depends on them."""
 
 Role = tuple[ChannelKind, tuple[str, ...], bool]

@@ -88,6 +88,17 @@ def test_the_exit_status(
     assert ("FAILED" in said) == (status == 1)
 
 
+def test_the_pages_of_the_parts_are_one_page(gpu_run: Any) -> None:
+    def page(part: str, met: int) -> str:
+        how = "## How it was measured\n\n- in turn\n"
+        return f"# The GPU\n\n| date | today |\n\n{met} of 5 aims are met.\n\n## {part}\n\n| {part} |\n\n{how}"
+
+    whole = "# The GPU\n\n| date | today |\n\n7 of 10 aims are met.\n"
+    whole += "\n## Links\n\n| Links |\n\n## Ranks\n\n| Ranks |\n\n## How it was measured\n\n- in turn\n"
+    assert gpu_run.joined([page("Links", 3), page("Ranks", 4)]) == whole
+    assert gpu_run.joined([]) == ""
+
+
 class Played:
     """Steps that take their whole time by a clock of their own, and write what they are told to."""
 
@@ -115,7 +126,8 @@ class Played:
                     row = {"part": self.name, "figure": 1.0}
                     table = json.dumps({"machine": {"gpu": "played"}, "rows": [row], "missing": played.missing})
                     Path(self.command[self.command.index("--json") + 1]).write_text(table, encoding="utf-8")
-                    Path(self.command[self.command.index("-o") + 1]).write_text(f"# {self.name}\n", encoding="utf-8")
+                    page = f"# The GPU\n\n## {self.name}\n"
+                    Path(self.command[self.command.index("-o") + 1]).write_text(page, encoding="utf-8")
                 return {"check": self.name, "result": f"failed ({status})" if status else "passed", "seconds": 1.0, "passed": 5}
 
             def stop(self) -> None:
@@ -163,7 +175,7 @@ def test_a_call_that_is_cut_off_keeps_what_it_found(gpu_run: Any, played: Played
     assert [row["part"] for row in found["rows"]] == ["conversions"] and found["machine"] == {"gpu": "played"}
     assert [check["check"] for check in found["checks"]][-1] == "conversions" and len(found["checks"]) == 6
     page = (played.out / "gpu.md").read_text()
-    assert page.startswith("# conversions") and "| racecheck | passed |" in page
+    assert page.startswith("# The GPU\n\n## conversions\n") and "| racecheck | passed |" in page
     assert not list(played.out.glob("*.part"))
 
 
