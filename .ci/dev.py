@@ -37,11 +37,27 @@ RUNS = ("tests/run", "tests/property")
 PATIENCE = 900
 """Seconds for a test of `make test-full`: it has more cases, and the machine may be busy."""
 
-# Environments that `make test-full` adds to the constrained one: name, what replaces constrained versions, what runs there.
-MATRIX = (
-    ("ipykernel-6.31", "ipykernel==6.31.*", ("tests/notebook", "tests/browser")),
-    ("ipykernel-7.3", "ipykernel==7.3.*", ("tests/notebook", "tests/browser")),
-    ("mpich", "mpich", ("tests/ranks",)),
+
+class Other(NamedTuple):
+    """An environment that `make test-full` adds to the constrained one.
+
+    `replaced` is what replaces constrained versions. Its tests are those of `folders`, with every count only in `counted`.
+    """
+
+    name: str
+    replaced: str
+    folders: tuple[str, ...]
+    counted: tuple[str, ...] = ()
+
+
+OLDER_KERNELS = tuple(
+    Other(f"ipykernel-{version}", f"ipykernel=={version}.*", ("tests/notebook", "tests/browser")) for version in ("6.31", "7.3")
+)
+SECOND_MPI = Other(
+    *("mpich", "mpich", ("tests/ranks",)),
+    tuple(
+        f"tests/ranks/test_{name}.py" for name in ("rank_channels", "rank_lanes", "rank_redistributions", "rank_runs", "windows")
+    ),
 )
 
 
@@ -210,8 +226,8 @@ def test(arguments: list[str]) -> int:
 def test_full(arguments: list[str]) -> int:
     """Everything, with every count, and the environments with other versions, each in a folder of its own.
 
-    The tests of the browser and of ranks, and the other environments, run beside everything else; with options of one's own, one
-    after the other.
+    The tests of the browser and of ranks, each with their other environments, run beside everything else; with options of one's
+    own, one after the other.
     """
     steps = Steps(environment(*TESTING, "docs"))
     os.environ["PYTEST_ADDOPTS"] = f"-o timeout={PATIENCE}"
@@ -219,11 +235,13 @@ def test_full(arguments: list[str]) -> int:
         lint_steps(steps)
         widget_steps(steps)
         docs_steps(steps)
-        matrix_steps(steps)
+        for other in (*OLDER_KERNELS, SECOND_MPI):
+            other_steps(steps, other)
         pytest(steps, arguments, ISOVIZ_FULL="1")
     else:
         os.environ["ISOVIZ_FULL"] = "1"
-        in_lanes(steps, {"other-environments": (*BROWSER, "tests/ranks")}, ISOVIZ_FULL="1")
+        lanes = {"browser-environments": (*BROWSER, "tests/notebook"), "rank-environments": ("tests/ranks",)}
+        in_lanes(steps, lanes, ISOVIZ_FULL="1")
     return finish(steps)
 
 
@@ -252,22 +270,32 @@ def in_lanes(steps: Steps, others: dict[str, tuple[str, ...]], **variables: str)
         say(f"all tests: {counts.words()}")
 
 
-def matrix_steps(steps: Steps) -> None:
-    """The tests that depend on versions, in an environment for each of them."""
-    for name, replacement, folders in MATRIX:
-        present = [folder for folder in folders if (ROOT / folder).exists()]
-        if present:
-            own = {"ISOVIZ_VENV": f".venv-{name}", "ISOVIZ_WITH": replacement, "ISOVIZ_FULL": "1"}
-            steps(f"tests with {name}", sys.executable, str(Path(__file__)), "pytest", *present, **own)
+def other_steps(steps: Steps, other: Other) -> None:
+    """The tests that depend on versions, in an environment with other ones."""
+    own = {"ISOVIZ_VENV": f".venv-{other.name}", "ISOVIZ_WITH": other.replaced}
+    command = [sys.executable, str(Path(__file__)), "pytest"]
+    rest = [*other.folders, *(f"--ignore={each}" for each in other.counted)]
+    steps(f"tests with {other.name}", *command, *rest, **own, ISOVIZ_FULL="0")
+    if other.counted:
+        steps(f"tests with {other.name}, every count", *command, *other.counted, **own, ISOVIZ_FULL="1")
 
 
-def other_environments(arguments: list[str]) -> int:
-    """The tests of the browser and of ranks with every count, the site, then the environments with other versions."""
+def browser_environments(arguments: list[str]) -> int:
+    """The tests of the browser with every count, the site, and these tests with older kernels."""
     steps = Steps(testing_environment())
     found = {"ISOVIZ_CHROMIUM": chromium(steps.env), "ISOVIZ_FULL": "1"}
-    steps("browser tests, ranks", *pytest_command(steps), *BROWSER, "tests/ranks", *arguments, **found)
+    steps("browser tests", *pytest_command(steps), *BROWSER, "tests/notebook", *arguments, **found)
     docs_steps(steps)
-    matrix_steps(steps)
+    for other in OLDER_KERNELS:
+        other_steps(steps, other)
+    return steps.result()
+
+
+def rank_environments(arguments: list[str]) -> int:
+    """The tests of ranks with every count, and these tests with the second MPI."""
+    steps = Steps(testing_environment())
+    steps("ranks", *pytest_command(steps), "tests/ranks", *arguments, ISOVIZ_FULL="1")
+    other_steps(steps, SECOND_MPI)
     return steps.result()
 
 
@@ -367,7 +395,8 @@ COMMANDS = {
     "browser-tests": browser_tests,
     "rank-tests": rank_tests,
     "run-tests": run_tests,
-    "other-environments": other_environments,
+    "browser-environments": browser_environments,
+    "rank-environments": rank_environments,
     "bench": bench,
     "gpu": gpu,
     "gpu-wheels": gpu_wheels,

@@ -27,7 +27,7 @@ def in_one_job() -> Any:
 @pytest.mark.parametrize("devices", [1, pytest.param(2, marks=pytest.mark.full)])
 def test_random_plans_between_gpus_of_ranks(devices: int, full: bool, report: Report, tmp_path: Path) -> None:
     """With one device, both ranks share it."""
-    cases = "200" if full else "8"
+    cases = "100" if full else "8"
     found = run_json(
         2, str(HERE / "gpu_rank_runs.py"), f"gpus {devices}", cases, str(tmp_path), "played", str(devices), seconds=290
     )

@@ -18,7 +18,7 @@ SCRIPT = str(Path(__file__).with_name("rank_channels.py"))
 )
 @pytest.mark.few(1)
 def test_channels_between_ranks(ranks: int, way: str, full: bool, report: Callable[[str, object], None]) -> None:
-    count = (400 if full else 4) // (ranks // 2)
+    count = (120 if full else 4) // (ranks // 2)
     found = run_json(ranks, SCRIPT, f"{ranks}", f"{count}", way, seconds=280)
     assert found["cases"] > 2 * count
     report("writes between ranks, equal to NumPy", found["cases"] * ranks)

@@ -16,7 +16,7 @@ pytestmark = needs_mpi
 @pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.full)])
 def test_random_plans(ranks: int, full: bool, report: Callable[[str, object], None]) -> None:
     """Random layouts, parts and fields between registered and pageable memory."""
-    found = run_json(ranks, SCRIPT, "random", f"lanes {ranks}", "300" if full else "8", seconds=280)
+    found = run_json(ranks, SCRIPT, "random", f"lanes {ranks}", "150" if full else "8", seconds=280)
     assert found["lanes"] > found["done"] / 3 / 2
     report("prepared transfers between ranks, verified", found["done"])
     report("plans of these over lanes", found["lanes"])

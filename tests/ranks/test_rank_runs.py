@@ -14,7 +14,7 @@ SCRIPT = str(Path(__file__).with_name("rank_runs.py"))
 @needs_mpi
 @pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.full), 4])
 def test_random_plans_on_real_ranks(ranks: int, full: bool, report: Callable[[str, object], None], tmp_path: Path) -> None:
-    found = run_json(ranks, SCRIPT, f"runs {ranks}", "180" if full else "6", str(tmp_path), seconds=260)
+    found = run_json(ranks, SCRIPT, f"runs {ranks}", "150" if full else "6", str(tmp_path), seconds=260)
     assert {"Window", "ProcessWrite", "Packed", "TwoSided", "Put", "Derived"} & set(found["kinds"])
     report("plans on real ranks, every byte verified", found["done"])
     report("plans on real ranks that cross ranks", found["across"])
@@ -27,7 +27,7 @@ def test_many_transfers_at_a_time_on_real_ranks(
 ) -> None:
     """Priorities, small buffers, cancels on any rank, ends that cannot be opened: every transfer ends alike on all its ranks."""
     script = str(Path(__file__).with_name("rank_many.py"))
-    found = run_json(ranks, script, f"many {ranks}", "12" if full else "2", str(tmp_path), seconds=260)
+    found = run_json(ranks, script, f"many {ranks}", "6" if full else "2", str(tmp_path), seconds=260)
     assert found["done"] > 20
     for outcome, count in found.items():
         report(f"transfers at a time on real ranks: {outcome}", count)

@@ -30,7 +30,7 @@ def test_random_plans_of_one_to_three_paths(
     ranks: int, full: bool, report: Callable[[str, object], None], tmp_path: Path
 ) -> None:
     """Directly and through one or two proxies, with and without a layout change; then all at once, with cancels."""
-    found = run_json(ranks, RUNS, f"relays {ranks}", "60" if full else "9", str(tmp_path), seconds=260)
+    found = run_json(ranks, RUNS, f"relays {ranks}", "40" if full else "9", str(tmp_path), seconds=260)
     assert all(found[f"over {count} paths"] for count in (1, 2, 3)), found
     assert found["with a layout change"] and found["through proxies"] and found["proxies that forward while they receive"]
     for what, number in found.items():

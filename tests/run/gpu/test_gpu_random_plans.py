@@ -56,7 +56,7 @@ def test_random_plans_through_real_kernels(
     rng = random.Random(32)
     loaded: Counter[str] = Counter()
     launched = done = 0
-    while launched < (200 if full else 4):
+    while launched < (100 if full else 4):
         monkeypatch.setattr(staging, "PIECE", rng.choice((4096, 16384, 1 << 20)))
         driver = FakeDriver(rng.randrange(1 << 30), executor=executor)
         kernels = RealKernels(small=rng.choice((0, 2000, SMALL)))

@@ -72,7 +72,8 @@ def test_long_runs_are_faster_than_short_ones(tiny: Path) -> None:
     """The one thing about speed that holds everywhere: a disk asked for 64 bytes at a time is slower than for 16 MiB."""
     machine = probe(tiny, keep=False)
     for channel in machine.channels:
-        assert channel.rate(2**24) > channel.rate(64)
+        if "dsk" in channel.name:
+            assert channel.rate(2**24) > channel.rate(64), channel.name
     assert kept_measurements.kept_probe(tiny) is None, "not kept"
 
 

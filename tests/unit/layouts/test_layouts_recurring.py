@@ -114,7 +114,7 @@ def test_chunks_are_looked_up_by_their_numbers(full: bool) -> None:
     """Whatever numbers the blocks and however the ends lie: the copies of a chunk are those of what is in it."""
     rng = random.Random(11)
     again = 0
-    cases = 3000 if full else 60
+    cases = 1000 if full else 60
     for _ in range(cases):
         space = IndexSpace.of({dim: rng.randint(1, 24) for dim in "xyz"[: rng.randint(1, 3)]})
         mixed = rng.random() < 0.5
@@ -148,7 +148,7 @@ def test_chunks_with_padding_behind_them_are_looked_up_too(full: bool) -> None:
     """Both ends of the hop pad, the order in which chunks are counted does or does not: in any order of asking."""
     rng = random.Random(12)
     again = 0
-    cases = 2000 if full else 90
+    cases = 1000 if full else 90
     for _ in range(cases):
         space = IndexSpace.of({dim: rng.randint(1, 20) for dim in "xy"[: rng.randint(1, 2)]})
         fields = FieldSpace.of({f"f{i}": rng.choice(("f4", "u1")) for i in range(rng.randint(1, 3))})

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from html_cases import check_saved_page
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import isoviz
@@ -31,6 +31,8 @@ from isoviz.widgets.commands.read_command import read_request
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.session import Session
 
+MOST = min(500, settings().max_examples)
+"""Settings of each kind: they take longer to make than to try."""
 SMALL = settings_for(machine="two-node", space={"x": 64, "y": 32}, fields={"a": "float32"})
 TWO_NODE = preset("two-node")
 ODD = replace(TWO_NODE, name='a "drawn" \\ machine\n'.strip() + " ''' \"\"\" {x}")
@@ -90,6 +92,7 @@ random_settings = st.builds(
 )  # fmt: skip
 
 
+@settings(max_examples=MOST)
 @given(random_settings)
 @example(Settings())
 @example(replace(Settings(), slot_limit='"""\\', planner="'\""))
@@ -99,6 +102,7 @@ def test_the_python_text_recreates_any_settings(chosen: Settings) -> None:
     assert same_settings(recreated(text), chosen), text
 
 
+@settings(max_examples=MOST)
 @given(random_settings)
 def test_the_session_text_recreates_any_settings(chosen: Settings) -> None:
     assert same_settings(settings_in(session_text(chosen), "session"), chosen)
