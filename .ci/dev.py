@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from environment import CONSTRAINTS, MADE_BY, NEWEST, OLDEST, ROOT, Environment, SetupError, clean_environment, say
 from gpu_run import gpu, gpu_wheels
@@ -53,12 +54,9 @@ class Other(NamedTuple):
 OLDER_KERNELS = tuple(
     Other(f"ipykernel-{version}", f"ipykernel=={version}.*", ("tests/notebook", "tests/browser")) for version in ("6.31", "7.3")
 )
-SECOND_MPI = Other(
-    *("mpich", "mpich", ("tests/ranks",)),
-    tuple(
-        f"tests/ranks/test_{name}.py" for name in ("rank_channels", "rank_lanes", "rank_redistributions", "rank_runs", "windows")
-    ),
-)
+RANDOM = ("rank_channels", "rank_lanes", "rank_redistributions", "rank_runs", "windows")
+"""Tests of ranks with many random transfers."""
+SECOND_MPI = Other("mpich", "mpich", ("tests/ranks",), tuple(f"tests/ranks/test_{name}.py" for name in RANDOM))
 
 
 def environment(*extras: str) -> Environment:

@@ -26,9 +26,8 @@ CLOSE = 1e-9
 FULL = os.environ.get("ISOVIZ_FULL", "") not in ("", "0")
 BATCH = 100 if FULL else 5
 # (first seed, blocks that need not nest, requests and layout changes cost time): 50 problems, or 2,500.
-BATCHES = [
-    (k * BATCH, k % 5 == 4, costs) for costs in (False, True) for k in range((4 if costs else 6) if not FULL else 15 - 5 * costs)
-]
+COUNTS = ((False, 15 if FULL else 6), (True, 10 if FULL else 4))
+BATCHES = [(k * BATCH, k % 5 == 4, costs) for costs, count in COUNTS for k in range(count)]
 OTHERS = ("simple", "spsl", "spdl", "direct")
 
 # ---- the planner
