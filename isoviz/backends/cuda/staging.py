@@ -94,7 +94,8 @@ class Staging:
         self._latest: Check | None = None
         """The transfer of the request that began last."""
         self._threads: set[threading.Thread] = set()
-        self._idle = self._resting = 0
+        self._idle = self._starving = self._resting = 0
+        """Threads that wait for a request, and for a buffer; calls that wait for all threads."""
         self._free: list[PinnedBlock] = []
         self._buffers = 0
 
@@ -253,7 +254,9 @@ class Staging:
                 self._settle(flying.popleft())
                 continue
             with self._changed:  # the other threads have buffers
+                self._starving += 1
                 self._changed.wait_for(lambda: self._free or not self._buffers)
+                self._starving -= 1
 
     def _queued(self, request: StagedRequest, piece: _Parts, buffer: PinnedBlock) -> _Piece:
         """Pack a piece and queue its copies."""
@@ -302,7 +305,7 @@ class Staging:
             self._lane.drop(event)
         with self._changed:
             self._free.append(buffer)
-            if self._buffers < len(self._threads):  # a thread may wait for one
+            if self._starving:
                 self._changed.notify_all()
 
     def _ended(self, request: StagedRequest, error: BaseException | None) -> None:

@@ -22,7 +22,7 @@ from benchmarks.timed_gpu import TimedDriver
 from isoviz import FieldSpace, IndexSpace, Transfer, cost, plan
 from isoviz.backends.cuda import staging
 from isoviz.backends.host.copying import copy_all
-from isoviz.errors import Cancelled, DeviceError, IsovizError
+from isoviz.errors import Cancelled, DeviceError, DeviceMemoryError, IsovizError
 from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind
 from isoviz.planner import Plan
 from isoviz.runtime import Event
@@ -254,6 +254,32 @@ def test_pieces_are_packed_at_the_same_time(tmp_path: Path, monkeypatch: pytest.
         assert np.array_equal(target.data, data)
         running.run(copied(data.size, "fbm0", "sys"), target, back)
         assert np.array_equal(back, data)
+    target.drop()
+
+
+def test_a_thread_without_room_for_a_buffer_waits_for_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other threads have two buffers each, and give one back when the GPU has used it."""
+    for name, value in (("THREADS", 3), ("PIECE", 1 << 12)):
+        monkeypatch.setattr(staging, name, value)
+    held = Held()
+    allocate, refused = held.driver.allocate_pinned, threading.Event()
+
+    def limited(nbytes: int) -> Any:
+        if threading.current_thread().name.endswith("staging 2"):
+            refused.set()
+            raise DeviceMemoryError("no room")
+        return allocate(nbytes)
+
+    monkeypatch.setattr(held.driver, "allocate_pinned", limited)
+    data = np.random.default_rng(4).integers(256, size=20 << 12, dtype="u1")
+    target = FakeArray(held.driver, np.zeros_like(data))
+    with engine(held.driver, GPUS, tmp_path) as running:
+        event = running.submit(copied(data.size, "sys", "fbm0"), data, target)
+        until(lambda: held.driver.calls["allocate_pinned"] >= 4 and refused.is_set(), "two threads have no buffers")
+        time.sleep(0.2)  # by then the third thread waits
+        held.go()
+        event.wait(60)
+        assert np.array_equal(target.data, data)
     target.drop()
 
 
