@@ -262,11 +262,10 @@ def test_a_thread_without_room_for_a_buffer_waits_for_one(tmp_path: Path, monkey
     for name, value in (("THREADS", 3), ("PIECE", 1 << 12)):
         monkeypatch.setattr(staging, name, value)
     held = Held()
-    allocate, refused = held.driver.allocate_pinned, threading.Event()
+    allocate = held.driver.allocate_pinned
 
     def limited(nbytes: int) -> Any:
         if threading.current_thread().name.endswith("staging 2"):
-            refused.set()
             raise DeviceMemoryError("no room")
         return allocate(nbytes)
 
@@ -275,8 +274,8 @@ def test_a_thread_without_room_for_a_buffer_waits_for_one(tmp_path: Path, monkey
     target = FakeArray(held.driver, np.zeros_like(data))
     with engine(held.driver, GPUS, tmp_path) as running:
         event = running.submit(copied(data.size, "sys", "fbm0"), data, target)
-        until(lambda: held.driver.calls["allocate_pinned"] >= 4 and refused.is_set(), "two threads have no buffers")
-        time.sleep(0.2)  # by then the third thread waits
+        channel: Any = running._driver.real.channel("node0.sys->node0.fbm0")
+        until(lambda: channel._up._starving == 1 and channel._up._buffers == 4, "the third thread does not wait")
         held.go()
         event.wait(60)
         assert np.array_equal(target.data, data)
