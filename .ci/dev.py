@@ -224,8 +224,8 @@ def test(arguments: list[str]) -> int:
 def test_full(arguments: list[str]) -> int:
     """Everything, with every count, and the environments with other versions, each in a folder of its own.
 
-    The tests of the browser and of ranks, each with their other environments, run beside everything else; with options of one's
-    own, one after the other.
+    The tests of the browser and of ranks, each with their other environments, and those that run transfers, run beside everything
+    else; with options of one's own, one after the other.
     """
     steps = Steps(environment(*TESTING, "docs"))
     os.environ["PYTEST_ADDOPTS"] = f"-o timeout={PATIENCE}"
@@ -238,7 +238,7 @@ def test_full(arguments: list[str]) -> int:
         pytest(steps, arguments, ISOVIZ_FULL="1")
     else:
         os.environ["ISOVIZ_FULL"] = "1"
-        lanes = {"browser-environments": (*BROWSER, "tests/notebook"), "rank-environments": ("tests/ranks",)}
+        lanes = {"browser-environments": (*BROWSER, "tests/notebook"), "rank-environments": ("tests/ranks",), "run-tests": RUNS}
         in_lanes(steps, lanes, ISOVIZ_FULL="1")
     return finish(steps)
 
