@@ -398,13 +398,12 @@ def joined(pages: list[str]) -> str:
         return ""
     counts = [AIMS.search(page) for page in pages]
     met, of = (sum(int(count.group(k)) for count in counts if count) for k in (1, 2))
-    heads, sections, how = [], [], ""
+    head = AIMS.sub(f"{met} of {of} aims are met", pages[0].split("\n## ")[0])
+    sections, how = [], ""
     for page in pages:
-        head, *parts = page.split("\n## ")
-        heads.append(AIMS.sub(f"{met} of {of} aims are met", head))
-        for part in parts:
+        for part in page.split("\n## ")[1:]:
             if part.startswith(HOW):
                 how = part
             else:
                 sections.append(part)
-    return "\n## ".join(filter(None, [heads[0], *sections, how]))
+    return "\n## ".join(filter(None, [head, *sections, how]))

@@ -57,7 +57,7 @@ class GpuSteps(Steps):
         *,
         direct: bool = False,
     ) -> None:
-        super().__init__(timer, room, effort, date, tell, clock)
+        super().__init__(timer, min([room, *rooms.values()]), effort, date, tell, clock)
         self.gpus, self.disks, self.direct, self.rooms = tuple(gpus), tuple(disks), direct, rooms
         count, models = len(self.gpus), len({gpu.name for gpu in gpus})
         likely = 7 * models + (count > 1)  # of each model: four channels with pinned memory, two with main memory, the copy

@@ -275,6 +275,13 @@ def test_requests_do_not_hide_how_fast_a_gpu_copies() -> None:
     assert copy.request_seconds == pytest.approx(7e-5, rel=0.3)
 
 
+def test_transfers_fit_into_a_gpu_with_little_room() -> None:
+    """The host has a room of 128 MiB, and the block on the GPU only 16."""
+    steps = GpuSteps(VirtualTimer(lambda _: truth()), GPUS, (DSK,), 128 * MIB, {A: 16 * MIB}, EFFORT, "", lambda *_: None)
+    for what, transfer in steps._transfers():
+        assert max(end.linearization.nbytes for end in transfer.ends) <= 16 * MIB, what
+
+
 def test_ways_of_moving() -> None:
     machine = truth()
     for channel in (each for ends in ((ZCM, A), (A, SYS), (A, B), (SYS, ZCM)) for each in machine.between(*ends)):
