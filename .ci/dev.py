@@ -238,7 +238,8 @@ def test_full(arguments: list[str]) -> int:
         pytest(steps, arguments, ISOVIZ_FULL="1")
     else:
         os.environ["ISOVIZ_FULL"] = "1"
-        lanes = {"browser-environments": (*BROWSER, "tests/notebook"), "rank-environments": ("tests/ranks",), "run-tests": RUNS}
+        browser = (*BROWSER, "tests/notebook")
+        lanes = {"browser-environments": browser, "rank-environments": ("tests/ranks",), "run-tests": ("tests/run",)}
         in_lanes(steps, lanes, ISOVIZ_FULL="1")
     return finish(steps)
 
@@ -251,9 +252,9 @@ def in_lanes(steps: Steps, others: dict[str, tuple[str, ...]], **variables: str)
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         counts = Counts(Path(folder))
         lanes = {}
-        for command in others:
+        for command, folders in others.items():
             # A cache of its own: each notes the failed tests of its last run in it.
-            own = ["--junit-xml", counts.file(command), "-o", f"cache_dir=.pytest_cache/{command}"]
+            own = [*folders, "--junit-xml", counts.file(command), "-o", f"cache_dir=.pytest_cache/{command}"]
             lane = beside([sys.executable, str(Path(__file__)), command, *own], ROOT, dict(os.environ))
             lanes[command] = stack.enter_context(lane)
         say(f"{', '.join(others)}: they run beside the other checks; what they print comes last")
@@ -279,10 +280,10 @@ def other_steps(steps: Steps, other: Other) -> None:
 
 
 def browser_environments(arguments: list[str]) -> int:
-    """The tests of the browser with every count, the site, and these tests with older kernels."""
+    """The named tests, those of the browser, with every count; the site; and these tests with older kernels."""
     steps = Steps(testing_environment())
     found = {"ISOVIZ_CHROMIUM": chromium(steps.env), "ISOVIZ_FULL": "1"}
-    steps("browser tests", *pytest_command(steps), *BROWSER, "tests/notebook", *arguments, **found)
+    steps("browser tests", *pytest_command(steps), *arguments, **found)
     docs_steps(steps)
     for other in OLDER_KERNELS:
         other_steps(steps, other)
@@ -290,9 +291,9 @@ def browser_environments(arguments: list[str]) -> int:
 
 
 def rank_environments(arguments: list[str]) -> int:
-    """The tests of ranks with every count, and these tests with the second MPI."""
+    """The named tests, those of ranks, with every count; and these tests with the second MPI."""
     steps = Steps(testing_environment())
-    steps("ranks", *pytest_command(steps), "tests/ranks", *arguments, ISOVIZ_FULL="1")
+    steps("ranks", *pytest_command(steps), *arguments, ISOVIZ_FULL="1")
     other_steps(steps, SECOND_MPI)
     return steps.result()
 
@@ -304,27 +305,12 @@ def only_pytest(arguments: list[str]) -> int:
     return finish(steps)
 
 
-def browser_tests(arguments: list[str]) -> int:
-    """The tests of the browser alone."""
+def tests_of_a_lane(arguments: list[str]) -> int:
+    """The tests that the arguments name. Takes the place of this process, so that Ctrl-C reaches them."""
     steps = Steps(testing_environment())
-    return only_folders(steps, BROWSER, arguments, ISOVIZ_CHROMIUM=chromium(steps.env))
-
-
-def run_tests(arguments: list[str]) -> int:
-    """The tests that run transfers in this process, and those of properties."""
-    return only_folders(Steps(testing_environment()), RUNS, arguments)
-
-
-def rank_tests(arguments: list[str]) -> int:
-    """The tests of ranks, of notebooks and of the wheel."""
-    return only_folders(Steps(testing_environment()), RANKS, arguments)
-
-
-def only_folders(steps: Steps, folders: tuple[str, ...], arguments: list[str], **variables: str) -> int:
-    """The tests of some folders. Takes the place of this process, so that Ctrl-C reaches them."""
     os.chdir(ROOT)
-    command = [*pytest_command(steps), *folders, *arguments]
-    os.execve(command[0], command, steps.env.variables(**variables))
+    command = [*pytest_command(steps), *arguments]
+    os.execve(command[0], command, steps.env.variables())
 
 
 def bench(arguments: list[str]) -> int:
@@ -390,9 +376,9 @@ COMMANDS = {
     "test": test,
     "test-full": test_full,
     "pytest": only_pytest,
-    "browser-tests": browser_tests,
-    "rank-tests": rank_tests,
-    "run-tests": run_tests,
+    "browser-tests": tests_of_a_lane,
+    "rank-tests": tests_of_a_lane,
+    "run-tests": tests_of_a_lane,
     "browser-environments": browser_environments,
     "rank-environments": rank_environments,
     "bench": bench,
