@@ -15,6 +15,7 @@ interface Case {
 }
 
 const { traces } = await pythonCases<{ traces: Case[] }>("trace_cases.py", "trace-cases.json");
+const byCount = [...traces].sort((one, other) => one.head.count - other.head.count);
 const single = traces.find(({ head }) => head.transfers.length === 1 && head.rings.length > 0 && head.hops[0]!.chunks > 8)!;
 const several = traces.find(({ head }) => head.transfers.length > 1)!;
 
@@ -43,6 +44,19 @@ async function shown(each: Case): Promise<Shown> {
   await drawn();
   await drawn();
   return found;
+}
+
+/** Another trace takes the place of the one that is shown. */
+async function next({ model }: Shown, each: Case): Promise<void> {
+  const { id, seconds, count } = each.head;
+  model.publish(({ panes }) => {
+    panes.trace!.simulated = { id, requests: count, seconds, note: "", fresh: true };
+  });
+  await drawn();
+  const { number } = model.sent.filter((sent) => sent.kind === "trace").at(-1)!;
+  model.say({ kind: "trace", which: "simulated", number, trace: each.head, error: "" }, each.columns.map(view));
+  await drawn();
+  await drawn();
 }
 
 const selected = ({ model }: Shown): unknown[] =>
@@ -121,6 +135,33 @@ test("of several transfers it says who waits, and an urgent one is one click awa
   assert.equal(find(root, "timeline-waits").querySelectorAll("li").length, several.head.transfers.length);
   find(root, "timeline-urgent").click();
   assert.equal(model.sent.at(-1)?.kind, "add-urgent");
+});
+
+test("a request that is marked or focused is not looked for in the trace that comes next", async () => {
+  const [small, large] = [{ ...byCount[0]!, head: { ...byCount[0]!.head, id: "next" } }, byCount.at(-1)!];
+  const found = await shown(large);
+  const { root, model } = found;
+  const { id, hops, seconds } = large.head;
+  const last = hops.at(-1)!;
+  find(root, "timeline-stepping").click();
+  await until(() => model.sent.some((sent) => sent.kind === "steps"));
+  const { number } = model.sent.find((sent) => sent.kind === "steps")!;
+  const ended = { row: hops.length - 1, chunk: last.chunks - 1, request: last.requests - 1 };
+  const step = { seconds, stimulus: "", answers: [], ended, begun: [] };
+  model.say({ kind: "steps", number, id, first: 0, steps: [step], more: false, error: "" });
+  await until(() => /1 of 1/.test(find(root, "step-number").textContent ?? ""));
+  const area = find(root, "timeline-area");
+  area.focus();
+  for (const _ of large.head.lanes) press(area, "ArrowDown");
+  await until(() => /Chunk \d+/.test(find(root, "timeline-told").textContent ?? ""));
+  const errors: string[] = [];
+  const note = ({ message }: ErrorEvent): void => void errors.push(message);
+  window.addEventListener("error", note);
+  await next(found, small);
+  window.removeEventListener("error", note);
+  assert.deepEqual(errors, []);
+  assert.equal(find(root, "timeline-pane").dataset.trace, small.head.id);
+  assert.equal(find(root, "timeline-told").textContent, "");
 });
 
 test("what is compared is watched for as long as it is shown", async () => {

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from isoviz.errors import Cancelled, RankError, RunError
+from isoviz.errors import Cancelled, RankError, RankLost, RunError
 from isoviz.runtime.engine.dispatcher import Dispatcher
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.peers import Peers
@@ -51,7 +51,6 @@ from isoviz.runtime.scheduling.work import (
 )
 
 if TYPE_CHECKING:
-    from isoviz.errors import RankLost
     from isoviz.runtime.engine.asynchronous import Request as OwnRequest
     from isoviz.runtime.engine.driver import Driver
     from isoviz.runtime.engine.execution import Execution
@@ -192,9 +191,16 @@ class RankPeers(Peers):
         if finish.outcome == "done" and not transfer.is_durable:
             transfer.stopped = False  # a cancel here came too late: the other ranks have ended, too
         own = None if isinstance(transfer.error, Cancelled) else transfer.error
-        if finish.outcome == "failed" and own is None:
-            lost = [rank for rank in (*transfer.work.ranks(self.rank), 0) if rank in gone]
-            transfer.error = lost_rank(lost[0], gone[lost[0]]) if lost else RankError(finish.reason)
+        if finish.outcome == "failed" and not isinstance(own, RankLost):
+            needed = transfer.work.ranks(self.rank)
+            if own is None or not transfer.work.direct:
+                needed = (*needed, 0)  # it admits transfers with buffers
+            lost = [rank for rank in needed if rank in gone]
+            if lost:  # A rank that knew it before may have ended what this one has failed to write.
+                transfer.error = lost_rank(lost[0], gone[lost[0]])
+                transfer.error.__cause__ = own
+            elif own is None:
+                transfer.error = RankError(finish.reason)
 
     def completes(self, execution: Execution) -> bool:
         """If the destination is a file, its rank has the last word."""

@@ -124,6 +124,28 @@ def test_a_proxy_is_lost_at_a_chunk(four: Group, machine: Machine, gone: int, wh
     run(four, plan_of_paths(made.transfer, machine, half if gone else [({}, [first, last])]), kept)
 
 
+def test_what_fails_because_of_a_lost_rank_is_told_as_its_loss(four: Group, machine: Machine) -> None:
+    """Another rank notices the loss first and withdraws its stores. A hop into them fails before its own rank knows why."""
+    made = across(machine, 1, 3)
+    moves, refused = itertools.count(1), threading.Event()
+
+    def forward() -> None:
+        if next(moves) == 3:
+            four.transports[0].cut = True
+            refused.set()
+            raise RunError("rank 2: store 2 was withdrawn")
+
+    four.devices[1].broken = forward
+    events = [submit(engine, made, table(2), np.zeros(NBYTES, np.uint8)) for engine in four.engines]
+    assert refused.wait(60)
+    four.lose(0)
+    for rank in range(1, SIZE):
+        four.transports[0].lost(rank, "cut off")
+    errors = [event.error(60) for event in events]
+    assert all(isinstance(error, RankLost) and error.rank == 0 for error in errors[1:]), errors
+    assert "withdrawn" in str(errors[1].__cause__)
+
+
 def test_a_proxy_that_fails_names_the_path_and_the_others_go_on(four: Group, machine: Machine) -> None:
     made = across(machine, 0, 3)
     moves = itertools.count(1)

@@ -1,6 +1,6 @@
 // The pane "Timeline": the plan simulated, with the transfers beside it; compared, explained, and step by step.
 import type { JSX } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { Button } from "#lib/button.tsx";
 import { registerPane } from "#model/pane.ts";
 import type { TraceData } from "#model/trace/trace-data.ts";
@@ -31,6 +31,7 @@ registerPane({
 
 const STORED: readonly string[] = ["stored"];
 const NONE: readonly string[] = [];
+const NO_REQUESTS: readonly number[] = [];
 
 function TimelinePane(): JSX.Element {
   const { connection, snapshot } = useView();
@@ -38,7 +39,7 @@ function TimelinePane(): JSX.Element {
   const [critical, setCritical] = useState(false);
   const [stepping, setStepping] = useState(false);
   const [rings, setRings] = useState(true);
-  const [marked, mark] = useState<readonly number[]>([]);
+  const [marks, setMarks] = useState<{ of: TraceData; requests: readonly number[] } | null>(null);
   const { trace, told, error } = useTrace("simulated");
   useWatch(compared ? STORED : NONE);
   const stored = useTrace("stored", compared);
@@ -48,7 +49,6 @@ function TimelinePane(): JSX.Element {
     () => new Map(critical ? traces.map((each) => [each.trace, criticalOf(each.trace).lanes] as const) : []),
     [critical, traces],
   );
-  useEffect(() => mark([]), [trace]);
   const { problems } = snapshot.panes.trace ?? { problems: {} as Record<string, string> };
   const problem = problems.simulated;
   if (problem !== undefined) return <p class="iv-missing">{problem}</p>;
@@ -74,7 +74,7 @@ function TimelinePane(): JSX.Element {
         traces={traces}
         rings={rings && buffered}
         critical={paths}
-        marked={marked}
+        marked={marks?.of === trace ? marks.requests : NO_REQUESTS} // requests are numbers, and mean nothing in another trace
         // A transfer that is added may begin late: it is to be seen.
         wholeAt={other === null && !several ? undefined : `${other?.id ?? ""} ${trace.transfers.length}`}
       >
@@ -97,7 +97,7 @@ function TimelinePane(): JSX.Element {
       {compared && buffered && <Comparison trace={trace} stored={other} problem={problems.stored} />}
       {critical && <CriticalWords trace={trace} />}
       {several && <Transfers trace={trace} />}
-      {stepping && <Steps trace={trace} mark={mark} />}
+      {stepping && <Steps trace={trace} mark={(requests) => setMarks({ of: trace, requests })} />}
       <UsesTable trace={trace} />
     </div>
   );

@@ -62,12 +62,15 @@ export function Timeline({
   const { width } = useSize(area);
   const [ratio, dark] = [useRatio(), useDark()];
   const [chosen, setSpan] = useState<Span | null>(null);
-  const [pointed, setPointed] = useState<Pointed | null>(null);
-  const [focused, setFocused] = useState<{ row: number; request: number | null } | null>(null);
+  const [pointedAt, setPointed] = useState<Pointed | null>(null);
+  const [focusedOn, setFocused] = useState<{ trace: TraceData; row: number; request: number | null } | null>(null);
   const { plan } = useView().snapshot.panes;
   const track = useMemo(() => (plan === null ? null : selectedTrack(tracksOf(plan, null), selection)), [plan, selection]);
   const only = (plan?.paths.length ?? 0) > 1 ? (track?.number ?? null) : null;
   const { rows, height } = useMemo(() => rowsOf(traces, rings, only), [traces, rings, only]);
+  // Rows and requests are those of the traces that are shown: a new trace has others.
+  const pointed = pointedAt !== null && rows.includes(pointedAt.row) ? pointedAt : null;
+  const focused = focusedOn !== null && rows[focusedOn.row]?.trace === focusedOn.trace ? focusedOn : null;
   const gutter = useMemo(() => gutterOf(rows), [rows]);
   const started = useMemo(() => beginning(first, whole, Math.max(300, width - gutter - MARGIN)), [first.id, whole, width > 0]);
   const span = within(chosen ?? started, whole);
@@ -155,8 +158,8 @@ export function Timeline({
   };
   const lanes = rows.flatMap((row, place) => (row.kind === "lane" ? [place] : []));
   const go = (row: number, request: number | null): void => {
-    setFocused({ row, request });
     const { trace } = rows[row]!;
+    setFocused({ trace, row, request });
     if (request === null) return;
     const number = trace.chunk[request]!;
     const ofPlan = trace.hops[trace.row[request]!]!.transfer === 0;
