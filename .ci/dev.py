@@ -224,8 +224,8 @@ def test(arguments: list[str]) -> int:
 def test_full(arguments: list[str]) -> int:
     """Everything, with every count, and the environments with other versions, each in a folder of its own.
 
-    The tests of the browser and of ranks, each with their other environments, and those that run transfers, run beside everything
-    else; with options of one's own, one after the other.
+    The tests of the browser and of ranks, each with their other environments, those that run transfers, and those of properties
+    run beside everything else; with options of one's own, one after the other.
     """
     steps = Steps(environment(*TESTING, "docs"))
     os.environ["PYTEST_ADDOPTS"] = f"-o timeout={PATIENCE}"
@@ -238,8 +238,12 @@ def test_full(arguments: list[str]) -> int:
         pytest(steps, arguments, ISOVIZ_FULL="1")
     else:
         os.environ["ISOVIZ_FULL"] = "1"
-        browser = (*BROWSER, "tests/notebook")
-        lanes = {"browser-environments": browser, "rank-environments": ("tests/ranks",), "run-tests": ("tests/run",)}
+        lanes = {
+            "browser-environments": (*BROWSER, "tests/notebook"),
+            "rank-environments": ("tests/ranks",),
+            "run-tests": ("tests/run",),
+            "property-tests": ("tests/property",),
+        }
         in_lanes(steps, lanes, ISOVIZ_FULL="1")
     return finish(steps)
 
@@ -379,6 +383,7 @@ COMMANDS = {
     "browser-tests": tests_of_a_lane,
     "rank-tests": tests_of_a_lane,
     "run-tests": tests_of_a_lane,
+    "property-tests": tests_of_a_lane,
     "browser-environments": browser_environments,
     "rank-environments": rank_environments,
     "bench": bench,
