@@ -192,10 +192,8 @@ class RankPeers(Peers):
             transfer.stopped = False  # a cancel here came too late: the other ranks have ended, too
         own = None if isinstance(transfer.error, Cancelled) else transfer.error
         if finish.outcome == "failed" and not isinstance(own, RankLost):
-            needed = transfer.work.ranks(self.rank)
-            if own is None or not transfer.work.direct:
-                needed = (*needed, 0)  # it admits transfers with buffers
-            lost = [rank for rank in needed if rank in gone]
+            admitting = () if transfer.work.direct else (0,)
+            lost = [rank for rank in (*transfer.work.ranks(self.rank), *admitting) if rank in gone]
             if lost:  # A rank that knew it before may have ended what this one has failed to write.
                 transfer.error = lost_rank(lost[0], gone[lost[0]])
                 transfer.error.__cause__ = own

@@ -146,6 +146,22 @@ def test_what_fails_because_of_a_lost_rank_is_told_as_its_loss(four: Group, mach
     assert "withdrawn" in str(errors[1].__cause__)
 
 
+def test_a_direct_transfer_that_fails_without_rank_0_keeps_its_own_error(four: Group, machine: Machine) -> None:
+    """Rank 0 is lost before and has no part in it."""
+    moved = across(machine, 1, 3).transfer
+    made = plan_of_paths(moved, machine, [({}, [moved.source.memory, moved.destination.memory])])
+
+    def fail() -> None:
+        raise RunError("the cable is cut")
+
+    four.devices[1].broken = fail
+    four.lose(0)
+    events = [submit(four.engines[rank], made, table(4), np.zeros(NBYTES, np.uint8)) for rank in (1, 3)]
+    errors = [event.error(60) for event in events]
+    assert not any(isinstance(error, RankLost) for error in errors), errors
+    assert all("the cable is cut" in str(error) for error in errors), errors
+
+
 def test_a_proxy_that_fails_names_the_path_and_the_others_go_on(four: Group, machine: Machine) -> None:
     made = across(machine, 0, 3)
     moves = itertools.count(1)
