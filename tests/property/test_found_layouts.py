@@ -8,6 +8,7 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import pytest
 from planner_problems import DTYPES, build, random_problem
 
 import isoviz
@@ -66,6 +67,7 @@ def weighted_seconds(
     return sum(use.weight * isoviz.plan(use.transfer(array), machine, "full", options).seconds for use in uses)
 
 
+@pytest.mark.timeout(3600)
 def test_the_best_of_all_layouts_is_found() -> None:
     ratios: list[float] = []
     for seed in itertools.count():
