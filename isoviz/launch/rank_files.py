@@ -12,11 +12,8 @@ from isoviz.measure.run_file import plan_transfer_file
 from isoviz.planner import TransferFile, load_transfer
 
 if TYPE_CHECKING:
-    from isoviz.launch.ranks import Ranks
     from isoviz.machines import Machine
     from isoviz.planner import Plan
-    from isoviz.runtime import CancelToken, Report
-    from isoviz.runtime.engine.progress import ProgressCallback
 
 _OF_RANKS = ("ranks", "hosts", "gpus", "gpu_memory", "directory", "measure")
 
@@ -49,22 +46,3 @@ def plan_on_ranks(
             f" {nodes} ranks, one for each node"
         )
     return plan_transfer_file(file, machine, planner), machine, file
-
-
-def run_file_on(
-    ranks: Ranks,
-    path: str | Path | TransferFile,
-    *,
-    planner: str | None = None,
-    verify: bool = True,
-    progress: ProgressCallback | None = None,
-    cancel: CancelToken | None = None,
-) -> Report:
-    """Plan the transfer of a transfer file for ranks, and run it there.
-
-    Raises:
-        InputError: the file, the machine or the data are wrong.
-        RunError: the run failed, or a rank ended.
-    """
-    plan, machine, _ = plan_on_ranks(path, [process.host for process in ranks.processes], planner)
-    return ranks.run(plan, machine=machine, verify=verify, progress=progress, cancel=cancel)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 KIB, MIB = 1 << 10, 1 << 20
 
-# ---- trials (benchmarks/2026-11-23/predictions.md: forty-three runs of fifty random transfers)
+# ---- trials (benchmarks/predictions.md of 2026-11-23: forty-three runs of fifty random transfers)
 
 COPIED_BYTES = 32 * MIB
 """Bytes that a trial copies within memory: as in a whole transfer, they do not stay in caches."""
@@ -62,7 +62,7 @@ CROWDING = 1.5
 FLUSH_SHARE = 0.2
 """If waiting for a disk takes a larger share of a run, it grows with the bytes written: they were in a cache."""
 
-# ---- the probe (benchmarks/2026-11-23/predictions.md: probes before each of its runs)
+# ---- the probe (benchmarks/predictions.md of 2026-11-23: probes before each of its runs)
 
 PROBE_ROOM = 128 * MIB
 """Least size in bytes of the arrays and files that a probe moves; more where caches are larger."""

@@ -1,8 +1,8 @@
 """What the kernel sends to the browser, declared. What the browser asks for is in `isoviz.widgets.commands.command`.
 
-`widgets/src/types.ts` is generated from these declarations and from the table of panes by `widgets/generate.py`. Quantities are
-numbers: bytes, seconds, bytes per second, shares of one. The browser writes them for people (`widgets/src/units.ts`). Sizes
-beyond 2⁵³ bytes lose their last digits in a browser, which has no larger whole numbers.
+`widgets/src/model/types.ts` is generated from these declarations and from the table of panes by `widgets/generate.py`.
+Quantities are numbers: bytes, seconds, bytes per second, shares of one. The browser writes them for people
+(`widgets/src/model/units.ts`). Sizes beyond 2⁵³ bytes lose their last digits in a browser, which has no larger whole numbers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The terms that the explorer shows, each explained in one line.
 
-`widgets/src/glossary.ts` is generated from this module by `widgets/generate.py`. The browser shows a line when a term is hovered
-or focused (`widgets/src/components/term.tsx`). The meanings are those of the papers and of the rest of isoviz.
+`widgets/src/model/glossary.ts` is generated from this module by `widgets/generate.py`. The browser shows a line when a term is
+hovered or focused (`widgets/src/views/controls/term.tsx`). The meanings are those of the papers and of the rest of isoviz.
 """
 
 from __future__ import annotations

@@ -29,10 +29,6 @@ class Fence:
     def __init__(self, processes: dict[int, int]) -> None:
         self._processes = processes
 
-    def can_end(self, rank: int) -> bool:
-        """Whether this process can end a rank."""
-        return rank in self._processes
-
     def end(self, rank: int, reason: str, then: Callable[[bool], None]) -> None:
         """Kill a rank that is lost for some reason. Call `then` in any thread: with True when its process has ended, or with
         False if it may go on.

@@ -197,15 +197,6 @@ def prepare_on_rank(
         return redistributions.prepare((source, destination, options), array, into, shows_source=True)
 
 
-def prepare_plan_on_rank(
-    engine: RankEngine, plan: RedistributionPlan, array: Any | None = None, into: Any | None = None
-) -> PreparedRedistribution:
-    """Prepare a plan that all ranks have."""
-    redistributions = _redistributions(engine)
-    with redistributions.meeting:
-        return redistributions.prepare_plan(plan, array, into)
-
-
 def redistribute_on_rank(
     engine: RankEngine,
     source: DistributedInstance,

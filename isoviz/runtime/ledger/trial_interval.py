@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 COVERAGE = 0.9
 """The share of runs that an interval should hold."""
 # Source of the numbers below: random transfers with trials in three rounds, two cores each.
-# - Quiet Zen 5: the 60 rounds of benchmarks/2026-11-23/predictions.json whose interval came from the trial alone. In four groups
+# - Quiet Zen 5: 60 rounds of benchmarks/predictions.json (2026-11-23) whose interval came from the trial alone. In four groups
 #   ordered by scatter (middles 0.05, 0.13, 0.28 and 0.6) the root mean square error was 0.11, 0.11, 0.19 and 0.29.
 # - Computer busy with other work: 214 rounds. Half of the errors were as small, but the tails were twice as long.
 # A replay with these numbers and a ledger empty at first had 92 % of the quiet runs and 86 % of the busy runs in their intervals.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_DIMENSIONS = 16
-"""The largest number of dimensions that the explorer shows; widgets/src/layouts/spaces.ts has the same."""
+"""The largest number of dimensions that the explorer shows; widgets/src/model/layouts/spaces.ts has the same."""
 MOST_PRIORITY = 1_000_000
 """Priorities lie between this number and its negative."""
 

@@ -1,4 +1,4 @@
-"""What a page holds beside the state: typed dictionaries. `widgets/src/types.ts` is generated from them as well."""
+"""What a page holds beside the state: typed dictionaries. `widgets/src/model/types.ts` is generated from them as well."""
 
 from __future__ import annotations
 

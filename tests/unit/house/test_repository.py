@@ -109,6 +109,21 @@ def test_nothing_left_for_later(texts: dict[Path, str]) -> None:
     assert places(sources, r"\b(" + "TO" + "DO|FIX" + "ME|XX" + r"X)\b") == []
 
 
+def test_files_that_are_named_exist(files: list[Path], texts: dict[Path, str]) -> None:
+    """A name may begin at the root, or at a folder below it."""
+    named = re.compile(r"(?<![\w/.])(?:isoviz|widgets|tests|benchmarks|docs|examples|notebooks)/[\w./-]*\w\.[a-z]{2,5}\b")
+    endings = {"/".join(parts[k:]) for path in files for parts in [path.relative_to(ROOT).parts] for k in range(len(parts))}
+    written = (".py", ".ts", ".tsx", ".mjs", ".css", ".md", ".toml")
+    assert [
+        f"{path}:{number}: {name}"
+        for path, text in texts.items()
+        if path.suffix in written
+        for number, line in enumerate(text.splitlines(), start=1)
+        for name in named.findall(line)
+        if name not in endings
+    ] == []
+
+
 def test_modules_are_short(texts: dict[Path, str]) -> None:
     sources = {
         path: len(text.splitlines())
