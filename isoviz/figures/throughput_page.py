@@ -14,6 +14,9 @@ from isoviz.units import format_rate, format_share
 if TYPE_CHECKING:
     from isoviz.machines import Machine
 
+MOST_NAMED = 3
+"""Resources that are named where the same is told of more."""
+
 
 def throughput_page(machine: Machine) -> str:
     """A page with the throughput functions of a machine, measured ones with their samples, and its shared resources."""
@@ -32,16 +35,21 @@ def throughput_page(machine: Machine) -> str:
 
 
 def _resources(machine: Machine) -> list[str]:
-    """What channels share, in words."""
-    sentences = []
+    """What channels share, in words. Resources of which the same is told have one line."""
+    alike: dict[str, list[str]] = {}
     for resource in machine.resources:
         weights = {channel: dict(channel.resources).get(resource.name, 0.0) for channel in machine.channels}
         users = {channel: weight for channel, weight in weights.items() if weight}
         if resource.held and len(set(users.values())) > 1:
             parts = [f"{format_share(weight / resource.capacity)} by {channel.kind.words}" for channel, weight in users.items()]
-            sentences.append(f"{resource.name}, held while at work: {', '.join(dict.fromkeys(parts))}")
-            continue
-        kinds = " and ".join(dict.fromkeys(str(channel.kind) for channel in users)) or "nobody"
-        much = f"as much as {resource.capacity:.3g} at once" if resource.held else f"{format_rate(resource.capacity)} in all"
-        sentences.append(f"{resource.name}, shared by {kinds}: {much}")
-    return sentences
+            words = f"held while at work: {', '.join(dict.fromkeys(parts))}"
+        else:
+            kinds = ", ".join(sorted({channel.kind.words for channel in users})) or "nobody"
+            much = f"as much as {resource.capacity:.3g} at once" if resource.held else f"{format_rate(resource.capacity)} in all"
+            words = f"shared by {kinds}: {much}"
+        alike.setdefault(words, []).append(resource.name)
+    return [f"{_named(names)}, {'each ' * (len(names) > 1)}{words}" for words, names in alike.items()]
+
+
+def _named(names: list[str]) -> str:
+    return ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")

@@ -213,6 +213,13 @@ def test_the_page_of_a_machine_says_what_is_shared_and_how_it_was_measured() -> 
     assert "hollow" not in throughput_page(plain)
 
 
+def test_resources_that_are_shared_in_the_same_way_have_one_line() -> None:
+    text = without_plots(throughput_page(preset("dgx-h100-pair")))[0]
+    assert text.count("<li>") == 7
+    assert "node0.drives, node1.drives, each shared by direct file read, direct file write, file read, file write: 40" in text
+    assert "node0.nvlink0.out, node0.nvlink0.in, node0.nvlink1.out and 29 more, each shared by GPU copy: 450 GB/s in all" in text
+
+
 # ---- plans
 
 
