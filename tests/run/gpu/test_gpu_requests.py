@@ -263,11 +263,14 @@ def test_a_thread_without_room_for_a_buffer_waits_for_one(tmp_path: Path, monkey
         monkeypatch.setattr(staging, name, value)
     held = Held()
     allocate = held.driver.allocate_pinned
+    given: list[Any] = []
 
     def limited(nbytes: int) -> Any:
         if threading.current_thread().name.endswith("staging 2"):
+            until(lambda: len(given) == 4, "the other threads have no buffers")  # without any, there is no room for a single one
             raise DeviceMemoryError("no room")
-        return allocate(nbytes)
+        given.append(allocate(nbytes))
+        return given[-1]
 
     monkeypatch.setattr(held.driver, "allocate_pinned", limited)
     data = np.random.default_rng(4).integers(256, size=20 << 12, dtype="u1")
