@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -23,6 +24,7 @@ from mpi_jobs import command, descendants, environment, needs_mpi
 import isoviz
 from isoviz.errors import LaunchError, RankLost
 from isoviz.launch import guardian
+from isoviz.launch.processes import groups
 
 pytestmark = [needs_mpi, pytest.mark.usefixtures("no_leaked_threads")]
 
@@ -279,6 +281,20 @@ def test_folders_of_living_guardians_stay(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     missing = tmp_path / "missing"
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(missing))
+    with pytest.raises(LaunchError, match=rf"{missing}/isoviz-job-[0-9a-f]+: No such file or directory"):
+        isoviz.ranks(2)
+
+
+def test_a_job_that_ends_while_it_is_being_made_has_said_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    class Ended(groups.Job):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            client = options["on_end"].__self__
+            assert until(lambda: client.error is not None)
+
+    missing = tmp_path / "missing"
+    monkeypatch.setattr(groups, "Job", Ended)
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(missing))
     with pytest.raises(LaunchError, match=rf"{missing}/isoviz-job-[0-9a-f]+: No such file or directory"):
         isoviz.ranks(2)

@@ -51,7 +51,6 @@ class Job:
         on_line: Callable[[str], None],
         on_end: Callable[[int | None], None],
     ) -> None:
-        self.output: deque[str] = deque(maxlen=_MOST_LINES)
         self._known: dict[int, bytes] = {}
         self._files: set[str] = set()
         self._on_line, self._on_end = on_line, on_end
@@ -164,9 +163,7 @@ class Job:
         assert pipe is not None
         with pipe:
             for data in iter(pipe.readline, b""):
-                line = data.decode(errors="replace").rstrip("\n")
-                self.output.append(line)
-                self._on_line(line)
+                self._on_line(data.decode(errors="replace").rstrip("\n"))
 
 
 HERE = "127.0.0.1"
@@ -205,6 +202,7 @@ class JobGroup:
     def __init__(self, wanted: Wanted) -> None:
         host = wanted.address or HERE
         self.job: Job | None = None
+        self._output: deque[str] = deque(maxlen=_MOST_LINES)
         self.client = Client(
             wanted.count,
             host=host,
@@ -225,7 +223,7 @@ class JobGroup:
                     SECRET: self.client.secret.hex(),
                 },
                 remote=wanted.address is not None,
-                on_line=self.client.line,
+                on_line=self._line,
                 on_end=self.client.ended,
             )
         except BaseException:
@@ -235,12 +233,16 @@ class JobGroup:
     @property
     def output(self) -> tuple[str, ...]:
         """The last lines of the job's output."""
-        return () if self.job is None else tuple(self.job.output)
+        return tuple(self._output)
 
     def started(self) -> None:
         """Note the processes and files of the job."""
         if self.job is not None:
             self.job.scan()
+
+    def _line(self, text: str) -> None:
+        self._output.append(text)  # The job may end before the call that makes it has returned.
+        self.client.line(text)
 
     def _end(self, patience: float) -> None:
         if self.job is not None:
