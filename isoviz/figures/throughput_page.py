@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isoviz.figures.charts.html_parts import heading, items, paragraph
+from isoviz.figures.machines.curves import few
 from isoviz.figures.machines.machine_html import measurement_html, rate_table
 from isoviz.figures.page import page
 from isoviz.figures.plots.bokeh_plot import plot_html
@@ -13,9 +14,6 @@ from isoviz.units import format_rate, format_share
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
-
-MOST_NAMED = 3
-"""Resources that are named where the same is told of more."""
 
 
 def throughput_page(machine: Machine) -> str:
@@ -35,7 +33,7 @@ def throughput_page(machine: Machine) -> str:
 
 
 def _resources(machine: Machine) -> list[str]:
-    """What channels share, in words. Resources of which the same is told have one line."""
+    """What channels share, in words: one line for all resources that are shared in the same way."""
     alike: dict[str, list[str]] = {}
     for resource in machine.resources:
         weights = {channel: dict(channel.resources).get(resource.name, 0.0) for channel in machine.channels}
@@ -48,8 +46,4 @@ def _resources(machine: Machine) -> list[str]:
             much = f"as much as {resource.capacity:.3g} at once" if resource.held else f"{format_rate(resource.capacity)} in all"
             words = f"shared by {kinds}: {much}"
         alike.setdefault(words, []).append(resource.name)
-    return [f"{_named(names)}, {'each ' * (len(names) > 1)}{words}" for words, names in alike.items()]
-
-
-def _named(names: list[str]) -> str:
-    return ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
+    return [f"{few(names)}, {'each ' * (len(names) > 1)}{words}" for words, names in alike.items()]

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from isoviz.planner import Plan
 
 LOW, HIGH = 1.0, float(2**30)
+MOST_NAMED = 3
 
 _TOKENS = {
     ChannelKind.MEMCPY: "dim0",
@@ -63,8 +64,7 @@ class Curve:
 
     @property
     def names(self) -> str:
-        shown = ", ".join(channel.name for channel in self.channels[:3])
-        return shown + (f" and {len(self.channels) - 3} more" if len(self.channels) > 3 else "")
+        return few([channel.name for channel in self.channels])
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,11 @@ class Bounds:
         """Ranges that include these runs, and cover exactly these rates in whole decades."""
         low, high = math.floor(math.log10(min(rates)) + 1e-9), math.ceil(math.log10(max(rates)) - 1e-9)
         return Bounds(min(self.low_run, *runs), max(self.high_run, *runs), 10.0**low, 10.0 ** max(high, low + 1))
+
+
+def few(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    return ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
 
 
 def curves(channels: Iterable[Channel]) -> tuple[Curve, ...]:
