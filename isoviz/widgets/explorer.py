@@ -21,7 +21,7 @@ from isoviz.errors import CommandError, InputError, show
 from isoviz.widgets.chosen.settings import Settings, transfer_text
 from isoviz.widgets.commands.answers import ANSWERED, answer, is_due
 from isoviz.widgets.commands.read_command import Request, read_request
-from isoviz.widgets.notebook.static_picture import StaticPicture
+from isoviz.widgets.notebook.static_picture import StaticPicture, is_in_kernel
 from isoviz.widgets.notebook.tour import is_newcomer, note_end
 from isoviz.widgets.panes.pane import Pane
 from isoviz.widgets.panes.pane_table import PANES, VIEWS
@@ -61,8 +61,9 @@ class Explorer(anywidget.AnyWidget, part_traits(PANES)):  # type: ignore[misc]  
     session where it made the session itself.
     """
 
-    _esm = _STATIC / "explorer.js"
-    _css = _STATIC / "explorer.css"
+    # As texts: of a path, anywidget keeps every widget alive that was made with it, to tell it of a change of the file.
+    _esm = (_STATIC / "explorer.js").read_text(encoding="utf-8")
+    _css = (_STATIC / "explorer.css").read_text(encoding="utf-8")
 
     pane = traitlets.Enum(tuple(VIEWS), "explorer", help="what is shown").tag(sync=True)
     side = traitlets.Enum(_SIDES, "both", help="the end that is shown").tag(sync=True)
@@ -192,7 +193,7 @@ class Explorer(anywidget.AnyWidget, part_traits(PANES)):  # type: ignore[misc]  
         return f"<isoviz explorer: {transfer_text(self.session.settings)} on {self.session.settings.machine.name}>"
 
     def show(self) -> None:
-        """Display the explorer and, for viewers without a kernel, a static picture above it."""
+        """Display the explorer and, for viewers without a kernel, a static picture above it. A terminal gets its text, once."""
         from IPython import display as shown
 
         count, cell = self.shown_in = running_cell()
@@ -206,18 +207,24 @@ class Explorer(anywidget.AnyWidget, part_traits(PANES)):  # type: ignore[misc]  
         self.before_close(picture.close)
         picture.hold_place()
         display: Any = shown.display
-        display(_Live(self))
+        display(_Live(self, repr(self) if is_in_kernel() else picture.text()))
         picture.show()
 
 
 class _Live:
-    """What is displayed of a widget: its view."""
+    """What is displayed of a widget: its view, or `text` where nothing can show a view."""
 
-    def __init__(self, widget: Explorer) -> None:
+    def __init__(self, widget: Explorer, text: str) -> None:
         self._widget = widget
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
-        return self._widget._repr_mimebundle_(**options)
+        bundle: Any = self._widget._repr_mimebundle_(**options)
+        data, metadata = bundle
+        return {**data, "text/plain": self._text}, metadata
 
 
 def running_cell() -> tuple[int, str | None]:

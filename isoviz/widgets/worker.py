@@ -117,6 +117,7 @@ class Calculator(Generic[Request, Result]):
         self._pending: tuple[int, Request] | None = None
         self._running = 0
         self._closed = False
+        self._impatient: threading.Timer | None = None
 
     def request(self, number: int, request: Request) -> None:
         """Compute this; `number` increases from request to request."""
@@ -126,10 +127,11 @@ class Calculator(Generic[Request, Result]):
                 return
             self._newest = number
             self._pending = (number, request)
+            self._wait_no_longer()
             if self._running:
-                overtake = threading.Timer(self._patience, self._overtake, (number,))
-                overtake.daemon = True
-                overtake.start()
+                self._impatient = threading.Timer(self._patience, self._overtake, (number,))
+                self._impatient.daemon = True
+                self._impatient.start()
             else:
                 self._start()
 
@@ -141,6 +143,13 @@ class Calculator(Generic[Request, Result]):
             self._closed = True
             self._pending = None
             self._newest += 1
+            self._wait_no_longer()
+
+    def _wait_no_longer(self) -> None:
+        """End the timer of the request before; called with the lock held."""
+        if self._impatient is not None:
+            self._impatient.cancel()
+            self._impatient = None
 
     def _overtake(self, number: int) -> None:
         with self._lock:

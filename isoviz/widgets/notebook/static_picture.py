@@ -33,6 +33,7 @@ _WIDTH = 520
 """CSS pixels of a linearization plot at natural size: two stand beside each other in a wide cell."""
 _TABLE = '<pre style="font-family:monospace;overflow:auto">{}</pre>'
 _BEGAN = "isoviz, as it began; run the cell to explore"
+_IN_WORDS = "isoviz, in words; a notebook draws it (isoviz lab)"
 _LEFT = "isoviz, as it was left; run the cell to explore"
 
 
@@ -66,24 +67,27 @@ class StaticPicture:
         """
         from IPython.display import publish_display_data
 
-        if _is_in_kernel():
+        if is_in_kernel():
             self._holds_place = True
             publish: Any = publish_display_data
             empty = {"text/plain": "", "text/html": f'<div data-isoviz-static="{self._token}"></div>'}
             publish(empty, transient={"display_id": self._token})
 
     def show(self) -> None:
-        """Display it, once there is a plan or it is known that there is none, and replace it after every settled change."""
+        """Display it, once there is a plan or it is known that there is none, and replace it after every settled change.
+
+        Outside of a kernel it is not displayed: `text` says what it says.
+        """
         from IPython import display as shown
 
+        if not is_in_kernel():
+            return
         if self._holds_place:
             publish: Any = shown.publish_display_data
             publish(self._repr_mimebundle_(), transient={"display_id": self._token}, update=True)
         else:
             display: Any = shown.display
             display(self, display_id=self._token)
-        if not _is_in_kernel():
-            return  # a terminal would print every picture anew
         here = weakref.ref(self)
 
         def update() -> None:
@@ -94,6 +98,10 @@ class StaticPicture:
         publisher = self._publisher = Publisher(update, "isoviz-picture", quick=SECONDS, slow=SECONDS)
         self._unlisten = self._session.listen(lambda finished: publisher.touch(False) if finished else None)
         publisher.touch(False)  # what changed before `listen`
+
+    def text(self) -> str:
+        """What it says, in words, once there is a plan or it is known that there is none."""
+        return self._bundle(_IN_WORDS)["text/plain"]
 
     def close(self) -> None:
         """Show the last state, and nothing that comes later."""
@@ -119,9 +127,12 @@ class StaticPicture:
             _LOG.exception("the static picture of an explorer could not be drawn")
 
     def _repr_mimebundle_(self, **_options: Any) -> dict[str, str]:
+        return self._bundle(_BEGAN)
+
+    def _bundle(self, heading: str) -> dict[str, str]:
         state = _first_state(self._session)
         with self._drawing:
-            return self._drawn(state, _BEGAN)
+            return self._drawn(state, heading)
 
     def _drawn(self, state: State, heading: str) -> dict[str, str]:
         self._shown = _seen(state)
@@ -252,7 +263,8 @@ def _first_state(session: Session) -> State:
     return session.state
 
 
-def _is_in_kernel() -> bool:
+def is_in_kernel() -> bool:
+    """Whether the code runs for a notebook, which can replace what it shows; a terminal would print every picture anew."""
     from IPython import get_ipython
 
     return getattr(get_ipython(), "kernel", None) is not None

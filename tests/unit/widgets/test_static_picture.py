@@ -7,8 +7,10 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
+import isoviz
 from isoviz.widgets.chosen.settings import settings_for
 from isoviz.widgets.notebook import static_picture as module
 from isoviz.widgets.notebook.static_picture import MOST_BYTES, StaticPicture
@@ -52,7 +54,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Page:
     made = Page()
     monkeypatch.setattr("IPython.display.display", made.display)
     monkeypatch.setattr("IPython.display.publish_display_data", made.publish)
-    monkeypatch.setattr(module, "_is_in_kernel", lambda: True)
+    monkeypatch.setattr(module, "is_in_kernel", lambda: True)
     monkeypatch.setattr(module, "SECONDS", 0.01)
     return made
 
@@ -211,11 +213,14 @@ def test_a_run_is_told(page: Page, session: Session, tmp_path: Any, monkeypatch:
     assert re.search(r"The last run: .*/s, verified bit for bit", page.html)
 
 
-def test_a_terminal_prints_it_once(page: Page, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_is_in_kernel", lambda: False)
-    picture = StaticPicture(session, "0a")
-    picture.show()
-    put(session, "source-layout", "<y, F, x>")
-    session.wait()
-    picture.close()
-    assert page.updates == 0
+def test_a_terminal_prints_it_once(capsys: pytest.CaptureFixture[str]) -> None:
+    explorer = isoviz.explore(np.zeros((8, 8)))
+    explorer.close()
+    printed = capsys.readouterr().out
+    assert " object at " not in printed
+    assert printed.count("node0.sys <F, x, y> → node0.sys <F, y, x> on local") == 1
+    assert printed.count("plan for local: 512 B in") == 1
+    editor = isoviz.LayoutEditor("<x, y, F>", space={"x": 8, "y": 6}, fields={"a": "float32"})
+    editor.show()
+    editor.close()
+    assert capsys.readouterr().out.splitlines()[2:] == ["x 8 × y 6; a float32", "⟨x, y, F⟩, 192 B"]
