@@ -10,7 +10,6 @@ as "ipykernel==6.31.*"; ISOVIZ_CHROMIUM names the browser.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import re
@@ -24,7 +23,8 @@ from typing import NamedTuple
 
 from environment import CONSTRAINTS, MADE_BY, NEWEST, OLDEST, ROOT, Environment, SetupError, clean_environment, say
 from gpu_run import gpu, gpu_wheels
-from lanes import Counts, beside
+from lanes import Counts, at_a_time
+from lanes import run as run_lanes
 
 WIDGETS = ROOT / "widgets"
 
@@ -33,7 +33,7 @@ TESTING = ("lab", "mpi", "test")
 BROWSER = ("tests/browser",)
 RANKS = ("tests/ranks", "tests/notebook", "tests/wheel")
 RUNS = ("tests/run", "tests/property")
-"""Folders of tests that run beside all others, each group in a lane of its own: what waits for others."""
+"""Folders of tests, each group in a lane of its own."""
 
 PATIENCE = 900
 """Seconds for a test of `make test-full`: it has more cases, and the machine may be busy."""
@@ -84,10 +84,10 @@ class Steps:
         say(f"{name} …")
         started = time.monotonic()
         code = subprocess.run(command, cwd=cwd, env=self.env.variables(**variables), check=False).returncode
-        say(f"{name}: {'passed' if code == 0 else f'FAILED ({code})'} after {time.monotonic() - started:.1f} s")
-        return self.ended(name, code)
+        return self.ended(name, code, time.monotonic() - started)
 
-    def ended(self, name: str, code: int) -> bool:
+    def ended(self, name: str, code: int, seconds: float) -> bool:
+        say(f"{name}: {'passed' if code == 0 else f'FAILED ({code})'} after {seconds:.1f} s")
         if code != 0:
             self.failed.append(name)
         return code == 0
@@ -124,6 +124,14 @@ def lint(arguments: list[str]) -> int:
     """Style, types, and the floors of the house."""
     steps = Steps(testing_environment())
     lint_steps(steps)
+    return steps.result()
+
+
+def checks(arguments: list[str]) -> int:
+    """Style, types, the floors of the house, and all of the browser half: what is no test of pytest."""
+    steps = Steps(testing_environment())
+    lint_steps(steps)
+    widget_steps(steps)
     return steps.result()
 
 
@@ -208,24 +216,24 @@ def with_browser() -> bool:
 def test(arguments: list[str]) -> int:
     """Everything, with seeded and reduced counts.
 
-    The tests of the browser, and those that run transfers, go beside everything else; with options of one's own, all tests run
-    one after the other.
+    Checks and groups of tests run in lanes, as many at a time as there are processors; with options of one's own, all run one
+    after the other.
     """
     steps = Steps(testing_environment())
-    if arguments or not with_browser():
+    if arguments:
         lint_steps(steps)
         widget_steps(steps)
         pytest(steps, arguments)
     else:
-        in_lanes(steps, {"browser-tests": BROWSER, "rank-tests": RANKS, "run-tests": RUNS})
+        in_lanes(steps, {"browser-tests": BROWSER, "run-tests": RUNS, "rank-tests": RANKS})
     return finish(steps)
 
 
 def test_full(arguments: list[str]) -> int:
     """Everything, with every count, and the environments with other versions, each in a folder of its own.
 
-    The tests of the browser and of ranks, each with their other environments, those that run transfers, and those of properties
-    run beside everything else; with options of one's own, one after the other.
+    Checks, groups of tests, and those of the browser and of ranks with their other environments run in lanes, as many at a time
+    as there are processors; with options of one's own, one after the other.
     """
     steps = Steps(environment(*TESTING, "docs"))
     os.environ["PYTEST_ADDOPTS"] = f"-o timeout={PATIENCE}"
@@ -244,32 +252,29 @@ def test_full(arguments: list[str]) -> int:
             "run-tests": ("tests/run",),
             "property-tests": ("tests/property",),
         }
-        in_lanes(steps, lanes, ISOVIZ_FULL="1")
+        in_lanes(steps, lanes)
     return finish(steps)
 
 
-def in_lanes(steps: Steps, others: dict[str, tuple[str, ...]], **variables: str) -> None:
-    """Style, types, and the tests outside of some folders; beside them the commands of this file that run those, which print
-    last."""
-    node_modules(steps)  # the browser tests need them as well
-    os.environ["ISOVIZ_CHROMIUM"] = chromium(steps.env)
-    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+def in_lanes(steps: Steps, groups: dict[str, tuple[str, ...]]) -> None:
+    """Style and types, the commands of this file that run groups of tests by their folders, and the tests outside of those."""
+    node_modules(steps)  # several lanes need them
+    if with_browser():
+        os.environ["ISOVIZ_CHROMIUM"] = chromium(steps.env)
+    else:
+        groups = {name: folders for name, folders in groups.items() if folders != BROWSER}
+    elsewhere = [f"--ignore={folder}" for folders in (BROWSER, *groups.values()) for folder in folders]
+    selections = {**groups, "other-tests": elsewhere}
+    with tempfile.TemporaryDirectory() as folder:
         counts = Counts(Path(folder))
-        lanes = {}
-        for command, folders in others.items():
+        this_file = [sys.executable, str(Path(__file__))]
+        lanes = {"checks": [*this_file, "checks"]}
+        for name, selection in selections.items():
             # A cache of its own: each notes the failed tests of its last run in it.
-            own = [*folders, "--junit-xml", counts.file(command), "-o", f"cache_dir=.pytest_cache/{command}"]
-            lane = beside([sys.executable, str(Path(__file__)), command, *own], ROOT, dict(os.environ))
-            lanes[command] = stack.enter_context(lane)
-        say(f"{', '.join(others)}: they run beside the other checks; what they print comes last")
-        lint_steps(steps)
-        widget_steps(steps)
-        elsewhere = [f"--ignore={each}" for folders in others.values() for each in folders]
-        steps("pytest", *pytest_command(steps), *elsewhere, "--junit-xml", counts.file("others"), **variables)
-        for name, lane in lanes.items():
-            say(f"{name} …")
-            passed = steps.ended(name, lane.wait())
-            say(f"{name}: {'passed' if passed else 'FAILED'}")
+            own = ["--junit-xml", counts.file(name), "-o", f"cache_dir=.pytest_cache/{name}"]
+            lanes[name] = [*this_file, name, *selection, *own]
+        say(f"{', '.join(lanes)}: {at_a_time()} at a time; what one prints is shown in one piece")
+        run_lanes(lanes, ROOT, dict(os.environ), steps.ended, at_a_time())
         say(f"all tests: {counts.words()}")
 
 
@@ -380,10 +385,12 @@ COMMANDS = {
     "test": test,
     "test-full": test_full,
     "pytest": only_pytest,
+    "checks": checks,
     "browser-tests": tests_of_a_lane,
     "rank-tests": tests_of_a_lane,
     "run-tests": tests_of_a_lane,
     "property-tests": tests_of_a_lane,
+    "other-tests": tests_of_a_lane,
     "browser-environments": browser_environments,
     "rank-environments": rank_environments,
     "bench": bench,

@@ -1,4 +1,4 @@
-"""Commands that run at the same time, with what each prints shown in one piece.
+"""A queue of commands, some of which run at the same time, with what each prints shown in one piece.
 
 Any `python3` may run this file; so it keeps to the syntax of Python 3.8.
 """
@@ -11,45 +11,47 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-BEHIND = 5
-"""How far a command beside the others steps back where they need the processor (its niceness)."""
+FEWEST, MOST = 2, 4
+"""How many lanes run at a time, whatever the number of processors: much of a lane waits, and four take what one disk gives."""
 OUTCOMES = ("passed", "failed", "skipped")
 
 
-class Beside:
-    """A command that runs beside others. What it prints goes to a file, and on to the screen once it is waited for."""
+def at_a_time() -> int:
+    """As many lanes as there are processors, within bounds. More lanes than that only wait for each other."""
+    return max(FEWEST, min(MOST, os.cpu_count() or FEWEST))
 
-    def __init__(self, command: Sequence[str], cwd: Path, env: dict[str, str], output: Path) -> None:
+
+class Lane:
+    """A command that may run beside others. What it prints goes to a file, and on to the screen once its turn has come."""
+
+    def __init__(self, name: str, command: Sequence[str], output: Path) -> None:
+        self.name = name
+        self.command = command
         self.output = output
-        with output.open("wb") as out:
+        self.process: subprocess.Popen[bytes] | None = None
+        self.began = self.took = 0.0
+
+    def start(self, cwd: Path, env: dict[str, str]) -> None:
+        self.began = time.monotonic()
+        with self.output.open("wb") as out:
             self.process = subprocess.Popen(
-                command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, preexec_fn=_step_back
+                self.command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT
             )
 
-    def wait(self) -> int:
-        """Show what it has printed, and go on until it has ended; gives its exit status."""
-        with self.output.open("rb") as lines:
-            ended = False
-            while True:
-                text = lines.read()
-                if text:
-                    sys.stdout.flush()
-                    sys.stdout.buffer.write(text)
-                    sys.stdout.buffer.flush()
-                elif ended:
-                    return self.process.returncode
-                else:
-                    with contextlib.suppress(subprocess.TimeoutExpired):
-                        self.process.wait(timeout=0.2)
-                        ended = True
+    def is_running(self) -> bool:
+        if self.process is None or self.process.returncode is not None:
+            return False
+        self.took = time.monotonic() - self.began
+        return self.process.poll() is None
 
     def end(self, interrupt: bool) -> None:
         """End it, where it still runs: as Ctrl-C does, with time to put its things away."""
-        if self.process.poll() is None:
+        if self.process is not None and self.process.poll() is None:
             if interrupt:
                 self.process.send_signal(signal.SIGINT)
             try:
@@ -59,25 +61,50 @@ class Beside:
                 self.process.wait()
 
 
-def _step_back() -> None:
-    with contextlib.suppress(OSError):
-        os.nice(BEHIND)
+def run(
+    commands: dict[str, Sequence[str]], cwd: Path, env: dict[str, str], told: Callable[[str, int, float], object], most: int
+) -> None:
+    """Run commands, the first ones first, `most` of them at a time.
 
-
-@contextlib.contextmanager
-def beside(command: Sequence[str], cwd: Path, env: dict[str, str]) -> Iterator[Beside]:
-    """Run a command beside what happens in this block. Where the block is left by an error or Ctrl-C, the command is ended."""
+    What each prints is shown in one piece, in their order: of the first while it runs. `told` then gets its name, its exit
+    status, and how many seconds it took. An error or Ctrl-C ends all of them.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        started = Beside(command, cwd, env, Path(folder) / "output")
+        lanes = [Lane(name, command, Path(folder) / name) for name, command in commands.items()]
         try:
-            yield started
-        except KeyboardInterrupt:
-            started.end(interrupt=False)  # a terminal's Ctrl-C has reached it too
+            for lane in lanes:
+                _show(lane, lambda: _start_more(lanes, cwd, env, most))
+                told(lane.name, lane.process.returncode, lane.took)
+        except BaseException as error:
+            interrupt = not isinstance(error, KeyboardInterrupt)  # a terminal's Ctrl-C has reached them too
+            for lane in lanes:
+                lane.end(interrupt)
             raise
-        except BaseException:
-            started.end(interrupt=True)
-            raise
-        started.end(interrupt=True)
+
+
+def _start_more(lanes: Sequence[Lane], cwd: Path, env: dict[str, str], most: int) -> None:
+    room = most - sum(lane.is_running() for lane in lanes)
+    for lane in [lane for lane in lanes if lane.process is None][:room]:
+        lane.start(cwd, env)
+
+
+def _show(lane: Lane, start_more: Callable[[], None]) -> None:
+    """Show what a lane has printed, and go on until it has ended; meanwhile others begin where one has ended."""
+    start_more()
+    with lane.output.open("rb") as lines:
+        while True:
+            ended = not lane.is_running()
+            text = lines.read()
+            if text:
+                sys.stdout.flush()
+                sys.stdout.buffer.write(text)
+                sys.stdout.buffer.flush()
+            elif ended:
+                return
+            else:
+                start_more()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    lane.process.wait(timeout=0.2)
 
 
 class Counts:

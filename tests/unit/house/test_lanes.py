@@ -1,4 +1,4 @@
-"""Two runs of tests at the same time: both are shown in full, both count, and none is left behind."""
+"""A queue of runs of tests, some at the same time: all are shown in full, all count, and none is left behind."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-WAITS = "import signal\nopen({!r}, 'w').close()\nsignal.pause()"
 
 
 @pytest.fixture
@@ -26,42 +28,127 @@ def python(code: str) -> list[str]:
     return [sys.executable, "-c", code]
 
 
-@pytest.mark.parametrize("status", [0, 3])
-def test_all_that_was_printed_is_shown_in_order(lanes, capfdbinary: pytest.CaptureFixture[bytes], status: int) -> None:
-    code = f"import sys\nfor n in range(5000): print(n, file=(sys.stderr, sys.stdout)[n % 2], flush=True)\nsys.exit({status})"
-    with lanes.beside(python(code), ROOT, dict(os.environ)) as started:
-        assert started.wait() == status
-    assert capfdbinary.readouterr().out.split() == [str(n).encode() for n in range(5000)]
+@pytest.fixture
+def run(lanes):
+    """Run programs in lanes; gives how each ended, in the order in which that was told."""
+
+    def run(programs: dict[str, str], most: int = 2, told: Callable[[str, int], object] = lambda name, status: None) -> list[Any]:
+        ended: list[Any] = []
+
+        def tell(name: str, status: int, seconds: float) -> None:
+            assert seconds > 0
+            ended.append((name, status))
+            told(name, status)
+
+        lanes.run({name: python(code) for name, code in programs.items()}, ROOT, dict(os.environ), tell, most)
+        return ended
+
+    return run
 
 
-def test_nothing_is_shown_before_it_is_waited_for(lanes, capfd: pytest.CaptureFixture[str]) -> None:
-    with lanes.beside(python("print('beside')"), ROOT, dict(os.environ)) as started:
-        started.process.wait(timeout=60)
-        assert capfd.readouterr().out == ""
-        started.wait()
-    assert capfd.readouterr().out == "beside\n"
+def test_each_is_shown_in_one_piece_and_in_order(run, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    code = "import sys\nfor n in range({}, {}): print(n, file=(sys.stderr, sys.stdout)[n % 2], flush=True)\nsys.exit({})"
+    programs = {f"lane {n}": code.format(2000 * n, 2000 * (n + 1), n % 2) for n in range(5)}
+    assert run(programs) == [(f"lane {n}", n % 2) for n in range(5)]
+    assert capfdbinary.readouterr().out.split() == [str(n).encode() for n in range(10_000)]
 
 
-def test_it_ends_with_what_it_runs_beside(lanes, tmp_path: Path) -> None:
-    ended = []
-    begun = tmp_path / "begun"
+def test_the_first_is_shown_while_it_runs(run, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """It ends only once the test has seen what it printed; the second one, which has ended, is not shown before."""
+    seen = tmp_path / "seen"
+    os.mkfifo(seen)
+    shown: list[str] = []
+
+    def look() -> None:
+        while "first" not in "".join(shown):
+            shown.append(capfd.readouterr().out)
+        seen.write_text("seen")
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    run({"one": f"print('first', flush=True)\nopen({str(seen)!r}).read()\nprint('last')", "two": "print('second')"})
+    looking.join()
+    assert "".join(shown) + capfd.readouterr().out == "first\nlast\nsecond\n"
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_so_many_run_at_a_time(run, tmp_path: Path, most: int) -> None:
+    """Each ends only once as many have begun as may run beside it; none ever finds more than these under way."""
+    code = """
+from pathlib import Path
+folder = Path({folder!r})
+(folder / "begun {number}").touch()
+while (begun := len(list(folder.glob("begun *")))) < min(6, {number} // {most} * {most} + {most}):
+    pass
+(folder / "seen {number}").write_text(str(begun - len(list(folder.glob("ended *")))))
+(folder / "ended {number}").touch()
+"""
+    run({str(number): code.format(number=number, most=most, folder=str(tmp_path)) for number in range(6)}, most)
+    seen = [int(path.read_text()) for path in tmp_path.glob("seen *")]
+    assert len(seen) == 6 and max(seen) <= most
+
+
+@pytest.mark.parametrize(("cores", "expected"), [(1, 2), (2, 2), (3, 3), (64, 4), (None, 2)])
+def test_as_many_as_there_are_processors(lanes, monkeypatch: pytest.MonkeyPatch, cores: int | None, expected: int) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    assert lanes.at_a_time() == expected
+
+
+def test_all_end_where_one_cannot_be_told(run, tmp_path: Path) -> None:
+    """What still runs is interrupted as Ctrl-C does it, and what has not begun never does."""
+    begun, ended = tmp_path / "begun", tmp_path / "ended"
     os.mkfifo(begun)
+    waits = f"""
+import signal
+try:
+    open({str(begun)!r}, "w").close()
+    signal.pause()
+except KeyboardInterrupt:
+    open({str(ended)!r}, "w").close()
+"""
 
-    def fail() -> None:
-        with lanes.beside(python(WAITS.format(str(begun))), ROOT, dict(os.environ)) as started:
-            ended.append(started.process)
-            begun.read_text()  # once it has begun
-            raise OSError("the other failed")
+    def fail(name: str, status: int) -> None:
+        begun.read_text()  # once the second has begun
+        raise OSError("the screen is gone")
 
-    with pytest.raises(OSError, match="the other failed"):
-        fail()
-    assert [process.returncode for process in ended] == [-signal.SIGINT]  # Python ends itself by it, as pytest does not
+    last = f"open({str(tmp_path / 'four')!r}, 'w')"
+    with pytest.raises(OSError, match="the screen is gone"):
+        run({"one": "", "two": waits, "three": "import signal\nsignal.pause()", "four": last}, told=fail)
+    assert ended.exists()
+    assert not (tmp_path / "four").exists()
 
 
-def test_it_steps_back_for_the_others(lanes, capfd: pytest.CaptureFixture[str]) -> None:
-    with lanes.beside(python("import os\nprint(os.nice(0))"), ROOT, dict(os.environ)) as started:
-        started.wait()
-    assert int(capfd.readouterr().out) == min(os.nice(0) + lanes.BEHIND, 19)
+def test_ctrl_c_ends_all(tmp_path: Path) -> None:
+    """In a terminal it reaches all of them: those that run put their things away, and the queue stands still."""
+    folder = tmp_path / "lanes"
+    folder.mkdir()
+    waits = f"""
+import os, signal
+try:
+    open({str(folder)!r} + f"/begun {{os.getpid()}}", "w").close()
+    signal.pause()
+except KeyboardInterrupt:
+    open({str(folder)!r} + f"/ended {{os.getpid()}}", "w").close()
+"""
+    program = f"""
+import os, sys
+sys.path.insert(0, {str(ROOT / ".ci")!r})
+import lanes
+command = [sys.executable, "-c", {waits!r}]
+lanes.run(dict.fromkeys(("one", "two", "three"), command), {str(ROOT)!r}, dict(os.environ), print, 2)
+"""
+    process = subprocess.Popen(python(program), start_new_session=True, stderr=subprocess.PIPE, text=True)
+    while len(list(folder.glob("begun *"))) < 2:
+        assert process.poll() is None
+        threading.Event().wait(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    assert "KeyboardInterrupt" in errors
+    names = sorted(path.name for path in folder.iterdir())
+    assert [name.split()[0] for name in names] == ["begun", "begun", "ended", "ended"]
+    for pid in {int(name.split()[1]) for name in names}:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
 
 
 def test_outcomes_are_added_up(lanes, tmp_path: Path) -> None:
