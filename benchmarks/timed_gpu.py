@@ -205,10 +205,10 @@ class TimedDriver:
 
     def page_unlock(self, pointer: int) -> None: ...
 
-    def place_of(self, pointer: int) -> Place:
+    def place_of(self, pointer: int, nbytes: int = 1) -> Place:
         if pointer >= _DEVICE:
             return Place(0, False)
-        return Place(None, any(start <= pointer < start + nbytes for start, nbytes in self._pinned))
+        return Place(None, any(start <= pointer and pointer + nbytes <= start + size for start, size in self._pinned))
 
     def from_dlpack(self, given: Any) -> Any:
         return given

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from isoviz.backends.pages import Bytes
 
 LEGACY_STREAM = 1
-"""The default stream that all threads share. Work of other libraries goes there unless they say otherwise."""
+"""The default stream that all threads share. Work of libraries that say nothing of their streams goes there."""
 
 
 class DeviceBlock:
@@ -44,7 +44,10 @@ class PinnedBlock:
 
 
 class Place(NamedTuple):
-    """Where an address lies: on a device, or (`device` is None) in host memory, which is pinned or not."""
+    """Where some bytes lie: on a device, or (`device` is None) in host memory.
+
+    There, `is_pinned` says that they were pinned together, and that all devices reach them at their address on the host.
+    """
 
     device: int | None
     is_pinned: bool
@@ -102,8 +105,8 @@ class CudaDriver(Protocol):
     def page_unlock(self, pointer: int) -> None:
         """End what `page_lock` began at this address. No work uses the pages any more, and they are still there."""
 
-    def place_of(self, pointer: int) -> Place:
-        """Where an address lies."""
+    def place_of(self, pointer: int, nbytes: int = 1) -> Place:
+        """Where the bytes from an address on lie."""
 
     def from_dlpack(self, given: Any) -> Any:
         """An object with `__cuda_array_interface__` for the bytes of an object with `__dlpack__` on a device."""
@@ -112,7 +115,7 @@ class CudaDriver(Protocol):
         """A new stream."""
 
     def destroy_stream(self, stream: int) -> None:
-        """End a stream. It has no work left."""
+        """End a stream. It has no work left, except that it may wait for an event."""
 
     def wait_stream(self, stream: int) -> None:
         """Wait until all work of a stream has ended."""

@@ -14,7 +14,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -33,6 +33,8 @@ _PEER_ENABLED = 704
 _HOST, _DEVICE, _MANAGED = 1, 2, 3
 _ANY = 4
 """cudaMemcpyDefault: the driver tells from the addresses where they lie."""
+_BUFFER_ID = 7
+"""CU_POINTER_ATTRIBUTE_BUFFER_ID."""
 _NO_TIMING, _BLOCKING = 2, 1
 _NON_BLOCKING = 1
 _PORTABLE, _MAPPED = 1, 2
@@ -61,9 +63,8 @@ def loaded() -> Loaded:
     """The driver of this computer. The first call may import CuPy. It never raises: an import of CuPy may fail in any way."""
     if not _is_installed():
         return Loaded(None, "CuPy is not installed here (pip install 'isoviz[gpu-cuda13]')")
-    library = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
     try:
-        ctypes.CDLL(library)
+        driver_library()
     except OSError as error:
         is_absent = any(word in str(error) for word in ("No such file", "Could not find"))
         return Loaded(None, _ABSENT if is_absent else f"CuPy finds no GPU: the NVIDIA driver cannot be loaded: {_told(error)}")
@@ -74,6 +75,15 @@ def loaded() -> Loaded:
         known = next((said for word, said in _KNOWN.items() if word in str(error)), "")
         return Loaded(None, known or f"CuPy cannot use a GPU here: {type(error).__name__}: {_told(error)}")
     return Loaded(driver, "") if count else Loaded(None, _KNOWN["cudaErrorNoDevice"])
+
+
+def driver_library() -> Any:
+    """The library of the NVIDIA driver.
+
+    Raises:
+        OSError: there is none that can be loaded.
+    """
+    return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
 
 
 def _is_installed() -> bool:
@@ -260,12 +270,28 @@ class CupyDriver:
         with self._call("cudaHostUnregister"):
             self._runtime.hostUnregister(pointer)
 
-    def place_of(self, pointer: int) -> Place:
+    def place_of(self, pointer: int, nbytes: int = 1) -> Place:
         with self._call("cudaPointerGetAttributes"):
             found = self._runtime.pointerGetAttributes(pointer)
         if found.type in (_DEVICE, _MANAGED):
             return Place(int(found.device), False)
-        return Place(None, found.type == _HOST)
+        # Others may have pinned both ends and nothing between them, or let the devices reach the bytes elsewhere.
+        is_mapped = found.type == _HOST and int(found.devicePointer) == pointer
+        first = self._buffer_of(pointer) if is_mapped else None
+        return Place(None, first is not None and first == self._buffer_of(pointer + nbytes - 1))
+
+    def _buffer_of(self, pointer: int) -> int | None:
+        """The number of the allocation, or of the bytes locked together, that hold an address; None if the driver knows of none.
+
+        Such numbers are never used again. CuPy does not have this call.
+        """
+        number = ctypes.c_uint64()
+        status = self._library.cuPointerGetAttribute(ctypes.byref(number), _BUFFER_ID, ctypes.c_uint64(pointer))
+        return None if status else number.value
+
+    @cached_property
+    def _library(self) -> Any:
+        return driver_library()
 
     def from_dlpack(self, given: Any) -> Any:
         try:

@@ -16,6 +16,7 @@ from isoviz.backends.cuda.cuda_driver import LEGACY_STREAM
 from isoviz.backends.formats.describing import shaped_instance
 from isoviz.backends.generate import fill
 from isoviz.errors import DeviceError, TransferError
+from isoviz.forks import Home
 from isoviz.runtime.device_bases import BaseEndpoint, BaseMemory, BaseSlot
 from isoviz.runtime.protocols import Holds
 
@@ -35,7 +36,7 @@ class CudaArray(NamedTuple):
 
     - `pointer`, `nbytes`: its first address, and its length in bytes.
     - `is_fortran`: whether its first index changes fastest in memory.
-    - `stream`: a stream whose work has to end before the bytes are used; None if there is none.
+    - `interface`: its `__cuda_array_interface__`.
     - `owner`: the object that keeps the bytes.
     """
 
@@ -45,7 +46,7 @@ class CudaArray(NamedTuple):
     dtype: np.dtype[Any]
     is_fortran: bool
     is_read_only: bool
-    stream: int | None
+    interface: dict[str, Any]
     owner: Any
 
 
@@ -78,10 +79,9 @@ def cuda_array(given: Any, driver: CudaDriver, what: str) -> CudaArray:
         raise TransferError(f"{what}: {dtype} holds Python objects, which have no bytes to move")
     shape = tuple(int(size) for size in interface["shape"])
     pointer, read_only = interface["data"]
-    stream = interface.get("stream", LEGACY_STREAM)
     is_fortran = _is_fortran(shape, interface.get("strides"), dtype.itemsize, what)
     nbytes = math.prod(shape) * dtype.itemsize
-    return CudaArray(int(pointer or 0), nbytes, shape, dtype, is_fortran, bool(read_only), stream, owner)
+    return CudaArray(int(pointer or 0), nbytes, shape, dtype, is_fortran, bool(read_only), interface, owner)
 
 
 def _interface(given: Any) -> dict[str, Any] | None:
@@ -89,7 +89,7 @@ def _interface(given: Any) -> dict[str, Any] | None:
         return None
     try:
         found = getattr(given, "__cuda_array_interface__", None)
-    except (TypeError, RuntimeError):  # PyTorch: the tensor is not on a GPU, or belongs to a graph of gradients
+    except Exception:  # noqa: BLE001  # PyTorch: not on a GPU, in a graph of gradients, or elements that it has no name for
         return None
     return found if isinstance(found, dict) else None
 
@@ -138,17 +138,24 @@ class DeviceRange:
 
 
 class GivenArray:
-    """An array of the caller, as the thread that passed it saw it: CuPy and DLPack name the current stream of the asking thread.
+    """An array of the caller, as the thread that passed it saw it: libraries name the current stream of the asking thread.
 
     Its `event` stands for the work that the array's stream had then; None if there is nothing to wait for.
+
+    Version 2 of the interface (PyTorch) names no stream. There `__dlpack__` lets `_behind`, a stream of this object, wait for the
+    current stream of its library.
+
+    Raises:
+        TransferError: its library cannot say what to wait for.
     """
 
     def __init__(self, gpu: Gpu, given: Any, array: CudaArray) -> None:
         self.gpu, self.given, self.array = gpu, given, array
         self.event: int | None = None
-        if array.stream is not None and array.nbytes and gpu.driver.place_of(array.pointer).device == gpu.number:
-            self.event = gpu.driver.new_event()
-            gpu.driver.record(self.event, array.stream)
+        self._behind: int | None = None
+        self._home = Home("an array on a GPU")
+        if array.nbytes and gpu.driver.place_of(array.pointer).device == gpu.number:
+            self._record(array.interface)
 
     @property
     def can_be_noted(self) -> bool:
@@ -161,24 +168,46 @@ class GivenArray:
         Returns the event that stands for it; None if there is nothing to wait for.
 
         Raises:
-            TransferError: the array has got other bytes.
+            TransferError: the array has got other bytes, or its library cannot say what to wait for.
         """
         interface = _interface(self.given) or {}
         if int(interface.get("data", (0, False))[0] or 0) != self.array.pointer:
             raise TransferError("the array is not where it was when the transfer was prepared; prepare it again")
-        stream = interface.get("stream", LEGACY_STREAM)
-        if stream is None or not self.array.nbytes:
+        return self._record(interface) if self.array.nbytes else None
+
+    def _record(self, interface: dict[str, Any]) -> int | None:
+        """Let the event stand for the work that the array's stream has now. The thread is the caller's, and uses the GPU."""
+        stream = interface["stream"] if "stream" in interface else self._stream_behind()
+        if stream is None:
             return None
         if self.event is None:
             self.event = self.gpu.driver.new_event()
         self.gpu.driver.record(self.event, stream)
         return self.event
 
+    def _stream_behind(self) -> int:
+        """A stream that waits for the work of a library whose interface names no stream."""
+        export = getattr(self.given, "__dlpack__", None)
+        if export is None:
+            return LEGACY_STREAM
+        if self._behind is None:
+            self._behind = self.gpu.driver.new_stream()
+        try:
+            export(stream=self._behind)  # it lets the stream wait; nobody needs the capsule
+        except Exception as error:
+            raise TransferError(
+                f"{type(self.given).__name__}: its library does not say which work to wait for: __dlpack__ raised"
+                f" {type(error).__name__}: {error}"
+            ) from error
+        return self._behind
+
     def __del__(self) -> None:
-        event = getattr(self, "event", None)
-        if event is not None and not sys.is_finalizing():
-            with suppress(DeviceError):
-                self.gpu.driver.destroy_event(event)
+        if self._home.is_here and not sys.is_finalizing():  # a forked child has no GPU
+            driver = self.gpu.driver
+            for made, destroy in ((self.event, driver.destroy_event), (self._behind, driver.destroy_stream)):
+                if made is not None:
+                    with suppress(DeviceError):
+                        destroy(made)
 
 
 class DeviceStore(BaseEndpoint, BaseSlot):

@@ -13,6 +13,7 @@ from isoviz.backends.cuda.gpu import Completions
 from isoviz.backends.cuda.layout_kernels import Job
 from isoviz.backends.cuda.row_copies import Rows, all_rows, rows_of
 from isoviz.errors import DeviceError
+from isoviz.forks import Home
 
 if TYPE_CHECKING:
     from isoviz.backends.cuda.gpu import Gpu
@@ -41,6 +42,7 @@ class Lane:
         self._events: list[int] = []
         self._reaches: bool | None = None
         self._lock = threading.Lock()
+        self._home = Home("a stream of a GPU")
 
     @property
     def stream(self) -> int:
@@ -79,7 +81,7 @@ class Lane:
             self.gpu.leave()
 
     def __del__(self) -> None:
-        if not sys.is_finalizing():
+        if self._home.is_here and not sys.is_finalizing():  # a forked child has neither the thread nor the GPU
             self.close()
 
     def queue(self, copies: Sequence[StridedCopy], source: int, destination: int) -> int:

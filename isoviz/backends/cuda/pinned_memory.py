@@ -93,8 +93,7 @@ class PinnedMemory(HostMemory):
         if not len(array):
             return store
         with self.gpu.current():
-            ends = (self.gpu.driver.place_of(at) for at in (array.ctypes.data, array.ctypes.data + len(array) - 1))
-            if all(place.is_pinned for place in ends):
+            if self.gpu.driver.place_of(array.ctypes.data, len(array)).is_pinned:
                 return PinnedStore(array, notes=store.notes)
         store.notes = (*store.notes, f"{self.name}: the {end} array is not pinned, so it was staged through pinned buffers")
         return store

@@ -81,11 +81,14 @@ class IdleChannels:
             channel.borrower = event
         error: BaseException | None = None
         try:
+            dispatcher = driver.real.dispatcher(channel.name)
             error = ends.begin()
             if error is None:
-                dispatcher = driver.real.dispatcher(channel.name)
-                dispatcher.put(partial(self._await_queued, event, channel, ends, dispatcher))
-                return event
+                try:
+                    dispatcher.put(partial(self._await_queued, event, channel, ends, dispatcher))
+                    return event
+                except Exception:  # noqa: BLE001  # the system allows no thread: this one waits
+                    error = ends.end()
         except BaseException as raised:  # noqa: BLE001  # the event carries it
             error = raised
         self._return(channel, event, error)

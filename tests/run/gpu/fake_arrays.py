@@ -52,6 +52,28 @@ class CurrentArray(FakeArray):
         return found
 
 
+class StreamlessArray(FakeArray):
+    """A tensor of PyTorch: version 2 of the interface, which names no stream, and DLPack."""
+
+    def __init__(self, driver: FakeDriver, data: Bytes, device: int = 0) -> None:
+        super().__init__(driver, data, device, version=2)
+        del self.__cuda_array_interface__["stream"]
+        self._device = device
+
+    def __dlpack__(self, *, stream: int) -> object:
+        """Let a stream wait for the current one of the thread that asks."""
+        if self._driver.used_device() != self._device:
+            raise BufferError("Can't export tensors on a different CUDA device index")
+        event = self._driver.new_event()
+        self._driver.record(event, self._driver.current)
+        self._driver.follow(stream, event)
+        self._driver.destroy_event(event)
+        return object()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, self._device
+
+
 class FakeDlpack:
     """An array of the caller on a device, with DLPack only."""
 

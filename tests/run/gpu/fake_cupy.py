@@ -28,7 +28,7 @@ from isoviz.backends.cuda.row_copies import Rows
 from isoviz.backends.pages import page_aligned
 from isoviz.errors import DeviceError, DeviceMemoryError
 
-NOT_READY, OUT_OF_MEMORY, FAILED, NO_CONTEXT = 600, 2, 719, 201
+NOT_READY, INVALID, OUT_OF_MEMORY, FAILED, NO_CONTEXT = 600, 1, 2, 719, 201
 HOST, DEVICE = 1, 2
 
 
@@ -432,9 +432,25 @@ def play(plays: FakeDriver, patch: pytest.MonkeyPatch) -> CupyDriver:
     return driver
 
 
+class FakeLibrary:
+    """The library of the NVIDIA driver."""
+
+    def __init__(self, plays: FakeDriver) -> None:
+        self.plays = plays
+
+    def cuPointerGetAttribute(self, data: Any, attribute: int, ptr: ctypes.c_uint64) -> int:  # noqa: N802  # CUDA's names
+        assert attribute == 7, "CU_POINTER_ATTRIBUTE_BUFFER_ID"
+        found = self.plays.buffer_of(ptr.value)
+        if found is None:
+            return INVALID
+        data._obj.value = found
+        return 0
+
+
 def install(monkeypatch: pytest.MonkeyPatch, plays: FakeDriver) -> CupyDriver:
     """The driver of isoviz over this CuPy, which is what `import cupy` finds from now on."""
     made: Any = make(plays)
     for name, module in (("cupy", made), ("cupy.cuda", made.cuda)):
         monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr(cupy_driver, "driver_library", lambda: FakeLibrary(plays))
     return CupyDriver()

@@ -235,14 +235,20 @@ class FakeDriver:
                 self._note(_is_mapped(pointer), "pages were unlocked after they were unmapped")
             self._refuse()
 
-    def place_of(self, pointer: int) -> Place:
+    def place_of(self, pointer: int, nbytes: int = 1) -> Place:
         with self._lock:
             self._called("place_of")
             for start, (device, data) in self.blocks.items():
                 if start <= pointer < start + len(data):
                     return Place(device, False)
+            first, last = (self.buffer_of(at) for at in (pointer, pointer + nbytes - 1))
+            return Place(None, first is not None and first == last)
+
+    def buffer_of(self, pointer: int) -> int | None:
+        """The first address of the pinned bytes that hold an address; None if it is not pinned."""
+        with self._lock:
             held = (*self.pinned.items(), *self.locked.items())
-            return Place(None, any(start <= pointer < start + len(data) for start, data in held))
+            return next((start for start, data in held if start <= pointer < start + len(data)), None)
 
     def from_dlpack(self, given: Any) -> Any:
         self._called("from_dlpack")
@@ -258,7 +264,7 @@ class FakeDriver:
     def destroy_stream(self, stream: int) -> None:
         with self._lock:
             _, queue = self.streams.pop(stream, (0, deque()))
-            self._note(self.dead or not queue, "a stream with work was destroyed")
+            self._note(self.dead or not any(work.spans for work in queue), "a stream with work was destroyed")
             self._called("destroy_stream")
 
     def wait_stream(self, stream: int) -> None:

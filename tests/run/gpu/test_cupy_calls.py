@@ -20,14 +20,14 @@ from fake_arrays import FakeArray, FakeDlpack, FakeKernels
 from fake_cupy import FakeCudaDriver, FakeEvent, FakeRuntime, FakeStream, install
 from fake_driver import FakeDriver
 from gpu_cases import engine, machine, random_plan_moves_every_element
-from run_cases import no_leaked_files
+from run_cases import no_leaked_files, random_bytes
 
 from isoviz import FieldSpace, IndexSpace, Transfer, plan
 from isoviz.backends.cuda import staging
 from isoviz.backends.cuda.cuda_driver import Place
 from isoviz.backends.cuda.cupy_driver import CupyDriver
 from isoviz.backends.cuda.row_copies import Rows
-from isoviz.backends.pages import page_aligned
+from isoviz.backends.pages import PAGE, page_aligned
 from isoviz.errors import DeviceError, DeviceMemoryError
 
 pytestmark = pytest.mark.usefixtures("no_leaked_files")
@@ -157,6 +157,29 @@ def test_pages_are_locked_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DeviceMemoryError, match="cudaHostRegister failed"):
         driver.page_lock(pointer, 8192)
     assert not plays.locked and not plays.violations
+
+
+@pytest.mark.parametrize("pages", ["all together", "each by itself", "not those between", "for devices elsewhere"])
+def test_an_array_that_kernels_do_not_reach_as_it_lies_is_staged(
+    pages: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others have locked its pages. Kernels get its addresses only where all of it is locked, and at the same address."""
+    plays = FakeDriver()
+    driver = install(monkeypatch, plays)
+    array = page_aligned(4 * PAGE)
+    array[:] = random_bytes(random.Random(1), len(array))
+    starts = {"each by itself": (0, 1, 2, 3), "not those between": (0, 3)}.get(pages)
+    for start in starts or (0,):
+        plays.page_lock(array.ctypes.data + start * PAGE, len(array) if starts is None else PAGE)
+    monkeypatch.setattr(driver._runtime, "apart", PAGE if "elsewhere" in pages else 0)
+    space, fields = IndexSpace(x=len(array) // 4), FieldSpace(a="u2", b="u2")
+    chosen = plan(Transfer.whole(space, fields, "node0.zcm", "<F, x>", "node0.fbm0", "<x, F>"), machine(), "direct")
+    with engine(plays, machine(), tmp_path, through=driver) as running:
+        target = FakeArray(plays, np.zeros_like(array))
+        report = running.run(chosen, array, target)
+        assert report.verified and np.array_equal(target.data.view("u2").reshape(2, -1), array.view("u2").reshape(-1, 2).T)
+        assert any("is not pinned" in note for note in report.notes) == (pages != "all together")
+        target.drop()
 
 
 @pytest.mark.parametrize("shift", [0, 64])

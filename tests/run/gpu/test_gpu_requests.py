@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fake_arrays import FakeArray
+from fake_arrays import CurrentArray, FakeArray, StreamlessArray
 from fake_driver import FakeDriver
 from gpu_cases import engine, machine
 from test_gpu_streams import Caller
@@ -184,10 +184,11 @@ def test_a_prepared_transfer_is_queued_by_the_thread_that_starts_it(tmp_path: Pa
     other.drop()
 
 
-def test_a_prepared_transfer_follows_the_latest_work_of_the_caller(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", [CurrentArray, StreamlessArray])
+def test_a_prepared_transfer_follows_the_latest_work_of_the_caller(kind: type[FakeArray], tmp_path: Path) -> None:
     driver = FakeDriver(5)
     caller, source = Caller(driver), data_in_pinned_memory(driver, np.arange(LENGTH, dtype="u2").view("u1"))
-    target, begin = caller.array(np.full_like(source, 7), "fbm0")
+    target, begin = caller.array(np.full_like(source, 7), "fbm0", kind)
     with (
         engine(driver, MACHINE, tmp_path, request_bytes=ASKED) as running,
         running.prepare(planned(2), source, target) as prepared,
@@ -227,6 +228,31 @@ def test_a_prepared_transfer_ends_before_its_memory_is_freed(end: str, tmp_path:
             threading.Thread(target=held.go).start()
     assert event.done
     prepared.close()
+
+
+def test_a_prepared_transfer_ends_where_the_system_allows_no_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is queued any more when its event is done: the caller may free the memory."""
+    driver = FakeDriver(7)
+    source = data_in_pinned_memory(driver, np.arange(4 * LENGTH, dtype="u2").view("u1")[: 4 * LENGTH])
+    target = FakeArray(driver, np.zeros_like(source))
+    with (
+        engine(driver, MACHINE, tmp_path, request_bytes=ASKED) as running,
+        running.prepare(planned(4), source, target) as prepared,
+    ):
+        driver.slow = True
+
+        def refuse(_: object) -> None:
+            raise RuntimeError("can't start new thread")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refuse)
+            event = prepared.start()
+            assert event.done and not driver.in_flight
+        assert event.error(0) is None and np.array_equal(target.data, source)
+        target.data[:] = 0
+        prepared.start().wait(250)
+        assert np.array_equal(target.data, source)
+    target.drop()
 
 
 def copied(nbytes: int, *ends: str) -> Plan:
