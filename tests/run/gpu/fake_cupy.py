@@ -438,7 +438,7 @@ class FakeLibrary:
     def __init__(self, plays: FakeDriver) -> None:
         self.plays = plays
 
-    def cuPointerGetAttribute(self, data: Any, attribute: int, ptr: ctypes.c_uint64) -> int:  # noqa: N802  # CUDA's names
+    def cuPointerGetAttribute(self, data: Any, attribute: int, ptr: ctypes.c_uint64) -> int:  # CUDA's names
         assert attribute == 7, "CU_POINTER_ATTRIBUTE_BUFFER_ID"
         found = self.plays.buffer_of(ptr.value)
         if found is None:

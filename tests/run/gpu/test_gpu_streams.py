@@ -127,7 +127,7 @@ def test_a_stream_that_cannot_follow_the_caller_fails_the_transfer(tmp_path: Pat
 class Conjugated(StreamlessArray):
     """A tensor of PyTorch whose values are not those of its bytes."""
 
-    def __dlpack__(self, *, stream: int) -> object:  # noqa: ARG002
+    def __dlpack__(self, *, stream: int) -> object:
         raise BufferError("Can't export tensors with the conjugate bit set")
 
 
