@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Iterator
 
 from isoviz.cli.output import whole_number
 from isoviz.errors import show
@@ -28,6 +29,11 @@ examples:
   isoviz convert in.npy out.npy --from "<F, x>" --to "<x, F>"
   isoviz convert in.raw out.npy --from "<F, x, y>" --to "<F, y, x>" --space "x=4096,y=4096" --fields "re=float32,im=float32"
 """
+
+
+_OUTSIDE = re.compile(r"[(\[{,]")
+_INSIDE = re.compile(r"""[(\[{)\]}]|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
+"""What ends or opens a part of a list of pairs, outside and inside of brackets."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -117,13 +123,25 @@ def parse_pairs(option: str, text: str, example: str) -> dict[str, str]:
     return {name: value for name, value, _ in _pairs(option, text, example)}
 
 
+def _items(text: str) -> Iterator[str]:
+    """The parts of a list between its commas. Commas within brackets belong to a value: the type `(3,)float32`."""
+    start = at = depth = 0
+    while found := (_INSIDE if depth else _OUTSIDE).search(text, at):
+        mark, at = found[0], found.end()
+        if mark == ",":
+            yield text[start : found.start()]
+            start = at
+        depth += (mark in "([{") - (mark in ")]}")
+    yield text[start:]
+
+
 def _pairs(option: str, text: str, example: str) -> list[tuple[str, str, int]]:
     """Names, values and the positions of the values."""
     from isoviz.errors import TextError
 
     found: dict[str, tuple[str, str, int]] = {}
     start = 0
-    for item in text.split(","):
+    for item in _items(text):
         at = start + len(item) - len(item.lstrip())
         name, equals, value = (part.strip() for part in item.partition("="))
         if not equals or not name or not value:

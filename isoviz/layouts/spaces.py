@@ -14,6 +14,7 @@ import numpy as np
 from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import SpaceError, show
+from isoviz.layouts.dtypes import dtype_of, dtype_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,10 +118,12 @@ def _sizes_text(sizes: Mapping[str, int]) -> str:
 class FieldSpace:
     """An ordered set of named fields with NumPy dtypes: `FieldSpace(re="float32", im="float32")`.
 
-    Fields are packed: there is no padding between them. `|F|` (`nbytes`) is the sum of the field sizes.
+    Types that the package ml_dtypes adds to NumPy may be given by name, too: `FieldSpace(v="bfloat16")`. Fields are packed: there
+    is no padding between them. `|F|` (`nbytes`) is the sum of the field sizes.
 
     Raises:
-        SpaceError: there is no field, or a dtype is unknown to NumPy, holds Python objects or has no bytes.
+        SpaceError: there is no field, or a dtype is unknown, holds Python objects, has no bytes, or needs ml_dtypes, which is not
+            installed.
     """
 
     names: tuple[str, ...]
@@ -134,9 +137,9 @@ class FieldSpace:
             if not name:
                 raise SpaceError(f"field {show(name)}: expected a name")
             try:
-                dtype = np.dtype(given)
-            except (TypeError, ValueError, SyntaxError, OverflowError, RecursionError) as error:
-                raise SpaceError(f"field {name!r}: {show(given)} is not a NumPy dtype ({_first_line(error)})") from None
+                dtype = dtype_of(given)
+            except ValueError as error:
+                raise SpaceError(f"field {name!r}: {show(given)} is not a NumPy dtype ({error})") from None
             if given is None:
                 raise SpaceError(f"field {name!r}: expected a NumPy dtype such as 'float32', not None")
             if dtype.hasobject:
@@ -208,7 +211,7 @@ class FieldSpace:
         return len(self.names)
 
     def as_dict(self) -> dict[str, str]:
-        """Name → dtype as text that `numpy.dtype` accepts. A structured dtype becomes its size in bytes: `V12`."""
+        """Name → dtype as text, of which a field space makes an equal dtype (`isoviz.layouts.dtypes`)."""
         return {name: dtype_text(dtype) for name, dtype in zip(self.names, self.dtypes, strict=True)}
 
     def __str__(self) -> str:
@@ -216,19 +219,6 @@ class FieldSpace:
 
     def __repr__(self) -> str:
         return f"FieldSpace({self})"
-
-
-def dtype_text(dtype: np.dtype[Any]) -> str:
-    """A dtype as short text that `numpy.dtype` accepts. A structured dtype becomes its size in bytes: `V12`."""
-    if dtype.base.names is not None:
-        return f"V{dtype.itemsize}"
-    if dtype.subdtype is not None:
-        return f"{dtype.shape}{dtype_text(dtype.base)}".replace(" ", "")
-    return dtype.name if dtype.isnative and dtype.kind in "biufc" else dtype.str
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).splitlines()[0][:100] if str(error) else type(error).__name__
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ def _instance(node: Node) -> Instance:
 def plan_to_json(plan: Plan) -> dict[str, Any]:
     """A plan as a JSON object, as `--json` prints it.
 
-    `plan_from_json` makes an equal plan from it, with structured fields as bytes. `paths` holds the complete paths. `hops`
+    `plan_from_json` makes an equal plan from it. `paths` holds the complete paths. `hops`
     repeats the hops of all paths, with the numbers of their paths, for programs that read only figures. Bytes, seconds and the
     other figures are those of all paths together.
     """

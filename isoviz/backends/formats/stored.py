@@ -19,6 +19,7 @@ from isoviz.backends.formats.records import Record, array_of
 from isoviz.errors import FileError
 from isoviz.layouts import FIELDS, Component, FieldSpace, IndexSpace, Layout, Linearization
 from isoviz.layouts.array_order import default_dims
+from isoviz.layouts.dtypes import dtype_text, is_added
 from isoviz.layouts.modes import Mode
 from isoviz.regular_files import open_for_reading
 
@@ -154,8 +155,16 @@ def _check_fields(path: Path, record: Record, fields: FieldSpace | None) -> None
     if record.names != fields.names:
         raise FileError(f"{path}: has the fields {', '.join(record.names)}; expected {', '.join(fields.names)}")
     for name, found, expected in zip(record.names, record.fields.dtypes, fields.dtypes, strict=True):
-        if found != expected and not (found.kind == expected.kind == "V" and found.itemsize == expected.itemsize):
-            raise FileError(f"{path}: field {name!r} is {found.str}; expected {expected.str}")
+        if found != expected and not _are_bytes_of(found, expected):
+            raise FileError(f"{path}: field {name!r} is {dtype_text(found)}; expected {dtype_text(expected)}")
+
+
+def _are_bytes_of(found: np.dtype[Any], expected: np.dtype[Any]) -> bool:
+    """Whether one is plain bytes, and the other as many bytes for which a `.npy` has no name: a struct, bfloat16."""
+    return found.itemsize == expected.itemsize and any(
+        one.type is np.void and one.names is None and (other.type is np.void or is_added(other))
+        for one, other in ((found, expected), (expected, found))
+    )
 
 
 def stored_raw(path: str | Path, layout: Layout, space: IndexSpace, fields: FieldSpace) -> Stored:

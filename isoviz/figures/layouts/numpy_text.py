@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from isoviz.layouts.components import FIELDS
+from isoviz.layouts.dtypes import described, dtype_text, is_added
 from isoviz.layouts.layout import Linearization
 from isoviz.layouts.modes import Mode
-from isoviz.layouts.spaces import dtype_text
 
 
 @dataclass(frozen=True)
@@ -33,20 +36,40 @@ def numpy_equivalent(linearization: Linearization, max_fields: int | None = None
     outer = [part for part in parts[place + 1 :][::-1] if isinstance(part, Mode)]
     fields = linearization.fields
     if len(fields) == 1:
-        return _plain([*outer, *inner], repr(dtype_text(fields.dtypes[0])))
+        return _plain([*outer, *inner], _source(fields.dtypes[0]))
     if inner and len(set(fields.dtypes)) == 1:
         shape = [*(mode.extent for mode in outer), len(fields), *(mode.extent for mode in inner)]
         axes = [*map(_digit, outer), "f", *map(_digit, inner)]
         return NumpyEquivalent(
-            f"np.empty({_tuple(shape)}, {dtype_text(fields.dtypes[0])!r})", f"a[{', '.join(axes)}]", counts_fields=True
+            f"np.empty({_tuple(shape)}, {_source(fields.dtypes[0])})", f"a[{', '.join(axes)}]", counts_fields=True
         )
     within = f", {_tuple([mode.extent for mode in inner])}" if inner else ""
-    listed = [f"({name!r}, {dtype_text(dtype)!r}{within})" for name, dtype in zip(fields.names, fields.dtypes, strict=True)]
+    listed = [f"({name!r}, {_source(dtype)}{within})" for name, dtype in zip(fields.names, fields.dtypes, strict=True)]
     if max_fields is not None and len(listed) > max_fields:
         listed = [*listed[: max_fields - 1], "…", listed[-1]]
     array = f"np.empty({_tuple([mode.extent for mode in outer])}, [{', '.join(listed)}])"
     element = f"a{_index(outer)}[f]{_index(inner)}"
     return NumpyEquivalent(array, element)
+
+
+def _source(dtype: np.dtype[Any]) -> str:
+    """A dtype as an expression. NumPy itself knows no text of a struct, and that of an added type only after its import."""
+    if dtype.subdtype is not None:
+        base, shape = dtype.subdtype
+        return f"({_source(base)}, {shape})"
+    if dtype.names is not None:
+        return repr(described(dtype, lambda found: _Code(_source(found))))
+    if not is_added(dtype):
+        return repr(dtype_text(dtype))
+    code = f"ml_dtypes.{dtype.name}"
+    return code if dtype.isnative else f"np.dtype({code}).newbyteorder()"
+
+
+class _Code(str):
+    """An expression, whose representation is the expression itself."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
 
 
 def _plain(axes: list[Mode], dtype: str) -> NumpyEquivalent:

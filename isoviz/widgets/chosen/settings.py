@@ -17,6 +17,7 @@ from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import InputError, show
 from isoviz.layouts import FieldSpace, IndexSpace
+from isoviz.layouts.dtypes import dtype_of, dtype_text
 from isoviz.schema import As, left_out, member, members_of
 from isoviz.widgets.chosen.layout_question import LayoutQuestion
 from isoviz.widgets.chosen.machine_choice import (
@@ -309,6 +310,17 @@ def by_name(argument: str, given: object, example: str) -> dict[str, Any]:
     return dict(given)
 
 
+def _dtype_texts(given: object) -> dict[str, str]:
+    """The dtypes of fields as they would be typed. What is typed wrongly stays: its row shows the mistake."""
+    texts = {}
+    for name, value in by_name("fields", given, "{'re': 'f4', 'im': 'f4'}").items():
+        try:
+            texts[name] = value if isinstance(value, str) else dtype_text(dtype_of(value))
+        except ValueError as error:
+            raise InputError(f"fields: {name!r} is {show(value)}, no NumPy dtype ({error})") from None
+    return texts
+
+
 def settings_for(
     *,
     machine: str | Path | Machine | MachineChoice | None = None,
@@ -358,7 +370,7 @@ def settings_for(
                 chosen, source=replace(chosen.source, layout=aos), destination=replace(chosen.destination, layout=soa)
             )
     if fields is not None:
-        chosen = replace(chosen, fields=rows(by_name("fields", fields, "{'re': 'f4', 'im': 'f4'}"), chosen.next_key))
+        chosen = replace(chosen, fields=rows(_dtype_texts(fields), chosen.next_key))
     for side, given in (("source", source), ("destination", destination)):
         if given is not None:
             if not isinstance(given, tuple | list) or len(given) != 2:

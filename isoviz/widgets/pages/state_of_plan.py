@@ -111,7 +111,6 @@ def settings_of_transfer(
     """The settings that lead to a transfer on a machine, as they would have been typed."""
     source, destination = transfer.source, transfer.destination
     sizes = source.space.as_dict()
-    dtypes = dict(zip(source.fields.names, map(_dtype_text, source.fields.dtypes), strict=True))
     limits = {} if options is None else options.as_dict()
     texts: dict[str, Any] = {
         name: str(value) for name, value in limits.items() if name in TextSettings.__annotations__ and name != "planner"
@@ -119,7 +118,7 @@ def settings_of_transfer(
     settings = Settings(
         machine=choice,
         dimensions=rows(sizes, 1),
-        fields=rows(dtypes, 1 + len(sizes)),
+        fields=rows(source.fields.as_dict(), 1 + len(sizes)),
         source=_end(source),
         destination=_end(destination),
         planner=planner,
@@ -155,16 +154,6 @@ def _part(transfer: Transfer) -> dict[str, Any]:
 
 def _end(instance: Instance) -> End:
     return End(instance.memory, str(instance.layout))
-
-
-def _dtype_text(dtype: Any) -> str:
-    """A dtype as it is typed; one without a short name as its number of bytes."""
-    import numpy as np
-
-    try:
-        return str(dtype) if np.dtype(str(dtype)) == dtype else f"V{dtype.itemsize}"
-    except TypeError:
-        return f"V{dtype.itemsize}"
 
 
 def _run(plan: Plan, report: Report, text: str) -> Run:

@@ -305,18 +305,7 @@ def _settings(layout: Any, space: object, fields: object) -> Settings:
         made.on(dims, dtypes)
     sizes = dims.as_dict()
     end = End(_MEMORY, str(made))
-    names = {name: _dtype_text(dtype) for name, dtype in zip(dtypes.names, dtypes.dtypes, strict=True)}
-    return Settings(dimensions=rows(sizes, 1), fields=rows(names, 1 + len(sizes)), source=end, destination=end)
-
-
-def _dtype_text(dtype: Any) -> str:
-    """A dtype as it is typed. One that has no short name becomes as many bytes: only its size matters to a layout."""
-    import numpy as np
-
-    try:
-        return str(dtype) if np.dtype(str(dtype)) == dtype else f"V{dtype.itemsize}"
-    except TypeError:
-        return f"V{dtype.itemsize}"
+    return Settings(dimensions=rows(sizes, 1), fields=rows(dtypes.as_dict(), 1 + len(sizes)), source=end, destination=end)
 
 
 def _space(given: Any) -> IndexSpace:
