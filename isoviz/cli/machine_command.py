@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     check_outputs(args.file, (args.output, args.figure))
     machine = _machine(args)
     if args.beside is not None:
-        comparison = machines.rates_beside(machine, _named(args.beside))
+        comparison = machines.rates_beside(machine, args.beside)
         if args.json:
             print_json(comparison.to_json())
         else:
@@ -119,13 +119,6 @@ def _machine(args: argparse.Namespace) -> Machine:
     if args.preset not in (None, "ranks" if "ranks" in options else "local") or set(options) - {"ranks"}:
         raise InputError("machine: --measure measures this computer, or --ranks on it; no other preset or option goes with it")
     return _measured(args)
-
-
-def _named(name: str) -> Machine:
-    """The preset of this name, else the machine of this file."""
-    from isoviz.machines import load, preset, presets
-
-    return preset(name) if name in presets() else load(name)
 
 
 def _measured(args: argparse.Namespace) -> Machine:

@@ -22,10 +22,10 @@ from isoviz.launch.pending import first_failure
 from isoviz.launch.processes.groups import Group, JobGroup, Wanted
 from isoviz.launch.processes.mpi_command import check_ranks, find_mpi, thread_limits
 from isoviz.launch.submitted_plans import PreparedOnRanks, SentBefore, SubmittedPlans
-from isoviz.machines import preset
+from isoviz.machines import machine_argument, preset
 
 if TYPE_CHECKING:
-    from isoviz.machines import Machine
+    from isoviz.machines import Machine, MachineLike
     from isoviz.planner import Plan
     from isoviz.runtime import CancelToken, Report
     from isoviz.runtime.engine.progress import ProgressCallback
@@ -192,6 +192,7 @@ class Ranks:
 
     @machine.setter
     def machine(self, machine: Machine) -> None:
+        machine = machine_argument("ranks", machine)
         nodes = max((memory.node for memory in machine.memories), default=0) + 1
         if nodes > self._count:
             raise MachineError(f"machine {machine.name!r} has {nodes} nodes; expected at most {self._count}, one for each rank")
@@ -208,7 +209,7 @@ class Ranks:
         source: Any | None = None,
         destination: Any | None = None,
         *,
-        machine: Machine | None = None,
+        machine: MachineLike | None = None,
         verify: bool = True,
         progress: ProgressCallback | None = None,
         cancel: CancelToken | None = None,
@@ -237,7 +238,7 @@ class Ranks:
     def submit(
         self,
         *plans: Plan | tuple[Plan, Any, Any],
-        machine: Machine | None = None,
+        machine: MachineLike | None = None,
         verify: bool = True,
         pipelined: bool = True,
         begins: Sequence[float] | None = None,
@@ -259,7 +260,7 @@ class Ranks:
         return self._submitted(items, machine, options, True)
 
     def prepare(
-        self, plan: Plan, source: Any | None = None, destination: Any | None = None, *, machine: Machine | None = None
+        self, plan: Plan, source: Any | None = None, destination: Any | None = None, *, machine: MachineLike | None = None
     ) -> PreparedOnRanks:
         """A plan that is made ready once, and carried out many times: `ranks.prepare(plan).run(1000)`; see `Engine.prepare`.
 
@@ -273,16 +274,19 @@ class Ranks:
         client = self._group.client
         client.require_here()
         with self._submitting:
-            return PreparedOnRanks(client, self.machine if machine is None else machine, (plan, source, destination), self._sent)
+            return PreparedOnRanks(client, self._machine_of(machine), (plan, source, destination), self._sent)
 
     def _submitted(
-        self, items: Sequence[tuple[Plan, Any, Any]], machine: Machine | None, options: Mapping[str, Any], tells: bool
+        self, items: Sequence[tuple[Plan, Any, Any]], machine: MachineLike | None, options: Mapping[str, Any], tells: bool
     ) -> SubmittedPlans:
-        chosen = self.machine if machine is None else machine
+        chosen = self._machine_of(machine)
         client = self._group.client
         client.require_here()  # a forked child must not wait for the lock
         with self._submitting:  # the ranks keep machines and plans in the order in which they are sent
             return SubmittedPlans(client, chosen, items, options, tells, self._sent)
+
+    def _machine_of(self, machine: MachineLike | None) -> Machine:
+        return self.machine if machine is None else machine_argument("ranks", machine)
 
     def _chosen(self, ranks: Sequence[int] | None) -> list[int]:
         chosen: list[int] = list(range(self._count)) if ranks is None else list(ranks)

@@ -18,7 +18,7 @@ from isoviz.machines.kinds import (
 )
 from isoviz.machines.limits import Limits
 from isoviz.machines.machine import Machine
-from isoviz.machines.machine_file import load, machine_from_json, machine_to_json, save
+from isoviz.machines.machine_file import MachineLike, load, machine_argument, machine_from_json, machine_to_json, save
 from isoviz.machines.memory import Memory
 from isoviz.machines.networks import (
     DimensionOrder,
@@ -39,7 +39,7 @@ from isoviz.machines.networks import (
     register_routing,
     register_topology,
 )
-from isoviz.machines.presets import PresetInfo, PresetOption, machine_argument, preset, presets, register_preset
+from isoviz.machines.presets import PresetInfo, PresetOption, preset, presets, register_preset
 from isoviz.machines.rate_comparison import RateComparison, rates_beside
 from isoviz.machines.shortest_paths import shortest_path
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled, ShapedThroughput, ThroughputFunction, monotone
@@ -57,6 +57,7 @@ __all__ = [
     "Link",
     "ListedLinks",
     "Machine",
+    "MachineLike",
     "Memory",
     "MemoryKind",
     "Mesh",

@@ -7,10 +7,10 @@ import textwrap
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from isoviz.checks import expect
 from isoviz.machines.channel import Channel
 from isoviz.machines.kinds import channel_kinds
 from isoviz.machines.machine import Machine, some
+from isoviz.machines.machine_file import MachineLike, machine_argument
 from isoviz.machines.memory_families import MOST_APART, families, family, listed, ranges, reach, resource_families
 from isoviz.units import format_bytes, format_rate, format_seconds
 
@@ -28,9 +28,9 @@ _MOST_RESOURCES = 12
 """Above this number, shared resources are listed by family."""
 
 
-def draw(machine: Machine) -> str:
+def draw(machine: MachineLike) -> str:
     """The machine as text. Equal nodes are drawn once. Channels with the same speed share a line."""
-    expect("draw", machine, Machine, "a machine")
+    machine = machine_argument("draw", machine)
     notes = _Notes()
     lines = [_headline(machine)]
     if machine.provenance:

@@ -432,7 +432,7 @@ def _refuse_channel(owner: str, place: str, channel: Channel, memories: Mapping[
             raise checks.FieldError(owner, f"{place}.{end}", problem)
     source, destination = memories[channel.source].node, memories[channel.destination].node
     if channel.kind.crosses_nodes and source == destination:
-        problem = f"{channel.kind} joins different nodes, but both ends are on node {source}"
+        problem = f"{channel.kind} joins different nodes, but both ends are on node {source}; give one of them another 'node'"
         raise checks.FieldError(owner, place, problem)
     if not channel.kind.crosses_nodes and source != destination:
         problem = f"{channel.kind} stays on one node, but leads from node {source} to node {destination}"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
-from isoviz.checks import FieldError, expect
-from isoviz.errors import MachineError
+from isoviz.checks import FieldError
+from isoviz.errors import InputError, MachineError, show
 from isoviz.machines import throughput
 from isoviz.machines.channel import Channel, Resource
 from isoviz.machines.costs import CONVERSION, SET_UP, OneTimeCost
@@ -18,10 +19,14 @@ from isoviz.machines.measurement import Measurement, warn_elsewhere
 from isoviz.machines.memory import Memory
 from isoviz.machines.networks.network import Network
 from isoviz.machines.positions import Positions
+from isoviz.machines.presets import preset, presets
 from isoviz.machines.throughput import ThroughputFunction
 from isoviz.regular_files import base_of, read_some, write_text
 from isoviz.schema import BY_NAME, As, errors_as, format_json, member, parse, plain, read
 from isoviz.units import format_bytes
+
+MachineLike: TypeAlias = Machine | str | os.PathLike[str]
+"""What a call takes as a machine (`machine_argument`): a `Machine`, the name of a preset, or the path of a machine file."""
 
 LARGEST_FILE = 64 * 1024 * 1024
 """The largest machine file accepted, in bytes. It allows a thousand nodes and rejects data files given by mistake."""
@@ -116,9 +121,9 @@ class _MachineFile:
         )
 
 
-def machine_to_json(machine: Machine) -> dict[str, Any]:
+def machine_to_json(machine: MachineLike) -> dict[str, Any]:
     """The machine as a JSON object. `machine_from_json` returns an equal machine."""
-    expect("machine file", machine, Machine, "a machine")
+    machine = machine_argument("machine file", machine)
     values = {each.name: getattr(machine, each.name) for each in fields(machine)}
     result: dict[str, Any] = plain(_MachineFile(format=FORMAT, version=VERSION, **values), BY_NAME)
     return result
@@ -179,10 +184,43 @@ def read_text(path: str | Path) -> str:
         raise MachineError(f"not text in UTF-8 (byte {error.start})") from None
 
 
-def save(machine: Machine, path: str | Path) -> None:
+def save(machine: MachineLike, path: str | Path) -> None:
     """Write a machine file atomically.
 
     Raises:
         FileError: the file cannot be written.
     """
     write_text(path, format_json(machine_to_json(machine)) + "\n")
+
+
+def machine_argument(call: str, machine: MachineLike) -> Machine:
+    """The machine of an argument of a call: the machine itself, the preset of that name with its default options, or the machine
+    of that file.
+
+    Raises:
+        InputError: it is none of these. MachineError: there is no preset of that name, or the file describes no machine.
+        FileError: the file cannot be read.
+    """
+    if isinstance(machine, Machine):
+        return machine
+    path = machine_path(call, machine)
+    return preset(str(machine)) if path is None else load(path)
+
+
+def machine_path(call: str, machine: object) -> str | None:
+    """The path of the machine file that a caller means; None for the name of a preset.
+
+    Text that is no name of a preset is a path if it has a slash, ends in ".json", or names a file. A preset hides a file of the
+    same name: `"./local"` is the file.
+
+    Raises:
+        InputError: it is no text and no path.
+    """
+    if isinstance(machine, os.PathLike):
+        return os.fsdecode(machine)
+    if not isinstance(machine, str):
+        raise InputError(f"{call}: expected a machine, the name of a preset or the path of a machine file, got {show(machine)}")
+    if os.sep in machine:
+        return machine
+    is_file = machine.lower().endswith(".json") or os.path.isfile(machine)  # noqa: PTH113  # Path raises where a name is too long
+    return machine if is_file and machine not in presets() else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,12 @@ from isoviz.machines.kinds import ChannelKind, DeviceForm, MemoryKind
 from isoviz.machines.limits import SIZE
 from isoviz.machines.positions import checked_boxes
 from isoviz.schema import member
+
+MOST_NODE = 2**31 - 1
+"""The largest number of a node."""
+
+_NODE = re.compile(r"node(0|[1-9][0-9]{0,9})\.")
+"""How the name of a memory begins that names its node."""
 
 _DEVICES: Mapping[DeviceForm, Callable[[str, str, object], str | int]] = {
     "number": checks.whole,
@@ -30,7 +37,8 @@ class Memory:
     """One memory of a machine.
 
     - `name`: unique in the machine, by convention `node<number>.<kind>` (`node0.sys`, `node1.fbm0`).
-    - `node`: the number of its computer.
+    - `node`: the number of its computer. Left out, it is that of the name, or 0 if the name has none. A name that begins with
+      `node1.` is refused on another node.
     - `capacity`: its size in bytes; None if it is unknown or unlimited for practical purposes.
     - `slot_limit`: the largest slot of an intermediate buffer in it, in bytes; None for the limit of the machine (Isometry's TH).
     - `label`: a remark for display.
@@ -50,7 +58,7 @@ class Memory:
 
     name: str
     kind: MemoryKind
-    node: int = 0
+    node: int = member(None)
     capacity: int | None = member(None, by_name=SIZE)
     slot_limit: int | None = member(None, brief=True, by_name=SIZE)
     label: str = member("", brief=True)
@@ -64,7 +72,7 @@ class Memory:
         if "->" in name:
             raise checks.FieldError(owner, "name", "expected a name without '->', which joins the ends of a channel")
         object.__setattr__(self, "kind", MemoryKind.of(owner, "kind", self.kind))
-        object.__setattr__(self, "node", checks.whole(owner, "node", self.node, high=2**31 - 1))
+        object.__setattr__(self, "node", _node(owner, name, self.node))
         for field in ("capacity", "slot_limit"):
             value = getattr(self, field)
             if value is not None:
@@ -94,6 +102,18 @@ class Memory:
     def holds_buffers(self) -> bool:
         """Whether it may hold intermediate buffers of a transfer. Planners and engines use this."""
         return self.kind.holds_buffers
+
+
+def _node(owner: str, name: str, given: object) -> int:
+    """The number of a memory's node: `given`, or that of its name."""
+    node = None if given is None else checks.whole(owner, "node", given, high=MOST_NODE)
+    found = _NODE.match(name)
+    named = node if found is None else int(found[1])
+    if node is None:
+        return checks.whole(owner, "name, the number of the node", named or 0, high=MOST_NODE)
+    if node != named:
+        raise checks.FieldError(owner, "node", f"{node} contradicts the name; expected {named}, or another name")
+    return node
 
 
 def may_join(kind: ChannelKind, source: Memory, destination: Memory) -> bool:

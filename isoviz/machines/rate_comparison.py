@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from isoviz.checks import expect
 from isoviz.machines.machine import Machine
+from isoviz.machines.machine_file import MachineLike, machine_argument
 from isoviz.machines.memory import emulated_text
 from isoviz.units import format_bytes, format_rate, format_seconds
 
@@ -103,13 +103,12 @@ class RateComparison:
         return "\n".join(lines)
 
 
-def rates_beside(machine: Machine, measured: Machine) -> RateComparison:
+def rates_beside(machine: MachineLike, measured: MachineLike) -> RateComparison:
     """The rates of a machine's channels beside those of another machine, usually one that was measured.
 
     Channels are compared by family. A family with several channels is compared by the fastest of each machine.
     """
-    expect("rates", measured, Machine, "a machine")
-    expect("rates", machine, Machine, "a machine")
+    machine, measured = machine_argument("rates", machine), machine_argument("rates", measured)
     here, there = _families(machine), _families(measured)
     compared = []
     for family, names in here.items():

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isoviz.checks import expect
 from isoviz.errors import NoPathError
 from isoviz.machines.machine import Machine, some
+from isoviz.machines.machine_file import MachineLike, machine_argument
 
 if TYPE_CHECKING:
     from isoviz.machines.channel import Channel
 
 
-def shortest_path(machine: Machine, source: str, destination: str) -> tuple[Channel, ...]:
+def shortest_path(machine: MachineLike, source: str, destination: str) -> tuple[Channel, ...]:
     """The channels of a path with the fewest hops, without self-loops. It is empty if both ends are the same memory.
 
     All memories between the ends hold buffers. Among paths of equal length, the one with the alphabetically first memory names
@@ -22,8 +22,7 @@ def shortest_path(machine: Machine, source: str, destination: str) -> tuple[Chan
         MachineError: the machine has no such memory.
         NoPathError: there is no path. The message lists the memories that can be reached.
     """
-    expect("shortest path", machine, Machine, "a machine")
-    machine = machine.around(source, destination)
+    machine = machine_argument("shortest path", machine).around(source, destination)
     machine.memory(source)
     machine.memory(destination)
     hops = _hops_to(machine, source, destination)

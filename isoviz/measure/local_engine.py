@@ -18,7 +18,7 @@ from isoviz.runtime import BaseEngine
 
 if TYPE_CHECKING:
     from isoviz.backends.devices import ThisComputer
-    from isoviz.machines import Machine
+    from isoviz.machines import Machine, MachineLike
     from isoviz.measure.trials.trial import Trial
     from isoviz.planner import RankedLayout
     from isoviz.runtime import CancelToken, Devices, Report
@@ -42,7 +42,7 @@ class Engine(BaseEngine):
     """
 
     def __init__(
-        self, machine: Machine | str, devices: Devices | None = None, *, ledger: Ledger | None = None, **options: Any
+        self, machine: MachineLike, devices: Devices | None = None, *, ledger: Ledger | None = None, **options: Any
     ) -> None:
         from isoviz.backends.devices import ThisComputer
 
@@ -121,7 +121,7 @@ def run(
     source: Any | None = None,
     destination: Any | None = None,
     *,
-    machine: Machine | str | None = None,
+    machine: MachineLike | None = None,
     devices: Devices | None = None,
     **options: Any,
 ) -> Report:
@@ -133,7 +133,7 @@ def run(
         InputError: this process does not know the machine. As `Engine.run`.
     """
     expect("run", plan, Plan, "a plan")
-    with Engine(machine_of(plan) if machine is None else machine, devices) as engine:
+    with Engine(machine_of(plan, machine), devices) as engine:
         return engine.run(plan, source, destination, **options)
 
 
@@ -148,7 +148,7 @@ class MeasuredLayout(NamedTuple):
 
 def measure_layouts(
     choice: LayoutChoice,
-    machine: Machine | str,
+    machine: MachineLike,
     *,
     count: int = 5,
     repeats: int = 3,
@@ -172,7 +172,7 @@ def measure_layouts(
 
 def layout_measurements(
     choice: LayoutChoice,
-    machine: Machine | str,
+    machine: MachineLike,
     *,
     count: int = 5,
     repeats: int = 3,

@@ -11,14 +11,14 @@ from isoviz.planner.transfer import Transfer
 from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
-    from isoviz.machines import Machine, Memory
+    from isoviz.machines import Machine, MachineLike, Memory
 
 
-def check_arguments(call: str, transfer: object, machine: Machine | str) -> Machine:
-    """Check that a call got a transfer and a machine or the name of a preset; returns the machine.
+def check_arguments(call: str, transfer: object, machine: MachineLike) -> Machine:
+    """Check that a call got a transfer and a machine; returns the machine.
 
     Raises:
-        InputError: it got something else. MachineError: there is no preset of that name.
+        InputError: it got something else. As `machine_argument`.
     """
     expect(call, transfer, Transfer, "a transfer")
     return machine_argument(call, machine)

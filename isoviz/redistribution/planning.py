@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from isoviz.checks import expect
 from isoviz.errors import DistributionError, NoPathError
-from isoviz.machines import Machine
+from isoviz.machines import Machine, MachineLike, machine_argument
 from isoviz.planner.planners import plan as plan_transfer
 from isoviz.redistribution.distributed_instance import DistributedInstance
 from isoviz.redistribution.redistribution_plan import RedistributionPlan, Sending
@@ -155,7 +155,7 @@ class PairMachines:
 def plan_redistribution(
     source: DistributedInstance,
     destination: DistributedInstance,
-    machine: Machine,
+    machine: MachineLike,
     options: Options | None = None,
 ) -> RedistributionPlan:
     """The plan that moves an array from one distribution, layout and memory to another one. Planning is deterministic.
@@ -169,7 +169,7 @@ def plan_redistribution(
     """
     for end in (source, destination):
         expect("redistribution", end, DistributedInstance, "a distributed instance at each end")
-    expect("redistribution", machine, Machine, "a machine")
+    machine = machine_argument("redistribution", machine)
     check_ends(source, destination)
     seen = PairMachines(machine)
     for end in (source, destination):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import InputError, TransferError, show
+from isoviz.machines import MachineLike, machine_argument
 from isoviz.planner import Plan, machine_of
 from isoviz.planner.time.requests import REQUEST_BYTES
 from isoviz.runtime.scheduling.pipeline import work_of
@@ -30,7 +31,6 @@ from isoviz.runtime.trace.trace import RequestSpan, Trace, TransferSpan
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from isoviz.machines import Machine
     from isoviz.planner.time.fair_sharing import Uses
     from isoviz.runtime.scheduling.pool import Policy
     from isoviz.runtime.scheduling.work import Instruction, Stimulus, Work
@@ -95,7 +95,7 @@ class Simulator:
 
     def __init__(
         self,
-        machine: Machine,
+        machine: MachineLike,
         *,
         policy: Policy = highest_priority_first,
         policies: Mapping[str, Policy] | None = None,
@@ -103,8 +103,8 @@ class Simulator:
         in_flight: int | None = None,
         fault: Callable[[Issue], str | None] | None = None,
     ) -> None:
+        self.machine = machine = machine_argument("simulate", machine)
         self.scheduler = Scheduler.of(machine, policies, policy, in_flight)
-        self.machine = machine
         self.now = 0.0
         self.request_bytes = checks.count("simulate", "request_bytes", request_bytes, low=1)
         if fault is not None:
@@ -374,7 +374,7 @@ class Simulator:
 
 def simulate(
     plans: Plan | Iterable[Plan],
-    machine: Machine | None = None,
+    machine: MachineLike | None = None,
     *,
     pipelined: bool = True,
     policy: Policy = highest_priority_first,
@@ -393,7 +393,7 @@ def simulate(
         raise InputError("simulate: no plan")
     for plan in chosen:
         expect("simulate", plan, Plan, "a plan")
-    simulator = Simulator(machine_of(chosen[0]) if machine is None else machine, policy=policy, request_bytes=request_bytes)
+    simulator = Simulator(machine_of(chosen[0], machine), policy=policy, request_bytes=request_bytes)
     for plan in chosen:
         simulator.submit(plan, pipelined=pipelined)
     return simulator.run()

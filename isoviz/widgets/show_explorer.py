@@ -23,7 +23,7 @@ from isoviz.widgets.notebook.keeper import Keeper, flush_all
 
 if TYPE_CHECKING:
     from isoviz.layouts import FieldSpace, IndexSpace, Linearization
-    from isoviz.machines import Machine
+    from isoviz.machines import MachineLike
 
 RESTORED = "Restored what was here; undo goes back to what the cell says."
 """The notice of an explorer that restores kept settings."""
@@ -34,7 +34,7 @@ def explore(
     *,
     example: str | None = None,
     session: str | Path | None = None,
-    machine: str | Path | Machine | MachineChoice | None = None,
+    machine: MachineLike | MachineChoice | None = None,
     machine_options: Mapping[str, Any] | None = None,
     space: Mapping[str, int] | IndexSpace | None = None,
     fields: Mapping[str, Any] | FieldSpace | None = None,

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,6 +50,7 @@ GROUPS = {
 SOME, MOST = 1500, 10000
 NOT_HERE = ("probe", "ranks", "redistribute", "prepare_redistribution", "isoviz history")
 """Calls that need ranks, minutes or a ledger: only what they refuse is tested."""
+RECORDS_OF_A_MACHINE = ("DescribedMachine", "FileMachine")
 READ_BACK: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any] | None]] = {
     machines.Machine: (machines.machine_to_json, machines.machine_from_json),
     machines.Constant: (machines.Constant.to_json, machines.throughput_from_json),
@@ -147,6 +149,35 @@ def test_right_calls_are_answered(group: str, things: Things) -> None:
     outcomes = {name: caller(recipe(things)) for name, recipe in GROUPS[group].items() if name not in NOT_HERE}
     caller.close()
     assert [f"{name}: {outcome.said}" for name, outcome in outcomes.items() if outcome.kind != "answered"] == []
+
+
+@pytest.mark.parametrize("named", ["name", "file", "path"])
+def test_a_call_that_takes_a_machine_takes_its_name_or_file(named: str, things: Things) -> None:
+    files: dict[str, Path] = {}
+    refused, asked = [], set()
+
+    def other(value: Any) -> Any:
+        if not isinstance(value, machines.Machine) or (named == "name" and value is not things.cluster):
+            return value
+        path = files.setdefault(value.digest, things.folder / f"{len(files)}.json")
+        machines.save(value, path)
+        return {"name": "two-node", "file": str(path), "path": path}[named]
+
+    caller = Caller(looked_at)
+    for name, recipe in itertools.chain.from_iterable(group.items() for group in GROUPS.values()):
+        if name in RECORDS_OF_A_MACHINE:
+            continue
+        right = recipe(things)
+        given = [*right.arguments, *right.keywords.values()]
+        right.arguments = [other(each) for each in right.arguments]
+        right.keywords = {word: other(each) for word, each in right.keywords.items()}
+        if [*right.arguments, *right.keywords.values()] != given:
+            asked.add(name)
+            outcome = caller(right)
+            refused += [f"{name}: {outcome.said}"] if outcome.kind != "answered" else []
+    caller.close()
+    assert not refused, "\n".join(refused)
+    assert {"simulate", "TraceView"} <= asked if named == "name" else {"plan", "save", "try_out", "Engine", "PlanView"} <= asked
 
 
 def test_wrong_calls(things: Things, full: bool, report: Callable[[str, object], None]) -> None:

@@ -37,5 +37,5 @@ def test_a_plan_of_an_unknown_machine_asks_for_it() -> None:
     plan = isoviz.plan(NEAR, "laptop")
     strange = plan.__class__(NEAR, "mine", "0" * 64, plan.planner, plan.paths)
     for call in (strange.explain, strange.simulate, strange.run):
-        with pytest.raises(InputError, match="machine 'mine' of this plan is not known in this process; hand it in"):
+        with pytest.raises(InputError, match="of this plan is not known in this process; give the one that it was made for"):
             call()

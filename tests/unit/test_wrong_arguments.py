@@ -23,13 +23,13 @@ WRONG: dict[str, tuple[Callable[[Machine, Plan], Any], str]] = {
     "a plan for a transfer": (lambda machine, plan: isoviz.plan(plan, machine), "plan: expected a transfer, got a Plan"),
     "a number for a machine": (
         lambda machine, plan: isoviz.plan(TRANSFER, 2),
-        "plan: expected a machine or the name of a preset, got 2",
+        "plan: expected a machine, the name of a preset or the path of a machine file, got 2",
     ),
     "the name of no machine": (lambda machine, plan: isoviz.plan(TRANSFER, "two-nodes"), "did you mean 'two-node'?"),
     "a list for a transfer": (lambda machine, plan: isoviz.plan([], machine), "plan: expected a transfer, got a list"),
     "a path without a machine": (
         lambda machine, plan: isoviz.cost(TRANSFER, None, ["node0.sys"]),
-        "path by hand: expected a machine or the name of a preset, got None",
+        "path by hand: expected a machine, the name of a preset or the path of a machine file, got None",
     ),
     "explain a machine": (
         lambda machine, plan: isoviz.explain(machine),
@@ -37,7 +37,7 @@ WRONG: dict[str, tuple[Callable[[Machine, Plan], Any], str]] = {
     ),
     "explain a transfer without a machine": (
         lambda machine, plan: isoviz.explain(TRANSFER),
-        "explain: expected a machine or the name of a preset with a transfer",
+        "explain: expected a machine with a transfer",
     ),
     "explain a plan with another planner": (
         lambda machine, plan: isoviz.explain(plan, machine, "full"),
@@ -50,7 +50,7 @@ WRONG: dict[str, tuple[Callable[[Machine, Plan], Any], str]] = {
     "simulate transfers": (lambda machine, plan: isoviz.simulate([TRANSFER]), "simulate: expected a plan, got a Transfer"),
     "an engine of a number": (
         lambda machine, plan: isoviz.Engine(7),
-        "engine: expected a machine or the name of a preset, got 7",
+        "engine: expected a machine, the name of a preset or the path of a machine file, got 7",
     ),
     "an array of another dtype": (
         lambda machine, plan: isoviz.Engine(machine).run(plan, np.zeros((20, 30), "f4")),

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.figures.charts.svg import Drawing, number, shorten
 from isoviz.figures.charts.theme import DIMENSION_COLOURS, FIELD_COLOUR, MARGIN, ThemeName
+from isoviz.machines import machine_argument
 from isoviz.machines.networks import Grid
 from isoviz.units import format_share
 
 if TYPE_CHECKING:
-    from isoviz.machines import Machine
+    from isoviz.machines import Machine, MachineLike
     from isoviz.machines.networks import Link, Network
     from isoviz.planner import Plan
 
@@ -126,12 +127,13 @@ def grid_networks(machine: Machine) -> list[Network]:
     return [network for network in machine.networks if isinstance(network.topology, Grid)]
 
 
-def network_svg(machine: Machine, plan: Plan | None = None, *, theme: ThemeName = "auto") -> str:
+def network_svg(machine: MachineLike, plan: Plan | None = None, *, theme: ThemeName = "auto") -> str:
     """The first torus or mesh of a machine as slices, and the paths of `plan` over its links.
 
     The names of slices are their fixed coordinates. Lines that end beyond an edge go on at the other edge. Rings are proxies.
     "" if the machine has no such network.
     """
+    machine = machine_argument("figure", machine)
     network = next(iter(grid_networks(machine)), None)
     if network is None or not isinstance(network.topology, Grid):
         return ""

@@ -19,7 +19,7 @@ from isoviz.figures.machines.graph_layout import (
 )
 from isoviz.figures.machines.hop_cards import draw_cards, hop_tip
 from isoviz.figures.machines.nested_boxes import BOX_HEIGHT, TITLE, BoxFrame, Rect
-from isoviz.machines import Channel, Machine, Memory
+from isoviz.machines import Channel, Machine, MachineLike, Memory, machine_argument
 from isoviz.machines.memory_families import listed
 from isoviz.units import format_bytes, format_rate
 
@@ -32,7 +32,7 @@ _DEPTH = 6.0
 """Offset of the last box of a stack from the first, in pixels."""
 
 
-def path_svg(machine: Machine, plan: Plan | None = None, *, cards: bool = True, theme: ThemeName = "auto") -> str:
+def path_svg(machine: MachineLike, plan: Plan | None = None, *, cards: bool = True, theme: ThemeName = "auto") -> str:
     """A machine, and the path of `plan` through it with a card for each hop.
 
     Nodes are side by side, each with its memories; nodes off the path are named but not drawn. Without a plan the first two nodes
@@ -42,6 +42,7 @@ def path_svg(machine: Machine, plan: Plan | None = None, *, cards: bool = True, 
     Raises:
         MachineError: the plan uses a memory that the machine does not have.
     """
+    machine = machine_argument("figure", machine)
     paths = plan.paths if plan is not None else ()
     # Hops of several paths are numbered consecutively, as in a report.
     hops = [hop._replace(index=number) for number, hop in enumerate(hop for path in paths for hop in path.hops)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from isoviz.figures.charts.theme import colour
 from isoviz.figures.machines.curves import bounds, channels_of, curves, kind_token, operating_points
 from isoviz.figures.plots.bokeh_plot import DASHES, Axis, add_hover, add_legend, new_plot, text_style
-from isoviz.machines import Channel, Sampled
+from isoviz.machines import Channel, Sampled, machine_argument
 from isoviz.machines.memory import emulated_text
 from isoviz.units import format_bytes, format_rate, format_seconds
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bokeh.plotting import figure
 
     from isoviz.figures.machines.curves import Bounds, Curve, OperatingPoint
-    from isoviz.machines import Machine
+    from isoviz.machines import MachineLike
     from isoviz.planner import Plan
 
 MOST_NAMED = 14
@@ -87,13 +87,15 @@ def throughput_figure(
     return cast("figure", plot)
 
 
-def plan_throughput_figure(machine: Machine, plan: Plan) -> figure:
+def plan_throughput_figure(machine: MachineLike, plan: Plan) -> figure:
     """The throughput functions of a plan's channels, with the operating point of each hop."""
+    machine = machine_argument("figure", machine)
     return throughput_figure(channels_of(machine, plan), operating_points(plan), remark=emulated_text(plan.emulated))
 
 
-def machine_throughput_figure(machine: Machine) -> figure:
+def machine_throughput_figure(machine: MachineLike) -> figure:
     """The throughput functions of all channels of a machine, measured ones with their samples."""
+    machine = machine_argument("figure", machine)
     emulated = machine.emulated(memory.name for memory in machine.memories)
     return throughput_figure(machine.channels, remark=emulated_text(emulated), height=420)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from isoviz.errors import MachineError
 from isoviz.machines.channel import Channel
 from isoviz.machines.edits.channel_edits import refitted
-from isoviz.machines.edits.names import memory_name, on_node, renamed_memory
+from isoviz.machines.edits.names import free_name, memory_name, on_node, refuse_taken
 from isoviz.machines.edits.network_edits import with_ports
 from isoviz.machines.kinds import MemoryKind
 from isoviz.machines.machine import Machine
@@ -50,24 +51,47 @@ def changed_memory(machine: Machine, name: str, /, **changes: Any) -> tuple[Mach
     Raises:
         MachineError: there is no such memory, a value is wrong, or no kind of channel fits any more.
     """
-    if (new := changes.pop("name", name)) != name:
-        machine = renamed_memory(machine, name, replace(machine.memory(name), name=new).name)
-        name = new
     before = machine.memory(name)
-    after = replace(before, **changes) if changes else before
-    memories = tuple(after if memory.name == name else memory for memory in machine.memories)
-    channels: tuple[Channel, ...] = machine.channels
-    if after.kind is not before.kind or after.node != before.node:
-        by_name = {memory.name: memory for memory in memories}
-        channels = tuple(
-            refitted(machine, channel, by_name) if name in (channel.source, channel.destination) else channel
-            for channel in machine.channels
-        )
-    machine = replace(machine, memories=memories, channels=channels)
-    there = on_node(name, before.node, after.node)
-    if after.node != before.node and not any(memory.name == there for memory in machine.memories):
-        return renamed_memory(machine, name, there), there
-    return machine, name
+    if "name" not in changes and (there := on_node(name, before.node, changes.get("node", before.node))) != name:
+        changes["name"] = free_name(there, {memory.name for memory in machine.memories})
+    after = replace(before, **changes)
+    return _with_other(machine, before, after), after.name
+
+
+def _with_other(machine: Machine, before: Memory, after: Memory) -> Machine:
+    """The machine with another memory in the place of one, in its channels, positions and ports, too."""
+    old, new = before.name, after.name
+    if new != old:
+        refuse_taken("memory", new, [memory.name for memory in machine.memories])
+    by_name = {memory.name: memory for memory in machine.memories} | {old: after}
+    is_elsewhere = after.kind is not before.kind or after.node != before.node
+    taken = {channel.name for channel in machine.channels}
+    channels = []
+    for channel in machine.channels:
+        if old in (channel.source, channel.destination):
+            if is_elsewhere:
+                channel = refitted(machine, channel, by_name)
+            source, destination = (new if end == old else end for end in (channel.source, channel.destination))
+            name = _after_ends(channel, source, destination, taken)
+            channel = replace(channel, name=name, source=source, destination=destination)
+            taken.add(name)
+        channels.append(channel)
+    return replace(
+        machine,
+        memories=tuple(by_name[memory.name] for memory in machine.memories),
+        channels=tuple(channels),
+        positions={new if name == old else name: place for name, place in machine.positions.items()},
+        networks=tuple(with_ports(network, {old: new}) for network in machine.networks),
+    )
+
+
+def _after_ends(channel: Channel, source: str, destination: str, taken: set[str]) -> str:
+    """The name of a channel whose ends have new names: only one that is made of their names changes."""
+    stem = f"{channel.source}->{channel.destination}"
+    rest = channel.name.removeprefix(stem)
+    if channel.name.startswith(stem) and (not rest or re.search(r"\d$", rest)):
+        return free_name(f"{source}->{destination}{rest}", taken - {channel.name}, " ")
+    return channel.name
 
 
 def without_memories(machine: Machine, names: Collection[str]) -> Machine:

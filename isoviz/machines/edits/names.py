@@ -1,19 +1,13 @@
-"""Names of the parts of an edited machine, and what follows from a new name."""
+"""Names of the parts of an edited machine."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
-from dataclasses import replace
 
 from isoviz.errors import MachineError, show
-from isoviz.machines.channel import Channel
-from isoviz.machines.edits.network_edits import with_ports
 from isoviz.machines.kinds import MemoryKind
 from isoviz.machines.machine import Machine
 from isoviz.machines.memory import Memory
-
-_NUMBER = re.compile(r"^(.*?)( ?)(\d+)$")
 
 
 def free_name(wanted: str, taken: Collection[str], blank: str = "") -> str:
@@ -47,42 +41,6 @@ def on_node(name: str, old: int, new: int) -> str:
     """The name of a memory or a resource on another node, where it follows the convention: `node0.sys` → `node2.sys`."""
     prefix = f"node{old}."
     return f"node{new}.{name.removeprefix(prefix)}" if name.startswith(prefix) else name
-
-
-def renamed_memory(machine: Machine, old: str, new: str) -> Machine:
-    """The machine with a memory renamed, in its channels and positions too. Channels that are named after their ends follow.
-
-    Raises:
-        MachineError: there is no such memory, or another one has the name.
-    """
-    machine.memory(old)
-    if new == old:
-        return machine
-    if any(memory.name == new for memory in machine.memories):
-        raise MachineError(f"memory {show(new)}: another memory has this name already")
-    memories = tuple(replace(memory, name=new) if memory.name == old else memory for memory in machine.memories)
-    taken = {channel.name for channel in machine.channels}
-    channels = []
-    for channel in machine.channels:
-        if old not in (channel.source, channel.destination):
-            channels.append(channel)
-            continue
-        source, destination = (new if end == old else end for end in (channel.source, channel.destination))
-        after = replace(channel, name=_after_ends(channel, source, destination, taken), source=source, destination=destination)
-        taken.add(after.name)
-        channels.append(after)
-    positions = {new if name == old else name: place for name, place in machine.positions.items()}
-    networks = tuple(with_ports(network, {old: new}) for network in machine.networks)
-    return replace(machine, memories=memories, channels=tuple(channels), positions=positions, networks=networks)
-
-
-def _after_ends(channel: Channel, source: str, destination: str, taken: set[str]) -> str:
-    """The name of a channel whose ends have new names: only one that is made of their names changes."""
-    stem = f"{channel.source}->{channel.destination}"
-    rest = channel.name.removeprefix(stem)
-    if channel.name.startswith(stem) and (not rest or _NUMBER.match(rest)):
-        return free_name(f"{source}->{destination}{rest}", taken - {channel.name}, " ")
-    return channel.name
 
 
 def refuse_taken(what: str, name: str, taken: Collection[str]) -> None:

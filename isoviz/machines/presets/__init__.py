@@ -4,7 +4,7 @@ from isoviz.machines.presets import clusters, dgx, single_socket  # each registe
 
 # isort: split
 from isoviz.machines.presets import blue_gene, several_ways
-from isoviz.machines.presets.registry import PresetInfo, PresetOption, machine_argument, preset, presets, register_preset
+from isoviz.machines.presets.registry import PresetInfo, PresetOption, preset, presets, register_preset
 
 __all__ = [
     "PresetInfo",
@@ -12,7 +12,6 @@ __all__ = [
     "blue_gene",
     "clusters",
     "dgx",
-    "machine_argument",
     "preset",
     "presets",
     "register_preset",

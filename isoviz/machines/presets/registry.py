@@ -105,6 +105,8 @@ def preset(name: str, /, **options: Any) -> Machine:
     if info is None:
         close = get_close_matches(str(name)[: checks.NAME_LIMIT], known, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
+        if str(name).endswith(".json"):
+            hint = f"; for a machine file: isoviz.machines.load({checks.show(name)})"
         if not _installed(tuple(sys.path)):  # a folder on the path, or an installation older than these sources
             hint += "; those that are measured need isoviz installed as it is now: pip install -e ."
         raise MachineError(f"no preset {checks.show(name)}; there are {', '.join(known)}{hint}")
@@ -115,18 +117,6 @@ def preset(name: str, /, **options: Any) -> Machine:
             takes = f"it takes {', '.join(info.options)}" if info.options else "it takes none"
             raise MachineError(f"preset {name!r} has no option {checks.show(option)}; {takes}")
     return info.make(**options)
-
-
-def machine_argument(call: str, machine: Machine | str) -> Machine:
-    """The machine of an argument of a call: the machine itself, or the preset of that name with its default options.
-
-    Raises:
-        InputError: it is neither a machine nor text. MachineError: there is no preset of that name.
-    """
-    if isinstance(machine, str):
-        return preset(machine)
-    checks.expect(call, machine, Machine, "a machine or the name of a preset")
-    return machine
 
 
 @lru_cache(maxsize=4)

@@ -26,7 +26,7 @@ from isoviz.backends.devices import ThisComputer
 from isoviz.backends.host import kernels
 from isoviz.checks import expect
 from isoviz.errors import Cancelled, InputError, RunError, TransferError
-from isoviz.machines import Machine
+from isoviz.machines import Machine, MachineLike, machine_argument
 from isoviz.measure.trials.trial_runs import between, is_copy, measured_rates, model_rate, scatter_of, with_rates
 from isoviz.planner import Options, Plan
 from isoviz.planner.explanation.alternatives import alternatives
@@ -62,7 +62,7 @@ class Trial:
 
 def try_out(
     plan: Plan,
-    machine: Machine,
+    machine: MachineLike,
     source: Any | None = None,
     *,
     of: int = 1,
@@ -92,7 +92,7 @@ def try_out(
         RunError: a hop failed.
     """
     expect("trial", plan, Plan, "a plan")
-    expect("trial", machine, Machine, "a machine")
+    machine = machine_argument("trial", machine)
     of = checks.count("trial", "of", of, low=1)
     options = Options.given(options)
     checks.expect_token("trial", cancel)

@@ -32,7 +32,7 @@ from isoviz.units import format_bytes, parse_bytes
 
 if TYPE_CHECKING:
     from isoviz.layouts import Linearization
-    from isoviz.machines import Channel, Machine
+    from isoviz.machines import Channel, Machine, MachineLike
     from isoviz.planner.path_plan import Buffer
     from isoviz.planner.transfer import Transfer
 
@@ -50,7 +50,7 @@ class Violation(NamedTuple):
 
 def cost(
     transfer: Transfer,
-    machine: Machine | str,
+    machine: MachineLike,
     path: str | Sequence[str],
     layouts: Sequence[Layout | str] | Mapping[str, Layout | str] = (),
     *,

@@ -23,7 +23,7 @@ from isoviz.planner.time.path_time import Clock
 
 if TYPE_CHECKING:
     from isoviz.layouts import Layout
-    from isoviz.machines import Machine
+    from isoviz.machines import Machine, MachineLike
     from isoviz.planner.path_plan import PathPlan
     from isoviz.planner.transfer import Transfer
 
@@ -45,7 +45,7 @@ class PathByHand(NamedTuple):
 
 def plan_of_paths(
     transfer: Transfer,
-    machine: Machine | str,
+    machine: MachineLike,
     paths: Sequence[PathByHand | tuple[Any, ...]],
     *,
     options: Options | None = None,

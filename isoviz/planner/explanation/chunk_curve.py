@@ -18,7 +18,7 @@ from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import LimitError, TransferError
 from isoviz.layouts import ChunkSequence
-from isoviz.machines import Machine
+from isoviz.machines import Machine, MachineLike
 from isoviz.planner.build_plan import make_plan
 from isoviz.planner.one_path.chunk_size import with_larger_chunks
 from isoviz.planner.one_path.hop_facts import chunk_bytes, conversion_hop, path_clock, path_orders, plan_facts
@@ -86,7 +86,7 @@ class ChunkCurve:
         ) + (f"; {said}" if (said := emulated_text(self.plan.emulated)) else "")
 
 
-def chunk_curve(plan: Plan, machine: Machine | None = None, options: Options | None = None) -> ChunkCurve:
+def chunk_curve(plan: Plan, machine: MachineLike | None = None, options: Options | None = None) -> ChunkCurve:
     """Predicted seconds of a plan over the size of its chunks. `options` are the options that the plan was made with.
 
     Raises:
@@ -112,7 +112,7 @@ def chunk_curve(plan: Plan, machine: Machine | None = None, options: Options | N
     return ChunkCurve(plan, tuple(sorted([*smaller, *points])), chosen, limit)
 
 
-def rechunked(plan: Plan, per_chunk: int, machine: Machine | None = None) -> Plan:
+def rechunked(plan: Plan, per_chunk: int, machine: MachineLike | None = None) -> Plan:
     """The plan with `per_chunk` blocks in a chunk, and with the predicted times for that chunk.
 
     Raises:
@@ -139,10 +139,9 @@ def _rechunked(plan: Plan, per_chunk: int, machine: Machine) -> Plan:
     )
 
 
-def _checked(plan: Plan, machine: Machine | None) -> Machine:
+def _checked(plan: Plan, machine: MachineLike | None) -> Machine:
     expect("plan", plan, Plan, "a plan")
-    machine = machine_of(plan) if machine is None else machine
-    expect("plan", machine, Machine, "a machine")
+    machine = machine_of(plan, machine)
     if plan.machine_digest != machine.digest:
         raise TransferError(f"plan: made for a machine {plan.machine_name!r} that is not {machine.name!r} as it is; plan again")
     return machine

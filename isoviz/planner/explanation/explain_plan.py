@@ -29,7 +29,7 @@ from isoviz.planner.whole_program.program_planner import solved
 from isoviz.units import format_bytes, format_rate
 
 if TYPE_CHECKING:
-    from isoviz.machines import Machine
+    from isoviz.machines import Machine, MachineLike
     from isoviz.planner.full import Candidate
     from isoviz.planner.one_path.choice import Choice
     from isoviz.planner.paths.routes import Route
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 def explain(
     transfer: Transfer | Plan,
-    machine: Machine | str | None = None,
+    machine: MachineLike | None = None,
     planner: str | None = None,
     options: Options | None = None,
     *,
@@ -65,10 +65,9 @@ def explain(
     if isinstance(transfer, Plan):
         if planner is not None:
             raise InputError(f"explain: a plan is explained as it is; expected no planner with it, got {show(planner)}")
-        known = machine_of(transfer) if machine is None else machine_argument("explain", machine)
-        return _explained(transfer, known, options, turns)
+        return _explained(transfer, machine_of(transfer, machine), options, turns)
     if machine is None:
-        raise InputError("explain: expected a machine or the name of a preset with a transfer")
+        raise InputError("explain: expected a machine with a transfer, or the name or file of one")
     machine = machine_argument("explain", machine)
     return _explained(make_plan(transfer, machine, planner, options), machine, options, turns)
 

@@ -17,7 +17,7 @@ from isoviz.planner.options import Options
 from isoviz.planner.problem import Problem
 
 if TYPE_CHECKING:
-    from isoviz.machines import Machine
+    from isoviz.machines import MachineLike
     from isoviz.planner.transfer import Transfer
 
 PARAMETERS = ("slot_limit", "size")
@@ -25,7 +25,7 @@ PARAMETERS = ("slot_limit", "size")
 
 def sweep(
     transfer: Transfer,
-    machine: Machine | str,
+    machine: MachineLike,
     parameter: str,
     values: Sequence[float] | None = None,
     options: Options | None = None,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from isoviz import checks
 from isoviz.errors import Cancelled, InputError
 from isoviz.layouts import FieldSpace, IndexSpace, Layout, Linearization
-from isoviz.machines import Machine, machine_argument
+from isoviz.machines import Machine, MachineLike, machine_argument
 from isoviz.planner.layout_choice.choice import LayoutChoice, RankedLayout
 from isoviz.planner.layout_choice.demands import Demands, run_along
 from isoviz.planner.layout_choice.layout_search import LEAST_GAIN, LayoutSearch, Timed
@@ -40,7 +40,7 @@ def find_layout(
     fields: FieldSpace,
     memory: str,
     uses: Sequence[Use],
-    machine: Machine | str,
+    machine: MachineLike,
     *,
     least_runs: Mapping[str, int | str] | None = None,
     most_padding: float = 0.0,
@@ -111,7 +111,7 @@ def layout_choices(
     fields: FieldSpace,
     memory: str,
     uses: Sequence[Use],
-    machine: Machine | str,
+    machine: MachineLike,
     *,
     least_runs: Mapping[str, int | str] | None = None,
     most_padding: float = 0.0,

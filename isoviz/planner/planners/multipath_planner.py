@@ -19,7 +19,7 @@ from isoviz.planner.problem import Problem
 from isoviz.planner.time.run_rates import rate_of
 
 if TYPE_CHECKING:
-    from isoviz.machines import Machine
+    from isoviz.machines import MachineLike
     from isoviz.planner.plan import Plan
     from isoviz.planner.planning_work import Work
     from isoviz.planner.transfer import Transfer
@@ -36,7 +36,7 @@ def multipath(problem: Problem, work: Work | None = None) -> Plan:
 
 def plan_together(
     transfers: Sequence[Transfer],
-    machine: Machine | str,
+    machine: MachineLike,
     options: Options | None = None,
     *,
     destinations: Sequence[str] = (),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from isoviz.checks import expect
 from isoviz.errors import InputError
-from isoviz.machines import Machine, preset, presets
+from isoviz.machines import Machine, MachineLike, machine_argument, preset, presets
 from isoviz.planner.cache import CACHE
 from isoviz.planner.check_ends import check_arguments, check_ends
 from isoviz.planner.options import Options
@@ -75,8 +75,9 @@ register_planner(
 )
 
 
-def plan(transfer: Transfer, machine: Machine | str, planner: str | None = None, options: Options | None = None) -> Plan:
-    """The plan of a transfer on a machine, or on the preset of a name (`isoviz.presets`). Planning is deterministic.
+def plan(transfer: Transfer, machine: MachineLike, planner: str | None = None, options: Options | None = None) -> Plan:
+    """The plan of a transfer on a machine: a `Machine`, the name of a preset, or the path of a machine file. Planning is
+    deterministic.
 
     `planner` (a name in `PLANNERS`) overrides the one in `options`. A repeated call returns the same object
     (`isoviz.planner.cache`).
@@ -100,17 +101,23 @@ def plan(transfer: Transfer, machine: Machine | str, planner: str | None = None,
     return made
 
 
-def machine_of(plan: Plan) -> Machine:
-    """The machine that a plan was made for: the one it was planned on in this process, or the preset of that name.
+def machine_of(plan: Plan, machine: MachineLike | None = None) -> Machine:
+    """The machine that a plan was made for: `machine` if it is given, else the one that it was planned on or saved with in this
+    process, or the preset of that name.
 
     Raises:
-        InputError: the plan's machine is neither.
+        InputError: the plan's machine is none of these. As `machine_argument`.
     """
     expect("machine_of", plan, Plan, "a plan")
+    if machine is not None:
+        return machine_argument("machine_of", machine)
     found = CACHE.machine(plan.machine_digest)
     if found is None and plan.machine_name in presets() and plan.machine_name != "local":  # the preset `local` would measure
         made = preset(plan.machine_name)
         found = made if made.digest == plan.machine_digest else None
     if found is None:
-        raise InputError(f"machine {plan.machine_name!r} of this plan is not known in this process; hand it in")
+        raise InputError(
+            f"machine {plan.machine_name!r} of this plan is not known in this process; give the one that it was made for, as in"
+            " plan.run(machine=isoviz.machines.load('machine.json'))"
+        )
     return found

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from isoviz.checks import expect
 from isoviz.errors import InternalError, LimitError, TransferError
-from isoviz.machines import Machine
+from isoviz.machines import Machine, MachineLike, machine_argument
 from isoviz.planner.one_path.chunk_size import with_comparable_chunks, with_larger_chunks
 from isoviz.planner.one_path.hop_facts import conversion_hop
 from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
@@ -66,7 +66,7 @@ class Certificate:
         return "\n".join([f"  {first}", *(f"    {line}" for line in rest)])
 
 
-def certificate(plan: Plan, machine: Machine, options: Options | None = None) -> Certificate:
+def certificate(plan: Plan, machine: MachineLike, options: Options | None = None) -> Certificate:
     """The solved program of a plan's path, cached. `options` are those of the plan.
 
     Raises:
@@ -74,7 +74,7 @@ def certificate(plan: Plan, machine: Machine, options: Options | None = None) ->
         InternalError: the plan claims to sustain more than its path can.
     """
     expect("certificate", plan, Plan, "a plan")
-    expect("certificate", machine, Machine, "a machine")
+    machine = machine_argument("certificate", machine)
     if plan.machine_digest != machine.digest:
         raise TransferError(
             f"plan: made for a machine {plan.machine_name!r} that is not {machine.name!r} as it is now; plan again"

@@ -24,7 +24,7 @@ from isoviz.planner.whole_program.wording import cut_off_note, no_whole_blocks_n
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from isoviz.machines import Machine
+    from isoviz.machines import MachineLike
     from isoviz.planner.one_path.choice import Choice
     from isoviz.planner.plan import Plan
     from isoviz.planner.time.path_time import Clock
@@ -64,7 +64,7 @@ def program(problem: Problem) -> Plan:
     return _plan_of(problem, (other.best, other.clock(other.best.route)), f"{program_note(solution)}; {no_whole_blocks_note()}")
 
 
-def whole_solution(transfer: Transfer, machine: Machine | str, options: Options | None = None) -> WholeSolution | None:
+def whole_solution(transfer: Transfer, machine: MachineLike, options: Options | None = None) -> WholeSolution | None:
     """The solution of the program of section 4.2 for a transfer; None where `planning_time` is used up before it finds a path.
 
     Raises:

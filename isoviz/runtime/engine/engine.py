@@ -39,7 +39,7 @@ from isoviz.runtime.trace.trace import Trace
 
 if TYPE_CHECKING:
     from isoviz.layouts import Layout
-    from isoviz.machines import Machine
+    from isoviz.machines import Machine, MachineLike
     from isoviz.runtime.engine.prepared_plans import PreparedPlan
     from isoviz.runtime.engine.prepared_transfer import OpenEnds
     from isoviz.runtime.engine.progress import ProgressCallback
@@ -66,7 +66,7 @@ class BaseEngine:
 
     def __init__(
         self,
-        machine: Machine | str,
+        machine: MachineLike,
         devices: Devices,
         *,
         policy: Policy = highest_priority_first,

@@ -33,7 +33,7 @@ from isoviz.runtime.scheduling.rank_scheduler import RankScheduler
 from isoviz.runtime.scheduling.scheduler import Scheduler
 
 if TYPE_CHECKING:
-    from isoviz.machines import Machine
+    from isoviz.machines import Machine, MachineLike
     from isoviz.runtime.engine.execution import Execution
     from isoviz.runtime.engine.open_devices import OpenedDevices
     from isoviz.runtime.engine.peers import Peers
@@ -92,7 +92,7 @@ class RankEngine(BaseEngine):
     _clock = ClockOffset(0.0, 0.0)
     _clock_asked = -math.inf
 
-    def __init__(self, machine: Machine | str, devices: RankDevices, transport: Transport, **options: Any) -> None:
+    def __init__(self, machine: MachineLike, devices: RankDevices, transport: Transport, **options: Any) -> None:
         self.transport, self.rank = transport, transport.rank
         super().__init__(machine, devices, **options)
         self._known = KnownPlans(self.machine)

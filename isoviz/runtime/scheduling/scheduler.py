@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, ClassVar
 from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import InputError, LimitError, PolicyError
-from isoviz.machines import Machine
+from isoviz.machines import Machine, MachineLike, machine_argument
 from isoviz.runtime.scheduling.admission import Admission
 from isoviz.runtime.scheduling.pool import (
     ENDED,
@@ -94,10 +94,10 @@ class Scheduler:
 
     @classmethod
     def of(
-        cls, machine: Machine, policies: Mapping[str, Policy] | None, policy: Policy, in_flight: int | None = None
+        cls, machine: MachineLike, policies: Mapping[str, Policy] | None, policy: Policy, in_flight: int | None = None
     ) -> Scheduler:
         """The scheduler of a machine. Each channel takes `in_flight` requests at a time; if None, its `max_in_flight`."""
-        expect("scheduler", machine, Machine, "a machine")
+        machine = machine_argument("scheduler", machine)
         for name in _checked_policies(policies, policy):
             machine.channel(name)  # raises an error that names the channels
         if in_flight is not None:

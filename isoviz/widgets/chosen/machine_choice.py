@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict
 
-from isoviz.errors import InputError, MachineError, show
+from isoviz.errors import MachineError
 from isoviz.schema import MismatchError
 
 if TYPE_CHECKING:
@@ -193,13 +192,11 @@ def machine_choice(machine: object) -> MachineChoice:
         FileError, MachineError: the file cannot be read, or does not describe a machine.
     """
     from isoviz.machines import Machine, load
+    from isoviz.machines.machine_file import machine_path
 
     if isinstance(machine, PresetMachine | DescribedMachine):
         return machine
     if isinstance(machine, Machine):
         return DescribedMachine(machine)
-    if isinstance(machine, str):
-        return PresetMachine(machine)
-    if isinstance(machine, Path):
-        return FileMachine(load(machine), str(machine))
-    raise InputError(f"machine {show(machine)}: expected the name of a preset or a Machine")
+    path = machine_path("machine", machine)
+    return PresetMachine(str(machine)) if path is None else FileMachine(load(path), path)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypedDict, Unpack, get_args
 
 from isoviz import checks
@@ -33,7 +32,7 @@ from isoviz.widgets.chosen.machine_choice import (
 )
 
 if TYPE_CHECKING:
-    from isoviz.machines import Machine
+    from isoviz.machines import MachineLike
 
 
 RunsIn = Literal["", "process", "ranks"]
@@ -323,7 +322,7 @@ def _dtype_texts(given: object) -> dict[str, str]:
 
 def settings_for(
     *,
-    machine: str | Path | Machine | MachineChoice | None = None,
+    machine: MachineLike | MachineChoice | None = None,
     machine_options: Mapping[str, Any] | None = None,
     space: Mapping[str, int] | IndexSpace | None = None,
     fields: Mapping[str, Any] | FieldSpace | None = None,

@@ -12,13 +12,12 @@ import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import traitlets
 
 from isoviz.errors import InputError, IsovizError, show
-from isoviz.machines import Machine
+from isoviz.machines import Machine, MachineLike
 from isoviz.machines.edits.memory_edits import new_machine
 from isoviz.widgets.chosen.machine_choice import DescribedMachine, MachineChoice, PresetMachine, machine_choice
 from isoviz.widgets.chosen.settings import Settings
@@ -36,7 +35,7 @@ class MachineEditor(Explorer):
         editor = isoviz.MachineEditor("two-node")
         editor
 
-    - `machine`: a `Machine`, the name of a preset, or the `Path` of a machine file; without it, a machine with one memory.
+    - `machine`: a `Machine`, the name of a preset, or the path of a machine file; without it, a machine with one memory.
     - `session`: the session of an explorer (the explorer itself will do), whose machine is then edited.
 
     `editor.value` is an `isoviz.Machine` that can be observed and set, to all that `machine` takes; None until this computer is
@@ -52,9 +51,7 @@ class MachineEditor(Explorer):
     problem = traitlets.Unicode("", help='why the last edit was refused; "" where it was not')
     _unfollow: Callable[[], None] | None = None
 
-    def __init__(
-        self, machine: Machine | MachineChoice | str | Path | None = None, *, session: Session | Explorer | None = None
-    ) -> None:
+    def __init__(self, machine: MachineLike | MachineChoice | None = None, *, session: Session | Explorer | None = None) -> None:
         if isinstance(session, Explorer):
             session = session.session
         choice = None if machine is None else machine_choice(machine)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isoviz.errors import InputError, show
-from isoviz.machines import Machine
+from isoviz.machines import MachineLike, machine_argument
 from isoviz.planner import Options, Plan, Transfer, machine_of
 from isoviz.planner import plan as planned
 from isoviz.widgets.chosen.machine_choice import DescribedMachine
@@ -43,7 +43,7 @@ class PlanView(Explorer):
     def __init__(
         self,
         shown: Transfer | Plan | Session | Explorer,
-        machine: Machine | None = None,
+        machine: MachineLike | None = None,
         *,
         options: Options | None = None,
     ) -> None:
@@ -56,11 +56,11 @@ class PlanView(Explorer):
             if machine is None:
                 raise InputError("PlanView: expected the machine of the transfer as well")
             options = Options(planner="full") if options is None else options
+            machine = machine_argument("PlanView", machine)
             shown = planned(shown, machine, options=options)
         if not isinstance(shown, Plan):
             raise InputError(f"PlanView: expected a transfer, a plan, a session or an explorer, got {show(shown)}")
-        machine = machine_of(shown) if machine is None else machine
-        super().__init__(settings_of_plan(shown, DescribedMachine(machine), options), pane="why")
+        super().__init__(settings_of_plan(shown, DescribedMachine(machine_of(shown, machine)), options), pane="why")
 
     @property
     def plan(self) -> Plan | None:

@@ -6,7 +6,6 @@ panel
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import traitlets
@@ -19,7 +18,7 @@ from isoviz.widgets.pages.state_of_plan import settings_of_plan, settings_of_tra
 from isoviz.widgets.session import Session
 
 if TYPE_CHECKING:
-    from isoviz.machines import Machine
+    from isoviz.machines import MachineLike
 
 
 class RunPanel(Explorer):
@@ -29,7 +28,7 @@ class RunPanel(Explorer):
         panel
 
     - An explorer, a view, or a session: its runs, as in the explorer.
-    - A `Transfer`: it is planned on `machine` (a `Machine`, the name of a preset, the `Path` of a machine file; without it, this
+    - A `Transfer`: it is planned on `machine` (a `Machine`, the name of a preset, the path of a machine file; without it, this
       computer) and runs from there.
     - A `Plan`: its transfer, planned by the same planner or by the same hand; `machine` is the machine that it was made for.
 
@@ -48,7 +47,7 @@ class RunPanel(Explorer):
         self,
         what: Transfer | Plan | Session | Explorer,
         *,
-        machine: Machine | MachineChoice | str | Path | None = None,
+        machine: MachineLike | MachineChoice | None = None,
     ) -> None:
         given: object = what
         if isinstance(what, Explorer | Session):

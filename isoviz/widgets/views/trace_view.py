@@ -6,9 +6,8 @@ isoviz.TraceView(trace)
 
 from __future__ import annotations
 
-from isoviz.checks import expect
 from isoviz.errors import InputError, show
-from isoviz.machines import Machine
+from isoviz.machines import MachineLike, machine_argument
 from isoviz.runtime import Report, Trace
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.notebook.static_picture import summary_of
@@ -27,7 +26,7 @@ class TraceView(Explorer):
         InputError: none of these, a report without a trace, or a machine that lacks a channel of the trace.
     """
 
-    def __init__(self, trace: Trace | Report | Session | Explorer, *, machine: Machine | None = None) -> None:
+    def __init__(self, trace: Trace | Report | Session | Explorer, *, machine: MachineLike | None = None) -> None:
         if isinstance(trace, Explorer | Session):
             if machine is not None:
                 raise InputError("TraceView: the machine is that of the session; expected none beside it")
@@ -38,11 +37,10 @@ class TraceView(Explorer):
             raise InputError("TraceView: the report has no trace")
         if not isinstance(given, Trace):
             raise InputError(f"TraceView: expected a trace, a report, a session or an explorer, got {show(given)}")
-        if machine is not None:
-            expect("TraceView", machine, Machine, "a machine or None")
-        if machine is not None and (missing := {name for name in given.channels if machine.find_channel(name) is None}):
-            raise InputError(f"TraceView: machine {machine.name!r} has no channel {min(missing)!r}, which the trace uses")
-        super().__init__(Session(both_ends=False, trace=given, trace_machine=machine), pane="trace")
+        known = None if machine is None else machine_argument("TraceView", machine)
+        if known is not None and (missing := {name for name in given.channels if known.find_channel(name) is None}):
+            raise InputError(f"TraceView: machine {known.name!r} has no channel {min(missing)!r}, which the trace uses")
+        super().__init__(Session(both_ends=False, trace=given, trace_machine=known), pane="trace")
         self._owns_session = True
 
     def __repr__(self) -> str:

@@ -128,6 +128,17 @@ def test_a_memory_on_another_node_takes_channels_that_cross_nodes() -> None:
         changed_memory(machine, "node0.dsk", node=1)
 
 
+def test_a_memory_on_another_node_gets_a_free_name() -> None:
+    machine, there = with_memory(new_machine(), "SYS", 1)
+    after, name = changed_memory(machine, "node0.sys", node=1)
+    assert (there, name) == ("node1.sys", "node1.sys2")
+    assert {memory.name: memory.node for memory in after.memories} == {"node1.sys": 1, "node1.sys2": 1}
+    both, name = changed_memory(after, "node1.sys2", name="left", node=4)
+    assert (name, both.memory("left").node) == ("left", 4)
+    with pytest.raises(MachineError, match="another memory has this name already"):
+        changed_memory(after, "node1.sys2", name="node1.sys")
+
+
 def test_the_last_memory_stays() -> None:
     machine = without_memories(drawn(), {"node0.dsk"})
     assert machine.channels == ()

@@ -124,6 +124,25 @@ def test_optional_keys_may_be_missing() -> None:
     assert machine.channels[0].name == "m->m"
 
 
+@pytest.mark.parametrize(
+    ("name", "node"), [("node1.sys", 1), ("node12.sys.a", 12), ("node0.sys", 0), ("sys", 0), ("node01.sys", 0)]
+)
+def test_the_name_of_a_memory_says_its_node(name: str, node: int) -> None:
+    memories: list[dict[str, Any]] = [{"name": name, "kind": "SYS"}]
+    read = machine_from_json({"format": "isoviz machine", "version": 1, "name": "m", "memories": memories})
+    assert read.memories[0].node == Memory(name, MemoryKind.SYS).node == node
+    assert machine_from_json(machine_to_json(read)) == read
+
+
+def test_a_node_that_contradicts_the_name_is_refused() -> None:
+    memories = [{"name": "node0.sys", "kind": "SYS"}, {"name": "node1.sys", "kind": "SYS", "node": 0}]
+    with pytest.raises(MachineError, match=r"memories\[1\].node: 0 contradicts the name; expected 1, or another name"):
+        machine_from_json({"format": "isoviz machine", "version": 1, "name": "m", "memories": memories})
+    with pytest.raises(MachineError, match="node: 2 contradicts the name"):
+        dataclasses.replace(Memory("node1.sys", MemoryKind.SYS), node=2)
+    assert Memory("left.sys", MemoryKind.SYS, 3).node == 3
+
+
 def test_devices(tmp_path: Path) -> None:
     """Files without them still load; a directory is relative to the machine file, and may have a name that is no text."""
     memories = [Memory("node0.sys", MemoryKind.SYS, device=1), Memory("node0.dsk", MemoryKind.DSK, device="/data/a b")]

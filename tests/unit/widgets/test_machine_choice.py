@@ -143,7 +143,7 @@ def test_what_may_be_given_as_a_machine() -> None:
     assert machine_choice("sapling") == PresetMachine("sapling")
     assert machine_choice(drawn()) == DescribedMachine(drawn())
     assert machine_choice(THIS_COMPUTER) is THIS_COMPUTER
-    with pytest.raises(InputError, match="the name of a preset or a Machine"):
+    with pytest.raises(InputError, match="expected a machine, the name of a preset or the path"):
         machine_choice(7)
 
 
