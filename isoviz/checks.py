@@ -110,6 +110,8 @@ def items(call: str, value: object, words: str, error: type[InputError] = InputE
     """
     if type(value) is tuple:
         return value
+    if isinstance(value, set | frozenset):  # the order of its parts differs from process to process
+        return tuple(sorted(value, key=repr))
     if isinstance(value, Iterable) and not isinstance(value, str | bytes | bytearray | Mapping):
         with suppress(TypeError):  # an array without axes
             return tuple(value)

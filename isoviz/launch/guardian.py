@@ -104,7 +104,7 @@ def mapped_files(pids: list[int]) -> set[str]:
 
 def remove(folders: list[str], files: set[str]) -> None:
     """Remove what a job has left."""
-    for file in files:
+    for file in sorted(files):
         try:
             os.unlink(file)
         except OSError:

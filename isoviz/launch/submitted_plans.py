@@ -86,7 +86,7 @@ def send_plans(
         by_plan = [with_ends(order, machine, plan.transfer, *ends) for order, (plan, *ends) in zip(orders, items, strict=True)]
         own: dict[int, Any] = {
             rank: (function, (named, [found.get(rank, order) for order, found in zip(orders, by_plan, strict=True)], *more), {})
-            for rank in {rank for found in by_plan for rank in found}
+            for rank in dict.fromkeys(rank for found in by_plan for rank in found)
         }
         return client.send("call", (function, (named, orders, *more), {}), tell=tell, own=own)
     except BaseException:

@@ -79,8 +79,8 @@ def reach(pairs: Collection[tuple[str, str]], mark: str = "") -> tuple[str, str]
         if all(_NUMBER.findall(source) == _NUMBER.findall(destination) for source, destination in pairs):
             there += ", same number"
         else:
-            counts = {sum(source == each for source, _ in pairs) for each in sources}
-            there = f"{counts.pop()} of {there} each" if len(counts) == 1 else f"some of {there}"
+            counts = [sum(source == each for source, _ in pairs) for each in sources]
+            there = f"{counts[0]} of {there} each" if len(set(counts)) == 1 else f"some of {there}"
     return listed(sources), there
 
 

@@ -43,7 +43,7 @@ def check_ends(transfer: Transfer, machine: Machine) -> None:
                 f"transfer: the {end} names the file {instance.path!r}, but {memory.name} is no file system ({memory.kind})"
             )
     if transfer.source.memory == transfer.destination.memory:
-        unnamed = [end for end in {transfer.source, transfer.destination} if end.path is None]
+        unnamed = [end for end in dict.fromkeys(transfer.ends) if end.path is None]
         need = sum(end.linearization.nbytes for end in unnamed)
         _check_room("both ends need", need, machine.memory(transfer.source.memory))
 

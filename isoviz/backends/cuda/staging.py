@@ -93,7 +93,7 @@ class Staging:
         """Requests with pieces that no thread has taken."""
         self._latest: Check | None = None
         """The transfer of the request that began last."""
-        self._threads: set[threading.Thread] = set()
+        self._threads: dict[threading.Thread, None] = {}
         self._idle = self._starving = self._resting = 0
         """Threads that wait for a request, and for a buffer; calls that wait for all threads."""
         self._free: list[PinnedBlock] = []
@@ -116,7 +116,7 @@ class Staging:
                     if not self._threads:
                         raise
                     break
-                self._threads.add(thread)
+                self._threads[thread] = None
                 useful -= 1
             self._waiting.append(request)
             self._changed.notify_all()
@@ -143,7 +143,7 @@ class Staging:
     def rest(self) -> None:
         """End the threads as soon as there is no request, and wait for them. A later `put` starts others."""
         with self._changed:
-            threads = self._threads - {threading.current_thread()}
+            threads = [each for each in self._threads if each is not threading.current_thread()]
             if not threads:
                 return
             self._resting += 1
@@ -162,7 +162,7 @@ class Staging:
                 self._work_on_gpu()
         except BaseException as error:  # noqa: BLE001  # the GPU cannot be used: every request reports it
             with self._changed:
-                self._threads.discard(threading.current_thread())
+                self._threads.pop(threading.current_thread(), None)
                 waiting = [*self._waiting]
                 for request in waiting:
                     request.taken += 1
@@ -195,7 +195,7 @@ class Staging:
                 goes_on = self._changed.wait_for(lambda: self._waiting or self._resting, _LINGER) and not self._resting
                 self._idle -= 1
                 if not goes_on and not self._waiting:
-                    self._threads.discard(threading.current_thread())
+                    self._threads.pop(threading.current_thread(), None)
                     if not self._threads:
                         self._give_back()
                     return None

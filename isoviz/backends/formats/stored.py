@@ -146,7 +146,8 @@ def _struct(path: Path, header: NpyHeader, layout: Layout, place: int, digits: i
         at += found.itemsize
     if len(shapes) != 1 or at != dtype.itemsize:
         raise FileError(f"{path}: {dtype} is not the struct of arrays that layout {layout} needs: its arrays differ in shape")
-    return Record.of_formats(formats), (*shapes.pop()[::-1], *header.extents)
+    (outer,) = shapes
+    return Record.of_formats(formats), (*outer[::-1], *header.extents)
 
 
 def _check_fields(path: Path, record: Record, fields: FieldSpace | None) -> None:

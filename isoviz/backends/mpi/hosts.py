@@ -73,7 +73,7 @@ def _meet(thread: MpiThread, *, mapped: bool) -> Met:
         ended = {rank for rank, process in processes.items() if process is not None}
         reach = world.allgather((mpi.Get_processor_name(), seen, refused, ended))
         if descriptor is not None and maps.get(world.rank) is not None:
-            rings = {rank: _ring(descriptor, rank) for rank in seen if rank != world.rank}
+            rings = {rank: _ring(descriptor, rank) for rank in sorted(seen) if rank != world.rank}
     finally:
         if descriptor is not None:
             os.close(descriptor)  # every rank has mapped it: the last exchange came afterwards

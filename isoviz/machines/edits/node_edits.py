@@ -72,7 +72,7 @@ class _Copier:
         self.names = {memory.name for memory in members}
         self._taken = {memory.name for memory in machine.memories}
         self._channels = {channel.name for channel in machine.channels}
-        self._copy: dict[int, dict[str, str]] = {node: {name: name for name in self.names}}
+        self._copy: dict[int, dict[str, str]] = {node: {memory.name: memory.name for memory in members}}
         self._resource: dict[int, dict[str, str]] = {node: {}}
         users: dict[str, list[Channel]] = {}
         for channel in machine.channels:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 from isoviz import checks
-from isoviz.errors import MachineError
+from isoviz.errors import InputError, MachineError
 from isoviz.machines.networks.topology import Link, Topology, register_topology
 
 
@@ -52,8 +51,13 @@ class ListedLinks(Topology):
     order in which they appear. The link from gpu0 to gpu1 is named `"gpu0>gpu1"`. With `one_way`, each link leads from its first
     router to its second one only.
 
+    Routers forward messages: by the rule `Shortest`, which a network has unless it says otherwise, gpu1 reaches gpu2 over gpu0
+    without a stop. GPUs do not forward, so their network says `routing=Neighbours()`: then only GPUs that a link joins reach each
+    other, and data for others stop in the memory of a GPU between.
+
     Raises:
-        MachineError: there are no links, a link is no such pair or triple, joins a router to itself, or stands twice.
+        MachineError: there are no links, a link is no such pair or triple, joins a router to itself, stands twice, or has the
+            name of another link.
     """
 
     kind: ClassVar[str] = "links"
@@ -64,10 +68,13 @@ class ListedLinks(Topology):
     def __post_init__(self) -> None:
         owner = f"topology {self.kind!r}"
         checks.flag(owner, "one_way", self.one_way)
-        given: Any = self.pairs
-        if isinstance(given, str | bytes | Mapping) or not isinstance(given, Collection) or not len(given):
-            raise checks.FieldError(owner, "pairs", f"expected pairs of routers, got {checks.show(given)}")
-        found: dict[tuple[str, str], float] = {}
+        try:
+            given: Any = checks.items(owner, self.pairs, "pairs of routers")
+        except InputError:
+            given = ()
+        if not given:
+            raise checks.FieldError(owner, "pairs", f"expected pairs of routers, got {checks.show(self.pairs)}")
+        found: dict[str, int] = {}
         for k, each in enumerate(given):
             place = f"pairs[{k}]"
             if isinstance(each, str | bytes) or not isinstance(each, list | tuple) or len(each) not in (2, 3):
@@ -75,15 +82,18 @@ class ListedLinks(Topology):
                     owner, place, f"expected (router, router) or (router, router, lanes), got {checks.show(each)}"
                 )
             ends = checks.text(owner, place, each[0], spaces=False), checks.text(owner, place, each[1], spaces=False)
-            width = checks.number(owner, place, each[2], open_low=True) if len(each) == 3 else 1.0
+            if len(each) == 3:
+                checks.number(owner, place, each[2], open_low=True)
             if ends[0] == ends[1]:
                 raise checks.FieldError(owner, place, f"joins {ends[0]!r} to itself")
-            for pair in (ends, (ends[1], ends[0]))[: 1 if self.one_way else 2]:
-                if pair in found:
-                    raise checks.FieldError(
-                        owner, place, f"the link {pair[0]}>{pair[1]} stands twice; give it more lanes instead"
-                    )
-                found[pair] = width
+            for here, there in (ends, ends[::-1])[: 1 if self.one_way else 2]:
+                name = f"{here}>{there}"
+                if name in found:
+                    other = given[found[name]][:2]
+                    same = ends == tuple(other) or ends == tuple(other[::-1])
+                    more = "stands twice; give it more lanes instead" if same else f"would have the name of the link of {other!r}"
+                    raise checks.FieldError(owner, place, f"the link {name} {more}")
+                found[name] = k
         object.__setattr__(
             self, "pairs", tuple([(*each[:2], float(each[2])) if len(each) == 3 else tuple(each) for each in given])
         )

@@ -24,6 +24,8 @@ from isoviz.units import format_rate
 if TYPE_CHECKING:
     import networkx
 
+_FUNCTION = As(kind=object, write=lambda function: function.to_json(), read=read_function)
+
 
 @dataclass(frozen=True)
 class Port:
@@ -59,28 +61,29 @@ class Transport:
 
     A network has one or several, such as MPI and PAMI on Blue Gene/Q. `name` distinguishes them; it may be empty where there is
     one. The other fields are those of `Channel`. `throughput` holds where the route is idle: it includes the cost of a message,
-    and its peak is the best rate of one message.
+    and its peak is the best rate of one message. Kernels that store into the memories of other GPUs have a `layout_throughput`.
 
     Raises:
         MachineError: a field has the wrong type or is out of range.
     """
 
     kind: ChannelKind
-    throughput: ThroughputFunction = member(
-        by_name=As(kind=object, write=lambda function: function.to_json(), read=read_function)
-    )
+    throughput: ThroughputFunction = member(by_name=_FUNCTION)
     name: str = ""
     setup: float = member(0.0, brief=True)
     costs: tuple[OneTimeCost, ...] = member((), brief=True)
     request_seconds: float = member(0.0, brief=True)
     max_in_flight: int | None = member(None, brief=True)
     provenance: str = "assumed"
+    layout_throughput: ThroughputFunction | None = member(None, brief=True, by_name=_FUNCTION)
+    conversion_setup: float = member(0.0, brief=True)
+    descriptors: int | None = member(None, brief=True)
 
     def __post_init__(self) -> None:
         name = checks.text("transport", "name", self.name, empty=True, spaces=False)
         # A channel checks all other fields.
         example = self.channel(f"transport {name!r}" if name else "transport", "a", "b", ())
-        for each in ("kind", "setup", "costs", "request_seconds"):
+        for each in ("kind", "setup", "costs", "request_seconds", "conversion_setup", "descriptors"):
             object.__setattr__(self, each, getattr(example, each))
 
     def channel(self, name: str, source: str, destination: str, resources: tuple[tuple[str, float], ...]) -> Channel:
@@ -97,6 +100,9 @@ class Transport:
             provenance=self.provenance,
             costs=self.costs,
             request_seconds=self.request_seconds,
+            layout_throughput=self.layout_throughput,
+            conversion_setup=self.conversion_setup,
+            descriptors=self.descriptors,
         )
 
 
@@ -196,6 +202,9 @@ class Network:
         for k, port in enumerate(self.ports):
             if port.memory in found:
                 raise checks.FieldError(owner, f"ports[{k}].memory", f"{port.memory!r} has a port already")
+            for own in (f"{port.memory}>", f">{port.memory}") if ">" in port.memory else ():
+                if self.topology.has_link(own):
+                    raise checks.FieldError(owner, f"ports[{k}].memory", f"its own link would have the name of the link {own!r}")
             try:
                 found[port.memory] = self.topology.router(port.router), port
             except MachineError as error:

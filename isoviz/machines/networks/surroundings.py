@@ -72,7 +72,8 @@ class Surroundings:
             yield from self._relays(chain[0], here, there)
         for place, (before, after) in enumerate(itertools.pairwise(chain)):
             ways = []
-            for node in set(self._members(before)) & set(self._members(after)):
+            later = self._members(after)
+            for node in (each for each in self._members(before) if each in later):
                 links = self._links(before, here, node) if place == 0 else 0.0
                 links += self._links(after, node, there) if place == len(chain) - 2 else 0.0
                 if math.isfinite(links):
@@ -124,11 +125,11 @@ class Surroundings:
     def _steps(self, group: int, here: int, there: int) -> list[int]:
         """The nodes of a path that goes from node to node over single links; empty if there is none."""
         network, ports = self.networks[group], self._ports[group]
-        starts = {network.router_of(name) for name in ports[here]}
-        goals = {network.router_of(name) for name in ports[there]}
+        starts = [network.router_of(name) for name in ports[here]]
+        goals = dict.fromkeys(network.router_of(name) for name in ports[there])
         came: dict[int, int | None] = dict.fromkeys(starts)
         frontier = list(came)
-        while frontier and not goals & came.keys():
+        while frontier and goals.keys().isdisjoint(came):
             reached: dict[int, int] = {}
             for router in frontier:
                 for link in network.topology.links_from(router):
@@ -149,13 +150,13 @@ def _length(network: Network, source: str, destination: str) -> float:
     return math.inf if route is None else float(len(route))
 
 
-def _components(channels: Iterable[Channel], memories: Mapping[str, Memory]) -> list[set[int]]:
+def _components(channels: Iterable[Channel], memories: Mapping[str, Memory]) -> list[dict[int, None]]:
     """The groups of nodes that channels join, directly or over others."""
-    group_of: dict[int, set[int]] = {}
+    group_of: dict[int, dict[int, None]] = {}
     for channel in channels:
         if channel.kind.crosses_nodes:
             here, there = memories[channel.source].node, memories[channel.destination].node
-            one, other = group_of.setdefault(here, {here}), group_of.setdefault(there, {there})
+            one, other = group_of.setdefault(here, {here: None}), group_of.setdefault(there, {there: None})
             if one is not other:
                 one |= other
                 group_of.update(dict.fromkeys(other, one))

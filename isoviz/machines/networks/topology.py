@@ -61,24 +61,34 @@ class Topology(ABC):
     def links_from(self, router: int) -> tuple[Link, ...]:
         """The links that leave a router, in a fixed order."""
 
+    def has_link(self, name: object) -> bool:
+        """Whether there is a link of this name."""
+        return self._link(name) is not None
+
     def link(self, name: str) -> Link:
         """The link of this name. Link names begin with the name of the router that they leave and one of "+", "-", ">".
 
         Raises:
             MachineError: there is no such link.
         """
+        found = self._link(name)
+        if found is None:
+            example = next(self.links(), None)
+            like = f"; links are named like {example.name!r}" if example else ""
+            raise MachineError(f"{self.kind}: no link {checks.show(name)}{like}")
+        return found
+
+    def _link(self, name: object) -> Link | None:
         for at, letter in enumerate(str(name)):
             if letter in "+->":
                 try:
-                    leaving = self.links_from(self.router(name[:at]))
+                    leaving = self.links_from(self.router(str(name)[:at]))
                 except MachineError:
                     continue
                 for link in leaving:
                     if link.name == name:
                         return link
-        example = next(self.links(), None)
-        like = f"; links are named like {example.name!r}" if example else ""
-        raise MachineError(f"{self.kind}: no link {checks.show(name)}{like}")
+        return None
 
     def links(self) -> Iterator[Link]:
         """All links, router after router."""

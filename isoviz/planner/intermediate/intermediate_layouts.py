@@ -161,7 +161,7 @@ class Ends(NamedTuple):
 
     def taken(self, family: LayoutFamily, a: int, b: int) -> dict[int, int]:
         """The number of values of each digit in block D; digits that are absent have one."""
-        taken = {digit: self.digits[digit].extent if digit != F else 1 for digit in family.complete}
+        taken = {digit: self.digits[digit].extent if digit != F else 1 for digit in sorted(family.complete)}
         if family.cut_a is not None:
             taken[family.cut_a] = a
         if family.cut_b is not None and family.cut_b != family.cut_a:

@@ -218,7 +218,7 @@ class _TemplateList:
             if cut_a not in joined and cut_b not in joined:
                 self.add(joined, cut_a, cut_b, first, last, "")
         number = self.numbers.setdefault((complete, cut_a, cut_b, follows), len(self.numbers))
-        inside = tuple(complete - {F})
+        inside = tuple(sorted(complete - {F}))
         self.templates.append(FamilyTemplate(number, complete, inside, cut_a, cut_b, first, last, scattered, follows))
 
 
@@ -241,7 +241,7 @@ def _kept_whole(kept: tuple[int, ...], other: tuple[int, ...]) -> Iterator[tuple
 
 def _scattered(digits: tuple[Digit, ...], complete: frozenset[int], cuts: Sequence[int | None]) -> tuple[int, ...]:
     """The digits of a block that lack a faster digit of their dimension."""
-    inside = [digit for digit in (*complete, *cuts) if digit is not None and digit != F]
+    inside = [digit for digit in (*sorted(complete), *cuts) if digit is not None and digit != F]
     return tuple(sorted({digit for digit in inside if _below(digits, (digit,)) - complete}))
 
 

@@ -117,7 +117,7 @@ class _Flow:
     def _distances(self, sources: Sequence[int], ends: frozenset[int]) -> list[int]:
         """By node: the arcs to the nearest of `ends`, at least for all sources that reach one; -1 for others."""
         distance = [-1] * len(self.arcs)
-        frontier, depth, waiting = list(ends), 0, set(sources)
+        frontier, depth, waiting = sorted(ends), 0, set(sources)
         for node in frontier:
             distance[node] = 0
         left, full, arcs = self.left, self.full, self.arcs
@@ -330,7 +330,7 @@ def balanced_paths(
     time is the least one that a bound allows, or somewhat more. No link carries more than its capacity.
     """
     starts = [graph.number[source] for source in sources]
-    targets = frozenset(graph.number[node] for node in ends)
+    targets = dict.fromkeys(graph.number[node] for node in ends)
     total: dict[int, float] = {}
     for start, moved in zip(starts, nbytes, strict=True):
         total[start] = total.get(start, 0.0) + moved
@@ -342,7 +342,7 @@ def balanced_paths(
     for factor in LATER:
         flow = _Flow(graph, graph.capacity)
         supply = {start: moved / (seconds * factor) for start, moved in total.items()}
-        flow.grow(supply, targets)
+        flow.grow(supply, frozenset(targets))
         if all(left <= LITTLE * total[start] / seconds for start, left in supply.items()):
             break
     left = [each if each > graph.full else 0.0 for each in flow.left[1::2]]
@@ -351,7 +351,7 @@ def balanced_paths(
         wanted = moved / (seconds * factor)
         rest = wanted
         while rest > LITTLE * wanted and len(found[number]) < most:
-            links = shortest_links(graph, left, start, targets)
+            links = shortest_links(graph, left, start, frozenset(targets))
             if not links:
                 break
             amount = min(rest, min([left[link] for link in links]))

@@ -47,7 +47,7 @@ class MachineLinks:
         self.demands = tuple(demands)
         outer = {name for source, destinations in demands for name in (source, *destinations)}
         self._resources = {resource.name: resource for resource in machine.resources}
-        self._stops = {each.name for each in machine.memories if each.holds_buffers or each.name in outer}
+        self._stops = dict.fromkeys(each.name for each in machine.memories if each.holds_buffers or each.name in outer)
         self.uses: dict[str, dict[str, float]] = {}
         """For every link, by its channel: the seconds of each channel and resource that a byte costs."""
         self.graph: dict[str, list[tuple[Channel, str]]] = {}
@@ -122,6 +122,8 @@ class MachineLinks:
                 view.add_edge((channel.name,), head, seconds=0.0)
         found: list[Path] = []
         for there in demand.destinations:
+            if there not in view or not networkx.has_path(view, demand.source, there):
+                continue
             nodes = itertools.islice(networkx.shortest_simple_paths(view, demand.source, there, weight="seconds"), MOST_QUICK)
             found += [tuple([self.machine.channel(node[0]) for node in path if isinstance(node, tuple)]) for path in nodes]
         return found

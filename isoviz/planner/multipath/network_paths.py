@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,12 +25,17 @@ from isoviz.planner.multipath.tuning import MOST_PATHS, MOST_PROXIES
 from isoviz.planner.time.run_rates import rate_of
 
 if TYPE_CHECKING:
-    from isoviz.machines import Channel, Machine
+    from isoviz.machines import Machine
     from isoviz.machines.networks import Network, Route
     from isoviz.planner.multipath.machine_links import Demand, Path
 
-Stops = tuple[str, ...]
-"""The memories of a path: its source, its proxies and its destination."""
+
+class Stops(NamedTuple):
+    """The stops of a path: the memories at its ends, and by number the routers with its proxies."""
+
+    source: str
+    routers: tuple[int, ...]
+    destination: str
 
 
 class NetworkPaths(NamedTuple):
@@ -47,28 +52,27 @@ def network_paths(
 
     None where there is no such network, or where a router of it has no memory that could be a proxy, as in a fat tree.
     """
-    outer = {name for source, destinations in demands for name in (source, *destinations)}
+    outer = dict.fromkeys(name for source, destinations in demands for name in (source, *destinations))
     for network in machine.networks:
         proxies = _proxies(machine, network)
         if all(map(network.has_port, outer)) and len(proxies) == network.topology.router_count:
             spread = len(demands[0].destinations) > 1 and len({frozenset(each.destinations) for each in demands}) == 1
-            stops = spread_paths(network, demands, sizes, proxies) if spread else proxy_paths(network, demands, proxies)
-            paths = [[_channels(machine, each, chunk) for each in found] for found in stops]
+            routes = spread_paths(network, demands, sizes) if spread else proxy_paths(network, demands)
+            joined = [[_channels(machine, proxies, stops, chunk) for stops in found] for found in routes]
+            paths = [[path for path in found if path is not None] for found in joined]
             return NetworkPaths(_part(machine, outer, [*more, *(path for found in paths for path in found)]), paths)
     return None
 
 
-def _proxies(machine: Machine, network: Network) -> dict[int, str]:
-    """For every router, the first of its memories that holds buffers."""
-    found: dict[int, str] = {}
-    for router, names in network.memories_at.items():
-        name = next((name for name in names if machine.memory(name).holds_buffers), None)
-        if name is not None:
-            found[router] = name
-    return found
+def _proxies(machine: Machine, network: Network) -> dict[int, list[str]]:
+    """For every router that has some, its memories that hold buffers."""
+    found = {
+        router: [name for name in names if machine.memory(name).holds_buffers] for router, names in network.memories_at.items()
+    }
+    return {router: names for router, names in found.items() if names}
 
 
-def proxy_paths(network: Network, demands: Sequence[Demand], proxies: dict[int, str]) -> list[list[Stops]]:
+def proxy_paths(network: Network, demands: Sequence[Demand]) -> list[list[Stops]]:
     """For every demand, its paths; no two paths have a link between routers in common.
 
     Paths with more than `MOST_PROXIES` proxies are left out. A demand whose source hangs on the router of a destination has one
@@ -78,7 +82,7 @@ def proxy_paths(network: Network, demands: Sequence[Demand], proxies: dict[int, 
     sources = [router_of(source) for source, _ in demands]
     ends: list[dict[int, str]] = [{router_of(name): name for name in reversed(names)} for _, names in demands]
     found: list[list[Stops]] = [
-        [(source, at[here])] if here in at else [] for (source, _), here, at in zip(demands, sources, ends, strict=True)
+        [Stops(source, (), at[here])] if here in at else [] for (source, _), here, at in zip(demands, sources, ends, strict=True)
     ]
     going = [number for number, paths in enumerate(found) if not paths]
     if not going:
@@ -88,16 +92,13 @@ def proxy_paths(network: Network, demands: Sequence[Demand], proxies: dict[int, 
     flow = disjoint_paths(graph, [(sources[number], ends[number].keys()) for number in going], first, MOST_PATHS)
     for number, paths in zip(going, flow, strict=True):
         for links, _ in paths:
-            stops = _stops(network, links)
-            if len(stops) <= MOST_PROXIES:
-                inner = [proxies[stop] for stop in stops]
-                found[number].append((demands[number].source, *inner, ends[number][links[-1].destination]))
+            routers = _stops(network, links)
+            if len(routers) <= MOST_PROXIES:
+                found[number].append(Stops(demands[number].source, routers, ends[number][links[-1].destination]))
     return found
 
 
-def spread_paths(
-    network: Network, demands: Sequence[Demand], sizes: Sequence[float], proxies: dict[int, str]
-) -> list[list[Stops]]:
+def spread_paths(network: Network, demands: Sequence[Demand], sizes: Sequence[float]) -> list[list[Stops]]:
     """For every demand, its paths to any of the destinations, which are the same for all demands (`balanced_paths`).
 
     Paths of different demands may share a link, but no link has to carry more than it can. Paths with more than `MOST_PROXIES`
@@ -123,8 +124,8 @@ def spread_paths(
             if default is not None and all(left.get(link, 0.0) >= amount for link in default):
                 route = default
             _add(left, route, -amount)
-            ways.append((demand.source, *[proxies[stop] for stop in _stops(network, route)], end))
-        found.append([stops for stops in dict.fromkeys(ways) if len(stops) - 2 <= MOST_PROXIES])
+            ways.append(Stops(demand.source, _stops(network, route), end))
+        found.append([stops for stops in dict.fromkeys(ways) if len(stops.routers) <= MOST_PROXIES])
     return found
 
 
@@ -188,12 +189,22 @@ def _stops(network: Network, links: Route) -> tuple[int, ...]:
     return tuple(found[:-1])
 
 
-def _channels(machine: Machine, stops: Stops, chunk: float) -> Path:
-    """The fastest channels between the stops of a path."""
-    found: list[Channel] = []
-    for here, there in itertools.pairwise(stops):
-        found.append(max(machine.between(here, there), key=lambda channel: rate_of(channel, chunk, chunk)))
-    return tuple(found)
+def _channels(machine: Machine, proxies: Mapping[int, Sequence[str]], stops: Stops, chunk: float) -> Path | None:
+    """The fastest channels between the stops of a path; at each router, over the first memory that the memory before it reaches.
+
+    None where no transport joins the memories of two stops, such as two ports of one node.
+    """
+    ways: dict[str, Path] = {stops.source: ()}
+    for names in (*(proxies[router] for router in stops.routers), (stops.destination,)):
+        reached: dict[str, Path] = {}
+        for there in names:
+            for here, path in ways.items():
+                channel = max(machine.between(here, there), key=lambda each: rate_of(each, chunk, chunk), default=None)
+                if channel is not None:
+                    reached[there] = (*path, channel)
+                    break
+        ways = reached
+    return next(iter(ways.values()), None)
 
 
 def _part(machine: Machine, outer: Collection[str], paths: Sequence[Path]) -> Machine:

@@ -41,7 +41,7 @@ def one_time_seconds(channels: Sequence[Channel], converts: Sequence[bool], orde
             if cost.per == "buffer":
                 things = hop, hop + 1
             elif cost.per == "layout":
-                things = tuple({orders[hop].normal, orders[hop + 1].normal})
+                things = tuple(dict.fromkeys((orders[hop].normal, orders[hop + 1].normal)))
             owner = f"cache {cost.cached_by}" if cost.cached_by else (hop, cost.name)
             for thing in things:
                 if (owner, cost.per, thing) not in paid:

@@ -65,7 +65,7 @@ def node_classes(machine: Machine, cost_classes: CostClasses) -> tuple[tuple[int
     class_of: dict[int, list[int]] = {}
     by_view: dict[Hashable, int] = {}
     for node in machine.nodes:
-        joined = {look for other, look in out[node].items() if into[node].get(other) == look}
+        joined = dict.fromkeys(look for other, look in out[node].items() if into[node].get(other) == look)
         views: list[Hashable] = [(own[node], frozenset(out[node].items()), frozenset(into[node].items()))]
         for look in joined:
             mine = {node: look}

@@ -103,7 +103,9 @@ def _space(problem: Problem, choice: Choice, names: dict[int, str]) -> tuple[Spa
     hop, inside = route.converting, route.inside
     entry_slot_bytes = problem.entry if F in family.complete else problem.largest
     factors = tuple(names.values())
-    digits = sorted((digit for digit in family.complete if digit != F), key=lambda digit: ends.orders[0].digits.index(digit))
+    digits = sorted(
+        (digit for digit in sorted(family.complete) if digit != F), key=lambda digit: ends.orders[0].digits.index(digit)
+    )
     unit = "|F|" if F in family.complete else "|f|"
     text = " × ".join((unit, *(_size_text(problem, digit) for digit in digits), *factors))
     block = Monomial(float(family.entries * entry_slot_bytes), factors, None, text)

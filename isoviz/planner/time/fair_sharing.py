@@ -53,7 +53,7 @@ def fair_rates(most: Sequence[float], uses: Sequence[Uses], capacity: Mapping[st
         return list(most)
     rates = [0.0] * len(most)
     left = {name: capacity[name] for each in uses for name, _ in each}
-    growing = set(range(len(most)))
+    growing = list(range(len(most)))
     while growing:
         load = {}
         for i in growing:
@@ -76,5 +76,5 @@ def fair_rates(most: Sequence[float], uses: Sequence[Uses], capacity: Mapping[st
         }
         if not stopped:  # rounding left every request just below its limit
             stopped = set(growing) if math.isclose(step, 0.0) else {min(growing, key=lambda i: most[i] - rates[i])}
-        growing -= stopped
+        growing = [i for i in growing if i not in stopped]
     return rates

@@ -48,7 +48,7 @@ def add_layouts(rows: Rows, problem: Problem, between: Terms, runs: tuple[str, s
     """
     between = list(between)
     orders = [order.digits for order in problem.ends.orders]
-    extents = {digit: _log_extent(problem, digit) for digit in {*orders[0], *orders[1]}}
+    extents = {digit: _log_extent(problem, digit) for digit in dict.fromkeys((*orders[0], *orders[1]))}
     block = {digit: rows.variable(f"block_{digit_name(problem, digit)}", 0.0, extents[digit]) for digit in extents}
     kept = [_add_beginning(rows, problem, end, extents, block) for end in (0, 1)]
 
@@ -127,7 +127,7 @@ def _add_both(
             if digit not in inside and high > 0:
                 rows.at_most(f"{name}_{digit_name(problem, digit)}", [(block[digit], 1.0), (name, high)], high)
         alike = [x for x, _ in takewhile(lambda pair: pair[0] == pair[1], zip(a[i:], b[i:], strict=True))]
-        run = math.log(problem.mean) + sum(extents[digit] for digit in (*inside, *alike))
+        run = math.log(problem.mean) + sum(extents[digit] for digit in (*a[:i], *alike))
         found.append((name, math.inf if len(alike) == len(a) - i else run))
     if found:
         rows.at_most("one_both", [(name, 1.0) for name, _ in found], 1.0)

@@ -94,7 +94,7 @@ class Model:
     def _ranges(self) -> None:
         """Set the logarithms of the shortest and the longest runs."""
         problem = self.problem
-        reached = {arc.fills for arc in self.stages.arcs if arc.fills is not None}
+        reached = dict.fromkeys(arc.fills for arc in self.stages.arcs if arc.fills is not None)
         longest = max((self.bounds[name] for name in reached), default=float(problem.largest))
         self.most = math.log(min(max(longest, problem.largest), problem.nbytes))
         self.least = min(math.log(problem.largest), self.most)
@@ -143,15 +143,15 @@ class Model:
     def _widest_path_rate(self, caps: dict[int, float]) -> float:
         """The paper's U: the log throughput of the widest path from start to goal; −∞ where there is none."""
         best: dict[State, float] = {self.stages.start: math.inf}
-        queue = {self.stages.start}
+        queue = dict.fromkeys([self.stages.start])
         while queue:
             at = max(queue, key=lambda state: (best[state], state))
-            queue.remove(at)
+            del queue[at]
             for arc in self._outgoing.get(at, ()):
                 reached = min(best[at], caps[arc.number])
                 if reached > best.get(arc.destination, -math.inf):
                     best[arc.destination] = reached
-                    queue.add(arc.destination)
+                    queue[arc.destination] = None
         return best.get(self.stages.goal, -math.inf)
 
     # ---- rows

@@ -131,16 +131,16 @@ def realm_copies(machine: Machine, pair: Pair, nbytes: int, given: Assumptions) 
 def hardware_limit(machine: Machine, pair: Pair) -> float:
     """Bytes per second of the slowest channel on the path where that is fastest, independent of planners."""
     best = {pair.source: float("inf")}
-    todo = {pair.source}
+    todo = dict.fromkeys([pair.source])
     while todo:
         memory = max(todo, key=lambda name: best[name])
-        todo.discard(memory)
+        del todo[memory]
         for channel in machine.outgoing(memory):
             rate = min(best[memory], channel.peak)
             inside = not machine.memory(channel.destination).is_file_system or channel.destination == pair.destination
             if inside and rate > best.get(channel.destination, 0.0):
                 best[channel.destination] = rate
-                todo.add(channel.destination)
+                todo[channel.destination] = None
     return best[pair.destination]
 
 

@@ -123,7 +123,7 @@ class Admission:
                 for memory in memories:
                     known = now.get(memory)
                     now[memory] = -head[0] if known is None else max(known, -head[0])
-        changed = [memory for memory in {*now, *self._lent} if now.get(memory) != self._lent.get(memory)]
+        changed = [memory for memory in (now | self._lent) if now.get(memory) != self._lent.get(memory)]
         self._lent = now
         found = set().union(*(self._holders[memory] for memory in changed))
         for transfer in sorted(found):

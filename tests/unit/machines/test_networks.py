@@ -17,6 +17,7 @@ import networkx
 import numpy as np
 import pytest
 
+from isoviz import FieldSpace, IndexSpace, plan
 from isoviz.errors import MachineError
 from isoviz.machines import (
     Channel,
@@ -24,6 +25,7 @@ from isoviz.machines import (
     Constant,
     DimensionOrder,
     FatTree,
+    LatencyBandwidth,
     Link,
     ListedLinks,
     Machine,
@@ -50,6 +52,7 @@ from isoviz.machines import (
 from isoviz.machines.edits.memory_edits import changed_memory, without_memories
 from isoviz.machines.edits.network_edits import changed_network, with_dead_parts, with_network, without_network
 from isoviz.machines.networks import routings, topologies
+from isoviz.planner import Transfer
 
 SHAPES = ((4, 4, 4, 4, 2), (3, 5), (7,), (2, 2, 4), (16, 3, 2))
 SEND = Transport(ChannelKind.REMOTE_MEMCPY, Constant(1e9))
@@ -398,6 +401,11 @@ def _network(**changes: Any) -> Network:
     return Network(**{**fields, **changes})
 
 
+def two_links_of_one_name() -> Network:
+    """The link of router a towards router b>, and that of memory a>b towards its router."""
+    return Network("net", ListedLinks((("a", "b>"),)), (Port("a>b", "a", inject=1e9),), (SEND,), 1e9)
+
+
 @pytest.mark.parametrize(
     ("make", "problem"),
     [
@@ -412,6 +420,12 @@ def _network(**changes: Any) -> Network:
         (lambda: ListedLinks(np.zeros((2, 3), "f4")), "expected \\(router, router\\)"),
         (lambda: ListedLinks((("a", "a"),)), "joins 'a' to itself"),
         (lambda: ListedLinks((("a", "b"), ("b", "a"))), "stands twice"),
+        (
+            lambda: ListedLinks((("a>b", "c"), ("a", "b>c"))),
+            r"pairs\[1\]: the link a>b>c would have the name of the link of \('a>b', 'c'\)",
+        ),
+        (lambda: ListedLinks((("a", "b>c"), ("a>b", "c")), one_way=True), "the link a>b>c would have the name"),
+        (lambda: two_links_of_one_name(), r"ports\[0\].memory: its own link would have the name of the link 'a>b>'"),
         (lambda: ListedLinks((("a", "b", -1),)), r"pairs\[0\]: expected a finite number"),
         (lambda: DimensionOrder(4), "expected a whole number from 0 to 3"),
         (lambda: Torus((4, 4)).router("4.0"), "expected coordinates from '0.0' to '3.3'"),
@@ -472,3 +486,27 @@ def test_errors_of_files_name_the_place(change: Callable[[Any], object], problem
     change(data["networks"][0])
     with pytest.raises(MachineError, match=problem):
         machine_from_json(data)
+
+
+def test_a_transport_says_what_kernels_reach_over_it() -> None:
+    """A hop that changes the layout has the rate of kernels; files keep it, and machines without it have another digest."""
+    memories = tuple(Memory(f"node{k}.sys", MemoryKind.SYS, k) for k in range(2))
+    ports = tuple(Port(memory.name, "switch", inject=50e9, receive=50e9) for memory in memories)
+    slow = LatencyBandwidth(1e-9, 1e9)
+    send = Transport(
+        ChannelKind.REMOTE_MEMCPY, LatencyBandwidth(1e-6, 20e9), layout_throughput=slow, conversion_setup=2e-5, descriptors=16
+    )
+    machine = Machine("m", memories, networks=(Network("ib", Switch(), ports, (send,), 50e9),))
+    (channel,) = machine.between("node0.sys", "node1.sys")
+    assert (channel.layout_throughput, channel.conversion_setup, channel.descriptors) == (slow, 2e-5, 16)
+    space, field = IndexSpace(x=1024, y=1024), FieldSpace(v="f4")
+    plain, changed = (
+        plan(Transfer.whole(space, field, "node0.sys", "<F, x, y>", "node1.sys", layout), machine, "direct").seconds
+        for layout in ("<F, x, y>", "<F, y, x>")
+    )
+    assert changed > (4 << 20) / 1e9 > plain
+    assert machine_from_json(machine_to_json(machine)) == machine
+    without = replace(machine, networks=(replace(machine.networks[0], transports=(replace(send, layout_throughput=None),)),))
+    assert machine_from_json(machine_to_json(without)) == without and without.digest != machine.digest
+    with pytest.raises(MachineError, match="layout_throughput"):
+        Transport(ChannelKind.REMOTE_MEMCPY, slow, layout_throughput=1e9)  # type: ignore[arg-type]

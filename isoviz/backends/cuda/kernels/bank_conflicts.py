@@ -130,7 +130,7 @@ def _turns(shape: TileShape, part: int | None, skew: int, lanes: int) -> float:
     """Mean turns of the accesses of two warps: the first one and one in the middle."""
     side = shape.near if part is None else shape.far[part]
     found: list[float] = []
-    for warp in {0, _steps(side, lanes) // 2}:
+    for warp in dict.fromkeys((0, _steps(side, lanes) // 2)):
         slot, row = slots_of(side, lanes, np.arange(WARP) + warp * WARP)
         there = (slot < side.slots) & (row < side.rows)
         if not there.any():

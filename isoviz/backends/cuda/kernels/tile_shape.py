@@ -189,9 +189,8 @@ def _held(tile: tuple[int, ...], lead: Lead) -> tuple[int, ...]:
 
 def _lead(group: Group, tile: tuple[int, ...], far: Sequence[Side]) -> Lead:
     """The lead of a tile; none if far rows are aligned or not cut, or if it would add more than a quarter to the image."""
-    cut = {side.row[-1] if side.row else -1 for side in far}
-    loop = cut.pop()
-    if not group.near_is_source or cut or loop < 0 or tile[loop] == group.extents[loop] or all(side.aligned for side in far):
+    loop, *other = dict.fromkeys(side.row[-1] if side.row else -1 for side in far)
+    if not group.near_is_source or other or loop < 0 or tile[loop] == group.extents[loop] or all(side.aligned for side in far):
         return Lead()
     if any(_row_bytes(tile, side.row, side.cell, 0) % SLOT or set(side.row[:-1]) != set(far[0].row[:-1]) for side in far):
         return Lead()
