@@ -166,6 +166,10 @@ class DistributionError(TransferError):
     """A distribution that cannot exist, or that does not fit the index space or the ranks."""
 
 
+class ArrayError(LayoutError, TransferError):
+    """An array that does not lie as the call says, or that cannot be moved: masked, not dense, of Python objects."""
+
+
 class CommandError(InputError):
     """A message of a browser that is no command of the explorer, or lacks what the command needs."""
 

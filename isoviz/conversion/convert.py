@@ -14,13 +14,15 @@ import numpy as np
 from isoviz import checks
 from isoviz.backends.disk.disk_memory import FileSource, FileTarget
 from isoviz.backends.disk.file_access import NewFile, ReadFile
-from isoviz.backends.formats.npy import NpyHeader, header_bytes, is_npy, read_header
-from isoviz.backends.formats.stored import Stored, empty_array, stored_array, stored_raw
+from isoviz.backends.formats.arrays import Axes, Lying, empty_array, lying
+from isoviz.backends.formats.npy import header_bytes, is_npy, read_header
+from isoviz.backends.formats.stored import Stored, axes_of, stored_raw
 from isoviz.checks import expect
 from isoviz.conversion.converted import Conversion
 from isoviz.conversion.execute import Conversions, decided, disk_machine, folder_of
 from isoviz.errors import FileError, InputError, TransferError
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
+from isoviz.layouts.given_arrays import form_of
 from isoviz.planner import Instance, Transfer
 from isoviz.regular_files import final_path
 from isoviz.units import format_bytes, parse_bytes
@@ -30,31 +32,28 @@ if TYPE_CHECKING:
     from isoviz.runtime.engine.progress import ProgressCallback
 
 
-def mapped_file(array: np.memmap[Any, Any]) -> tuple[Path, NpyHeader]:
-    """The file of a mapped array, and a header that describes the array; `data_offset` is its offset in the file.
+def mapped_file(array: np.memmap[Any, Any]) -> tuple[Path, Axes, int]:
+    """The file of a mapped array, its axes, and its offset in the file.
 
     Changes of the array that are not yet in the file are written first.
 
     Raises:
-        FileError: the array is no longer mapped, has no file, holds Python objects or is not contiguous. Or it was mapped
-            copy-on-write, so that the file may differ from the array.
+        FileError: the array is no longer mapped or has no file. Or it was mapped copy-on-write, so that the file may differ from
+            the array.
+        ArrayError: it is not dense, or holds Python objects.
     """
     name, mapping = array.filename, array._mmap  # type: ignore[attr-defined]  # noqa: SLF001  # no public attribute has the map
     if name is None or not isinstance(mapping, mmap.mmap):
         raise FileError("mapped array: not a view of a file (an operation on a mapped array gives an array in memory)")
     if array.mode == "c":
         raise FileError(f"{name}: is mapped copy-on-write, so that the file may differ from the array; map it with mode 'r'")
-    if array.dtype.hasobject:
-        raise FileError(f"{name}: holds Python objects ({array.dtype}); only data with bytes of their own can be moved")
-    if not (array.flags.c_contiguous or array.flags.f_contiguous):
-        raise FileError(f"{name}: the mapped array has gaps or strides of its own; expected a contiguous one")
+    axes = Axes.of(form_of(array, str(name)), str(name))
     if array.mode in ("r+", "w+"):
         mapping.flush()
     first = np.frombuffer(mapping, np.uint8).__array_interface__["data"][0]
     here = array.__array_interface__["data"][0]
     began = array.offset - array.offset % mmap.ALLOCATIONGRANULARITY  # the file offset of the map
-    fortran = array.ndim > 1 and not array.flags.c_contiguous
-    return Path(name), NpyHeader(array.dtype, array.shape, fortran, began + here - first)
+    return Path(name), axes, began + here - first
 
 
 MEMORY_LIMIT = 256 << 20
@@ -102,7 +101,7 @@ def convert(
         RunError: reading or writing failed, or the source changed during the conversion. The destination is unchanged.
         Cancelled: `cancel` was set. The destination is unchanged.
     """
-    mapped = None
+    mapped: tuple[Axes, int] | None = None
     for end in (source, destination):
         expect("convert", end, (str, os.PathLike, np.memmap), "the path of a file")
     for name, flag in (("verify", verify), ("overwrite", overwrite)):
@@ -111,7 +110,8 @@ def convert(
         checks.expect_call("convert, progress", progress, "a function or None")
     checks.expect_token("convert", cancel)
     if isinstance(source, np.memmap):
-        source, mapped = mapped_file(source)
+        source, axes_here, offset = mapped_file(source)
+        mapped = axes_here, offset
     final_path(destination)  # refuses an impossible name before any other check
     source, destination = Path(source), Path(destination)
     limit = MEMORY_LIMIT if memory_limit is None else parse_bytes(memory_limit)
@@ -121,13 +121,13 @@ def convert(
     target = Layout(to_layout)
     chosen = space if space is None or isinstance(space, IndexSpace) else IndexSpace.of(space)
     wanted = fields if fields is None or isinstance(fields, FieldSpace) else FieldSpace.of(fields)
-    header, stored = _stored(source, layout, chosen, wanted, mapped)
+    axes, stored = _stored(source, layout, chosen, wanted, mapped)
     if _same_file(source, destination):
         raise TransferError(f"{destination}: is the source itself; give the result another name")
     if not overwrite and os.path.lexists(destination):
         raise FileError(f"{destination}: exists already; choose another name, or ask to overwrite it")
-    if header is not None and 0 in header.shape:
-        return _empty(header, stored, destination, target, overwrite)
+    if axes is not None and axes.is_empty:
+        return _empty(axes, stored, destination, target, overwrite)
     record = replace(stored.record, stored=stored.record.fields)
     transfer = Transfer(
         Instance("node0.dsk", stored.space, stored.record.stored, stored.layout),
@@ -167,14 +167,15 @@ def _same_file(a: Path, b: Path) -> bool:
 
 
 def _stored(
-    source: Path, layout: Layout | None, space: IndexSpace | None, fields: FieldSpace | None, mapped: NpyHeader | None
-) -> tuple[NpyHeader | None, Stored]:
+    source: Path, layout: Layout | None, space: IndexSpace | None, fields: FieldSpace | None, mapped: tuple[Axes, int] | None
+) -> tuple[Axes | None, Stored]:
     if mapped is not None or is_npy(source):
-        header = mapped or read_header(source)
-        if 0 in header.shape:
-            ones = replace(header, shape=tuple(max(extent, 1) for extent in header.shape))
-            return header, stored_array(source, layout, space, fields, ones)
-        return header, stored_array(source, layout, space, fields, header)
+        if mapped is None:
+            header = read_header(source)
+            mapped = axes_of(source, header), header.data_offset
+        axes, offset = mapped
+        found = lying(axes.with_elements, layout, space, fields)
+        return axes, Stored(source, found.space, found.record, found.layout, offset)
     for what, given, option in (
         ("its layout", layout, "--from"),
         ("its index space", space, "--space"),
@@ -186,9 +187,10 @@ def _stored(
     return None, stored_raw(source, layout, space, fields)
 
 
-def _empty(header: NpyHeader, stored: Stored, destination: Path, target: Layout, overwrite: bool) -> Conversion:
+def _empty(axes: Axes, stored: Stored, destination: Path, target: Layout, overwrite: bool) -> Conversion:
     """Write an array without elements: a header, or an empty raw file."""
-    dtype, shape = empty_array(header, stored, target)
+    found = Lying(stored.space, stored.record, stored.layout)
+    dtype, shape = empty_array(axes, found, target)
     content = header_bytes(dtype, shape) if is_npy(destination) else b""
     file = NewFile(destination, len(content), replace=overwrite)
     try:

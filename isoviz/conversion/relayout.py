@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from isoviz.backends.formats.npy import NpyHeader
+from isoviz.backends.formats.arrays import Axes, empty_array, lying
 from isoviz.backends.formats.records import array_of
-from isoviz.backends.formats.stored import empty_array, stored_array
 from isoviz.backends.host import kernels
 from isoviz.backends.host.copying import copy_all
 from isoviz.backends.host.host_memory import WORTH_KERNELS
 from isoviz.backends.pages import page_aligned
-from isoviz.checks import expect
-from isoviz.errors import FileError, LayoutError, TransferError, show
+from isoviz.errors import ArrayError, FileError, LayoutError
 from isoviz.layouts import Box, FieldSpace, IndexSpace, Layout, View, strided_copies
+from isoviz.layouts.given_arrays import ArrayForm, bytes_in_order, host_array
 
 if TYPE_CHECKING:
     from isoviz.layouts import StridedCopy
@@ -58,93 +57,71 @@ def relayout(
         LayoutError: the layouts do not fit the array. NotationError: a text is not a layout. SpaceError: an impossible space.
         TransferError: the array is not contiguous or not in host memory, or `out` has another size, is read-only or overlaps it.
     """
-    given = _in_host_memory(array)
-    try:
-        result = _prepared(
-            given.dtype,
-            given.shape,
-            not given.flags.c_contiguous,
-            None if from_layout is None else Layout(from_layout),
-            Layout(to_layout),
-            space if space is None or isinstance(space, IndexSpace) else IndexSpace.of(space),
-            fields if fields is None or isinstance(fields, FieldSpace) else FieldSpace.of(fields),
-        )
-    except FileError as error:  # the same rules hold for arrays in files
-        raise LayoutError(str(error)) from None
-    source, large = _bytes_of(given), result.nbytes >= WORTH_KERNELS
-    if out is not None:
-        room = _room(out, source, result)
+    given = host_array(array, "relayout, array")
+    room = None if out is None else host_array(out, "relayout, out")
+    result = _prepared(
+        ArrayForm(given.dtype, given.shape, given.strides),
+        None if from_layout is None else Layout(from_layout),
+        Layout(to_layout),
+        space if space is None or isinstance(space, IndexSpace) else IndexSpace.of(space),
+        fields if fields is None or isinstance(fields, FieldSpace) else FieldSpace.of(fields),
+        None if room is None else ArrayForm(room.dtype, room.shape, room.strides),
+    )
+    source, large = bytes_in_order(given, result.source_order), result.nbytes >= WORTH_KERNELS
+    if room is not None:
+        if not room.flags.writeable:
+            raise ArrayError("relayout, out: is read-only")
+        if np.may_share_memory(room, given):
+            raise ArrayError("relayout, out: overlaps the array that is read; expected another one")
+        there = bytes_in_order(room, result.out_order)
     else:
-        room = page_aligned(result.nbytes) if large else np.zeros(result.nbytes, np.uint8)
+        there = page_aligned(result.nbytes) if large else np.zeros(result.nbytes, np.uint8)
     if large:
         kernels.prepare()
-    copy_all(result.copies, source, room, lambda: None, _THREADS, large=large)
-    return room.view(result.dtype).reshape(result.shape) if out is None else out
+    copy_all(result.copies, source, there, lambda: None, _THREADS, large=large)
+    return there.view(result.dtype).reshape(result.shape) if out is None else out
 
 
 class _Prepared(NamedTuple):
-    """Dtype, shape and bytes of a result, and the copies that fill it."""
+    """Dtype, shape and bytes of a result, the copies that fill it, and the memory orders of both arrays."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     nbytes: int
     copies: tuple[StridedCopy, ...]
+    source_order: tuple[int, ...]
+    out_order: tuple[int, ...] | None
 
 
 @lru_cache(maxsize=256)
 def _prepared(
-    dtype: np.dtype[Any],
-    shape: tuple[int, ...],
-    is_fortran: bool,
+    given: ArrayForm,
     source: Layout | None,
     target: Layout,
     space: IndexSpace | None,
     fields: FieldSpace | None,
+    out: ArrayForm | None,
 ) -> _Prepared:
-    header = NpyHeader(dtype, shape, is_fortran, 0)
-    if 0 in shape:
-        ones = replace(header, shape=tuple(max(length, 1) for length in shape))
-        return _Prepared(*empty_array(header, stored_array("array", source, space, fields, ones), target), 0, ())
-    stored = stored_array("array", source, space, fields, header)
-    record = replace(stored.record, stored=stored.record.fields)  # without the gaps of an aligned struct
-    order = target.on(stored.space, record.stored)
-    copies = strided_copies(View(stored.linearization), View(order), Box.whole(stored.space), record.names)
-    return _Prepared(*array_of(order.parts, record, "array"), order.nbytes, tuple(copies))
-
-
-def _in_host_memory(array: Any) -> Array:
-    """The array as a contiguous NumPy array, not copied."""
-    if not isinstance(array, np.ndarray):
-        if not hasattr(array, "__dlpack__"):
-            raise TransferError(f"relayout: expected a NumPy array or one that DLPack hands over, got {show(array)}")
-        try:
-            array = np.from_dlpack(array)
-        except (BufferError, RuntimeError, TypeError, ValueError) as error:
-            raise TransferError(
-                f"relayout: {show(array)} is not in host memory ({error}); Engine.copy converts where the array lies"
-            ) from error
-    given: Array = np.asarray(array)
-    if given.dtype.hasobject:
-        raise TransferError(f"relayout: {given.dtype} holds Python objects, which have no bytes to move")
-    if not given.flags.forc:
-        raise TransferError("relayout: the array is not contiguous; pass numpy.ascontiguousarray(...) of it")
-    return given
-
-
-def _bytes_of(array: Array) -> Array:
-    return (
-        array.reshape(-1, order="C" if array.flags.c_contiguous else "F").view(np.uint8) if array.size else np.empty(0, np.uint8)
-    )
-
-
-def _room(out: Array, source: Array, result: _Prepared) -> Array:
-    """The bytes of `out`."""
-    expect("relayout, out", out, np.ndarray, "a NumPy array")
-    if not out.flags.forc or not out.flags.writeable or out.nbytes != result.nbytes or out.dtype.hasobject:
-        raise TransferError(
-            f"relayout, out: expected a writable, contiguous array of {result.nbytes} bytes, such as {result.dtype} of shape"
-            f" {result.shape}, got {out.nbytes} bytes of {out.dtype} of shape {out.shape}"
-        )
-    if np.may_share_memory(out, source):
-        raise TransferError("relayout, out: overlaps the array that is read; expected another one")
-    return _bytes_of(out)
+    axes = Axes.of(given, "relayout, array")
+    room = None if out is None else Axes.of(out, "relayout, out")
+    out_order = None if room is None else room.order
+    try:
+        if axes.is_empty:
+            found = lying(axes.with_elements, source, space, fields)
+            dtype, shape = empty_array(axes, found, target)
+            if room is not None and (room.dtype, room.extents) != (dtype, shape[::-1]):
+                raise ArrayError(f"relayout, out: expected {dtype} of shape {shape}, got {room.dtype} of shape {room.shape}")
+            return _Prepared(dtype, shape, 0, (), axes.order, out_order)
+        found = lying(axes, source, space, fields)
+        record = replace(found.record, stored=found.record.fields)  # without the gaps of an aligned struct
+        order = target.on(found.space, record.stored)
+        dtype, shape = array_of(order.parts, record, "relayout")
+    except FileError as error:  # the same rules hold for arrays in files
+        raise LayoutError(str(error)) from None
+    names = record.names
+    if room is not None:
+        there = lying(room, target, found.space, record.stored)
+        names, order = there.record.names, there.layout.on(there.space, there.record.stored)
+    here = found.layout.on(found.space, found.record.stored)
+    copies = strided_copies(View(here), View(order), Box.whole(found.space), names)
+    return _Prepared(dtype, shape, order.nbytes, tuple(copies), axes.order, out_order)

@@ -23,7 +23,7 @@ import numpy as np
 from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import LayoutError, show
-from isoviz.layouts.array_order import array_order
+from isoviz.layouts.array_order import dense_order
 from isoviz.layouts.components import FIELDS, Component, Part, whole_dimensions
 from isoviz.layouts.modes import Mode, NormalPart, modes_of, normal_form, steps_of, strides_of
 from isoviz.layouts.notation import check_components, parse
@@ -69,12 +69,10 @@ class Layout:
         `<F, x, y>` and a Fortran-order one `<F, y, x>`.
 
         Raises:
-            LayoutError: it is no array, or has gaps, reversed or repeated axes. `view_of_array` accepts rows with gaps.
+            ArrayError: it is no such array, has a mask, or is not dense. `view_of_array` accepts rows with gaps.
+            LayoutError: the names do not fit its axes.
         """
-        order = array_order(array, dims)
-        if order.has_gaps:
-            raise LayoutError(f"array of shape {tuple(array.shape)}: rows with gaps; view_of_array describes them")
-        return cls((FIELDS, *map(Component, order.dims)))
+        return cls((FIELDS, *map(Component, dense_order(array, dims).dims)))
 
     @classmethod
     def unchecked(cls, components: tuple[Part, ...]) -> Layout:

@@ -14,6 +14,7 @@ import numpy as np
 from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import SpaceError, show
+from isoviz.layouts.dtype_fields import is_gap, stored_fields
 from isoviz.layouts.dtypes import dtype_of, dtype_text
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class FieldSpace:
     """An ordered set of named fields with NumPy dtypes: `FieldSpace(re="float32", im="float32")`.
 
     Types that the package ml_dtypes adds to NumPy may be given by name, too: `FieldSpace(v="bfloat16")`. Fields are packed: there
-    is no padding between them. `|F|` (`nbytes`) is the sum of the field sizes.
+    is no padding between them, unless as fields of its own (`of`). `|F|` (`nbytes`) is the sum of the field sizes.
 
     Raises:
         SpaceError: there is no field, or a dtype is unknown, holds Python objects, has no bytes, or needs ml_dtypes, which is not
@@ -153,13 +154,28 @@ class FieldSpace:
         object.__setattr__(self, "dtypes", tuple(found.values()))
 
     @classmethod
-    def of(cls, dtypes: Mapping[str, Any]) -> Self:
-        """The field space with these dtypes. Names need not be Python identifiers."""
-        expect("field space", dtypes, Mapping, "a dtype for each field, such as {'re': 'f4'}")
+    def of(cls, dtypes: Mapping[str, Any] | np.dtype[Any]) -> Self:
+        """The field space with these dtypes. Names need not be Python identifiers.
+
+        A structured dtype gives its fields as they lie. Its gaps are fields of their own, which transfers leave out.
+
+        Raises:
+            SpaceError: as for the constructor; or fields of the dtype overlap.
+        """
+        if isinstance(dtypes, np.dtype) and dtypes.names is not None:
+            stored, real = stored_fields(dtypes)
+            return cls(**{**stored, **real})
+        expect("field space", dtypes, Mapping, "a dtype for each field, such as {'re': 'f4'}, or a structured dtype")
+        assert isinstance(dtypes, Mapping)
         for name in dtypes:
             if not isinstance(name, str):
                 raise SpaceError(f"field {show(name)}: expected a name")
         return cls(**dtypes)
+
+    @cached_property
+    def real_names(self) -> tuple[str, ...]:
+        """The fields that hold data: all but the gaps of a structured dtype."""
+        return tuple([name for name in self.names if not is_gap(name)])
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:

@@ -129,7 +129,7 @@ class Transfer:
 
     def _checked_fields(self) -> tuple[str, ...]:
         here, there = self.source.fields, self.destination.fields
-        names = checks.names("transfer, field names", self.field_names, "names of fields") or there.names
+        names = checks.names("transfer, field names", self.field_names, "names of fields") or there.real_names
         if len(set(names)) != len(names):
             raise TransferError(f"transfer: a field is named twice among {', '.join(names)}")
         for name in names:

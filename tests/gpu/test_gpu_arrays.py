@@ -86,10 +86,10 @@ def test_arrays_of_pytorch(matrix: np.ndarray[Any, Any], tmp_path: Path) -> None
             assert np.array_equal(out.cpu().numpy(), matrix.view("i4").T)
 
 
-def test_what_is_not_contiguous_is_refused(matrix: np.ndarray[Any, Any], tmp_path: Path) -> None:
+def test_what_is_not_dense_is_refused(matrix: np.ndarray[Any, Any], tmp_path: Path) -> None:
     import cupy
 
     device = cupy.asarray(matrix)
     out = np.zeros((SIDE, SIDE // 2), "u4")
-    with Engine(machine(), ThisComputer(tmp_path)) as engine, pytest.raises(TransferError, match="is not contiguous"):
+    with Engine(machine(), ThisComputer(tmp_path)) as engine, pytest.raises(TransferError, match="is not dense"):
         engine.copy(device[:, ::2], "<F, x, y>", out, "<F, x, y>")

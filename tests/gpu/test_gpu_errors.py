@@ -57,7 +57,10 @@ def test_the_wrong_device_and_the_wrong_object(tmp_path: Path) -> None:
     chosen = structs(1000, FBM, FBM)
     data = np.zeros(1000, np.uint8)
     with Engine(machine(), ThisComputer(tmp_path)) as engine:
-        for given, said in ((data, "expected an array on a GPU"), (cupy.asarray(data[:9]), "has 9 bytes; layout .* needs 1000")):
+        for given, said in (
+            (data, "expected an array on a GPU"),
+            (cupy.asarray(data[:9]), "has 9 bytes of uint8; layout .* needs 1000"),
+        ):
             with pytest.raises(TransferError, match=said):
                 engine.run(chosen, given, cupy.asarray(data))
         if cupy.cuda.runtime.getDeviceCount() > 1:

@@ -54,7 +54,7 @@ WRONG: dict[str, tuple[Callable[[Machine, Plan], Any], str]] = {
     ),
     "an array of another dtype": (
         lambda machine, plan: isoviz.Engine(machine).run(plan, np.zeros((20, 30), "f4")),
-        "has 2400 bytes of float32; layout <F, x, y> on (x=30, y=20) with fields {v: float64} needs 4800",
+        "its elements are <f4; expected {v: float64}",
     ),
     "run a transfer": (lambda machine, plan: isoviz.Engine(machine).run(TRANSFER), "engine: expected a plan, got a Transfer"),
     "submit a transfer": (

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from isoviz.backends.cuda.cuda_driver import LEGACY_STREAM
+from isoviz.backends.formats.arrays import order_in
 from isoviz.backends.formats.describing import shaped_instance
 from isoviz.backends.generate import fill
-from isoviz.errors import DeviceError, TransferError
+from isoviz.errors import ArrayError, DeviceError, TransferError
 from isoviz.forks import Home
+from isoviz.layouts.given_arrays import ArrayForm, cuda_form, cuda_interface
 from isoviz.runtime.device_bases import BaseEndpoint, BaseMemory, BaseSlot
 from isoviz.runtime.protocols import Holds
 
@@ -32,19 +34,17 @@ _DLPACK_ON_DEVICE = (2, 13)
 
 
 class CudaArray(NamedTuple):
-    """A contiguous array on a GPU.
+    """An array on a GPU.
 
     - `pointer`, `nbytes`: its first address, and its length in bytes.
-    - `is_fortran`: whether its first index changes fastest in memory.
+    - `form`: its dtype, shape and strides.
     - `interface`: its `__cuda_array_interface__`.
     - `owner`: the object that keeps the bytes.
     """
 
     pointer: int
     nbytes: int
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    is_fortran: bool
+    form: ArrayForm
     is_read_only: bool
     interface: dict[str, Any]
     owner: Any
@@ -52,71 +52,33 @@ class CudaArray(NamedTuple):
 
 def is_on_device(given: Any) -> bool:
     """Whether an object says that it is an array on a GPU."""
-    return _interface(given) is not None or _is_dlpack(given)
+    return cuda_interface(given) is not None or _is_dlpack(given)
 
 
 def cuda_array(given: Any, driver: CudaDriver, what: str) -> CudaArray:
     """An object that `is_on_device` accepts. `what` names it in errors.
 
     Raises:
-        TransferError: it is not contiguous, has a mask, or holds no plain bytes.
+        ArrayError: it has a mask.
         DeviceError: its DLPack capsule cannot be read.
     """
     owner = given
-    interface = _interface(given)
+    interface = cuda_interface(given)
     if interface is None:
         owner = driver.from_dlpack(given)
-        interface = _interface(owner)
+        interface = cuda_interface(owner)
     if interface is None:
         raise TransferError(f"{what}: {type(given).__name__} says nothing of its bytes on a GPU")
-    if interface.get("mask") is not None:
-        raise TransferError(f"{what}: has a mask; pass its data and its mask as two arrays")
-    dtype = np.dtype(interface["typestr"])
-    described = interface.get("descr")
-    if dtype.kind == "V" and described and described != [("", interface["typestr"])]:
-        dtype = np.dtype([tuple(part) for part in described])
-    if dtype.hasobject:
-        raise TransferError(f"{what}: {dtype} holds Python objects, which have no bytes to move")
-    shape = tuple(int(size) for size in interface["shape"])
+    form = cuda_form(interface, what)
     pointer, read_only = interface["data"]
-    is_fortran = _is_fortran(shape, interface.get("strides"), dtype.itemsize, what)
-    nbytes = math.prod(shape) * dtype.itemsize
-    return CudaArray(int(pointer or 0), nbytes, shape, dtype, is_fortran, bool(read_only), interface, owner)
-
-
-def _interface(given: Any) -> dict[str, Any] | None:
-    if isinstance(given, np.ndarray):
-        return None
-    try:
-        found = getattr(given, "__cuda_array_interface__", None)
-    except Exception:  # noqa: BLE001  # PyTorch: not on a GPU, in a graph of gradients, or elements that it has no name for
-        return None
-    return found if isinstance(found, dict) else None
+    nbytes = math.prod(form.shape) * form.dtype.itemsize
+    return CudaArray(int(pointer or 0), nbytes, form, bool(read_only), interface, owner)
 
 
 def _is_dlpack(given: Any) -> bool:
     if isinstance(given, np.ndarray) or not hasattr(given, "__dlpack__") or not hasattr(given, "__dlpack_device__"):
         return False
     return int(given.__dlpack_device__()[0]) in _DLPACK_ON_DEVICE
-
-
-def _is_fortran(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int, what: str) -> bool:
-    """Whether the first index changes fastest; false for an array in C order.
-
-    Raises:
-        TransferError: the array is not contiguous.
-    """
-    if strides is None or 0 in shape:
-        return False
-    for is_fortran in (False, True):
-        expected = itemsize
-        for size, stride in zip(shape if is_fortran else shape[::-1], strides if is_fortran else strides[::-1], strict=True):
-            if size != 1 and stride != expected:
-                break
-            expected *= size
-        else:
-            return is_fortran
-    raise TransferError(f"{what}: is not contiguous; pass cupy.ascontiguousarray(...) of it")
 
 
 _PIECE = 16 << 20
@@ -160,7 +122,7 @@ class GivenArray:
     @property
     def can_be_noted(self) -> bool:
         """Whether `note` can ask the array again: an array that came by DLPack says nothing of later work."""
-        return _interface(self.given) is not None
+        return cuda_interface(self.given) is not None
 
     def note(self) -> int | None:
         """Take note of the work that the array's stream has now, in the thread of the caller, as when the array was passed.
@@ -170,7 +132,7 @@ class GivenArray:
         Raises:
             TransferError: the array has got other bytes, or its library cannot say what to wait for.
         """
-        interface = _interface(self.given) or {}
+        interface = cuda_interface(self.given) or {}
         if int(interface.get("data", (0, False))[0] or 0) != self.array.pointer:
             raise TransferError("the array is not where it was when the transfer was prepared; prepare it again")
         return self._record(interface) if self.array.nbytes else None
@@ -334,13 +296,9 @@ class DeviceMemory(BaseMemory):
             given = self._received(given, what)
         array = given.array
         with self.gpu.current():
-            need = instance.linearization.nbytes
-            if array.nbytes != need:
-                raise TransferError(
-                    f"{what}: has {array.nbytes} bytes; layout {instance.layout} on ({instance.space}) needs {need}"
-                )
+            order_in(self.name, end, instance.linearization, *array.form)
             if end == "destination" and array.is_read_only:
-                raise TransferError(f"{what}: is read-only")
+                raise ArrayError(f"{what}: is read-only")
             self._require_here(array, what)
         return DeviceStore(self.gpu, array.pointer, array.nbytes, given=given)
 
@@ -364,4 +322,4 @@ class DeviceMemory(BaseMemory):
     def describe(self, given: Any, layout: Layout | str, like: Instance | None) -> Instance:
         with self.gpu.current():
             array = cuda_array(given, self.gpu.driver, "copy: the array")
-        return shaped_instance(self.name, array.dtype, array.shape, array.is_fortran, layout, like)
+        return shaped_instance(self.name, layout, like, *array.form)

@@ -8,21 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from isoviz.backends.formats.npy import NpyHeader, is_npy
+from isoviz.backends.formats.arrays import Axes, lying
+from isoviz.backends.formats.npy import is_npy
 from isoviz.backends.formats.stored import stored_array
-from isoviz.errors import FileError, TransferError
+from isoviz.errors import FileError
 from isoviz.layouts import Layout
+from isoviz.layouts.given_arrays import ArrayForm, host_array
 from isoviz.planner import Instance
 
 
-def array_instance(memory: str, given: np.ndarray[Any, Any], layout: Layout | str, like: Instance | None) -> Instance:
+def array_instance(memory: str, given: Any, layout: Layout | str, like: Instance | None) -> Instance:
     """The instance of an array in host memory; see `isoviz.runtime.protocols.RealMemory.describe`.
 
     Raises:
-        TransferError: the array is not contiguous.
-        FileError: the layout does not fit it.
+        ArrayError: the layout does not fit it, or it cannot be moved.
     """
-    return shaped_instance(memory, given.dtype, given.shape, _is_fortran(given), layout, like)
+    array = given if type(given) is np.ndarray else host_array(given, "copy: the array")
+    return shaped_instance(memory, layout, like, array.dtype, array.shape, array.strides)
 
 
 def file_instance(memory: str, path: Path, layout: Layout | str, like: Instance | None) -> Instance:
@@ -39,27 +41,9 @@ def file_instance(memory: str, path: Path, layout: Layout | str, like: Instance 
     return Instance(memory, found.space, found.record.stored, found.layout, str(path))
 
 
-def _is_fortran(array: np.ndarray[Any, Any]) -> bool:
-    if not array.flags.forc:
-        raise TransferError("copy: the array is not contiguous; pass numpy.ascontiguousarray(...) of it")
-    return not array.flags.c_contiguous
-
-
 @lru_cache(maxsize=1024)
-def shaped_instance(
-    memory: str,
-    dtype: np.dtype[Any],
-    shape: tuple[int, ...],
-    fortran: bool,
-    layout: Layout | str,
-    like: Instance | None,
-) -> Instance:
-    """The instance of a contiguous array that is known by its dtype and shape, in any memory; otherwise as `array_instance`."""
-    chosen = Layout(layout)
-    if like is not None and dtype == np.uint8 and len(shape) == 1:  # Plain bytes: the other end defines their meaning.
-        instance = Instance(memory, like.space, like.fields, chosen)
-        if instance.linearization.nbytes == shape[0]:
-            return instance
-    header = NpyHeader(dtype, shape, fortran, 0)
-    found = stored_array("array", chosen, None if like is None else like.space, None if like is None else like.fields, header)
-    return Instance(memory, found.space, found.record.stored, chosen)
+def shaped_instance(memory: str, layout: Layout | str, like: Instance | None, *form: Any) -> Instance:
+    """The instance of an array of any memory that is known by its `ArrayForm`; otherwise as `array_instance`."""
+    space, fields = (None, None) if like is None else (like.space, like.fields.subset(like.fields.real_names))
+    found = lying(Axes.of(ArrayForm(*form), "copy: the array"), Layout(layout), space, fields)
+    return Instance(memory, found.space, found.record.stored, found.layout)

@@ -9,14 +9,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from isoviz.errors import FileError
+from isoviz.errors import FileError, SpaceError
 from isoviz.layouts import FieldsComponent, FieldSpace
+from isoviz.layouts.dtype_fields import opaque, stored_fields
 from isoviz.layouts.modes import NormalPart
 
 SINGLE = "value"
@@ -58,32 +59,13 @@ class Record:
             raise FileError(f"{where}: {dtype} holds Python objects; only data with bytes of their own can be moved")
         if dtype.names is None:
             return cls(FieldSpace.of({SINGLE: dtype}), (SINGLE,), (dtype,), None)
-        stored: dict[str, np.dtype[Any]] = {}
-        formats: dict[str, np.dtype[Any]] = {}
-        at = 0
-        for name, start, found in sorted(_leaves(dtype, "", 0), key=lambda leaf: leaf[1]):
-            if found.itemsize < 1:
-                raise FileError(f"{where}: field {name!r} ({found}) has no bytes")
-            if name in formats or not name:
-                raise FileError(f"{where}: two fields have the same path {name!r}")
-            if start < at:
-                raise FileError(f"{where}: field {name!r} overlaps another field; expected fields without overlap")
-            if start > at:
-                stored[f"(gap at {at})"] = np.dtype(f"V{start - at}")
-            stored[name] = opaque(found)
-            formats[name] = found
-            at = start + found.itemsize
-        if not formats:
-            raise FileError(f"{where}: its dtype has no fields")
-        if at < dtype.itemsize:
-            stored[f"(gap at {at})"] = np.dtype(f"V{dtype.itemsize - at}")
-        if sum(found.itemsize for found in stored.values()) != dtype.itemsize:
-            raise FileError(f"{where}: a field has a name that is reserved for gaps, '(gap at …)'; rename it")
-        element = dtype
-        if len(stored) > len(formats):
-            from numpy.lib.recfunctions import repack_fields
-
-            element = repack_fields(dtype, align=False, recurse=True)
+        try:
+            stored, formats = stored_fields(dtype)
+        except SpaceError as error:
+            raise FileError(f"{where}: {error}") from None
+        element = dtype if len(stored) == len(formats) else _packed(dtype)
+        if list(stored_fields(element)[0]) != list(formats):  # nested structs that lie in the gaps of each other
+            element = np.dtype({"names": list(formats), "formats": list(formats.values())})
         return cls(FieldSpace.of(stored), tuple(formats), tuple(formats.values()), element)
 
     @classmethod
@@ -100,19 +82,12 @@ class Record:
         return cls(fields, fields.names, fields.dtypes, element)
 
 
-def opaque(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype as one unit: a sub-array or a struct becomes plain bytes."""
-    return np.dtype(f"V{dtype.itemsize}") if dtype.subdtype is not None or dtype.names is not None else dtype
-
-
-def _leaves(dtype: np.dtype[Any], prefix: str, base: int) -> Iterator[tuple[str, int, np.dtype[Any]]]:
-    assert dtype.names is not None and dtype.fields is not None
-    for name in dtype.names:
-        found, start = dtype.fields[name][:2]
-        if found.names is not None:
-            yield from _leaves(found, f"{prefix}{name}.", base + start)
-        else:
-            yield prefix + name, base + start, found
+def _packed(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """A struct without its gaps. Its fields keep their order in memory, whatever the order of their names."""
+    if dtype.names is None or dtype.fields is None:
+        return dtype
+    found = sorted(((name, *dtype.fields[name][:2]) for name in dtype.names), key=lambda field: field[2])
+    return np.dtype({"names": [name for name, *_ in found], "formats": [_packed(each) for _, each, _ in found]})
 
 
 def array_of(parts: Sequence[NormalPart], record: Record, where: str = "array") -> tuple[np.dtype[Any], tuple[int, ...]]:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from isoviz.backends.formats.arrays import bytes_of
 from isoviz.backends.formats.describing import array_instance
 from isoviz.backends.generate import fill
 from isoviz.backends.host import kernels
 from isoviz.backends.host.copying import copy_all, prepared_copies
 from isoviz.backends.host.numa import prefer
 from isoviz.backends.pages import HUGE, PAGE, Bytes, page_aligned, touch
-from isoviz.errors import TransferError
+from isoviz.layouts.given_arrays import is_host_array
 from isoviz.runtime.device_bases import BaseChannel, BaseEndpoint, BaseMemory, BaseSlot
 from isoviz.runtime.protocols import Holds
 
@@ -167,16 +168,15 @@ class HostMemory(BaseMemory):
 
     def source(self, instance: Instance, given: Any | None) -> HostStore:
         if given is not None:
-            return HostStore(_bytes_of(given, instance, "source"), notes=() if self._numa is None else self._of_given("source"))
+            array = bytes_of(given, self.name, "source", instance.linearization)
+            return HostStore(array, notes=() if self._numa is None else self._of_given("source"))
         array = self._fresh(_size(instance))
         fill(array, 0)
         return HostStore(array, notes=("the source holds generated data",))
 
     def destination(self, instance: Instance, given: Any | None, partial: bool) -> HostStore:  # noqa: ARG002  # required by the protocol
         if given is not None:
-            array = _bytes_of(given, instance, "destination")
-            if not array.flags.writeable:
-                raise TransferError(f"destination array for {self.name}: is read-only")
+            array = bytes_of(given, self.name, "destination", instance.linearization)
             return HostStore(array, notes=() if self._numa is None else self._of_given("destination"))
         array = self._fresh(_size(instance))
         touch(array)
@@ -187,7 +187,7 @@ class HostMemory(BaseMemory):
         return (f"{self.name}: the {end} array stays where its pages are; NUMA node {self._numa} was not asked for",)
 
     def holds(self, given: Any) -> Holds:
-        return _YES if isinstance(given, np.ndarray) and not self._stands_in else _NO
+        return _YES if not self._stands_in and is_host_array(given) else _NO
 
     def describe(self, given: Any, layout: Layout | str, like: Instance | None) -> Instance:
         return array_instance(self.name, given, layout, like)
@@ -195,36 +195,6 @@ class HostMemory(BaseMemory):
 
 def _size(instance: Instance) -> int:
     return instance.linearization.nbytes
-
-
-def _bytes_of(given: Any, instance: Instance, end: str) -> Bytes:
-    """The bytes of an array from the caller, not copied."""
-    need = _size(instance)
-    where = f"{end} array for {instance.memory}"
-    if isinstance(given, np.ndarray):
-        if given.dtype.hasobject:
-            raise TransferError(f"{where}: {given.dtype} holds Python objects, which have no bytes to move")
-        if type(given) is not np.ndarray:
-            given = given.view(np.ndarray)  # `reshape` keeps matrices two-dimensional and the masks of masked arrays.
-        if given.flags.c_contiguous:
-            flat = given.reshape(-1)
-        elif given.flags.f_contiguous:
-            flat = given.reshape(-1, order="F")
-        else:
-            raise TransferError(f"{where}: is not contiguous; pass numpy.ascontiguousarray(...) of it")
-        array = flat.view(np.uint8) if given.itemsize else np.empty(0, np.uint8)
-    else:
-        try:
-            array = np.frombuffer(given, np.uint8)
-        except (TypeError, ValueError, BufferError):
-            raise TransferError(f"{where}: expected a NumPy array or a buffer, not {type(given).__name__}") from None
-    if array.nbytes != need:
-        of = f" of {given.dtype}" if isinstance(given, np.ndarray) else ""
-        raise TransferError(
-            f"{where}: has {array.nbytes} bytes{of}; layout {instance.layout} on ({instance.space}) with fields"
-            f" {{{instance.fields}}} needs {need}"
-        )
-    return array
 
 
 class Memcpy(BaseChannel):

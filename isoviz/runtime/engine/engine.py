@@ -129,9 +129,9 @@ class BaseEngine:
     ) -> Event:
         """Copy an array or a file into another one and convert the layout; returns at once (Isometry, section 2).
 
-        `source` and `destination` are objects that the devices accept: NumPy arrays (host memory) or paths of files. Index spaces
-        and fields follow from the source. A channel serves transfers of the highest priority first. What fails after planning is
-        the error of the event, for copies of every size.
+        `source` and `destination` are objects that the devices accept: arrays (host memory, GPUs) or paths of files. Index spaces
+        and fields follow from the source, or from the destination where the source is flat. A channel serves transfers of the
+        highest priority first. What fails after planning is the error of the event, for copies of every size.
 
         Raises:
             InputError: source, destination and layouts do not fit each other.
@@ -140,8 +140,7 @@ class BaseEngine:
         """
         driver = self._driver
         driver.home.require()
-        here = driver.real.describe(source, source_layout, None)
-        there = driver.real.describe(destination, destination_layout, here)
+        here, there = driver.real.ends(source, source_layout, destination, destination_layout)
         known = self._prepared.of(here, there, priority, self.options)
         if known.copies:
             event = self._idle.at_once(known.plan, known.state, partial(known.carry_out, source, destination))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from isoviz.checks import expect
@@ -73,6 +74,26 @@ class OpenedDevices:
                     f"plan: hop {hop.index} leads to a buffer in {memory.name} ({memory.kind}), which holds none; plan again"
                 )
         return [[self._memory(name) for name in path.memories] for path in plan.paths]
+
+    def ends(
+        self, source: Any, source_layout: Layout | str, destination: Any, destination_layout: Layout | str
+    ) -> tuple[Instance, Instance]:
+        """Both objects of a copy as instances.
+
+        Raises:
+            TransferError: no memory of the machine on this computer accepts one of them.
+            InputError: a layout does not fit.
+        """
+        try:
+            here = self.describe(source, source_layout, None)
+            return here, self.describe(destination, destination_layout, here)
+        except InputError:
+            if isinstance(source, str | PathLike) or isinstance(destination, str | PathLike):
+                raise
+            with suppress(InputError):  # a flat source has the sizes of the destination
+                there = self.describe(destination, destination_layout, None)
+                return self.describe(source, source_layout, there), there
+            raise
 
     def describe(self, given: Any, layout: Layout | str, like: Instance | None) -> Instance:
         """An object that a caller passed to `copy`, as an instance. `like` is the source if the object is the destination.

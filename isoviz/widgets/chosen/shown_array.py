@@ -11,8 +11,11 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 
 from isoviz.backends.formats.npy import read_header
-from isoviz.layouts import IndexSpace, Layout, Linearization
-from isoviz.layouts.array_order import array_order, default_dims
+from isoviz.errors import InternalError
+from isoviz.layouts import FIELDS, Component, IndexSpace, Layout, Linearization
+from isoviz.layouts.array_order import default_dims, dense_order
+from isoviz.layouts.dtype_fields import is_gap
+from isoviz.layouts.given_arrays import cuda_interface, host_array, is_host_array
 
 MOST_VALUES = 4096
 """Values that are sent to the browser at most. An array of more shows none: they would not fit into its cells."""
@@ -40,7 +43,7 @@ def is_array(given: object) -> bool:
     if isinstance(given, str):
         return given.endswith(".npy")
     exported = ("__cuda_array_interface__", "__dlpack__")
-    return isinstance(given, np.ndarray | os.PathLike) or any(hasattr(type(given), name) for name in exported)
+    return isinstance(given, os.PathLike) or is_host_array(given) or any(hasattr(type(given), name) for name in exported)
 
 
 def shown_array(given: Any) -> ShownArray:
@@ -49,20 +52,34 @@ def shown_array(given: Any) -> ShownArray:
     Its last axis is x, the axis before it y, and so on.
 
     Raises:
-        LayoutError: it is no array, holds nothing, or its strides have gaps, as `Layout.of`. FileError: the file cannot be read,
-            or is no NumPy file.
+        ArrayError: it is no array, holds nothing, has a mask, or is not dense, as `Layout.of`. FileError: the file cannot be
+            read, or is no NumPy file.
     """
     array = _mapped(given) if isinstance(given, str | os.PathLike) else given
-    layout, order = Layout.of(array), array_order(array)
+    order = dense_order(array)
+    layout = Layout((FIELDS, *map(Component, order.dims)))
     dims = default_dims(len(order.dims))
     linear = layout.on(IndexSpace.of({dim: order.sizes[dim] for dim in reversed(dims)}), order.fields)
-    if linear.space.volume * len(order.fields) > MOST_VALUES or hasattr(type(array), "__cuda_array_interface__"):
+    if linear.space.volume * len(order.fields) > MOST_VALUES or cuda_interface(array) is not None:
         return ShownArray(linear, None)
-    held: np.ndarray[Any, Any] = array if isinstance(array, np.ndarray) else np.from_dlpack(array)
+    held = host_array(array, "array")
     names = order.fields.names
-    columns = [held if held.dtype.names is None else held[name] for name in names]
-    texts = [[_text(value) for value in column.reshape(-1)] for column in columns]
+    texts = [[_text(value) for value in _column(held, name)] for name in names]
     return ShownArray(linear, {"dims": list(dims), "sizes": list(held.shape), "fields": list(names), "texts": texts})
+
+
+def _column(array: np.ndarray[Any, Any], field: str) -> Any:
+    """The values of a field in C order. A gap has none."""
+    if array.dtype.names is None:
+        return array.reshape(-1)
+    if is_gap(field):
+        return [""] * array.size
+    for name in array.dtype.names:
+        if field == name:
+            return array[name].reshape(array.size, -1) if array.dtype[name].subdtype else array[name].reshape(-1)
+        if field.startswith(f"{name}.") and array.dtype[name].names is not None:
+            return _column(array[name], field.removeprefix(f"{name}."))
+    raise InternalError(f"array of {array.dtype}: no field {field!r}")
 
 
 def _mapped(path: str | os.PathLike[str]) -> np.ndarray[Any, Any]:

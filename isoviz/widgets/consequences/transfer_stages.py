@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar, get_args
 
 from isoviz.errors import InputError, IsovizError, LimitError, NoPathError, NotationError, show
+from isoviz.layouts.dtype_fields import is_gap
 from isoviz.units import COUNTS, parse_bytes, parse_count
 from isoviz.widgets.chosen.settings import ByHand, Part, Range, Row, TransferSettings
 from isoviz.widgets.consequences.what_if_plan import planned
@@ -222,7 +223,7 @@ def part_of(
 ) -> Box | None:
     """The part of the array that moves; None where it cannot be, which is told at its controls."""
     ranges = [_range(typed_part.range_of(row.key), row.name, space[row.name], problems) for row in typed_dimensions]
-    names = tuple([row.name for row in typed_fields if row.key not in typed_part.left_out])
+    names = tuple([row.name for row in typed_fields if row.key not in typed_part.left_out and not is_gap(row.name)])
     if not names:
         problems["part-fields"] = Problem("No field moves; choose at least one")
     numbers = [each for each in ranges if each is not None]

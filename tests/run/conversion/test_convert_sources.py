@@ -16,7 +16,7 @@ from isoviz import convert
 from isoviz.backends.disk import reserve
 from isoviz.backends.disk.disk_memory import DiskRead
 from isoviz.backends.disk.file_access import NewFile, ReadFile
-from isoviz.errors import FileError, RunError
+from isoviz.errors import FileError, InputError, RunError
 
 pytestmark = pytest.mark.usefixtures("no_leaked_files")
 __all__ = ["no_leaked_files"]
@@ -71,13 +71,13 @@ def test_mapped_arrays_that_are_no_file(tmp_path: Path) -> None:
     found = mapped(tmp_path, array)
     out = tmp_path / "out.npy"
     for each, problem in (
-        (found[:, ::2], "contiguous"),
-        (found[::-1], "contiguous"),
+        (found[:, ::2], "is not dense"),
+        (found[::-1], "is reversed"),
         (found.copy(), "not a view of a file"),
         (mapped(tmp_path, array, "c"), "copy-on-write"),
     ):
         assert isinstance(each, np.memmap)
-        with pytest.raises(FileError, match=problem) as caught:
+        with pytest.raises(InputError, match=problem) as caught:
             convert(each, out, None, "<F, y, x>")
         assert "\n" not in str(caught.value)
     assert names_in(tmp_path) == ["in.npy"]

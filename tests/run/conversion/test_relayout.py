@@ -117,12 +117,30 @@ def test_random_layouts(full: bool) -> None:
 @pytest.mark.parametrize(
     ("array", "here", "there", "error", "words"),
     [
-        (np.zeros((2, 3, 4)), "<F, x>", "<F, x>", LayoutError, "array: shape (2, 3, 4) has 3 axes, layout <F, x> needs 1"),
+        (
+            np.zeros((2, 3, 4)),
+            "<F, x>",
+            "<F, x>",
+            LayoutError,
+            "array: shape (2, 3, 4) of float64 has 3 axes, layout <F, x> needs 1",
+        ),
         (np.zeros((3, 4)), "<F, x, y", "<F, x, y>", NotationError, "character 9"),
         (np.zeros((3, 4)), "<F, x, y>", "<F, x, z>", LayoutError, "z"),
         (np.zeros((3, 4)), 7, "<F, x, y>", LayoutError, "layout 7"),
-        (np.zeros((3, 4))[:, ::2], "<F, x, y>", "<F, y, x>", TransferError, "not contiguous; pass numpy.ascontiguousarray"),
-        ([[1, 2]], "<F, x, y>", "<F, y, x>", TransferError, "expected a NumPy array or one that DLPack hands over, got a list"),
+        (
+            np.zeros((3, 4))[:, ::2],
+            "<F, x, y>",
+            "<F, y, x>",
+            TransferError,
+            "is not dense (shape (3, 2)): axis 1 has a stride of 16 bytes",
+        ),
+        (
+            [[1, 2]],
+            "<F, x, y>",
+            "<F, y, x>",
+            TransferError,
+            "expected a NumPy array, one that DLPack hands over, or a buffer, got a list",
+        ),
         (OnGpu((3, 4)), "<F, x, y>", "<F, y, x>", TransferError, "an OnGpu is not in host memory"),
         (np.zeros(3, object), "<F, x>", "<F, x>", TransferError, "holds Python objects"),
     ],
@@ -138,7 +156,7 @@ def test_a_wrong_array_for_the_result_is_not_touched() -> None:
     locked = np.zeros((4, 3))
     locked.flags.writeable = False
     for out in (np.zeros((4, 4)), np.zeros((4, 6))[:, ::2], locked, [0]):
-        with pytest.raises(isoviz.errors.InputError, match="relayout, out: expected"):
+        with pytest.raises(isoviz.errors.InputError, match="relayout, out: "):
             isoviz.relayout(array, "<F, x, y>", "<F, y, x>", out=out)  # type: ignore[arg-type]
         assert not np.any(out)
     with pytest.raises(TransferError, match="overlaps"):
@@ -153,5 +171,5 @@ def test_layouts_of_arrays_that_numpy_does_not_hold() -> None:
     assert str(isoviz.Layout.of(pair, ("row", "column"))) == "<F, column, row>"
     with pytest.raises(LayoutError, match="gaps"):
         isoviz.Layout.of(OnGpu((3, 4), (64, 8)))
-    with pytest.raises(LayoutError, match="expected a NumPy array or one that DLPack hands over, got 'text'"):
+    with pytest.raises(LayoutError, match="expected a NumPy array, one that DLPack hands over, or a buffer, got 'text'"):
         isoviz.Layout.of("text")

@@ -277,7 +277,7 @@ def test_wrong_ends(tmp_path: Path) -> None:
     for source, words in (
         (np.zeros(59_999, "u1"), "59999 bytes"),
         (np.zeros(60_000, object), "Python objects"),
-        (np.zeros((60_000, 2), "u1")[:, 0], "not contiguous"),
+        (np.zeros((60_000, 2), "u1")[:, 0], "is not dense"),
         ("text", "expected a NumPy array"),
     ):
         with pytest.raises(TransferError, match=words):

@@ -191,10 +191,10 @@ def test_the_wrong_device_and_the_wrong_object(tmp_path: Path) -> None:
     wrong: list[tuple[Any, Any, str]] = [
         (there, here, r"source array for node0\.fbm0: lies on GPU 1; expected GPU 0"),
         (here, there, r"destination array for node0\.fbm0: lies on GPU 1; expected GPU 0"),
-        (narrow, here, "has 9 bytes; layout .* needs 4200"),
+        (narrow, here, "has 9 bytes of uint8; layout .* needs 4200"),
         (here, fixed, "is read-only"),
         (masked, here, "has a mask"),
-        (apart, here, "is not contiguous"),
+        (apart, here, "is not dense"),
         (data, here, "expected an array on a GPU .*, not ndarray"),
         (here, here, "source and destination are the same"),
     ]
