@@ -14,8 +14,7 @@ import numpy as np
 from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import SpaceError, show
-from isoviz.layouts.dtype_fields import is_gap, stored_fields
-from isoviz.layouts.dtypes import dtype_of, dtype_text
+from isoviz.layouts.dtypes import dtype_of, dtype_text, is_gap, stored_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

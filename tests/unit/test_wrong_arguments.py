@@ -54,7 +54,7 @@ WRONG: dict[str, tuple[Callable[[Machine, Plan], Any], str]] = {
     ),
     "an array of another dtype": (
         lambda machine, plan: isoviz.Engine(machine).run(plan, np.zeros((20, 30), "f4")),
-        "its elements are <f4; expected {v: float64}",
+        "its elements are float32; expected {v: float64}",
     ),
     "run a transfer": (lambda machine, plan: isoviz.Engine(machine).run(TRANSFER), "engine: expected a plan, got a Transfer"),
     "submit a transfer": (

@@ -17,7 +17,7 @@ import numpy as np
 
 from isoviz.errors import FileError, SpaceError
 from isoviz.layouts import FieldsComponent, FieldSpace
-from isoviz.layouts.dtype_fields import opaque, stored_fields
+from isoviz.layouts.dtypes import opaque, stored_fields
 from isoviz.layouts.modes import NormalPart
 
 SINGLE = "value"

@@ -14,7 +14,7 @@ from isoviz.backends.formats.npy import read_header
 from isoviz.errors import InternalError
 from isoviz.layouts import FIELDS, Component, IndexSpace, Layout, Linearization
 from isoviz.layouts.array_order import default_dims, dense_order
-from isoviz.layouts.dtype_fields import is_gap
+from isoviz.layouts.dtypes import is_gap
 from isoviz.layouts.given_arrays import cuda_interface, host_array, is_host_array
 
 MOST_VALUES = 4096

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar, get_args
 
 from isoviz.errors import InputError, IsovizError, LimitError, NoPathError, NotationError, show
-from isoviz.layouts.dtype_fields import is_gap
+from isoviz.layouts.dtypes import is_gap
 from isoviz.units import COUNTS, parse_bytes, parse_count
 from isoviz.widgets.chosen.settings import ByHand, Part, Range, Row, TransferSettings
 from isoviz.widgets.consequences.what_if_plan import planned

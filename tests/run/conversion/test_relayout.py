@@ -160,7 +160,7 @@ def test_a_wrong_array_for_the_result_is_not_touched() -> None:
             isoviz.relayout(array, "<F, x, y>", "<F, y, x>", out=out)  # type: ignore[arg-type]
         assert not np.any(out)
     with pytest.raises(TransferError, match="overlaps"):
-        isoviz.relayout(array, "<F, x, y>", "<F, y, x>", out=array)
+        isoviz.relayout(array, "<F, x, y>", "<F, y, x>", out=array.reshape(4, 3))
 
 
 def test_layouts_of_arrays_that_numpy_does_not_hold() -> None:
