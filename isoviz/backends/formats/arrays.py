@@ -262,7 +262,8 @@ def _struct(axes: Axes, layout: Layout, place: int, digits: int) -> tuple[Record
         at += found.itemsize
     if len(shapes) != 1 or at != dtype.itemsize:
         raise axes.error(f"{what}: {dtype} is not the struct of arrays that layout {layout} needs: its arrays differ in shape")
-    return Record.of_formats(formats), (*shapes.pop()[::-1], *extents)
+    (outer,) = shapes
+    return Record.of_formats(formats), (*outer[::-1], *extents)
 
 
 def _check_fields(axes: Axes, record: Record, fields: FieldSpace | None) -> None:
