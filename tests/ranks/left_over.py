@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 
 from isoviz.launch import guardian
 from isoviz.launch.ranks import Ranks
-
-
-def until(condition: Callable[[], bool], seconds: float = 30.0) -> bool:
-    """Wait until a condition holds; False if it never does."""
-    last = time.monotonic() + seconds
-    pause = threading.Event()
-    while not condition():
-        if time.monotonic() > last:
-            return False
-        pause.wait(0.005)
-    return True
 
 
 class Belongings:

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from hosts import Hosts
-from left_over import until
+from waiting import until
 
 _PROGRAMS = ("slurmctld", "slurmd", "srun", "sbatch", "munged")
 _PACKAGES = "slurmctld, slurmd, slurm-client and munge"
@@ -156,7 +156,7 @@ PartitionName=all Nodes={",".join(names[1:])} Default=YES MaxTime=10 State=UP
             0, munged, "--foreground", "--force", f"--key-file={folder}/munge.key", f"--socket={folder}/munge.socket",
             f"--pid-file={folder}/munge.pid", f"--seed-file={folder}/munge.seed", f"--log-file={folder}/munge.log",
         )  # fmt: skip
-        assert until((folder / "munge.socket").exists, 20), self.logs()
+        assert until((folder / "munge.socket").exists), self.logs()
         self._daemon(0, slurmctld, "-D", "-i")
         for k in range(1, len(self.hosts.names)):
             self._daemon(k, slurmd, "-D", "-N", self.hosts.names[k], "-d", slurmstepd)
@@ -167,7 +167,7 @@ PartitionName=all Nodes={",".join(names[1:])} Default=YES MaxTime=10 State=UP
             done = subprocess.run(self.hosts.on(0, *ready), env=self.environment, capture_output=True, text=True, timeout=60)
             return done.stdout.strip() == count
 
-        assert until(is_ready, 60), self.logs()
+        assert until(is_ready), self.logs()
 
     def _daemon(self, host: int, *command: str) -> None:
         with (self.folder / f"daemon{len(self._daemons)}.log").open("wb") as log:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 import rank_calls
-from left_over import until
 from mpi_jobs import command, descendants, environment, kill, needs_mpi
+from waiting import until
 
 import isoviz
 from isoviz.errors import InputError, LaunchError, RankLost
@@ -74,7 +74,7 @@ def test_a_job_that_never_comes_is_given_up(tmp_path: Path) -> None:
         with pytest.raises(LaunchError, match="2 of 2 ranks did not start in"):
             isoviz.ranks(2, attach=file, start_timeout=0.3)
     assert time.monotonic() - began > 0.3 and modes == [0o600]
-    assert until(lambda: not list(tmp_path.iterdir()), 5)
+    assert until(lambda: not list(tmp_path.iterdir()))
     with pytest.raises(InputError, match="expected a file that can be written"):
         isoviz.ranks(2, attach=tmp_path / "no/ranks.json")
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from left_over import until
 from mpi_jobs import needs_mpi
+from waiting import until
 
 from isoviz.widgets.chosen.settings import settings_for
 from isoviz.widgets.panes.run_pane import run_part

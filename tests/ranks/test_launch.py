@@ -23,8 +23,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rank_calls
-from left_over import Belongings, descriptors, until
+from left_over import Belongings, descriptors
 from mpi_jobs import is_open_mpi, needs_mpi
+from waiting import until
 
 import isoviz
 from isoviz.errors import LONGEST, ForkedError, InputError, LaunchError, MissingPartError, RankError, RanksClosed

@@ -18,8 +18,9 @@ from typing import Any
 import psutil
 import pytest
 import rank_calls
-from left_over import Belongings, descriptors, until
+from left_over import Belongings, descriptors
 from mpi_jobs import command, descendants, environment, needs_mpi
+from waiting import until
 
 import isoviz
 from isoviz.errors import LaunchError, RankLost

@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 import rank_calls
 from client_arrays import table, turned
-from left_over import Belongings, descriptors, until
+from left_over import Belongings, descriptors
 from mpi_jobs import needs_mpi
+from waiting import until
 
 import isoviz
 from isoviz.errors import Cancelled, FileError, InputError, MachineError, RankError, RankLost, TransferError

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from hosts import Hosts, why_not
-from left_over import until
 from mpi_jobs import environment, is_open_mpi, kill, needs_mpi
+from waiting import until
 
 HERE = Path(__file__).parent
 PROGRAM, RUNS = str(HERE / "hosts_program.py"), str(HERE / "rank_runs.py")
@@ -54,7 +54,7 @@ def run_json(hosts: Hosts, *args: str, ranks: int = 2, seconds: float = 120) -> 
         job.communicate()
         raise
     assert job.returncode == 0, f"{out[-1500:]}\n{err[-3000:]}"
-    assert until(lambda: not hosts.left(), 60), hosts.left()
+    assert until(lambda: not hosts.left()), hosts.left()
     return json.loads(out)
 
 
@@ -90,7 +90,7 @@ def test_a_notebook_on_one_host_has_ranks_on_both(two: Hosts) -> None:
     found = json.loads(done.stdout)
     first, second = two.names
     assert found["hosts"] == [first, first, second, second] and found["verified"]
-    assert until(lambda: not two.left(), 60), two.left()
+    assert until(lambda: not two.left()), two.left()
 
 
 @pytest.mark.full
@@ -128,10 +128,10 @@ def test_a_broken_link_ends_all_ranks_with_an_error(report: Callable[[str, objec
     with Hosts(2, tmp_path) as hosts:
         job = start(hosts, PROGRAM, "breaks", str(tmp_path))
         try:
-            assert until(lambda: len(list(tmp_path.glob("begun*"))) == 4, 60)
+            assert until(lambda: len(list(tmp_path.glob("begun*"))) == 4)
             hosts.unplug(1)
             broke = time.monotonic()
-            assert until(lambda: len(list(tmp_path.glob("ended*"))) == 4, 120), sorted(tmp_path.glob("*ed*"))
+            assert until(lambda: len(list(tmp_path.glob("ended*"))) == 4), sorted(tmp_path.glob("*ed*"))
             ends = [json.loads((tmp_path / f"ended{rank}").read_text()) for rank in range(4)]
             report("seconds until every rank says that the link is broken", f"{max(end['at'] for end in ends) - broke:.1f}")
             for end in ends:
@@ -140,8 +140,8 @@ def test_a_broken_link_ends_all_ranks_with_an_error(report: Callable[[str, objec
             def ranks() -> list[str]:
                 return [each for k in range(2) for each in hosts.processes(k).values() if each.startswith(sys.executable)]
 
-            assert until(lambda: not ranks(), 60), ranks()
+            assert until(lambda: not ranks()), ranks()
         finally:
             kill(job)  # What MPI itself runs waits for the network.
             print(*job.communicate())
-        assert until(lambda: not hosts.left(), 60), hosts.left()
+        assert until(lambda: not hosts.left()), hosts.left()

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 from hosts import Hosts, why_not
-from left_over import until
 from mpi_jobs import MPIEXEC, ROOT, is_open_mpi, needs_mpi
 from slurm_here import Slurm, why_no_slurm
 from test_several_hosts import BETWEEN
+from waiting import until
 
 HERE = Path(__file__).parent
 PAGE = ROOT / "examples/ranks.md"
@@ -32,7 +32,7 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
         with Slurm(hosts, folder) as found:
             (folder / "between.toml").write_text(BETWEEN)
             yield found
-        assert until(lambda: not hosts.left(), 20), hosts.left()
+        assert until(lambda: not hosts.left()), hosts.left()
 
 
 def script_of_page(number: int, folder: Path) -> Path:

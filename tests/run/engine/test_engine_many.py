@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import os
 import random
@@ -20,17 +19,20 @@ from typing import Any
 import numpy as np
 import pytest
 from run_cases import assumed_machine, elements, names_in, no_leaked_files, random_bytes, random_layout, random_spaces
+from waiting import ctrl_c_inside, until
 
 from isoviz import Engine, FieldSpace, IndexSpace, Options, Transfer, cost, plan
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.emulated import EmulatedMachine
 from isoviz.errors import ArrayError, Cancelled, EngineClosed, LimitError, RunError, TransferError
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Machine, Memory, MemoryKind
-from isoviz.runtime import Event, Progress, first_come_first_served
+from isoviz.runtime import Event, Progress, first_come_first_served, highest_priority_first
 from isoviz.runtime.device_bases import BaseChannel, BaseMemory
 from isoviz.runtime.engine.dispatcher import Dispatcher
 from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
+from isoviz.runtime.engine.progress import watch
 from isoviz.runtime.protocols import Bound
+from isoviz.runtime.scheduling.pool import Policy
 
 pytestmark = pytest.mark.usefixtures("no_leaked_files", "ctrl_c_interrupts")
 __all__ = ["no_leaked_files"]
@@ -155,9 +157,10 @@ def test_copies_of_arrays_and_files(tmp_path: Path) -> None:
 
 
 def test_events(tmp_path: Path) -> None:
-    machine = line(2, rate=50e6)
+    machine, devices = line(2), Watched()
+    held = devices.gates[machine.channels[0].name] = threading.Event()
     seen: list[bool] = []
-    with Engine(machine, EmulatedMachine()) as engine:
+    with Engine(machine, devices) as engine:
         event = engine.submit(along(machine, 4 << 20))
         assert not event.done
         with pytest.raises(TimeoutError):
@@ -165,6 +168,7 @@ def test_events(tmp_path: Path) -> None:
         event.add_done_callback(lambda _: 1 / 0)
         called = threading.Event()
         event.add_done_callback(lambda found: (seen.append(found.done), called.set()))
+        held.set()
         event.wait(30)
         assert called.wait(30)
         assert (event.progress, event.error()) == (1.0, None)
@@ -178,8 +182,10 @@ def test_events(tmp_path: Path) -> None:
 
         with ThreadPoolExecutor(1) as elsewhere:  # a browser of other tests may have a loop running in this thread
             elsewhere.submit(asyncio.run, several()).result()
+        held.clear()
         stopped = engine.submit(along(machine, 16 << 20))
         stopped.cancel()
+        held.set()
         with pytest.raises(Cancelled):
             stopped.wait(30)
     with pytest.raises(EngineClosed):
@@ -319,8 +325,7 @@ def test_a_single_request_waits_for_its_turn() -> None:
         assert arrived.wait(30)
         waiting = ThreadPoolExecutor(1, "waiting")
         second = waiting.submit(engine.run, made)
-        while len(under_way := list(engine._driver.executions.values())) < 2 or not under_way[1].is_open:
-            threading.Event().wait(0.002)
+        assert until(lambda: len(under_way := list(engine._driver.executions.values())) == 2 and under_way[1].is_open)
         gate.set()
         assert second.result(30).verified
         first.wait(30)
@@ -416,42 +421,52 @@ def test_close_ends_what_is_under_way() -> None:
 
 
 def test_ctrl_c_while_waiting_leaves_the_transfer_alone() -> None:
-    machine = line(2, rate=20e6)
-    with Engine(machine, EmulatedMachine()) as engine:
+    machine, devices = line(2), Watched()
+    held = devices.gates[machine.channels[0].name] = threading.Event()
+    with Engine(machine, devices) as engine:
         event = engine.submit(along(machine, 4 << 20))
-        timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
-        timer.start()
-        with pytest.raises(KeyboardInterrupt):
-            event.wait(30)
-        timer.join()
-        event.wait(30)
-        timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
-        timer.start()
-        with pytest.raises(KeyboardInterrupt):
+        with ctrl_c_inside(Event.wait), pytest.raises(KeyboardInterrupt):
+            event.wait(60)
+        held.set()
+        event.wait(60)
+        held.clear()
+        devices.requested.clear()
+        releasing = threading.Thread(target=lambda: until(lambda: is_stopped(engine)) and held.set())
+        releasing.start()
+        with ctrl_c_inside(watch), pytest.raises(KeyboardInterrupt):
             engine.run(along(machine, 64 << 20))
-        timer.join()
+        releasing.join()
         assert engine.held_bytes == 0
 
 
-def test_urgent_transfers_overtake() -> None:
+def is_stopped(engine: Engine) -> bool:
+    """Whether a transfer was told to stop."""
+    return any(execution.stopped for execution in list(engine._driver.executions.values()))
+
+
+@pytest.mark.parametrize("policy", [highest_priority_first, first_come_first_served])
+def test_urgent_transfers_overtake(policy: Policy) -> None:
     """By priority none of the others goes on before the urgent one has ended, but for what was handed over already; first come
-    first served it ends last."""
-    machine = line(1, rate=200e6)
-    for policy in (None, first_come_first_served):
-        options = {} if policy is None else {"policy": policy}
-        with Engine(machine, EmulatedMachine(), request_bytes=1 << 16, record=True, **options) as engine:
-            made, ends = along(machine, 4 << 20), [np.ones(4 << 20, np.uint8) for _ in range(8)]
-            low = [engine.submit(made, ends[0], end) for end in ends[1:7]]
-            urgent = engine.submit(made, ends[0], ends[7], priority=5)
-            for event in (*low, urgent):
-                event.wait(30)
-            trace = engine.trace()
-        *_, last = trace.transfers
-        between = [each for each in trace.requests if each.transfer != last.number and last.began < each.start < last.ended]
-        if policy is None:
-            assert len(between) <= 2 * machine.channels[0].max_in_flight
-        else:
-            assert last.ended == max(span.ended for span in trace.transfers)
+    first served it comes last. All come before the first request ends, and each request is handed over once one has ended."""
+    machine, devices = line(1, rate=200e6), Watched()
+    held = devices.gates[machine.channels[0].name] = threading.Event()
+    at_a_time = machine.channels[0].max_in_flight
+    with Engine(machine, devices, request_bytes=1 << 16, record=True, policy=policy) as engine:
+        made, ends = along(machine, 1 << 20), [np.ones(1 << 20, np.uint8) for _ in range(8)]
+        low = [engine.submit(made, ends[0], end) for end in ends[1:7]]
+        urgent = engine.submit(made, ends[0], ends[7], priority=5)
+        held.set()
+        for event in (*low, urgent):
+            event.wait(60)
+        trace = engine.trace()
+    mine = [each for each in trace.requests if each.transfer == trace.transfers[-1].number]
+    others = [each for each in trace.requests if each.transfer != trace.transfers[-1].number]
+    first, last = min(each.start for each in mine), max(each.end for each in mine)
+    assert len(mine) > at_a_time and len(others) == 6 * len(mine)
+    if policy is highest_priority_first:
+        assert sum(each.start < last for each in others) <= at_a_time
+    else:
+        assert sum(each.end > first for each in others) < at_a_time
 
 
 def test_a_low_transfer_that_holds_what_a_high_one_needs() -> None:
@@ -461,9 +476,7 @@ def test_a_low_transfer_that_holds_what_a_high_one_needs() -> None:
         made = along(machine, 2 << 20)
         assert 3 << 10 < made.buffer_bytes <= 6 << 10, "room for one"
         low = engine.submit(made, priority=0)
-        while not low.bytes_done:
-            with contextlib.suppress(TimeoutError):
-                low.wait(0.001)
+        assert until(lambda: low.bytes_done)
         high = engine.submit(made, priority=9)
         for event in (low, high):
             event.wait(30)
@@ -781,10 +794,7 @@ def test_threads_that_were_lent_come_back() -> None:
         dispatcher.put(counted)
     for _ in range(200):
         assert done.acquire(timeout=30)
-    for thread in threading.enumerate():
-        if thread.name.startswith("isoviz lending"):
-            thread.join(0.5)
-    assert sum(thread.name.startswith("isoviz lending") for thread in threading.enumerate()) == 1
+    assert until(lambda: sum(thread.name.startswith("isoviz lending") for thread in threading.enumerate()) == 1)
     dispatcher.put(counted)
     assert done.acquire(timeout=30)
     dispatcher.close()
