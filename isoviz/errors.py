@@ -187,11 +187,16 @@ class MissingPartError(InputError, ImportError):
     def __init__(self, what: str, extra: str = "") -> None:
         self.what = what
         self.extra = extra
-        package = f"'isoviz[{extra}]'" if extra else what
-        super().__init__(f"{what} is not installed here; install it with: pip install {package}")
+        command = installation(extra) if extra else f"pip install {what}"
+        super().__init__(f"{what} is not installed here; install it with: {command}")
 
     def __reduce__(self) -> tuple[type, tuple[str, str]]:
         return type(self), (self.what, self.extra)
+
+
+def installation(extra: str) -> str:
+    """The command that adds the packages of an extra of isoviz, in a checkout of isoviz."""
+    return f"pip install --editable '.[{extra}]' in the folder of isoviz"
 
 
 class InternalError(IsovizError, AssertionError):

@@ -106,6 +106,16 @@ _CLOSED_PIPE = 141
 class Parser(argparse.ArgumentParser):
     """A parser with errors on one line, like all other errors of isoviz."""
 
+    def format_help(self) -> str:
+        """The help, with the names of the planners. To know them takes a quarter of a second, so only help asks."""
+        for action in self._actions:
+            if action.dest == "planner" and action.help is None:
+                from isoviz.planner import PLANNERS
+
+                *names, last = PLANNERS
+                action.help = f"{', '.join(names)} or {last} (default: what the file says)"
+        return super().format_help()
+
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"isoviz: error: {line(message, LONGEST - 40)} (see: {self.prog} --help)\n")
 

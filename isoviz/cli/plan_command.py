@@ -68,9 +68,7 @@ def add_transfer_arguments(parser: argparse.ArgumentParser) -> None:
         help="the transfer file; relative paths of data in it begin at the directory of their disk, if its [machine] names one,"
         " else at the file",
     )
-    parser.add_argument(
-        "--planner", metavar="NAME", help="auto, full, simple, spsl, spdl, direct or program (default: what the file says)"
-    )
+    parser.add_argument("--planner", metavar="NAME")  # `Parser.format_help` names the planners
 
 
 def add_explain_arguments(parser: argparse.ArgumentParser) -> None:

@@ -328,7 +328,7 @@ def ranks(
       `python -m isoviz.launch.worker.rank_worker FILE`. They end when the ranks are closed. The arguments about starting
       processes have no meaning.
     - `mpiexec`: the program that starts the ranks. The default is the one of this Python's environment
-      (`pip install isoviz[mpi]`); a site's own MPI is named here.
+      (the extra `mpi` of isoviz); a site's own MPI is named here.
     - `python`: the Python of the ranks; the default is this one. It needs the same isoviz.
     - `address`: the address of this computer for ranks on other hosts. By default, all ranks are on this computer.
     - `options`: further options for `mpiexec`, such as `("--hostfile", "hosts")`.

@@ -23,6 +23,7 @@ from isoviz.machines.presets import preset, presets
 from isoviz.machines.throughput import ThroughputFunction
 from isoviz.regular_files import base_of, read_some, write_text
 from isoviz.schema import BY_NAME, As, errors_as, format_json, member, parse, plain, read
+from isoviz.schema.formats import misplaced
 from isoviz.units import format_bytes
 
 MachineLike: TypeAlias = Machine | str | os.PathLike[str]
@@ -147,10 +148,12 @@ def load(path: str | Path) -> Machine:
         FileError: the file cannot be read.
         MachineError: the file does not describe a machine. The message names the file and the place.
     """
+    text = ""
     try:
-        machine = machine_from_json(parse(read_text(path)))
+        text = read_text(path)
+        machine = machine_from_json(parse(text))
     except MachineError as error:
-        raise MachineError(f"{path}: {error}") from None
+        raise MachineError(f"{path}: {misplaced(text, 'a machine') or error}") from None
     if machine.measurement is not None:
         warn_elsewhere(machine.measurement, f"machine {machine.name!r} in {path}")
     return _with_directories_of(machine, base_of(path))

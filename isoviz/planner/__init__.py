@@ -16,6 +16,7 @@ from isoviz.planner.plan import Plan
 from isoviz.planner.plan_file import plan_from_json, plan_to_json, transfer_from_json, transfer_to_json
 from isoviz.planner.planner_registry import PLANNERS, Planner, register_planner, registered_planners
 from isoviz.planner.planners import machine_of, plan, plan_together
+from isoviz.planner.planners.saved_plan import load_plan, save_plan
 from isoviz.planner.problem import Problem
 from isoviz.planner.program.certificate import Certificate, certificate
 from isoviz.planner.transfer import Instance, Transfer
@@ -56,6 +57,7 @@ __all__ = [
     "explanation_to_json",
     "find_layout",
     "layout_choice_to_json",
+    "load_plan",
     "load_transfer",
     "machine_of",
     "plan",
@@ -66,6 +68,7 @@ __all__ = [
     "rechunked",
     "register_planner",
     "registered_planners",
+    "save_plan",
     "sweep",
     "transfer_from_json",
     "transfer_to_json",

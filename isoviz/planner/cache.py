@@ -31,6 +31,9 @@ MOST_PLANS = 1024
 MOST_PATHS = 1024
 """The largest number of paths in the cache; the one that was not asked for for longest is dropped first."""
 
+MOST_MACHINES = 64
+"""The largest number of machines in the cache that are kept though nothing else may use them, as those of plans from files."""
+
 
 @dataclass(frozen=True)
 class CacheStatistics:
@@ -53,6 +56,7 @@ class PlanCache:
         self._plans: OrderedDict[tuple[Transfer, Machine, Planner, Options], Plan] = OrderedDict()
         self._paths: OrderedDict[Hashable, tuple[tuple[str, ...], int | None]] = OrderedDict()
         self._machines: WeakValueDictionary[str, Machine] = WeakValueDictionary()
+        self._recent: OrderedDict[str, Machine] = OrderedDict()
         self._lock = Lock()
         self._hits = self._path_hits = self._misses = 0
 
@@ -74,9 +78,12 @@ class PlanCache:
                 self._plans.popitem(last=False)
 
     def keep_machine(self, machine: Machine) -> None:
-        """Make a machine known by its digest for as long as it is in use."""
+        """Make a machine known by its digest, for as long as it is in use or among the `MOST_MACHINES` that were kept last."""
         with self._lock:
-            self._machines[machine.digest] = machine
+            self._machines[machine.digest] = self._recent[machine.digest] = machine
+            self._recent.move_to_end(machine.digest)
+            while len(self._recent) > MOST_MACHINES:
+                self._recent.popitem(last=False)
 
     def machine(self, digest: str) -> Machine | None:
         """The machine with this digest, if plans were made for it and it is still in use."""
@@ -106,6 +113,7 @@ class PlanCache:
         with self._lock:
             self._plans.clear()
             self._paths.clear()
+            self._recent.clear()
             self._hits = self._path_hits = self._misses = 0
 
     @property

@@ -37,7 +37,7 @@ class Plan:
     TransferError; use `plan.paths` then.
 
     `plan.explain()`, `plan.simulate()` and `plan.run()` are `isoviz.explain(plan)`, `isoviz.simulate(plan)` and
-    `isoviz.run(plan)`, with the same further arguments.
+    `isoviz.run(plan)`, with the same further arguments; `plan.save(path)` is `isoviz.planner.save_plan(plan, path)`.
 
     Raises:
         TransferError: the shares of the paths leave a gap or overlap; the message names it.
@@ -55,6 +55,7 @@ class Plan:
     explain = PublicMethod()
     simulate = PublicMethod()
     run = PublicMethod()
+    save = PublicMethod("isoviz.planner", "save_plan")
 
     def __post_init__(self) -> None:
         first = self.paths[0] if self.paths else None

@@ -19,6 +19,7 @@ from isoviz.planner.options import Options
 from isoviz.planner.transfer import Instance, Transfer
 from isoviz.regular_files import base_of, read_some
 from isoviz.schema import Node, errors_as
+from isoviz.schema.formats import misplaced
 from isoviz.units import format_bytes
 
 LARGEST_FILE = 16 * 1024 * 1024
@@ -94,7 +95,8 @@ def load_transfer(source: str | Path | Mapping[str, Any]) -> TransferFile:
         data = tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:  # ValueError: also invalid UTF-8, or a number with thousands of digits
         reason = str(error).splitlines()[0] if not isinstance(error, RecursionError) else "nested too deeply"
-        raise TransferError(f"transfer file {str(path)!r}: is no TOML: {reason}") from None
+        problem = misplaced(content, "a transfer") or f"is no TOML: {reason}"
+        raise TransferError(f"transfer file {str(path)!r}: {problem}") from None
     return _parse(data, f"transfer file {str(path)!r}", base_of(path))
 
 

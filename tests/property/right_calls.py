@@ -121,7 +121,7 @@ class Things:
     @cached_property
     def plan_file(self) -> Path:
         path = self.folder / "plan.json"
-        path.write_text(json.dumps(planner.plan_to_json(self.plan)), encoding="utf-8")
+        self.plan.save(path, self.machine)
         return path
 
     @property
@@ -536,6 +536,8 @@ PLANNER: dict[str, Callable[[Things], Call]] = {
     "register_planner": lambda it: call(
         planner.register_planner, f"planner-{next(_NUMBERS)}", make_plan, about="a plan", meaning="It makes a plan."
     ),
+    "save_plan": lambda it: call(planner.save_plan, it.plan, it.fresh, it.machine),
+    "load_plan": lambda it: call(planner.load_plan, str(it.plan_file)),
     "registered_planners": lambda it: call(planner.registered_planners),
     "PathPlan.seconds_of": lambda it: call(it.far_plan.paths[0].seconds_of, 1),
     "PathPlan.views": lambda it: call(it.far_plan.paths[0].views, 0, 0),
@@ -669,6 +671,7 @@ SPREAD: dict[str, Callable[[Things], Call]] = {
 
 FILES: dict[str, Callable[[Things], Call]] = {
     "transfer file": lambda it: _text(planner.load_transfer, TRANSFER_FILE, it.folder),
+    "plan file": lambda it: _text(planner.load_plan, it.plan_file.read_text(), it.folder),
     "machine file": lambda it: _text(machines.load, MACHINE_FILE.read_text(), it.folder),
     "session file": lambda it: _text(lambda text: settings_in(text, "session"), session_text(Settings())),
     "ledger line": lambda it: _text(

@@ -283,7 +283,7 @@ def test_forgotten_ranks_end() -> None:
 
 def test_without_mpi_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    with pytest.raises(MissingPartError, match=r"pip install 'isoviz\[mpi\]'"):
+    with pytest.raises(MissingPartError, match=r"pip install --editable '\.\[mpi\]'"):
         isoviz.ranks(2)
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from isoviz.backends.cuda.cuda_driver import DeviceBlock, PinnedBlock, Place
-from isoviz.errors import DeviceError, DeviceMemoryError, line
+from isoviz.errors import DeviceError, DeviceMemoryError, installation, line
 
 if TYPE_CHECKING:
     from isoviz.backends.cuda.cuda_driver import CudaDriver
@@ -62,7 +62,7 @@ _MOST = 300
 def loaded() -> Loaded:
     """The driver of this computer. The first call may import CuPy. It never raises: an import of CuPy may fail in any way."""
     if not _is_installed():
-        return Loaded(None, "CuPy is not installed here (pip install 'isoviz[gpu-cuda13]')")
+        return Loaded(None, f"CuPy is not installed here ({installation('gpu-cuda13')})")
     try:
         driver_library()
     except OSError as error:

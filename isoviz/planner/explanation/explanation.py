@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from isoviz.public_method import PublicMethod
+
 if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.planner.explanation.paths_explanation import PathsExplanation
@@ -142,10 +144,7 @@ class Explanation:
         """Whether the best time is proved to be the optimum over all paths, layouts and blocks."""
         return self.gap is not None and self.gap <= CERTAIN
 
-    def __str__(self) -> str:
-        marks = {name: f"{name} (emulated)" for name in self.plan.emulated}
-        path = " → ".join(marks.get(name, name) for name in self.candidates[0].memories)
-        return f"explanation of {path}, {len(self.candidates)} paths compared; isoviz.planner.explanation_text(…) writes it out"
+    __str__ = PublicMethod("isoviz.planner", "explanation_text")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from isoviz.checks import expect
 from isoviz.errors import FileError, show
 from isoviz.regular_files import read_some, write_text
 from isoviz.schema import As, MismatchError, format_json, member, parse, plain, read
+from isoviz.schema.formats import misplaced
 from isoviz.widgets.chosen.machine_choice import KeptMachine, MachineChoice, kept_machine, machine_of_file
 from isoviz.widgets.chosen.settings import RunsIn, Settings, TransferSettings
 from isoviz.widgets.chosen.transfers import MOST_TRANSFERS, every_transfer, of_transfers
@@ -89,6 +90,8 @@ def settings_in(text: str | bytes, name: object) -> Settings:
     expect("session", text, (str, bytes), "the text of a session file")
     if len(text) > MOST_BYTES:
         raise FileError(f"{name}: more than {MOST_BYTES >> 20} MiB; expected the session of an explorer")
+    if other := misplaced(text, "a session"):
+        raise FileError(f"{name}: {other}")
     try:
         content = parse(text if isinstance(text, str) else text.decode(), "the session of an explorer", FileError)
     except (FileError, UnicodeDecodeError) as error:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isoviz.errors import IsovizError
+from isoviz.errors import IsovizError, installation
 from isoviz.machines import ChannelKind, MemoryKind
 from isoviz.this_computer import usable_cpus
 from isoviz.widgets.chosen.machine_choice import MachineChoice, PresetMachine
@@ -23,7 +23,7 @@ RANKS_PER_CPU = 8
 """Ranks that share a processor do not run at once; with more of them, starting takes minutes and a run measures the waiting."""
 FEW_RANKS = 16
 """Ranks that every computer may start."""
-MISSING = "MPI ranks need mpi4py and mpiexec beside this Python. Install them with: pip install 'isoviz[mpi]'"
+MISSING = f"MPI ranks need mpi4py and mpiexec beside this Python. Install them with: {installation('mpi')}"
 _OF_RANKS = frozenset({MemoryKind.SYS, MemoryKind.REG, MemoryKind.DSK})
 _CARRIED_OUT = frozenset(
     {

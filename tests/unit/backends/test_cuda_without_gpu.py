@@ -51,7 +51,7 @@ def forget() -> object:
 @pytest.mark.parametrize(
     ("cupy", "driver", "said"),
     [
-        (False, False, r"CuPy is not installed here \(pip install 'isoviz\[gpu-cuda13\]'\)"),
+        (False, False, r"CuPy is not installed here \(pip install --editable '\.\[gpu-cuda13\]' in the folder of isoviz\)"),
         (True, False, "CuPy finds no GPU: this computer has no NVIDIA driver"),
         (True, True, "CuPy cannot use a GPU here: DeviceError: cudaGetDeviceCount failed: no device"),
     ],
@@ -148,7 +148,9 @@ def test_memory_of_other_nodes_says_nothing_of_gpus(monkeypatch: pytest.MonkeyPa
     no_gpu(monkeypatch, cupy=False, driver=False)
     for memory in (SYS, Memory("node1.fbm0", MemoryKind.FBM, node=1), Memory("node0.fbm0", MemoryKind.FBM, emulated=True)):
         assert ThisComputer().absence(memory) == ""
-    assert cupy_driver.loaded() == Loaded(None, "CuPy is not installed here (pip install 'isoviz[gpu-cuda13]')")
+    assert cupy_driver.loaded() == Loaded(
+        None, "CuPy is not installed here (pip install --editable '.[gpu-cuda13]' in the folder of isoviz)"
+    )
 
 
 def test_planning_and_devices_import_no_cupy() -> None:

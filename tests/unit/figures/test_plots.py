@@ -117,7 +117,7 @@ def test_without_bokeh_a_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> No
     for name in ("bokeh", "bokeh.models", "bokeh.plotting"):
         monkeypatch.setitem(sys.modules, name, None)
     text = html(Sweep("size", "B", 1.0, (SweepPoint(1.0, 1.0, 1.0, ("a", "b"), ("a->b",), None),)))
-    assert "pip install 'isoviz[lab]'" in Outline(text).text and "<script" not in text and "<table" in text
+    assert "pip install --editable '.[lab]'" in Outline(text).text and "<script" not in text and "<table" in text
     assert "pip install" in prediction_page("Predictions", [("By a trial", "", outcomes(3))])
 
 

@@ -117,4 +117,4 @@ def test_what_is_not_installed_is_named_with_its_extra(code: str) -> None:
         [sys.executable, "-c", f"{blocked}; import isoviz; {code}"], capture_output=True, text=True, check=False
     )
     assert done.returncode != 0
-    assert "not installed here; install it with: pip install 'isoviz[lab]'" in done.stderr.splitlines()[-1]
+    assert "not installed here; install it with: pip install --editable '.[lab]'" in done.stderr.splitlines()[-1]

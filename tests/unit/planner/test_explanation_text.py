@@ -278,7 +278,5 @@ def test_counts() -> None:
     assert [count_text(value) for value in (1, 8192.0000001, 1.98242, 2539.4, 54.25)] == ["1", "8,192", "1.98", "2,539", "54.2"]
 
 
-def test_an_explanation_prints_as_one_line() -> None:
-    """The whole text is a function's: a value does not know who writes it out."""
-    said = str(made("simple"))
-    assert "\n" not in said and "paths compared" in said and "explanation_text" in said
+def test_an_explanation_prints_itself() -> None:
+    assert str(made("simple")) == f"{made('simple')}" == explanation_text(made("simple"))

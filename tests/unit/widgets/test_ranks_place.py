@@ -190,7 +190,7 @@ def test_without_mpi_one_sentence_says_what_to_install(monkeypatch: pytest.Monke
     session.demand("explorer")
     told = run_part(session.wait())
     assert told["now"]["canRun"] is False and told["now"]["reason"] == MISSING
-    assert "pip install 'isoviz[mpi]'" in MISSING
+    assert "pip install --editable '.[mpi]'" in MISSING
     session.start_ranks()
     refused = session.wait().refused
     session.run()
