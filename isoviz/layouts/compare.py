@@ -3,10 +3,14 @@
 The comparison refines: a mode is split where the other layout splits it. For blocks that do not nest (4 and 6), the prefix
 shares their gcd, and the suffix repeats with their lcm. A top digit has no extent of its own: it takes the extent of the other
 layout's digit. If only one layout is padded, a run ends at the last entry before the padding.
+
+Both layouts have the same fields, but `F` may have them in another order. Then it is in neither prefix nor suffix, and a run that
+reaches it holds the fields that are neighbours in both orders.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -21,7 +25,7 @@ from isoviz.layouts.modes import Mode, NormalPart, part_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from isoviz.layouts.spaces import IndexSpace
+    from isoviz.layouts.spaces import FieldSpace, IndexSpace
 
 Normal = tuple[NormalPart, ...]
 """The normal form of a linearization."""
@@ -43,6 +47,8 @@ class Comparison:
     It is the size of the components before the common suffix, the larger of the two layouts. If `F` is not among them, it is the
     size for the largest field.
     """
+    field_groups: int = 0
+    """Where both layouts continue with `F` after the prefix, in another order: the number of groups of neighbouring fields."""
 
     @property
     def prefix_count(self) -> int:
@@ -57,7 +63,7 @@ class Comparison:
     @cached_property
     def run_bytes(self) -> float:
         """PREFIX in bytes: the bound on a contiguous request. If `F` is not in the prefix, it is the bound for the mean field."""
-        return _run_bytes(self.prefix, self.field_sizes)
+        return _run_bytes(self.prefix, self.field_sizes, self.field_groups)
 
     @property
     def prefix_text(self) -> str:
@@ -87,27 +93,37 @@ def compare(a: Linearization, b: Linearization) -> Comparison:
 
 @lru_cache(maxsize=2048)
 def _compared(a: Linearization, b: Linearization) -> Comparison:
-    if a.space != b.space or a.fields != b.fields:
+    if a.space != b.space or (a.fields != b.fields and not _are_reordered(a.fields, b.fields)):
         raise LayoutError(f"compare: the index or field spaces differ: ({a.space}; {a.fields}) and ({b.space}; {b.fields})")
-    if a.normal == b.normal:
+    if a.same_as(b):
         whole = a.normal
         return Comparison(whole, whole, a.fields.sizes, max(a.fields.sizes))
-    suffix, before_a, before_b = _suffix(a.normal, b.normal, a.space)
+    suffix, before_a, before_b = _suffix(a, b)
     shuffle = max(_bytes(before_a, a.fields.sizes), _bytes(before_b, b.fields.sizes))
-    return Comparison(_prefix(a.normal, b.normal, a.space), suffix, a.fields.sizes, shuffle)
+    prefix, groups = _prefix(a, b)
+    return Comparison(prefix, suffix, a.fields.sizes, shuffle, groups)
+
+
+def _are_reordered(a: FieldSpace, b: FieldSpace) -> bool:
+    """Whether two field spaces differ only in the order of their fields."""
+    return dict(zip(a.names, a.dtypes, strict=True)) == dict(zip(b.names, b.dtypes, strict=True))
+
+
+def field_groups(a: FieldSpace, b: FieldSpace) -> int:
+    """The number of groups of fields that are neighbours in both orders."""
+    places = [a.index(name) for name in b.names]
+    return 1 + sum(there != here + 1 for here, there in itertools.pairwise(places))
 
 
 def run_bytes(a: Linearization, b: Linearization) -> float:
-    """`compare(a, b).run_bytes` without the rest of the comparison. Both linearizations must have the same spaces."""
-    prefix = a.normal if a.normal == b.normal else _prefix(a.normal, b.normal, a.space)
-    return _run_bytes(prefix, a.fields.sizes)
+    """`compare(a, b).run_bytes` without the rest of the comparison. Both must have the same index space and the same fields."""
+    prefix, groups = (a.normal, 0) if a.same_as(b) else _prefix(a, b)
+    return _run_bytes(prefix, a.fields.sizes, groups)
 
 
-def _run_bytes(prefix: Normal, sizes: tuple[int, ...]) -> float:
+def _run_bytes(prefix: Normal, sizes: tuple[int, ...], groups: int) -> float:
     entry = sum(sizes)
-    if not prefix:
-        return entry / len(sizes)
-    return _count(prefix) * (entry if FIELDS in prefix else entry / len(sizes))
+    return _count(prefix) * entry / (groups or (1 if FIELDS in prefix else len(sizes)))
 
 
 def _bytes(parts: Sequence[NormalPart], sizes: tuple[int, ...]) -> int:
@@ -120,14 +136,18 @@ def _bytes(parts: Sequence[NormalPart], sizes: tuple[int, ...]) -> int:
     return count * (unit or max(sizes))
 
 
-def _prefix(a: Normal, b: Normal, space: IndexSpace) -> Normal:
-    left, right = list(a[::-1]), list(b[::-1])  # stacks: the fastest on top
+def _prefix(a: Linearization, b: Linearization) -> tuple[Normal, int]:
+    """The common prefix, and the groups of fields (`Comparison.field_groups`)."""
+    space, reordered = a.space, a.fields.names != b.fields.names
+    left, right = list(a.normal[::-1]), list(b.normal[::-1])  # stacks: the fastest on top
     found: list[NormalPart] = []
     while left and right:
         x, y = left.pop(), right.pop()
         if isinstance(x, FieldsComponent) or isinstance(y, FieldsComponent):
             if x != y:
                 break
+            if reordered:
+                return _merged(found), field_groups(a.fields, b.fields)
             found.append(FIELDS)
             continue
         if (x.dim, x.step) != (y.dim, y.step):
@@ -144,7 +164,7 @@ def _prefix(a: Normal, b: Normal, space: IndexSpace) -> Normal:
                 stack.append(rest)
         if not (x.top or y.top) and x.extent != shared and y.extent != shared:
             break  # blocks that do not nest share no more than their gcd
-    return _merged(found)
+    return _merged(found), 0
 
 
 def _shared_extent(space: IndexSpace, x: Mode, y: Mode) -> int:
@@ -167,14 +187,15 @@ def _above(space: IndexSpace, mode: Mode, shared: int) -> Mode | None:
     return Mode(mode.dim, mode.extent // shared, mode.step * shared, False) if mode.extent > shared else None
 
 
-def _suffix(a: Normal, b: Normal, space: IndexSpace) -> tuple[Normal, Normal, Normal]:
+def _suffix(a: Linearization, b: Linearization) -> tuple[Normal, Normal, Normal]:
     """The common suffix, and the components before it in each layout."""
-    left, right = list(a), list(b)  # stacks: the slowest on top
+    space, reordered = a.space, a.fields.names != b.fields.names
+    left, right = list(a.normal), list(b.normal)  # stacks: the slowest on top
     found: list[NormalPart] = []
     while left and right:
         x, y = left[-1], right[-1]
         if isinstance(x, FieldsComponent) or isinstance(y, FieldsComponent):
-            if x != y:
+            if x != y or reordered:
                 break
             found.append(FIELDS)
             left.pop()

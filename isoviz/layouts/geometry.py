@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz import checks
@@ -132,6 +132,39 @@ def strided_copies(
     for group in groups:
         found += _copies_of(source, destination, box, group)
     return joined(found)
+
+
+@lru_cache(maxsize=4096)
+def mean_run(source: View, destination: View, shape: tuple[int, ...], fields: tuple[str, ...]) -> float:
+    """The bytes that the copies of a box move on average between two gaps, at its origin in both views; infinite without a gap.
+
+    `shape` is in the order of the source's dimensions. Of a box that is cut into very many pieces a part counts.
+
+    Raises:
+        LayoutError: as `strided_copies`.
+    """
+    extents = list(shape)
+    while True:
+        pieces = [
+            _most_pieces(extent, source, destination, dim, fields[0]) for dim, extent in zip(source.dims, extents, strict=True)
+        ]
+        if math.prod(pieces) <= MOST_PIECES:
+            break
+        longest = max(range(len(pieces)), key=pieces.__getitem__)
+        extents[longest] = -(-extents[longest] // 2)
+    copies = strided_copies(source, destination, Box((0,) * len(shape), tuple(extents)), fields)
+    count = sum([copy.nbytes // copy.run for copy in copies])
+    return sum([copy.nbytes for copy in copies]) / count if count > 1 or extents != list(shape) else math.inf
+
+
+MOST_PIECES = 1024
+"""`mean_run` looks at a part of a box that is cut into more pieces than this."""
+
+
+def _most_pieces(extent: int, source: View, destination: View, dim: str, field: str) -> int:
+    """About the number of pieces of a range of one dimension, up to what repeats."""
+    steps = [step for view in (source, destination) for step, _ in _Axis(view, dim, field).turns]
+    return 1 + sum([min(extent, 2 * math.lcm(*steps)) // step for step in steps])
 
 
 def _check(source: View, destination: View, box: Box, names: tuple[str, ...], *, padding: bool) -> None:
@@ -313,7 +346,7 @@ def joined(copies: list[StridedCopy]) -> list[StridedCopy]:
             found[-1] = StridedCopy(last.source_offset, last.destination_offset, last.run + copy.run, copy.loops)
         else:
             found.append(copy)
-    return [_without_loops(copy) for copy in found] if len(found) < len(copies) else found
+    return joined([_without_loops(copy) for copy in found]) if len(found) < len(copies) else found
 
 
 def _without_loops(copy: StridedCopy) -> StridedCopy:

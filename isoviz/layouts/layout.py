@@ -412,7 +412,9 @@ class Linearization:
     def same_as(self, other: Linearization) -> bool:
         """Whether both have the same offset for every (index, field), and the same size."""
         expect("linearization", other, Linearization, "a linearization")
-        return self.space == other.space and self.fields == other.fields and self.normal == other.normal
+        if self is other:
+            return True
+        return self.normal == other.normal and self.space == other.space and self.fields == other.fields
 
     def __str__(self) -> str:
         return f"{self.layout} on ({self.space}; {self.fields})"

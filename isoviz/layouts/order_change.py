@@ -28,8 +28,8 @@ def order_change(here: Linearization, there: Linearization, *, converts: bool) -
     """The change of the order over a hop with the layout `here` at its source and `there` at its destination.
 
     `converts` says whether the runs of the hop are as short as those between the two ends of its path (`Hop.converts`). Only such
-    a hop can convert, and it does where the dimensions (and `F`) begin to vary in another order: `<F, x, y>` to `<F, y, x>`
-    converts, `<F, x, y>` to `<F, x_in=4, y_in=4, x_out, y_out>` forms blocks.
+    a hop can convert, and it does where the dimensions (and `F`) begin to vary in another order, or the fields follow each other
+    in another order: `<F, x, y>` to `<F, y, x>` converts, `<F, x, y>` to `<F, x_in=4, y_in=4, x_out, y_out>` forms blocks.
 
     Raises:
         InputError: an argument has another type.
@@ -37,9 +37,9 @@ def order_change(here: Linearization, there: Linearization, *, converts: bool) -
     for linear in (here, there):
         checks.expect("order_change", linear, Linearization, "a linearization")
     checks.flag_argument("order_change", "converts", converts)
-    if here.normal == there.normal:
+    if here.same_as(there):
         return OrderChange.KEEPS
-    if converts and _first_to_vary(here) != _first_to_vary(there):
+    if converts and (_first_to_vary(here) != _first_to_vary(there) or here.fields.names != there.fields.names):
         return OrderChange.CONVERTS
     levels = len(there.normal) - len(here.normal)
     return OrderChange.FORMS if levels > 0 else OrderChange.DISSOLVES if levels < 0 else OrderChange.REORDERS

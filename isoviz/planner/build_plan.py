@@ -39,6 +39,7 @@ def make_plan(problem: Problem, choice: Choice, clock: Clock, planner: str, note
         setup=words.setup,
         shares=words.shares,
         resources=words.resources,
+        source_fields=held.source_fields,
     )
     machine, found = problem.machine, (*notes, *unproved(problem, planner))
     emulated = machine.emulated(path.memories)

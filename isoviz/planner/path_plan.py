@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from isoviz import checks
 from isoviz.layouts import ChunkSequence, Layout, Mode, OrderChange, View, compare, order_change
 from isoviz.layouts.recurring import RecurringChunks
+from isoviz.planner.intermediate.field_orders import buffer_orders, chunk_order
 from isoviz.planner.time.makespan import makespan
 from isoviz.planner.time.requests import REQUEST_BYTES, rule_of
 from isoviz.planner.time.schedule import MOST_REQUESTS, HopWork, PathWork, scheduled_end
@@ -89,6 +90,9 @@ class PathPlan:
     state, in bytes per second. `setup` is the set-up time of the channels, in seconds. `overlap` says whether hops work at the
     same time. `resources` names the shared resources of the path. `shares` holds, for each of them, the seconds of the resource
     that a byte costs on each hop.
+
+    The first `source_fields` buffers hold the fields in the order of the source, the others in that of the destination; where `F`
+    numbers the blocks, all buffers or none do. Without buffers it is 1 if chunks come in the order of the source's fields.
     """
 
     transfer: Transfer
@@ -104,9 +108,10 @@ class PathPlan:
     shares: tuple[tuple[float, ...], ...] = ()
     resources: tuple[str, ...] = ()
     run: tuple[int, int] | None = None
+    source_fields: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("outer", "per_chunk", "slots"):
+        for name in ("outer", "per_chunk", "slots", "source_fields"):
             value = getattr(self, name)
             if type(value) is not int:
                 object.__setattr__(self, name, checks.count("plan", name, value))
@@ -202,7 +207,7 @@ class PathPlan:
 
         The boxes are in coordinates local to the path's transfer. The path moves the chunks in `numbers`.
         """
-        return ChunkSequence(self.order.on(self.transfer.space, self.transfer.fields), self.outer, self.per_chunk)
+        return ChunkSequence(chunk_order(self.transfer, self.order, self.source_fields), self.outer, self.per_chunk)
 
     @property
     def numbers(self) -> range:
@@ -223,7 +228,7 @@ class PathPlan:
     def orders(self) -> tuple[Linearization, ...]:
         """The linearization orders of the moved data at both ends and in every buffer: one more than hops."""
         transfer = self.transfer
-        inside = [Layout(hop.destination_layout).on(transfer.space, transfer.fields) for hop in self.hops[:-1]]
+        inside = buffer_orders(transfer, [Layout(hop.destination_layout) for hop in self.hops[:-1]], self.source_fields)
         return (transfer.source_order, *inside, transfer.destination_order)
 
     @cached_property
@@ -288,7 +293,7 @@ class PathPlan:
         found = []
         for hop, (here, there) in enumerate(pairwise(self.orders)):
             alike = {dim: here.padding[dim] if here.padding[dim] == there.padding[dim] else 0 for dim in space}
-            is_equal = here.normal == there.normal
+            is_equal = here.same_as(there)
             if is_equal and len(self.hops) > 1:
                 self._without_end(there if hop == 0 else here, alike)
             more = math.prod(1 + pad / space[dim] for dim, pad in alike.items())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from isoviz.checks import expect
 from isoviz.errors import InputError, TransferError, show
-from isoviz.layouts import Box, ChunkSequence, FieldSpace, IndexSpace, Layout
+from isoviz.layouts import FIELDS, Box, ChunkSequence, FieldSpace, IndexSpace, Layout
 from isoviz.machines.limits import MOST_SLOTS
 from isoviz.planner.options import BY_HAND
 from isoviz.planner.path_plan import Hop, PathPlan
@@ -142,6 +142,7 @@ def _path_to_json(plan: Plan, number: int) -> dict[str, Any]:
         "overlap": path.overlap,
         "buffer_bytes": path.buffer_bytes,
         "order": {"layout": str(path.order), "outer": path.outer, "per_chunk": path.per_chunk},
+        **({"source_fields": path.source_fields} if path.source_fields else {}),
         "hops": [hop._asdict() | {"shuffle_bytes": shuffle} for hop, shuffle in zip(path.hops, path.shuffles, strict=True)],
     }
 
@@ -189,7 +190,7 @@ def _plan(root: Node) -> Plan:
 
 def _path(node: Node, transfer: Transfer) -> PathPlan:
     """A path of a plan."""
-    parts = node.members(("share", "resources", *_DECIDED), _FIGURES)
+    parts = node.members(("share", "resources", *_DECIDED), (*_FIGURES, "source_fields"))
     part, run = _share(parts["share"], transfer)
     shares = parts["shares"].items()
     names = [name.read(str) for name in parts["resources"].items()]
@@ -213,6 +214,7 @@ def _path(node: Node, transfer: Transfer) -> PathPlan:
         shares=tuple(_resource_share(share, len(hops)) for share in parts["shares"].items()),
         resources=tuple(names),
         run=run,
+        source_fields=parts["source_fields"].read(int) if "source_fields" in parts else 0,
     )
     _check_path(path, node.path)
     parts["seconds"].number()  # which follows from the rest
@@ -281,6 +283,11 @@ def _check_path(path: PathPlan, where: str) -> None:
         raise TransferError(f"{where}.hops: the first or last layout is not that of the transfer's ends")
     if not 1 <= path.slots <= MOST_SLOTS:
         raise TransferError(f"{where}.slots: expected 1 to {MOST_SLOTS}, got {show(path.slots)}")
+    most = max(1, len(path.hops) - 1)
+    if not 0 <= path.source_fields <= most:
+        raise TransferError(f"{where}.source_fields: expected 0 to {most}, got {show(path.source_fields)}")
+    if FIELDS in path.chunks.digits and 0 < path.source_fields < most:
+        raise TransferError(f"{where}.source_fields: expected 0 or {most}, because the fields number the blocks")
     for buffer in path.buffers:
         held = ChunkSequence(buffer.layout.on(path.transfer.space, path.transfer.fields), path.outer, path.per_chunk)
         if held.digits != path.chunks.digits:

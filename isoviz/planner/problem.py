@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
+from isoviz.layouts import View
+from isoviz.layouts.geometry import mean_run
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled
 from isoviz.planner.intermediate.intermediate_layouts import ends_of
 from isoviz.planner.intermediate.part_runs import boxes_of_runs, end_runs, stretch_bytes
@@ -53,8 +55,8 @@ class Problem:
         """The best choice found for each route; the key is the names of its channels and the number of its converting hop."""
         self.blocked_ends_of: dict[int, tuple[BlockedEnds, ...]] = {}
         """The blocks between ends that do not nest, by the bound on a slot (`one_path.non_nesting`)."""
-        self.path_orders_of: dict[tuple[Layout, ...], PathOrders] = {}
-        """The orders along a path by the layouts of its buffers (`buffer_needs.orders_along`)."""
+        self.path_orders_of: dict[tuple[tuple[Layout, ...], int], PathOrders] = {}
+        """The orders along a path by the layouts of its buffers and their order of the fields (`buffer_needs.orders_along`)."""
 
     @cached_property
     def part(self) -> Machine:
@@ -157,6 +159,8 @@ class Problem:
         - ends without blocks: intermediate blocks that nest with neither end are not tried (`families`);
         - fields of one size;
         - chunks that consist of few boxes;
+        - ends with one order of the fields: no buffer has a third one;
+        - a box that begins at blocks of both ends: inside a block it has no layout of its own;
         - throughput functions of a known kind, which determine the time of every copy;
         - no held resource: its cost depends on the runs of all hops together;
         - no one-time cost that depends on layouts or on other hops;
@@ -170,7 +174,19 @@ class Problem:
         plain = self.ends.regular and all(digit.top for digit in self.ends.digits)
         paired = self.machine.limits.overlap and self.slots == 1
         apart = paired and any(each.layout_throughput is not None for each in self.part.channels)
-        return plain and not self.spread and not scattered and not apart and _argued(self.part)
+        return plain and self._fits_ends and not self.spread and not scattered and not apart and _argued(self.part)
+
+    @property
+    def _fits_ends(self) -> bool:
+        """Whether the orders of the ends are those in which they store the box, with the same order of the fields."""
+        transfer = self.transfer
+        if transfer.source_fields is not transfer.fields:
+            return False
+        if transfer.is_whole:
+            return True
+        packed = View(transfer.source_order), View(transfer.destination_order)
+        hops = (transfer.source_view(), packed[0]), (packed[1], transfer.destination_view())
+        return tuple([mean_run(*ends, transfer.shape, transfer.fields.names) for ends in hops]) == self.end_runs
 
     @cached_property
     def bounded(self) -> bool:

@@ -77,7 +77,9 @@ class Transfer:
     space: IndexSpace = field(init=False, repr=False, compare=False)
     """The index space of the moved box, in the order of the source's dimensions."""
     fields: FieldSpace = field(init=False, repr=False, compare=False)
-    """The fields that move."""
+    """The fields that move, in the order of the destination."""
+    source_fields: FieldSpace = field(init=False, repr=False, compare=False)
+    """The fields that move, in the order of the source."""
 
     def __post_init__(self) -> None:
         for given in (self.source, self.destination):
@@ -102,10 +104,12 @@ class Transfer:
             _check_box(
                 end, instance.space, dict(zip(instance.space, starts_at, strict=True)), dict(zip(here, shape, strict=True))
             )
-        names, whole = self._checked_fields(), self.source.fields
+        names = self._checked_fields()
         object.__setattr__(self, "field_names", names)
         object.__setattr__(self, "space", here if shape == here.sizes else IndexSpace.of(dict(zip(here, shape, strict=True))))
-        object.__setattr__(self, "fields", whole if names == whole.names else whole.subset(names))
+        fields, source_fields = (_moved(end.fields, names) for end in (self.destination, self.source))
+        object.__setattr__(self, "source_fields", source_fields)
+        object.__setattr__(self, "fields", source_fields if fields == source_fields else fields)
         if self.source.path is not None and self.source.path == self.destination.path:
             raise TransferError(f"transfer: source and destination are the same file, {self.source.path!r}")
 
@@ -160,16 +164,16 @@ class Transfer:
 
     @cached_property
     def source_order(self) -> Linearization:
-        """The order in which the source stores the moved data: its layout on the box."""
-        return self._order(self.source)
+        """The order in which the source stores the moved data: its layout on the box, with the fields in its own order."""
+        return self._order(self.source, self.source_fields)
 
     @cached_property
     def destination_order(self) -> Linearization:
-        """The order in which the destination stores the moved data: its layout on the box."""
-        return self._order(self.destination)
+        """The order in which the destination stores the moved data: its layout on the box, with the fields in its own order."""
+        return self._order(self.destination, self.fields)
 
-    def _order(self, end: Instance) -> Linearization:
-        space, fields = self.space, self.fields
+    def _order(self, end: Instance, fields: FieldSpace) -> Linearization:
+        space = self.space
         if (
             (end.space is space or end.space == space)
             and (end.fields is fields or end.fields == fields)
@@ -186,7 +190,7 @@ class Transfer:
     @property
     def converts(self) -> bool:
         """Whether the two ends store the moved data in different orders."""
-        return self.source_order.normal != self.destination_order.normal
+        return not self.source_order.same_as(self.destination_order)
 
     def part(self, box: Box) -> Transfer:
         """A sub-box of this transfer, in coordinates local to it, as a transfer between the same instances.
@@ -209,12 +213,6 @@ class Transfer:
     def further_json(self) -> dict[str, Any]:
         """Members that a kind of transfer adds to its JSON form. A reader that does not know them refuses the transfer."""
         return {}
-
-    @property
-    def runs(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The extents without gaps in the source and in the destination, each in the order of its dimensions: the box."""
-        extent = dict(zip(self.source.space, self.shape, strict=True))
-        return self.shape, tuple([extent[dim] for dim in self.destination.space])
 
     def source_view(self) -> View:
         """The source as one end of a copy; local index 0 is the origin of the box."""
@@ -240,6 +238,11 @@ class Transfer:
 
     def __str__(self) -> str:
         return f"{self.source} → {self.destination} ({self.space}; {self.fields})"
+
+
+def _moved(fields: FieldSpace, names: tuple[str, ...]) -> FieldSpace:
+    """Those of the fields of an end that move, in its order."""
+    return fields if len(names) == len(fields) else fields.subset(tuple([name for name in fields.names if name in names]))
 
 
 def _numbers(what: str, given: Sequence[int] | Mapping[str, int], space: IndexSpace, lowest: int = 0) -> tuple[int, ...]:

@@ -63,12 +63,6 @@ class RegularTransfer(Transfer):
         """The regular sets; `isoviz.redistribution.files` reads plans with them."""
         return {"sets": [{**each._asdict(), "jumps": [list(jump) for jump in each.jumps]} for each in self.sets]}
 
-    @property
-    def runs(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The extents of the boxes that are contiguous in the coordinates of both ends; the dimensions as the ends order them."""
-        run_of = {dim: each.run for dim, each in zip(self.source.space.dims, self.sets, strict=True)}
-        return tuple(run_of.values()), tuple(run_of[dim] for dim in self.destination.space)
-
     def part(self, box: Box) -> Transfer:
         """A sub-box of this transfer, in coordinates local to it."""
         if box == Box.whole(self.space):

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz import checks
 from isoviz.errors import InputError, LimitError, MachineError, NoPathError, TransferError, show
-from isoviz.layouts import ChunkSequence, Layout
+from isoviz.layouts import FIELDS, ChunkSequence, Layout
 from isoviz.planner.cache import CACHE
 from isoviz.planner.check_ends import check_arguments, check_ends
 from isoviz.planner.intermediate.common_suffix import ending_alike
+from isoviz.planner.intermediate.field_orders import buffer_orders, chunk_order
 from isoviz.planner.one_path.buffer_needs import run_as_blocks
 from isoviz.planner.one_path.hop_facts import PlanFacts, chunk_bytes, hop_runs, path_clock, path_orders, plan_facts
 from isoviz.planner.one_path.one_layout import chunk_multiple
@@ -64,7 +65,7 @@ def cost(
     `path` names memories or channels, as a sequence or as text with commas. Memories begin with the source; a memory twice in a
     row is its self-loop. A channel name selects one of several parallel channels. `layouts` are the layouts of the intermediate
     buffers, in the order of the path or by memory; a layout may be text in the notation, with block sizes. By default all buffers
-    hold the source's layout.
+    hold the source's layout. Where the ends have the fields in different orders, they change places in the hop with the least T.
 
     `chunk` is the size of a chunk in bytes. It is rounded down to whole blocks and, with one buffer, to whole runs of the hop
     with the shorter runs. `blocks` is the number of blocks per chunk, instead of `chunk`. By default the chunk has the least T
@@ -111,11 +112,24 @@ def costed(
     _check_types(path, layouts)
     ways = _ways(transfer, machine, path)
     texts = _layouts(transfer, [way[0].destination for way in ways[:-1]], layouts)
-    orders = [
-        transfer.source_order,
-        *(layout.on(transfer.space, transfer.fields) for layout in texts),
-        transfer.destination_order,
-    ]
+    changes = (0,) if transfer.source_fields is transfer.fields else range(max(1, len(texts)) + 1)
+    tried = (_costed(problem, ways, texts, at, chunk, blocks, like) for at in changes)
+    able = [each for each in tried if each is not None]
+    return min(able, key=lambda each: each[0].objective)
+
+
+def _costed(
+    problem: Problem,
+    ways: Sequence[tuple[Channel, ...]],
+    texts: Sequence[Layout],
+    source_fields: int,
+    chunk: int | str | None,
+    blocks: int | None,
+    like: ChunkSequence | None,
+) -> tuple[PathPlan, list[Violation]] | None:
+    """As `costed`, where the first `source_fields` buffers hold the fields in the order of the source; None if they cannot."""
+    transfer, machine = problem.transfer, problem.machine
+    orders = [transfer.source_order, *buffer_orders(transfer, texts, source_fields), transfer.destination_order]
     if like is not None:
         _check_alike(like, orders[1:-1])
         order, outer = orders[1] if texts else like.linearization, like.outer
@@ -126,6 +140,11 @@ def costed(
     else:
         order = transfer.source_order if problem.follows == "source" else transfer.destination_order
         outer = len(order.parts)
+    order = chunk_order(transfer, order.layout, source_fields)
+    if FIELDS in order.parts[len(order.parts) - outer :]:  # the fields number the blocks, in one order
+        numbered = order if like is None else like.linearization
+        if source_fields not in (0, max(1, len(texts))) or numbered.fields != order.fields:
+            return None
     fixed = None if like is None else ChunkSequence(order, outer, like.per_chunk)
     channels = _best_channels(problem, ways, orders, fixed or ChunkSequence(order, outer), fixed)
     found: list[Violation] = []
@@ -137,7 +156,7 @@ def costed(
     if math.isinf(words.seconds):
         slow = next(hop for hop, rate in enumerate(words.rates) if not rate)
         raise NoPathError(f"path by hand: {channels[slow].name} moves nothing in runs of {format_bytes(words.requests[slow])}")
-    return _path(problem, channels, orders, fixed, words), found
+    return _path(problem, channels, orders, fixed, words, source_fields), found
 
 
 def _check_alike(like: ChunkSequence, inside: Sequence[Linearization]) -> None:
@@ -167,7 +186,12 @@ def _check_types(path: object, layouts: object) -> None:
 
 
 def _path(
-    problem: Problem, channels: Sequence[Channel], orders: Sequence[Linearization], chunks: ChunkSequence, words: PlanFacts
+    problem: Problem,
+    channels: Sequence[Channel],
+    orders: Sequence[Linearization],
+    chunks: ChunkSequence,
+    words: PlanFacts,
+    source_fields: int,
 ) -> PathPlan:
     transfer = problem.transfer
     texts = [str(transfer.source.layout), *(str(order.layout) for order in orders[1:-1]), str(transfer.destination.layout)]
@@ -200,6 +224,7 @@ def _path(
         words.setup,
         words.shares,
         words.resources,
+        source_fields=source_fields,
     )
 
 
@@ -310,7 +335,7 @@ class _Chunks:
         self.way = path_orders(problem.transfer, orders)
         runs = self.way.runs
         inside = [channel.destination for channel in channels[:-1]]
-        alike = len({held.normal for held in orders[1:-1]}) == 1
+        alike = len({(held.normal, held.fields.names) for held in orders[1:-1]}) == 1
         shorter = chunk_multiple(problem, inside, runs) if alike else 1
         self.unit = min(shorter // math.gcd(shorter, elements), self.blocks)
         """Chunks with at least this number of blocks are a multiple of it."""

@@ -42,7 +42,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from isoviz.layouts import FIELDS, Layout, Linearization, Mode
-from isoviz.layouts.compare import run_bytes
+from isoviz.layouts.compare import field_groups, run_bytes
 from isoviz.layouts.modes import NormalPart
 from isoviz.planner.intermediate.layout_families import Digit, F, Order, Run, Structure, structure_of
 from isoviz.planner.intermediate.part_layouts import layout_of
@@ -226,11 +226,12 @@ def ends_of(source: Linearization, destination: Linearization) -> Ends:
     digits = tuple(filled)
     even = even and not (source.is_padded or destination.is_padded)  # a padded digit may hide in a merged one
     if structure.non_nesting_dims or not even:
-        run = math.inf if source.normal == destination.normal else run_bytes(source, destination)
+        run = math.inf if source.same_as(destination) else run_bytes(source, destination)
     elif structure.same:
         run = math.inf
     else:  # nothing pads
-        run = source.fields.nbytes if F in structure.prefix else source.fields.nbytes / len(source.fields)
+        groups = field_groups(source.fields, destination.fields) if structure.at_fields else len(source.fields)
+        run = source.fields.nbytes / (1 if F in structure.prefix else groups)
         for number in structure.prefix:
             if number != F:
                 run *= digits[number].extent

@@ -79,7 +79,8 @@ class Structure:
     """What two layouts have in common. The extent of a top digit is 0 here, because it depends on the size.
 
     `tops` are the top digits: number, dimension and step. `prefix` holds the digits with which both orders begin; where neither
-    end pads they are PREFIX. `same` says that both orders are equal.
+    end pads they are PREFIX. `at_fields` says that both continue with the fields, in different orders. `same` says that both
+    orders are equal.
     """
 
     digits: tuple[Digit, ...]
@@ -88,6 +89,7 @@ class Structure:
     templates: tuple[FamilyTemplate, ...]
     tops: tuple[tuple[int, str, int], ...]
     prefix: tuple[int, ...]
+    at_fields: bool
     same: bool
 
 
@@ -99,10 +101,11 @@ def structure_of(source: Linearization, destination: Linearization) -> Structure
     """The structure of two linearizations of one index space."""
     # Sizes decide only which digits a normal form omits: those with a single value.
     ones = [part.extent == 1 for lin in (source, destination) for part in lin.parts if isinstance(part, Mode)]
-    key = source.layout, destination.layout, source.space.dims, len(source.fields) == 1, tuple(ones)
+    reordered = source.fields.names != destination.fields.names
+    key = source.layout, destination.layout, source.space.dims, len(source.fields) == 1, reordered, tuple(ones)
     found = _STRUCTURES.get(key)
     if found is None:
-        found = _structure(source.space.dims, (), _skeleton(source), _skeleton(destination))
+        found = _structure(source.space.dims, (), _skeleton(source), _skeleton(destination), reordered)
         with _LOCK:
             _STRUCTURES[key] = found
             while len(_STRUCTURES) > MOST_STRUCTURES:
@@ -110,12 +113,12 @@ def structure_of(source: Linearization, destination: Linearization) -> Structure
     if not found.non_nesting_dims:
         return found
     # Blocks that do not nest repeat together at their least common multiple, which may exceed the size.
-    return _structure(source.space.dims, source.space.sizes, _skeleton(source), _skeleton(destination))
+    return _structure(source.space.dims, source.space.sizes, _skeleton(source), _skeleton(destination), reordered)
 
 
 MOST_STRUCTURES = 1024
 """Structures that are cached, one per pair of layouts, those used last."""
-_STRUCTURES: OrderedDict[tuple[Layout, Layout, tuple[str, ...], bool, tuple[bool, ...]], Structure] = OrderedDict()
+_STRUCTURES: OrderedDict[tuple[Layout, Layout, tuple[str, ...], bool, bool, tuple[bool, ...]], Structure] = OrderedDict()
 _LOCK = Lock()
 
 
@@ -129,8 +132,11 @@ def _skeleton(lin: Linearization) -> Skeleton:
 
 
 @lru_cache(maxsize=256)
-def _structure(dims: tuple[str, ...], sizes: tuple[int, ...], a: Skeleton, b: Skeleton) -> Structure:
-    """The structure of two skeletons; `sizes` is empty where the digits do not depend on the sizes."""
+def _structure(dims: tuple[str, ...], sizes: tuple[int, ...], a: Skeleton, b: Skeleton, reordered: bool) -> Structure:
+    """The structure of two skeletons; `sizes` is empty where the digits do not depend on the sizes.
+
+    `reordered` says that the two ends have the fields in different orders.
+    """
     non_nesting_dims: set[str] = set()
     digits: list[Digit] = []
     numbers: dict[str, list[int]] = {}
@@ -153,14 +159,20 @@ def _structure(dims: tuple[str, ...], sizes: tuple[int, ...], a: Skeleton, b: Sk
             numbers[dim].append(len(digits))
             digits.append(Digit(dim, step, 0 if end is None else end // step, end is None))
     orders = _order(a, digits, numbers), _order(b, digits, numbers)
-    templates = () if non_nesting_dims else tuple(_all_templates(tuple(digits), orders[0].digits, orders[1].digits))
+    templates: Sequence[FamilyTemplate] = ()
+    if not non_nesting_dims:
+        templates = _all_templates(tuple(digits), orders[0].digits, orders[1].digits, reordered)
     tops = tuple((number, digit.dim, digit.step) for number, digit in enumerate(digits) if digit.top)
-    return Structure(tuple(digits), orders, frozenset(non_nesting_dims), templates, tops, _common(*orders), a == b)
+    prefix = _common(orders[0].digits, orders[1].digits, reordered)
+    at_fields = reordered and all(order.digits[len(prefix) :][:1] == (F,) for order in orders)
+    same = a == b and not reordered
+    return Structure(tuple(digits), orders, frozenset(non_nesting_dims), tuple(templates), tops, prefix, at_fields, same)
 
 
-def _common(a: Order, b: Order) -> tuple[int, ...]:
-    """The digits with which both orders begin."""
-    return tuple(x for x, y in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(a.digits, b.digits, strict=False)))
+def _common(a: Sequence[int], b: Sequence[int], reordered: bool) -> tuple[int, ...]:
+    """The digits with which both orders begin; without the fields where these are in different orders."""
+    pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False))
+    return tuple(itertools.takewhile(lambda digit: digit != F or not reordered, [digit for digit, _ in pairs]))
 
 
 def _order(skeleton: Skeleton, digits: list[Digit], numbers: dict[str, list[int]]) -> Order:
@@ -179,13 +191,13 @@ def _order(skeleton: Skeleton, digits: list[Digit], numbers: dict[str, list[int]
     return Order(tuple(found), tuple(whole))
 
 
-def _all_templates(digits: tuple[Digit, ...], a: tuple[int, ...], b: tuple[int, ...]) -> list[FamilyTemplate]:
+def _all_templates(digits: tuple[Digit, ...], a: tuple[int, ...], b: tuple[int, ...], reordered: bool) -> list[FamilyTemplate]:
     """All templates; the numbers of a transfer decide which of them can be optimal."""
     found = _TemplateList(digits)
     # L = A: the block is a beginning of A's order with its last digit cut; then the same with M = B.
-    for inside, cut, last in _kept_whole(a, b):
+    for inside, cut, last in _kept_whole(a, b, reordered):
         found.add(inside, cut, cut, None, last, "source")
-    for inside, cut, first in _kept_whole(b, a):
+    for inside, cut, first in _kept_whole(b, a, reordered):
         found.add(inside, cut, cut, first, None, "destination")
     for i, j in itertools.product(range(len(a) + 1), range(len(b) + 1)):
         complete = frozenset(a[:i]) | frozenset(b[:j])
@@ -222,7 +234,9 @@ class _TemplateList:
         self.templates.append(FamilyTemplate(number, complete, inside, cut_a, cut_b, first, last, scattered, follows))
 
 
-def _kept_whole(kept: tuple[int, ...], other: tuple[int, ...]) -> Iterator[tuple[frozenset[int], int | None, Run | None]]:
+def _kept_whole(
+    kept: tuple[int, ...], other: tuple[int, ...], reordered: bool
+) -> Iterator[tuple[frozenset[int], int | None, Run | None]]:
     """Blocks that are beginnings of one end's order: their complete digits, the digit that is cut, and the run at the other
     end."""
     for i in range(len(kept) + 1):
@@ -232,7 +246,7 @@ def _kept_whole(kept: tuple[int, ...], other: tuple[int, ...]) -> Iterator[tuple
             yield inside, kept[i], Run(j, j + 1)
         elif frozenset(other[:j]) == inside:
             # The run continues with the digits that follow alike in both orders; where these are all, everything is one run.
-            common = [x for x, y in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(kept[i:], other[j:], strict=True))]
+            common = _common(kept[i:], other[j:], reordered)
             onwards = tuple(digit for digit in common if digit != F)
             yield inside, None, None if len(common) == len(kept) - i else Run(j, j, onwards)
         else:

@@ -3,12 +3,12 @@ show."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from isoviz.layouts import FieldsComponent, FieldSpace, Linearization, Mode
+from isoviz.layouts import FieldsComponent, Linearization, Mode, View
+from isoviz.layouts.geometry import mean_run
 
 if TYPE_CHECKING:
     from isoviz.planner.transfer import Transfer
@@ -18,38 +18,23 @@ def end_runs(transfer: Transfer) -> tuple[float, float]:
     """Bytes that are contiguous in the source and in the destination, where only a part moves; infinite where the whole moves."""
     if transfer.is_whole:
         return math.inf, math.inf
-    names, (here, there) = transfer.field_names, transfer.runs
+    extent = dict(zip(transfer.source.space, transfer.shape, strict=True))
     return (
-        contiguous_bytes(transfer.source.linearization, transfer.source_origin, here, names),
-        contiguous_bytes(transfer.destination.linearization, transfer.destination_origin, there, names),
+        _contiguous_bytes(transfer.source_view(), transfer.shape, transfer.source_fields.names),
+        _contiguous_bytes(
+            transfer.destination_view(), tuple([extent[dim] for dim in transfer.destination.space]), transfer.fields.names
+        ),
     )
 
 
 def contiguous_bytes(lin: Linearization, origin: Sequence[int], shape: Sequence[int], fields: Sequence[str]) -> float:
-    """The bytes of the contiguous runs of a box with some of the fields, where `origin` and `shape` are in the order of the
-    dimensions.
+    """The mean bytes of the contiguous runs of a box with some of the fields, where `origin` and `shape` are in the order of the
+    dimensions; infinite where it is one run."""
+    return _contiguous_bytes(View(lin, tuple(origin)), tuple(shape), tuple([name for name in lin.fields if name in fields]))
 
-    Infinite where the part is the whole. Where fields between those that move are omitted, the result is the mean over the groups
-    of adjacent fields. A digit that the box cuts counts with the values that it covers.
-    """
-    if tuple(shape) == lin.space.sizes and len(fields) == len(lin.fields):
-        return math.inf
-    box = {dim: (lo, extent) for dim, lo, extent in zip(lin.space.dims, origin, shape, strict=True)}
-    count = 1
-    entry = lin.fields.nbytes / len(lin.fields)  # bytes of a mean element, and of an entry after F
-    for part in lin.parts:
-        if isinstance(part, FieldsComponent):
-            if len(fields) < len(lin.fields):
-                moved = sum(lin.fields.sizes[lin.fields.index(name)] for name in fields)
-                return count * moved / (_groups(lin.fields, fields) if count == 1 else len(fields))
-            entry = lin.fields.nbytes
-            continue
-        lo, extent = box[part.dim]
-        whole = part.step * part.extent
-        if (lo, extent) != (0, lin.space[part.dim]) and (lo % whole or extent % whole):
-            return count * min(part.extent, max(1, extent // part.step)) * entry
-        count *= part.extent
-    return math.inf
+
+def _contiguous_bytes(view: View, shape: tuple[int, ...], fields: tuple[str, ...]) -> float:
+    return mean_run(view, view, shape, fields)  # a buffer of its own order would have no gap in addition
 
 
 def stretch_bytes(order: Linearization, other: Linearization, nbytes: float) -> float:
@@ -76,12 +61,6 @@ def stretch_bytes(order: Linearization, other: Linearization, nbytes: float) -> 
         if have < extent:
             break
     return together * mean
-
-
-def _groups(space: FieldSpace, fields: Sequence[str]) -> int:
-    """The number of groups of adjacent fields among those that move."""
-    places = sorted(space.index(name) for name in fields)
-    return 1 + sum(b != a + 1 for a, b in itertools.pairwise(places))
 
 
 def boxes_of_runs(order: Linearization) -> int:

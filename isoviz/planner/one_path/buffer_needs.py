@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from isoviz.layouts import ChunkSequence, Layout, Linearization, Mode
+from isoviz.layouts import FIELDS, ChunkSequence, Layout, Linearization, Mode
+from isoviz.planner.intermediate.field_orders import buffer_orders, chunk_order
 from isoviz.planner.one_path.hop_facts import PathOrders, chunk_bytes, path_clock, path_orders
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ class BufferLayouts(NamedTuple):
     """The layouts of the buffers of a path.
 
     The buffers `before` the converting hop hold layout L, those `after` it layout M. The `outer` slowest components of `order`
-    number the blocks, and `per_chunk` blocks make a chunk.
+    number the blocks, and `per_chunk` blocks make a chunk. `source_fields` is that of the path (`PathPlan.source_fields`).
     """
 
     before: Layout
@@ -24,6 +25,7 @@ class BufferLayouts(NamedTuple):
     order: Layout
     outer: int
     per_chunk: int
+    source_fields: int
 
 
 def buffer_layouts(problem: Problem, choice: Choice) -> BufferLayouts:
@@ -32,16 +34,31 @@ def buffer_layouts(problem: Problem, choice: Choice) -> BufferLayouts:
     if choice.family is not None:
         follows = choice.family.follows or problem.follows
         before, after, outer = problem.ends.layouts(choice.family, choice.a, choice.b, follows)
-        return BufferLayouts(before, after, before if follows == "source" else after, outer, choice.per_chunk)
+        lead = before if follows == "source" else after
+        return BufferLayouts(before, after, lead, outer, choice.per_chunk, _source_fields(choice, lead, outer, follows))
     order = source if problem.held_order(choice.route) == "source" else destination
     if choice.layout_before is not None:
         (before, outer), (after, _) = choice.layout_before, choice.layout_after or choice.layout_before
-        return BufferLayouts(before, after, before, outer, choice.per_chunk)
+        at = _source_fields(choice, before, outer, problem.follows)
+        return BufferLayouts(before, after, before, outer, choice.per_chunk, at)
     elements = choice.per_chunk
     if len(choice.route.channels) == 1 and choice.chunk >= problem.nbytes:  # one chunk, padding included
         elements = order.count * len(order.fields)
     outer, per_chunk = run_as_blocks(order, elements)
-    return BufferLayouts(order.layout, order.layout, order.layout, outer, per_chunk)
+    at = _source_fields(choice, order.layout, outer, problem.follows)
+    return BufferLayouts(order.layout, order.layout, order.layout, outer, per_chunk, at)
+
+
+def _source_fields(choice: Choice, order: Layout, outer: int, follows: str) -> int:
+    """How many buffers hold the fields in the order of the source: those before the hop that converts.
+
+    Where `F` numbers the blocks, all buffers have one order of the fields, that of the end which the blocks follow.
+    """
+    buffers = len(choice.route.channels) - 1
+    at = buffers if choice.route.converting is None else choice.route.converting
+    if at in (0, buffers) or FIELDS not in order.components[len(order.components) - outer :]:
+        return at
+    return buffers if follows == "source" else 0
 
 
 def path_layouts(problem: Problem, choice: Choice, buffers: BufferLayouts) -> tuple[Layout, ...]:
@@ -54,29 +71,28 @@ def path_layouts(problem: Problem, choice: Choice, buffers: BufferLayouts) -> tu
 def orders_along(problem: Problem, choice: Choice, buffers: BufferLayouts) -> PathOrders:
     """The orders along the path of a choice. The problem caches them by layouts, because most routes share them."""
     layouts = path_layouts(problem, choice, buffers)[1:-1]
-    found = problem.path_orders_of.get(layouts)
+    key = layouts, buffers.source_fields
+    found = problem.path_orders_of.get(key)
     if found is None:
         transfer = problem.transfer
-        orders = {layout: layout.on(transfer.space, transfer.fields) for layout in dict.fromkeys(layouts)}
-        inside = [orders[layout] for layout in layouts]
-        found = problem.path_orders_of[layouts] = path_orders(
-            transfer, (transfer.source_order, *inside, transfer.destination_order)
-        )
+        inside = buffer_orders(transfer, layouts, buffers.source_fields)
+        found = problem.path_orders_of[key] = path_orders(transfer, (transfer.source_order, *inside, transfer.destination_order))
     return found
 
 
 def chunk_sequence(problem: Problem, buffers: BufferLayouts) -> ChunkSequence:
     """The chunks of a choice."""
-    return ChunkSequence(buffers.order.on(problem.transfer.space, problem.transfer.fields), buffers.outer, buffers.per_chunk)
+    order = chunk_order(problem.transfer, buffers.order, buffers.source_fields)
+    return ChunkSequence(order, buffers.outer, buffers.per_chunk)
 
 
 def exact_if_needed(problem: Problem, choice: Choice) -> Choice:
     """A choice with the runs and costs that its layouts really have, where the search knows only estimates.
 
-    Where blocks of both ends nest and all fields have one size, the search is exact: if a choice counts shorter runs than its
-    layouts have, another family has the same layouts with the longer runs (`intermediate.intermediate_layouts`).
+    Where everything moves, blocks of both ends nest and all fields have one size, the search is exact: if a choice counts shorter
+    runs than its layouts have, another family has the same layouts with the longer runs (`intermediate.intermediate_layouts`).
     """
-    known = problem.ends.regular and not problem.spread and choice.route.pace.has_fixed_costs
+    known = problem.ends.regular and not problem.spread and problem.transfer.is_whole and choice.route.pace.has_fixed_costs
     return choice if known else evaluated(problem, choice)
 
 

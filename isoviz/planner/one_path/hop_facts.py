@@ -13,8 +13,9 @@ from collections.abc import Hashable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from isoviz.layouts import ChunkSequence, FieldsComponent, Mode
+from isoviz.layouts import ChunkSequence, FieldsComponent, Mode, View
 from isoviz.layouts.compare import run_bytes
+from isoviz.layouts.geometry import mean_run
 from isoviz.planner.intermediate.part_runs import end_runs
 from isoviz.planner.time.path_time import Clock, Pace
 
@@ -41,7 +42,7 @@ def one_time_seconds(channels: Sequence[Channel], converts: Sequence[bool], orde
             if cost.per == "buffer":
                 things = hop, hop + 1
             elif cost.per == "layout":
-                things = tuple(dict.fromkeys((orders[hop].normal, orders[hop + 1].normal)))
+                things = tuple(dict.fromkeys((order.normal, order.fields.names) for order in orders[hop : hop + 2]))
             owner = f"cache {cost.cached_by}" if cost.cached_by else (hop, cost.name)
             for thing in things:
                 if (owner, cost.per, thing) not in paid:
@@ -142,13 +143,15 @@ def converting_hops(orders: Sequence[Linearization]) -> tuple[bool, ...]:
 def hop_runs(transfer: Transfer, orders: Sequence[Linearization]) -> tuple[float, ...]:
     """Upper bounds on the runs of each hop in bytes, before the chunk bounds them; infinite where whole chunks move.
 
-    The bound is the common prefix of the two orders of the hop. Where a box or some of the fields move, the first and the last
-    hop are also bounded by what is contiguous in the source and the destination.
+    The bound is the common prefix of the two orders of the hop. Where a box or some of the fields move, or the fields change
+    places, the hops at the ends have the mean run of the copies between the instance and the buffer.
     """
     found = [_prefix_bytes(here, there) for here, there in pairwise(orders)]
-    first, last = end_runs(transfer)
-    found[0] = min(found[0], first)
-    found[-1] = min(found[-1], last)
+    if not transfer.is_whole:
+        views = [transfer.source_view(), *[View(order) for order in orders[1:-1]], transfer.destination_view()]
+        for hop in dict.fromkeys((0, len(found) - 1)):
+            fields = orders[1 if hop == 0 else hop].fields
+            found[hop] = mean_run(views[hop], views[hop + 1], transfer.shape, fields.names)
     return tuple(found)
 
 
@@ -170,7 +173,7 @@ def _elements_in_first_block(lin: Linearization, outer: int) -> int:
 
 def _prefix_bytes(here: Linearization, there: Linearization) -> float:
     """The bytes of the common prefix of two orders; infinite where the orders are equal."""
-    if here is there or here.normal == there.normal:
+    if here.same_as(there):
         return math.inf
     return run_bytes(here, there)
 

@@ -11,7 +11,8 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from isoviz.layouts import ChunkSequence, compare
+from isoviz.layouts import FIELDS, ChunkSequence, compare
+from isoviz.planner.intermediate.field_orders import buffer_orders
 from isoviz.planner.intermediate.part_layouts import grown, restricted
 from isoviz.planner.one_path.choice import BlockedEnds, Choice
 
@@ -59,7 +60,7 @@ def _blocked_ends(problem: Problem, block: dict[str, int]) -> BlockedEnds:
     source, destination = transfer.source_order, transfer.destination_order
     order = source if problem.follows == "source" else destination
     (before, outer), (after, _) = restricted(source, order, block), restricted(destination, order, block)
-    first, last = before.on(transfer.space, transfer.fields), after.on(transfer.space, transfer.fields)
+    first, last = buffer_orders(transfer, (before, after), 1)  # a block holds all fields
     return BlockedEnds(
         before,
         after,
@@ -90,7 +91,8 @@ def with_exact_runs(problem: Problem, choice: Choice, clock: Clock) -> Choice | 
     transfer, route = problem.transfer, choice.route
     follows = choice.family.follows or problem.follows
     before, after, outer = problem.ends.layouts(choice.family, choice.a, choice.b, follows)
-    first, last = (layout.on(transfer.space, transfer.fields) for layout in (before, after))
+    apart = FIELDS in before.components[len(before.components) - outer :]
+    first, last = buffer_orders(transfer, (before, after), 1 if not apart else 2 * (problem.follows == "source"))
     slot = max(ChunkSequence(lin, outer).block_bytes for lin in (first, last)) * choice.per_chunk
     if slot > problem.limit(route.inside):
         return None

@@ -83,7 +83,7 @@ def _boxes(problem: Problem, order: Linearization, most: int) -> Iterator[tuple[
     while entries >= 1:
         block = grown(order, lead, dict.fromkeys(problem.transfer.space.dims, 1), entries)
         layout, outer = restricted(order, lead, block)
-        sequence = ChunkSequence(layout.on(problem.transfer.space, problem.transfer.fields), outer)
+        sequence = ChunkSequence(layout.on(order.space, order.fields), outer)
         yield (layout, outer), max(1, min(MOST_BOXES, most // sequence.block_bytes))
         entries //= 2
 
@@ -93,7 +93,7 @@ def best_one_layout(problem: Problem, route: Route, clock: Clock, *, costs: bool
     chunks."""
     order = problem.transfer.source_order if problem.held_order(route) == "source" else problem.transfer.destination_order
     if len(route.channels) == 1:
-        return best_unbuffered(problem, route, clock, order)
+        return exact_if_needed(problem, best_unbuffered(problem, route, clock, order))
     search = _OneLayoutSearch(problem, route, clock, order, costs)
     if boxes_of_runs(order) > MOST_BOXES and search.limit // problem.largest > MOST_BOXES:
         found = list(search.by_boxes())
@@ -323,12 +323,12 @@ class _OneLayoutSearch:
                 named = {part.dim for part in parts if isinstance(part, Mode)}
                 lone = [Mode(dim, 1, 1, True) for dim in transfer.space if dim not in named]
                 layout = layout_of([*lone, *parts])
-                yield self._of_layout(layout, len(layout.on(transfer.space, transfer.fields).parts))
+                yield self._of_layout(layout, len(layout.on(lin.space, lin.fields).parts))
 
     def _of_layout(self, layout: Layout, outer: int, bound: int | None = None) -> Choice | None:
         """Chunks of a layout's blocks, with at most `bound` blocks in a chunk."""
         problem, transfer = self.problem, self.problem.transfer
-        lin = layout.on(transfer.space, transfer.fields)
+        lin = layout.on(transfer.space, self.order.fields)
         sequence = ChunkSequence(lin, outer)
         first, last = compare(problem.ends.source, lin).run_bytes, compare(lin, problem.ends.destination).run_bytes
         whole = problem.runs(len(self.runs), None)

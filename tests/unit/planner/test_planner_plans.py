@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from isoviz.errors import InputError, LimitError, NoPathError, TransferError
-from isoviz.layouts import ChunkSequence, FieldSpace, IndexSpace, Layout, compare
+from isoviz.layouts import ChunkSequence, FieldSpace, IndexSpace, Layout, OrderChange, compare
 from isoviz.machines import (
     Channel,
     ChannelKind,
@@ -453,18 +453,43 @@ def test_options_that_cannot_be(given: dict[str, Any]) -> None:
         Options(**given)
 
 
+def test_fields_in_another_order_are_a_conversion() -> None:
+    """Structs whose fields change places move field by field; the plan says so and chooses where."""
+    space, names = IndexSpace(x=1 << 20), ("a", "b", "c", "d")
+    ends = FieldSpace.of(dict.fromkeys(names, "u1")), FieldSpace.of(dict.fromkeys(reversed(names), "u1"))
+    local = preset("local", measure="assumed")
+    for layout, run in (("<F, x>", 1), ("<x_in=16, F, x_out>", 16), ("<x, F>", 1 << 20)):
+        one, other = (Instance("node0.sys", space, fields, Layout(layout)) for fields in ends)
+        alike, turned = (plan(Transfer(one, end), local, "direct") for end in (replace(one), other))
+        assert not alike.transfer.converts and turned.transfer.converts
+        assert [hop.converts for hop in turned.hops] == [True] and turned.only.order_changes == (OrderChange.CONVERTS,)
+        assert turned.hops[0].request_bytes == run
+        assert turned.seconds > 1.2 * alike.seconds or run > 1000
+    one, other = (
+        Instance(memory, space, fields, Layout("<F, x>"))
+        for memory, fields in zip(("node0.fbm0", "node1.sys"), ends, strict=True)
+    )
+    found, last = (plan(Transfer(one, other), "two-node", planner) for planner in ("full", "spsl"))
+    assert last.only.source_fields == len(last.hops) - 1 and last.hops[-1].converts and not last.hops[0].converts
+    assert found.seconds <= last.seconds
+    data = plan_to_json(last)
+    data["paths"][0]["source_fields"] = 9
+    with pytest.raises(TransferError, match="source_fields"):
+        plan_from_json(data)
+
+
 @pytest.mark.parametrize(
     ("layout", "changes", "run"),
     [
         ("<F, x, y>", {}, math.inf),
         ("<F, x, y>", {"shape": (5, 8)}, 5 * 16),  # rows of a box
-        ("<F, x, y>", {"shape": (10, 3)}, 3 * 160),  # whole rows
+        ("<F, x, y>", {"shape": (10, 3)}, math.inf),  # whole rows follow each other
         ("<x_in=2, F, x_out, y>", {"shape": (4, 8)}, 2 * 32),
         ("<x_in=2, F, x_out, y>", {"shape": (4, 8), "source_origin": (1, 0)}, 2 * 16 / 3),  # begins within a block
         ("<F, x, y>", {"field_names": ("b",)}, 4),
         ("<F, x, y>", {"field_names": ("a", "b")}, 8),  # neighbours
         ("<F, x, y>", {"field_names": ("a", "c")}, 6),  # two groups: 4 and 8 bytes
-        ("<x, y, F>", {"field_names": ("b",)}, 80 * 4),
+        ("<x, y, F>", {"field_names": ("b",)}, math.inf),
         ("<x, F, y>", {"field_names": ("b",)}, 10 * 4),
     ],
 )
