@@ -44,6 +44,9 @@ FRAME = """\
 """
 
 BY_HAND = """\
+/** Values by names that users choose, in pairs of name and value: `byName` makes a map of them. */
+export type Named<Value> = [name: string, value: Value][];
+
 /** The part of an anywidget model that is used here. */
 export interface Model {
   get(name: string): unknown;
@@ -80,6 +83,8 @@ class Types:
             return " | ".join(dict.fromkeys(self.of(member) for member in get_args(kind)))
         if origin is Literal:
             return " | ".join(json.dumps(each) for each in get_args(kind))
+        if origin is list and get_origin(get_args(kind)[0]) is tuple:
+            return f"Named<{self.of(get_args(get_args(kind)[0])[1])}>"
         if origin in (list, tuple):
             inner = self.of(get_args(kind)[0])
             return f"({inner})[]" if " | " in inner else f"{inner}[]"

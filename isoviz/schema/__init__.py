@@ -1,7 +1,7 @@
 """What crosses a border (a file, a command, a snapshot) is declared once, as a type; reading and writing follow from it."""
 
 from isoviz.schema.cursor import Node
-from isoviz.schema.declaration import BY_NAME, As, Member, json_name, left_out, member, members_of
+from isoviz.schema.declaration import BY_NAME, As, Member, Named, json_name, left_out, member, members_of, named
 from isoviz.schema.json_text import format_json, parse
 from isoviz.schema.plain_json import plain
 from isoviz.schema.reading import MismatchError, alternatives, errors_as, mismatch, read, tag
@@ -11,6 +11,7 @@ __all__ = [
     "As",
     "Member",
     "MismatchError",
+    "Named",
     "Node",
     "alternatives",
     "errors_as",
@@ -20,6 +21,7 @@ __all__ = [
     "member",
     "members_of",
     "mismatch",
+    "named",
     "parse",
     "plain",
     "read",

@@ -20,12 +20,23 @@ A dataclass with a method `build` stands for what that makes: a file may have ot
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints, is_typeddict
 
 BY_NAME = "by_name"
+
+Value = TypeVar("Value")
+Named = list[tuple[str, Value]]
+"""Values by names that users choose, in pairs of name and value. An object of a browser is no table for them: it has a
+`constructor` and a `__proto__` before anybody names a dimension so.
+"""
+
+
+def named(values: Mapping[str, Value]) -> Named[Value]:
+    """A table in pairs."""
+    return list(values.items())
 
 
 def same(value: Any) -> Any:

@@ -51,9 +51,9 @@ def errors_as(error: type[InputError], place: str = "", title: str = "", objects
 def read(value: Any, kind: Any, form: str = "", place: str = "") -> Any:
     """The value of a declared type that plain JSON stands for.
 
-    Types are str, int, float, bool, None, object, `Literal`, unions, `list[…]`, `tuple[…, ...]`, `dict[str, …]`, dataclasses and
-    typed dictionaries. Objects have all of their keys, but for those of optional members, and no others. Of several types of
-    objects, the one is meant whose literals fit.
+    Types are str, int, float, bool, None, object, `Literal`, unions, `list[…]`, `tuple[…, ...]`, `tuple[…, …]`, `dict[str, …]`,
+    dataclasses and typed dictionaries. Objects have all of their keys, but for those of optional members, and no others. Of
+    several types of objects, the one is meant whose literals fit.
 
     Raises:
         MismatchError: the value stands for no such value.
@@ -64,8 +64,7 @@ def read(value: Any, kind: Any, form: str = "", place: str = "") -> Any:
     if is_declared(kind):
         return _of_object(value, kind, form, place)
     if origin in (list, tuple) and isinstance(value, list | tuple):
-        inner = get_args(kind)[0]
-        found = [read(each, inner, form, f"{place}[{index}]") for index, each in enumerate(value)]
+        found = [read(each, inner, form, f"{place}[{index}]") for index, (each, inner) in enumerate(_items(value, kind, place))]
         return found if origin is list else tuple(found)
     if origin in (dict, Mapping) and isinstance(value, Mapping):
         check_keys(value, place)
@@ -112,6 +111,16 @@ def words(kind: Any) -> str:
     if is_declared(kind):
         return "an object"
     return "a text" if isinstance(kind, type) and issubclass(kind, str) else _WORDS.get(origin or kind, "a value")
+
+
+def _items(value: Sequence[Any], kind: Any, place: str) -> Iterator[tuple[Any, Any]]:
+    """The items of a list, each with its type: the same for all of them, or one for each."""
+    inner = get_args(kind)
+    if get_origin(kind) is list or inner[-1] is ...:
+        return ((each, inner[0]) for each in value)
+    if len(value) != len(inner):
+        fail(place, f"expected a list of {len(inner)}, got {show(value)}")
+    return zip(value, inner, strict=True)
 
 
 def _of_union(value: Any, kinds: tuple[Any, ...], form: str, place: str) -> Any:

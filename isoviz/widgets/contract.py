@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
+from isoviz.schema import Named
 from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.running.shown_runs import RunsMessage
 from isoviz.widgets.trace_contract import StepsMessage, TraceMessage
@@ -99,7 +100,7 @@ class ShownColour(TypedDict):
 class ShownEntry(TypedDict):
     """An entry of the array: its index by dimension, and the name of its field."""
 
-    index: dict[str, int]
+    index: Named[int]
     field: str
 
 
@@ -169,7 +170,7 @@ class Concerns(TypedDict):
     settings: Settings
     menus: Menus
     faults: Faults
-    palette: dict[str, ShownColour]
+    palette: Named[ShownColour]
     selected: Selected
 
 

@@ -75,7 +75,7 @@ class Explorer(anywidget.AnyWidget, part_traits(PANES)):  # type: ignore[misc]  
     settings = traitlets.Dict(help="what has been entered").tag(sync=True)
     menus = traitlets.Dict(help="what can be chosen").tag(sync=True)
     faults = traitlets.Dict(help="what is wrong, by control, and what is stale").tag(sync=True)
-    palette = traitlets.Dict(help="the colours of the dimensions").tag(sync=True)
+    palette: Any = traitlets.List(help="the colours of the dimensions").tag(sync=True)
     selected = traitlets.Dict(help="the selection").tag(sync=True)
 
     def __init__(

@@ -88,6 +88,7 @@ class Session(traitlets.HasTraits):
             Derived(start, demanded=LAYOUTS),
             views=LAYOUTS,
             both_ends=both_ends,
+            begun=start,
             given=trace,
             given_machine=trace_machine,
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from isoviz.schema import plain
+from isoviz.schema import Named, plain
 from isoviz.widgets.chosen.menus import menus
 from isoviz.widgets.contract import (
     WIRE,
@@ -72,9 +72,9 @@ def _problem(problem: Problem) -> ShownProblem:
 
 
 @lru_cache(maxsize=64)
-def _palette(dims: tuple[str, ...]) -> dict[str, ShownColour]:
+def _palette(dims: tuple[str, ...]) -> Named[ShownColour]:
     """The colours that the pictures give the dimensions and F."""
     from isoviz.figures.charts.theme import FIELD_COLOUR, colour, dimension_tokens
 
     tokens = dimension_tokens(dims) | {"F": FIELD_COLOUR}
-    return {dim: {"light": colour(token, "light"), "dark": colour(token, "dark")} for dim, token in tokens.items()}
+    return [(dim, {"light": colour(token, "light"), "dark": colour(token, "dark")}) for dim, token in tokens.items()]

@@ -240,6 +240,7 @@ class Refused:
 class State:
     """Everything the explorer shows.
 
+    `begun` are the settings that the session began with.
     `past` and `future` are what undo and redo bring back, the nearest last; `step` names the control that was edited last, at the
     monotonic time `stepped`.
     `what_if` is tried on the present plan; it is neither saved nor undone, and over when the settings change.
@@ -275,6 +276,7 @@ class State:
     awaited: int = 0
     notes: int = 0
     refused: Refused | None = None
+    begun: Settings | None = None
     past: tuple[Settings, ...] = ()
     future: tuple[Settings, ...] = ()
     step: object = None

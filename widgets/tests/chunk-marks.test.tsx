@@ -11,7 +11,7 @@ import { fitted, zoomed } from "#views/linearization/geometry/viewport.ts";
 
 const SIZE = { width: 240, height: 180 };
 
-function geometryOf(linear: Linearization, shown: string, fixed: Record<string, number> = {}, zoom = 1): Geometry {
+function geometryOf(linear: Linearization, shown: string, fixed: ReadonlyMap<string, number> = new Map(), zoom = 1): Geometry {
   const dims = linear.dims.slice(0, 2).map(({ name }) => name);
   const model = gridModel(linear, dims, fixed, SIZE);
   const panels = panelsIn(linear, model, shown, SIZE.width, SIZE.height, 0);
@@ -54,7 +54,7 @@ test("what is veiled is what the chunk does not hold, in cells, panels, rows and
     [geometryOf(array, "cells"), BLOCKED],
     [geometryOf(array, "panels"), FIELDS],
     [geometryOf(array, "cells"), FIELDS],
-    [geometryOf(array, "only:im", {}, 3), BLOCKED],
+    [geometryOf(array, "only:im", new Map(), 3), BLOCKED],
     [geometryOf(long, "auto"), LINE],
   ];
   for (const [geometry, chunks] of cases)
@@ -96,6 +96,6 @@ test("a chunk of another slice leaves the picture as it is", () => {
     for (let number = 0; number < 4; number += 1) {
       const chunk = chosenChunk(cube, chunks, number);
       assert.ok(chunk !== null);
-      assert.equal(gridOverlay(geometryOf(cube, "auto", { z }), chunk, ink, SIZE) !== null, z === number);
+      assert.equal(gridOverlay(geometryOf(cube, "auto", new Map([["z", z]])), chunk, ink, SIZE) !== null, z === number);
     }
 });

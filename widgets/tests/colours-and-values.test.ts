@@ -15,7 +15,7 @@ test("colours by sector and page, and what a warp loads in words", () => {
   ] as const) {
     const colours = colouring(linear, {
       options: { colour, digit: null },
-      palette: {},
+      palette: [],
       chunks: null,
       dark: false,
       bytes: linear.nbytes,

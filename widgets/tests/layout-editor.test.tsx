@@ -346,7 +346,7 @@ test("thirty dimensions are refused in words, a name with markup is text, petaby
   assert.equal(find(many.root, "add-dimension").getAttribute("aria-disabled"), "true");
   const odd = await drawn((snapshot) => {
     snapshot.settings.dimensions = [{ key: 1, name: "<script>alert(1)</script>", value: String(2 ** 52) }];
-    snapshot.panes.layout.dims = { y: 2 ** 52 };
+    snapshot.panes.layout.dims = [["y", 2 ** 52]];
   }, true);
   assert.equal(odd.root.querySelector("script"), null);
   assert.match(find(odd.root, "array-extent").textContent ?? "", /PiB/);

@@ -152,16 +152,44 @@ test("requests: the box of a run (tiles meet rows)", () => {
   const dims = xy(8, 6);
   const [tiles, rows] = [on("<F, x_in=4, y_in=3, x_out, y_out>", dims), on("<F, x, y>", dims)];
   const box = requestBox(tiles, rows);
-  assert.deepEqual(box, { extents: { x: 4, y: 1 }, steps: { x: 1, y: 1 }, entries: 4, fields: "all" });
+  assert.deepEqual(box, {
+    extents: new Map([
+      ["x", 4],
+      ["y", 1],
+    ]),
+    steps: new Map([
+      ["x", 1],
+      ["y", 1],
+    ]),
+    entries: 4,
+    fields: "all",
+  });
   assert.deepEqual(requestOrigin(box, tiles, [6, 5]), [4, 5]);
   assert.deepEqual(requestBox(on("<x, F, y>", dims), on("<x, y, F>", dims)), {
-    extents: { x: 8, y: 1 },
-    steps: { x: 1, y: 1 },
+    extents: new Map([
+      ["x", 8],
+      ["y", 1],
+    ]),
+    steps: new Map([
+      ["x", 1],
+      ["y", 1],
+    ]),
     entries: 8,
     fields: "one",
   });
   const strided = requestBox(on("<x_out, F, x_in=2, y>", dims), on("<x_out, F, y, x_in=2>", dims));
-  assert.deepEqual(strided, { extents: { x: 4, y: 1 }, steps: { x: 2, y: 1 }, entries: 4, fields: "all" });
+  assert.deepEqual(strided, {
+    extents: new Map([
+      ["x", 4],
+      ["y", 1],
+    ]),
+    steps: new Map([
+      ["x", 2],
+      ["y", 1],
+    ]),
+    entries: 4,
+    fields: "all",
+  });
   assert.deepEqual(requestOrigin(strided, tiles, [5, 2]), [1, 2]);
 });
 

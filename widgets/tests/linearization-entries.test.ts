@@ -12,8 +12,17 @@ test("entries have names in the session and numbers here", () => {
   const linear = layout("<F, x, y>", { x: 4, y: 3 }, COMPLEX);
   const entry = { index: [3, 1], field: 1 };
   assert.deepEqual(entryFrom(linear, shownFrom(linear, entry)), entry);
-  assert.equal(entryFrom(linear, { index: { x: 4, y: 0 }, field: "re" }), null);
-  assert.equal(entryFrom(linear, { index: { x: 1 }, field: "re" }), null);
+  assert.equal(
+    entryFrom(linear, {
+      index: [
+        ["x", 4],
+        ["y", 0],
+      ],
+      field: "re",
+    }),
+    null,
+  );
+  assert.equal(entryFrom(linear, { index: [["x", 1]], field: "re" }), null);
   assert.equal(entryFrom(linear, null), null);
   assert.equal(entryText(linear, entry), "x = 3, y = 1 · im");
 });

@@ -52,6 +52,12 @@ function inOrder(linear: Linearization): Entry[] {
   return found;
 }
 
+const part = (ranges: Record<string, [number, number]>) => new Map(Object.entries(ranges));
+
+/** The colours of a layout alone, by offset. */
+const byOffset = (linear: Linearization) =>
+  colouring(linear, { options: { colour: "offset", digit: null }, palette: [], chunks: null, dark: false, bytes: linear.nbytes });
+
 test("a long name of a field leaves room for the axis above the first panel", () => {
   const context = { measureText: (text: string) => ({ width: 7 * text.length }) } as unknown as CanvasRenderingContext2D;
   const named = (name: string): Geometry => geometryOf(layout("<F, x, y>", { x: 400, y: 400 }, { [name]: 4, im: 4 }), 160, 200);
@@ -139,7 +145,7 @@ test("means of separable numbers are those of a loop, ranges hold every value", 
 
 test("grids: cells and entries lead to each other, padding is outside", () => {
   const linear = layout("<F, x_in=4, y_in=4, x_out, y_out, z>", { x: 8, y: 6, z: 3 });
-  const model = gridModel(linear, ["x", "y"], { z: 2 }, { width: 200, height: 200 });
+  const model = gridModel(linear, ["x", "y"], new Map([["z", 2]]), { width: 200, height: 200 });
   assert.deepEqual([model.across.padded, model.down.size, model.down.padded, model.wrap], [8, 6, 8, 0]);
   assert.deepEqual(model.down.blocks, [4]);
   assert.deepEqual(indexAt(model, 3, 5), [3, 5, 2]);
@@ -152,12 +158,12 @@ test("grids: cells and entries lead to each other, padding is outside", () => {
 test("one dimension is a strip where it fits, else rows of whole blocks, alike at both ends", () => {
   const blocked = layout("<F, x_in=16, x_out>", { x: 100 });
   const plain = layout("<F, x>", { x: 100 });
-  assert.equal(gridModel(plain, ["x"], {}, { width: 3000, height: 100 }).wrap, 0);
+  assert.equal(gridModel(plain, ["x"], new Map(), { width: 3000, height: 100 }).wrap, 0);
   const room = { width: 200, height: 150 };
   const block = commonBlock([blocked, plain], "x");
   assert.equal(block, 16);
   for (const linear of [blocked, plain]) {
-    const model = gridModel(linear, ["x"], {}, room, block);
+    const model = gridModel(linear, ["x"], new Map(), room, block);
     assert.equal(model.wrap % 16, 0);
     assert.deepEqual(indexAt(model, 3, 1), [model.wrap + 3]);
     assert.deepEqual(cellOf(model, [model.wrap + 3]), { column: 3, row: 1 });
@@ -169,16 +175,16 @@ test("every pixel has the colour of the cell in it; padding is transparent", () 
   for (const linear of LAYOUTS)
     for (const colour of ["offset", "digit", "line", "field"] as const) {
       const dims = fastestDims(linear);
-      const last = Object.fromEntries(linear.dims.map(({ name, size }) => [name, size - 1]));
+      const last = new Map(linear.dims.map(({ name, size }) => [name, size - 1]));
       const whole = colouring(linear, {
         options: { colour, digit: null },
-        palette: {},
+        palette: [],
         chunks: null,
         dark: false,
         bytes: linear.nbytes,
       });
-      const others = Object.entries(last).filter(([name]) => !dims.includes(name));
-      const colours = inView(whole, Object.fromEntries(others.map(([name, at]) => [name, [at, at + 1] as const])));
+      const others = [...last].filter(([name]) => !dims.includes(name));
+      const colours = inView(whole, new Map(others.map(([name, at]) => [name, [at, at + 1] as const])));
       const model = gridModel(linear, dims, last, { width: 60, height: 60 });
       const [scale, field] = [3, linear.fields.length - 1];
       const [width, height] = [model.across.padded * scale, model.down.padded * scale];
@@ -208,14 +214,8 @@ test("every pixel has the colour of the cell in it; padding is transparent", () 
 test("a pixel that holds many cells shows their mean, not one of them", () => {
   // x_in is the slowest digit: neighbours in x lie far apart, and one of them alone would make a pattern that is not there.
   const linear = layout("<F, x_out, y, x_in=4>", { x: 4096, y: 4096 });
-  const colours = colouring(linear, {
-    options: { colour: "offset", digit: null },
-    palette: {},
-    chunks: null,
-    dark: false,
-    bytes: linear.nbytes,
-  });
-  const model = gridModel(linear, ["x", "y"], {}, { width: 100, height: 100 });
+  const colours = byOffset(linear);
+  const model = gridModel(linear, ["x", "y"], new Map(), { width: 100, height: 100 });
   const out = new Uint32Array(100);
   cellPixels(
     out,
@@ -242,7 +242,7 @@ test("chunks have boundaries where their blocks have them", () => {
     perChunk: 2,
     count: 2,
   };
-  const colours = colouring(linear, { options: { colour: "chunk", digit: null }, palette: {}, chunks, dark: false, bytes: 256 });
+  const colours = colouring(linear, { options: { colour: "chunk", digit: null }, palette: [], chunks, dark: false, bytes: 256 });
   assert.equal(elementColour(colours, [0, 3], 0), elementColour(colours, [7, 0], 0));
   assert.notEqual(elementColour(colours, [0, 3], 0), elementColour(colours, [0, 4], 0));
 });
@@ -304,7 +304,7 @@ test("the whole grid stays whole in another room; a cell is brought into sight",
 });
 
 function geometryOf(linear: Linearization, width: number, height: number, shown = "auto"): Geometry {
-  const model = gridModel(linear, fastestDims(linear), {}, { width, height });
+  const model = gridModel(linear, fastestDims(linear), new Map(), { width, height });
   const panels = panelsIn(linear, model, shown, width, height);
   const room = roomOf(model, panels[0] ?? { x: 0, y: 0, width, height, fields: [0] }, 1);
   return { model, panels, room, view: fitted(room) };
@@ -369,7 +369,7 @@ test("a box of a request lies on whole cells", () => {
   const geometry = geometryOf(a, 160, 160);
   const panel = geometry.panels[0];
   assert.ok(panel !== undefined);
-  assert.equal((box.extents.x ?? 0) * rectOf(geometry, panel, 0, 0, null).width, rectOf(geometry, panel, 4, 0, null).x);
+  assert.equal((box.extents.get("x") ?? 0) * rectOf(geometry, panel, 0, 0, null).width, rectOf(geometry, panel, 4, 0, null).x);
 });
 
 test("the tape: lines that fit, a window that moves as little as needed, bytes under the pointer", () => {
@@ -417,21 +417,15 @@ test("one scale for all slices, and one for what is seen where that would have n
     Linearization,
     Linearization,
   ];
-  const whole = colouring(linear, {
-    options: { colour: "offset", digit: null },
-    palette: {},
-    chunks: null,
-    dark: false,
-    bytes: linear.nbytes,
-  });
-  for (const z of [0, 2]) assert.equal(inView(whole, { z: [z, z + 1] }, [other]), whole);
-  const near = inView(whole, { x: [8, 16], y: [4, 6], z: [2, 3] }, [other]);
+  const whole = byOffset(linear);
+  for (const z of [0, 2]) assert.equal(inView(whole, new Map([["z", [z, z + 1]]]), [other]), whole);
+  const near = inView(whole, part({ x: [8, 16], y: [4, 6], z: [2, 3] }), [other]);
   const offsets = [linear, other].flatMap((of) => [of.offset([8, 4, 2], 0), of.offset([15, 5, 2], 0)]);
   assert.equal(near.from, Math.min(...offsets));
   assert.equal(near.from + near.top, Math.max(...offsets));
   // Blocks: never less than what is seen, so that every offset has a colour.
   const blocked = layout("<x_out, F, x_in=8, y, z>", { x: 64, y: 64, z: 4 });
-  const colours = inView({ ...whole, linear: blocked }, { x: [6, 12], y: [0, 2], z: [0, 1] });
+  const colours = inView({ ...whole, linear: blocked }, part({ x: [6, 12], y: [0, 2], z: [0, 1] }));
   for (let x = 6; x < 12; x += 1)
     for (const y of [0, 1]) {
       const offset = blocked.offset([x, y, 0], 0);

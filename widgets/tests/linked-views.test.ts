@@ -60,7 +60,7 @@ test("grids that are joined move together, and one that left stays", () => {
 
 test("grids draw the same where their dimensions and their rows agree", () => {
   const model = (text: string, dims: string[], sizes: Record<string, number> = { x: 12, y: 8 }): string =>
-    axesOf(gridModel(layout(text, sizes), dims, {}, { width: 200, height: 200 }));
+    axesOf(gridModel(layout(text, sizes), dims, new Map(), { width: 200, height: 200 }));
   assert.equal(model("<F, x, y>", ["x", "y"]), model("<y, x_in=4, F, x_out>", ["x", "y"]));
   assert.notEqual(model("<F, x, y>", ["x", "y"]), model("<F, x, y>", ["y", "x"]));
   assert.notEqual(model("<F, x>", ["x"], { x: 1000 }), model("<F, x_in=7, x_out>", ["x"], { x: 1000 }));
@@ -148,9 +148,9 @@ test("the first entry of a chunk is inside of it", () => {
 test("colours of chunks are those of the entries where one dimension is wrapped into rows", () => {
   const linear = layout("<F, x>", { x: 200 });
   const chunks: ChunkNumbers = { digits: [{ dim: "x", extent: 40, step: 5 }], perChunk: 7, count: 6 };
-  const model = gridModel(linear, ["x"], {}, { width: 240, height: 180 });
+  const model = gridModel(linear, ["x"], new Map(), { width: 240, height: 180 });
   assert.ok(model.wrap > 0 && model.wrap % 5 !== 0);
-  const colours = colouring(linear, { options: { colour: "chunk", digit: null }, palette: {}, chunks, dark: false, bytes: 1 });
+  const colours = colouring(linear, { options: { colour: "chunk", digit: null }, palette: [], chunks, dark: false, bytes: 1 });
   const room: Room = { width: model.wrap * 4, height: model.down.size * 4, columns: model.wrap, rows: model.down.size, ratio: 1 };
   const out = new Uint32Array(room.width * room.height);
   cellPixels(out, room.width, room.height, model, separables(model, colours), colours, { fields: [0] }, fitted(room), 1);

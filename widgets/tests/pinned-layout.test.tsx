@@ -93,7 +93,7 @@ test("where the array has no such layout the card says so, and shows it again on
     const { dimensions, source, destination } = state.settings;
     for (const dimension of dimensions) if (dimension.name === from) dimension.name = to;
     for (const end of [source, destination]) end.layout = end.layout.replace(from, to);
-    state.panes.layout.dims = Object.fromEntries(dimensions.map(({ name, value }) => [name, Number(value)]));
+    state.panes.layout.dims = dimensions.map(({ name, value }) => [name, Number(value)]);
   };
   model.publish(renamed("x", "u"));
   await drawn();

@@ -1,7 +1,8 @@
 // Why a plan is what it is, what is tried on it, and the plan by hand: what is drawn, and what is sent when.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ShownByHand, ShownCandidate, ShownConstraint, Snapshot, WhatIfPart, WhyPart } from "#model/types.ts";
+import { byName } from "#model/by-name.ts";
+import type { ShownByHand, ShownCandidate, ShownConstraint, ShownWhatIf, Snapshot, WhatIfPart, WhyPart } from "#model/types.ts";
 import { hopsOf, type PlacedHop } from "#model/words.ts";
 import { timeWords } from "#views/plan/by-hand.tsx";
 import { apartWords, differenceWords, provedWords, turnWords } from "#views/plan/candidates.tsx";
@@ -188,13 +189,19 @@ test("a path by hand grows and shrinks with a layout for each buffer", () => {
 
 test("a block moves in every buffer that has its digit", () => {
   const texts = ["<F, x_in=4, y_in=2, x_out, y_out>", "<F, y_in=2, x_in=4, y_out, x_out>", "<F, x, y>"];
-  assert.deepEqual(withBlocks(texts, { x_in: 8 }), [
+  assert.deepEqual(withBlocks(texts, new Map([["x_in", 8]])), [
     "<F, x_in=8, y_in=2, x_out, y_out>",
     "<F, y_in=2, x_in=8, y_out, x_out>",
     "<F, x, y>",
   ]);
   assert.deepEqual(
-    blocksOf(texts, { x: 100, y: 10 }).map(({ name, block, most }) => [name, block, most]),
+    blocksOf(
+      texts,
+      new Map([
+        ["x", 100],
+        ["y", 10],
+      ]),
+    ).map(({ name, block, most }) => [name, block, most]),
     [
       ["x_in", 4, 100],
       ["y_in", 2, 10],
@@ -278,7 +285,7 @@ test("a slider asks while it moves, one question at a time, and the latest value
   const asked = (): unknown[] =>
     model.sent
       .filter((sent) => sent.kind === "what-if")
-      .map((sent) => [(sent.whatIf as { sizes: Record<string, number> }).sizes.x, sent.moving]);
+      .map((sent) => [byName((sent.whatIf as ShownWhatIf).sizes).get("x"), sent.moving]);
   slide(slider, 100, false);
   await drawn();
   slide(slider, 110, false);
@@ -299,7 +306,7 @@ test("a slider asks while it moves, one question at a time, and the latest value
 
 test("what is tried stands beside the plan, is kept and dropped", async () => {
   const answer: WhatIfPart = {
-    whatIf: { bandwidths: { "a->b": 4e9 }, slotLimit: null, sizes: {} },
+    whatIf: { bandwidths: [["a->b", 4e9]], slotLimit: null, sizes: [] },
     isAnswer: true,
     isFinal: true,
     seconds: 0.5,
@@ -320,7 +327,7 @@ test("what is tried stands beside the plan, is kept and dropped", async () => {
   find(root, "what-if-keep").click();
   assert.ok(last(model, "keep-what-if"));
   find(root, "what-if-reset").click();
-  assert.deepEqual(last(model, "what-if")?.whatIf, { bandwidths: {}, slotLimit: null, sizes: {} });
+  assert.deepEqual(last(model, "what-if")?.whatIf, { bandwidths: [], slotLimit: null, sizes: [] });
   assert.match(answerWords(aSnapshot().panes.plan!, { ...answer, problem: "No path." }), /No path/);
 });
 
@@ -333,7 +340,10 @@ test("by hand: the plan as it is, then blocks by keys in the picture of the bloc
       target: null,
       paths: [],
     };
-    snapshot.panes.layout.dims = { x: 1024, y: 1024 };
+    snapshot.panes.layout.dims = [
+      ["x", 1024],
+      ["y", 1024],
+    ];
     snapshot.panes.why = why({
       byHand: true,
       referenceSeconds: 0.5,

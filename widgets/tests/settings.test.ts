@@ -5,8 +5,8 @@ import type { Command, ShownSettings } from "#model/types.ts";
 import recorded from "./snapshot.json";
 
 const settings: ShownSettings = {
-  ...(recorded.settings as ShownSettings),
-  machine: { kind: "preset", name: "two-node", options: { nodes: "2" }, path: "" },
+  ...(recorded.settings as unknown as ShownSettings),
+  machine: { kind: "preset", name: "two-node", options: [["nodes", "2"]], path: "" },
   dimensions: [
     { key: 1, name: "x", value: "64" },
     { key: 2, name: "y", value: "32" },
@@ -39,11 +39,14 @@ test("another machine begins without options; an option is added to the others",
   assert.deepEqual(after({ kind: "set", field: "machine", value: "sapling" }).machine, {
     kind: "preset",
     name: "sapling",
-    options: {},
+    options: [],
     path: "",
   });
   const optioned = after({ kind: "set", field: "machine-option", name: "gpus", value: "4" });
-  assert.deepEqual(optioned.machine.options, { nodes: "2", gpus: "4" });
+  assert.deepEqual(optioned.machine.options, [
+    ["nodes", "2"],
+    ["gpus", "4"],
+  ]);
 });
 
 test("swapping changes the ends with all that they have, and twice changes nothing", () => {

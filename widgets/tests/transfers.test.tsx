@@ -102,7 +102,7 @@ test("a box is drawn between two corners in any direction, and moved without lea
 test("a dimension that is wrapped into rows has a box of up to three pieces", () => {
   const { linear: line } = linearize("<x, F>", [{ name: "x", size: 100 }], [{ name: "a", size: 4 }]);
   assert.ok(line !== null);
-  const model = gridModel(line, ["x"], {}, { width: 160, height: 160 }, 10);
+  const model = gridModel(line, ["x"], new Map(), { width: 160, height: 160 }, 10);
   const { wrap } = model;
   assert.ok(wrap > 0 && wrap < 50);
   const box: IndexBox = { first: [wrap - 1], last: [3 * wrap], fields: [true], whole: false };
@@ -114,7 +114,7 @@ test("a dimension that is wrapped into rows has a box of up to three pieces", ()
 
 test("a point beside the grid means the nearest cell", () => {
   assert.ok(linear !== null);
-  const model = gridModel(linear, ["x", "y"], {}, { width: 120, height: 80 });
+  const model = gridModel(linear, ["x", "y"], new Map(), { width: 120, height: 80 });
   const geometry = {
     model,
     panels: [{ x: 0, y: 0, width: 120, height: 80, fields: [0, 1] }],

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { shownBy } from "#model/shown-stops.ts";
-import type { PlanPart, ShownHop, ShownPath, Snapshot } from "#model/types.ts";
+import type { Named, PlanPart, ShownHop, ShownPath, Snapshot } from "#model/types.ts";
 import { closeLook } from "#views/linearization/close-up.tsx";
 import { colouring, inView } from "#views/linearization/drawing/colouring.ts";
 import { convertedAt, convertingHop } from "#views/plan/hand.ts";
@@ -13,7 +13,10 @@ import { closeAfterEach, drawn, find, press, show } from "./page.ts";
 closeAfterEach();
 
 const SIZES = { x: 8192, y: 8192 };
-const BLOCK = { x: 256, y: 128 };
+const BLOCK: Named<number> = [
+  ["x", 256],
+  ["y", 128],
+];
 /** The layouts of section 4.3, stop by stop. */
 const [SOURCE, BEFORE, AFTER, DESTINATION] = [
   "<F, x, y>",
@@ -45,7 +48,7 @@ function pathOf(converting: number): ShownPath {
 const planOf = (path: ShownPath): PlanPart => ({ ...(aSnapshot().panes.plan as PlanPart), paths: [path] });
 
 const look = (text: string): string =>
-  closeLook(layout(text, SIZES, { value: 16 }), ["x", "y"], BLOCK)
+  closeLook(layout(text, SIZES, { value: 16 }), ["x", "y"], new Map(BLOCK))
     .order.map(({ column, row }) => `${column}.${row}`)
     .join(" ");
 
@@ -58,7 +61,7 @@ test("a close look changes at the hop that converts, and at no other", () => {
 
 test("fields stand beside each other in a close look, so that structs and arrays look different", () => {
   const of = (text: string): string[] =>
-    closeLook(layout(text, { x: 8, y: 8 }, { re: 4, im: 4 }), ["x", "y"], {}).order.map(({ column }) => String(column));
+    closeLook(layout(text, { x: 8, y: 8 }, { re: 4, im: 4 }), ["x", "y"], new Map()).order.map(({ column }) => String(column));
   assert.deepEqual(of("<F, x, y>").slice(0, 4), ["0", "2", "1", "3"]);
   assert.deepEqual(of("<x, y, F>").slice(0, 4), ["0", "1", "0", "1"]);
 });
@@ -68,8 +71,8 @@ test("in slices, one colour is one offset at both ends", () => {
   assert.ok(one !== undefined && other !== undefined);
   const options = { colour: "offset", digit: null } as const;
   const [here, there] = [one, other].map((linear) => {
-    const colours = colouring(linear, { options, palette: {}, chunks: null, dark: false, bytes: linear.nbytes });
-    return inView(colours, { z: [2, 3] }, [linear === one ? other : one]);
+    const colours = colouring(linear, { options, palette: [], chunks: null, dark: false, bytes: linear.nbytes });
+    return inView(colours, new Map([["z", [2, 3]]]), [linear === one ? other : one]);
   });
   assert.deepEqual([here?.from, here?.top], [there?.from, there?.top]);
   assert.equal(here?.from, 0, "the scale of all of memory: at the other end the slice is spread over it");

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from isoviz.errors import MachineError
-from isoviz.schema import MismatchError
+from isoviz.schema import MismatchError, Named
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
@@ -103,7 +103,7 @@ class ShownMachineChoice(TypedDict):
 
     kind: Kind
     name: str
-    options: dict[str, str]
+    options: Named[str]
     path: str
 
 
@@ -135,7 +135,7 @@ KeptMachine = _KeptPreset | _KeptMeasured | _KeptFile | _KeptDrawn
 
 def shown_machine(choice: MachineChoice) -> ShownMachineChoice:
     """The chosen machine as the browser gets it."""
-    options = dict(choice.options) if isinstance(choice, PresetMachine) else {}
+    options = list(choice.options) if isinstance(choice, PresetMachine) else []
     path = "" if isinstance(choice, PresetMachine) else choice.path
     return {"kind": choice.kind, "name": choice.name, "options": options, "path": path}
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from isoviz.checks import expect
 from isoviz.errors import InputError, show
+from isoviz.schema import named
 from isoviz.widgets.contract import Selected, ShownSelection
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Selection:
         """The selection as the browser gets it."""
         entry = self.index is not None and self.field is not None
         return {
-            "entry": {"index": dict(self.index or {}), "field": self.field or ""} if entry else None,
+            "entry": {"index": named(self.index or {}), "field": self.field or ""} if entry else None,
             "chunk": self.chunk,
             "time": self.time,
             "stop": self.stop,

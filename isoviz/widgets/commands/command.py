@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypedDict
 
-from isoviz.schema import member
+from isoviz.schema import Named, member
 from isoviz.widgets.chosen.layout_question import LayoutQuestion
 from isoviz.widgets.chosen.settings import ByHand, Part, controls
 from isoviz.widgets.commands.machine_edit import MachineEdit
@@ -27,9 +27,9 @@ class ShownWhatIf(TypedDict):
     is), and sizes by dimension.
     """
 
-    bandwidths: dict[str, float]
+    bandwidths: Named[float]
     slotLimit: int | None
-    sizes: dict[str, int]
+    sizes: Named[int]
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,8 @@ class Bare:
     `hello` asks for an acknowledgement only, `forget` empties the history of runs, `measure` measures this computer again,
     `measure-layouts` runs the best layouts that were found, and `stop-measuring-layouts` ends that;
     `keep-what-if` makes settings of what is tried, `start-ranks` starts the ranks for the plan, `end-ranks` ends them,
-    `add-transfer` keeps the transfer beside a copy of it, which is edited from then on.
+    `add-transfer` keeps the transfer beside a copy of it, which is edited from then on; `begin-afresh` goes back to the settings
+    that the session began with, which `undo` takes back.
     """
 
     kind: Literal[
@@ -117,6 +118,7 @@ class Bare:
         "use-local",
         "undo",
         "redo",
+        "begin-afresh",
         "run",
         "cancel",
         "forget",

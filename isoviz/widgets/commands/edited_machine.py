@@ -119,11 +119,11 @@ def _emulate(machine: Machine, edit: Any) -> Edited:
 
 
 def _place(machine: Machine, edit: Any) -> Edited:
-    return Edited(memory_edits.placed(machine, edit.positions))
+    return Edited(memory_edits.placed(machine, dict(edit.positions)))
 
 
 def _add_memory(machine: Machine, edit: Any) -> Edited:
-    machine = memory_edits.placed(machine, edit.positions)
+    machine = memory_edits.placed(machine, dict(edit.positions))
     within = tuple(edit.within)
     return Edited(memory_edits.with_memory(machine, edit.memory_kind, edit.node, edit.place, within=within)[0])
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from isoviz.schema import Named
+
 
 @dataclass(frozen=True)
 class NewMachine:
@@ -32,7 +34,7 @@ class AddMemory:
     node: int
     within: list[str]
     place: list[float] | None
-    positions: dict[str, list[float]]
+    positions: Named[list[float]]
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Place:
     """Place memories, [x, y] by name. `goesOn` says that it belongs to the step before, as with a key that is held."""
 
     do: Literal["place"]
-    positions: dict[str, list[float]]
+    positions: Named[list[float]]
     goes_on: bool
 
 

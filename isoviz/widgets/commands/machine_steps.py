@@ -92,4 +92,4 @@ def _with_path(settings: T, before: Machine, after: Machine) -> T:
 
 def _step_of(edit: MachineEdit) -> object:
     """What tells an edit that goes on with the one before: a memory that is moved by a key, press by press."""
-    return ("place", *edit.positions) if isinstance(edit, Place) and edit.goes_on else None
+    return ("place", *dict(edit.positions)) if isinstance(edit, Place) and edit.goes_on else None

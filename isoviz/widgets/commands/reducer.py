@@ -46,6 +46,7 @@ _OF_THE_STATE: dict[str, Callable[[State], State]] = {
     "hello": lambda state: state,
     "undo": undone,
     "redo": redone,
+    "begin-afresh": lambda state: changed(state, state.begun or state.settings),
     "forget": lambda state: replace(state, history=()),
     "measure": measuring,
     "keep-what-if": keeping,
@@ -85,7 +86,7 @@ def reduce(state: State, command: Command, sender: Sender) -> State:
 
 def _question(command: AskWhatIf) -> WhatIf:
     tried = command.what_if
-    question = WhatIf(tuple(tried["bandwidths"].items()), tried["slotLimit"], tuple(tried["sizes"].items()))
+    question = WhatIf(tuple(tried["bandwidths"]), tried["slotLimit"], tuple(tried["sizes"]))
     return question if question.changes_nothing else replace(question, moving=command.moving)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
+from isoviz.schema import Named
 from isoviz.widgets.panes.layout_pane import ShownField
 
 PageKind = Literal["show", "simulate", "run", "explorer"]
@@ -21,7 +22,7 @@ class PageLine(TypedDict):
 class PageEnd(TypedDict):
     """One end of the transfer with its own spaces. `moved` says which part of it moves; it is empty where all of it does."""
 
-    dims: dict[str, int]
+    dims: Named[int]
     fields: list[ShownField]
     layout: str
     moved: str

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from isoviz._version import __version__
 from isoviz.errors import IsovizError
-from isoviz.schema import plain
+from isoviz.schema import named, plain
 from isoviz.widgets.chosen.machine_choice import DescribedMachine
 from isoviz.widgets.commands.command import AskTrace
 from isoviz.widgets.commands.exported_files import exported_file
@@ -200,7 +200,7 @@ def _end(transfer: Transfer, side: Side) -> PageEnd:
     end: Instance = getattr(transfer, side)
     sizes = zip(end.fields.names, end.fields.sizes, strict=True)
     return {
-        "dims": dict(end.space.as_dict()),
+        "dims": named(end.space.as_dict()),
         "fields": [{"name": name, "size": size} for name, size in sizes],
         "layout": str(end.layout),
         "moved": moved_part(transfer, end),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypedDict
 
+from isoviz.schema import Named, named
 from isoviz.widgets.consequences.derive import LAYOUTS
 from isoviz.widgets.panes.pane import pane
 from isoviz.widgets.state import State
@@ -60,7 +61,7 @@ class ShownEnd(TypedDict):
 class LayoutPart(TypedDict):
     """Both ends, null until a layout has been right once; and the dimensions and fields that were right last."""
 
-    dims: dict[str, int]
+    dims: Named[int]
     fieldSizes: list[ShownField]
     source: ShownEnd | None
     destination: ShownEnd | None
@@ -72,7 +73,7 @@ def layout_part(state: State) -> LayoutPart:
     source, destination = state.derived.source, state.derived.destination
     space, fields = state.derived.space, state.derived.fields
     return {
-        "dims": {} if space is None else dict(space.as_dict()),
+        "dims": [] if space is None else named(space.as_dict()),
         "fieldSizes": []
         if fields is None
         else [{"name": name, "size": size} for name, size in zip(fields.names, fields.sizes, strict=True)],

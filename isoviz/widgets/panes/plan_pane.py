@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Literal, TypedDict
 
+from isoviz.schema import Named, named
 from isoviz.widgets.consequences.derive import EVERYTHING
 from isoviz.widgets.consequences.run_places import RANKS
 from isoviz.widgets.panes.hop_parts import CurvePoint, curve_points, limit_words, measured_points
@@ -88,8 +89,8 @@ class ShownBox(TypedDict):
     layouts in which both ends store its entries, on the box alone.
     """
 
-    origin: dict[str, int]
-    shape: dict[str, int]
+    origin: Named[int]
+    shape: Named[int]
     source: str
     destination: str
 
@@ -108,7 +109,7 @@ class ShownPath(TypedDict):
     chunkBytes: int
     perChunk: int
     chunkDigits: list[ChunkDigit]
-    block: dict[str, int]
+    block: Named[int]
     stops: list[ShownStop]
     hops: list[ShownHop]
 
@@ -204,7 +205,7 @@ def _path(plan: Plan, path: PathPlan, machine: Machine) -> ShownPath:
         "chunkBytes": path.chunk_bytes,
         "perChunk": path.per_chunk,
         "chunkDigits": digits,
-        "block": path.block,
+        "block": named(path.block),
         "stops": _stops(path, machine),
         "hops": [_hop(plan, path, index, machine) for index in range(len(path.hops))],
     }
@@ -213,8 +214,8 @@ def _path(plan: Plan, path: PathPlan, machine: Machine) -> ShownPath:
 def _box(path: PathPlan) -> ShownBox:
     space, orders = path.transfer.space, path.orders
     return {
-        "origin": dict(zip(space, path.transfer.source_origin, strict=True)),
-        "shape": space.as_dict(),
+        "origin": list(zip(space, path.transfer.source_origin, strict=True)),
+        "shape": named(space.as_dict()),
         "source": str(orders[0].layout),
         "destination": str(orders[-1].layout),
     }

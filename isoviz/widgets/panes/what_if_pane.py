@@ -78,7 +78,7 @@ def what_if_part(state: State) -> WhatIfPart | None:
 
 
 def _shown(question: WhatIf) -> ShownWhatIf:
-    return {"bandwidths": dict(question.bandwidths), "slotLimit": question.slot_limit, "sizes": dict(question.sizes)}
+    return {"bandwidths": list(question.bandwidths), "slotLimit": question.slot_limit, "sizes": list(question.sizes)}
 
 
 def hops_of(plan: Plan, machine: Machine) -> list[WhatIfHop]:

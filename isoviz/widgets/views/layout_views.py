@@ -18,6 +18,7 @@ import traitlets
 from isoviz import checks
 from isoviz.errors import InputError, IsovizError, show
 from isoviz.layouts import FieldSpace, IndexSpace, Layout, Linearization
+from isoviz.schema import named
 from isoviz.widgets.chosen.settings import End, Settings, rows
 from isoviz.widgets.chosen.shown_array import is_array, shown_array
 from isoviz.widgets.consequences.transfer_stages import fields_of, linearization_of, space_of
@@ -253,7 +254,7 @@ class LinearizationView(_Alone):
             return given if isinstance(given, Entry) else None
         entry = None if given is None else _entry_of(given, self.linearization)
         shown = self.session.state.selected.selection.shown
-        shown_entry = None if entry is None else {"index": dict(entry.index), "field": entry.field}
+        shown_entry = None if entry is None else {"index": named(entry.index), "field": entry.field}
         self._command({"kind": "select", "selection": {**shown, "entry": shown_entry}})
         return entry
 

@@ -10,7 +10,7 @@ import pytest
 
 from isoviz import checks
 from isoviz.errors import InputError, MachineError, TransferError
-from isoviz.schema import BY_NAME, As, MismatchError, Node, errors_as, format_json, member, parse, plain, read
+from isoviz.schema import BY_NAME, As, MismatchError, Named, Node, errors_as, format_json, member, named, parse, plain, read
 
 
 @dataclass(frozen=True)
@@ -109,3 +109,16 @@ def test_json_for_people_reads_back() -> None:
     value = {"a": [[1, 2], [3, 4]], "b": {"c": [{"d": "é\ud800"}], "e": {}}, "f": []}
     assert parse(format_json(value)) == value
     assert '"a": [[1, 2], [3, 4]]' in format_json(value)
+
+
+def test_pairs_have_a_type_for_each_of_both() -> None:
+    assert read([["__proto__", 1], ["x", 2.5]], Named[float]) == [("__proto__", 1), ("x", 2.5)]
+    assert named({"toString": 1}) == [("toString", 1)]
+    for wrong, problem in (
+        ([["x", "1"]], r"\[0\]\[1\]: expected a number"),
+        ([["x", 1, 2]], r"\[0\]: expected a list of 2"),
+        ([[1, 1]], r"\[0\]\[0\]: expected a text"),
+        ({"x": 1}, "expected a list"),
+    ):
+        with pytest.raises(MismatchError, match=problem):
+            read(wrong, Named[float])

@@ -194,7 +194,7 @@ def test_the_selection_goes_both_ways(made: Make) -> None:
     assert view.selection == Entry({"x": 3, "y": 2}, "b")
     settle(view.session)
     assert other.selection == Entry({"x": 3, "y": 2}, "b")
-    entry = {"index": {"x": 1, "y": 0}, "field": "a"}
+    entry = {"index": [("x", 1), ("y", 0)], "field": "a"}
     selection = {"entry": entry, "chunk": None, "time": None, "stop": None, "hop": None}
     view._receive(view, {"kind": "select", "selection": selection, "client": "a page", "number": 1}, [])
     settle(view.session)

@@ -33,7 +33,7 @@ GOOD: list[dict[str, Any]] = [
     {"kind": "export", "what": "python"},
     {
         "kind": "select",
-        "selection": {"entry": {"index": {"x": 1}, "field": "a"}, "chunk": 3, "time": None, "stop": None, "hop": 1},
+        "selection": {"entry": {"index": [["x", 1]], "field": "a"}, "chunk": 3, "time": None, "stop": None, "hop": 1},
     },
     {"kind": "open-machine", "name": "m.json", "text": "{}"},
 ]
@@ -213,6 +213,6 @@ def test_memories_that_follow_another_machine_belong_to_its_step(session: Sessio
 
 @pytest.mark.parametrize("number", [10**400, -(10**400), float("inf"), float("nan")])
 def test_numbers_beyond_all_floats_are_refused(number: float) -> None:
-    changes = {"bandwidths": {"a": number}, "slotLimit": None, "sizes": {}}
-    with pytest.raises(CommandError, match=r"whatIf\.bandwidths\.a: expected a number"):
+    changes = {"bandwidths": [["a", number]], "slotLimit": None, "sizes": []}
+    with pytest.raises(CommandError, match=r"whatIf\.bandwidths\[0\]\[1\]: expected a number"):
         read_command({"kind": "what-if", "moving": False, "whatIf": changes})

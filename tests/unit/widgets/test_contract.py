@@ -66,7 +66,7 @@ def test_the_state_before_anything_is_known() -> None:
     told = checked(State(Settings(), Derived(Settings())))
     assert told["frame"]["settled"] is False
     assert told["panes"]["plan"] is None and told["panes"]["machine"] is None
-    assert told["panes"]["layout"] == {"dims": {}, "fieldSizes": [], "source": None, "destination": None}
+    assert told["panes"]["layout"] == {"dims": [], "fieldSizes": [], "source": None, "destination": None}
 
 
 @pytest.fixture
@@ -173,7 +173,7 @@ def test_a_refused_command_and_a_described_machine(session: Session) -> None:
     session.choose(settings_for(start=SMALL, machine=here, source=("node0.sys", "<F, x, y>")))
     told = checked(session.wait())
     assert told["frame"]["refusal"] is None
-    assert told["settings"]["machine"] == {"kind": "drawn", "name": "mine", "options": {}, "path": ""}
+    assert told["settings"]["machine"] == {"kind": "drawn", "name": "mine", "options": [], "path": ""}
     assert "Memcpy" in told["panes"]["machine"]["drawing"]
 
 

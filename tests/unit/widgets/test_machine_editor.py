@@ -46,7 +46,7 @@ def test_the_value_follows_what_is_edited(made: Callable[[Any], Any]) -> None:
     assert editor.value == new_machine()
     seen: list[Machine] = []
     editor.observe(lambda change: seen.append(change["new"]), names="value")
-    edit(editor, "add-memory", memoryKind="FBM", node=0, within=[], place=None, positions={})
+    edit(editor, "add-memory", memoryKind="FBM", node=0, within=[], place=None, positions=[])
     assert [memory.name for memory in editor.value.memories] == ["node0.sys", "node0.fbm0"] and seen == [editor.value]
     edit(editor, "delete", memories=["nowhere"], channels=[], resources=[])
     assert "no memory 'nowhere'" in editor.problem
@@ -89,7 +89,7 @@ def test_a_session_is_shared(made: Callable[[Any], Any]) -> None:
 
 def test_boxes_are_edited_as_text(made: Callable[[Any], Any]) -> None:
     editor = made(MachineEditor("workstation"))
-    edit(editor, "add-memory", memoryKind="FBM", node=0, within=["GPU 0"], place=None, positions={})
+    edit(editor, "add-memory", memoryKind="FBM", node=0, within=["GPU 0"], place=None, positions=[])
     assert editor.value.memory("node0.fbm1").within == ("GPU 0",)
     edit(editor, "set-memory", memory="node0.fbm1", field="within", value="board / GPU 1")
     assert editor.value.memory("node0.fbm1").within == ("board", "GPU 1")

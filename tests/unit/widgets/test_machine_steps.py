@@ -67,9 +67,9 @@ def test_an_end_whose_memory_is_deleted_moves_and_says_so(session: Session) -> N
 
 
 def test_positions_are_steps_and_leave_the_plan_alone(session: Session) -> None:
-    edit(session, "place", positions={"node0.sys": [10, 20]}, goesOn=False)
+    edit(session, "place", positions=[["node0.sys", [10, 20]]], goesOn=False)
     plan = session.plan
-    state = edit(session, "place", positions={"node0.sys": [30, 40]}, goesOn=False)
+    state = edit(session, "place", positions=[["node0.sys", [30, 40]]], goesOn=False)
     assert session.plan is plan
     assert dict(state.derived.machine.positions) == {"node0.sys": (30.0, 40.0)}  # type: ignore[union-attr]
     assert settings_in(session_text(state.settings), "file").machine == state.settings.machine
@@ -79,7 +79,7 @@ def test_positions_are_steps_and_leave_the_plan_alone(session: Session) -> None:
 
 def test_a_key_that_is_held_is_one_step(session: Session) -> None:
     for x in range(5):
-        session.send({"kind": "edit-machine", "edit": {"do": "place", "positions": {"node0.sys": [x, 0]}, "goesOn": True}})
+        session.send({"kind": "edit-machine", "edit": {"do": "place", "positions": [["node0.sys", [x, 0]]], "goesOn": True}})
     assert len(session.wait().past) == 1
 
 
@@ -95,7 +95,7 @@ def test_a_key_that_is_held_is_one_step(session: Session) -> None:
         ({"do": "copy-node", "node": 0, "value": "all"}, "number of copies"),
         ({"do": "connect", "source": "node0.dsk", "destination": "node0.dsk", "channelKind": ""}, "main memory"),
         ({"do": "connect", "source": "nowhere", "destination": "node0.fbm0", "channelKind": ""}, "no memory"),
-        ({"do": "place", "positions": {"node0.sys": [1, 2, 3]}, "goesOn": False}, "pair"),
+        ({"do": "place", "positions": [["node0.sys", [1, 2, 3]]], "goesOn": False}, "pair"),
         ({"do": "fly"}, "edit.do: 'fly' is not known; known are new, name-machine"),
         ({"do": "name-machine"}, "edit: the key 'value' is missing; expected a text"),
     ],
@@ -112,9 +112,9 @@ def test_wrong_edits_are_refused_in_words(session: Session, wrong: dict[str, Any
 def test_a_machine_is_built_from_nothing_and_run(session: Session) -> None:
     state = edit(session, "new")
     assert state.settings.machine.machine == new_machine()  # type: ignore[union-attr]
-    edit(session, "add-memory", memoryKind="ZCM", node=0, within=[], place=None, positions={})
-    edit(session, "add-memory", memoryKind="FBM", node=1, within=[], place=[5, 5], positions={})
-    edit(session, "add-memory", memoryKind="REG", node=1, within=[], place=None, positions={})
+    edit(session, "add-memory", memoryKind="ZCM", node=0, within=[], place=None, positions=[])
+    edit(session, "add-memory", memoryKind="FBM", node=1, within=[], place=[5, 5], positions=[])
+    edit(session, "add-memory", memoryKind="REG", node=1, within=[], place=None, positions=[])
     for source, destination in (("node0.sys", "node0.zcm"), ("node0.zcm", "node1.reg"), ("node1.reg", "node1.fbm0")):
         state = edit(session, "connect", source=source, destination=destination, channelKind="")
         assert state.refused is None

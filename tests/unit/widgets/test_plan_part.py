@@ -118,7 +118,12 @@ def test_several_paths_have_their_shares() -> None:
     assert [len(path["stops"]) for path in shown["paths"]] == [2, 3]
     assert shown["buffers"] == 1
     assert [path["box"] for path in shown["paths"]] == [
-        {"origin": {"x": 0, "y": low}, "shape": {"x": 512, "y": high - low}, "source": "<F, x, y>", "destination": "<F, x, y>"}
+        {
+            "origin": [("x", 0), ("y", low)],
+            "shape": [("x", 512), ("y", high - low)],
+            "source": "<F, x, y>",
+            "destination": "<F, x, y>",
+        }
         for low, high in ((0, 64), (64, 256))
     ]
     assert [path["firstChunk"] for path in shown["paths"]] == [0, 0]

@@ -62,7 +62,7 @@ def machine_edit(draw: random.Random) -> dict[str, Any]:
     """An edit of the machine by hand, right or wrong."""
     memory, channel = draw.choice(MEMORIES), draw.choice((*CHANNELS, "nowhere"))
     number, text = draw.choice([0.0, -1.0, 1.0, 4096.0, 1e9, 1e300]), draw.choice((*TEXTS, "2 GB/s", "4 GiB", "3 us"))
-    place = {memory: [number, draw.choice([0.0, 50.0, -1e6])]}
+    place = [[memory, [number, draw.choice([0.0, 50.0, -1e6])]]]
     edits: list[dict[str, Any]] = [
         {"do": "new"},
         {"do": "name-machine", "value": text},
@@ -138,9 +138,9 @@ def command(draw: random.Random, rows: list[int]) -> dict[str, Any]:
         "edit-machine": lambda: {"edit": machine_edit(draw)},
         "what-if": lambda: {
             "whatIf": {
-                "bandwidths": draw.choice([{}, {draw.choice((*CHANNELS, "nowhere")): draw.choice([0.0, 1e6, 1e12, -1.0])}]),
+                "bandwidths": draw.choice([[], [[draw.choice((*CHANNELS, "nowhere")), draw.choice([0.0, 1e6, 1e12, -1.0])]]]),
                 "slotLimit": draw.choice([None, 0, 1, 1 << 20]),
-                "sizes": draw.choice([{}, {"x": 64}, {"q": 4}, {"y": 0}]),
+                "sizes": draw.choice([[], [["x", 64]], [["q", 4]], [["y", 0]]]),
             },
             "moving": draw.random() < 0.5,
         },
@@ -162,7 +162,7 @@ def command(draw: random.Random, rows: list[int]) -> dict[str, Any]:
         "note": lambda: {"run": draw.choice(["1", "nowhere"]), "note": draw.choice(TEXTS)},
         "select": lambda: {
             "selection": {
-                "entry": draw.choice([None, {"index": {"x": draw.randrange(20), "y": 1}, "field": "a"}]),
+                "entry": draw.choice([None, {"index": [["x", draw.randrange(20)], ["y", 1]], "field": "a"}]),
                 "chunk": draw.choice([None, 0, -1, 10**6]), "time": draw.choice([None, 0.0, 1e9]),
                 "stop": draw.choice([None, 0, 9]), "hop": draw.choice([None, None, 0]),
             }

@@ -98,8 +98,8 @@ def test_ends_on_spaces_of_their_own() -> None:
     target = Instance("node0.reg", IndexSpace(y=4, x=10), FieldSpace(b="int16"), Layout("<y, x, F>"))
     part = Transfer(source, target, shape=(3, 4), source_origin=(7, 2), field_names=("b",))
     ends: Any = check_saved_page(plan_page(plan(part, MACHINE), MACHINE)).content["page"]["ends"]
-    assert ends["source"]["moved"] == "x 7 to 9; y 2 to 5; fields b" and ends["source"]["dims"] == {"x": 10, "y": 8}
-    assert ends["destination"]["dims"] == {"y": 4, "x": 10} and ends["destination"]["fields"] == [{"name": "b", "size": 2}]
+    assert ends["source"]["moved"] == "x 7 to 9; y 2 to 5; fields b" and ends["source"]["dims"] == [["x", 10], ["y", 8]]
+    assert ends["destination"]["dims"] == [["y", 4], ["x", 10]] and ends["destination"]["fields"] == [{"name": "b", "size": 2}]
 
 
 def test_a_command_is_looked_up_as_the_browser_writes_it() -> None:

@@ -36,12 +36,12 @@ def command(**chosen: Any) -> dict[str, Any]:
 
 
 def test_a_view_selects_and_python_reads(session: Session) -> None:
-    session.send(command(hop=1, entry={"index": {"x": 3, "y": 4}, "field": "b"}))
+    session.send(command(hop=1, entry={"index": [["x", 3], ["y", 4]], "field": "b"}))
     state = session.wait()
     assert session.selection == Selection({"x": 3, "y": 4}, "b", hop=1)
     told = snapshot(state, 1)["selected"]
     assert (told["count"], told["client"], told["number"]) == (1, "view", 7)
-    assert told["selection"]["entry"] == {"index": {"x": 3, "y": 4}, "field": "b"}
+    assert told["selection"]["entry"] == {"index": [("x", 3), ("y", 4)], "field": "b"}
 
 
 def test_python_selects_and_views_hear_of_it(session: Session) -> None:
@@ -78,7 +78,7 @@ def test_a_selection_is_no_edit(session: Session) -> None:
     [
         ({"stop": 0, "hop": 0}, "a stop and a hop"),
         ({"chunk": -1}, "chunk: expected a whole number of at least 0, got -1"),
-        ({"entry": {"index": {"x": -2}, "field": "a"}}, "x: expected a whole number"),
+        ({"entry": {"index": [["x", -2]], "field": "a"}}, "x: expected a whole number"),
         ({"time": float("inf")}, "time: expected a number"),
     ],
 )
@@ -97,7 +97,7 @@ def test_values_of_python_are_checked() -> None:
 
 
 def test_what_is_gone_is_not_selected_any_more(session: Session) -> None:
-    session.send(command(hop=2, entry={"index": {"x": 3, "y": 4}, "field": "b"}))
+    session.send(command(hop=2, entry={"index": [["x", 3], ["y", 4]], "field": "b"}))
     session.wait()
     session.send({"kind": "remove-dimension", "row": SMALL.dimensions[0].key})
     assert session.wait().selected.selection.index is None

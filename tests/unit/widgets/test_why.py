@@ -16,7 +16,7 @@ from isoviz.planner.explanation.constraints import constraints_of
 from isoviz.planner.explanation.rivals import turn_steps, turns_of, with_bandwidth
 from isoviz.planner.explanation.scaling import resized
 from isoviz.planner.problem import Problem
-from isoviz.schema import plain
+from isoviz.schema import named, plain
 from isoviz.widgets.chosen.examples import EXAMPLES
 from isoviz.widgets.chosen.python_text import python_text, same_settings
 from isoviz.widgets.chosen.session_file import session_text, settings_in
@@ -60,7 +60,11 @@ def by_hand(session: Session, hand: ByHand | None, part: str = "") -> None:
 
 def tried(bandwidths: dict[str, float], slot: int | None = None, sizes: dict[str, int] | None = None) -> dict[str, Any]:
     """The command that tries these changes."""
-    return {"kind": "what-if", "moving": False, "whatIf": {"bandwidths": bandwidths, "slotLimit": slot, "sizes": sizes or {}}}
+    return {
+        "kind": "what-if",
+        "moving": False,
+        "whatIf": {"bandwidths": named(bandwidths), "slotLimit": slot, "sizes": named(sizes or {})},
+    }
 
 
 # ---- the explanation

@@ -201,7 +201,7 @@ function Extent(): JSX.Element {
   const { fieldSizes, dims } = snapshot.panes.layout;
   const { dimensions } = connection.settings;
   const right = dimensions.every((row) => dimensionProblem(row, dimensions) === null);
-  const sizes = right ? dimensions.map((row) => Number(parseCount(row.value))) : Object.values(dims);
+  const sizes = right ? dimensions.map((row) => Number(parseCount(row.value))) : dims.map(([, size]) => size);
   const entry = fieldSizes.reduce((sum, field) => sum + field.size, 0);
   const bytes = sizes.reduce((product, size) => product * size, entry);
   return (

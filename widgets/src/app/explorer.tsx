@@ -1,9 +1,10 @@
 // A view of the session: the frame around every pane, with the state at hand for all that is in it.
 import type { JSX, RenderableProps } from "preact";
-import { useCallback, useErrorBoundary, useMemo, useRef } from "preact/hooks";
+import { useCallback, useEffect, useErrorBoundary, useMemo, useRef, useState } from "preact/hooks";
 import { type Pane, paneOf } from "#model/pane.ts";
 import { Screen } from "./screen.tsx";
 import "isoviz:panes";
+import { Button } from "#lib/button.tsx";
 import { ErrorLine } from "#lib/error-line.tsx";
 import { useShortcuts } from "#lib/shortcuts.ts";
 import { useToolbars } from "#lib/toolbars.ts";
@@ -20,17 +21,45 @@ interface ExplorerProps {
 }
 
 export function Explorer(props: ExplorerProps): JSX.Element {
-  const [error] = useErrorBoundary((caught: unknown) => console.error(caught));
+  const [error, drawAgain] = useErrorBoundary((caught: unknown) => console.error(caught));
   return (
     <Root connection={props.connection} pane={props.pane}>
       {error !== undefined ? (
-        <ErrorLine name="drawing">
-          The explorer could not be drawn: {error instanceof Error ? error.message : String(error)}
-        </ErrorLine>
+        <NotDrawn connection={props.connection} error={error} drawAgain={drawAgain} />
       ) : (
         <Content {...props} />
       )}
     </Root>
+  );
+}
+
+interface NotDrawnProps {
+  connection: Connection;
+  error: unknown;
+  drawAgain: () => void;
+}
+
+/** What is left where drawing has failed: the ways out. Once the kernel has done what was chosen, it is drawn again. */
+function NotDrawn({ connection, error, drawAgain }: NotDrawnProps): JSX.Element {
+  const { snapshot } = connection;
+  const [asked, setAsked] = useState(Infinity);
+  const failed = useRef(snapshot?.settings);
+  const done = connection.acknowledged >= asked || snapshot?.settings !== failed.current;
+  useEffect(() => {
+    if (done) drawAgain();
+  }, [done]);
+  const offer = (kind: "undo" | "begin-afresh", label: string, disabled = false): JSX.Element => (
+    <Button label={label} testid={kind} disabled={disabled} onClick={() => setAsked(connection.send({ kind }))} />
+  );
+  return (
+    <ErrorLine name="drawing">
+      <p>The explorer could not be drawn: {error instanceof Error ? error.message : String(error)}</p>
+      {!connection.offline && (
+        <p>
+          {offer("undo", "Undo the last change", snapshot?.frame.canUndo !== true)} {offer("begin-afresh", "Begin afresh")}
+        </p>
+      )}
+    </ErrorLine>
   );
 }
 

@@ -1,7 +1,9 @@
 // The machine that is planned on, and how it is planned.
+
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { Button } from "#lib/button.tsx";
+import { byName } from "#model/by-name.ts";
 import type { TermName } from "#model/glossary.ts";
 import { glossary } from "#model/glossary.ts";
 import type { Command, MachineOption, ShownMachineChoice } from "#model/types.ts";
@@ -74,7 +76,7 @@ function OptionControl({ option, machine }: { option: MachineOption; machine: Sh
   const common = {
     name: `machine-option-${option.name}`,
     label: option.name,
-    value: machine.options[option.name] ?? option.value,
+    value: byName(machine.options).get(option.name) ?? option.value,
     problem: snapshot.faults.problems[`machine-option:${option.name}`],
     command: (value: string): Command => ({ kind: "set", field: "machine-option", name: option.name, value }),
   };

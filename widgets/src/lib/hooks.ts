@@ -59,13 +59,21 @@ export function wantsStillness(): boolean {
   return window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 }
 
-/** Draws in the next frame, once, when one of `inputs` has changed. */
+/** Draws in the next frame, once, when one of `inputs` has changed. What drawing throws, the component throws. */
 export function useFrame(draw: () => void, inputs: readonly unknown[]): void {
   const newest = useRef(draw);
   newest.current = draw;
+  const [failed, fail] = useState<{ error: unknown } | null>(null);
+  if (failed !== null) throw failed.error;
   useLayoutEffect(() => drawable(() => newest.current()), []);
   useLayoutEffect(() => {
-    const frame = requestAnimationFrame(() => newest.current());
+    const frame = requestAnimationFrame(() => {
+      try {
+        newest.current();
+      } catch (error) {
+        fail({ error });
+      }
+    });
     return () => cancelAnimationFrame(frame);
   }, inputs);
 }

@@ -65,7 +65,7 @@ export function typedDimensions(rows: readonly ShownRow[]): Dimension[] | null {
 /** The spaces to show: what is typed as far as it is right. The kernel alone knows how many bytes a dtype has. */
 export function spacesOf(settings: ShownSettings, snapshot: Snapshot): Spaces {
   const { dims, fieldSizes } = snapshot.panes.layout;
-  const last = Object.entries(dims).map(([name, size]) => ({ name, size }));
+  const last = dims.map(([name, size]) => ({ name, size }));
   return { dims: typedDimensions(settings.dimensions) ?? last, fields: fieldSizes };
 }
 
@@ -114,14 +114,13 @@ export function layoutAtEnd(connection: Connection, snapshot: Snapshot, side: Si
   if (before?.key.every((each, place) => each === key[place])) return before.end;
   const spaces = spacesOf(settings, snapshot);
   const last =
-    before?.right ?? (right === "" ? null : readEnd(right, { dims: spacesOfKernel(dims), fields: fieldSizes }, null, null));
+    before?.right ??
+    (right === ""
+      ? null
+      : readEnd(right, { dims: dims.map(([name, size]) => ({ name, size })), fields: fieldSizes }, null, null));
   const end = readEnd(text, spaces, last, kernel);
   all[side] = { key, end, right: end.stale ? last : end };
   return end;
-}
-
-function spacesOfKernel(dims: Record<string, number>): Dimension[] {
-  return Object.entries(dims).map(([name, size]) => ({ name, size }));
 }
 
 /** What two ends have in common, and whether they are one and the same layout. */

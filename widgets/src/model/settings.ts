@@ -1,5 +1,6 @@
 // What a command makes of the settings, as the kernel will say too (isoviz/widgets/commands/edits.py). Commands that need the kernel to
 // know what they lead to (examples, undo, new rows) leave the settings as they are until its answer.
+import { withName } from "./by-name.ts";
 import type { Command, SetMachineOption, SetRow, SetText, SetTransfer, ShownRow, ShownSettings, ShownTransfer } from "./types.ts";
 import { textSettings } from "./types.ts";
 
@@ -36,10 +37,10 @@ function entered(settings: ShownSettings, command: SetText | SetRow | SetMachine
       return {
         ...settings,
         runsIn: "",
-        machine: { kind: value === LOCAL ? "measured" : "preset", name: value, options: {}, path: "" },
+        machine: { kind: value === LOCAL ? "measured" : "preset", name: value, options: [], path: "" },
       };
     case "machine-option":
-      return { ...settings, machine: { ...settings.machine, options: { ...settings.machine.options, [command.name]: value } } };
+      return { ...settings, machine: { ...settings.machine, options: withName(settings.machine.options, command.name, value) } };
     case "source-memory":
     case "destination-memory":
       return withEnd(settings, sideOf(command.field), { memory: value });

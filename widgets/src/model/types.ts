@@ -159,7 +159,7 @@ export interface ShownEnd {
 
 /** Both ends, null until a layout has been right once; and the dimensions and fields that were right last. */
 export interface LayoutPart {
-  dims: Record<string, number>;
+  dims: Named<number>;
   fieldSizes: ShownField[];
   source: ShownEnd | null;
   destination: ShownEnd | null;
@@ -351,8 +351,8 @@ export interface ShownInterval {
  * layouts in which both ends store its entries, on the box alone.
  */
 export interface ShownBox {
-  origin: Record<string, number>;
-  shape: Record<string, number>;
+  origin: Named<number>;
+  shape: Named<number>;
   source: string;
   destination: string;
 }
@@ -437,7 +437,7 @@ export interface ShownPath {
   chunkBytes: number;
   perChunk: number;
   chunkDigits: ChunkDigit[];
-  block: Record<string, number>;
+  block: Named<number>;
   stops: ShownStop[];
   hops: ShownHop[];
 }
@@ -639,9 +639,9 @@ export interface TransfersPart {
  * it is), and sizes by dimension.
  */
 export interface ShownWhatIf {
-  bandwidths: Record<string, number>;
+  bandwidths: Named<number>;
   slotLimit: number | null;
-  sizes: Record<string, number>;
+  sizes: Named<number>;
 }
 
 /** A hop of the plan with the changes, in bytes per second. */
@@ -880,7 +880,7 @@ export interface ShownByHand {
 export interface ShownMachineChoice {
   kind: "preset" | "measured" | "file" | "drawn";
   name: string;
-  options: Record<string, string>;
+  options: Named<string>;
   path: string;
 }
 
@@ -983,7 +983,7 @@ export interface ShownColour {
 
 /** An entry of the array: its index by dimension, and the name of its field. */
 export interface ShownEntry {
-  index: Record<string, number>;
+  index: Named<number>;
   field: string;
 }
 
@@ -1019,7 +1019,7 @@ export interface Snapshot {
   settings: ShownSettings;
   menus: Menus;
   faults: Faults;
-  palette: Record<string, ShownColour>;
+  palette: Named<ShownColour>;
   selected: Selected;
   panes: Panes;
 }
@@ -1086,10 +1086,11 @@ export interface BeginFrom {
  * A command without arguments. `hello` asks for an acknowledgement only, `forget` empties the history of runs, `measure`
  * measures this computer again, `measure-layouts` runs the best layouts that were found, and `stop-measuring-layouts` ends
  * that; `keep-what-if` makes settings of what is tried, `start-ranks` starts the ranks for the plan, `end-ranks` ends
- * them, `add-transfer` keeps the transfer beside a copy of it, which is edited from then on.
+ * them, `add-transfer` keeps the transfer beside a copy of it, which is edited from then on; `begin-afresh` goes back to
+ * the settings that the session began with, which `undo` takes back.
  */
 export interface Bare {
-  kind: "swap" | "use-local" | "undo" | "redo" | "run" | "cancel" | "forget" | "measure" | "hello" | "add-transfer" | "keep-what-if" | "measure-layouts" | "stop-measuring-layouts" | "start-ranks" | "end-ranks";
+  kind: "swap" | "use-local" | "undo" | "redo" | "begin-afresh" | "run" | "cancel" | "forget" | "measure" | "hello" | "add-transfer" | "keep-what-if" | "measure-layouts" | "stop-measuring-layouts" | "start-ranks" | "end-ranks";
 }
 
 /** Select something in every view. */
@@ -1194,7 +1195,7 @@ export interface AddMemory {
   node: number;
   within: string[];
   place: number[] | null;
-  positions: Record<string, number[]>;
+  positions: Named<number[]>;
 }
 
 /** Enter a text of a memory. `within` takes the boxes around it: "socket 0 / GPU 1". */
@@ -1215,7 +1216,7 @@ export interface Emulate {
 /** Place memories, [x, y] by name. `goesOn` says that it belongs to the step before, as with a key that is held. */
 export interface Place {
   do: "place";
-  positions: Record<string, number[]>;
+  positions: Named<number[]>;
   goesOn: boolean;
 }
 
@@ -1566,7 +1567,7 @@ export interface PageLine {
 
 /** One end of the transfer with its own spaces. `moved` says which part of it moves; it is empty where all of it does. */
 export interface PageEnd {
-  dims: Record<string, number>;
+  dims: Named<number>;
   fields: ShownField[];
   layout: string;
   moved: string;
@@ -1604,6 +1605,9 @@ export const textSettings = {
   "proxies": "proxies",
   "runs-in": "runsIn",
 } as const;
+
+/** Values by names that users choose, in pairs of name and value: `byName` makes a map of them. */
+export type Named<Value> = [name: string, value: Value][];
 
 /** The part of an anywidget model that is used here. */
 export interface Model {

@@ -4,7 +4,7 @@ import { type Column, Table } from "#lib/table.tsx";
 import { dimensionColour } from "#model/colours.ts";
 import { registerPane } from "#model/pane.ts";
 import type { Side } from "#model/settings.ts";
-import type { ShownColour, ShownDigit, ShownEnd } from "#model/types.ts";
+import type { Named, ShownColour, ShownDigit, ShownEnd } from "#model/types.ts";
 import { formatBytes, formatCount } from "#model/units.ts";
 import { useView } from "#model/view.ts";
 import { Term } from "#views/controls/term.tsx";
@@ -54,7 +54,7 @@ function End({ side, title }: { side: Side; title: string }): JSX.Element | null
   );
 }
 
-function digitColumns(end: ShownEnd, palette: Record<string, ShownColour>): readonly Column<ShownDigit>[] {
+function digitColumns(end: ShownEnd, palette: Named<ShownColour>): readonly Column<ShownDigit>[] {
   return [
     {
       title: () => <Term name="component">Component</Term>,

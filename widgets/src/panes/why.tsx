@@ -1,6 +1,8 @@
 // Why: the constraints of the plan, its rivals, what would make one of them win, and the plan by hand.
+
 import type { JSX } from "preact";
 import { Button } from "#lib/button.tsx";
+import { byName } from "#model/by-name.ts";
 import { registerPane } from "#model/pane.ts";
 import type { WhyPart } from "#model/types.ts";
 import { formatRate, formatSeconds } from "#model/units.ts";
@@ -37,7 +39,7 @@ function WhyPane(): JSX.Element {
   const hand = connection.settings.byHand;
   const begin = plan === null ? null : fromPlan(plan);
   const stale = why !== null && (!why.isOfPlan || snapshot.faults.stale.includes("plan"));
-  const blocks = hand === null ? [] : blocksOf(hand.layouts, snapshot.panes.layout.dims).map((each) => each.name);
+  const blocks = hand === null ? [] : blocksOf(hand.layouts, byName(snapshot.panes.layout.dims)).map((each) => each.name);
   const region = why?.region ?? null;
   const movable = hand !== null && region !== null && blocks.includes(region.x) && blocks.includes(region.y);
   return (
@@ -87,7 +89,17 @@ function WhyPane(): JSX.Element {
               region={region}
               move={
                 movable
-                  ? (x, y) => send("region", { ...hand, layouts: withBlocks(hand.layouts, { [region.x]: x, [region.y]: y }) })
+                  ? (x, y) =>
+                      send("region", {
+                        ...hand,
+                        layouts: withBlocks(
+                          hand.layouts,
+                          new Map([
+                            [region.x, x],
+                            [region.y, y],
+                          ]),
+                        ),
+                      })
                   : null
               }
             />

@@ -14,7 +14,7 @@ const MOST = 2 ** 52;
 
 function linearOf(end: PageEnd): Linearization | null {
   const entry = end.fields.reduce((sum, field) => sum + field.size, 0);
-  const dims = Object.entries(end.dims).map(([name, size]) => ({ name, size }));
+  const dims = end.dims.map(([name, size]) => ({ name, size }));
   if (dims.reduce((product, dim) => product * dim.size, entry) >= MOST) return null;
   return linearize(end.layout, dims, end.fields).linear;
 }

@@ -142,7 +142,7 @@ function distinctRuns(boxes: readonly ChunkBox[], box: RequestBox, { dims }: Lin
 
 /** The number of a run along a dimension that has a coordinate. */
 export function runAlong(at: number, box: RequestBox, dim: string): number {
-  const [extent, step] = [box.extents[dim] ?? 1, box.steps[dim] ?? 1];
+  const [extent, step] = [box.extents.get(dim) ?? 1, box.steps.get(dim) ?? 1];
   return Math.floor(at / (step * extent)) * step + (at % step);
 }
 

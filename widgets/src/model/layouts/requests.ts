@@ -7,9 +7,9 @@ import type { Linearization } from "./linearization.ts";
 /** The entries of one contiguous run. It holds all fields of its entries, or elements of one field. */
 export interface RequestBox {
   /** By dimension: how many coordinates the run holds. */
-  readonly extents: Readonly<Record<string, number>>;
+  readonly extents: ReadonlyMap<string, number>;
   /** By dimension: the distance of these coordinates; 1 where they are neighbours. */
-  readonly steps: Readonly<Record<string, number>>;
+  readonly steps: ReadonlyMap<string, number>;
   readonly entries: number;
   readonly fields: "one" | "all";
 }
@@ -17,12 +17,14 @@ export interface RequestBox {
 /** The box of entries that one contiguous run between two layouts holds. */
 export function requestBox(a: Linearization, b: Linearization): RequestBox {
   const { prefix, prefixCount } = compare(a, b);
-  const extents: Record<string, number> = {};
-  const steps: Record<string, number> = {};
+  const [extents, steps] = [new Map<string, number>(), new Map<string, number>()];
   for (const { name } of a.dims) {
     const own = prefix.filter((part): part is Mode => part !== "F" && part.dim === name);
-    extents[name] = own.reduce((product, mode) => product * mode.extent, 1);
-    steps[name] = own.length === 0 ? 1 : Math.min(...own.map((mode) => mode.step));
+    extents.set(
+      name,
+      own.reduce((product, mode) => product * mode.extent, 1),
+    );
+    steps.set(name, own.length === 0 ? 1 : Math.min(...own.map((mode) => mode.step)));
   }
   return { extents, steps, entries: prefixCount, fields: prefix.includes("F") ? "all" : "one" };
 }
@@ -36,8 +38,8 @@ export interface PartOfInstance {
 
 /** The box of entries of a part that are contiguous in its instance. A digit that the part cuts counts with what it has of it. */
 export function contiguousBox({ linear, first, sizes }: PartOfInstance): RequestBox {
-  const extents: Record<string, number> = Object.fromEntries(linear.dims.map(({ name }) => [name, 1]));
-  const steps: Record<string, number> = { ...extents };
+  const extents = new Map(linear.dims.map(({ name }) => [name, 1]));
+  const steps = new Map(extents);
   let [entries, fields]: [number, RequestBox["fields"]] = [1, "one"];
   for (const digit of linear.digits) {
     if (digit.part === "F") {
@@ -49,8 +51,9 @@ export function contiguousBox({ linear, first, sizes }: PartOfInstance): Request
     const span = digit.step * digit.extent;
     const isCut = size < whole && (from % span > 0 || size % span > 0);
     const taken = isCut ? Math.min(digit.extent, Math.max(1, Math.floor(size / digit.step))) : digit.extent;
-    steps[digit.dim] = extents[digit.dim] === 1 ? digit.step : Math.min(steps[digit.dim] ?? 1, digit.step);
-    extents[digit.dim] = (extents[digit.dim] ?? 1) * taken;
+    const before = extents.get(digit.dim) ?? 1;
+    steps.set(digit.dim, before === 1 ? digit.step : Math.min(steps.get(digit.dim) ?? 1, digit.step));
+    extents.set(digit.dim, before * taken);
     entries *= taken;
     if (isCut) break;
   }
@@ -66,7 +69,7 @@ export function smallestBox(boxes: readonly RequestBox[], fields: number): Reque
 /** The first index of the run that holds an entry: boxes repeat from the origin of the index space. */
 export function requestOrigin(box: RequestBox, linear: Linearization, index: readonly number[]): number[] {
   return linear.dims.map(({ name }, dim) => {
-    const [i, extent, step] = [index[dim] ?? 0, box.extents[name] ?? 1, box.steps[name] ?? 1];
+    const [i, extent, step] = [index[dim] ?? 0, box.extents.get(name) ?? 1, box.steps.get(name) ?? 1];
     return i - (Math.floor(i / step) % extent) * step;
   });
 }

@@ -1,7 +1,9 @@
 // The inspector: what there is to know about the stop or the hop that is selected, or else about the slowest hop.
+
 import type { ComponentChildren, JSX } from "preact";
 import { Button } from "#lib/button.tsx";
 import { Folded } from "#lib/card.tsx";
+import { byName } from "#model/by-name.ts";
 import { useSelection } from "#model/selection.ts";
 import { proxyWords, trackColour } from "#model/tracks.ts";
 import type { ShownPath, ShownStop } from "#model/types.ts";
@@ -158,7 +160,7 @@ function AboutStop({ number, place: at, stop, path }: PlacedStop): JSX.Element {
       </p>
       <div class="iv-inspector-picture">
         <span class="iv-inspector-stop">
-          <Thumbnail layout={stop.layout} size={120} block={path.block} />
+          <Thumbnail layout={stop.layout} size={120} block={byName(path.block)} />
         </span>
       </div>
       <p>

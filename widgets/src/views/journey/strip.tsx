@@ -1,8 +1,10 @@
 // One path as a strip: stops and hops are buttons, arrow keys move along, Enter selects.
+
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { useSize } from "#lib/hooks.ts";
 import { placeAfter } from "#lib/tabs.tsx";
+import { byName } from "#model/by-name.ts";
 import { measuredOf } from "#model/measured.ts";
 import { useHighlightedPath, useSelection } from "#model/selection.ts";
 import type { ShownHop, ShownPath, ShownStop } from "#model/types.ts";
@@ -195,7 +197,7 @@ function Stop({
       {...rest}
     >
       <span class="iv-stop-picture">
-        <Thumbnail layout={stop.layout} size={PICTURE} block={block} />
+        <Thumbnail layout={stop.layout} size={PICTURE} block={byName(block)} />
         {moment !== null && filledBy !== null && <SlotMarks moment={moment} hop={filledBy} />}
       </span>
       <span class="iv-hidden">

@@ -5,7 +5,7 @@ import { type Box, boxOf, dropPlace, glide, THRESHOLD } from "#lib/dragging.ts";
 import { dimensionColour } from "#model/colours.ts";
 import { moved } from "#model/layouts/edits.ts";
 import { type Part, partText } from "#model/layouts/notation.ts";
-import type { ShownColour } from "#model/types.ts";
+import type { Named, ShownColour } from "#model/types.ts";
 import { Term } from "#views/controls/term.tsx";
 import { chipLabel, partKey } from "./words.ts";
 
@@ -13,7 +13,7 @@ interface ChipsProps {
   /** For those who do not see the chips: "the source layout". */
   title: string;
   parts: readonly Part[];
-  palette: Record<string, ShownColour>;
+  palette: Named<ShownColour>;
   /** Older than the text: greyed. */
   stale: boolean;
   /** How many chips at the fast and at the slow end both layouts keep. */

@@ -7,7 +7,7 @@ import { dimensionColour } from "#model/colours.ts";
 import type { Spaces } from "#model/ends.ts";
 import { merged, split, withBlock } from "#model/layouts/edits.ts";
 import type { Part } from "#model/layouts/notation.ts";
-import type { ShownColour } from "#model/types.ts";
+import type { Named, ShownColour } from "#model/types.ts";
 import { formatCount } from "#model/units.ts";
 import { Term } from "#views/controls/term.tsx";
 import {
@@ -27,7 +27,7 @@ interface StripProps {
   parts: readonly Part[];
   at: number;
   spaces: Spaces;
-  palette: Record<string, ShownColour>;
+  palette: Named<ShownColour>;
   /** Other components; `select` is the key of the chip whose controls are shown then. */
   onChange: (parts: readonly Part[], select: string | null) => void;
   onClose: () => void;

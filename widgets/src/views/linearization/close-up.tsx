@@ -1,8 +1,10 @@
 // A close look at one block of a layout: a few of its entries, coloured by their place in the order, and the order as a line through
 // them. Two layouts look alike here where they have the same order inside of a block, however far apart its entries lie in memory.
+
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { useDark } from "#lib/hooks.ts";
+import type { ByName } from "#model/by-name.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
 import { cssOf, offsetScale } from "./drawing/scales.ts";
 
@@ -34,12 +36,12 @@ export function shownFields(linear: Linearization, most = MOST_FIELDS): number[]
 }
 
 /** `dims` go right and down, the other dimensions stand at 0; `block` has the coordinates of a block by dimension. */
-export function closeLook(linear: Linearization, dims: readonly string[], block: Readonly<Record<string, number>>): CloseLook {
+export function closeLook(linear: Linearization, dims: readonly string[], block: ByName<number>): CloseLook {
   const fields = shownFields(linear, MOST_CLOSE);
   const alone = fields.length === 1;
   const along = (dim: string | undefined, most: number): number[] => {
     const size = linear.dims.find(({ name }) => name === dim)?.size ?? 1;
-    const extent = Math.min(size, block[dim ?? ""] ?? size);
+    const extent = Math.min(size, block.get(dim ?? "") ?? size);
     const count = Math.min(most, extent);
     return Array.from({ length: count }, (_, step) => Math.floor((step * extent) / count));
   };
@@ -74,12 +76,12 @@ const GAP = 6;
 interface CloseUpProps {
   linear: Linearization | null;
   dims: readonly string[];
-  block: Readonly<Record<string, number>>;
+  block: ByName<number>;
 }
 
 export function CloseUp({ linear, dims, block }: CloseUpProps): JSX.Element | null {
   const dark = useDark();
-  const key = JSON.stringify([dims, block]);
+  const key = JSON.stringify([dims, [...block]]);
   const look = useMemo(() => (linear === null ? null : closeLook(linear, dims, block)), [linear, key]);
   if (look === null) return null;
   const { columns, rows, each, order } = look;

@@ -1,8 +1,10 @@
 // The controls of the picture: what colours say, which dimensions are drawn, where the others stand, and what is written.
+
 import type { ComponentChildren, JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "#lib/icon.tsx";
 import { useId } from "#lib/use-id.ts";
+import type { ByName } from "#model/by-name.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
 import { formatCount } from "#model/units.ts";
 import type { ColourBy, ViewOptions } from "./options.ts";
@@ -193,7 +195,7 @@ export function exchanged(dims: readonly string[], chosen: string, place: 0 | 1)
 export function Slices(props: {
   linear: Linearization;
   dims: readonly string[];
-  at: Readonly<Record<string, number>>;
+  at: ByName<number>;
   colourOf: (dim: string) => string;
   set: (dim: string, to: number) => void;
 }): JSX.Element | null {
@@ -202,7 +204,7 @@ export function Slices(props: {
   return (
     <div class="iv-lin-slices">
       {others.map(({ name, size }) => {
-        const value = Math.min(size - 1, props.at[name] ?? 0);
+        const value = Math.min(size - 1, props.at.get(name) ?? 0);
         return (
           <label key={name}>
             <span style={{ color: props.colourOf(name) }}>

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { type Column, Table } from "#lib/table.tsx";
 import { dimensionColour } from "#model/colours.ts";
 import type { Digit, Linearization } from "#model/layouts/linearization.ts";
-import type { ShownColour } from "#model/types.ts";
+import type { Named, ShownColour } from "#model/types.ts";
 import { formatCount } from "#model/units.ts";
 import { Term } from "#views/controls/term.tsx";
 
@@ -12,7 +12,7 @@ const MOST = 3;
 
 interface DigitsProps {
   linear: Linearization;
-  palette: Readonly<Record<string, ShownColour>>;
+  palette: Named<ShownColour>;
   numpy: string;
 }
 
@@ -44,7 +44,7 @@ interface Row {
   place: number;
 }
 
-function columns(linear: Linearization, palette: Readonly<Record<string, ShownColour>>): readonly Column<Row>[] {
+function columns(linear: Linearization, palette: Named<ShownColour>): readonly Column<Row>[] {
   return [
     {
       title: "Component",

@@ -1,4 +1,5 @@
 // Entries as the session names them (by dimension and field) and as the arithmetic counts them.
+import { byName } from "#model/by-name.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
 import type { Entry } from "#model/layouts/order.ts";
 import type { ShownEntry } from "#model/types.ts";
@@ -9,7 +10,7 @@ export function entryFrom(linear: Linearization, shown: ShownEntry | null): Entr
   if (shown === null) return null;
   const index: number[] = [];
   for (const { name, size } of linear.dims) {
-    const at = shown.index[name];
+    const at = byName(shown.index).get(name);
     if (at === undefined || at < 0 || at >= size) return null;
     index.push(at);
   }
@@ -19,7 +20,7 @@ export function entryFrom(linear: Linearization, shown: ShownEntry | null): Entr
 
 export function shownFrom(linear: Linearization, entry: Entry): ShownEntry {
   return {
-    index: Object.fromEntries(linear.dims.map(({ name }, dim) => [name, entry.index[dim] ?? 0])),
+    index: linear.dims.map(({ name }, dim) => [name, entry.index[dim] ?? 0]),
     field: linear.fields[entry.field]?.name ?? "",
   };
 }

@@ -1,8 +1,10 @@
 // The grid: two canvases, one for the cells and one for the marks, with zoom, drag, hover and keyboard.
+
 import type { JSX, RefObject, TargetedKeyboardEvent } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { fitCanvas, useFrame, useRatio, useSize } from "#lib/hooks.ts";
 import type { CellValues } from "#model/array-values.ts";
+import type { ByName } from "#model/by-name.ts";
 import type { ChunkNumbers } from "#model/layouts/chunks.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
 import type { Entry } from "#model/layouts/order.ts";
@@ -44,7 +46,7 @@ export interface GridProps {
   /** The layouts that are drawn beside this one: all are wrapped alike. */
   others: readonly Linearization[];
   dims: readonly string[];
-  fixed: Readonly<Record<string, number>>;
+  fixed: ByName<number>;
   options: ViewOptions;
   colours: Colouring;
   values: CellValues | null;
@@ -96,7 +98,7 @@ export function Grid(props: GridProps): JSX.Element {
   const corner = useRef<{ from: Entry; at: Entry } | null>(null);
   const [view, setView] = useState<{ viewport: Viewport; room: Room } | null>(null);
 
-  const fixedKey = JSON.stringify(props.fixed);
+  const fixedKey = JSON.stringify([...props.fixed]);
   const dimsKey = props.dims.join("\n");
   const geometry = useMemo((): Geometry | null => {
     const context = cells.current?.getContext("2d");

@@ -1,4 +1,5 @@
 // What a reader can choose about the picture. Both ends of a transfer share one value, so that they can be compared.
+import type { ByName } from "#model/by-name.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
 
 export type ColourBy = "offset" | "digit" | "field" | "chunk" | "line" | "page" | "sector";
@@ -12,7 +13,7 @@ export type ColourBy = "offset" | "digit" | "field" | "chunk" | "line" | "page" 
 export interface ViewOptions {
   readonly across: string | null;
   readonly down: string | null;
-  readonly fixed: Readonly<Record<string, number>>;
+  readonly fixed: ByName<number>;
   readonly colour: ColourBy;
   readonly digit: string | null;
   readonly warp: string | null;
@@ -33,7 +34,7 @@ export interface ViewOptions {
 export const OPTIONS: ViewOptions = {
   across: null,
   down: null,
-  fixed: {},
+  fixed: new Map(),
   colour: "offset",
   digit: null,
   warp: null,
@@ -55,7 +56,7 @@ export const CACHE_LINE = 64;
 export function colouredDigit(linear: Linearization, chosen: string | null): number {
   const named = linear.digits.findIndex((digit) => digit.text === chosen);
   if (named >= 0) return named;
-  const dim = /^[^_=]*/.exec(chosen ?? "")?.[0] ?? "";
+  const dim = (chosen ?? "").replace(/=.*$/, "").replace(/_(in|out|\p{Nd}+)$/u, "");
   const places = linear.digits.map((digit, place) => ({ digit, place })).filter(({ digit }) => digit.part !== "F");
   const own = places.filter(({ digit }) => digit.dim === dim);
   return (own.length > 0 ? own : places).at(-1)?.place ?? 0;

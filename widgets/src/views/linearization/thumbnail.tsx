@@ -1,8 +1,10 @@
 // A small picture of a layout, coloured by offset. `Thumbnail` takes a layout as text and reads it on the array of the explorer, with a
 // close look at a block of it; `Picture` takes it as a value.
+
 import type { JSX } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import { fitCanvas, useDark, useFrame, useRatio } from "#lib/hooks.ts";
+import type { ByName } from "#model/by-name.ts";
 import { layoutAtEnd, spacesOf } from "#model/ends.ts";
 import { type Linearization, linearize } from "#model/layouts/linearization.ts";
 import { useView } from "#model/view.ts";
@@ -15,7 +17,7 @@ interface ThumbnailProps {
   layout: string;
   size: number;
   /** The coordinates of one block, by dimension. */
-  block: Readonly<Record<string, number>>;
+  block: ByName<number>;
 }
 
 export function Thumbnail({ layout, size, block }: ThumbnailProps): JSX.Element {
@@ -73,10 +75,10 @@ export function drawThumbnail(
   const dims = drawnDims(linear, shown);
   const options = { colour: "offset", digit: null } as const;
   const middle = middles(linear);
-  const others = Object.entries(middle).filter(([name]) => !dims.includes(name));
+  const others = [...middle].filter(([name]) => !dims.includes(name));
   const colours = inView(
-    colouring(linear, { options, palette: {}, chunks: null, dark, bytes: bytes ?? linear.nbytes }),
-    Object.fromEntries(others.map(([name, at]) => [name, [at, at + 1] as const])),
+    colouring(linear, { options, palette: [], chunks: null, dark, bytes: bytes ?? linear.nbytes }),
+    new Map(others.map(([name, at]) => [name, [at, at + 1] as const])),
   );
   const model = gridModel(linear, dims, middle, { width: 1, height: 1 });
   const numbers = separables(model, colours);
@@ -119,6 +121,6 @@ function orderOf(linear: Linearization): string[] {
   return [...new Set(linear.digits.map((digit) => digit.dim))].filter((dim) => long.includes(dim));
 }
 
-function middles(linear: Linearization): Record<string, number> {
-  return Object.fromEntries(linear.dims.map(({ name, size }) => [name, Math.floor((size - 1) / 2)]));
+function middles(linear: Linearization): ByName<number> {
+  return new Map(linear.dims.map(({ name, size }) => [name, Math.floor((size - 1) / 2)]));
 }

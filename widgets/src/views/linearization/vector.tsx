@@ -3,12 +3,12 @@ import type { JSX } from "preact";
 import { dimensionColour } from "#model/colours.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
 import { type Entry, entryAt } from "#model/layouts/order.ts";
-import type { ShownColour } from "#model/types.ts";
+import type { Named, ShownColour } from "#model/types.ts";
 import { formatCount } from "#model/units.ts";
 
 interface VectorProps {
   linear: Linearization;
-  palette: Readonly<Record<string, ShownColour>>;
+  palette: Named<ShownColour>;
   entry: Entry | null;
   onSelect: (entry: Entry) => void;
 }

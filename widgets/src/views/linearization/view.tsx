@@ -13,17 +13,19 @@
 //   beside      further layouts that are drawn beside this one, for the scale
 //
 // What is hovered and selected is the session's (`useHover`, `useSelection`): all views of a page mark it.
+
 import type { JSX, RefObject } from "preact";
 import { useCallback, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Button } from "#lib/button.tsx";
 import { useDark, useSize } from "#lib/hooks.ts";
 import { Icon, type IconName } from "#lib/icon.tsx";
 import type { CellValues } from "#model/array-values.ts";
+import { type ByName, byName } from "#model/by-name.ts";
 import { type ChunkNumbers, chunkOf } from "#model/layouts/chunks.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
 import type { Entry } from "#model/layouts/order.ts";
 import { useHover, useSelection } from "#model/selection.ts";
-import type { ShownColour } from "#model/types.ts";
+import type { Named, ShownColour } from "#model/types.ts";
 import { formatBytes, formatCount } from "#model/units.ts";
 import { SavePicture } from "#views/controls/save-picture.tsx";
 import { type Ink, inkOf } from "#views/linearization/drawing/ink.ts";
@@ -48,7 +50,7 @@ export interface LinearizationProps {
   other: Linearization | null;
   side?: "source" | "destination";
   reference?: Linearization | null;
-  palette: Readonly<Record<string, ShownColour>>;
+  palette: Named<ShownColour>;
   chunks?: ChunkNumbers | null;
   /** What the entries hold; null where that is not known. */
   values?: CellValues | null;
@@ -94,7 +96,7 @@ export interface PartOfEnd {
 /** Narrower than this (CSS pixels), the view is compact. */
 const NARROW = 640;
 
-const ALL: SeenPart = { ranges: {}, stretch: 1, named: false };
+const ALL: SeenPart = { ranges: [], stretch: 1, named: false };
 
 /** Steps of the order line that stay visible behind the entry while it is played. */
 const TRAIL = 8;
@@ -137,19 +139,19 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
 
   const first = props.side === "destination" && twin !== null ? twin : linear;
   const dims = shownDims(props.reference && alike(linear, props.reference) ? props.reference : first, options);
-  const fixed = Object.fromEntries(
+  const fixed: ByName<number> = new Map(
     linear.dims
-      .map(({ name }, dim) => [name, selected?.index[dim] ?? options.fixed[name] ?? 0])
-      .filter(([name]) => !dims.includes(String(name))),
-  ) as Record<string, number>;
+      .map(({ name }, dim) => [name, selected?.index[dim] ?? options.fixed.get(name) ?? 0] as const)
+      .filter(([name]) => !dims.includes(name)),
+  );
   const slice = (dim: string, to: number): void => {
-    if (selected === null) change({ fixed: { ...options.fixed, [dim]: to } });
+    if (selected === null) change({ fixed: new Map(options.fixed).set(dim, to) });
     else onSelect({ ...selected, index: selected.index.map((at, place) => (linear.dims[place]?.name === dim ? to : at)) });
   };
   const bytes = Math.max(linear.nbytes, ...all.map((each) => each.nbytes));
   const [seen, setSeen] = useState<SeenPart>(ALL);
   const dimColour = useCallback(
-    (dim: string): string => palette[dim]?.[dark ? "dark" : "light"] ?? "currentColor",
+    (dim: string): string => byName(palette).get(dim)?.[dark ? "dark" : "light"] ?? "currentColor",
     [palette, dark],
   );
   const shown = hovered ?? selected;
@@ -160,7 +162,8 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
   };
   const now = useLayoutPicture(linear, common) as LayoutPicture;
   const before = useLayoutPicture(pinned, common);
-  const elsewhere = shown !== null && linear.dims.some(({ name }, dim) => name in fixed && fixed[name] !== shown.index[dim]);
+  const elsewhere =
+    shown !== null && linear.dims.some(({ name }, dim) => fixed.has(name) && fixed.get(name) !== shown.index[dim]);
   const hasRuns = now.runs !== null || (before !== null && before.runs !== null);
   const hasChunks = chunks !== null && chunks.count > 1;
   const hasValues = values !== null;

@@ -32,13 +32,13 @@ const WIDER = 1.7;
 const WIDE = 1.5;
 
 /** The row of a kind in its node: GPU memory on top, files at the bottom, what talks to the network to the right. */
-const ROWS: Record<string, readonly [row: number, column: number]> = {
-  FBM: [0, 0],
-  ZCM: [1, 0],
-  REG: [1, 2],
-  SYS: [2, 0],
-  DSK: [2, 2],
-};
+const ROWS: ReadonlyMap<string, readonly [row: number, column: number]> = new Map([
+  ["FBM", [0, 0]],
+  ["ZCM", [1, 0]],
+  ["REG", [1, 2]],
+  ["SYS", [2, 0]],
+  ["DSK", [2, 2]],
+]);
 
 /** What lies in a box, with places from its top left corner. */
 interface Block {
@@ -48,14 +48,14 @@ interface Block {
 }
 
 const rank = ({ kind }: DrawnMemory): number => {
-  const [row, column] = ROWS[kind] ?? [1, 1];
+  const [row, column] = ROWS.get(kind) ?? [1, 1];
   return 3 * row + column;
 };
 
 /** The memories of a node without boxes. */
 function inNode(members: readonly DrawnMemory[], { width, height, across, down }: Measure): Block {
   const rows: DrawnMemory[][] = [[], [], []];
-  for (const memory of members) rows[ROWS[memory.kind]?.[0] ?? 1]?.push(memory);
+  for (const memory of members) rows[ROWS.get(memory.kind)?.[0] ?? 1]?.push(memory);
   const lines = rows
     .flatMap((row) =>
       chunked(

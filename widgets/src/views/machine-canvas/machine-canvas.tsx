@@ -8,7 +8,7 @@ import { chunksAt } from "#model/trace/chunks-at.ts";
 import { toneOf } from "#model/trace/tones.ts";
 import { hopOfPlan, type TraceData } from "#model/trace/trace-data.ts";
 import { useTrace } from "#model/trace/use-trace.ts";
-import type { CanvasPart, MachinePart, PlanPart } from "#model/types.ts";
+import type { CanvasPart, MachinePart, Named, PlanPart } from "#model/types.ts";
 import { counted, formatRate } from "#model/units.ts";
 import { useView } from "#model/view.ts";
 import { hopsOf } from "#model/words.ts";
@@ -141,7 +141,7 @@ function Canvas({ machine, part, alone }: { machine: MachinePart; part: CanvasPa
       node,
       within: [...within],
       place: world === null ? null : [Math.round(world.x), Math.round(world.y)],
-      positions: world === null ? {} : written(scene.places),
+      positions: world === null ? [] : written(scene.places),
     });
   };
   const go = (next: Chosen): void => {
@@ -242,8 +242,7 @@ function InWords({ machine }: { machine: MachinePart }): JSX.Element {
 }
 
 /** Places as the kernel takes them. */
-const written = (places: ReadonlyMap<string, Point>): Record<string, number[]> =>
-  Object.fromEntries([...places].map(([name, { x, y }]) => [name, [x, y]]));
+const written = (places: ReadonlyMap<string, Point>): Named<number[]> => [...places].map(([name, { x, y }]) => [name, [x, y]]);
 
 const commandRefused = (answered: boolean, problem: string): boolean => answered && problem !== "";
 

@@ -9,7 +9,11 @@ import { fittingFrom } from "./drawing.tsx";
 import { useEditing } from "./edits.ts";
 import { Choice, Field, Refused, Tick, WithinField } from "./field.tsx";
 
-const DEVICES: Record<string, string> = { number: "number of the device", directory: "directory", text: "name of the device" };
+const DEVICES: ReadonlyMap<string, string> = new Map([
+  ["number", "number of the device"],
+  ["directory", "directory"],
+  ["text", "name of the device"],
+]);
 /** Channels that are listed at once. */
 const MOST_LISTED = 12;
 
@@ -58,7 +62,7 @@ export function MemoryEditor({ memory, alone }: { memory: DrawnMemory; alone: bo
         label={<Term name="device">Device</Term>}
         value={memory.device}
         edit={set("device")}
-        placeholder={DEVICES[kind?.device ?? ""] ?? ""}
+        placeholder={DEVICES.get(kind?.device ?? "") ?? ""}
       />
       <Field name="memory-label" label="Remark" value={memory.label} edit={set("label")} />
       <div class="iv-mc-row">

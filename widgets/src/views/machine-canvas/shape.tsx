@@ -3,20 +3,20 @@ import type { JSX } from "preact";
 import type { DrawnMemory } from "#model/types.ts";
 import { Field } from "./field.tsx";
 
-const OUTLINES: Record<string, string> = {
-  SYS: "M5 1H119Q123 1 123 5V41Q123 45 119 45H5Q1 45 1 41V5Q1 1 5 1Z",
-  REG: "M6 1H118L123 23L118 45H6L1 23Z",
-  ZCM: "M1 1H110L123 14V45H1Z",
-  FBM: "M8 1H116L123 9V37L116 45H8L1 37V9Z",
-  DSK: "M1 6C1-.5 123-.5 123 6V40C123 46.5 1 46.5 1 40Z",
-};
+const OUTLINES: ReadonlyMap<string, string> = new Map([
+  ["SYS", "M5 1H119Q123 1 123 5V41Q123 45 119 45H5Q1 45 1 41V5Q1 1 5 1Z"],
+  ["REG", "M6 1H118L123 23L118 45H6L1 23Z"],
+  ["ZCM", "M1 1H110L123 14V45H1Z"],
+  ["FBM", "M8 1H116L123 9V37L116 45H8L1 37V9Z"],
+  ["DSK", "M1 6C1-.5 123-.5 123 6V40C123 46.5 1 46.5 1 40Z"],
+]);
 const OTHER = "M22 1H102A21 22 0 0 1 102 45H22A21 22 0 0 1 22 1Z";
 
 /** The outline of a kind, as wide as its box. */
 export function Outline({ kind }: { kind: string }): JSX.Element {
   return (
     <svg class="iv-mc-outline" viewBox="0 0 124 46" preserveAspectRatio="none" aria-hidden="true" focusable="false">
-      <path d={OUTLINES[kind] ?? OTHER} vector-effect="non-scaling-stroke" />
+      <path d={OUTLINES.get(kind) ?? OTHER} vector-effect="non-scaling-stroke" />
       {kind === "DSK" && <path class="iv-mc-rim" d="M1 6C1 12.5 123 12.5 123 6" vector-effect="non-scaling-stroke" />}
     </svg>
   );

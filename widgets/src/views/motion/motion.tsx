@@ -1,11 +1,13 @@
 // One chunk in motion: it leaves in the runs of a hop, lies in the next memory as its layout says, and goes on in the runs of the next
 // hop. Everything is computed from the layouts and the plan.
+
 import type { JSX, RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Button } from "#lib/button.tsx";
 import { fitCanvas, useDark, useRatio, useSize, wantsStillness } from "#lib/hooks.ts";
 import { drawable } from "#lib/recorder.ts";
 import { WholeWindow } from "#lib/whole-window.tsx";
+import { byName } from "#model/by-name.ts";
 import { spacesOf } from "#model/ends.ts";
 import { type Linearization, linearize } from "#model/layouts/linearization.ts";
 import type { PartOfInstance } from "#model/layouts/requests.ts";
@@ -52,14 +54,16 @@ export function useMotion(): Followed | string {
     if (stale) return "The plan is being made anew.";
     if (!isEverything(connection.settings.part)) return "A chunk can be followed where the whole array moves.";
     const { box } = path;
-    const own = box === null ? dims : dims.map(({ name, size }) => ({ name, size: box.shape[name] ?? size }));
+    const shape = byName(box?.shape ?? []);
+    const origin = byName(box?.origin ?? []);
+    const own = dims.map(({ name, size }) => ({ name, size: shape.get(name) ?? size }));
     const layouts = path.stops.map((stop) => stop.layout);
     const linears = (box === null ? layouts : [box.source, ...layouts.slice(1, -1), box.destination]).map(
       (layout) => linearize(layout, own, fields).linear,
     );
     const ends = [layouts[0], layouts.at(-1)].map((layout = ""): PartOfInstance | null => {
       const { linear } = linearize(layout, dims, fields);
-      const first = dims.map(({ name }) => box?.origin[name] ?? 0);
+      const first = dims.map(({ name }) => origin.get(name) ?? 0);
       return linear === null ? null : { linear, first, sizes: own.map(({ size }) => size) };
     });
     if ([...linears, ...ends].includes(null)) return "This array is too large to be drawn.";

@@ -1,10 +1,12 @@
 // The plan by hand: the path hop by hop, the layout of every buffer as chips, blocks, chunk and target by sliders.
+
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { Button } from "#lib/button.tsx";
 import { ProblemLine } from "#lib/error-line.tsx";
 import { Icon } from "#lib/icon.tsx";
 import { useId } from "#lib/use-id.ts";
+import { byName } from "#model/by-name.ts";
 import { spacesOf } from "#model/ends.ts";
 import { layoutText, parse } from "#model/layouts/notation.ts";
 import type { ShownByHand, ShownHandPath, ShownHandStop, WhyPart } from "#model/types.ts";
@@ -24,7 +26,7 @@ export function ByHand({ hand, why }: { hand: ShownByHand; why: WhyPart | null }
   const send = useHand();
   const path = snapshot.panes.hand.path;
   const stops = path?.stops.slice(1, hand.layouts.length + 1) ?? [];
-  const blocks = blocksOf(hand.layouts, snapshot.panes.layout.dims);
+  const blocks = blocksOf(hand.layouts, byName(snapshot.panes.layout.dims));
   return (
     <section class="iv-why-part iv-hand" data-testid="by-hand" aria-label="Path by hand">
       {path !== null && <PathByHand hand={hand} path={path} />}
@@ -44,7 +46,9 @@ export function ByHand({ hand, why }: { hand: ShownByHand; why: WhyPart | null }
           stops={blockStops(each.most, each.block)}
           value={each.block}
           text={formatCount(each.block)}
-          onValue={(block) => send(`block ${each.name}`, { ...hand, layouts: withBlocks(hand.layouts, { [each.name]: block }) })}
+          onValue={(block) =>
+            send(`block ${each.name}`, { ...hand, layouts: withBlocks(hand.layouts, new Map([[each.name, block]])) })
+          }
         />
       ))}
       {hand.layouts.length > 0 && <Chunk hand={hand} />}

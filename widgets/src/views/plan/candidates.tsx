@@ -1,7 +1,9 @@
 // The paths that the planner compared, the fastest first, and what would make one of them win.
+
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Button } from "#lib/button.tsx";
+import { withName } from "#model/by-name.ts";
 import { useHighlightedPath } from "#model/selection.ts";
 import type { ShownCandidate, ShownTurn, WhyPart } from "#model/types.ts";
 import { formatBytes, formatCount, formatRate, formatSeconds, formatShare } from "#model/units.ts";
@@ -195,14 +197,15 @@ function Turn({ turn }: { turn: ShownTurn }): JSX.Element {
   const beyond = turn.value * (turn.value > turn.now ? 1.01 : 0.99);
   const change =
     turn.parameter === "bandwidth"
-      ? { bandwidths: { ...tried.whatIf.bandwidths, [turn.name]: beyond } }
+      ? { bandwidths: withName(tried.whatIf.bandwidths, turn.name, beyond) }
       : turn.parameter === "slot_limit"
         ? { slotLimit: Math.round(beyond) }
         : {
-            sizes: {
-              ...tried.whatIf.sizes,
-              [turn.name]: Math.max(1, turn.value > turn.now ? Math.ceil(beyond) : Math.floor(beyond)),
-            },
+            sizes: withName(
+              tried.whatIf.sizes,
+              turn.name,
+              Math.max(1, turn.value > turn.now ? Math.ceil(beyond) : Math.floor(beyond)),
+            ),
           };
   return (
     <li>

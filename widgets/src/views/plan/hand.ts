@@ -1,4 +1,5 @@
 // A path by hand: what the controls make of it. Pure functions.
+import type { ByName } from "#model/by-name.ts";
 import { linearize } from "#model/layouts/linearization.ts";
 import { type Component, layoutText, type Part, parse } from "#model/layouts/notation.ts";
 import type { Dimension, Field } from "#model/layouts/spaces.ts";
@@ -108,14 +109,14 @@ export interface HandBlock {
 const digitsOf = (parts: readonly Part[]): Component[] => parts.filter((part): part is Component => part !== "F");
 
 /** The blocks of the buffers: each digit once, with the block that it has in the first buffer that has it. */
-export function blocksOf(layouts: readonly string[], sizes: Record<string, number>): HandBlock[] {
+export function blocksOf(layouts: readonly string[], sizes: ByName<number>): HandBlock[] {
   const found = new Map<string, HandBlock>();
   for (const text of layouts) {
     const { parts } = parse(text);
     for (const part of digitsOf(parts ?? [])) {
       if (part.extent === null || found.has(`${part.dim}_${part.label}`)) continue;
       const below = digitsOf(parts ?? []).filter((each) => each.dim === part.dim && each.extent !== null && each !== part);
-      const most = Math.max(1, Math.floor((sizes[part.dim] ?? 1) / below.reduce((all, each) => all * (each.extent ?? 1), 1)));
+      const most = Math.max(1, Math.floor((sizes.get(part.dim) ?? 1) / below.reduce((all, each) => all * (each.extent ?? 1), 1)));
       found.set(`${part.dim}_${part.label}`, {
         name: `${part.dim}_${part.label}`,
         dim: part.dim,
@@ -128,14 +129,14 @@ export function blocksOf(layouts: readonly string[], sizes: Record<string, numbe
   return [...found.values()];
 }
 
-/** Layouts with another block of a digit, wherever they have that digit. */
-export function withBlocks(layouts: readonly string[], blocks: Readonly<Record<string, number>>): string[] {
+/** Layouts with other blocks of digits, by their names, wherever they have these digits. */
+export function withBlocks(layouts: readonly string[], blocks: ByName<number>): string[] {
   return layouts.map((text) => {
     const { parts } = parse(text);
     if (parts === null) return text;
     return layoutText(
       parts.map((part) => {
-        const block = part === "F" || part.extent === null ? undefined : blocks[`${part.dim}_${part.label}`];
+        const block = part === "F" || part.extent === null ? undefined : blocks.get(`${part.dim}_${part.label}`);
         return block === undefined || part === "F" ? part : { ...part, extent: block };
       }),
     );

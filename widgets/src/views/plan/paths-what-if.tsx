@@ -1,8 +1,10 @@
 // What if the transfer had fewer paths, fewer proxies, another routing zone, or another window: settings, each a click.
+
 import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
 import { Button } from "#lib/button.tsx";
 import { ProblemLine } from "#lib/error-line.tsx";
+import { byName } from "#model/by-name.ts";
 import type { Command, ShownProblem } from "#model/types.ts";
 import { counted, formatRate, formatSeconds } from "#model/units.ts";
 import { useView } from "#model/view.ts";
@@ -70,7 +72,7 @@ export function PathsWhatIf(): JSX.Element | null {
           <MenuControl
             name="paths-zone"
             label="Routing zone"
-            value={settings.machine.options.zone ?? zone.value}
+            value={byName(settings.machine.options).get("zone") ?? zone.value}
             choices={zone.choices.map((name) => ({ name, title: name, about: "" }))}
             problem={problems["machine-option:zone"]}
             command={(value) => ({ kind: "set", field: "machine-option", name: "zone", value })}
@@ -117,7 +119,8 @@ function useTried(): readonly Tried[] {
   const { plan } = snapshot.panes;
   const kept = useRef<{ rest: string; tried: Tried[] }>({ rest: "", tried: [] });
   const { paths, proxies, slotLimit, machine, ...others } = settings;
-  const { zone, ...options } = machine.options;
+  const zone = byName(machine.options).get("zone");
+  const options = machine.options.filter(([name]) => name !== "zone");
   const rest = JSON.stringify([others, { ...machine, options }]);
   if (kept.current.rest !== rest) kept.current = { rest, tried: [] };
   const fresh = snapshot.frame.settled && !connection.waiting && !snapshot.faults.stale.includes("plan");

@@ -1,7 +1,9 @@
 // What if: sliders that plan anew while they are dragged, and what follows beside the plan as it is.
+
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { Button } from "#lib/button.tsx";
+import { byName, withName } from "#model/by-name.ts";
 import type { PlanPart, ShownChannel, ShownTurn, WhatIfPart } from "#model/types.ts";
 import { formatBytes, formatCount, formatRate, formatSeconds, formatShare } from "#model/units.ts";
 import { useView } from "#model/view.ts";
@@ -126,9 +128,10 @@ interface BandwidthProps {
 }
 
 function BandwidthSlider({ channel, peak, tried, ...rest }: BandwidthProps): JSX.Element {
-  const value = tried.whatIf.bandwidths[channel] ?? peak;
+  const asked = byName(tried.whatIf.bandwidths).get(channel);
+  const value = asked ?? peak;
   const ask = (next: number, moving: boolean): void =>
-    tried.ask({ bandwidths: { ...tried.whatIf.bandwidths, [channel]: next } }, moving);
+    tried.ask({ bandwidths: withName(tried.whatIf.bandwidths, channel, next) }, moving);
   return (
     <LogSlider
       {...rest}
@@ -137,7 +140,7 @@ function BandwidthSlider({ channel, peak, tried, ...rest }: BandwidthProps): JSX
       value={value}
       text={formatRate(value)}
       // The paths that may win here are looked for while the pointer is still at rest.
-      onHold={() => tried.whatIf.bandwidths[channel] === undefined && ask(peak, true)}
+      onHold={() => asked === undefined && ask(peak, true)}
       onValue={ask}
     />
   );
@@ -170,8 +173,8 @@ function Sizes({ tried }: { tried: Tried }): JSX.Element {
   const turns = snapshot.panes.why?.turns.filter((turn) => turn.parameter === "size") ?? [];
   return (
     <>
-      {Object.entries(snapshot.panes.layout.dims).map(([dim, size]) => {
-        const value = tried.whatIf.sizes[dim] ?? size;
+      {snapshot.panes.layout.dims.map(([dim, size]) => {
+        const value = byName(tried.whatIf.sizes).get(dim) ?? size;
         return (
           <LogSlider
             key={dim}
@@ -190,7 +193,7 @@ function Sizes({ tried }: { tried: Tried }): JSX.Element {
             marks={turns
               .filter((turn) => turn.name === dim)
               .map((turn) => ({ value: turn.value, title: `At ${formatCount(turn.value)} path ${turn.rival + 1} wins` }))}
-            onValue={(next, moving) => tried.ask({ sizes: { ...tried.whatIf.sizes, [dim]: next } }, moving)}
+            onValue={(next, moving) => tried.ask({ sizes: withName(tried.whatIf.sizes, dim, next) }, moving)}
           />
         );
       })}
@@ -260,7 +263,7 @@ export function HopWhatIf({ channel, peak, words }: { channel: string; peak: num
         <p
           class="iv-faint iv-hop-tried"
           data-testid="hop-what-if-answer"
-          data-answers={answer.isAnswer ? answer.whatIf.bandwidths[channel] : ""}
+          data-answers={answer.isAnswer ? byName(answer.whatIf.bandwidths).get(channel) : ""}
         >
           {answer.problem !== "" || answer.throughput === null
             ? answerWords(plan, answer)

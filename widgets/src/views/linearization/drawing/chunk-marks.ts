@@ -28,7 +28,7 @@ const SAMPLES = 9;
 /** Null where there is no such chunk, or only one. */
 export function chosenChunk(linear: Linearization, chunks: ChunkNumbers | null, number: number | null): ChosenChunk | null {
   if (chunks === null || number === null || chunks.count < 2 || number < 0 || number >= chunks.count) return null;
-  const blocks = colouring(linear, { options: { colour: "chunk", digit: null }, palette: {}, chunks, dark: false, bytes: 1 });
+  const blocks = colouring(linear, { options: { colour: "chunk", digit: null }, palette: [], chunks, dark: false, bytes: 1 });
   const to = number === chunks.count - 1 ? Infinity : (number + 1) * chunks.perChunk;
   return { number, chunks, blocks, from: number * chunks.perChunk, to };
 }

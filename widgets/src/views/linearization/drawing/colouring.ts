@@ -1,9 +1,10 @@
 // What a colour says: a number of each element (offset, value of a digit, chunk, cache line, page, sector, field) and the colour of that
 // number.
+import { type ByName, byName } from "#model/by-name.ts";
 import type { ChunkNumbers } from "#model/layouts/chunks.ts";
 import { PAGE, SECTOR } from "#model/layouts/hardware.ts";
 import type { Digit, Linearization } from "#model/layouts/linearization.ts";
-import type { ShownColour } from "#model/types.ts";
+import type { Named, ShownColour } from "#model/types.ts";
 import { type GridModel, type Separable, separable } from "#views/linearization/geometry/model.ts";
 import { CACHE_LINE, type ColourBy, colouredDigit, type ViewOptions } from "#views/linearization/options.ts";
 import { alternating, dimensionScale, fieldColour, lineColours, offsetScale, packed, rgbOf } from "./scales.ts";
@@ -33,7 +34,7 @@ export interface Colouring {
 /** What colours depend on. `bytes` is where the scale of offsets ends: the larger one of the two ends. */
 export interface ColouringInputs {
   readonly options: Pick<ViewOptions, "colour" | "digit">;
-  readonly palette: Readonly<Record<string, ShownColour>>;
+  readonly palette: Named<ShownColour>;
   readonly chunks: ChunkNumbers | null;
   readonly dark: boolean;
   readonly bytes: number;
@@ -92,7 +93,7 @@ const FLAT = 1 / 8;
  */
 export function inView(
   colours: Colouring,
-  ranges: Readonly<Record<string, readonly [number, number]>>,
+  ranges: ByName<readonly [number, number]>,
   others: readonly Linearization[] = [],
 ): Colouring {
   if (colours.by !== "offset") return colours;
@@ -102,7 +103,7 @@ export function inView(
       let [low, high] = [linear.base(field), linear.base(field)];
       linear.dims.forEach(({ name, size }, dim) => {
         for (const place of linear.placesOf(dim)) {
-          const [least, most] = valuesIn(linear.digits[place] as Digit, ranges[name] ?? [0, size]);
+          const [least, most] = valuesIn(linear.digits[place] as Digit, ranges.get(name) ?? [0, size]);
           low += least * linear.stride(place, field);
           high += most * linear.stride(place, field);
         }
@@ -124,12 +125,12 @@ function byDigit(
   common: Omit<Colouring, "by" | "top">,
   linear: Linearization,
   digit: number,
-  palette: Readonly<Record<string, ShownColour>>,
+  palette: Named<ShownColour>,
   dark: boolean,
 ): Colouring {
   const shown = linear.digits[digit];
   const isField = shown?.part === "F";
-  const colour = palette[shown?.dim ?? ""]?.[dark ? "dark" : "light"] ?? "#808080";
+  const colour = byName(palette).get(shown?.dim ?? "")?.[dark ? "dark" : "light"] ?? "#808080";
   const own = { step: shown?.step ?? 1, extent: shown?.extent ?? 1, weight: 1 };
   return {
     ...common,

@@ -188,7 +188,7 @@ function segmentTo(path: Path2D, x0: number, y0: number, x1: number, y1: number)
 function drawRuns(context: CanvasRenderingContext2D, scene: Scene, panel: Panel, box: RequestBox): void {
   const { model, view } = scene;
   if (model.wrap > 0 || box.entries < 2) return;
-  const of = (dim: string): number => ((box.steps[dim] ?? 1) === 1 ? (box.extents[dim] ?? 1) : 0);
+  const of = (dim: string): number => ((box.steps.get(dim) ?? 1) === 1 ? (box.extents.get(dim) ?? 1) : 0);
   const across = Math.min(of(model.across.dim), model.across.size);
   const down = model.down.place < 0 ? 1 : Math.min(of(model.down.dim), model.down.size);
   if (across * down < 2 || across * view.width < 16 || down * view.height < 16) return;

@@ -134,7 +134,7 @@ function drawRun(context: CanvasRenderingContext2D, geometry: Geometry, element:
   if (panel === undefined || box.entries < 2 || model.wrap > 0) return;
   const origin = requestOrigin(box, linear, element.index);
   const end = linear.dims.map(({ name, size }, dim) =>
-    Math.min(size - 1, (origin[dim] ?? 0) + ((box.extents[name] ?? 1) - 1) * (box.steps[name] ?? 1)),
+    Math.min(size - 1, (origin[dim] ?? 0) + ((box.extents.get(name) ?? 1) - 1) * (box.steps.get(name) ?? 1)),
   );
   const first = cellOf(model, within(origin, element, model.across.place, model.down.place));
   const last = cellOf(model, within(end, element, model.across.place, model.down.place));

@@ -1,12 +1,14 @@
 // What the pictures of a layout show: its colours, its runs, the selected chunk, and the load of a warp.
+
 import { useMemo } from "preact/hooks";
+import type { ByName } from "#model/by-name.ts";
 import type { ChunkNumbers } from "#model/layouts/chunks.ts";
 import { compare } from "#model/layouts/compare.ts";
 import { type WarpLoad, warpLoad } from "#model/layouts/hardware.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
 import type { Entry } from "#model/layouts/order.ts";
 import { type RequestBox, requestBox } from "#model/layouts/requests.ts";
-import type { ShownColour } from "#model/types.ts";
+import type { Named, ShownColour } from "#model/types.ts";
 import type { SeenPart } from "#views/linearization/geometry/scene.ts";
 import type { ViewOptions } from "#views/linearization/options.ts";
 import { type ChosenChunk, chosenChunk } from "./chunk-marks.ts";
@@ -34,7 +36,7 @@ export interface LayoutPicture {
 /** What the pictures of layouts beside each other have in common. */
 export interface Looks {
   readonly options: ViewOptions;
-  readonly palette: Readonly<Record<string, ShownColour>>;
+  readonly palette: Named<ShownColour>;
   readonly chunks: ChunkNumbers | null;
   readonly dark: boolean;
   /** The layout at the other end; null where there is none. */
@@ -43,7 +45,7 @@ export interface Looks {
   readonly all: readonly Linearization[];
   readonly bytes: number;
   readonly dims: readonly string[];
-  readonly fixed: Readonly<Record<string, number>>;
+  readonly fixed: ByName<number>;
   readonly seen: SeenPart;
   readonly entry: Entry | null;
   /** The number of the selected chunk. */
@@ -53,14 +55,14 @@ export interface Looks {
 /** What the pictures of a layout show; null where there is no layout. */
 export function useLayoutPicture(linear: Linearization | null, looks: Looks): LayoutPicture | null {
   const { options, palette, chunks, dark, twin, all, bytes, dims, fixed, seen, entry } = looks;
-  const fixedKey = JSON.stringify([dims, fixed]);
+  const fixedKey = JSON.stringify([dims, [...fixed]]);
   const colours = useMemo(
     () => (linear === null ? null : colouring(linear, { options, palette, chunks, dark, bytes })),
     [linear, options.colour, options.digit, palette, chunks, dark, bytes],
   );
   const near = useMemo(() => {
-    const rest = Object.entries(fixed).map(([name, at]) => [name, [at, at + 1] as const]);
-    return colours === null ? null : inView(colours, { ...Object.fromEntries(rest), ...seen.ranges }, all);
+    const rest = [...fixed].map(([name, at]) => [name, [at, at + 1]] as const);
+    return colours === null ? null : inView(colours, new Map([...rest, ...seen.ranges]), all);
   }, [colours, fixedKey, all, seen]);
   const runs = useMemo(() => (linear === null || twin === null ? null : requestBox(linear, twin)), [linear, twin]);
   const runBytes = useMemo(() => (linear === null || twin === null ? null : compare(linear, twin).runBytes), [linear, twin]);
@@ -83,11 +85,11 @@ function shownWarp(
   options: ViewOptions,
   dims: readonly string[],
   entry: Entry | null,
-  fixed: Readonly<Record<string, number>>,
+  fixed: ByName<number>,
 ): ShownWarp | null {
   const dim = linear.dims.find(({ name }) => name === options.warp)?.name ?? dims[0];
   if (options.colour !== "sector" || dim === undefined || dim === "") return null;
-  const start = entry?.index ?? linear.dims.map(({ name }) => fixed[name] ?? 0);
+  const start = entry?.index ?? linear.dims.map(({ name }) => fixed.get(name) ?? 0);
   const field = entry?.field ?? 0;
   const load = warpLoad(linear, linear.dimension(dim), start, options.lane, field);
   return { load, dim, entries: load.entries.map((index) => ({ index, field })) };

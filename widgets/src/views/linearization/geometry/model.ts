@@ -1,5 +1,6 @@
 // The grid of a layout: which dimension goes right, which goes down, and where the others stand. One dimension alone is wrapped
 // into rows, like text. Numbers of cells stay sums over column and row, so that grids of any size can be drawn.
+import type { ByName } from "#model/by-name.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
 import type { Entry } from "#model/layouts/order.ts";
 import type { Term } from "./separable.ts";
@@ -38,12 +39,12 @@ export function fastestDims(linear: Linearization): string[] {
 export function gridModel(
   linear: Linearization,
   dims: readonly string[],
-  fixed: Readonly<Record<string, number>>,
+  fixed: ByName<number>,
   room: { width: number; height: number },
   block?: number,
 ): GridModel {
   const across = axisOf(linear, dims[0] ?? linear.dims[0]?.name ?? "");
-  const corner = linear.dims.map((dim) => Math.max(0, Math.min(dim.size - 1, Math.round(fixed[dim.name] ?? 0))));
+  const corner = linear.dims.map((dim) => Math.max(0, Math.min(dim.size - 1, Math.round(fixed.get(dim.name) ?? 0))));
   corner[across.place] = 0;
   const second = dims[1];
   if (second !== undefined && second !== across.dim && linear.dims.some((dim) => dim.name === second)) {

@@ -1,6 +1,8 @@
 // Where cells lie on the canvas: panels, one for all fields or one for each, and cells that are split into fields. In CSS pixels.
+
 import type { Linearization } from "#model/layouts/linearization.ts";
 import type { Entry } from "#model/layouts/order.ts";
+import type { Named } from "#model/types.ts";
 import { cellOf, elementAt, type GridModel } from "./model.ts";
 import { LARGEST, type Room, type Viewport } from "./viewport.ts";
 
@@ -127,7 +129,7 @@ export function visible(geometry: Geometry): { left: number; right: number; top:
 
 /** What is seen of an array: the coordinates of each dimension that is drawn, [from, to). */
 export interface SeenPart {
-  readonly ranges: Readonly<Record<string, readonly [number, number]>>;
+  readonly ranges: Named<readonly [number, number]>;
   /** How many times as wide as high cells are. */
   readonly stretch: number;
   /** Whether fields stand side by side, with their names above. */
@@ -142,11 +144,12 @@ export function seenIn(geometry: Geometry): SeenPart {
   const stretch = wrap > 0 || down.place < 0 ? 1 : view.width / view.height;
   if (wrap > 0) {
     const size = linear.dims[across.place]?.size ?? 1;
-    return { ranges: { [across.dim]: [Math.min(size - 1, top * wrap), Math.min(size, bottom * wrap)] }, stretch, named };
+    return { ranges: [[across.dim, [Math.min(size - 1, top * wrap), Math.min(size, bottom * wrap)]]], stretch, named };
   }
   const within = (from: number, to: number, size: number): [number, number] => [Math.min(from, size - 1), Math.min(to, size)];
-  const ranges = { [across.dim]: within(left, right, across.size) };
-  return { ranges: down.place < 0 ? ranges : { ...ranges, [down.dim]: within(top, bottom, down.size) }, stretch, named };
+  const ranges: SeenPart["ranges"] = [[across.dim, within(left, right, across.size)]];
+  if (down.place >= 0) ranges.push([down.dim, within(top, bottom, down.size)]);
+  return { ranges, stretch, named };
 }
 
 /** The rectangle of an element; null where it is in another slice or its field is not shown. */
