@@ -11,7 +11,9 @@ from isoviz.errors import show
 
 _EPILOG = """\
 Layouts count fastest first: "<F, x>" is an array of structs, "<x, F>" a struct of arrays, and "<F, x, y>" a C-order array whose
-last axis is x. Files named .npy say their fields and sizes; other files are raw bytes and need --space and --fields.
+last axis is x. A .npy says its fields and sizes; other files are raw bytes and need --space and --fields. Types are those of
+NumPy and of the package ml_dtypes, such as bfloat16. Where a raw IN has a header of its own, --offset says at which byte its data
+begin. Files of other known formats (.npz, HDF5, zip, TIFF, …) are refused: save an array of theirs as a .npy first.
 
 How a layout is stored in OUT.npy: a C-order array whose axes are the digits of the layout, slowest first. Where F is the
 fastest component its elements are structs. Fields of one type elsewhere make an axis of their own: "<x, F>" of two float32 is
@@ -28,11 +30,12 @@ no files without a name, or the process was killed while it replaced OUT, the ne
 examples:
   isoviz convert in.npy out.npy --from "<F, x>" --to "<x, F>"
   isoviz convert in.raw out.npy --from "<F, x, y>" --to "<F, y, x>" --space "x=4096,y=4096" --fields "re=float32,im=float32"
+  isoviz convert scan.img out.npy --offset 512 --from "<F, x, y>" --to "<F, y, x>" --space "x=640,y=480" --fields "v=>i2"
 """
 
 
 _OUTSIDE = re.compile(r"[(\[{,]")
-_INSIDE = re.compile(r"""[(\[{)\]}]|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
+_INSIDE = re.compile(r"""[(\[{)\]}]|'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*\"""")
 """What ends or opens a part of a list of pairs, outside and inside of brackets."""
 
 
@@ -45,12 +48,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("source", metavar="IN", help="a .npy file, or raw bytes under any other name")
+    parser.add_argument("source", metavar="IN", help="a .npy file, or raw bytes")
     parser.add_argument("destination", metavar="OUT", help="the file to write, .npy or raw by its name; not a directory")
     parser.add_argument("--from", dest="from_layout", metavar="LAYOUT", help="the layout of IN (for .npy by default its own)")
     parser.add_argument("--to", dest="to_layout", metavar="LAYOUT", required=True, help="the layout of OUT")
     parser.add_argument("--space", metavar="SIZES", help='the index space, such as "x=4096,y=4096"')
     parser.add_argument("--fields", metavar="TYPES", help='the fields, such as "re=float32,im=float32"')
+    parser.add_argument("--offset", metavar="BYTES", help="the byte at which the data of a raw IN begin (default: 0)")
     parser.add_argument("--memory-limit", metavar="SIZE", help="bytes of memory for buffers, such as 64MiB (default: 256MiB)")
     parser.add_argument(
         "--passes",
@@ -84,6 +88,7 @@ def run(args: argparse.Namespace) -> int:
             progress=watch.progress,
             cancel=watch.cancel,
             passes=args.passes,
+            offset=args.offset,
         )
     if args.json:
         print_json(done.to_json())

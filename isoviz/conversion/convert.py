@@ -15,8 +15,9 @@ from isoviz import checks
 from isoviz.backends.disk.disk_memory import FileSource, FileTarget
 from isoviz.backends.disk.file_access import NewFile, ReadFile
 from isoviz.backends.formats.arrays import Axes, Lying, empty_array, lying
-from isoviz.backends.formats.npy import header_bytes, is_npy, read_header
-from isoviz.backends.formats.stored import Stored, axes_of, stored_raw
+from isoviz.backends.formats.known_files import check_ending, is_npy
+from isoviz.backends.formats.npy import NUMPY_READS, header_bytes, header_of, read_header
+from isoviz.backends.formats.stored import Stored, axes_of, holds_npy_at, new_header, stored_raw
 from isoviz.checks import expect
 from isoviz.conversion.converted import Conversion
 from isoviz.conversion.execute import Conversions, decided, disk_machine, folder_of
@@ -75,15 +76,18 @@ def convert(
     progress: ProgressCallback | None = None,
     cancel: CancelToken | None = None,
     passes: int | None = None,
+    offset: int | str | None = None,
 ) -> Conversion:
     """Write the array in the file `source` to the file `destination` in another layout.
 
-    The source of a memory-mapped array is the file behind it. A name that ends in `.npy` is a NumPy file; every other name is a
-    raw file.
+    The source of a memory-mapped array is the file behind it. A source is a `.npy` by its first bytes, whatever its name; other
+    known formats, such as `.npz` and HDF5, are refused; every other file is raw. A destination is a `.npy` by its name.
 
     `from_layout` names the dimensions of the source, fastest first. None is allowed for a `.npy` and takes its own order: the
     last axis is x, the axis before it y, and so on. Raw files need `space` and `fields`. A `.npy` needs them in two cases: if
-    its fields are an axis (the default names are f0, f1, …), or if the last block of a dimension is short.
+    its fields are an axis (the default names are f0, f1, …), or if the last block of a dimension is short. `offset` is the byte
+    at which the data of a raw file begin, behind a header of its own; they end with the file. A file of a known format is taken
+    as raw bytes if an offset is given, even 0.
 
     A `.npy` is written in C order. Its axes are the digits of `to_layout`, slowest first
     (`isoviz.backends.formats.records.array_of`). Gaps between the fields of an aligned struct are not written.
@@ -110,8 +114,8 @@ def convert(
         checks.expect_call("convert, progress", progress, "a function or None")
     checks.expect_token("convert", cancel)
     if isinstance(source, np.memmap):
-        source, axes_here, offset = mapped_file(source)
-        mapped = axes_here, offset
+        source, axes_here, start = mapped_file(source)
+        mapped = axes_here, start
     final_path(destination)  # refuses an impossible name before any other check
     source, destination = Path(source), Path(destination)
     limit = MEMORY_LIMIT if memory_limit is None else parse_bytes(memory_limit)
@@ -121,7 +125,10 @@ def convert(
     target = Layout(to_layout)
     chosen = space if space is None or isinstance(space, IndexSpace) else IndexSpace.of(space)
     wanted = fields if fields is None or isinstance(fields, FieldSpace) else FieldSpace.of(fields)
-    axes, stored = _stored(source, layout, chosen, wanted, mapped)
+    begin = None if offset is None else parse_bytes(offset)
+    if begin is not None and mapped is not None:
+        raise InputError("convert, offset: a mapped array knows where it begins in its file; expected none")
+    axes, stored = _stored(source, layout, chosen, wanted, mapped, begin)
     if _same_file(source, destination):
         raise TransferError(f"{destination}: is the source itself; give the result another name")
     if not overwrite and os.path.lexists(destination):
@@ -134,9 +141,10 @@ def convert(
         Instance("node0.dsk", stored.space, record.stored, target),
         field_names=record.names,
     )
+    dtype, shape, notes = _said(destination, new_header(destination, transfer.destination.linearization, record))
     folder = folder_of(destination)
     machine = disk_machine(folder, limit)
-    decision, notes = decided(transfer, machine, limit, passes, folder)
+    decision, more_notes = decided(transfer, machine, limit, passes, folder)
     file = ReadFile(source)
     try:
         target_file = FileTarget(destination, record, overwrite)
@@ -144,18 +152,22 @@ def convert(
         reports = work.run(FileSource(file, stored.data_offset), target_file, transfer)
     finally:
         file.close()
-    dtype, shape = _said(destination)
+    verified = True if verify else None
     return Conversion(
-        source, destination, stored.layout, target, dtype, shape, reports, decision, True if verify else None, tuple(notes)
+        source, destination, stored.layout, target, dtype, shape, reports, decision, verified, (*notes, *more_notes)
     )
 
 
-def _said(destination: Path) -> tuple[str, tuple[int, ...]]:
-    """Dtype and shape of the file that was written; `"raw"` and () for a raw file."""
-    if not is_npy(destination):
-        return "raw", ()
-    header = read_header(destination)
-    return str(header.dtype), header.shape
+def _said(destination: Path, header: bytes) -> tuple[str, tuple[int, ...], list[str]]:
+    """Dtype and shape of the file that begins with a header, and notes; `"raw"` and () for a raw file.
+
+    The header is read before anything is written, so that no file is left that cannot be read.
+    """
+    if not header:
+        return "raw", (), []
+    found = header_of(destination, header)
+    hint = f"numpy.load needs max_header_size={found.data_offset} to read so long a header"
+    return str(found.dtype), found.shape, [hint] if found.data_offset - 10 > NUMPY_READS else []
 
 
 def _same_file(a: Path, b: Path) -> bool:
@@ -167,30 +179,36 @@ def _same_file(a: Path, b: Path) -> bool:
 
 
 def _stored(
-    source: Path, layout: Layout | None, space: IndexSpace | None, fields: FieldSpace | None, mapped: tuple[Axes, int] | None
+    source: Path,
+    layout: Layout | None,
+    space: IndexSpace | None,
+    fields: FieldSpace | None,
+    mapped: tuple[Axes, int] | None,
+    offset: int | None,
 ) -> tuple[Axes | None, Stored]:
-    if mapped is not None or is_npy(source):
+    if mapped is not None or holds_npy_at(source, offset):
         if mapped is None:
             header = read_header(source)
             mapped = axes_of(source, header), header.data_offset
-        axes, offset = mapped
+        axes, begin = mapped
         found = lying(axes.with_elements, layout, space, fields)
-        return axes, Stored(source, found.space, found.record, found.layout, offset)
+        return axes, Stored(source, found.space, found.record, found.layout, begin)
     for what, given, option in (
         ("its layout", layout, "--from"),
         ("its index space", space, "--space"),
         ("its fields", fields, "--fields"),
     ):
         if given is None:
-            raise FileError(f"{source}: a raw file does not say {what}; give {option} (files named .npy say it)")
+            raise FileError(f"{source}: a raw file does not say {what}; give {option} (.npy files say it)")
     assert layout is not None and space is not None and fields is not None
-    return None, stored_raw(source, layout, space, fields)
+    return None, stored_raw(source, layout, space, fields, offset or 0)
 
 
 def _empty(axes: Axes, stored: Stored, destination: Path, target: Layout, overwrite: bool) -> Conversion:
     """Write an array without elements: a header, or an empty raw file."""
     found = Lying(stored.space, stored.record, stored.layout)
     dtype, shape = empty_array(axes, found, target)
+    check_ending(destination)
     content = header_bytes(dtype, shape) if is_npy(destination) else b""
     file = NewFile(destination, len(content), replace=overwrite)
     try:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isoviz.errors import printable
+from isoviz.errors import line, printable
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Conversion:
         return {**run, **found}
 
     def __str__(self) -> str:
-        shape = "" if self.dtype == "raw" else f", shape {self.shape} of {self.dtype}"
+        shape = "" if self.dtype == "raw" else f", shape {self.shape} of {line(self.dtype)}"
         source, destination = (printable(str(path)) for path in (self.source, self.destination))
         lines = [f"{source} {self.source_layout} → {destination} {self.destination_layout}{shape}"]
         if self.decision is not None and self.decision.reason:

@@ -25,6 +25,8 @@ _LONGEST = 1 << 20
 """Characters of a dtype at most."""
 _ADDED = re.compile(r"([<>=|]?)(bfloat16|b?complex32|float[468]_\w+|u?int[124])")
 """The types of the package ml_dtypes, which is imported only where one of them is named. JAX, TensorFlow and Zarr use them."""
+_CODES = {"<f1": "<float8_e5m2", ">f1": ">float8_e5m2", "|f1": "float8_e5m2"}
+"""Codes of these types that NumPy writes into files and does not read."""
 _SUB_ARRAY = re.compile(r"(\([0-9, ]*\))\s*(?=\S)(.*)", re.DOTALL)
 
 
@@ -74,7 +76,7 @@ def dtype_of(given: Any) -> np.dtype[Any]:
 def _dtype_of_text(text: str) -> np.dtype[Any]:
     if len(text) > _LONGEST:
         raise ValueError(f"a text of {len(text)} characters")
-    if match := _ADDED.fullmatch(text.strip()):
+    if match := _ADDED.fullmatch(_CODES.get(text.strip(), text.strip())):
         return _added(match[2], match[1])
     if text.lstrip()[:1] in ("[", "{"):
         return described_dtype(parse_literal(text))

@@ -14,7 +14,7 @@ from typing import Any
 _DEEPEST = 64
 """Levels of brackets: deeper nesting could exhaust the stack."""
 _TOKEN = re.compile(
-    r"\s*(?:[uU]?(?P<text>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|(?P<number>[-+]?[0-9]{1,20})[lL]?(?!\w)"
+    r"\s*(?:[uU]?(?P<text>'[^'\\]*(?:\\.[^'\\]*)*'|\"[^\"\\]*(?:\\.[^\"\\]*)*\")|(?P<number>[-+]?[0-9]{1,20})[lL]?(?!\w)"
     r"|(?P<word>[A-Za-z_][\w.]*)|(?P<mark>[()\[\]{},:])|(?P<end>\Z))",
     re.DOTALL,
 )

@@ -79,7 +79,7 @@ class RecurringCopies:
 
     def __init__(self, source: View, destination: View) -> None:
         a, b = source.linearization, destination.linearization
-        names = [name for name in b.fields.names if name in a.fields.names]
+        names = [name for name in b.fields.names if name in a.fields]
         # Only neighbours form a class: a loop over fields with other fields between them would split the runs of those.
         dims = [dim for dim in source.dims if a.space[dim] > 1 or b.space[dim] > 1]
         stretches = itertools.groupby(names, lambda name: [lin.steps(dim, name) for lin in (a, b) for dim in dims])
@@ -93,9 +93,9 @@ class RecurringCopies:
         """The copies of a box by class, not joined. A class is a set of neighbouring fields that have the same strides."""
         if len(self.classes) == 1:
             return [self.classes[0].of(source, destination, box, tuple(fields))]
-        found = []
+        found, chosen = [], frozenset(fields)
         for each in self.classes:
-            names = tuple([name for name in each.names if name in fields])
+            names = tuple([name for name in each.names if name in chosen])
             found.append(each.of(source, destination, box, names) if names else [])
         return found
 

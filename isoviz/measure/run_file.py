@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isoviz.backends.devices import ThisComputer
-from isoviz.backends.formats.npy import is_npy, read_header
-from isoviz.backends.formats.stored import stored_array
+from isoviz.backends.formats.npy import read_header
+from isoviz.backends.formats.stored import holds_npy_at, stored_array
 from isoviz.errors import InputError
 from isoviz.measure.local_engine import Engine
 from isoviz.measure.trials.trial import Trial, try_out
@@ -75,7 +75,9 @@ def as_stored(transfer: Transfer) -> Transfer:
 
 def _as_stored(instance: Instance) -> Instance:
     path = instance.path
-    if path is None or not is_npy(path) or not Path(path).exists() or read_header(path).dtype.names is None:
+    if path is None or not Path(path).exists() or not holds_npy_at(path, instance.offset):
+        return instance
+    if read_header(path).dtype.names is None:
         return instance
     stored = stored_array(path, instance.layout, instance.space, instance.fields)
     return replace(instance, fields=stored.record.stored) if stored.record.has_gaps else instance

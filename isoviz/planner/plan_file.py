@@ -79,14 +79,17 @@ def _instance_to_json(instance: Instance) -> dict[str, Any]:
     }
     if instance.path is not None:
         found["path"] = instance.path
+    if instance.offset is not None:
+        found["offset"] = instance.offset
     return found
 
 
 def _instance(node: Node) -> Instance:
-    parts = node.members(("memory", "space", "fields", "layout"), ("path",))
+    parts = node.members(("memory", "space", "fields", "layout"), ("path", "offset"))
     space, fields = IndexSpace.of(parts["space"].table()), FieldSpace.of(parts["fields"].table())
     path = parts["path"].read(str) if "path" in parts else None
-    return Instance(parts["memory"].read(str), space, fields, Layout(parts["layout"].read(str)), path)
+    offset = parts["offset"].read(int) if "offset" in parts else None
+    return Instance(parts["memory"].read(str), space, fields, Layout(parts["layout"].read(str)), path, offset)
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:

@@ -20,10 +20,12 @@ from isoviz.planner.intermediate.part_layouts import fitted
 class Instance:
     """A collection of data in a memory: index space + field space + layout.
 
-    `layout` may be given as text. `path` names the file that holds it, where the memory is a file system.
+    `layout` may be given as text. `path` names the file that holds it, where the memory is a file system. A file that is no
+    `.npy` holds its bytes, which begin at byte `offset` of it. None is byte 0, and refuses a file of another known format.
 
     Raises:
         NotationError, LayoutError: the layout is invalid, or does not fit the spaces.
+        TransferError: the offset is no whole number of bytes.
     """
 
     memory: str
@@ -31,6 +33,7 @@ class Instance:
     fields: FieldSpace
     layout: Layout
     path: str | None = None
+    offset: int | None = None
 
     def __post_init__(self) -> None:
         expect("instance", self.memory, str, "the name of a memory")
@@ -43,6 +46,8 @@ class Instance:
         if path is not None and not isinstance(path, str):
             expect("instance", path, Path, "the path of a file, or None")
             object.__setattr__(self, "path", str(path))
+        if self.offset is not None:
+            object.__setattr__(self, "offset", checks.count("instance", "offset", self.offset, error=TransferError))
         self.linearization  # noqa: B018  raises where the layout does not fit
 
     @cached_property

@@ -26,7 +26,7 @@ LARGEST_FILE = 16 * 1024 * 1024
 """The largest transfer file in bytes. A transfer file has a few hundred bytes; a larger file is probably data."""
 
 _TABLES = ("space", "fields", "source", "destination"), ("box", "machine", "options")
-_END = ("memory", "layout"), ("path", "origin", "space", "fields")
+_END = ("memory", "layout"), ("path", "offset", "origin", "space", "fields")
 _OPTIONS = ("planner", "slot_limit", "memory_limit", "slots", "planning_time", "paths", "proxies", "priority")
 
 
@@ -70,7 +70,7 @@ def load_transfer(source: str | Path | Mapping[str, Any]) -> TransferFile:
 
     DESIGN, section 3, describes the tables. In addition, `[box]` selects a part of the data, with `shape` (a table by dimension)
     and `fields` (a list). `origin` in `[source]` and `[destination]` is the first coordinate of the box; `space` and `fields`
-    there override the common ones.
+    there override the common ones, and `offset` is the byte at which the data of a raw file begin.
 
     A relative path of a data file starts from the directory that its memory is bound to: `directory` in `[machine]`, or the
     `device` of that memory in a machine file. If there is none, it is relative to the transfer file. Paths of machine files and
@@ -172,7 +172,10 @@ def _instance(end: Mapping[str, Node], space: IndexSpace, fields: FieldSpace, fo
     if "fields" in end:
         fields = FieldSpace.of(end["fields"].table())
     path = str(folder / _file_name(end["path"])) if "path" in end else None
-    return Instance(end["memory"].read(str), space, fields, Layout(end["layout"].read(str)), path)
+    offset = end["offset"].read(int) if "offset" in end else None
+    if offset is not None and path is None:
+        end["offset"].fail("expected a path beside it: the offset is the byte of the file at which the data begin")
+    return Instance(end["memory"].read(str), space, fields, Layout(end["layout"].read(str)), path, offset)
 
 
 def _file_name(node: Node) -> str:

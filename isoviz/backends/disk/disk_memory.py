@@ -235,6 +235,8 @@ class DiskMemory(BaseMemory):
         record = target.record if target else Record.of_fields(instance.fields)
         if partial and os.path.lexists(path):
             return self._copied(path, instance)
+        if instance.offset is not None:
+            raise TransferError(f"destination {path}: is a new file, which has no bytes in front of its data; expected no offset")
         header = new_header(path, lin, record)
         file = NewFile(path, len(header) + lin.nbytes, replace=target is None or target.replace, shared=self.shared)
         try:
@@ -264,7 +266,7 @@ class DiskMemory(BaseMemory):
 
 def _stored(path: Path, instance: Instance) -> Stored:
     """The instance as it is stored in the file at `path`."""
-    stored = stored_as(path, instance.layout, instance.space, instance.fields)
+    stored = stored_as(path, instance.layout, instance.space, instance.fields, instance.offset)
     if stored.linearization.nbytes != instance.linearization.nbytes:
         raise FileError(f"{path}: has gaps between its fields, which the transfer does not describe")
     return stored

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from isoviz.backends.formats.arrays import Axes, lying
-from isoviz.backends.formats.npy import is_npy
+from isoviz.backends.formats.known_files import holds_npy
 from isoviz.backends.formats.stored import stored_array
 from isoviz.errors import FileError
 from isoviz.layouts import Layout
@@ -35,7 +35,7 @@ def file_instance(memory: str, path: Path, layout: Layout | str, like: Instance 
     """
     if like is not None:
         return Instance(memory, like.space, like.fields, Layout(layout), str(path))
-    if not is_npy(path):
+    if not holds_npy(path):
         raise FileError(f"{path}: a raw file does not say its space and fields; make a Transfer and `submit` its plan")
     found = stored_array(path, Layout(layout))
     return Instance(memory, found.space, found.record.stored, found.layout, str(path))

@@ -7,7 +7,6 @@ reader of the format accepts that.
 
 from __future__ import annotations
 
-import ast
 import math
 import os
 import struct
@@ -17,14 +16,17 @@ from typing import Any
 
 import numpy as np
 
+from isoviz.backends.formats.known_files import HEAD, MAGIC, check_head, open_array_file
 from isoviz.errors import FileError
+from isoviz.layouts.dtypes import described_dtype, is_added
+from isoviz.layouts.literals import parse_literal
 from isoviz.layouts.spaces import MAX_BYTES
-from isoviz.regular_files import open_for_reading
 
-MAGIC = b"\x93NUMPY"
 ALIGNMENT = 4096
-_LONGEST_HEADER = 1 << 16  # Enough for thousands of fields. A much longer literal could exhaust the parser.
-_NUMPY_READS = 10_000  # numpy.load refuses longer headers by default
+LONGEST_HEADER = 1 << 20
+"""The longest header in bytes that is read and written: tens of thousands of fields. A longer one is damaged, or an attack."""
+NUMPY_READS = 10_000
+"""numpy.load refuses longer headers, unless it is given `max_header_size`."""
 _MOST_AXES = 64  # the limit of NumPy arrays
 _KEYS = {"descr", "fortran_order", "shape"}
 
@@ -49,11 +51,6 @@ class NpyHeader:
         return self.shape if self.fortran_order else self.shape[::-1]
 
 
-def is_npy(path: str | Path) -> bool:
-    """Whether the name of a path is that of a `.npy` file."""
-    return str(path).lower().endswith(".npy")
-
-
 def read_header(path: str | Path) -> NpyHeader:
     """The header of a `.npy` file.
 
@@ -61,23 +58,17 @@ def read_header(path: str | Path) -> NpyHeader:
         FileError: the file is no `.npy` file, is damaged, holds Python objects, or is shorter than its header requires.
     """
     path = Path(path)
-    descriptor, status = open_for_reading(path)
+    descriptor, status = open_array_file(path)
     try:
-        start = os.pread(descriptor, 12, 0)
+        start = os.pread(descriptor, HEAD, 0)
         if start[:6] != MAGIC or len(start) < 10:
+            check_head(path, start, status.st_size)
             raise FileError(f"{path}: is not a .npy file (it does not begin with the bytes \\x93NUMPY)")
-        version = (start[6], start[7])
-        if version not in ((1, 0), (2, 0), (3, 0)):
-            raise FileError(f"{path}: .npy version {version[0]}.{version[1]}; expected 1.0, 2.0 or 3.0")
-        at, length = (10, struct.unpack_from("<H", start, 8)[0]) if version == (1, 0) else (12, _long(start, path))
-        if length > _LONGEST_HEADER:
-            raise FileError(f"{path}: .npy header of {length} bytes; expected at most {_LONGEST_HEADER}")
+        at, length = _extent(path, start)
         raw = os.pread(descriptor, length, at)
-        if len(raw) < length:
-            raise FileError(f"{path}: ends within its .npy header")
     finally:
         os.close(descriptor)
-    header = _parsed(path, raw, "utf-8" if version == (3, 0) else "latin-1", at + length)
+    header = _parsed(path, start, raw)
     if status.st_size - header.data_offset < header.nbytes:
         raise FileError(
             f"{path}: too short: shape {header.shape} of {header.dtype} needs {header.nbytes} bytes,"
@@ -86,19 +77,37 @@ def read_header(path: str | Path) -> NpyHeader:
     return header
 
 
-def _long(start: bytes, path: Path) -> int:
-    if len(start) < 12:
+def header_of(path: str | Path, content: bytes) -> NpyHeader:
+    """The header in the first bytes of a file that will be written to `path`, as `read_header` will find it.
+
+    Raises:
+        FileError: `read_header` would refuse it.
+    """
+    at, length = _extent(Path(path), content)
+    return _parsed(Path(path), content, content[at : at + length])
+
+
+def _extent(path: Path, start: bytes) -> tuple[int, int]:
+    """The first byte of the literal, and its length."""
+    version = (start[6], start[7])
+    if version not in ((1, 0), (2, 0), (3, 0)):
+        raise FileError(f"{path}: .npy version {version[0]}.{version[1]}; expected 1.0, 2.0 or 3.0")
+    if version != (1, 0) and len(start) < 12:
         raise FileError(f"{path}: ends within its .npy header")
-    return int(struct.unpack_from("<I", start, 8)[0])
+    at, length = (10, struct.unpack_from("<H", start, 8)[0]) if version == (1, 0) else (12, struct.unpack_from("<I", start, 8)[0])
+    if length > LONGEST_HEADER:
+        raise FileError(f"{path}: .npy header of {length} bytes; expected at most {LONGEST_HEADER}")
+    return at, length
 
 
-def _parsed(path: Path, raw: bytes, encoding: str, data_offset: int) -> NpyHeader:
+def _parsed(path: Path, start: bytes, raw: bytes) -> NpyHeader:
+    at, length = _extent(path, start)
+    if len(raw) < length:
+        raise FileError(f"{path}: ends within its .npy header")
     try:
-        # Literals only: nothing in the header is evaluated. Deep nesting raises one of these errors.
-        found = ast.literal_eval(raw.decode(encoding).strip())
-        str(found)  # `str` raises for integers with thousands of digits, and the error messages need their text.
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        raise FileError(f"{path}: damaged .npy header: not a Python literal") from None
+        found = parse_literal(raw.decode("utf-8" if start[6] == 3 else "latin-1"))
+    except ValueError as error:  # Invalid UTF-8 is one, too.
+        raise FileError(f"{path}: damaged .npy header: not a Python literal ({error})") from None
     if not isinstance(found, dict) or set(found) != _KEYS:
         raise FileError(f"{path}: damaged .npy header: expected the keys descr, fortran_order and shape")
     shape, order = found["shape"], found["fortran_order"]
@@ -109,14 +118,15 @@ def _parsed(path: Path, raw: bytes, encoding: str, data_offset: int) -> NpyHeade
     dtype = _dtype(path, found["descr"])
     if math.prod(shape) * dtype.itemsize > MAX_BYTES:
         raise FileError(f"{path}: damaged .npy header: shape {shape} of {dtype} has more than 2^63 - 1 bytes")
-    return NpyHeader(dtype, shape, order and len(shape) > 1, data_offset)
+    return NpyHeader(dtype, shape, order and len(shape) > 1, at + length)
 
 
 def _dtype(path: Path, descr: Any) -> np.dtype[Any]:
     try:
-        dtype: np.dtype[Any] = np.lib.format.descr_to_dtype(descr)
-    except Exception:  # noqa: BLE001  # A malicious description may raise anything.
-        raise FileError(f"{path}: damaged .npy header: {str(descr)[:60]!r} is not a dtype") from None
+        dtype = described_dtype(descr)
+    except Exception as error:  # noqa: BLE001  # A malicious description may raise anything.
+        reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+        raise FileError(f"{path}: its .npy header has {str(descr)[:60]!r}, which is not a dtype here ({reason})") from None
     if dtype.hasobject:
         raise FileError(f"{path}: holds Python objects ({dtype}); only data with bytes of their own can be moved")
     if dtype.itemsize < 1:
@@ -127,11 +137,13 @@ def _dtype(path: Path, descr: Any) -> np.dtype[Any]:
 def header_bytes(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
     """The header of a C-order `.npy` file, padded so that the data begin at a multiple of 4096 bytes.
 
+    The format has no names for the types that packages add to NumPy, such as bfloat16: they become plain bytes.
+
     Raises:
-        FileError: the format cannot hold the dtype.
+        FileError: the format cannot hold the dtype, or `read_header` would not read so long a header.
     """
     try:
-        descr = np.lib.format.dtype_to_descr(dtype)
+        descr = np.lib.format.dtype_to_descr(_without_added(dtype))
     except (TypeError, ValueError) as error:
         raise FileError(f".npy cannot hold the dtype {dtype}: {error}") from None
     text = repr({"descr": descr, "fortran_order": False, "shape": shape})
@@ -140,9 +152,26 @@ def header_bytes(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
     except UnicodeEncodeError:
         raw, version = text.encode("utf-8"), (3, 0)
     padded = _padded(raw, version, ALIGNMENT)
-    if len(raw) <= _NUMPY_READS < len(padded) - 10:
+    if len(padded) > LONGEST_HEADER:
+        raise FileError(f".npy cannot hold {len(dtype.names or ())} fields: a header of {len(raw)} bytes; expected at most 1 MiB")
+    if len(raw) <= NUMPY_READS < len(padded) - 10:
         padded = _padded(raw, version, 64)  # Unaligned data are slower, but numpy.load accepts the file.
     return padded
+
+
+def _without_added(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype with plain bytes in place of types that a package has added. NumPy's own reader refuses some of their codes."""
+    if dtype.subdtype is not None:
+        return np.dtype((_without_added(dtype.base), dtype.shape))
+    if dtype.names is None or dtype.fields is None:
+        return np.dtype(f"V{dtype.itemsize}") if is_added(dtype) else dtype
+    found = [dtype.fields[name] for name in dtype.names]
+    formats = [_without_added(field[0]) for field in found]
+    if formats == [field[0] for field in found]:
+        return dtype
+    offsets, titles = [field[1] for field in found], [field[2] if len(field) > 2 else None for field in found]
+    parts = {"names": list(dtype.names), "formats": formats, "offsets": offsets, "titles": titles, "itemsize": dtype.itemsize}
+    return np.dtype(parts)  # type: ignore[call-overload,no-any-return]
 
 
 def _padded(raw: bytes, version: tuple[int, int], alignment: int) -> bytes:

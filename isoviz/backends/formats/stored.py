@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isoviz.backends.formats.arrays import Axes, lying
-from isoviz.backends.formats.npy import NpyHeader, header_bytes, is_npy, read_header
+from isoviz.backends.formats.known_files import begins_as_npy, check_ending, holds_npy, is_npy, open_array_file
+from isoviz.backends.formats.npy import NpyHeader, header_bytes, read_header
 from isoviz.backends.formats.records import Record, array_of
 from isoviz.errors import FileError
 from isoviz.layouts import FieldSpace, IndexSpace, Layout, Linearization
-from isoviz.regular_files import open_for_reading
 
 
 @dataclass(frozen=True)
@@ -61,39 +61,60 @@ def axes_of(path: Path, header: NpyHeader) -> Axes:
     return Axes(str(path), header.dtype, header.shape, order if header.fortran_order else order[::-1], header.extents, FileError)
 
 
-def stored_raw(path: str | Path, layout: Layout, space: IndexSpace, fields: FieldSpace) -> Stored:
-    """The instance in a raw file, which holds nothing but the data.
+def stored_raw(path: str | Path, layout: Layout, space: IndexSpace, fields: FieldSpace, offset: int = 0) -> Stored:
+    """The instance in a raw file. It begins at byte `offset` and ends with the file.
 
     Raises:
-        FileError: the file is missing, or its size differs from that of the layout.
+        FileError: the file is missing, or its bytes from `offset` on are not as many as those of the layout.
     """
     path = Path(path)
-    descriptor, status = open_for_reading(path)
+    descriptor, status = open_array_file(path)
     os.close(descriptor)
-    need = layout.on(space, fields).nbytes
-    if status.st_size != need:
-        word = "short" if status.st_size < need else "long"
-        raise FileError(f"{path}: too {word}: {status.st_size} bytes; layout {layout} on ({space}) needs {need}")
-    return Stored(path, space, Record.of_fields(fields), layout, 0)
+    if offset > status.st_size:
+        raise FileError(f"{path}: offset {offset} lies behind its end: it has {status.st_size} bytes")
+    need, has = layout.on(space, fields).nbytes, status.st_size - offset
+    if has != need:
+        found = f"{has} bytes from byte {offset} on" if offset else f"{has} bytes"
+        where = (
+            "" if not offset or has < need else "; a part of a file is read through numpy.memmap(path, dtype, 'r', offset, shape)"
+        )
+        raise FileError(
+            f"{path}: too {'short' if has < need else 'long'}: {found}; layout {layout} on ({space}) needs {need}{where}"
+        )
+    return Stored(path, space, Record.of_fields(fields), layout, offset)
 
 
-def stored_as(path: str | Path, layout: Layout, space: IndexSpace, fields: FieldSpace) -> Stored:
-    """The instance with these spaces and this layout in the file at `path`. Its name decides between `.npy` and raw.
+def stored_as(path: str | Path, layout: Layout, space: IndexSpace, fields: FieldSpace, offset: int | None = None) -> Stored:
+    """The instance with these spaces and this layout in the file at `path`: in a `.npy`, or in raw bytes from `offset` on.
 
     Raises:
-        FileError: the file is missing, too short, or of another dtype or shape.
+        FileError: the file is missing, too short, of another dtype or shape, or of another format (`holds_npy`).
     """
-    if is_npy(path):
+    if holds_npy_at(path, offset):
         return stored_array(path, layout, space, fields)
-    return stored_raw(path, layout, space, fields)
+    return stored_raw(path, layout, space, fields, offset or 0)
+
+
+def holds_npy_at(path: str | Path, offset: int | None) -> bool:
+    """Whether a file is a `.npy`. Where an `offset` is given it is raw bytes, of whatever format.
+
+    Raises:
+        FileError: an offset is given for a `.npy`; or as `holds_npy`.
+    """
+    if offset is None:
+        return holds_npy(path)
+    if begins_as_npy(path):
+        raise FileError(f"{path}: is a .npy file, which says itself where its data begin; expected no offset")
+    return False
 
 
 def new_header(path: str | Path, linearization: Linearization, record: Record) -> bytes:
     """The header of a new file: that of a `.npy`; empty for a raw file.
 
     Raises:
-        FileError: a `.npy` cannot hold the data.
+        FileError: a `.npy` cannot hold the data, or the name is that of another format.
     """
+    check_ending(path)
     if not is_npy(path):
         return b""
     return header_bytes(*array_of(linearization.parts, record, str(path)))
