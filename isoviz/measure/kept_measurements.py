@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import logging
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,20 +29,26 @@ if TYPE_CHECKING:
 
     from isoviz.machines.channel import Channel
 
+_LOG = logging.getLogger("isoviz")
+
 PROBE_FORMAT = "isoviz kept probe"
 RANKS_FORMAT = "isoviz kept probe of ranks, 2"
-VERSION = 1
+VERSION = 2
 DISK = "node0.dsk"
 
 
 @dataclass(frozen=True)
 class _Kept:
-    """What the file of a kept measurement holds; `key` has the conditions that it was taken under."""
+    """What the file of a kept measurement holds; `key` has the conditions that it was taken under.
+
+    `digest` is that of the whole machine, its devices included: no name, rate or folder can be another one unseen.
+    """
 
     format: str
     version: int
     key: dict[str, object]
     machine: Machine = member(by_name=As(kind=dict, write=machine_to_json, read=machine_from_json))
+    digest: str = ""
 
 
 def keep_probe(machine: Machine, disk: str, directory: Path) -> bool:
@@ -84,6 +91,7 @@ def forget_probe(directory: Path) -> None:
 
 
 def _keep(what: str, content: _Kept) -> bool:
+    content = replace(content, digest=_digest(content.machine))
     try:
         write_text(_file(what, content.key), format_json(plain(content, BY_NAME)) + "\n")
     except FileError:
@@ -92,14 +100,25 @@ def _keep(what: str, content: _Kept) -> bool:
 
 
 def _machine(what: str, format_: str, key: dict[str, Any]) -> Machine | None:
-    """The machine that is kept under a key, if this version of isoviz measured it."""
+    """The machine that is kept under a key, if this version of isoviz measured it. A damaged file is told by a warning."""
     try:
-        kept: _Kept = read(parse(read_text(_file(what, key))), _Kept, BY_NAME)
-    except (FileError, MachineError, MismatchError):
+        path = _file(what, key)
+        kept: _Kept = read(parse(read_text(path)), _Kept, BY_NAME)
+        if (kept.format, kept.version) != (format_, VERSION):
+            return None
+        if kept.key != key or kept.digest != _digest(kept.machine):
+            raise MachineError("it is not what was measured")
+    except FileError:
+        return None
+    except (MachineError, MismatchError) as error:
+        _LOG.warning("a kept measurement is damaged and not used: %s: %s", path, error)
         return None
     measured = kept.machine.measurement
-    right = (kept.format, kept.version, kept.key) == (format_, VERSION, key)
-    return kept.machine if right and measured is not None and dict(measured.versions).get("isoviz") == __version__ else None
+    return kept.machine if measured is not None and dict(measured.versions).get("isoviz") == __version__ else None
+
+
+def _digest(machine: Machine) -> str:
+    return hashlib.sha256(json.dumps(machine_to_json(machine), sort_keys=True).encode()).hexdigest()
 
 
 def _with_disk(machine: Machine, disk: str) -> Machine:

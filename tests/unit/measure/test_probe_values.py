@@ -401,6 +401,25 @@ def test_a_damaged_probe_is_no_probe(damage: str, cache: Path, tmp_path: Path) -
     assert measurements.kept_probe(tmp_path) is None
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [('"node0.sys"', '"<script>"'), ("7000000000.0", "9000000000.0"), ('"assumed"', '"measured"'), ('"SYS"', '"ZCM"')],
+)
+def test_a_probe_that_somebody_changed_is_set_aside_with_a_word(
+    old: str, new: str, cache: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The file is still the description of a machine, but not of the one that was measured."""
+    machine = replace(local(), provenance="assumed", channels=(replace(local().channels[0], throughput=Constant(7e9)),))
+    measurements.keep_probe(machine, "node0.dsk", tmp_path)
+    kept = measurements.kept_probe(tmp_path)
+    assert kept is not None and not caplog.records
+    (entry,) = cache.iterdir()
+    assert old in entry.read_text()
+    entry.write_text(entry.read_text().replace(old, new))
+    assert measurements.kept_probe(tmp_path) is None
+    assert "a kept measurement is damaged and not used" in caplog.text and str(entry) in caplog.text
+
+
 def test_of_another_computer_it_is_not_used(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     measurements.keep_probe(local(), "node0.dsk", tmp_path)
     monkeypatch.setattr(os, "cpu_count", lambda: 77)
