@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isoviz import checks
+from isoviz.backends.formats.arrays import bytes_of
 from isoviz.errors import IsovizError
 from isoviz.launch.pending import first_failure
 from isoviz.launch.rank_station import MOST_MACHINES, MOST_PLANS, Recent, bound_digest
 from isoviz.launch.worker import prepared_runs
 from isoviz.launch.worker.plan_runs import Order, Summed, carry_out, check_plan, named, report_of, with_ends
+from isoviz.layouts.given_arrays import array_of_bytes, form_of, is_host_array
 from isoviz.planner.plan_file import plan_digest, plan_to_json
 
 if TYPE_CHECKING:
@@ -110,7 +112,7 @@ class SubmittedPlans:
         sent: SentBefore,
     ) -> None:
         self._client, self._machine, self._items, self._sent = client, machine, items, sent
-        arrays = any(isinstance(end, np.ndarray) for _, *ends in items for end in ends)
+        arrays = any(is_host_array(end) for _, *ends in items for end in ends)
         self._summed = Summed()
         call = carry_out, arrays, dict(options), tells
         self._pending = send_plans(client, machine, items, sent, *call, tell=self._summed.tell)
@@ -226,7 +228,8 @@ class SubmittedPlans:
                 continue
             for each in done:
                 if each.destination is not None:
-                    np.copyto(destination, each.destination)
+                    end = plan.transfer.destination
+                    bytes_of(destination, end.memory, "destination", end.linearization)[:] = each.destination
         return found
 
 
@@ -244,6 +247,7 @@ class PreparedOnRanks:
         self.plan = item[0]
         self._client, self._key = client, next(_keys)
         self._rank = machine.memory(self.plan.transfer.destination.memory).node
+        self._form = form_of(item[2], "prepare") if is_host_array(item[2]) else None
         self._results(send_plans(client, machine, [item], sent, prepared_runs.prepare, self._key))
 
     def run(self, count: int = 1, *, cancel: threading.Event | None = None) -> list[float]:
@@ -268,7 +272,7 @@ class PreparedOnRanks:
             InputError: it is closed, or these ranks have run on another machine since.
         """
         found: np.ndarray[Any, Any] | None = self._call(prepared_runs.fetch, self._key, ranks=[self._rank])[self._rank]
-        return found
+        return found if found is None or self._form is None else array_of_bytes(found, self._form)
 
     def close(self) -> None:
         """Let go of both ends on the ranks. Safe to call twice, and when the ranks have ended."""

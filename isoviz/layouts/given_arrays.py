@@ -204,3 +204,10 @@ def bytes_in_order(array: Array, order: tuple[int, ...] | None = None) -> Array:
         return np.empty(0, np.uint8)
     flat = array.reshape(-1) if order is None else array.transpose(order[::-1]).reshape(-1)
     return flat.view(np.uint8)
+
+
+def array_of_bytes(flat: Array, form: ArrayForm) -> Array:
+    """The bytes of a dense array as an array that lies as `form` says, not copied."""
+    order = memory_order(form, "array")[::-1]
+    lying = flat.view(form.dtype).reshape([form.shape[axis] for axis in order])
+    return lying.transpose(np.argsort(order))

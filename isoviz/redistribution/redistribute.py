@@ -5,13 +5,16 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from isoviz import checks
+from isoviz.backends.formats.arrays import bytes_of
 from isoviz.checks import expect
 from isoviz.errors import DistributionError, InputError, show
 from isoviz.launch.rank_session import is_rank_program, rank_session
 from isoviz.launch.this_rank import this_rank
+from isoviz.launch.worker.plan_runs import in_window
 from isoviz.machines import MemoryKind
 from isoviz.planner import Options
 from isoviz.redistribution.distributed_instance import DistributedInstance
@@ -21,9 +24,9 @@ from isoviz.redistribution.running.on_rank import prepare_on_rank, redistribute_
 if TYPE_CHECKING:
     import numpy as np
 
-    from isoviz.backends.mpi.world import World
     from isoviz.launch.ranks import Ranks
     from isoviz.machines import Machine
+    from isoviz.planner import Instance
     from isoviz.redistribution.redistribution_plan import RedistributionPlan
     from isoviz.redistribution.running.prepared import PreparedRedistribution
     from isoviz.redistribution.running.redistribution_report import RedistributionReport
@@ -94,10 +97,10 @@ def redistribute(
     In a program that every rank runs (`mpiexec -n 4 python program.py`), all ranks call it together without `ranks`. The latest
     plans are kept. A further call with equal ends and options uses its plan again, also with other arrays.
 
-    - `array`: the data. In a program of ranks: this rank's part of the source, a contiguous NumPy array with the bytes of its
-      layout, or for the memory `dsk` the path of a file of the rank's host. In a notebook: such arrays or paths by rank, in a
-      list or a mapping. None: the data are generated.
-    - `into`: in a program of ranks, an array for this rank's part of the destination. None: isoviz provides it.
+    - `array`: the data. In a program of ranks: this rank's part of the source, an array that lies as its layout says, or for the
+      memory `dsk` the path of a file of the rank's host. In a notebook: such arrays or paths by rank, in a list or a mapping.
+      None: the data are generated.
+    - `into`: in a program of ranks, such an array for this rank's part of the destination. None: isoviz provides it.
     - `options`: those of every transfer.
     - `verify`: whether every rank compares its part of the destination, bit for bit, with the parts of its peers, or with the
       generator. No rank gathers the array.
@@ -106,7 +109,7 @@ def redistribute(
     Raises:
         DistributionError: the two ends do not suit each other, need more ranks than there are, or the ranks disagree; or the
             destination is in files.
-        NoPathError, LimitError: there is no plan. TransferError: an array does not have the bytes of its layout.
+        NoPathError, LimitError: there is no plan. ArrayError: an array does not lie as its layout says.
         VerificationError: a byte is wrong. RankError: it failed on a rank. RankLost: a rank no longer answers.
         Cancelled: it was cancelled.
     """
@@ -127,7 +130,7 @@ def redistribute(
     key = f"redistribution {next(_numbers)}"
     old = _done.setdefault(ranks, [])
     try:
-        for rank, part in _by_rank(array, len(ranks)):
+        for rank, part in _by_rank(array, len(ranks), source):
             ranks.call(_keep, f"{key} source", part, ranks=[rank])
         told = [old.pop() for _ in range(len(old))]
         report = ranks.call(_on_rank, ranks.machine, plan, key, verify, told)[0]
@@ -157,7 +160,7 @@ def prepare_redistribution(
     Raises:
         DistributionError: the two ends do not suit each other, need more ranks than there are, or the ranks disagree; or the
             destination is in files.
-        NoPathError, LimitError: there is no plan. TransferError: an array does not have the bytes of its layout.
+        NoPathError, LimitError: there is no plan. ArrayError: an array does not lie as its layout says.
         RankLost: a rank no longer answers.
     """
     options = Options.given(options)
@@ -180,8 +183,8 @@ def _engine_here(name: str, source: DistributedInstance, destination: Distribute
     return rank_session().engine
 
 
-def _by_rank(given: Any | None, count: int) -> list[tuple[int, Any]]:
-    """The arrays of a notebook with their ranks."""
+def _by_rank(given: Any | None, count: int, source: DistributedInstance) -> list[tuple[int, Any]]:
+    """The bytes of the arrays of a notebook, or paths, with their ranks."""
     if given is None:
         return []
     if isinstance(given, Mapping):
@@ -193,7 +196,18 @@ def _by_rank(given: Any | None, count: int) -> list[tuple[int, Any]]:
     for rank, _ in found:
         if isinstance(rank, bool) or not isinstance(rank, int) or not 0 <= rank < count:
             raise DistributionError(f"redistribute: array: there is no rank {show(rank)}; expected 0 to {count - 1}")
-    return [(rank, part) for rank, part in found if part is not None]
+    return [(rank, _sent(part, source.part(rank))) for rank, part in found if part is not None]
+
+
+def _sent(given: Any, part: Instance | None) -> Any:
+    """What a rank gets: the bytes of an array, not copied, or a path as it is.
+
+    Raises:
+        ArrayError: the array does not lie as its layout says.
+    """
+    if part is None or isinstance(given, str | PathLike):
+        return given
+    return bytes_of(given, part.memory, "source", part.linearization)
 
 
 # ---- on the ranks of a notebook
@@ -201,13 +215,6 @@ def _by_rank(given: Any | None, count: int) -> list[tuple[int, Any]]:
 
 def _keep(key: str, value: Any) -> None:
     _held[key] = value
-
-
-def _in_windows(array: np.ndarray[Any, Any], world: World) -> np.ndarray[Any, Any]:
-    """A copy of an array from a notebook where REG memory lies: in the windows of this rank."""
-    found = world.array(array.shape, array.dtype)
-    found[...] = array
-    return found
 
 
 def _fetch(key: str) -> Any:
@@ -225,7 +232,7 @@ def _on_rank(
     given = _held.pop(f"{key} source", None)
     part = plan.source.part(here.rank)
     if given is not None and part is not None and machine.memory(part.memory).kind is MemoryKind.REG:
-        given = _in_windows(given, here.station.world())
+        given = in_window(here.station.world(), given)
     done = run_on_rank(engine, plan, given, verify=verify, cancel=here.cancel)
     _held[key] = done.array
     return done.report if here.rank == 0 else None

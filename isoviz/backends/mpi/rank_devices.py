@@ -21,7 +21,8 @@ from isoviz.backends.mpi.channels.window_copy import RemoteMemcpy, WindowCopy
 from isoviz.backends.mpi.lanes.lanes import Lanes
 from isoviz.backends.pages import PAGE
 from isoviz.backends.verify import BUDGET
-from isoviz.errors import TransferError
+from isoviz.errors import ArrayError, TransferError
+from isoviz.layouts.given_arrays import host_array, is_host_array
 from isoviz.machines import ChannelKind, MemoryKind
 from isoviz.runtime.protocols import Holds
 
@@ -67,7 +68,7 @@ class RegMemory(HostMemory):
         return store
 
     def holds(self, given: Any) -> Holds:
-        return Holds.YES if isinstance(given, np.ndarray) and is_in(self._windows, given) else Holds.NO
+        return Holds.YES if is_in(self._windows, given) else Holds.NO
 
     def _end(self, instance: Instance, notes: tuple[str, ...]) -> HostStore:
         store = self.slot(instance.linearization.nbytes)
@@ -92,16 +93,18 @@ class PageableMemory(HostMemory):
         self._windows = windows
 
     def holds(self, given: Any) -> Holds:
-        return Holds.NO if isinstance(given, np.ndarray) and is_in(self._windows, given) else super().holds(given)
+        return Holds.NO if is_in(self._windows, given) else super().holds(given)
 
 
-def is_in(windows: Windows, array: np.ndarray[Any, Any]) -> bool:
+def is_in(windows: Windows, given: Any) -> bool:
     """Whether an array lies in a window, with all of its bytes."""
-    low, high = np.lib.array_utils.byte_bounds(array)
-    if high <= low or (not array.flags.c_contiguous and not array.flags.f_contiguous):
+    if not is_host_array(given):
         return False
-    flat = array.reshape(-1, order="A").view(np.ndarray)
-    return windows.place(flat.view(np.uint8)) is not None
+    try:
+        low, high = np.lib.array_utils.byte_bounds(host_array(given, "array"))
+    except ArrayError:
+        return False  # the memory that is asked for it says what is wrong
+    return high > low and windows.place_of(low, high - low) is not None
 
 
 class MpiRankDevices(ThisComputer):

@@ -102,7 +102,10 @@ class Windows:
 
     def place(self, array: Bytes) -> tuple[Segment, int] | None:
         """The segment that holds an array, and the offset of the array in it; None if it lies elsewhere."""
-        address = array.__array_interface__["data"][0]
+        return self.place_of(array.__array_interface__["data"][0], array.nbytes)
+
+    def place_of(self, address: int, nbytes: int) -> tuple[Segment, int] | None:
+        """The same for bytes from an address on."""
         order = self._order
         if order is None:
             order = self._order = sorted(self._mine.values(), key=lambda mine: mine.address)
@@ -113,8 +116,8 @@ class Windows:
         offset = address - start
         if segment.inode not in self._mine:  # it has gone while its place was noted
             self._order = None
-            return self.place(array)
-        return (segment, offset) if offset + array.nbytes <= segment.nbytes else None
+            return self.place_of(address, nbytes)
+        return (segment, offset) if offset + nbytes <= segment.nbytes else None
 
     def whole(self, inode: int) -> Bytes | None:
         """All bytes of a segment; None if there is no such segment."""

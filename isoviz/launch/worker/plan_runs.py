@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from isoviz.backends.cuda.gpu_array import GpuArray
+from isoviz.backends.formats.arrays import bytes_of
 from isoviz.errors import Cancelled, InputError, IsovizError, RankError, TransferError, in_words, line, show
 from isoviz.launch.this_rank import this_rank
+from isoviz.layouts.given_arrays import is_host_array
 from isoviz.machines import MemoryKind
 from isoviz.runtime.engine.progress import Progress
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from isoviz.backends.mpi.world import World
     from isoviz.launch.hello import Hello
     from isoviz.machines import Machine, Memory
-    from isoviz.planner import Plan, Transfer
+    from isoviz.planner import Instance, Plan, Transfer
     from isoviz.runtime.ranks.merging import RankPart
     from isoviz.runtime.ranks.rank_engine import RankEngine
     from isoviz.runtime.trace.report import Report
@@ -35,15 +37,13 @@ TELL_EVERY = 0.05
 
 @dataclass(frozen=True)
 class Room:
-    """A destination array that a rank has to make: only its result is sent."""
+    """Bytes of a destination that a rank has to make: only its result is sent."""
 
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    fortran: bool
+    nbytes: int
 
     def made(self) -> Array:
-        """The array, of zeros."""
-        return np.zeros(self.shape, self.dtype, order="F" if self.fortran else "C")
+        """The bytes, zeros."""
+        return np.zeros(self.nbytes, np.uint8)
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Done:
-    """What a rank answers for one plan: its part, and the destination array if the caller gave one."""
+    """What a rank answers for one plan: its part, and the bytes of the destination if the caller gave an array."""
 
     part: RankPart
     destination: Array | None = None
@@ -86,11 +86,13 @@ def check_plan(machine: Machine, plan: Plan, size: int) -> None:
 
 
 def with_ends(order: Order, machine: Machine, transfer: Transfer, source: Any, destination: Any) -> dict[int, Order]:
-    """What the ranks of the ends get of a plan, if there are arrays or paths. Paths become absolute here, since the ranks may
-    have another working directory.
+    """What the ranks of the ends get of a plan, if there are arrays or paths. Arrays are sent as their bytes. Paths become
+    absolute here, since the ranks may have another working directory.
 
     Raises:
-        InputError: an end is something else, or an array of Python objects.
+        InputError: an end is something else.
+        ArrayError: an array does not lie as the plan says.
+        TransferError: source and destination are the same.
     """
     found: dict[int, Order] = {}
     here, there = machine.memory(transfer.source.memory), machine.memory(transfer.destination.memory)
@@ -98,13 +100,16 @@ def with_ends(order: Order, machine: Machine, transfer: Transfer, source: Any, d
         source = transfer.source.path
     if destination is None and there.is_file_system:
         destination = transfer.destination.path
-    if source is not None:
-        found[here.node] = replace(order, source=_given(source))
-    if destination is not None:
-        end = _given(destination)
-        if isinstance(end, np.ndarray) and not transfer.is_partial and not transfer.destination.linearization.is_padded:
-            end = Room(end.shape, end.dtype, end.flags.f_contiguous and not end.flags.c_contiguous)
-        found[there.node] = replace(found.get(there.node, order), destination=end)
+    first = None if source is None else _given(source, "source", transfer.source)
+    last = None if destination is None else _given(destination, "destination", transfer.destination)
+    if isinstance(first, np.ndarray) and isinstance(last, np.ndarray) and np.may_share_memory(first, last):
+        raise TransferError(f"run: source and destination are the same or overlap ({transfer.source}); nothing was changed")
+    if first is not None:
+        found[here.node] = replace(order, source=first)
+    if last is not None:
+        if isinstance(last, np.ndarray) and not transfer.is_partial and not transfer.destination.linearization.is_padded:
+            last = Room(last.nbytes)
+        found[there.node] = replace(found.get(there.node, order), destination=last)
     return found
 
 
@@ -112,20 +117,18 @@ def _absolute(path: Any) -> str:
     return str(os.path.abspath(os.fspath(path)))  # noqa: PTH100  # it follows no link
 
 
-def _given(end: Any) -> Any:
-    """An array, or a path.
+def _given(end: Any, name: str, instance: Instance) -> Any:
+    """The bytes of an array, not copied, or a path.
 
     Raises:
         InputError: it is neither.
-        TransferError: it is an array of Python objects.
+        ArrayError: the array does not lie as the plan says.
     """
-    if not isinstance(end, np.ndarray | str | os.PathLike):
-        raise InputError(f"run: an end is {show(end)}; expected an array or a path (a machine is given as `machine=`)")
-    if not isinstance(end, np.ndarray):
+    if isinstance(end, str | os.PathLike):
         return _absolute(end)
-    if end.dtype.hasobject:
-        raise TransferError(f"run: an array of {end.dtype} holds Python objects, which have no bytes to move")
-    return np.asarray(end)  # A rank cannot make a class of the notebook.
+    if not is_host_array(end):
+        raise InputError(f"run: an end is {show(end)}; expected an array or a path (a machine is given as `machine=`)")
+    return bytes_of(end, instance.memory, name, instance.linearization)
 
 
 class Summed:
@@ -272,7 +275,7 @@ def _placed(given: Any, memory: Memory, world: World, stack: ExitStack) -> Any:
     if not isinstance(given, np.ndarray):
         return given
     if memory.kind is MemoryKind.REG:
-        return _in_window(world, given)
+        return in_window(world, given)
     if memory.kind is MemoryKind.FBM and not memory.emulated:
         with suppress(TransferError):  # There is no such GPU, and the engine says so.
             if (real := world.devices.memory(memory)) is not None:
@@ -282,20 +285,18 @@ def _placed(given: Any, memory: Memory, world: World, stack: ExitStack) -> Any:
     return given
 
 
+def in_window(world: World, given: Array) -> Array:
+    """A copy of bytes in the windows of this rank, where registered memory lies."""
+    found = world.array(given.nbytes)
+    found[:] = given
+    return found
+
+
 def arrived(end: Any) -> Array | None:
-    """The array of a destination that a caller of the ranks has given; None for a file."""
+    """The bytes of a destination that a caller of the ranks has given; None for a file."""
     if isinstance(end, GpuArray):
         return end.host()
     return end if isinstance(end, np.ndarray) else None
-
-
-def _in_window(world: World, array: Array) -> Array:
-    """A copy of an array in the windows of this rank, where registered memory lies."""
-    is_turned = array.flags.f_contiguous and not array.flags.c_contiguous
-    given = array.T if is_turned else array
-    found = world.array(given.shape, given.dtype)
-    found[...] = given
-    return found.T if is_turned else found
 
 
 class _Teller:

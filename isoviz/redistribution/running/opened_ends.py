@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from isoviz.errors import DistributionError
+from isoviz.errors import DistributionError, TransferError
 from isoviz.redistribution.running.content import generate
 
 if TYPE_CHECKING:
@@ -64,6 +64,8 @@ class OpenedEnds:
                 source = self._exported(self.source) if shows_source else None
             if there is not None:
                 self.destination = self._opened_destination(there, into)
+                if self.source is not None and self.source.identity == self.destination.identity:
+                    raise TransferError("redistribution: array and into are the same, or overlap; nothing was changed")
                 destination = self._exported(self.destination)
         except Exception as error:  # noqa: BLE001  # the other ranks must not wait for this one
             self.error = error

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from isoviz.errors import Cancelled, IsovizError, RankLost, RunError
+from isoviz.errors import Cancelled, IsovizError, RankLost, RunError, TransferError
+
+if TYPE_CHECKING:
+    from isoviz.planner import Transfer
+    from isoviz.runtime.protocols import Endpoint
 
 
 class Closing:
@@ -85,3 +90,13 @@ def unplaced(error: Exception) -> RunError:
     found = RunError(f"{type(error).__name__}: {error}")
     found.__cause__ = error
     return found
+
+
+def require_apart(transfer: Transfer, source: Endpoint, destination: Endpoint) -> None:
+    """Require that both ends of a transfer share no bytes.
+
+    Raises:
+        TransferError: they do.
+    """
+    if source.identity == destination.identity:
+        raise TransferError(f"transfer: source and destination are the same or overlap ({transfer.source}); nothing was changed")

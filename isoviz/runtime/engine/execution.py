@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from isoviz.errors import Cancelled, RunError, TransferError
+from isoviz.errors import Cancelled, RunError
 from isoviz.layouts.recurring import RecurringChunks, split, split_together
-from isoviz.runtime.engine.device_errors import Closing, of_opening, of_request, of_step, tidied
+from isoviz.runtime.engine.device_errors import Closing, of_opening, of_request, of_step, require_apart, tidied
 from isoviz.runtime.engine.prepared_plans import SMALL_REQUEST, PreparedPlan
 from isoviz.runtime.trace.report import HopMeasurement
 from isoviz.runtime.trace.spans import Spans
@@ -141,8 +141,7 @@ class Execution:
         self.stack.callback(self.source.close)
         self.destination = self.memories[0][-1].destination(transfer.destination, self.given[1], transfer.is_partial)
         self.stack.callback(self.destination.close)
-        if self.source.identity == self.destination.identity:
-            raise TransferError(f"transfer: source and destination are the same ({transfer.source}); nothing was changed")
+        require_apart(transfer, self.source, self.destination)
         self._allocate()
         if self.work.chunks:
             self._anticipate()

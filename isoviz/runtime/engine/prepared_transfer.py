@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from isoviz.errors import InputError, RunError, TransferError
+from isoviz.errors import InputError, RunError
 from isoviz.layouts.recurring import split_together
-from isoviz.runtime.engine.device_errors import Closing, of_opening, of_request, tidied
+from isoviz.runtime.engine.device_errors import Closing, of_opening, of_request, require_apart, tidied
 from isoviz.runtime.engine.execution import UNIT
 
 if TYPE_CHECKING:
@@ -160,8 +160,7 @@ def opened(plan: Plan, prepared: PreparedPlan, given: tuple[Any, Any]) -> OpenEn
             ends.append(make(instance, received, *more))
             closing.callback(ends[-1].close)
         source, destination = ends
-        if source.identity == destination.identity:
-            raise TransferError(f"transfer: source and destination are the same ({transfer.source}); nothing was changed")
+        require_apart(transfer, source, destination)
         moves = None if destination.durable else channel.prepared_move(_copies(plan), source, destination)
         if moves is None and not destination.durable and not channel.is_asynchronous:
             moves = (partial(channel.move, _copies(plan), source, destination, _go_on),)

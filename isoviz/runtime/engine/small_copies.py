@@ -6,10 +6,9 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz import checks
-from isoviz.errors import TransferError
 from isoviz.planner import Transfer
 from isoviz.planner import plan as make_plan
-from isoviz.runtime.engine.device_errors import of_opening, of_request, of_step, tidied
+from isoviz.runtime.engine.device_errors import of_opening, of_request, of_step, require_apart, tidied
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,8 +63,7 @@ class Prepared(NamedTuple):
             step = _OPENS
             here = memories[0].source(transfer.source, source)
             there = memories[-1].destination(transfer.destination, destination, self.is_partial)
-            if here.identity == there.identity:
-                raise TransferError(f"transfer: source and destination are the same ({transfer.source}); nothing was changed")
+            require_apart(transfer, here, there)
             step = _MOVES
             self.channel.move(self.copies, here, there, _go_on)
             step = _PUBLISHES
