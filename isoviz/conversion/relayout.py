@@ -106,6 +106,8 @@ def _prepared(
     room = None if out is None else Axes.of(out, "relayout, out")
     out_order = None if room is None else room.order
     try:
+        if axes.is_empty and space is not None:
+            raise ArrayError(f"relayout, array: is empty (shape {given.shape}); expected the sizes {space}")
         if axes.is_empty:
             found = lying(axes.with_elements, source, space, fields)
             dtype, shape = empty_array(axes, found, target)

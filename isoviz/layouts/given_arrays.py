@@ -28,11 +28,6 @@ class ArrayForm(NamedTuple):
     shape: tuple[int, ...]
     strides: tuple[int, ...]
 
-    @property
-    def is_flat(self) -> bool:
-        """Whether it has one axis."""
-        return len(self.shape) == 1
-
 
 def is_host_array(given: object) -> bool:
     """Whether `host_array` takes an object: an array or a buffer in host memory."""
@@ -104,6 +99,14 @@ def form_of(given: Any, what: str) -> ArrayForm:
             return cuda_form(on_gpu, what)
     array = host_array(given, what)
     return ArrayForm(array.dtype, array.shape, array.strides)
+
+
+def is_flat(given: Any) -> bool:
+    """Whether an object is an array with one axis, or a buffer of bytes: it says no sizes of dimensions."""
+    try:
+        return len(form_of(given, "array").shape) == 1
+    except ArrayError:
+        return False
 
 
 def cuda_interface(given: Any) -> dict[str, Any] | None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from isoviz.layouts import ChunkSequence, Linearization, OrderChange, StridedCopy, View
     from isoviz.planner.path_plan import Buffer, Hop, PathPlan
-    from isoviz.planner.transfer import Transfer
+    from isoviz.planner.transfer import Instance, Transfer
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,20 @@ class Plan:
             check_shares(self.transfer, self.paths)
         if len(self.paths) > 1 and len({path.overlap for path in self.paths}) > 1:
             raise TransferError("plan: some paths overlap their hops, others do not; expected what the machine says, of all")
+
+    def between(self, source: Instance, destination: Instance) -> Plan:
+        """The plan between instances that differ from its own in where the fields of an entry lie."""
+        ends = self.transfer.source, self.transfer.destination
+        if ends == (source, destination):
+            return self
+        whole = replace(self.transfer, source=source, destination=destination)
+        parts = [
+            whole if path.transfer is self.transfer else replace(path.transfer, source=source, destination=destination)
+            for path in self.paths
+        ]
+        return replace(
+            self, transfer=whole, paths=tuple(replace(path, transfer=part) for path, part in zip(self.paths, parts, strict=True))
+        )
 
     # ---- of all paths together
 

@@ -55,6 +55,15 @@ class Instance:
         """Where every (index, field) lies."""
         return self.layout.on(self.space, self.fields)
 
+    def lying_as(self, other: Instance) -> Instance:
+        """This instance with its fields where `other` has them: with gaps between them, or in another order."""
+        ours, theirs = self.fields, other.fields
+        if (ours.names, ours.starts, ours.nbytes) == (theirs.names, theirs.starts, theirs.nbytes):
+            return self
+        dtypes = dict(zip(ours.names, ours.dtypes, strict=True))
+        found = {name: dtypes.get(name, dtype) for name, dtype in zip(theirs.names, theirs.dtypes, strict=True)}
+        return replace(self, fields=FieldSpace.of(found), layout=other.layout)
+
     def __str__(self) -> str:
         return f"{self.memory} {self.layout}"
 
@@ -144,7 +153,7 @@ class Transfer:
         for name in names:
             for end, fields in (("source", here), ("destination", there)):
                 if name not in fields:
-                    raise TransferError(f"transfer: field {name!r} is not in the {end} ({', '.join(fields.names)})")
+                    raise TransferError(f"transfer: field {name!r} is not in the {end} ({', '.join(fields.real_names)})")
             ours, theirs = here.dtypes[here.index(name)], there.dtypes[there.index(name)]
             if ours != theirs:
                 raise TransferError(f"transfer: field {name!r} is {ours} in the source and {theirs} in the destination")

@@ -11,7 +11,7 @@ import pytest
 from mpi_jobs import environment, needs_mpi, run, run_json
 
 import isoviz
-from isoviz.errors import DistributionError, InputError, RankError
+from isoviz.errors import ArrayError, DistributionError, InputError
 
 PROGRAM = str(Path(__file__).with_name("redistribute_program.py"))
 EXAMPLE = Path(__file__).parents[2] / "examples" / "distributed_transpose.py"
@@ -69,7 +69,7 @@ def test_from_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
         # From registered memory: what comes from here is placed there first.
         back = isoviz.redistribute(columns, rows, ranks=ranks, array={rank: done.part(rank) for rank in range(2)})
         assert all(np.array_equal(back.part(rank), parts[rank]) for rank in range(2))
-        with pytest.raises(RankError, match="has 80 bytes"):
+        with pytest.raises(ArrayError, match="has 80 bytes"):
             isoviz.redistribute(rows, columns, ranks=ranks, array=[np.zeros(10)] * 2)
         with pytest.raises(DistributionError, match="there is no rank 2"):
             isoviz.redistribute(rows, columns, ranks=ranks, array=[None] * 3)

@@ -14,10 +14,12 @@ import numpy as np
 
 from isoviz.backends.cuda.gpu_array import GpuArray
 from isoviz.backends.formats.arrays import bytes_of
+from isoviz.backends.formats.describing import array_instance
 from isoviz.errors import Cancelled, InputError, IsovizError, RankError, TransferError, in_words, line, show
 from isoviz.launch.this_rank import this_rank
 from isoviz.layouts.given_arrays import is_host_array
 from isoviz.machines import MemoryKind
+from isoviz.runtime.engine.prepared_plans import is_struct
 from isoviz.runtime.engine.progress import Progress
 
 if TYPE_CHECKING:
@@ -129,6 +131,20 @@ def _given(end: Any, name: str, instance: Instance) -> Any:
     if not is_host_array(end):
         raise InputError(f"run: an end is {show(end)}; expected an array or a path (a machine is given as `machine=`)")
     return bytes_of(end, instance.memory, name, instance.linearization)
+
+
+def between(plan: Plan, source: Any, destination: Any) -> Plan:
+    """The plan for two arrays: structs may have gaps between their fields, or the fields in another order.
+
+    Raises:
+        ArrayError: an array does not lie as the plan says.
+    """
+    ends = []
+    for instance, given in ((plan.transfer.source, source), (plan.transfer.destination, destination)):
+        if is_struct(given):
+            instance = instance.lying_as(array_instance(instance.memory, given, instance.layout, instance))
+        ends.append(instance)
+    return plan.between(*ends)
 
 
 class Summed:

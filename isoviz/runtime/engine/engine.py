@@ -27,7 +27,7 @@ from isoviz.runtime.engine.idle_channels import IdleChannels
 from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
 from isoviz.runtime.engine.open_devices import OpenedDevices
 from isoviz.runtime.engine.peers import Peers
-from isoviz.runtime.engine.prepared_plans import PreparedPlans
+from isoviz.runtime.engine.prepared_plans import PreparedPlans, is_struct
 from isoviz.runtime.engine.prepared_transfer import PreparedTransfer, never, opened
 from isoviz.runtime.engine.progress import setting, tell, watch
 from isoviz.runtime.engine.small_copies import PreparedCopies, is_small
@@ -169,6 +169,7 @@ class BaseEngine:
         """
         self._driver.home.require()
         expect("prepare", plan, Plan, "a plan")
+        plan = self._between(plan, source, destination)
         priority = None if priority is None else checks.priority(priority)
         prepared = self._plans.of(plan)
         self._driver.require_open()
@@ -225,6 +226,7 @@ class BaseEngine:
         """
         checks.flag_argument("submit", "pipelined", pipelined)
         checks.expect_token("submit", cancel)
+        plan = self._between(plan, source, destination)
         return self._submitted(plan, source, destination, priority, pipelined, cancel, self._driver.complete).event
 
     @defer_interrupts()
@@ -269,6 +271,7 @@ class BaseEngine:
         checks.expect_token("run", cancel)
         if progress is not None:
             checks.expect_call("run, progress", progress, "a function or None")
+        plan = self._between(plan, source, destination)
         verify = verify and chunks is None
         moved, arrived = threading.Event(), threading.Event()
         over = setting(moved, arrived)
@@ -336,6 +339,12 @@ class BaseEngine:
         return trace_of(self._driver.recorded)
 
     # ---- inside
+
+    def _between(self, plan: Plan, source: Any, destination: Any) -> Plan:
+        """The plan for two objects, which may be structs that lie otherwise than its instances say."""
+        if is_struct(source) or is_struct(destination):
+            return self._plans.of(plan).between(plan, source, destination)
+        return plan
 
     def _submitted(
         self,

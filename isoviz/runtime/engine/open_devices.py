@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from isoviz.checks import expect
 from isoviz.errors import InputError, TransferError, show
 from isoviz.layouts import Layout
+from isoviz.layouts.given_arrays import is_flat
 from isoviz.planner import Plan
 from isoviz.runtime.engine.dispatcher import Dispatcher
 from isoviz.runtime.protocols import Bound, Holds
@@ -88,9 +89,9 @@ class OpenedDevices:
             here = self.describe(source, source_layout, None)
             return here, self.describe(destination, destination_layout, here)
         except InputError:
-            if isinstance(source, str | PathLike) or isinstance(destination, str | PathLike):
+            if isinstance(destination, str | PathLike) or not is_flat(source):
                 raise
-            with suppress(InputError):  # a flat source has the sizes of the destination
+            with suppress(InputError):  # the destination may say the sizes
                 there = self.describe(destination, destination_layout, None)
                 return self.describe(source, source_layout, there), there
             raise

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz import checks
+from isoviz.errors import InputError
 from isoviz.runtime.device_bases import BaseMemory
 from isoviz.runtime.scheduling.pipeline import work_of
 
@@ -19,10 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from isoviz.layouts import StridedCopy
-    from isoviz.planner import PathPlan, Plan
+    from isoviz.planner import Instance, PathPlan, Plan
     from isoviz.runtime.engine.open_devices import OpenedDevices
     from isoviz.runtime.protocols import RealChannel, RealMemory
     from isoviz.runtime.scheduling.work import Work
+
+
+def is_struct(given: Any) -> bool:
+    """Whether an object of a caller is an array with named fields."""
+    return getattr(getattr(given, "dtype", None), "names", None) is not None
 
 
 class HopOfPath(NamedTuple):
@@ -106,6 +112,7 @@ class PreparedPlan:
         self._at_once = [channel.at_once and not channel.is_asynchronous for channel in channels]
         self._bytes = plan.bytes
         self._works: dict[tuple[int | None, bool], Work] = {}
+        self._by_ends: dict[tuple[Instance, Instance], Plan] = {}
         self._handling: dict[tuple[bool, bool, tuple[int, ...], int], Handling] = {}
 
     def work(self, plan: Plan, priority: int | None, *, pipelined: bool, request_bytes: int) -> Work:
@@ -146,6 +153,33 @@ class PreparedPlan:
             for hop, (at, count) in enumerate(zip(self.hops, requests, strict=True))
         ]
         return Handling(False, tuple(small))
+
+    def between(self, plan: Plan, source: Any, destination: Any) -> Plan:
+        """The plan for two objects of a caller: structs may have gaps between their fields, or the fields in another order.
+
+        Raises:
+            TransferError: an object lacks a field that moves.
+        """
+        transfer, ends = plan.transfer, []
+        for memory, instance, given in (
+            (self.memories[0][0], transfer.source, source),
+            (self.memories[0][-1], transfer.destination, destination),
+        ):
+            if is_struct(given):
+                try:
+                    instance = instance.lying_as(memory.describe(given, instance.layout, instance))
+                except InputError:
+                    return plan  # who opens the ends says what is wrong
+            ends.append(instance)
+        here, there = ends
+        found = self._by_ends.get((here, there))
+        if found is None:
+            if len(self._by_ends) >= MOST_WORKS:
+                self._by_ends.clear()
+            found = plan.between(here, there)
+            if found is not plan:
+                self._by_ends[here, there] = found
+        return found
 
     def keep(self, hop: int, copies: list[StridedCopy], payload: int) -> None:
         """Keep the copies of the first chunk of a path on a hop, if there are few."""

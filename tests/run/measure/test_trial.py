@@ -387,7 +387,7 @@ def test_one_run_of_many_that_stopped_is_not_expected(monkeypatch: pytest.Monkey
 def test_nothing_of_the_users_is_touched() -> None:
     here = machine()
     made = plan(transfer(SYS, SYS, 4 * MIB), here)
-    source = np.arange(4 * MIB // 4, dtype=np.uint32)
+    source = np.arange(4 * MIB // 4, dtype=np.uint32).view(np.float32)
     before, room = source.copy(), np.zeros(4 * MIB, np.uint8)
     found = try_out(made, here, source, room=room)
     assert found is not None
