@@ -12,9 +12,10 @@ from typing import TypeVar, get_args
 from isoviz.errors import InputError, show
 from isoviz.widgets.chosen.machine_choice import PresetMachine
 from isoviz.widgets.chosen.selection import valid_selection
-from isoviz.widgets.chosen.settings import Settings, TransferSettings
+from isoviz.widgets.chosen.settings import ByHand, Settings, TransferSettings
 from isoviz.widgets.chosen.what_if import NOTHING, WhatIf, kept
 from isoviz.widgets.consequences.layout_stages import FoundLayouts
+from isoviz.widgets.consequences.transfer_stages import options_of
 from isoviz.widgets.contract import Side
 from isoviz.widgets.panes.pane_table import VIEWS
 from isoviz.widgets.state import Derived, State
@@ -120,6 +121,28 @@ def keeping(state: State) -> State:
     if machine is None or not state.planned:
         raise InputError("what if: there is no plan yet for these settings; keep the changes once it is there")
     return changed(state, kept(state.settings, replace(state.what_if, moving=False), machine, state.derived.transfer))
+
+
+def converting(state: State, hop: int) -> State:
+    """The state in which the path of the plan is planned by hand, with its conversion at a hop.
+
+    Raises:
+        InputError: there is no plan yet, it has several paths or no such hop, or that hop cannot convert.
+    """
+    from isoviz.planner.explanation.converting_at import layouts_converting_at
+
+    derived, settings = state.derived, state.settings
+    plan, machine, transfer = derived.plan, derived.planned_on, derived.transfer
+    typed = (settings.planner, settings.slot_limit, settings.memory_limit, settings.paths, settings.proxies)
+    if plan is None or machine is None or transfer is None or not state.planned or (options := options_of({}, *typed)) is None:
+        raise InputError("convert here: there is no plan yet for these settings")
+    if len(plan.paths) > 1:
+        raise InputError("convert here: the plan has several paths; edit them by hand")
+    path = tuple(each.channel for each in plan.hops)
+    if not 0 <= hop < len(path):
+        raise InputError(f"convert here: expected a hop from 0 to {len(path) - 1}, got {hop}")
+    layouts = layouts_converting_at(transfer, machine, path, hop, options)
+    return changed(state, replace(settings, by_hand=ByHand(path, tuple(map(str, layouts)))))
 
 
 def demanding(before: State, after: State) -> State:

@@ -70,8 +70,16 @@ def test_six_steps_are_done_and_never_asked_for_again(newcomer: harness.Notebook
     part("journey").locator("[data-change=converts]").click()
     is_done(3)
     is_outlined()
-    part("journey").locator(".iv-hop:not([data-change=converts])").first.click()
+    other = part("journey").locator(".iv-hop:not([data-change=converts])").first
+    name = str(other.get_attribute("data-testid"))
+    other.click()
     part("convert-here").click()
+    newcomer.settled()
+    expect(part(name)).to_have_attribute("data-change", "converts")
+    expect(part("journey").locator(f".iv-hop[data-testid={name}][data-change=converts]")).to_have_count(1)
+    turned = [each.get_attribute("data-change") for each in part("journey").locator(".iv-hop[data-testid]").all()]
+    assert turned.count("converts") == 1, turned
+    expect(part("by-hand-difference")).not_to_contain_text("just as long")
     is_done(4)
     part("journey-back").click()
     newcomer.settled()

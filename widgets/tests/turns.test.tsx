@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { shownBy } from "#model/shown-stops.ts";
-import type { Named, PlanPart, ShownHop, ShownPath, Snapshot } from "#model/types.ts";
+import type { Named, PlanPart, ShownHop, ShownPath } from "#model/types.ts";
 import { closeLook } from "#views/linearization/close-up.tsx";
 import { colouring, inView } from "#views/linearization/drawing/colouring.ts";
-import { convertedAt, convertingHop } from "#views/plan/hand.ts";
+import { convertingHop } from "#views/plan/hand.ts";
 import { layout } from "./linear.ts";
 import { aSnapshot } from "./model.ts";
 import { closeAfterEach, drawn, find, press, show } from "./page.ts";
@@ -140,24 +140,14 @@ test("a selection says which stops it shows", () => {
   assert.deepEqual(shownBy(plan, { hop: 17, stop: null }), { source: null, destination: null });
 });
 
-test("the conversion moves to any hop and back", () => {
-  const dims = Object.entries(SIZES).map(([name, size]) => ({ name, size }));
-  const fields = [{ name: "value", size: 16 }];
-  for (const from of [0, 2, 5])
-    for (const to of [0, 1, 2, 3, 4, 5]) {
-      const hand = convertedAt(planOf(pathOf(from)), to, dims, fields);
-      if (from === to) assert.equal(hand, null);
-      else
-        assert.deepEqual(
-          hand?.layouts,
-          pathOf(to)
-            .stops.slice(1, -1)
-            .map((stop) => stop.layout),
-          `${from} to ${to}`,
-        );
-    }
-  assert.equal(convertingHop(pathOf(2)), 2);
-  assert.equal(convertedAt(planOf(pathOf(2)), 6, dims, fields), null);
+test("the hop that converts is known by its word, or by its runs", () => {
+  assert.deepEqual(
+    [0, 2, 5].map((hop) => convertingHop(pathOf(hop))),
+    [0, 2, 5],
+  );
+  const blocks = pathOf(2);
+  blocks.hops = blocks.hops.map((hop) => ({ ...hop, order: "keeps", converts: hop.index === 4 }));
+  assert.equal(convertingHop(blocks), 4);
 });
 
 test("converting at another hop is a plan by hand, which stands below the planner's", async () => {
@@ -166,12 +156,12 @@ test("converting at another hop is a plan by hand, which stands below the planne
   find(root, "hop-0").click();
   await drawn();
   find(root, "convert-here").click();
-  const sent = model.sent.find((each) => each.kind === "by-hand");
-  assert.deepEqual((sent?.byHand as { layouts: string[] }).layouts, ["<x, y, F>"]);
+  const sent = model.sent.find((each) => each.kind === "convert-at");
+  assert.equal(sent?.hop, 0);
   model.publish((next) => {
     const { plan } = next.panes;
     assert.ok(plan !== null);
-    next.settings.byHand = sent?.byHand as Snapshot["settings"]["byHand"];
+    next.settings.byHand = { path: ["a", "b"], layouts: ["<x, y, F>"], chunk: "", target: null, paths: [] };
     Object.assign(plan, { planner: "by hand", seconds: 1.5 * plan.seconds });
   });
   await drawn();

@@ -25,13 +25,17 @@ if TYPE_CHECKING:
 
 def best_non_nesting(problem: Problem, route: Route, clock: Clock, *, costs: bool = False) -> Choice | None:
     """The best choice found, by T; with `costs`, by T and the cost of its chunks to an engine. None where no block fits."""
-    limit = problem.limit(route.inside)
+    choices = (_choice(problem, route, clock, each) for each in blocked_ends(problem, problem.limit(route.inside)))
+    return min(choices, key=lambda choice: (problem.with_cost(choice) if costs else 0.0, *choice.key), default=None)
+
+
+def blocked_ends(problem: Problem, limit: int) -> tuple[BlockedEnds, ...]:
+    """The orders of both ends on boxes of up to `limit` bytes."""
     blocked = problem.blocked_ends_of.get(limit)
     if blocked is None:  # many routes have the same bound
         found = (_blocked_ends(problem, block) for block in _blocks(problem, limit))
         blocked = problem.blocked_ends_of[limit] = tuple(each for each in found if each.slot <= limit)
-    choices = (_choice(problem, route, clock, each) for each in blocked)
-    return min(choices, key=lambda choice: (problem.with_cost(choice) if costs else 0.0, *choice.key), default=None)
+    return blocked
 
 
 def _blocks(problem: Problem, limit: int) -> Iterator[dict[str, int]]:

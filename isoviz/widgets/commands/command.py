@@ -238,6 +238,14 @@ class PlanByHand:
 
 
 @dataclass(frozen=True)
+class ConvertAt:
+    """Plan the path of the plan by hand, with its conversion at the hop of this number."""
+
+    kind: Literal["convert-at"]
+    hop: int
+
+
+@dataclass(frozen=True)
 class AskLayouts:
     """Find layouts that answer this question. `control` names what was used: edits of one control are one step to undo."""
 
@@ -293,7 +301,7 @@ class AskRuns:
 Command = (
     SetText | SetRow | SetMachineOption | SetTransfer | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | Watch
     | OpenSession | OpenMachine | AskExport | AskTrace | AskSteps | AddUrgent | ChoosePart | OneTransfer | EditMachine
-    | PlanByHand | AskLayouts | TakeLayout | AskWhatIf
+    | PlanByHand | ConvertAt | AskLayouts | TakeLayout | AskWhatIf
     | Repeat | WriteNote | AskRuns
 )  # fmt: skip
 """What the browser may ask for. Each goes with the name of the view, `client`, and the number of the command, `number`."""

@@ -20,6 +20,7 @@ from isoviz.widgets.commands.command import (
     Bare,
     ChoosePart,
     Command,
+    ConvertAt,
     EditMachine,
     PlanByHand,
     Select,
@@ -36,7 +37,18 @@ from isoviz.widgets.commands.read_command import Sender
 from isoviz.widgets.consequences.where_it_runs import local_settings
 from isoviz.widgets.running.begin_run import with_note
 from isoviz.widgets.state import State
-from isoviz.widgets.steps import asking, changed, demanding, keeping, measuring, measuring_layouts, redone, undone, watching
+from isoviz.widgets.steps import (
+    asking,
+    changed,
+    converting,
+    demanding,
+    keeping,
+    measuring,
+    measuring_layouts,
+    redone,
+    undone,
+    watching,
+)
 
 _MENUS = ("machine", "source-memory", "destination-memory")
 """Controls besides those of text settings in which every choice is a step to undo."""
@@ -70,6 +82,8 @@ def reduce(state: State, command: Command, sender: Sender) -> State:
             return demanding(state, watching(state, sender.client, views))
         case AskWhatIf():
             return asking(state, _question(command))
+        case ConvertAt(hop=hop):
+            return converting(state, hop)
         case WriteNote(run=run, note=note):
             return with_note(state, run, note)
         case EditMachine(edit=edit):

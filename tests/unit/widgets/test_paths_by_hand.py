@@ -14,6 +14,7 @@ from isoviz.widgets import ByHand, PathShare
 from isoviz.widgets.chosen.examples import EXAMPLES
 from isoviz.widgets.chosen.python_text import _by_hand_text
 from isoviz.widgets.chosen.session_file import session_text, settings_in
+from isoviz.widgets.chosen.settings import settings_for
 from isoviz.widgets.pages.state_of_plan import settings_of_plan
 from isoviz.widgets.session import Session
 from isoviz.widgets.state import State
@@ -67,3 +68,25 @@ def test_files_and_python_text_keep_the_paths() -> None:
     assert eval(_by_hand_text(OVER_3_AND_4), {"ByHand": ByHand, "PathShare": PathShare}) == OVER_3_AND_4
     one = ByHand(paths=OVER_3_AND_4.paths[:1])
     assert eval(_by_hand_text(one), {"ByHand": ByHand, "PathShare": PathShare}) == one
+
+
+@pytest.mark.parametrize("source", ["<x, F, y>", "<F, x, y>"])
+def test_the_conversion_is_moved_to_another_hop(source: str) -> None:
+    ends = {"source": ("node0.dsk", source), "destination": ("node0.sys", "<x, y, F>")}
+    session = Session(
+        settings_for(machine="two-node", space={"x": 64, "y": 48}, fields={"a": "f4", "b": "f8"}, planner="full", **ends)
+    )
+    session.demand("explorer")
+    try:
+        before = session.wait().derived.plan
+        assert before is not None and [str(each) for each in before.paths[0].order_changes] == ["keeps", "converts"]
+        session.send({"kind": "convert-at", "hop": 0})
+        moved = session.wait().derived.plan
+        assert moved is not None and moved.planner == "by hand"
+        assert str(moved.paths[0].order_changes[0]) == "converts" and str(moved.paths[0].order_changes[1]) != "converts"
+        session.send({"kind": "convert-at", "hop": 7})
+        assert "expected a hop from 0 to 1, got 7" in str(session.wait().refused)
+        session.undo()
+        assert session.wait().derived.plan == before
+    finally:
+        session.close()

@@ -1318,6 +1318,12 @@ export interface PlanByHand {
   byHand: ShownByHand | null;
 }
 
+/** Plan the path of the plan by hand, with its conversion at the hop of this number. */
+export interface ConvertAt {
+  kind: "convert-at";
+  hop: number;
+}
+
 /** Find layouts that answer this question. `control` names what was used: edits of one control are one step to undo. */
 export interface AskLayouts {
   kind: "find-layout";
@@ -1361,7 +1367,7 @@ export interface AskRuns {
 }
 
 /** What the browser may ask for. Each goes with the name of the view, `client`, and the number of the command, `number`. */
-export type Command = SetText | SetRow | SetMachineOption | SetTransfer | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | Watch | OpenSession | OpenMachine | AskExport | AskTrace | AskSteps | AddUrgent | ChoosePart | OneTransfer | EditMachine | PlanByHand | AskLayouts | TakeLayout | AskWhatIf | Repeat | WriteNote | AskRuns;
+export type Command = SetText | SetRow | SetMachineOption | SetTransfer | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | Watch | OpenSession | OpenMachine | AskExport | AskTrace | AskSteps | AddUrgent | ChoosePart | OneTransfer | EditMachine | PlanByHand | ConvertAt | AskLayouts | TakeLayout | AskWhatIf | Repeat | WriteNote | AskRuns;
 
 /** An exported file, its name and its text, or the reason why it cannot be made. `number` is that of the command. */
 export interface ExportMessage {

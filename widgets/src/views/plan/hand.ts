@@ -1,8 +1,6 @@
 // A path by hand: what the controls make of it. Pure functions.
 import type { ByName } from "#model/by-name.ts";
-import { linearize } from "#model/layouts/linearization.ts";
 import { type Component, layoutText, type Part, parse } from "#model/layouts/notation.ts";
-import type { Dimension, Field } from "#model/layouts/spaces.ts";
 import type { PlanPart, ShownByHand, ShownPath } from "#model/types.ts";
 
 /** The plan as it is, by hand: its channels, the layouts of its buffers and its chunk; of several paths also their shares. */
@@ -30,55 +28,6 @@ const asGiven = (path: ShownPath): Pick<ShownByHand, "path" | "layouts" | "chunk
 export function convertingHop(path: ShownPath): number {
   const turns = path.hops.find((hop) => hop.order === "converts") ?? path.hops.find((hop) => hop.converts);
   return turns?.index ?? -1;
-}
-
-/**
- * The only path of a plan with its conversion at another hop, by hand, with the chunk of the least time. Buffers before that hop have
- * the order of the source, those behind it that of the destination, in the blocks that they have. Null where nothing can be moved.
- */
-export function convertedAt(
-  plan: PlanPart,
-  hop: number,
-  dims: readonly Dimension[],
-  fields: readonly Field[],
-): ShownByHand | null {
-  const [path, another] = plan.paths;
-  if (path === undefined || another !== undefined) return null;
-  const [now, last] = [convertingHop(path), path.hops.length - 1];
-  const buffers = path.stops.slice(1, -1).map((stop) => stop.layout);
-  const [source, destination] = [path.stops[0]?.layout, path.stops.at(-1)?.layout];
-  const [first, final] = [buffers[0], buffers.at(-1)];
-  if (now < 0 || hop === now || hop < 0 || hop > last) return null;
-  if (first === undefined || final === undefined || source === undefined || destination === undefined) return null;
-  const before = now > 0 ? first : inOrderOf(source, first, path, dims, fields);
-  const after = now < last ? final : inOrderOf(destination, final, path, dims, fields);
-  if (before === null || after === null) return null;
-  return {
-    path: path.hops.map((each) => each.channel),
-    layouts: buffers.map((_, place) => (place < hop ? before : after)),
-    chunk: "",
-    target: null,
-    paths: [],
-  };
-}
-
-/** The layout of a buffer with the order of an end inside of its blocks. A buffer without blocks has the layout of that end. */
-function inOrderOf(
-  end: string,
-  buffer: string,
-  path: ShownPath,
-  dims: readonly Dimension[],
-  fields: readonly Field[],
-): string | null {
-  const [own, model] = [linearize(buffer, dims, fields).linear, linearize(end, dims, fields).linear];
-  if (own === null || model === null) return null;
-  const isOuter = ({ dim, step }: { dim: string; step: number }): boolean =>
-    path.chunkDigits.some((each) => each.dim === dim && (dim === "F" || each.step === step));
-  const inner = own.digits.filter((digit) => !isOuter(digit));
-  if (!inner.some((digit) => digit.part !== "F")) return end;
-  const rank = ({ dim }: { dim: string }): number => model.digits.findIndex((digit) => digit.dim === dim);
-  const sorted = [...inner].sort((a, b) => rank(a) - rank(b) || a.step - b.step);
-  return layoutText([...sorted, ...own.digits.filter(isOuter)].map((digit) => digit.part));
 }
 
 /** The path with one hop more; the buffer before it has the layout of the one before, or else of the source. */

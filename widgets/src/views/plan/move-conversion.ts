@@ -1,19 +1,17 @@
-// The conversion of a path at another hop: a plan by hand.
-import { spacesOf } from "#model/ends.ts";
+// The conversion of a path at another hop: a plan by hand, whose blocks the kernel chooses.
+import { keepPlan } from "#model/before-hand.ts";
 import type { ShownPath } from "#model/types.ts";
 import { useView } from "#model/view.ts";
-import { convertedAt, convertingHop } from "./hand.ts";
-import { useHand } from "./use-hand.ts";
+import { convertingHop } from "./hand.ts";
 
 /** Moves the conversion of the only path of the plan to another hop. */
 export function useMoveConversion(): (hop: number) => void {
   const { connection, snapshot } = useView();
-  const send = useHand();
   return (hop) => {
-    const { plan } = snapshot.panes;
-    const { dims, fields } = spacesOf(connection.settings, snapshot);
-    const hand = plan === null ? null : convertedAt(plan, hop, dims, fields);
-    if (hand !== null) send("", hand);
+    const [path] = snapshot.panes.plan?.paths ?? [];
+    if (path === undefined || convertingHop(path) === hop) return;
+    keepPlan(connection, snapshot.panes.plan);
+    connection.send({ kind: "convert-at", hop });
   };
 }
 
