@@ -53,8 +53,8 @@ def test_parts_at_a_time(texts: tuple[str, str], is_read: bool) -> None:
     assert len(parts) >= 8 and sum(part.nbytes for part in parts) == source.nbytes
     expected = np.zeros_like(destination)
     for copy in copies:
-        for at, to, run in runs_of(copy):
-            expected[to : to + run] = source[at : at + run]
+        for at, to in zip(*starts_of(copy), strict=True):
+            expected[to : to + copy.run] = source[at : at + copy.run]
     for _ in range(5):
         destination[:] = 0
         with ThreadPoolExecutor(4) as pool:
@@ -95,8 +95,8 @@ def test_short_runs_are_read_with_what_lies_between_them(run: int) -> None:
         source = np.random.default_rng(run).integers(0, 256, start.nbytes, np.uint8)
         destination, expected = np.zeros((2, goal.nbytes), np.uint8)
         for copy in copies:
-            for at, to, length in runs_of(copy):
-                expected[to : to + length] = source[at : at + length]
+            at, to = (starts[:, None] + np.arange(copy.run) for starts in starts_of(copy))
+            expected[to] = source[at]
         parts = _read(_parts_of(copies, is_mapped=False), HostStore(destination), address_of(source))
         for part in parts:
             for move in part.moves:
@@ -110,12 +110,12 @@ def test_the_room_of_a_lane_stays_where_it_is() -> None:
     assert room.of(PART)[0] == room.of(LARGEST_SPAN * PART)[0]
 
 
-def runs_of(copy: Any) -> Any:
-    """The runs of a strided copy."""
-    for index in np.ndindex(*[extent for extent, _, _ in copy.loops]):
-        at = sum(i * here for i, (_, here, _) in zip(index, copy.loops, strict=True))
-        to = sum(i * there for i, (_, _, there) in zip(index, copy.loops, strict=True))
-        yield copy.source_offset + at, copy.destination_offset + to, copy.run
+def starts_of(copy: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Where each run of a strided copy begins, before and after."""
+    at, to = np.array([copy.source_offset]), np.array([copy.destination_offset])
+    for extent, here, there in copy.loops:
+        at, to = ((starts[:, None] + step * np.arange(extent)).ravel() for starts, step in ((at, here), (to, there)))
+    return at, to
 
 
 def test_short_runs_and_foreign_bytes_are_refused() -> None:
