@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -91,12 +92,13 @@ def report(request: pytest.FixtureRequest) -> Callable[[str, object], None]:
 
 @pytest.fixture
 def no_leaked_threads() -> Iterator[None]:
-    """Fails a test that leaves threads behind; a thread that is on its way out gets five seconds."""
+    """Fails a test that leaves threads behind; those that are on their way out get a minute, which a busy computer may need."""
     before = set(threading.enumerate())
     yield
     left = [thread for thread in threading.enumerate() if thread not in before]
+    last = time.monotonic() + 60
     for thread in left:
-        thread.join(timeout=5)
+        thread.join(timeout=max(0.0, last - time.monotonic()))
     alive = [thread.name for thread in left if thread.is_alive()]
     assert not alive, f"threads left behind: {alive}"
 

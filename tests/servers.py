@@ -85,7 +85,7 @@ def serving(
         yield url, output
     finally:
         _end(process)
-        reader.join(timeout=30)
+        reader.join(timeout=250)
         if process.stdout is not None:
             process.stdout.close()
 
@@ -116,9 +116,9 @@ def _end(process: subprocess.Popen[str]) -> None:
     """End the server as a service manager would, then whatever is left of its session."""
     _signal(process, signal.SIGTERM)
     with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(timeout=30)
+        process.wait(timeout=250)
     _signal(process, signal.SIGKILL)
-    process.wait(timeout=30)
+    process.wait(timeout=250)
 
 
 def _signal(process: subprocess.Popen[str], number: int) -> None:

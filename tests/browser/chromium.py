@@ -123,7 +123,7 @@ def _playwright_hosts() -> list[str]:
     """The hosts that `playwright install` would download from."""
     command = [sys.executable, "-m", "playwright", "install", "--dry-run", "chromium"]
     try:
-        told = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout
+        told = subprocess.run(command, capture_output=True, text=True, timeout=250, check=False).stdout
     except (OSError, subprocess.TimeoutExpired):
         return []
     return sorted(set(re.findall(r"https://([^/\s:]+)", told)))

@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     node = shutil.which("node", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}")
     assert node is not None, "node is missing (the extra `test` brings it)"
     assert (WIDGETS / "node_modules").exists(), "the browser half's packages are missing; run: npm ci, in widgets/"
-    subprocess.run([node, "build.mjs", "--tests", str(out)], cwd=WIDGETS, check=True, timeout=120)
+    subprocess.run([node, "build.mjs", "--tests", str(out)], cwd=WIDGETS, check=True, timeout=250)
     for name in ("layout", "trace", "chunk"):
         cases = [sys.executable, str(WIDGETS / f"{name}_cases.py"), str(out / "page" / f"{name}-cases.json")]
         subprocess.run(cases, check=True, timeout=240)

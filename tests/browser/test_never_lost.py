@@ -98,7 +98,7 @@ def test_a_viewer_without_a_kernel_shows_the_last_state(desk: harness.Notebook, 
         "page",
         str(desk.path),
     ]
-    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    subprocess.run(command, check=True, capture_output=True, timeout=250)
     context = browser.new_context(viewport={"width": 1280, "height": 900}, offline=True)
     try:
         page = context.new_page()

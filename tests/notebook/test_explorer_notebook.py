@@ -22,7 +22,7 @@ ASSUMED = {"measure": "assumed"}
 def executed(tmp_path_factory: pytest.TempPathFactory) -> Any:
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     nbclient.NotebookClient(
-        notebook, timeout=120, resources={"metadata": {"path": str(tmp_path_factory.mktemp("notebook"))}}
+        notebook, timeout=250, resources={"metadata": {"path": str(tmp_path_factory.mktemp("notebook"))}}
     ).execute(env={**os.environ, "PYTHONPATH": str(ROOT)})
     return notebook
 
@@ -71,7 +71,7 @@ def test_the_explorer_as_the_last_value_of_its_cell_is_shown_once(tmp_path: Path
     cells = ["import isoviz\nisoviz.explore(machine_options={'measure': 'assumed'})", "_.close()"]
     again = "kept = isoviz.explore(machine_options={'measure': 'assumed'}); kept.close()"
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in [*cells, again]])
-    nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute(
+    nbclient.NotebookClient(notebook, timeout=250, resources={"metadata": {"path": str(tmp_path)}}).execute(
         env={**os.environ, "PYTHONPATH": str(ROOT)}
     )
     views = [output for output in outputs(notebook) if "application/vnd.jupyter.widget-view+json" in output.get("data", {})]
@@ -89,11 +89,11 @@ assert any(thread.name.startswith("isoviz") for thread in threading.enumerate())
 explorer.close()
 for thread in set(threading.enumerate()) - before:
     if thread.name.startswith("isoviz"):
-        thread.join(10)
+        thread.join(120)
 print([thread.name for thread in threading.enumerate() if thread.name.startswith("isoviz")])
 """
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
-    nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute(
+    nbclient.NotebookClient(notebook, timeout=250, resources={"metadata": {"path": str(tmp_path)}}).execute(
         env={**os.environ, "PYTHONPATH": str(ROOT)}
     )
     assert outputs(notebook)[-1].text.strip() == "[]"
@@ -109,7 +109,7 @@ explorer.close()
 """
     cells = [f"import isoviz\nexplorer = isoviz.explore(machine_options={ASSUMED})\nexplorer.session.wait()\nNone", change]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
-    nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute(
+    nbclient.NotebookClient(notebook, timeout=250, resources={"metadata": {"path": str(tmp_path)}}).execute(
         env={**os.environ, "PYTHONPATH": str(ROOT)}
     )
     (picture,) = [output.data["text/html"] for output in outputs(notebook) if "text/html" in output.get("data", {})]
@@ -130,7 +130,7 @@ def test_running_the_cell_again_closes_the_explorer_it_showed(tmp_path: Path) ->
         "print([shown.comm is None for shown in (first, second, third)])\nsecond.close()\nthird.close()",
     ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
-    nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute(
+    nbclient.NotebookClient(notebook, timeout=250, resources={"metadata": {"path": str(tmp_path)}}).execute(
         env={**os.environ, "PYTHONPATH": str(ROOT)}
     )
     assert outputs(notebook, 4)[-1].text.strip() == "[True, False, False]"

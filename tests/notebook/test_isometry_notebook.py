@@ -21,7 +21,7 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> Any:
     notebook: Any = nbformat.read(NOTEBOOK, as_version=4)
     notebook.cells.append(nbformat.v4.new_code_cell("view.close(); editor.close()"))  # type: ignore[no-untyped-call]
     folder = str(tmp_path_factory.mktemp("notebook"))
-    nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": folder}}).execute(
+    nbclient.NotebookClient(notebook, timeout=250, resources={"metadata": {"path": folder}}).execute(
         env={**os.environ, "PYTHONPATH": str(ROOT)}
     )
     return {cell.id: cell.outputs for cell in notebook.cells if cell.cell_type == "code"}

@@ -20,7 +20,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What the code cells show, as HTML; empty where one shows nothing."""
     notebook: Any = nbformat.read(NOTEBOOK, as_version=4)
     folder = str(tmp_path_factory.mktemp("notebook"))
-    nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": folder}}).execute(
+    nbclient.NotebookClient(notebook, timeout=250, resources={"metadata": {"path": folder}}).execute(
         env={**os.environ, "PYTHONPATH": str(ROOT)}
     )
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]

@@ -58,7 +58,7 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> str:
         cells.append(cell)
     notebook: Any = nbformat.v4.new_notebook(cells=cells)  # type: ignore[no-untyped-call]
     folder = str(tmp_path_factory.mktemp("viewer"))
-    client = nbclient.NotebookClient(notebook, timeout=120, store_widget_state=False, resources={"metadata": {"path": folder}})
+    client = nbclient.NotebookClient(notebook, timeout=250, store_widget_state=False, resources={"metadata": {"path": folder}})
     client.execute(env={**os.environ, "PYTHONPATH": str(ROOT)})
     for cell in notebook.cells:
         kinds = ["view" if VIEW in output.data else "picture" for output in cell.outputs if "data" in output]

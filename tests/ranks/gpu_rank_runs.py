@@ -82,7 +82,7 @@ def arrays_arrive(gpus: Gpus, world: World, engine: RankEngine, found: Plan, see
     source = given_to(gpus, world, near, data, folder / f"{seed}.in") if near.node == engine.rank else None
     room = np.zeros(b.nbytes, np.uint8)
     destination = given_to(gpus, world, far, room, folder / f"{seed}.out") if far.node == engine.rank else None
-    engine.submit(found, source, destination).wait(60)
+    engine.submit(found, source, destination).wait(120)
     if source is not None:
         arrived_in(gpus, near, source)
     if destination is not None:

@@ -46,7 +46,7 @@ def why_not() -> str | None:
     for program, package in (("ip", "iproute2"), ("tc", "iproute2"), ("unshare", "util-linux"), ("nsenter", "util-linux")):
         if shutil.which(program) is None:
             return f"several hosts need the program {program} (Debian package {package})"
-    tried = subprocess.run(["unshare", "-m", "-u", "-n", "-i", "sh", "-c", _TRIAL], capture_output=True, text=True, timeout=60)
+    tried = subprocess.run(["unshare", "-m", "-u", "-n", "-i", "sh", "-c", _TRIAL], capture_output=True, text=True, timeout=250)
     if tried.returncode:
         return f"several hosts need namespaces and shaped links, which cannot be made here: {tried.stderr.strip()}"
     return None
@@ -188,7 +188,7 @@ class Hosts:
             holder.stdin.close()
             holder.stdout.close()
         for holder in self._holders:
-            holder.wait(30)
+            holder.wait(120)
         self._holders.clear()
 
     def __enter__(self) -> Self:
@@ -215,5 +215,5 @@ class Hosts:
         self._within(pid, "ip", *arguments.split())
 
     def _within(self, pid: int, *command: str) -> None:
-        done = subprocess.run(["nsenter", "-t", str(pid), "-n", *command], capture_output=True, text=True, timeout=60)
+        done = subprocess.run(["nsenter", "-t", str(pid), "-n", *command], capture_output=True, text=True, timeout=250)
         assert done.returncode == 0, f"{command}: {done.stderr}"

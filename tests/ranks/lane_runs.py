@@ -119,7 +119,7 @@ def random_cases(world: World, seed: str, count: int) -> dict[str, Any]:
             case = Case(world, engine, made, number)
             lanes += isinstance(case.prepared, LaneTransfer)
             for _ in range(3):
-                case.start().wait(60)
+                case.start().wait(120)
                 case.check()
                 done += 1
                 engine.barrier()  # before the source changes
@@ -164,7 +164,7 @@ def waited(event: Any, rng: random.Random, signals: Signals) -> BaseException | 
             event.error(rng.choice((0, 1e-5, 1e-4, 1e-3)))
     elif way < 0.5:
         signals.interrupted(rng.choice((2e-5, 1e-4, 1e-3)), partial(event.error, 60))
-    found: BaseException | None = event.error(60)
+    found: BaseException | None = event.error(120)
     return found
 
 
@@ -230,20 +230,20 @@ def ends(world: World, seed: str, _count: int) -> dict[str, Any]:
         other = direct_plan(rng, machine, 2, (0, 1), 30)
         attempt("another plan", lambda: engine.prepare(made if world.rank == 0 else other))
         case = Case(world, engine, made, 1)
-        case.start().wait(60)
+        case.start().wait(120)
         case.check()
         if world.rank == 1:  # the sender does not start: the receiver cancels, and later starts go on
             event = case.start()
             event.cancel()
-            attempt("cancelled first", lambda: event.wait(60))
+            attempt("cancelled first", lambda: event.wait(120))
             case.turn -= 1
         engine.barrier()
         if world.rank == 0:
             event = case.start()
-            attempt("cancelled first", lambda: event.wait(60))
+            attempt("cancelled first", lambda: event.wait(120))
             case.turn -= 1
         engine.barrier()
-        case.start().wait(60)
+        case.start().wait(120)
         case.check()
         engine.barrier()
         if world.rank == 0:
@@ -251,7 +251,7 @@ def ends(world: World, seed: str, _count: int) -> dict[str, Any]:
             attempt("closed here", case.prepared.start)
         else:
             event = case.start()
-            attempt("closed there", lambda: event.wait(60))
+            attempt("closed there", lambda: event.wait(120))
         engine.barrier()
         assert transfer is made.transfer
         if world.rank == 0:
@@ -289,7 +289,7 @@ def refused(world: World, seed: str, which: int, most_hops: int = 1) -> dict[str
             made = direct_plan(rng, machine, 2, (0, 1), largest, (memory,), most_hops)
             case = Case(world, engine, made, largest)
             for _ in range(3):
-                case.start().wait(60)
+                case.start().wait(120)
                 case.check()
                 engine.barrier()
             found[f"{memory} {largest}"] = isinstance(case.prepared, LaneTransfer)
@@ -341,14 +341,14 @@ def killed(world: World, seed: str, count: int) -> dict[str, Any]:
         ends_of = (0, 1) if count % 2 else (1, 0)
         case = Case(world, engine, direct_plan(rng, machine, 2, ends_of, 900), 1)
         for _ in range(5):
-            case.start().wait(60)
+            case.start().wait(120)
             engine.barrier()
         if world.rank == 1:
             case.start()
             os.kill(os.getpid(), signal.SIGKILL)
-        case.start().error(60)
+        case.start().error(120)
         try:
-            case.start().wait(60)
+            case.start().wait(120)
         except (RankLost, RankError) as error:
             print(json.dumps({"error": type(error).__name__, "rank": error.rank}), flush=True)
         os._exit(0)

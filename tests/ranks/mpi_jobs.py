@@ -24,7 +24,7 @@ needs_mpi = pytest.mark.skipif(
 @functools.cache
 def is_open_mpi() -> bool:
     """Whether this environment has Open MPI, and not MPICH."""
-    version = subprocess.run([MPIEXEC, "--version"], capture_output=True, text=True, check=False, timeout=60).stdout
+    version = subprocess.run([MPIEXEC, "--version"], capture_output=True, text=True, check=False, timeout=250).stdout
     return "Open MPI" in version or "OpenRTE" in version
 
 

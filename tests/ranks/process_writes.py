@@ -69,7 +69,7 @@ def main(when: str) -> None:
             for path, memory in ((ONE_HOP, "sys"), (THROUGH_WINDOW, "sys"), (SEVERAL_HOPS, "reg")):
                 ends = ends_of(world, memory)
                 prepared = engine.prepare(engine.agreed(lambda path=path: plan_of(machine, path, None)), *ends)  # type: ignore[misc]
-                prepared.start().wait(60)
+                prepared.start().wait(120)
                 assert engine.gather(world.rank == 1 and ends[1].tobytes() == turned(table(SIZE)))[1]
                 lanes.append(isinstance(prepared, LaneTransfer))
                 assert len(prepared.plan.every_hop) == (1 if lanes[-1] else len(path))

@@ -84,7 +84,7 @@ def only_on(rank: int, what: str) -> None:
             "SIGTERM": lambda: os.kill(os.getpid(), signal.SIGTERM),
             "aborts": lambda: MPI.COMM_WORLD.Abort(7),
         }[what]()
-        threading.Event().wait(60)  # MPI_Abort of MPICH may return before the job ends
+        threading.Event().wait(120)  # MPI_Abort of MPICH may return before the job ends
     MPI.COMM_WORLD.barrier()
 
 
@@ -225,14 +225,14 @@ def start_ahead() -> list[list[object]]:
         transport.send(0, "end of 1")
     elif this_rank().rank == 0:
         start()
-        assert arrived.acquire(timeout=60)
+        assert arrived.acquire(timeout=250)
         # The others are there, too, since messages keep their order; they wait.
         while len(transport._early) < 3:
             pass
         for _ in range(2):
             start()
-            assert arrived.acquire(timeout=60)
-        assert arrived.acquire(timeout=60)
+            assert arrived.acquire(timeout=250)
+        assert arrived.acquire(timeout=250)
         assert heard[-1].pop() == "end of 1"
     else:
         for _ in range(3):

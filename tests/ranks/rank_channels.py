@@ -239,7 +239,7 @@ def main() -> None:
     left = {link for link in links() if "isoviz" in link}
     assert not left, left
     for thread in set(threading.enumerate()) - threads - pools():
-        thread.join(timeout=10)
+        thread.join(timeout=250)
     assert not set(threading.enumerate()) - threads - pools(), threading.enumerate()
     if rank == 0:
         print(json.dumps({"cases": done}))

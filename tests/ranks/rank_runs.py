@@ -121,7 +121,7 @@ def arrays_are_equal(world: World, engine: RankEngine, found: Plan) -> None:
         room = world.array(room.size)
     here = engine.node_of(transfer.source.memory) == engine.rank
     there = engine.node_of(transfer.destination.memory) == engine.rank
-    engine.submit(found, source if here else None, room if there else None).wait(60)
+    engine.submit(found, source if here else None, room if there else None).wait(120)
     if there:
         space, lin, into = transfer.space, transfer.source.linearization, transfer.destination.linearization
         for index in itertools.islice(np.ndindex(*space.sizes), 0, None, max(1, int(np.prod(space.sizes)) // 97)):

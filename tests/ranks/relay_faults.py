@@ -97,7 +97,7 @@ def lost(world: World, which: signal.Signals, gone: int, kind: str, folder: Path
 
         signals.arm(act)
     assert len(made.paths) == 3
-    error = engine.submit(made, *ends).error(60)
+    error = engine.submit(made, *ends).error(120)
     told = time.monotonic()
     if world.rank == gone:  # it was stopped, and nobody has ended it
         (folder / "finished").touch()
@@ -122,7 +122,7 @@ def lost(world: World, which: signal.Signals, gone: int, kind: str, folder: Path
         made.transfer, engine.machine, [(share, [f"node{rank}.{memory}" for rank in ranks]) for share, ranks in left]
     )
     try:
-        engine.submit(again, *ends).wait(60)
+        engine.submit(again, *ends).wait(120)
         found["again"] = len(again.paths), bool(world.rank != last or np.array_equal(room, content))
     except RankLost:  # each rank has left the others where one of them cannot be ended
         found["again"] = "left"

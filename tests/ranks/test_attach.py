@@ -35,7 +35,7 @@ def test_ranks_of_another_program_attach_and_end_with_the_client(tmp_path: Path)
                 assert not file.exists()
                 assert ranks.call(rank_calls.summed, 1) == [3, 3]
                 assert ranks.call(rank_calls.environment, "ISOVIZ_RANKS_SECRET") == [None, None]
-            assert started.wait(30) == 0
+            assert started.wait(120) == 0
         finally:
             kill(started)
 

@@ -45,7 +45,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
 @pytest.mark.filterwarnings("ignore")  # ipyparallel's own: sockets and processes that it leaves to the garbage collector
 def test_engines_serve_and_stay(cluster: Any) -> None:
     with cluster.connect_client_sync() as client:
-        client.wait_for_engines(2, timeout=120)
+        client.wait_for_engines(2, timeout=250)
         engines = dict(client[:].apply_async(os.getpid).get_dict(60))
         for attached in (cluster, client):
             with isoviz.ranks(cluster=attached) as ranks:

@@ -61,7 +61,7 @@ def test_ranks_serve_runs_until_they_are_killed_and_start_again(session: Session
     state = run(session)
     assert state.run.phase == "done" and not set(state.ranks.pids) & set(first), state.run.error
     session.end_ranks()
-    assert session.wait(60).ranks.phase == "ended"
+    assert session.wait(120).ranks.phase == "ended"
     assert until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in (*first, *state.ranks.pids)))
 
 

@@ -57,7 +57,7 @@ def waiting(ranks: isoviz.Ranks, pool: ThreadPoolExecutor) -> list[Future[list[o
     begun = threading.Semaphore(0)
     found = [pool.submit(ranks.call, rank_calls.hang, tell=lambda *_: begun.release())]
     for _ in range(len(ranks)):
-        assert begun.acquire(timeout=60)
+        assert begun.acquire(timeout=250)
     return [*found, pool.submit(ranks.call, rank_calls.pid)]
 
 
@@ -74,7 +74,7 @@ def test_every_waiting_call_ends_with_one_error(count: int, what: str, report: C
         pid = ranks.processes[1].pid
         began = time.perf_counter()
         strike(ranks, belongings)
-        errors = [call.exception(60) for call in calls]
+        errors = [call.exception(120) for call in calls]
         report(f"seconds until the error: {what}", round(time.perf_counter() - began, 2))
         assert errors[0] is errors[1] and isinstance(errors[0], RankLost)
         assert belongings.left() == []
@@ -132,7 +132,7 @@ def test_closing_ends_calls_that_do_not_end() -> None:
     with ThreadPoolExecutor(4) as pool:
         calls = waiting(ranks, pool)
         ranks.close()
-        assert all("the ranks are closed" in str(call.exception(60)) for call in calls)
+        assert all("the ranks are closed" in str(call.exception(120)) for call in calls)
     assert belongings.left() == []
 
 
@@ -187,7 +187,7 @@ def interrupted(running: subprocess.Popen[str]) -> str:
     for _ in range(3):
         os.killpg(running.pid, signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            return running.communicate(timeout=60)[0]
+            return running.communicate(timeout=250)[0]
     raise AssertionError("Ctrl-C does not end it")
 
 
@@ -203,7 +203,7 @@ def test_ranks_end_with_their_client(number: signal.Signals) -> None:
     running, processes, files = started("ranks.call(rank_calls.hang, tell=tell)")
     with running:
         running.send_signal(number)
-        running.wait(60)
+        running.wait(120)
         assert until(lambda: all(map(gone, processes))), processes
         assert until(lambda: not any(file.exists() for file in files)), files
 
@@ -216,7 +216,7 @@ def test_ranks_end_with_a_killed_client_whose_forked_child_lives() -> None:
         child = [process for process in child if process not in processes]
         try:
             running.kill()
-            running.wait(60)
+            running.wait(120)
             assert len(child) == 1 and not gone(child[0])
             assert until(lambda: all(map(gone, processes))), processes
             assert until(lambda: not any(file.exists() for file in files)), files
@@ -327,7 +327,7 @@ def test_a_program_of_ranks_whose_mpiexec_is_killed_leaves_no_shared_memory() ->
             job.kill()
     assert files
     assert until(lambda: all(map(gone, ranks))), ranks
-    assert not [file for file in files if file.exists()]
+    assert until(lambda: not any(file.exists() for file in files)), files
 
 
 def test_ctrl_c_stops_the_waiting_and_not_the_ranks() -> None:
@@ -367,5 +367,5 @@ ranks.close()
         until(lambda: psutil.Process(running.pid).status() == psutil.STATUS_SLEEPING)
         until(lambda: time.monotonic() > stopped + 5.0)  # long enough to lose them
         running.send_signal(signal.SIGUSR1)
-        output, _ = running.communicate(timeout=60)
+        output, _ = running.communicate(timeout=250)
     assert output == "[3, 3] True\n"

@@ -121,9 +121,9 @@ def test_several_plans_at_once(four: isoviz.Ranks) -> None:
     plans = [plan_between(four, f"node{here}.sys", f"node{there}.reg") for here, there in pairs]
     submitted = four.submit(*((plan, given, room) for plan, room in zip(plans, rooms, strict=True)))
     later = four.submit(*plans, verify=False)
-    assert [report.verified for report in submitted.reports(60)] == [True] * 8
+    assert [report.verified for report in submitted.reports(120)] == [True] * 8
     assert all(room.tobytes() == turned(given) for room in rooms)
-    assert [report.plan for report in later.reports(60)] == plans and later.done
+    assert [report.plan for report in later.reports(120)] == plans and later.done
     assert submitted.progress is not None and submitted.progress.bytes_done == submitted.progress.bytes == 8 * plans[0].bytes
     assert [report.verified for report in submitted.reports()] == [True] * 8
 
@@ -135,7 +135,7 @@ def test_machines_take_turns(four: isoviz.Ranks) -> None:
     for turn in range(6):
         assert four.run(plans[turn % 3], machine=machines[turn % 3]).verified
     submitted = [four.submit(plans[turn % 3], machine=machines[turn % 3]) for turn in range(6)]
-    assert all(each.reports(60)[0].verified for each in submitted)
+    assert all(each.reports(120)[0].verified for each in submitted)
 
 
 def test_machines_take_turns_while_rank_0_arbitrates_for_others(four: isoviz.Ranks) -> None:
@@ -144,7 +144,7 @@ def test_machines_take_turns_while_rank_0_arbitrates_for_others(four: isoviz.Ran
     plans = [plan_between(four, "node1.dsk", "node2.sys", 64, machine=machine) for machine in machines]
     assert all(path.memories[1:-1] for plan in plans for path in plan.paths), "buffers, which the arbiter grants"
     submitted = [four.submit(plans[turn % 2], machine=machines[turn % 2], verify=turn > 3) for turn in range(8)]
-    assert [each.reports(60)[0].verified for each in submitted] == [None] * 4 + [True] * 4
+    assert [each.reports(120)[0].verified for each in submitted] == [None] * 4 + [True] * 4
 
 
 def test_progress_is_the_sum_of_the_ranks(four: isoviz.Ranks) -> None:
@@ -188,7 +188,7 @@ def test_errors_name_the_rank_and_the_ranks_stay(four: isoviz.Ranks, tmp_path: P
     with pytest.raises(FileError, match=rf"rank 2 \(pid {four.processes[2].pid}\): .*missing\.bin"):
         four.run(plan)
     with pytest.raises(FileError, match=r"rank 2"):
-        four.submit(plan_between(four, "node0.sys", "node1.sys"), plan).reports(60)
+        four.submit(plan_between(four, "node0.sys", "node1.sys"), plan).reports(120)
     with pytest.raises(ArrayError, match=r"source array for node0\.sys: its elements are float64"):
         four.run(plan_between(four, "node0.sys", "node1.sys"), np.zeros(5))
     five = isoviz.machines.preset("ranks", ranks=5, measure="assumed")
@@ -221,10 +221,10 @@ def test_a_rank_lost_during_a_run_is_one_error(number: signal.Signals) -> None:
         ranks.run(plan)
         belongings = Belongings(ranks)
         submitted = [ranks.submit(plan) for _ in range(60)]
-        submitted[0].reports(60)
+        submitted[0].reports(120)
         os.kill(ranks.processes[1].pid, number)
         with pytest.raises(RankLost, match=r"rank 1 \(pid [0-9]+\) was (killed by SIGKILL|stopped).*; the ranks were ended"):
-            submitted[-1].reports(60)
+            submitted[-1].reports(120)
         assert belongings.left() == []
         ranks.start_again()
         assert ranks.run(plan).verified

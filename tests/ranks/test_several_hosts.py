@@ -85,7 +85,7 @@ def test_a_contiguous_transfer_reaches_the_rate_of_mpi(two: Hosts, report: Calla
 def test_a_notebook_on_one_host_has_ranks_on_both(two: Hosts) -> None:
     """The workers connect to the notebook's address, on the other host too, and nothing is left once it closes them."""
     command = two.on(0, sys.executable, HERE / "notebook_far.py", "4", two.addresses[0], *two.mpi_options(2))
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=250)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     found = json.loads(done.stdout)
     first, second = two.names

@@ -66,7 +66,7 @@ def test_a_program_attaches_to_a_batch_job(slurm: Slurm) -> None:
     ) as notebook:
         try:
             slurm.run("sbatch", "--wait", script, seconds=30)
-            out, err = notebook.communicate(timeout=60)
+            out, err = notebook.communicate(timeout=250)
         finally:
             notebook.kill()
     said = (slurm.folder / "job1.out").read_text()

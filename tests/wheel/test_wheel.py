@@ -185,7 +185,7 @@ def test_lab(installed: Path, tmp_path: Path) -> None:
         parts = urllib.parse.urlsplit(url)
         assert parts.path == "/lab/tree/isoviz-lab/explorer.ipynb"
         contents = f"http://{parts.netloc}/api/contents/isoviz-lab/explorer.ipynb?{parts.query}"
-        with urllib.request.urlopen(contents, timeout=60) as response:
+        with urllib.request.urlopen(contents, timeout=250) as response:
             assert json.load(response)["type"] == "notebook"
     assert {path.name for path in (served / "isoviz-lab").glob("*.ipynb")} == {
         "explorer.ipynb",

@@ -229,7 +229,7 @@ def test_a_process_that_is_stopped_in_the_second_pass(number: signal.Signals, st
     assert started.stdout is not None
     assert started.stdout.readline() == "waiting\n"
     started.send_signal(number)
-    _, error = started.communicate(timeout=60)
+    _, error = started.communicate(timeout=250)
     assert started.returncode == status, error
     assert error.count("\n") == (number != signal.SIGKILL)
     # Neither file had a name, where the file system has such files.

@@ -396,7 +396,7 @@ def test_what_one_thread_writes_of_a_page_another_does_not_forget(tmp_path: Path
             done = real(offset, *given)
             if offset == 30 * 4096 and threading.current_thread().name == "first":
                 inside.set()
-                assert go.wait(30)
+                assert go.wait(120)
             return done
 
         monkeypatch.setattr(written, "_put", held_up)
@@ -404,14 +404,14 @@ def test_what_one_thread_writes_of_a_page_another_does_not_forget(tmp_path: Path
         threads = [threading.Thread(target=short_run, args=(tail,), name="first")]
         threads[0].start()
         if written.shared.among(0, 200):
-            assert inside.wait(30)
+            assert inside.wait(120)
         for action, offset in ((short_run, tail + 100), (long_runs, head)):
             threads.append(threading.Thread(target=action, args=(offset,)))
             threads[-1].start()
             threads[-1].join(0.2)  # or it waits for the first
         go.set()
         for thread in threads:
-            thread.join(30)
+            thread.join(120)
             assert not thread.is_alive()
         written.publish()
     found = np.fromfile(tmp_path / "b", "u1")
@@ -639,7 +639,7 @@ def test_a_process_that_is_stopped_leaves_no_file(number: signal.Signals, status
     assert started.stdout is not None
     assert started.stdout.readline() == "waiting\n"
     started.send_signal(number)
-    out, error = started.communicate(timeout=60)
+    out, error = started.communicate(timeout=250)
     assert started.returncode == status, error
     assert out == ""
     if number != signal.SIGKILL:
@@ -662,7 +662,7 @@ def test_every_thread_has_a_buffer_of_its_own() -> None:
             mine = bounce()
             assert mine is bounce() and len(mine) == BOUNCE and mine.ctypes.data % 4096 == 0
             found.append((mine.ctypes.data, mine.ctypes.data + len(mine)))
-            together.wait(timeout=60)  # or memory that one has given back would be another's
+            together.wait(timeout=250)  # or memory that one has given back would be another's
 
         threads = [threading.Thread(target=take) for _ in range(count)]
         for thread in threads:

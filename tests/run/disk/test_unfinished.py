@@ -126,7 +126,7 @@ def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path) -> None:
         done = isoviz(*CONVERT, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert len(names_in(tmp_path)) == len(others) + 1  # what the other process is writing stays
-        holder.communicate("go on\n", timeout=60)
+        holder.communicate("go on\n", timeout=250)
     assert names_in(tmp_path) == sorted([*others, "held"])
     assert (tmp_path / "held").read_bytes() == b"after"
     assert np.array_equal(np.load(tmp_path / "out.npy"), array.T)

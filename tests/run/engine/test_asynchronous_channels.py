@@ -98,7 +98,7 @@ def test_random_transfers_at_once(devices: Devices, full: bool, report: Report) 
                 taken: Any = empty if far == SYS else Held(far, moving.destination, empty)
                 jobs.append((engine.submit(made, given, taken, priority=rng.randrange(3)), a, data, b, taken))
             for event, a, data, b, taken in jobs:
-                error = event.error(timeout=60)
+                error = event.error(timeout=250)
                 if error is None:
                     done += 1
                     out = taken if isinstance(taken, np.ndarray) else taken.read(0, b.nbytes)
@@ -117,7 +117,7 @@ def test_what_is_held_by_a_device_can_be_copied(devices: Devices) -> None:
     instance = Instance(FAR, IndexSpace(x=1 << 13), PAIR, Layout("<F, x>"))
     out = np.zeros((2, 1 << 13), "f4")
     with Engine(MACHINE, devices) as engine:
-        engine.copy(Held(FAR, instance, data), "<F, x>", out, "<x, F>").wait(30)
+        engine.copy(Held(FAR, instance, data), "<F, x>", out, "<x, F>").wait(120)
         assert np.array_equal(out.view("u4"), data.view("u4").reshape(-1, 2).T)
         with pytest.raises(TransferError, match=r"copy: expected a NumPy array or something held in a vault, not str"):
             engine.copy("a file", "<F, x>", out, "<x, F>")
@@ -138,7 +138,7 @@ def test_a_failure_names_hop_channel_and_chunk(devices: Devices, hop: int, how: 
     with Engine(MACHINE, devices, request_bytes=REQUEST) as engine:
         setattr(ready(engine, devices, made)[hop], how, fail)
         event = engine.submit(made)
-        found = event.error(60)
+        found = event.error(120)
         assert isinstance(found, RunError) and str(error) in str(found)
         assert (found.hop, found.channel) == (hop, made.hops[hop].channel) and found.chunk is not None
         assert engine.held_bytes == 0
@@ -155,14 +155,14 @@ def test_cancelled_after_a_number_of_requests(devices: Devices, count: int) -> N
 
     def cancel(number: int) -> None:
         if number == count:
-            assert known.wait(60)
+            assert known.wait(120)
             events[0].cancel()
 
     with Engine(MACHINE, devices, request_bytes=REQUEST) as engine:
         ready(engine, devices, made)[0].act = cancel
         events.append(engine.submit(made))
         known.set()
-        assert isinstance(events[0].error(60), Cancelled)
+        assert isinstance(events[0].error(120), Cancelled)
         assert engine.held_bytes == 0
     assert devices.open == 0
 
@@ -196,7 +196,7 @@ def test_closing_waits_for_what_is_in_flight(devices: Devices, result: Any) -> N
         first.held[number](result)
         assert closer.is_alive() and not event.done and devices.open > 0
     first.held[1](result)
-    closer.join(60)
+    closer.join(120)
     assert not closer.is_alive() and first.started == 4
     assert isinstance(event.error(0), Cancelled if result == 1 else RunError) and devices.open == 0
 

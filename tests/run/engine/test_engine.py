@@ -497,7 +497,7 @@ def test_copies_plan_no_buffer_where_the_engine_keeps_none() -> None:
     out = np.zeros((2, 1 << 17))
     with Engine(machine) as engine:
         event = engine.copy(given, "<F, x, y>", out, "<F, y, x>")
-        event.wait(timeout=60)
+        event.wait(timeout=250)
         assert (out == given.T).all()
         assert "node0.dsk" not in event.plan.memories
         through = cost(event.plan.transfer, machine, "node0.sys,node0.dsk,node0.sys", over_limits=True)

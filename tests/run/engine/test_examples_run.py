@@ -100,4 +100,4 @@ def test_gpus_without_a_link_are_relayed_over_several_paths() -> None:
     assert times_host[2] > 1.5 and times_host[1] > 1.5, done.stdout
     paths = [line for line in done.stdout.split("several paths")[1].splitlines() if "→" in line]
     assert len(paths) > 2 and all(re.search(r"fbm[0-9] → .* → node0.fbm5", path) for path in paths), done.stdout
-    assert subprocess.run([*command[:2], "--source", "5"], capture_output=True, timeout=100).returncode == 2
+    assert subprocess.run([*command[:2], "--source", "5"], capture_output=True, timeout=250).returncode == 2

@@ -63,7 +63,7 @@ def in_child(body):
 
 def carried_out(code: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", BEFORE + code], capture_output=True, text=True, timeout=120, check=False, stdin=subprocess.DEVNULL
+        [sys.executable, "-c", BEFORE + code], capture_output=True, text=True, timeout=250, check=False, stdin=subprocess.DEVNULL
     )
     assert done.returncode == 0, done.stderr[-3000:]
 
@@ -177,7 +177,7 @@ thread.start()
 try:
     for _ in range(3):
         with multiprocessing.get_context("fork").Pool(3) as pool:
-            assert pool.map_async(work, range(6)).get(60) == [True] * 6
+            assert pool.map_async(work, range(6)).get(120) == [True] * 6
 finally:
     stop.set()
     thread.join()

@@ -91,8 +91,8 @@ def test_others_go_on_beside_it(machine: Machine) -> None:
         short = along(machine, 1)
         for _ in range(3):
             with pytest.raises(PolicyError):
-                engine.submit(along(machine), data, np.zeros_like(data)).wait(30)
-            engine.submit(short, data, end).wait(30)
+                engine.submit(along(machine), data, np.zeros_like(data)).wait(120)
+            engine.submit(short, data, end).wait(120)
             np.testing.assert_array_equal(data, end)
             end[:] = 0
 

@@ -86,7 +86,7 @@ def test_beside_others_on_the_channel() -> None:
     class Slow(Memcpy):
         def move(self, *arguments: object) -> int:
             entered.set()
-            assert go_on.wait(60)
+            assert go_on.wait(120)
             return super().move(*arguments)  # type: ignore[arg-type]
 
     devices = ThisComputer(channels={ChannelKind("Memcpy"): lambda *_: Slow()})
@@ -97,16 +97,16 @@ def test_beside_others_on_the_channel() -> None:
             transfer_of("<F, x, y>", "<F, x, y>", isoviz.IndexSpace(x=1 << 10, y=1 << 10), isoviz.FieldSpace(v="f8")), MACHINE
         )
         first = engine.submit(big)
-        assert entered.wait(60)
+        assert entered.wait(120)
         event = prepared.start()
         assert not event.done and not destination.any()
         with pytest.raises(InputError, match="has not ended"):
             prepared.start()
         go_on.set()
-        event.wait(60)
-        first.wait(60)
+        event.wait(120)
+        first.wait(120)
         assert np.array_equal(destination, source.T)
-        prepared.start().wait(60)
+        prepared.start().wait(120)
 
 
 def test_what_it_holds_and_when_it_ends() -> None:
@@ -163,7 +163,7 @@ def test_an_error_of_its_channel_is_that_of_the_event() -> None:
         plan, source, destination = small(engine)
         prepared = engine.prepare(plan, source, destination)
         for _ in range(2):
-            error = prepared.start().error(5)
+            error = prepared.start().error(120)
             assert isinstance(error, RunError) and error.hop == 0 and error.chunk == 0 and "the bus is gone" in str(error)
 
 

@@ -224,7 +224,7 @@ def test_a_transfer_whose_bookkeeping_fails_still_ends(monkeypatch: pytest.Monke
     monkeypatch.setattr(Execution, "finished", broken)
     with isoviz.Engine(machine, EmulatedMachine()) as engine:
         event = engine.submit(two_paths(machine))
-        assert isinstance(event.error(30), RunError)
+        assert isinstance(event.error(120), RunError)
         assert engine.held_bytes == 0
 
 
@@ -251,7 +251,7 @@ def test_a_store_that_cannot_be_closed_ends_its_transfer(where: str, how: str) -
     machine = rails()
     engine = isoviz.Engine(machine, Stuck())
     if how == "submit":
-        assert isinstance(engine.submit(two_paths(machine)).error(30), RunError)
+        assert isinstance(engine.submit(two_paths(machine)).error(120), RunError)
     elif where == "slot":
         with pytest.raises(RunError, match="device lost"):
             engine.run(two_paths(machine))

@@ -67,7 +67,7 @@ def test_a_handler_that_a_callback_installs_acts_at_once_and_stays(number: signa
         assert seen == [first] and came == ["first", "second", "second"]
         assert signal.getsignal(number) is second
         engine.run(made)
-        engine.submit(made).wait(30)
+        engine.submit(made).wait(120)
         assert signal.getsignal(number) is second
 
 

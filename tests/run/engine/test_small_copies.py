@@ -130,7 +130,7 @@ def held_up(devices: Steps) -> tuple[threading.Event, threading.Event]:
     def act(step: str) -> None:
         if step.startswith("move") and not arrived.is_set():
             arrived.set()
-            assert gate.wait(30)
+            assert gate.wait(120)
 
     devices.act = act
     return arrived, gate
@@ -142,8 +142,8 @@ def test_others_use_the_engine_while_a_small_copy_moves(engine: Engine, devices:
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(copy, engine, 1)
         try:
-            assert arrived.wait(30)
-            assert pool.submit(lambda: engine.held_bytes).result(5) == 0
+            assert arrived.wait(120)
+            assert pool.submit(lambda: engine.held_bytes).result(120) == 0
             counts = engine._driver.scheduler.counts
             assert (counts.running, counts.in_flight, counts.held_bytes) == (1, 1, 0)
             assert copy(engine, 2, to=Far).done
@@ -152,8 +152,8 @@ def test_others_use_the_engine_while_a_small_copy_moves(engine: Engine, devices:
             assert engine._driver.scheduler.counts.in_flight == 1
         finally:
             gate.set()
-        for event in (first.result(30), *events):
-            event.wait(30)
+        for event in (first.result(120), *events):
+            event.wait(120)
     moves = [step for step in devices.seen if step.startswith("move")]
     assert moves == ["move near->near 1", "move near->far 2", *(f"move near->near {value}" for value in (4, 5, 3))]
     assert devices.most == 1, "one request at a time"
@@ -166,15 +166,15 @@ def test_close_waits_for_a_small_copy(engine: Engine, devices: Steps) -> None:
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(copy, engine)
         try:
-            assert arrived.wait(30)
+            assert arrived.wait(120)
             waiting = copy(engine, 2)
             closed = pool.submit(engine.close)
-            assert isinstance(waiting.error(30), Cancelled)
+            assert isinstance(waiting.error(120), Cancelled)
             assert not closed.done()
         finally:
             gate.set()
-        closed.result(30)
-        first.result(30).wait(30)
+        closed.result(120)
+        first.result(120).wait(120)
     with pytest.raises(EngineClosed):
         copy(engine)
 
@@ -191,12 +191,12 @@ def test_a_channel_asks_its_engine(engine: Engine, devices: Steps) -> None:
     devices.act = act
     thread = threading.Thread(target=lambda: found.append(copy(engine, 1)), daemon=True)
     thread.start()
-    thread.join(30)
+    thread.join(120)
     assert not thread.is_alive(), "it waits for itself"
     held, own, other, done, outer = found
     assert held == 0 and done == [False, True] and outer.done
     for event in (own, other, outer):
-        event.wait(30)
+        event.wait(120)
 
 
 class BrokenError(DeviceError):
@@ -210,14 +210,14 @@ class BrokenError(DeviceError):
 def test_errors_are_those_of_the_event_at_every_size(engine: Engine, devices: Steps, step: str, error: Exception) -> None:
     found = []
     for nbytes in SIZES:
-        assert copy(engine, nbytes=nbytes).error(30) is None
+        assert copy(engine, nbytes=nbytes).error(120) is None
 
         def act(at: str) -> None:
             if at.startswith(step):
                 raise error
 
         devices.act = act
-        raised: Any = copy(engine, nbytes=nbytes).error(30)
+        raised: Any = copy(engine, nbytes=nbytes).error(120)
         devices.act = lambda step: None
         found.append((type(raised), str(raised), *(getattr(raised, each, None) for each in ("hop", "channel", "chunk"))))
     assert found == found[:1] * len(SIZES)
@@ -229,7 +229,7 @@ def test_errors_are_those_of_the_event_at_every_size(engine: Engine, devices: St
 
 @pytest.mark.parametrize("nbytes", SIZES)
 def test_every_step_of_a_store_is_taken(engine: Engine, devices: Steps, nbytes: int) -> None:
-    copy(engine, 7, nbytes).wait(30)
+    copy(engine, 7, nbytes).wait(120)
     steps = [step for step in devices.seen if not step.startswith("move")]
     assert sorted(steps[:3]) == ["destination", "prepare", "source"] and steps[0] == "prepare"
     assert steps[3:5] == ["flush", "publish"] and sorted(steps[5:]) == ["close destination", "close source"]
@@ -239,8 +239,8 @@ def test_every_step_of_a_store_is_taken(engine: Engine, devices: Steps, nbytes: 
 def test_ends_that_do_not_fit_are_errors_of_the_event(engine: Engine, nbytes: int) -> None:
     array, read_only = np.ones(nbytes, "u1"), np.zeros(nbytes, "u1")
     read_only.flags.writeable = False
-    assert "read-only" in str(engine.copy(array, "<F, x>", read_only, "<F, x>").error(30))
-    same = engine.copy(array, "<F, x>", array, "<F, x>").error(30)
+    assert "read-only" in str(engine.copy(array, "<F, x>", read_only, "<F, x>").error(120))
+    same = engine.copy(array, "<F, x>", array, "<F, x>").error(120)
     assert isinstance(same, TransferError) and "the same" in str(same)
 
 
@@ -253,14 +253,14 @@ def test_ctrl_c_inside_a_small_copy(engine: Engine, devices: Steps) -> None:
     def act(step: str) -> None:
         if step == "move near->near 1":
             with ThreadPoolExecutor(1) as pool:
-                waiting.append(pool.submit(copy, engine, 2).result(30))
+                waiting.append(pool.submit(copy, engine, 2).result(120))
             signal.raise_signal(signal.SIGINT)
 
     devices.act = act
     with pytest.raises(KeyboardInterrupt):
         copy(engine, 1)
     assert {"close source", "close destination"} <= set(devices.seen)
-    waiting[0].wait(30)
+    waiting[0].wait(120)
     assert copy(engine, 3).done
     assert engine._driver.scheduler.counts.in_flight == 0
 
@@ -275,7 +275,7 @@ def test_ctrl_c_at_any_time_leaves_the_channel_free(engine: Engine, full: bool) 
     def others() -> None:
         while not over.is_set():
             events.append(copy(engine, 2))
-            events[-1].wait(30)
+            events[-1].wait(120)
 
     before = signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
     limit = signal.getitimer(signal.ITIMER_REAL)  # that of pytest-timeout
@@ -294,9 +294,9 @@ def test_ctrl_c_at_any_time_leaves_the_channel_free(engine: Engine, full: bool) 
         signal.signal(signal.SIGALRM, before)
         signal.setitimer(signal.ITIMER_REAL, *limit)
         over.set()
-    thread.join(30)
-    assert not thread.is_alive() and dropped < rounds / 2 and all(event.error(30) is None for event in events)
-    copy(engine, 3).wait(30)  # it comes after all copies that were not waited for
+    thread.join(120)
+    assert not thread.is_alive() and dropped < rounds / 2 and all(event.error(120) is None for event in events)
+    copy(engine, 3).wait(120)  # it comes after all copies that were not waited for
     pause = threading.Event()
     while engine._driver.scheduler.counts.in_flight:  # a channel that stays taken meets the limit of the test
         pause.wait(0.002)

@@ -229,7 +229,7 @@ def test_elements_that_cupy_does_not_take_are_told(tmp_path: Path, monkeypatch: 
     )
     with engine(plays, machine(), tmp_path, through=driver) as running:
         with pytest.raises(DeviceError, match=said):
-            running.submit(chosen, given, np.zeros(64, "u1")).wait(60)
+            running.submit(chosen, given, np.zeros(64, "u1")).wait(120)
         assert running.held_bytes == 0
     given.array.drop()
 

@@ -19,7 +19,7 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "nhwc_to_gpu_nchw.py"
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, str(EXAMPLE), *words], capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run([sys.executable, str(EXAMPLE), *words], capture_output=True, text=True, check=False, timeout=250)
 
 
 def test_without_a_gpu_it_says_so() -> None:

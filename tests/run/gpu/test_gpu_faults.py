@@ -169,10 +169,10 @@ def test_cancel_in_flight(road: str, tmp_path: Path) -> None:
     driver.hold = hold
     with engine(driver, MACHINE, tmp_path, request_bytes=256) as running:
         event = running.submit(plan_of(road))
-        assert flying.wait(60)
+        assert flying.wait(120)
         event.cancel()
         go.set()
-        error = event.error(timeout=60)
+        error = event.error(timeout=250)
         assert error is None or isinstance(error, Cancelled)  # the last request may have been on its way
         assert running.held_bytes == 0
         assert running.run(plan_of(road)).verified

@@ -115,7 +115,7 @@ def test_the_disk_and_the_gpu_work_at_the_same_time(reads: bool, tmp_path: Path,
 
     def on_disk(file: int, views: list[Any], offset: int) -> int:
         if not reads and not in_time:
-            in_time.append(all(queued.acquire(timeout=60) for _ in range(2)))
+            in_time.append(all(queued.acquire(timeout=250) for _ in range(2)))
         count = moves(file, views, offset)
         read.release()
         return count
@@ -177,7 +177,7 @@ def test_two_threads_may_ask_for_one_request() -> None:
         def carry_out(begun=begun, asking=asking, carried=carried) -> int:
             carried.append(None)
             begun.set()
-            assert asking.wait(60)
+            assert asking.wait(120)
             os.sched_yield()
             return 4096
 
@@ -185,7 +185,7 @@ def test_two_threads_may_ask_for_one_request() -> None:
         found: list[int] = []
         first = threading.Thread(target=lambda future=future, found=found: found.append(future.get()))
         first.start()
-        assert begun.wait(60)
+        assert begun.wait(120)
         was_done = future.done()
         asking.set()
         found.append(future.get())

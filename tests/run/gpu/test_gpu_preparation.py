@@ -67,7 +67,7 @@ def test_no_request_waits_for_a_kernel(tmp_path: Path, full: bool, piece: int, m
 
 def test_several_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout_kernels, "_AT_ONCE", 3)
-    together = threading.Barrier(3, timeout=60)
+    together = threading.Barrier(3, timeout=250)
 
     class Waiting(FakeKernels):
         def compile(self, source: FakeKernel, architecture: str) -> bytes:
@@ -86,18 +86,18 @@ def test_a_cancel_ends_the_wait_for_kernels(tmp_path: Path) -> None:
     class Slow(FakeKernels):
         def compile(self, source: FakeKernel, architecture: str) -> bytes:
             begun.set()
-            assert go.wait(60)
+            assert go.wait(120)
             return super().compile(source, architecture)
 
     stop = threading.Event()
     errors: list[BaseException | None] = []
     with engine(FakeDriver(), machine(), tmp_path, Slow()) as running:
         # The thread that submits a transfer opens its stores.
-        thread = threading.Thread(target=lambda: errors.append(running.submit(to_arrays(), cancel=stop).error(timeout=60)))
+        thread = threading.Thread(target=lambda: errors.append(running.submit(to_arrays(), cancel=stop).error(timeout=250)))
         thread.start()
-        assert begun.wait(60)
+        assert begun.wait(120)
         stop.set()
-        thread.join(60)  # although the compiler is still at work
+        thread.join(120)  # although the compiler is still at work
         go.set()
         assert isinstance(errors[0], Cancelled) and running.held_bytes == 0
         assert running.run(to_arrays()).verified

@@ -108,7 +108,7 @@ def test_many_at_once(tmp_path: Path, full: bool, report: Report, monkeypatch: p
                 given = held(rng, driver, near, data, tmp_path), held(rng, driver, far, np.zeros(b.nbytes, "u1"), tmp_path)
                 jobs.append((running.submit(chosen, *given, priority=rng.randrange(3)), a, b, data, given))
             for event, a, b, data, given in jobs:
-                event.wait(60)
+                event.wait(120)
                 taken(given[0])
                 assert elements(a, data) == elements(b, taken(given[1]))
                 done += 1

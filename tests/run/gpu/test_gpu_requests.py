@@ -262,7 +262,7 @@ def copied(nbytes: int, *ends: str) -> Plan:
 
 def test_pieces_are_packed_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each thread packs a piece of its own: to divide one among threads takes longer than to pack it."""
-    meet, turns = threading.Barrier(2, timeout=60), iter(range(1000))
+    meet, turns = threading.Barrier(2, timeout=250), iter(range(1000))
 
     def met(*args: Any, **options: Any) -> None:
         if next(turns) < 4:
@@ -306,7 +306,7 @@ def test_a_thread_without_room_for_a_buffer_waits_for_one(tmp_path: Path, monkey
         channel: Any = running._driver.real.channel("node0.sys->node0.fbm0")
         until(lambda: channel._up._starving == 1 and channel._up._buffers == 4, "the third thread does not wait")
         held.go()
-        event.wait(60)
+        event.wait(120)
         assert np.array_equal(target.data, data)
     target.drop()
 

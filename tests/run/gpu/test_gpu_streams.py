@@ -103,7 +103,7 @@ def test_late_work_of_the_caller_comes_first(road: str, says: str, tmp_path: Pat
             events.append(running.submit(chosen, *given))
         gate.set()
         for event in events:
-            event.wait(60)
+            event.wait(120)
         assert not driver.late & set(waited), "no thread waits for the work of the caller"
         caller.end()
     for late, (_, (end, _)) in zip(data, ends, strict=True):
@@ -154,12 +154,12 @@ def test_a_forked_child_drops_a_stream_whose_thread_it_lacks() -> None:
     def hold() -> None:
         with completions._changed:
             held.set()
-            go.wait(60)
+            go.wait(120)
 
     thread = threading.Thread(target=hold)
     completions._thread = thread
     thread.start()
-    held.wait(60)
+    held.wait(120)
     before = driver.calls.copy()
     child = os.fork()
     if not child:
@@ -169,7 +169,7 @@ def test_a_forked_child_drops_a_stream_whose_thread_it_lacks() -> None:
         os._exit(0 if driver.calls == before else 1)
     go.set()
     assert os.waitpid(child, 0)[1] == 0
-    thread.join(60)
+    thread.join(120)
     completions._thread = None
     lane.close()
     assert not driver.events

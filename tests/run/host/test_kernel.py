@@ -292,7 +292,7 @@ def test_two_processes_measure_one_after_the_other(tmp_path: Path) -> None:
         assert each.stdin is not None
         each.stdin.write("go\n")
         each.stdin.flush()
-    said = [each.communicate(timeout=60)[0].strip() for each in running]
+    said = [each.communicate(timeout=250)[0].strip() for each in running]
     assert sorted(said).count("True") >= 1 and all(each.returncode == 0 for each in running)
     assert len(list(tmp_path.glob("*.json"))) == 1
 

@@ -363,7 +363,7 @@ def test_nothing_is_left_when_it_is_interrupted(tmp_path: Path, number: signal.S
     assert started.stdout is not None and started.stdout.readline() == "running\n"
     assert list(tmp_path.iterdir()) != []
     os.kill(started.pid, number)
-    _, error = started.communicate(timeout=60)
+    _, error = started.communicate(timeout=250)
     assert started.returncode == 128 + number, error
     assert "interrupted; nothing was left behind" in error
     assert list(tmp_path.iterdir()) == []

@@ -43,7 +43,7 @@ class Queues:
         def work() -> None:
             while (found := self.queue.get()) is not None:
                 message = pickle.loads(found[1])
-                assert self.gate.wait(60)
+                assert self.gate.wait(120)
                 self.seen.append(message)
                 receive(found[0], message)
 
@@ -158,7 +158,7 @@ class Group:
             except Exception as error:  # noqa: BLE001  # the test looks at it
                 return error
 
-        return list(self.pool.map(caught, self.engines, timeout=120))
+        return list(self.pool.map(caught, self.engines, timeout=250))
 
     def lose(self, rank: int) -> None:
         """Cut a rank off. All others notice."""

@@ -74,8 +74,8 @@ def test_two_messages_settle_it(three: Group, machine: Machine, late: int) -> No
     early = three.engines[1 - late].submit(found, **given[1 - late])
     three.engines[2].skip(found)
     assert not early.done
-    three.engines[late].submit(found, **given[late]).wait(60)
-    early.wait(60)
+    three.engines[late].submit(found, **given[late]).wait(120)
+    early.wait(120)
     here, there = found.transfer.source.linearization, found.transfer.destination.linearization
     assert elements(here, source) == elements(there, room)
     told = [message for message in messages(three) if not isinstance(message, Compare)]
@@ -92,7 +92,7 @@ def test_many_at_once(three: Group, machine: Machine) -> None:
         assert all(isinstance(report, Report) and report.verified for report in reports)
     events = three.together(lambda engine: [engine.submit(found) for found in plans])
     for event in itertools.chain.from_iterable(events):
-        event.wait(60)
+        event.wait(120)
     assert not any(isinstance(message, Consult) for message in messages(three))
 
 
@@ -104,7 +104,7 @@ def test_a_cancel_before_the_other_rank_comes(three: Group, machine: Machine, ra
     late = three.engines[1 - rank].submit(found)
     for each in (event, late):
         with pytest.raises(Cancelled):
-            each.wait(60)
+            each.wait(120)
 
 
 @pytest.mark.parametrize("rank", [0, 1])
@@ -113,23 +113,23 @@ def test_a_cancel_while_it_moves(three: Group, machine: Machine, rank: int) -> N
 
     def wait() -> None:
         begun.set()
-        assert go.wait(60)
+        assert go.wait(120)
 
     three.devices[0].broken = wait
     found = direct(machine)
     events = [engine.submit(found) for engine in three.engines[:2]]
-    assert begun.wait(60)
+    assert begun.wait(120)
     events[rank].cancel()
     assert not any(event.done for event in events), "the sender still writes to the destination"
     together = [threading.Thread(target=engine.barrier) for engine in three.engines]  # it comes after the cancel
     for each in together:
         each.start()
     for each in together:
-        each.join(60)
+        each.join(120)
     go.set()
     for event in events:
         with pytest.raises(Cancelled):
-            event.wait(60)
+            event.wait(120)
 
 
 def test_a_cancel_that_comes_too_late(three: Group, machine: Machine) -> None:
@@ -137,11 +137,11 @@ def test_a_cancel_that_comes_too_late(three: Group, machine: Machine) -> None:
     found = direct(machine)
     event = three.engines[1].submit(found)
     three.transports[1].gate.clear()
-    three.engines[0].submit(found).wait(60)
+    three.engines[0].submit(found).wait(120)
     event.cancel()
     assert not event.done
     three.transports[1].gate.set()
-    event.wait(60)
+    event.wait(120)
     assert event.error(0) is None
 
 
@@ -184,7 +184,7 @@ def test_a_lost_rank_ends_it(three: Group, machine: Machine, lost: int, arbitrat
     event = three.engines[rest].submit(found)
     three.lose(gone)
     with pytest.raises(RankLost, match=f"rank {gone}"):
-        event.wait(60)
+        event.wait(120)
     with pytest.raises(RankLost, match=f"rank {gone}"):
         three.engines[rest].submit(found)
     others = [rank for rank in range(3) if rank != gone]
@@ -192,7 +192,7 @@ def test_a_lost_rank_ends_it(three: Group, machine: Machine, lost: int, arbitrat
         three.engines[3 - gone - rest].skip(found)
     left = direct(machine, *[f"node{rank}.sys" for rank in others])
     for each in [three.engines[rank].submit(left) for rank in others]:
-        each.wait(60)
+        each.wait(120)
     for rank in others:
         three.engines[gone].transport.lost(rank, "cut off")  # type: ignore[attr-defined]
 
@@ -217,8 +217,8 @@ def test_ranks_that_submit_different_plans(three: Group, machine: Machine, kinds
         events[0].cancel()
     for event in events:
         with pytest.raises((RankError, Cancelled), match=r"another plan|no part|cancelled"):
-            event.wait(30)
+            event.wait(120)
     assert not moved
     three.devices[0].broken = lambda: None
     for each in [engine.submit(direct(machine)) for engine in three.engines[:2]]:  # Both go on together.
-        each.wait(60)
+        each.wait(120)

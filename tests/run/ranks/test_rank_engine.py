@@ -106,7 +106,7 @@ def test_arrays_of_the_callers(three: Group, machine: Machine) -> None:
     destination = np.zeros(transfer.destination.linearization.nbytes, np.uint8)
 
     def run(engine: RankEngine) -> None:
-        engine.submit(found, source if engine.rank == 0 else None, destination if engine.rank == 1 else None).wait(60)
+        engine.submit(found, source if engine.rank == 0 else None, destination if engine.rank == 1 else None).wait(120)
 
     assert three.together(run) == [None] * 3
     here, there = transfer.source.linearization, transfer.destination.linearization
@@ -169,14 +169,14 @@ def test_a_cancel_on_any_rank_ends_the_transfer_on_all(three: Group, machine: Ma
 
     def wait() -> None:
         begun.set()
-        assert cancel.wait(60)
+        assert cancel.wait(120)
 
     three.devices[0].broken = wait
     found = across(machine)
 
     def at_once(engine: RankEngine) -> Any:
         if engine.rank == 1:
-            threading.Thread(target=lambda: (begun.wait(60), cancel.set())).start()
+            threading.Thread(target=lambda: (begun.wait(120), cancel.set())).start()
             return engine.run_part(found, cancel=cancel)
         return engine.run_part(found)
 
@@ -191,13 +191,13 @@ def test_a_lost_rank_ends_its_transfers_only(three: Group, machine: Machine) -> 
 
     def wait() -> None:
         begun.set()
-        assert go.wait(60)
+        assert go.wait(120)
 
     three.devices[0].broken = wait
     found = across(machine)
 
     def lose() -> None:
-        assert begun.wait(60)
+        assert begun.wait(120)
         three.lose(1)
         go.set()
 
@@ -231,7 +231,7 @@ class ThreadedCall:
         self._result = self._call()
 
     def result(self) -> Any:
-        self._thread.join(60)
+        self._thread.join(120)
         assert not self._thread.is_alive()
         return self._result
 
@@ -241,17 +241,17 @@ def test_without_rank_0_all_transfers_end(three: Group, machine: Machine) -> Non
 
     def wait() -> None:
         begun.set()
-        assert go.wait(60)
+        assert go.wait(120)
 
     three.devices[1].broken = wait
     found = across(machine, "node1.sys", "node2.sys")
     events = [engine.submit(found) for engine in three.engines]
-    assert begun.wait(60)
+    assert begun.wait(120)
     three.lose(0)
     go.set()
     for event in events[1:]:
         with pytest.raises(RankLost, match="rank 0"):
-            event.wait(60)
+            event.wait(120)
     three.engines[0].transport.lost(1, "cut off")  # type: ignore[attr-defined]
     three.engines[0].transport.lost(2, "cut off")  # type: ignore[attr-defined]
 

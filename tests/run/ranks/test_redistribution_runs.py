@@ -260,7 +260,7 @@ def test_a_lost_rank_ends_the_meeting(three: Group) -> None:
     def work(engine: RankEngine) -> Any:
         ready = prepare_on_rank(engine, source, destination)
         if engine.rank == 1:
-            begun.wait(30)
+            begun.wait(120)
             three.lose(1)
             ready.close()
             return None
@@ -432,7 +432,7 @@ def test_ranks_that_hear_late_of_an_interrupt_begin_anew_with_all(calls: Calls, 
 
     def all_have_looked(self: Any) -> None:
         meet(self)
-        looked.wait(30)  # nobody leaves before the others have seen it here
+        looked.wait(120)  # nobody leaves before the others have seen it here
 
     def work(engine: RankEngine) -> object:
         try:
@@ -467,7 +467,7 @@ def test_a_rank_that_is_interrupted_before_a_meeting(calls: Calls, monkeypatch: 
 
     def work(engine: RankEngine) -> object:
         if engine.rank == 2:
-            has_left.wait(30)
+            has_left.wait(120)
         try:
             return redistribute_on_rank(engine, *ends(), calls.arrays[engine.rank], calls.into[engine.rank], verify=False)
         except KeyboardInterrupt:

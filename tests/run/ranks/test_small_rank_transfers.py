@@ -59,7 +59,7 @@ def test_random_small_transfers_are_bit_exact(three: Group, machine: Machine, fu
 
         def run(engine: RankEngine) -> None:
             given = source if engine.rank == here else None, room if engine.rank == there else None  # noqa: B023
-            engine.submit(found, *given).wait(60)  # noqa: B023
+            engine.submit(found, *given).wait(120)  # noqa: B023
 
         assert three.together(run) == [None] * 3, f"seed {seed}: {found}"
         assert elements(ends[0].linearization, source) == elements(ends[1].linearization, room), f"seed {seed}: {found}"
@@ -113,7 +113,7 @@ def test_a_lost_rank_ends_them(three: Group, machine: Machine) -> None:
     three.lose(1)
     for event in events:
         with pytest.raises(RankLost, match="rank 1"):
-            event.wait(60)
+            event.wait(120)
     for rank in (0, 2):
         three.engines[1].transport.lost(rank, "cut off")  # type: ignore[attr-defined]
 
@@ -123,20 +123,20 @@ def test_they_can_be_cancelled_and_closed_while_the_other_rank_is_late(three: Gr
     event = three.engines[rank].submit(small(machine))
     event.cancel()
     with pytest.raises(Cancelled):
-        event.wait(60)
+        event.wait(120)
     late = three.engines[1 - rank].submit(small(machine))
     if rank:
         with pytest.raises(Cancelled, match="cancelled by the rank of the destination"):
-            late.wait(60)
+            late.wait(120)
     else:
-        late.wait(60)
+        late.wait(120)
     three.engines[2].skip(small(machine))
     waiting = three.engines[rank].submit(small(machine))
     three.engines[rank].close()
     with pytest.raises(Cancelled):
-        waiting.wait(60)
+        waiting.wait(120)
     with pytest.raises(EngineClosed):
-        three.engines[rank].submit(small(machine)).wait(60)
+        three.engines[rank].submit(small(machine)).wait(120)
 
 
 @pytest.mark.parametrize("count", [8, 1 << 16])
@@ -148,7 +148,7 @@ def test_a_transfer_within_a_rank_sends_no_message(three: Group, machine: Machin
     source, room = random_bytes(random.Random(6), ends[0].linearization.nbytes), np.zeros(ends[1].linearization.nbytes, np.uint8)
     for _ in range(3):
         room[:] = 0
-        three.engines[1].submit(found, source, room).wait(60)
+        three.engines[1].submit(found, source, room).wait(120)
         if count == 8:
             assert elements(ends[0].linearization, source) == elements(ends[1].linearization, room)
         assert np.array_equal(np.bincount(room, minlength=256), np.bincount(source, minlength=256))

@@ -166,7 +166,7 @@ simulate(made)
 ThisComputer()
 assert not [name for name in sys.modules if name.split(".")[0] in ("cupy", "cupy_backends", "cuda")]
 """
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=250)
 
 
 def test_planes_are_passed_as_the_driver_defines_them() -> None:

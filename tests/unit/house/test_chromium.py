@@ -86,7 +86,7 @@ def test_what_could_not_be_unpacked_is_not_there(chromium: Any, monkeypatch: pyt
 
 def test_checkouts_that_unpack_at_the_same_time_have_a_whole_one(chromium: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """None of them shows its own before both have unpacked."""
-    both = threading.Barrier(2, timeout=60)
+    both = threading.Barrier(2, timeout=250)
 
     def unpack_into(folder: Path) -> None:
         browser(folder / "chromium")

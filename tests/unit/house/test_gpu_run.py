@@ -37,7 +37,7 @@ def test_a_step_that_takes_too_long_is_ended_with_all_that_it_started(gpu_run: A
     found = step.wait()
     assert found["result"] == "took too long"
     with contextlib.suppress(psutil.NoSuchProcess):
-        psutil.Process(child).wait(timeout=30)
+        psutil.Process(child).wait(timeout=250)
 
 
 def test_a_step_reads_the_counts_of_pytest(gpu_run: Any, tmp_path: Path) -> None:

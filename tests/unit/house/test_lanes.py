@@ -142,7 +142,7 @@ lanes.run(dict.fromkeys(("one", "two", "three"), command), {str(ROOT)!r}, dict(o
         assert process.poll() is None
         threading.Event().wait(0.01)
     os.killpg(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=250)
     assert "KeyboardInterrupt" in errors
     names = sorted(path.name for path in folder.iterdir())
     assert [name.split()[0] for name in names] == ["begun", "begun", "ended", "ended"]
@@ -167,7 +167,7 @@ def test_outcomes_are_added_up(lanes, tmp_path: Path) -> None:
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", selection]
         subprocess.run(
             [*command, "--junit-xml", counts.file(name), "--rootdir", str(tmp_path), "-c", os.devnull, "tests"],
-            cwd=tmp_path, capture_output=True, check=False, timeout=120,
+            cwd=tmp_path, capture_output=True, check=False, timeout=250,
             env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         )  # fmt: skip
     assert counts.words().startswith("4 passed, 2 failed, 1 skipped in ")

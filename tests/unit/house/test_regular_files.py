@@ -84,7 +84,7 @@ def test_a_pipe_that_nobody_writes_to_holds_no_command_up(arguments: tuple[str, 
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=250,
         check=False,
     )
     assert done.returncode == 2

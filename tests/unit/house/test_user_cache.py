@@ -172,7 +172,7 @@ def test_commands_without_a_cache(command: list[str], places: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=250,
     )
     assert done.returncode == (2 if command == ["history"] else 0), done.stderr
     assert done.stderr.count("nothing is kept") == (0 if "--list" in command else 1), done.stderr

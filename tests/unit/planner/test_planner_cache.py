@@ -128,7 +128,7 @@ def test_many_threads() -> None:
     start = threading.Barrier(8)
 
     def work(_: int) -> list[Plan]:
-        start.wait(timeout=60)
+        start.wait(timeout=250)
         return [plan(line(size), MACHINE, "full") for size in sizes]
 
     with ThreadPoolExecutor(8) as pool:
@@ -152,7 +152,7 @@ def test_values_keep_their_meaning_in_another_process() -> None:
         "assert plan(equal, machine, 'full', Options(slot_limit=1 << 20)) is plan(transfer, machine, 'full', options)\n"
     )
     environment = {**os.environ, "PYTHONHASHSEED": "12345"}
-    subprocess.run([sys.executable, "-c", code], input=packed, env=environment, check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", code], input=packed, env=environment, check=True, timeout=250)
 
 
 def test_machines_are_values() -> None:

@@ -132,7 +132,7 @@ def test_a_run_in_hand_and_its_ends() -> None:
     def execute(plan: Any, machine: Any, tell: Any, cancel: Any) -> Any:
         tell("move", 100)
         started.set()
-        assert go.wait(30)
+        assert go.wait(120)
         raise errors.pop()
 
     session = Session(SMALL, execute=execute)
@@ -140,7 +140,7 @@ def test_a_run_in_hand_and_its_ends() -> None:
     for phase in ("cancelled", "failed"):
         go.clear()
         session.run()
-        assert started.wait(10)
+        assert started.wait(120)
         wait_until(session, lambda: session.state.run.bytes_done == 100)
         now = checked(session.state)["panes"]["run"]["now"]
         assert (now["phase"], now["stage"], now["bytesDone"], now["bytes"]) == ("running", "move", 100, 64 * 32 * 12)
@@ -205,7 +205,7 @@ def test_the_browser_writes_quantities_as_python_does() -> None:
     )
     command = [str(node), "--experimental-strip-types", "--no-warnings", "--input-type=module", "--eval", script]
     done = subprocess.run(
-        command, input=json.dumps(values), capture_output=True, text=True, cwd=ROOT / "widgets", timeout=100, check=True
+        command, input=json.dumps(values), capture_output=True, text=True, cwd=ROOT / "widgets", timeout=250, check=True
     )
     for value, texts in zip(values, json.loads(done.stdout), strict=True):
         assert texts == [format_bytes(value), format_rate(value), format_seconds(value), format_share(value)], value
@@ -217,7 +217,7 @@ def wait_until(session: Session, condition) -> None:  # type: ignore[no-untyped-
     stop = session.listen(lambda _finished: changed.set())
     try:
         while not condition():
-            assert changed.wait(10), "the session stands still"
+            assert changed.wait(120), "the session stands still"
             changed.clear()
     finally:
         stop()

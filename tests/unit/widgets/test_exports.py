@@ -211,7 +211,7 @@ def test_the_publisher_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     explorer._receive(explorer, {"kind": "export", "what": "film", "client": "a", "number": 3}, [])
     explorer.session.wait()
     explorer._publish()
-    assert told.wait(30)
+    assert told.wait(120)
     assert [(each["what"], each["number"], each["error"]) for each in sent] == [("plan", 2, "")]
     assert json.loads(sent[0]["text"])["planner"] == "simple"
     explorer.close()
@@ -223,7 +223,7 @@ def test_the_state_is_told_while_an_answer_is_made(monkeypatch: pytest.MonkeyPat
 
     def slow(_command: Any, sender: Any, _state: Any) -> Answer:
         begun.set()
-        assert may_end.wait(30)
+        assert may_end.wait(120)
         return Answer({"kind": "export", "what": "plan", "number": sender.number, "name": "", "text": "", "error": ""})
 
     monkeypatch.setitem(ANSWERED, "export", Answered(lambda *_: True, slow))
@@ -231,14 +231,14 @@ def test_the_state_is_told_while_an_answer_is_made(monkeypatch: pytest.MonkeyPat
     explorer = Explorer(SMALL)
     try:
         explorer._receive(explorer, {"kind": "export", "what": "plan", "client": "a", "number": 1}, [])
-        assert begun.wait(30)
+        assert begun.wait(120)
         explorer._receive(explorer, {"kind": "set", "field": "planner", "value": "simple", "client": "a", "number": 2}, [])
         explorer.session.wait()
         explorer._publish()
         assert explorer.settings["planner"] == "simple"
         assert not told.is_set()
         may_end.set()
-        assert told.wait(30)
+        assert told.wait(120)
     finally:
         may_end.set()
         explorer.close()

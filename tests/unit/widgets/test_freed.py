@@ -79,7 +79,7 @@ def threads_ended() -> Iterator[None]:
     before = set(threading.enumerate())
     yield
     for thread in set(threading.enumerate()) - before:
-        thread.join(60)
+        thread.join(120)
 
 
 @pytest.mark.parametrize("name", MAKERS)

@@ -229,7 +229,7 @@ def test_a_session_is_kept_after_changes_and_at_the_end(session: Session, monkey
     monkeypatch.setattr(keepers, "keep", noted)
     keeper = Keeper(session, PLACE, START)
     put(session, "1MiB")
-    assert first.wait(30)
+    assert first.wait(120)
     for number in range(2, 40):
         put(session, f"{number}MiB")
     session.wait()
@@ -371,7 +371,7 @@ def test_a_kernel_that_is_restarted_finds_what_was_there(tmp_path: Path) -> None
         done = subprocess.run(
             [sys.executable, "-c", KERNEL, value],
             env={**os.environ, "JPY_SESSION_NAME": "/home/me/notebook.ipynb", "PYTHONPATH": os.pathsep.join(sys.path)},
-            cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True,
+            cwd=tmp_path, capture_output=True, text=True, timeout=250, check=True,
         )  # fmt: skip
         said.append(done.stdout.strip())
     assert said == ["|", f"3MiB | {show_explorer.RESTORED}"]

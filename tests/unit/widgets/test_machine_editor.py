@@ -26,7 +26,7 @@ def made() -> Iterator[Callable[[Any], Any]]:
         widget.close()
     for thread in set(threading.enumerate()) - before:
         if thread.name.startswith("isoviz"):
-            thread.join(10)
+            thread.join(120)
             assert not thread.is_alive(), thread.name
 
 

@@ -156,7 +156,7 @@ def test_a_session_plans_before_it_has_measured(clock: Clock, tmp_path: Path) ->
     session.listen(look)
     release = session.demand("explorer")
     try:
-        assert planned.wait(60)
+        assert planned.wait(120)
         assert session.state.derived.machine is not None
         assert session.state.derived.machine.provenance.startswith("assumed")
         assert not session.state.settled

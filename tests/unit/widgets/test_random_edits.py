@@ -180,7 +180,7 @@ def test_nothing_breaks_and_undo_brings_everything_back(seed: int) -> None:
         rows = [row.key for row in (*session.settings.dimensions, *session.settings.fields)] or [1]
         session.send({**command(draw, rows), "client": "a", "number": number})
         if number % 5 == 4:
-            state = session.wait(30)
+            state = session.wait(120)
             assert state.defect == ""
             told: dict[str, Any] = json.loads(json.dumps(snapshot(state, number, session.name), allow_nan=False))
             panes = told.pop("panes")

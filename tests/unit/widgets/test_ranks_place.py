@@ -88,7 +88,7 @@ class Starter:
         self.go.set()
 
     def __call__(self, count: int) -> FakeRanks:
-        assert self.go.wait(30)
+        assert self.go.wait(120)
         if self.fails:
             raise LaunchError(self.fails)
         self.started.append(FakeRanks(count))
@@ -121,7 +121,7 @@ def until(session: Session, holds: Callable[[State], bool]) -> State:
     seen = threading.Event()
     stop = session.listen(lambda _: seen.set() if holds(session.state) else None)
     try:
-        assert holds(session.state) or seen.wait(30), session.state.ranks
+        assert holds(session.state) or seen.wait(120), session.state.ranks
     finally:
         stop()
     return session.state
@@ -336,11 +336,11 @@ def test_ranks_at_work_are_not_ended(session: Session, starter: Starter) -> None
 
     def wait() -> None:
         begun.set()
-        assert go.wait(30)
+        assert go.wait(120)
 
     starter.started[0].during = wait
     session.run()
-    assert begun.wait(30)
+    assert begun.wait(120)
     session.end_ranks()
     refused = until(session, lambda state: state.refused is not None).refused
     go.set()
@@ -365,7 +365,7 @@ def test_a_session_that_closes_while_ranks_start_ends_them(session: Session, sta
     closing = threading.Thread(target=session.close)
     closing.start()
     starter.go.set()
-    closing.join(30)
+    closing.join(120)
     assert not closing.is_alive() and [ranks.closed for ranks in starter.started] == [True]
 
 
