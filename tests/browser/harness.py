@@ -370,11 +370,10 @@ class Notebook:
 
     def until(self, holds: Callable[[], bool]) -> None:
         """Look again with every frame until something holds; for what follows a gesture a moment later."""
-        for _ in range(300):
-            if holds():
-                return
+        deadline = time.monotonic() + PATIENCE / 1000
+        while not holds():
+            assert time.monotonic() < deadline
             self.frame()
-        assert holds()
 
     def frame(self) -> None:
         """Wait for the next frame."""
@@ -412,7 +411,7 @@ def assert_seen(message: Locator, text: str | re.Pattern[str] = "") -> None:
     An `expect` of Playwright is content with a text that lies behind something else. `text` is what it says.
     """
     expect(message).to_contain_text(text)
-    deadline = time.monotonic() + PATIENCE / 4000
+    deadline = time.monotonic() + PATIENCE / 1000
     while hidden := str(message.evaluate(_UNSEEN)):
         assert time.monotonic() < deadline, f"{message.inner_text()!r} is not seen: {hidden}"
         message.evaluate("() => new Promise(requestAnimationFrame)")

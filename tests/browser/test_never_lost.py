@@ -213,8 +213,21 @@ def test_a_run_that_fails_in_the_middle_says_why(desk: harness.Notebook) -> None
         expect(desk.part(message)).to_have_count(0)
 
 
+# The run goes on only once it was cancelled, however long a person takes to find the button.
+HELD = """\
+carried_out = explorer.session._runner._execute
+def held(plan, machine, tell, cancel):
+    def told(stage, nbytes):
+        tell(stage, nbytes)
+        if stage == "move":
+            cancel.wait()
+    return carried_out(plan, machine, told, cancel)
+explorer.session._runner._execute = held"""
+
+
 def test_a_run_is_cancelled(desk: harness.Notebook) -> None:
     desk.show(LARGE)
+    desk.python(HELD)
     desk.to_top()
     desk.part("run").click()
     desk.part("cancel").click()

@@ -226,15 +226,17 @@ test("chunks count blocks, F among them", () => {
   );
 });
 
-test("a layout is ready in far less than a frame", () => {
-  const dims = [..."abcd"].map((name) => ({ name, size: 4096 / 8 }));
+test("a layout of any size is ready as soon as a small one", () => {
   const text = "<a_in=8, F, b_in=8, c, b_out, a_out, d_0=2, d_1=4, d_2>";
-  const once = (): Linearization => on(text, dims, TWO);
-  once();
-  const times = Array.from({ length: 50 }, () => {
+  const seconds = (size: number): number => {
+    const dims = [..."abcd"].map((name) => ({ name, size }));
     const started = performance.now();
-    for (let n = 0; n < 20; n += 1) once();
-    return (performance.now() - started) / 20;
-  }).sort((one, other) => one - other);
-  assert.ok((times[25] ?? 1) < 1, `${times[25]} ms`);
+    for (let n = 0; n < 20; n += 1) on(text, dims, TWO);
+    return performance.now() - started;
+  };
+  // The best of many rounds that take turns: whatever else the computer does, some are not disturbed.
+  const rounds = Array.from({ length: 20 }, () => [seconds(16), seconds(4096)] as const);
+  const small = Math.min(...rounds.map(([time]) => time));
+  const large = Math.min(...rounds.map(([, time]) => time));
+  assert.ok(large < 5 * small, `${large} ms, of a small one ${small} ms`);
 });
