@@ -161,9 +161,15 @@ def survive(world: World, way: str, finished: Path) -> None:
     other = mail.take()
     world.transport.send(1, "begin")
     if way in IS_LONG:
-        while not array[: 1 << 16].any():
-            os.sched_yield()
-        os.kill(other, signal.SIGSTOP)
+        arrived: list[bool] = []
+
+        def stop_it() -> None:
+            """In the thread that takes the pieces of the message: no more come while this one looks."""
+            if not arrived and array[: 1 << 16].any():
+                arrived.append(True)
+                os.kill(other, signal.SIGSTOP)
+
+        world.thread.every(1e-5, stop_it)
     mail.wait_for_loss()
     written = int(np.count_nonzero(array))
     if way != "small":  # as an engine does at the end of the transfer; another transfer of the store may go on

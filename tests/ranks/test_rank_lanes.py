@@ -33,7 +33,7 @@ def test_many_at_a_time(full: bool, report: Callable[[str, object], None]) -> No
 def test_ends() -> None:
     found = run_json(2, SCRIPT, "ends", "ends", "1", seconds=150)
     here, there = found["0"], found["1"]
-    assert here["wrong size"].startswith("TransferError: source array") and "needs" in here["wrong size"]
+    assert here["wrong size"].startswith("ArrayError: source array") and "needs" in here["wrong size"]
     assert there["wrong size"].startswith("RankError: rank 0: source array")
     assert "has another plan" in here["another plan"] and "has another plan" in there["another plan"]
     assert here["cancelled first"].startswith("Cancelled") and there["cancelled first"].startswith("Cancelled")
