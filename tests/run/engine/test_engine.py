@@ -297,7 +297,7 @@ def test_wrong_ends(tmp_path: Path) -> None:
         ("short", "too short"),
         ("long", "too long"),
         (".", "a directory"),
-        ("other.npy", "'im' is <f4; expected <f8"),
+        ("other.npy", "'im' is float32; expected float64"),
         ("names.npy", "expected re, im"),
         ("size.npy", "does not fit"),
     ):
