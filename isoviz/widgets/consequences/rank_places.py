@@ -84,8 +84,8 @@ def _missing_device(machine: Machine, plan: Plan) -> str:
     from isoviz.backends.devices import ThisComputer
 
     try:
-        for name in plan.every_memory:
-            ThisComputer().memory(replace(machine.memory(name), node=0))
+        for memory in map(machine.memory, plan.every_memory):
+            ThisComputer().memory(replace(memory, name=f"node0.{memory.short_name}", node=0))
     except IsovizError as error:
         return f"{sentence(str(error))}."
     return ""
