@@ -20,7 +20,7 @@ import isoviz
 from isoviz.errors import Cancelled, RankLost
 
 HERE = Path(__file__).parent
-RUNS, FAULTS = str(HERE / "relay_runs.py"), str(HERE / "relay_faults.py")
+RUNS, FAULTS, INTERRUPTS = (str(HERE / f"{name}.py") for name in ("relay_runs", "relay_faults", "interrupts"))
 LINKS = [(0, 1), (1, 3), (0, 2), (2, 3), (0, 3)]
 pytestmark = needs_mpi
 
@@ -69,6 +69,20 @@ def test_a_lost_proxy_is_one_error_and_the_others_go_on(
         assert found["overwritten"] == 0 and found["source"], found
         assert found["again"] == ("left" if unfenced else [2 if gone else 1, True]), found
         report(f"seconds until all know of a proxy that got {which}", round(found["seconds"], 2))
+
+
+@pytest.mark.parametrize(
+    "what",
+    [*(pytest.param(way, marks=pytest.mark.full) for way in ("relay", "direct", "prepared")), "report", "redistribution", "lane"],
+)
+def test_ctrl_c_at_any_moment_is_a_cancel_for_the_other_ranks(
+    what: str, full: bool, report: Callable[[str, object], None]
+) -> None:
+    """On any rank. It is never told as an error or as the loss of a rank, and the next call finds all ranks at the same place."""
+    found = run_json(4, INTERRUPTS, what, "200" if full else "12", "1", seconds=200)
+    assert found["interrupted, the others cancelled"]
+    for how, times in found.items():
+        report(f"Ctrl-C in what ranks do together ({what}): {how}", times)
 
 
 @pytest.mark.full

@@ -20,7 +20,8 @@ from isoviz.backends.host.host_memory import HostStore
 from isoviz.backends.mpi.lanes.page import IS_STRICT, fence
 from isoviz.backends.mpi.thread.bells import give_way
 from isoviz.backends.pages import PAGE
-from isoviz.errors import IsovizError, RankError
+from isoviz.errors import Cancelled, IsovizError, RankError
+from isoviz.runtime.engine.interrupts import defer_interrupts, handle_waiting_signal
 from isoviz.runtime.ranks.post import lost_rank
 
 if TYPE_CHECKING:
@@ -34,8 +35,12 @@ ROOM = 4 * PAGE - 8
 """The most bytes of a value that goes through shared memory."""
 _VALUES = PAGE
 """Where the two rooms for values begin: one for even turns, one for odd ones, each with the size of its value in front."""
-_LEFT = -1
-"""The turn of a rank that has been interrupted, and comes to no further meeting."""
+_TURN, _LEFT, _OUT = 0, 1, 2
+"""The words of a rank: its latest turn; whether it was interrupted, and comes to no further one; the turn in which it has left a
+call: nothing of that call moves there any more."""
+_WORDS = 8 * 3
+_INTERRUPTED = "interrupted"
+"""What a rank tells by messages that was interrupted."""
 _EAGER = 50e-6
 """Seconds of waiting before the processor is left to others for a while."""
 _SHORTEST, _LONGEST, _SHARE = 50e-6, 1e-3, 1 / 16
@@ -51,7 +56,8 @@ class Meeting:
     turn, and what it tells in that turn. It writes over a value two turns later. All ranks have come to the turn between by then,
     so each has read the value. If a rank cannot map all pages, all ranks use messages.
 
-    What needs all ranks goes in a `with`. A rank that leaves it by Ctrl-C keeps no other rank waiting.
+    What needs all ranks goes in a `with`. A rank that leaves it by Ctrl-C keeps no other rank waiting: what they have not all
+    come to is cancelled.
     """
 
     def __init__(self, engine: RankEngine) -> None:
@@ -78,7 +84,7 @@ class Meeting:
                 store = None if real is None else real.slot(_VALUES + 2 * (8 + ROOM))
                 if isinstance(store, HostStore):
                     store.place(0)
-                    store.array[:8] = np.zeros(8, np.uint8)
+                    store.array[:_WORDS] = np.zeros(_WORDS, np.uint8)
                     return store
         return None
 
@@ -96,41 +102,43 @@ class Meeting:
                     reached = None if each is None else self._engine.devices.reach(each)
                 if isinstance(reached, HostStore):
                     self._pages[rank] = memoryview(cast("Any", reached.array))
-                    self._flags[rank] = self._pages[rank][:8].cast("q")
+                    self._flags[rank] = self._pages[rank][:_WORDS].cast("q")
         return len(self._flags) == len(handles)
 
     def wait(self) -> None:
         """Wait until all ranks have come here. What they wrote to shared memory before can be read afterwards.
 
         Raises:
-            RankLost: a rank no longer answers. RankError: a rank was interrupted, or has come to another call.
+            RankLost: a rank no longer answers. Cancelled: a rank was interrupted. RankError: a rank has come to another call.
         """
         self.gather("wait", None)
 
-    def gather(self, what: str, value: object) -> list[Any]:
+    def gather(self, what: str, value: object, *, interruptible: bool = True) -> list[Any]:
         """The values of all ranks, on all ranks, as `RankEngine.gather` gives them. It is a `wait`, too.
 
-        `what` is the name of what they tell: it finds ranks that have come to another call.
+        `what` is the name of what they tell: it finds ranks that have come to another call. It is not `interruptible` where the
+        ranks that have not come yet may use the arrays of this one.
 
         Raises:
-            RankLost: a rank no longer answers. RankError: a rank was interrupted, or has come to another call.
+            RankLost: a rank no longer answers. Cancelled: a rank was interrupted. RankError: a rank has come to another call.
         """
         for rank, reason in self._engine.gone.items():
             raise lost_rank(rank, reason)
         if self.is_over:
             raise RankError("a rank was interrupted before: the redistribution has to be prepared anew")
-        for rank, flag in self._flags.items():
-            self._require(rank, flag)
-        told = cast("list[tuple[str, Any]]", self._exchanged((what, value)))
+        told = cast("list[tuple[str, Any]]", self._exchanged((what, value), interruptible))
         for rank, (other, _) in enumerate(told):
+            if other == _INTERRUPTED:
+                raise self._interrupted(rank)
             if other != what:
                 mine = self._engine.rank
                 raise RankError(f"redistribution: rank {rank} has come to {other!r}, rank {mine} to {what!r}", rank=rank)
         return [each for _, each in told]
 
-    def _exchanged(self, value: object) -> list[Any]:
+    @defer_interrupts()
+    def _exchanged(self, value: object, interruptible: bool) -> list[Any]:
         if not self._is_shared:
-            return self._engine.gather(value)
+            return self._engine.gather(value, interruptible=interruptible)
         packed = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         size = len(packed)
         at = _VALUES + (self._turn & 1) * (8 + ROOM)
@@ -138,26 +146,47 @@ class Meeting:
         _SIZE.pack_into(mine, at, size)
         if size <= ROOM:
             mine[at + 8 : at + 8 + size] = packed
-        self._meet()
+        self._meet(interruptible)
         told = [(page, _SIZE.unpack_from(page, at)[0]) for _, page in sorted(self._pages.items())]
         if any(size > ROOM for _, size in told):
-            return self._engine.gather(value)
+            return self._engine.gather(value, interruptible=interruptible)
         found = [page[at + 8 : at + 8 + size] for page, size in told]
         return [value if each == packed else pickle.loads(each) for each in found]  # noqa: S301  # our own
 
     def __enter__(self) -> None:
         pass
 
+    @defer_interrupts()
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None and not issubclass(kind, Exception) and self._is_shared and not self.is_over:
-            self.is_over = True
-            self._flags[self._engine.rank][0] = _LEFT
+        """This rank leaves a call, or what it has prepared. After Ctrl-C it comes to no further meeting.
 
-    def _require(self, rank: int, flag: memoryview) -> None:
-        """Require that a rank has not left."""
-        if flag[0] == _LEFT:
-            self.is_over = True
-            raise RankError(f"rank {rank} was interrupted", rank=rank)
+        When this returns, no other rank uses its arrays.
+        """
+        is_interrupted = kind is not None and not issubclass(kind, Exception) and not self.is_over
+        self.is_over = self.is_over or is_interrupted
+        if not self._is_shared:
+            if is_interrupted:
+                self._engine.leave((_INTERRUPTED, None))
+        elif self._flags:
+            mine = self._flags[self._engine.rank]
+            mine[_LEFT], mine[_OUT] = int(self.is_over), self._turn
+            if is_interrupted:
+                fence()
+                for rank, flag in self._flags.items():
+                    self._await_leaving(rank, flag)
+
+    def _await_leaving(self, rank: int, flag: memoryview) -> None:
+        """Wait until a rank does nothing any more that it began after the latest turn of this rank.
+
+        If it has yet to come to that turn, it will find that this rank has left.
+        """
+        began = time.perf_counter()
+        while flag[_TURN] == self._turn and flag[_OUT] < self._turn and rank not in self._engine.gone:
+            time.sleep(_nap(time.perf_counter() - began))
+
+    def _interrupted(self, rank: int) -> Cancelled:
+        self.is_over = True
+        return Cancelled(f"the redistribution was cancelled: rank {rank} was interrupted")
 
     def close(self) -> None:
         """End it on this rank. The others may still read what this rank has told last."""
@@ -168,30 +197,43 @@ class Meeting:
         if close is not None:
             close()
 
-    def _meet(self) -> None:
+    def _meet(self, interruptible: bool) -> None:
         self._turn += 1
         if not IS_STRICT:
             fence()
-        self._flags[self._engine.rank][0] = self._turn
-        for rank, flag in self._flags.items():
-            if flag[0] < self._turn:
-                self._await(rank, flag)
-        if not IS_STRICT:
-            fence()
+        self._flags[self._engine.rank][_TURN] = self._turn
+        for flag in self._flags.values():
+            if flag[_TURN] < self._turn:
+                self._await(flag, interruptible)
+        fence()
+        self._require_all(interruptible)
 
-    def _await(self, rank: int, flag: memoryview) -> None:
+    def _require_all(self, interruptible: bool) -> None:
+        """Require that no rank has left: in this turn, or, where nobody leaves before its end, in an earlier one."""
+        for rank, flag in self._flags.items():
+            if flag[_LEFT] and (interruptible or flag[_TURN] < self._turn):
+                raise self._interrupted(rank)
+
+    def _await(self, flag: memoryview, interruptible: bool) -> None:
         began = looked = time.perf_counter()
-        while flag[0] < self._turn:
-            self._require(rank, flag)
+        while flag[_TURN] < self._turn:
+            self._require_all(interruptible)
+            if interruptible:
+                handle_waiting_signal()
             now = time.perf_counter()
             if now - began < _EAGER:
                 give_way()
                 continue
-            time.sleep(min(_LONGEST, max(_SHORTEST, _SHARE * (now - began))))
+            time.sleep(_nap(now - began))
             if now - looked > _LOOK:
                 looked = now
                 for lost, reason in self._engine.gone.items():
                     raise lost_rank(lost, reason)
+
+
+def _nap(waited: float) -> float:
+    """The seconds of the next nap of a wait."""
+    return min(_LONGEST, max(_SHORTEST, _SHARE * waited))
 
 
 _SIZE = struct.Struct("=q")

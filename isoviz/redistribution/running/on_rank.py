@@ -85,7 +85,8 @@ class Redistributions:
             if ends.told is None:
                 ends.open(array, into, shows_source=shows_source)
             return self._ready(kept.own, ends, [Shown(*each) for each in self.meeting.gather("ends opened", ends.told)])
-        except BaseException:
+        except BaseException as error:
+            self.meeting.__exit__(type(error))
             ends.close()
             raise
 
@@ -96,7 +97,8 @@ class Redistributions:
         try:
             ends.open(array, into, shows_source=True)
             return self._ready(own, ends, [Shown(*each) for each in self.meeting.gather("ends opened", ends.told)])
-        except BaseException:
+        except BaseException as error:
+            self.meeting.__exit__(type(error))
             ends.close()
             raise
 

@@ -23,7 +23,8 @@ from isoviz.redistribution.running.checking import check_against_peers, check_ge
 from isoviz.redistribution.running.redistribution_report import RedistributionReport
 from isoviz.redistribution.running.run_on_rank import RankRun, Span
 from isoviz.runtime.device_bases import AsynchronousChannel
-from isoviz.runtime.ranks.messages import picklable
+from isoviz.runtime.engine.interrupts import defer_interrupts, handle_waiting_signal
+from isoviz.runtime.ranks.messages import for_others, picklable
 from isoviz.runtime.ranks.rank_engine import Item
 
 if TYPE_CHECKING:
@@ -95,29 +96,40 @@ class PreparedRedistribution:
             self._meeting.wait()
             return self.run_at_once(verify=verify, cancel=cancel)
 
+    @defer_interrupts()
     def run_at_once(self, *, verify: bool, cancel: CancelToken | None) -> RedistributionReport:
-        """`run` when the ranks have just met."""
+        """`run` when the ranks have just met. Signals are handled where this rank moves or compares bytes."""
         run, own_error = self._run(cancel)
         notes = [note for store in (self._ends.source, self._ends.destination) if store is not None for note in store.notes]
-        is_interrupted = own_error is not None and not isinstance(own_error, Exception)
-        # A plain tuple is quicker to pickle.
-        answers = self._meeting.gather("run", (tuple(run), notes, verify, is_interrupted))
-        if any(interrupted for *_, interrupted in answers):  # All ranks know it, and begin anew with their next call.
-            self._meeting.is_over = True
-        runs = [RankRun(*each) for each, *_ in answers]
-        raise_first([each.error for each in runs], own_error)
-        for rank, (_, _, other, _) in enumerate(answers):
+        answers = self._told("run", own_error, (tuple(run), notes, verify))  # A plain tuple is quicker to pickle.
+        runs = [RankRun(*each) for each, _, _ in answers]
+        for rank, (_, _, other) in enumerate(answers):
             if other != verify:
                 raise DistributionError(f"redistribution: rank {rank} asks for verify={other}, rank {self._engine.rank} does not")
         if verify:
             error = self.verify(cancel)
-            raise_first(self._meeting.gather("verification", picklable(error, self._engine.rank)), error)
+            self._told("verification", error)
         all_notes = ["the source holds generated data"] if self._is_generated else []
-        all_notes += [note for _, found, _, _ in answers for note in found]
+        all_notes += [note for _, found, _ in answers for note in found]
         one_host = len(set(getattr(self._engine.transport, "hosts", ()))) <= 1
         return RedistributionReport.of(self.plan, runs, True if verify else None, all_notes, one_clock=one_host)
 
-    def verify(self, cancel: CancelToken | None = None) -> Exception | None:
+    def _told(self, what: str, error: BaseException | None, value: Any = None) -> list[Any]:
+        """What all ranks tell when they have done something, each with its error, if any.
+
+        Raises:
+            BaseException: that of this rank, else that of the first rank that has one.
+        """
+        rank = self._engine.rank
+        said = None if error is None else picklable(for_others(error, rank), rank)
+        is_interrupted = error is not None and not isinstance(error, Exception)
+        told = self._meeting.gather(what, (said, is_interrupted, value), interruptible=False)
+        if any(interrupted for _, interrupted, _ in told):  # All ranks know it, and begin anew with their next call.
+            self._meeting.is_over = True
+        raise_first([each for each, _, _ in told], error)
+        return [each for _, _, each in told]
+
+    def verify(self, cancel: CancelToken | None = None) -> BaseException | None:
         """Compare this rank's part of the destination with what the source holds, and return the error. No rank is waited for.
 
         The parts of the peers are read where they lie, piece by piece; so no rank may write to its source meanwhile.
@@ -127,6 +139,7 @@ class PreparedRedistribution:
             return None
 
         def check() -> None:
+            handle_waiting_signal()
             if cancel is not None and cancel.is_set():
                 raise Cancelled("the redistribution was cancelled while it was verified")
 
@@ -136,7 +149,7 @@ class PreparedRedistribution:
                 check_generated(destination, rank, store, source, check)
             else:
                 check_against_peers(source, destination, rank, store, lambda peer: self._store("source", peer), check)
-        except Exception as error:  # noqa: BLE001  # the report carries it
+        except BaseException as error:  # noqa: BLE001  # it is raised when all ranks have ended
             return error
         return None
 
@@ -157,7 +170,8 @@ class PreparedRedistribution:
     def __enter__(self) -> PreparedRedistribution:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._meeting.__exit__(kind)
         self.close()
 
     def __repr__(self) -> str:
@@ -167,10 +181,7 @@ class PreparedRedistribution:
     # ---- moving
 
     def _run(self, cancel: CancelToken | None) -> tuple[RankRun, BaseException | None]:
-        """Carry out this rank's part. Returns its error, too: after it, other ranks may still be writing to this one.
-
-        What the others are told of the error can be pickled.
-        """
+        """Carry out this rank's part. Returns its error, too: after it, other ranks may still be writing to this one."""
         met, rank = time.perf_counter(), self._engine.rank
         spans: list[Span] = []
         error: BaseException | None = None
@@ -181,17 +192,18 @@ class PreparedRedistribution:
                 error = error or found
         began = min([span.start for span in spans], default=met)
         ended = max([span.end for span in spans], default=met)
-        is_plain = error is None or isinstance(error, Exception)
-        told = cast("Exception | None", error) if is_plain else RankError(f"rank {rank} was interrupted", rank=rank)
-        return RankRun(rank, met, began, ended, RankRun.pack(spans), picklable(told, rank)), error
+        return RankRun(rank, met, began, ended, RankRun.pack(spans)), error
 
+    @defer_interrupts()
     def _move(self, spans: list[Span], cancel: CancelToken | None) -> None:
         """Move the transfers of one hop: first those without a thread, then those that wait, then the kernels.
 
-        The kernels run in this thread, and in further ones where the rank has several processors.
+        The kernels run in this thread, and in further ones where the rank has several processors. A signal is handled between two
+        chunks. When this ends, in any way, nothing is on its way any more.
         """
 
         def check() -> None:
+            handle_waiting_signal()
             if cancel is not None and cancel.is_set():
                 raise Cancelled("the redistribution was cancelled")
 
@@ -213,12 +225,12 @@ class PreparedRedistribution:
             futures += [pool.submit(serve) for _ in range(helpers)] if pool else []
             try:
                 serve()
-            except Exception as error:  # noqa: BLE001  # what is on its way has to arrive first
+            except BaseException as error:  # noqa: BLE001  # what is on its way has to arrive first
                 errors.append(error)
             errors += [found for found in [future.exception() for future in futures] if found is not None]
         errors += flight.wait()
         if errors:
-            raise errors[0]
+            raise next((error for error in errors if not isinstance(error, Exception)), errors[0])
 
     def _carry_out(self, sending: DirectSending, spans: list[Span], check: Callable[[], None]) -> None:
         source, destination = self._store("source", self._engine.rank), self._store("destination", sending.receiver)
@@ -240,7 +252,7 @@ class PreparedRedistribution:
             flight.begin()
             try:
                 cast("AsynchronousChannel", sending.channel).start(copies, source, destination, check, done)
-            except Exception as error:  # noqa: BLE001  # `wait` raises it
+            except BaseException as error:  # noqa: BLE001  # `_move` raises it
                 flight.landed(error)
 
     def _move_staged(self, spans: list[Span], cancel: CancelToken | None) -> None:

@@ -31,7 +31,6 @@ class RankRun(NamedTuple):
     began: float
     ended: float
     packed: bytes = b""
-    error: Exception | None = None
     zero: float = 0.0
 
     @staticmethod

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from queue import SimpleQueue
 
+from isoviz.runtime.engine.interrupts import defer_interrupts
+
 _LOG = logging.getLogger("isoviz")
 
 Job = Callable[[], None]
@@ -28,6 +30,7 @@ class Dispatcher:
         self._leaving: list[threading.Thread] = []
         self._lock = threading.Lock()
 
+    @defer_interrupts()  # a thread that it starts and does not note would take the end mark of another one
     def put(self, job: Job) -> None:
         """Queue a job. Jobs begin in the order of the calls.
 
@@ -76,7 +79,7 @@ class Dispatcher:
 
     def close(self, wait: bool = True) -> None:
         """End the threads after they have done the queued jobs. With `wait`, return when they have ended."""
-        with self._lock:
+        with defer_interrupts(), self._lock:
             if not self._threads and not self._leaving:
                 return
             for _ in self._threads:

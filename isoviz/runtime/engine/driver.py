@@ -221,6 +221,8 @@ class Driver:
             return given_up
         if error is not None:
             execution.error = error
+            if isinstance(error, Cancelled):
+                return self.scheduler.cancel(execution.number)
             return self.scheduler.failed(execution.number, -1, 0, 0, str(error))
         return self.scheduler.cancel(execution.number) if execution.stopped else []
 
@@ -281,6 +283,8 @@ class Driver:
                 if error is None:
                     instructions += self.scheduler.done(*issue)
                     continue
+                if isinstance(error, Cancelled) and not execution.stopped:  # its token was set
+                    instructions += self.scheduler.cancel(execution.number)
                 execution.stopped = True
                 if execution.error is None:
                     execution.error = error

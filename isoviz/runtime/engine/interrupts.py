@@ -97,6 +97,13 @@ def signal_waits() -> bool:
     return _State.came is not None and threading.current_thread() is threading.main_thread()
 
 
+def handle_waiting_signal() -> None:
+    """Handle a signal that is deferred, if one came to this thread: for loops that wait inside a `defer_interrupts` block."""
+    if signal_waits():
+        with permit_interrupts():
+            pass
+
+
 def _replace() -> None:
     """Defer signals from now on. Handlers that Python does not call, such as SIG_IGN, stay."""
     found = {number: _handler_of(number) for number in _SIGNALS}

@@ -14,11 +14,12 @@ until it is cancelled if the other rank has no part in that transfer.
 from __future__ import annotations
 
 from collections import deque
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from isoviz.errors import Cancelled, RankError
-from isoviz.runtime.ranks.messages import Compare, Decline, Landed, Riding, Tell
+from isoviz.errors import Cancelled, InputError, RankError
+from isoviz.runtime.ranks.messages import Compare, Decline, Landed, Riding, Tell, for_others
 from isoviz.runtime.ranks.post import lost_rank
 from isoviz.runtime.ranks.rank_execution import RankExecution
 from isoviz.runtime.scheduling.work import Allocate, Credit, End, Stop
@@ -87,6 +88,8 @@ class Agreement:
         """Hand a stimulus of another rank to the scheduler. Small requests that it lets begin are appended to `own`."""
         stimulus, handles, digest, is_direct = message
         number: int = stimulus.transfer  # type: ignore[union-attr]  # every stimulus from a rank names one
+        is_stop = type(stimulus) is Stop or (type(stimulus) is End and stimulus.outcome != "done")
+        instructions: list[Instruction] | None = None
         with self._driver.lock:
             execution = self._execution(number)
             if execution is None:
@@ -94,11 +97,14 @@ class Agreement:
                     self._refuse_stranger(sender, message)
                 return
             is_other = is_direct and (execution.work.direct is None or execution.rides)
-            if not is_other and (type(stimulus) is Stop or (type(stimulus) is End and stimulus.outcome != "done")):
+            if not is_other and is_stop:
                 execution.stopped = True
                 if execution.is_granted and execution.is_open is None:  # the opening thread gives it up afterwards
                     execution.verdict = stimulus if execution.work.direct else None
                     return
+                # At once: a request that stops now must not come before what stops it.
+                with suppress(InputError):
+                    instructions = self._driver.granted(self._driver.scheduler.handle(stimulus))
         if is_other:  # the other rank has another plan, and ends it
             self._disagree(execution, sender, cast("Stop", stimulus).reason or "it was cancelled there")
             return
@@ -109,8 +115,9 @@ class Agreement:
                 return
             if handles:
                 execution.provide(cast("Credit", stimulus).hop, handles)
-            with self._driver.lock:
-                instructions = self._driver.granted(self._driver.scheduler.handle(stimulus))
+            if instructions is None:
+                with self._driver.lock:
+                    instructions = self._driver.granted(self._driver.scheduler.handle(stimulus))
         except Exception as error:  # noqa: BLE001  # any error ends this transfer only
             instructions = self._failed(execution, error)
         if any(type(instruction) is Allocate for instruction in instructions):
@@ -135,9 +142,10 @@ class Agreement:
 
     def outcome_for_others(self, execution: Execution, outcome: str, reason: str) -> tuple[str, str]:
         """The outcome and the reason of a transfer for other ranks, with the rank where it failed."""
-        if isinstance(execution.error, Cancelled):
+        error = None if execution.error is None else for_others(execution.error, self.rank)
+        if isinstance(error, Cancelled):
             outcome = "cancelled"
-        is_told = execution.error is None or isinstance(execution.error, RankError)
+        is_told = error is None or isinstance(error, RankError)
         return outcome, reason if outcome == "done" or (is_told and reason) else f"rank {self.rank}: {reason or outcome}"
 
     # ---- ranks that differ

@@ -83,6 +83,8 @@ class ReceivingLane(Protocol):
 
     @property
     def sender_has_closed(self) -> bool: ...
+    @property
+    def was_interrupted(self) -> bool: ...
 
     def close(self) -> None:
         """Give no further credit."""
@@ -112,6 +114,8 @@ class SendingLane(Protocol):
 
     @property
     def receiver_has_closed(self) -> bool: ...
+    @property
+    def was_interrupted(self) -> bool: ...
 
     def begin(self, turn: int) -> None:
         """Begin a turn that has its credit.

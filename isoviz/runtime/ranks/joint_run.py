@@ -5,9 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from isoviz.errors import RankError
+from isoviz.errors import Cancelled, RankLost
+from isoviz.runtime.engine.interrupts import defer_interrupts
 from isoviz.runtime.engine.progress import Progress
 from isoviz.runtime.ranks.merging import RankPart
 from isoviz.runtime.ranks.messages import Offer, Word
@@ -46,6 +49,8 @@ class JointRun:
         self._verify, self._tells = verify, tells
         self._woken = threading.Event()
         self._running: list[_Running] = []
+        self._heard: set[int] = set()
+        """The numbers of the transfers whose last word has come."""
 
     @property
     def _executions(self) -> list[RankExecution]:
@@ -112,6 +117,10 @@ class JointRun:
             execution = each.execution
             if self._is_offering(execution):
                 self._post.send(execution.receiver, Offer(execution.number, None))
+            elif execution.is_offered and execution.number not in self._heard:  # it is read until the last word
+                self._post.send(execution.receiver, Offer(execution.number, None))
+                with suppress(RankLost):
+                    self._post.wait((Word, execution.number), execution.receiver)
             if execution.receiver == self.rank and self._is_awaited(execution):
                 self._peers.say(execution, error, None)
 
@@ -161,9 +170,9 @@ class JointRun:
                         letter = self._post.wait((Offer, execution.number), execution.sender, execution.check)
                         handle = cast("Offer", letter).handle
                         if handle is None:
-                            raise RankError(f"rank {execution.sender} was interrupted", rank=execution.sender)
+                            raise self._interrupted(execution)
                         source = cast("Any", execution.far_source(handle))
-                    self._devices.verify(execution.plan, source, execution.destination, execution.check)
+                    self._devices.verify(execution.plan, source, execution.destination, partial(self._check, execution))
                     verified = True
                 execution.check()
                 execution.located(execution.destination.publish)
@@ -173,12 +182,29 @@ class JointRun:
             self._peers.say(execution, execution.error, verified)
         return RankPart.of(execution, self.rank, flush, verified)
 
+    def _check(self, execution: RankExecution) -> None:
+        """Check for a cancel while the destination is verified: the rank of the source may offer it no longer.
+
+        Raises:
+            Cancelled: the transfer has to stop.
+        """
+        execution.check()
+        if self._post.has((Offer, execution.number)):
+            raise self._interrupted(execution)
+
+    @staticmethod
+    def _interrupted(execution: RankExecution) -> Cancelled:
+        return Cancelled(f"rank {execution.sender} was interrupted")
+
     def _sent(self, execution: RankExecution) -> RankPart:
         """The part of another rank, which keeps the source until the destination is complete."""
         verified = None
         if self._is_awaited(execution):
             try:
-                word = cast("Word", self._post.wait((Word, execution.number), execution.receiver))
+                self._post.expect((Word, execution.number), execution.receiver)
+                with defer_interrupts():
+                    word = cast("Word", self._post.wait((Word, execution.number), execution.receiver))
+                    self._heard.add(execution.number)
             except Exception as error:  # noqa: BLE001  # the part carries it
                 execution.error = execution.error or error
             else:

@@ -6,7 +6,7 @@ import logging
 import pickle
 from typing import TYPE_CHECKING, NamedTuple
 
-from isoviz.errors import RankError, in_words
+from isoviz.errors import Cancelled, RankError, in_words
 
 if TYPE_CHECKING:
     from isoviz.runtime.ranks.handles import StoreHandle
@@ -109,7 +109,7 @@ class Offer(NamedTuple):
 class LaneOffer(NamedTuple):
     """What a rank brings to a prepared transfer: the receiver its address, the sender whether it can use that.
 
-    `refusal` says why this rank has no lane, and `error` why it cannot take part at all.
+    `refusal` says why this rank has no lane, and `error` why it cannot take part at all (`is_cancelled`: it was interrupted).
     """
 
     transfer: int
@@ -117,6 +117,7 @@ class LaneOffer(NamedTuple):
     address: object = None
     refusal: str = ""
     error: str = ""
+    is_cancelled: bool = False
 
 
 class Word(NamedTuple):
@@ -132,6 +133,11 @@ class Gathered(NamedTuple):
 
     turn: int
     value: object
+
+
+def for_others(error: BaseException, rank: int) -> Exception:
+    """An error of a rank as the other ranks get it: Ctrl-C there cancels what they do together."""
+    return error if isinstance(error, Exception) else Cancelled(f"rank {rank} was interrupted")
 
 
 def picklable(error: Exception | None, rank: int) -> Exception | None:

@@ -88,15 +88,24 @@ class Post:
         Raises:
             RankLost: that rank no longer answers.
         """
+        self.expect(key, writer, check)
+        with self._arrived:
+            if key not in self._letters:
+                raise lost_rank(writer, self.gone[writer])
+            return self._letters.pop(key)
+
+    def expect(self, key: Hashable, writer: int, check: Callable[[], None] | None = None) -> None:
+        """Wait until a letter is here, or its writer no longer answers. `check` may raise to stop waiting."""
         self.poll(lambda: key in self._letters or writer in self.gone)
         with self._arrived:
-            while key not in self._letters:
-                if writer in self.gone:
-                    raise lost_rank(writer, self.gone[writer])
+            while key not in self._letters and writer not in self.gone:
                 self._arrived.wait(None if check is None else TICK)
                 if check is not None:
                     check()
-            return self._letters.pop(key)
+
+    def has(self, key: Hashable) -> bool:
+        """Whether a letter is here that was not fetched."""
+        return key in self._letters
 
     def call(self, key: Hashable, writer: int, callback: Callable[[object], None]) -> None:
         """Call a function with a letter of rank `writer`, or with RankLost. The call may be made in this thread."""

@@ -17,15 +17,16 @@ from isoviz.planner import Plan
 from isoviz.planner import plan as make_plan
 from isoviz.runtime.engine.engine import BaseEngine
 from isoviz.runtime.engine.event import Event
-from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
+from isoviz.runtime.engine.interrupts import defer_interrupts, handle_waiting_signal, permit_interrupts
 from isoviz.runtime.engine.prepared_transfer import PreparedTransfer, never
 from isoviz.runtime.ranks.far_devices import RankOpenedDevices
+from isoviz.runtime.ranks.gathering import Gathering
 from isoviz.runtime.ranks.joint_run import JointRun
 from isoviz.runtime.ranks.known_plans import KnownPlan, KnownPlans
 from isoviz.runtime.ranks.lanes.lane_preparation import prepare_lane
 from isoviz.runtime.ranks.lanes.lane_transfers import LaneRuntime, LaneTransfer
 from isoviz.runtime.ranks.merging import RankPart, merged
-from isoviz.runtime.ranks.messages import Gathered, picklable
+from isoviz.runtime.ranks.messages import for_others, picklable
 from isoviz.runtime.ranks.rank_execution import RankExecution
 from isoviz.runtime.ranks.rank_peers import RankEvent, RankPeers
 from isoviz.runtime.ranks.transport import ClockOffset
@@ -88,7 +89,6 @@ class RankEngine(BaseEngine):
     """
 
     devices: RankDevices
-    _turn = 0
     _clock = ClockOffset(0.0, 0.0)
     _clock_asked = -math.inf
 
@@ -97,6 +97,7 @@ class RankEngine(BaseEngine):
         super().__init__(machine, devices, **options)
         self._known = KnownPlans(self.machine)
         self._attached: dict[Callable[[RankEngine], Attached], Attached] = {}
+        self._gathering = Gathering(self._peers.post)
         self._peers.start(self._driver)
 
     def _parts(
@@ -230,6 +231,8 @@ class RankEngine(BaseEngine):
                 run.wait(progress, cancel)
                 for at, part in run.parts():
                     parts[at] = part
+                    if part.error is not None and not isinstance(part.error, Exception):  # a signal came while it was opened
+                        raise part.error
         except BaseException as error:
             run.give_up(error)
             raise
@@ -242,6 +245,7 @@ class RankEngine(BaseEngine):
         """Carry out this rank's part of one plan; see `run_parts`."""
         return self.run_parts([Item(plan, source, destination)], **options)[0]
 
+    @defer_interrupts()
     def run(self, plan: Plan, source: Any | None = None, destination: Any | None = None, **options: Any) -> Report:
         """Run a plan together with all ranks, and report on all of them; see `Engine.run`.
 
@@ -249,8 +253,14 @@ class RankEngine(BaseEngine):
             RunError: a hop failed on some rank, a rank was lost, or the ranks disagree about the plan.
             Exception: what `Engine.run` raises.
         """
-        parts = self.gather(self.run_part(plan, source, destination, **options))
-        return merged(plan, self.machine, cast("list[RankPart]", parts))
+        self._driver.home.require()
+        try:
+            with permit_interrupts():
+                part = self.run_part(plan, source, destination, **options)
+        except BaseException as error:
+            self.leave(RankPart(self.rank, error=picklable(for_others(error, self.rank), self.rank)))
+            raise
+        return merged(plan, self.machine, cast("list[RankPart]", self.gather(part)))
 
     def clock(self) -> ClockOffset:
         """The clock of this rank against that of rank 0, compared within the last seconds."""
@@ -262,6 +272,7 @@ class RankEngine(BaseEngine):
                     self._clock, self._clock_asked = found, now
         return self._clock
 
+    @defer_interrupts()
     def prepare(
         self, plan: Plan, source: Any | None = None, destination: Any | None = None, *, priority: int | None = None
     ) -> PreparedTransfer:
@@ -289,6 +300,11 @@ class RankEngine(BaseEngine):
             return PreparedTransfer(plan, submit, never, None)
         if isinstance(found, LaneTransfer):
             self._lane_runtime.transfers.add(found)
+        try:
+            handle_waiting_signal()
+        except BaseException:
+            found.close()  # nobody gets it, and the other rank must not wait for it
+            raise
         return found
 
     def _in_one_hop(self, plan: Plan, known: KnownPlan) -> Plan | None:
@@ -337,23 +353,21 @@ class RankEngine(BaseEngine):
 
     # ---- collective calls
 
-    def gather(self, value: object) -> list[object]:
+    def gather(self, value: object, *, interruptible: bool = True) -> list[object]:
         """The values of all ranks, on all ranks. They have to be small, and picklable.
+
+        A rank that is interrupted keeps no other rank waiting. A signal is handled afterwards if it is not `interruptible`.
 
         Raises:
             RankLost: a rank no longer answers.
         """
-        turn, self._turn = self._turn, self._turn + 1
-        post = self._peers.post
-        if self.rank:
-            post.send(0, Gathered(turn, value))
-            return cast("list[object]", post.wait((Gathered, turn, 0), 0))
-        others = range(1, post.size)
-        found = [value, *(post.wait((Gathered, turn, rank), rank) for rank in others)]
-        for rank in others:
-            post.send(rank, Gathered(turn, found))
-        return found
+        return self._gathering.gather(value, interruptible=interruptible)
 
+    def leave(self, value: object) -> None:
+        """Tell a value in place of the next `gather`, and wait for nothing: this rank was interrupted."""
+        self._gathering.leave(value)
+
+    @defer_interrupts()
     def agreed(self, make: Callable[[], T]) -> T:
         """What rank 0 makes, on all ranks. A plan is agreed on: what a planner answers may depend on what its rank has measured.
 
@@ -364,9 +378,13 @@ class RankEngine(BaseEngine):
         made: object = None
         if self.rank == 0:
             try:
-                made = make()
-            except Exception as error:  # noqa: BLE001  # all ranks raise it
-                made = _Failed(cast("Exception", picklable(error, self.rank)))
+                with permit_interrupts():
+                    made = make()
+            except BaseException as error:  # all ranks raise it
+                made = _Failed(cast("Exception", picklable(for_others(error, self.rank), self.rank)))
+                if not isinstance(error, Exception):
+                    self.leave(made)
+                    raise
         found = self.gather(made)[0]
         if isinstance(found, _Failed):
             raise found.error

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from isoviz.errors import Cancelled, RankError, RankLost, RunError
+from isoviz.errors import Cancelled, RankError, RankLost
 from isoviz.runtime.engine.dispatcher import Dispatcher
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.peers import Peers
@@ -33,6 +33,7 @@ from isoviz.runtime.ranks.messages import (
     Riding,
     Tell,
     Word,
+    for_others,
 )
 from isoviz.runtime.ranks.post import Post, lost_rank
 from isoviz.runtime.scheduling.work import (
@@ -221,7 +222,7 @@ class RankPeers(Peers):
 
     def say(self, execution: RankExecution, error: BaseException | None, verified: bool | None) -> None:
         """Tell the other ranks of a transfer how it has ended at its destination."""
-        said = error if error is None or isinstance(error, Exception) else RunError(f"{type(error).__name__}: {error}")
+        said = None if error is None else for_others(error, self.rank)
         self.post.send_to(execution.work.ranks(self.rank), Word(execution.number, said, verified))
 
     # ---- from other ranks

@@ -15,7 +15,6 @@ from isoviz.backends.mpi.lanes.page import (
     CANCEL,
     CANCELLED,
     CLAIMED,
-    CLOSED,
     CREDIT,
     DONE,
     FAILED,
@@ -157,11 +156,16 @@ class ReceivingLane:
     @property
     def sender_has_closed(self) -> bool:
         """Whether the sender begins no further transfer."""
-        return bool(self._page.words[CLOSED])
+        return self._page.is_closed
+
+    @property
+    def was_interrupted(self) -> bool:
+        """Whether the sender has closed because it was interrupted."""
+        return self._page.was_interrupted
 
     def close(self) -> None:
         """Let the sender wait no longer."""
-        self._page.words[CLOSED] = 1
+        self._page.close()
         self._pulls, self._kept = (), None
         self._withdraw()
 
@@ -200,7 +204,12 @@ class SendingLane:
     @property
     def receiver_has_closed(self) -> bool:
         """Whether the receiver gives no further credit."""
-        return bool(self._page.words[CLOSED])
+        return self._page.is_closed
+
+    @property
+    def was_interrupted(self) -> bool:
+        """Whether the receiver has closed because it was interrupted."""
+        return self._page.was_interrupted
 
     def begin(self, turn: int) -> None:
         """Begin a transfer that has its credit.
@@ -293,11 +302,12 @@ class SendingLane:
         if error is None:
             self._page.tell(OK)
         else:
-            self._page.tell(CANCELLED if isinstance(error, Cancelled) else FAILED, str(error))
+            is_cancelled = isinstance(error, Cancelled) or not isinstance(error, Exception)
+            self._page.tell(CANCELLED if is_cancelled else FAILED, str(error))
         self._page.post(DONE, turn)
 
     def close(self) -> None:
         """Let the receiver wait no longer, and forget the parts."""
-        self._page.words[CLOSED] = 1
+        self._page.close()
         self.parts, self._kept, self._moves = (), (), []
         self._withdraw()

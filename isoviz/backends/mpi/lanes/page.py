@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import platform
+import sys
 from _thread import allocate_lock
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,8 @@ PULLS, TAKEN, CLAIMED, PULLED, UNPULLED, LEFT = range(72, 120, 8)
 """Words of the page, each in a cache line of its own. Those of the last line are about parts that the receiver moves."""
 OK, FAILED, CANCELLED = range(3)
 """How a transfer has ended (`STATE`)."""
+_CLOSED, _INTERRUPTED = 1, 2
+"""Why no further transfer follows (`CLOSED`)."""
 _TEXT = 1024
 """Where the page has the reason of a failure."""
 IS_STRICT = platform.machine() in ("x86_64", "AMD64")
@@ -85,6 +88,21 @@ class Page:
             self._array[_TEXT : _TEXT + len(told)] = np.frombuffer(told, np.uint8)
             self._array[_TEXT + len(told)] = 0
         self.words[STATE] = state
+
+    def close(self) -> None:
+        """Let the other rank wait no longer. It learns whether this one is on its way out after Ctrl-C."""
+        error = sys.exc_info()[1]
+        self.words[CLOSED] = _INTERRUPTED if error is not None and not isinstance(error, Exception) else _CLOSED
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether one of the ranks has closed it."""
+        return bool(self.words[CLOSED])
+
+    @property
+    def was_interrupted(self) -> bool:
+        """Whether that rank was interrupted."""
+        return self.words[CLOSED] == _INTERRUPTED
 
     @property
     def reason(self) -> str:

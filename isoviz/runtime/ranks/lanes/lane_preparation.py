@@ -6,14 +6,15 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from isoviz.errors import RankError, RunError
+from isoviz.errors import Cancelled, RankError, RunError
 from isoviz.layouts import Box, strided_copies
 from isoviz.runtime.engine.device_errors import Closing, of_opening, tidied
 from isoviz.runtime.engine.event import Event
+from isoviz.runtime.engine.interrupts import permit_interrupts
 from isoviz.runtime.engine.prepared_transfer import PreparedTransfer, never
 from isoviz.runtime.ranks.lanes.lane_sending import SendingTransfer
 from isoviz.runtime.ranks.lanes.lane_transfers import LaneRuntime, LaneTransfer, ReceivingTransfer
-from isoviz.runtime.ranks.messages import LaneOffer
+from isoviz.runtime.ranks.messages import LaneOffer, for_others
 
 if TYPE_CHECKING:
     from isoviz.layouts import StridedCopy
@@ -28,8 +29,10 @@ def prepare_lane(
 ) -> PreparedTransfer | str:
     """The prepared transfer on this rank; or the reason why there is no lane between the two `ranks`. All ranks call this.
 
+    The caller defers signals. They are handled while this waits for another rank.
+
     Raises:
-        RankError: another rank cannot take part, or prepares another plan.
+        RankError: another rank cannot take part, or prepares another plan. Cancelled: it was interrupted.
         Exception: this rank cannot take part; the others get a RankError.
     """
     sender, receiver = ranks
@@ -68,24 +71,30 @@ class _Talk:
         self._has_said = True
         self._post.send(self.peer, LaneOffer(self._number, self._digest, address, refusal))
 
-    def answer(self, address: object = None, refusal: str = "", error: str = "") -> None:
+    def answer(self, address: object, refusal: str) -> None:
         """Send the answer of the sender."""
+        self._answer(LaneOffer(self._number, self._digest, address, refusal))
+
+    def _answer(self, offer: LaneOffer) -> None:
         self._has_said = True
         for rank in range(self._post.size):
             is_told = rank != self._post.rank and (rank != self.peer or self._peer_waits)
             if is_told and rank not in self._post.gone:
-                self._post.send(rank, LaneOffer(self._number, self._digest, address, refusal, error))
+                self._post.send(rank, offer)
 
     def hear(self, rank: int) -> LaneOffer:
         """Wait for the offer of another rank.
 
         Raises:
-            RankError: it cannot take part, or prepares another plan. RankLost: it no longer answers.
+            RankError: it cannot take part, or prepares another plan. Cancelled: it was interrupted.
+            RankLost: it no longer answers.
         """
+        with permit_interrupts():
+            self._post.expect((LaneOffer, self._number), rank)
         offer = cast("LaneOffer", self._post.wait((LaneOffer, self._number), rank))
         if offer.error:
             self._peer_waits = False
-            raise RankError(offer.error, rank=rank)
+            raise Cancelled(offer.error) if offer.is_cancelled else RankError(offer.error, rank=rank)
         mine, other = self._digest, offer.digest
         if mine is not None and other is not None and (wrong := other.difference(mine)):
             raise RankError(
@@ -97,11 +106,13 @@ class _Talk:
         """Tell the ranks that wait for this one why it takes no part."""
         if self._has_said:
             return
-        told = str(error) if isinstance(error, RankError) else f"rank {self._post.rank}: {error}"
+        error = for_others(error, self._post.rank)
+        told = str(error) if isinstance(error, RankError | Cancelled) else f"rank {self._post.rank}: {error}"
+        offer = LaneOffer(self._number, self._digest, error=told, is_cancelled=isinstance(error, Cancelled))
         if is_sender:
-            self.answer(error=told)
+            self._answer(offer)
         elif self._peer_waits and self.peer not in self._post.gone:
-            self._post.send(self.peer, LaneOffer(self._number, self._digest, error=told))
+            self._post.send(self.peer, offer)
 
 
 def _prepare_receiving(runtime: LaneRuntime, plan: Plan, given: Any, talk: _Talk, closing: Closing) -> LaneTransfer | str:

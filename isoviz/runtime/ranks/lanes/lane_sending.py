@@ -12,7 +12,7 @@ from isoviz.runtime.device_bases import BaseEndpoint
 from isoviz.runtime.engine.device_errors import Closing, of_request
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.interrupts import defer_interrupts
-from isoviz.runtime.ranks.lanes.lane_transfers import LaneRuntime, LaneTransfer, has_to_stop
+from isoviz.runtime.ranks.lanes.lane_transfers import LaneRuntime, LaneTransfer, has_closed, has_to_stop
 from isoviz.runtime.ranks.post import lost_rank
 from isoviz.runtime.ranks.rank_execution import RankExecution
 from isoviz.runtime.scheduling.work import Work
@@ -149,7 +149,7 @@ class SendingEvent(Event):
             if peer in runtime.gone:
                 raise lost_rank(peer, runtime.gone[peer])
             if lane.receiver_has_closed:
-                raise RankError(f"rank {peer} has closed the prepared transfer", rank=peer)
+                raise has_closed(peer, lane)
             if runtime.driver.is_closed:
                 raise EngineClosed("the engine is closed")
             if has_to_stop(until):

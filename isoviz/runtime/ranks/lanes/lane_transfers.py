@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from isoviz.runtime.engine.driver import Driver
     from isoviz.runtime.engine.idle_channels import IdleChannels
     from isoviz.runtime.engine.prepared_plans import PreparedPlans
-    from isoviz.runtime.ranks.handles import RankDevices, ReceivingLane
+    from isoviz.runtime.ranks.handles import RankDevices, ReceivingLane, SendingLane
     from isoviz.runtime.ranks.rank_execution import RankExecution
     from isoviz.runtime.ranks.rank_peers import RankPeers
 
@@ -206,8 +206,15 @@ class ReceivingEvent(Event):
             with transfer.pulling:  # after this no byte moves here any more
                 self.end(lost_rank(transfer.peer, transfer.runtime.gone[transfer.peer]))
         elif self._lane.sender_has_closed and not self._lane.is_over(self._turn) and self._lane.cancel(self._turn):
-            self.end(RankError(f"rank {transfer.peer} has closed the prepared transfer", rank=transfer.peer))
+            self.end(has_closed(transfer.peer, self._lane))
         return self._ended
+
+
+def has_closed(peer: int, lane: SendingLane | ReceivingLane) -> RankError | Cancelled:
+    """The error of a transfer that the other rank takes no part in: it has closed the prepared transfer."""
+    if lane.was_interrupted:
+        return Cancelled(f"rank {peer} was interrupted")
+    return RankError(f"rank {peer} has closed the prepared transfer", rank=peer)
 
 
 def has_to_stop(until: float | None) -> bool:
