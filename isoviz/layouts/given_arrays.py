@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from isoviz.errors import ArrayError, show
+from isoviz.layouts.dtypes import described_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -101,6 +102,15 @@ def form_of(given: Any, what: str) -> ArrayForm:
     return ArrayForm(array.dtype, array.shape, array.strides)
 
 
+def is_struct(given: Any) -> bool:
+    """Whether an object is an array with named fields."""
+    dtype = getattr(given, "dtype", None)
+    if dtype is not None:
+        return getattr(dtype, "names", None) is not None
+    interface = None if given is None else cuda_interface(given)
+    return interface is not None and len(interface.get("descr", ())) > 1
+
+
 def is_flat(given: Any) -> bool:
     """Whether an object is an array with one axis, or a buffer of bytes: it says no sizes of dimensions."""
     try:
@@ -130,7 +140,7 @@ def cuda_form(interface: Mapping[str, Any], what: str) -> ArrayForm:
         raise ArrayError(f"{what}: has a mask; pass its data and its mask as two arrays")
     dtype, described = np.dtype(interface["typestr"]), interface.get("descr")
     if dtype.kind == "V" and described and described != [("", interface["typestr"])]:
-        dtype = np.dtype([tuple(part) for part in described])
+        dtype = described_dtype([tuple(part) for part in described])
     shape, strides = tuple(int(size) for size in interface["shape"]), interface.get("strides")
     return ArrayForm(dtype, shape, _dense_strides(shape, dtype.itemsize) if strides is None else tuple(map(int, strides)))
 

@@ -183,6 +183,37 @@ def test_ctrl_c_cancels_the_plan_and_the_ranks_stay(four: isoviz.Ranks) -> None:
     assert four.run(plan_between(four, "node0.sys", "node1.sys")).verified
 
 
+def test_arrays_are_taken_as_they_lie(four: isoviz.Ranks) -> None:
+    """Permuted axes, structs with gaps at both ends, bytes; an array in another order is refused. Run, submitted, prepared."""
+    space, fields = isoviz.IndexSpace(x=5, y=7), isoviz.FieldSpace(a="<u2", b="<f4")
+    plan = isoviz.plan(isoviz.Transfer.whole(space, fields, "node1.sys", "<F, x, y>", "node2.reg", "<F, y, x>"), four.machine)
+    aligned, packed = np.dtype([("a", "<u2"), ("b", "<f4")], align=True), np.dtype([("a", "<u2"), ("b", "<f4")])
+    wanted = np.zeros((7, 5), packed)
+    wanted["a"], wanted["b"] = np.arange(35).reshape(7, 5), np.arange(35).reshape(7, 5) / 3
+    for source in (wanted, np.asfortranarray(wanted.T).transpose(), wanted.astype(aligned), wanted.tobytes()):
+        for room in (np.zeros((5, 7), packed), np.zeros((5, 7), aligned), np.zeros((7, 5), packed).T):
+            lies_right = room.flags.c_contiguous
+            before = room.tobytes()
+            for way in ("run", "submit", "prepare"):
+                try:
+                    if way == "run":
+                        assert four.run(plan, source, room).verified
+                    elif way == "submit":
+                        assert four.submit((plan, source, room)).reports(60)[0].verified
+                    else:
+                        with four.prepare(plan, source, room) as prepared:
+                            prepared.run()
+                            found = prepared.destination()
+                        assert found is not None and found.strides == room.strides and found.dtype == room.dtype
+                        np.copyto(room, found)
+                except ArrayError:
+                    assert not lies_right and room.tobytes() == before
+                    continue
+                assert lies_right
+                assert all(np.array_equal(room[name], wanted[name].T) for name in fields)
+                room[...] = np.zeros((), packed)
+
+
 def test_errors_name_the_rank_and_the_ranks_stay(four: isoviz.Ranks, tmp_path: Path) -> None:
     plan = plan_between(four, "node2.dsk", "node1.sys", ends=(tmp_path / "missing.bin", None))
     with pytest.raises(FileError, match=rf"rank 2 \(pid {four.processes[2].pid}\): .*missing\.bin"):

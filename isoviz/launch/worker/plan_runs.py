@@ -17,9 +17,8 @@ from isoviz.backends.formats.arrays import bytes_of
 from isoviz.backends.formats.describing import array_instance
 from isoviz.errors import Cancelled, InputError, IsovizError, RankError, TransferError, in_words, line, show
 from isoviz.launch.this_rank import this_rank
-from isoviz.layouts.given_arrays import is_host_array
+from isoviz.layouts.given_arrays import is_host_array, is_struct
 from isoviz.machines import MemoryKind
-from isoviz.runtime.engine.prepared_plans import is_struct
 from isoviz.runtime.engine.progress import Progress
 
 if TYPE_CHECKING:

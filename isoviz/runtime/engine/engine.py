@@ -17,6 +17,7 @@ from weakref import WeakSet
 
 from isoviz import checks
 from isoviz.checks import expect
+from isoviz.layouts.given_arrays import is_struct
 from isoviz.machines import machine_argument
 from isoviz.planner import Options, Plan
 from isoviz.planner.time.requests import REQUEST_BYTES
@@ -27,7 +28,7 @@ from isoviz.runtime.engine.idle_channels import IdleChannels
 from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
 from isoviz.runtime.engine.open_devices import OpenedDevices
 from isoviz.runtime.engine.peers import Peers
-from isoviz.runtime.engine.prepared_plans import PreparedPlans, is_struct
+from isoviz.runtime.engine.prepared_plans import PreparedPlans
 from isoviz.runtime.engine.prepared_transfer import PreparedTransfer, never, opened
 from isoviz.runtime.engine.progress import setting, tell, watch
 from isoviz.runtime.engine.small_copies import PreparedCopies, is_small

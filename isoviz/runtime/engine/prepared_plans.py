@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz import checks
 from isoviz.errors import InputError
+from isoviz.layouts.given_arrays import is_struct
 from isoviz.runtime.device_bases import BaseMemory
 from isoviz.runtime.scheduling.pipeline import work_of
 
@@ -24,11 +25,6 @@ if TYPE_CHECKING:
     from isoviz.runtime.engine.open_devices import OpenedDevices
     from isoviz.runtime.protocols import RealChannel, RealMemory
     from isoviz.runtime.scheduling.work import Work
-
-
-def is_struct(given: Any) -> bool:
-    """Whether an object of a caller is an array with named fields."""
-    return getattr(getattr(given, "dtype", None), "names", None) is not None
 
 
 class HopOfPath(NamedTuple):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from run_cases import isoviz, names_in, no_leaked_files
 
-from isoviz import convert
+from isoviz import Layout, convert
 from isoviz.backends.disk import reserve
 from isoviz.backends.disk.disk_memory import DiskRead
 from isoviz.backends.disk.file_access import NewFile, ReadFile
@@ -64,6 +64,21 @@ def test_what_was_written_to_a_mapped_array_is_converted(tmp_path: Path) -> None
     found[:] = numbers((200, 300))[::-1]
     convert(found, tmp_path / "out.npy", None, "<F, y, x>", verify=True)
     assert np.array_equal(np.load(tmp_path / "out.npy"), numbers((200, 300))[::-1].T)
+
+
+def test_mapped_arrays_are_taken_as_they_lie(tmp_path: Path) -> None:
+    """Axes in any order, a part of the rows, and fields chosen from a struct."""
+    cube = mapped(tmp_path, numbers((4, 60, 50)))
+    turned = cube.transpose(2, 0, 1)
+    assert isinstance(turned, np.memmap)
+    convert(turned, tmp_path / "a.npy", None, Layout.of(turned), verify=True)
+    assert np.load(tmp_path / "a.npy").tobytes() == np.asarray(cube).tobytes(), "its own order"
+    convert(turned, tmp_path / "b.npy", Layout.of(turned), "<F, z, y, x>", verify=True)
+    assert np.array_equal(np.load(tmp_path / "b.npy"), np.asarray(turned).transpose(2, 1, 0)), "<F, z, y, x> has axes x, y, z"
+    convert(cube[1:3].transpose(1, 2, 0), tmp_path / "c.npy", "<F, x, y, z>", "<F, y, x, z>", verify=True)
+    assert np.array_equal(np.load(tmp_path / "c.npy"), np.asarray(cube)[1:3].transpose(0, 2, 1))
+    del cube, turned  # which hold the map
+    gc.collect()
 
 
 def test_mapped_arrays_that_are_no_file(tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from isoviz.errors import LayoutError
+from isoviz.errors import ArrayError, LayoutError
 from isoviz.layouts import (
     Box,
     FieldSpace,
@@ -95,6 +97,63 @@ def test_arrays_that_have_no_layout() -> None:
     with pytest.raises(LayoutError, match="gaps"):
         Layout.of(array[:, :4])
     assert view_of_array(array[:, :4]).linearization.space.as_dict() == {"x": 6, "y": 4}
+
+
+class Lent:
+    """An array that only DLPack hands over."""
+
+    def __init__(self, held: np.ndarray) -> None:
+        self.held = held
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.held.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.held.__dlpack_device__()
+
+
+@pytest.mark.parametrize(
+    ("array", "words"),
+    [
+        (np.zeros(3, "V0"), "has no bytes"),
+        (np.zeros(3, object), "Python objects"),
+        (np.ma.zeros((3, 4)), "has a mask"),
+        (np.zeros((3, 0)), "holds nothing"),
+        (np.zeros((4, 6))[::-1], "axis 0 is reversed"),
+        (np.broadcast_to(np.zeros(6), (4, 6)), "axis 0 repeats its elements"),
+        (Lent(np.zeros((4, 6))[:, :4]), "leaves gaps"),
+        (Lent(np.zeros(3, ">f8")), "DLPack only supports native byte order"),
+        ("text", "expected a NumPy array"),
+        (np.float64(3), "expected a NumPy array"),
+    ],
+)
+def test_arrays_without_a_layout_say_why(array: Any, words: str) -> None:
+    for call in (Layout.of, view_of_array):
+        if call is view_of_array and words == "leaves gaps":
+            continue  # it takes rows with gaps
+        with pytest.raises(ArrayError, match=None if call is view_of_array else words):
+            call(array)
+
+
+def test_structs_with_gaps() -> None:
+    """Gaps are fields of their own, in the order of memory, and nested fields have paths."""
+    aligned = np.dtype([("a", "u1"), ("p", [("x", "<f8"), ("y", "u1")])], align=True)
+    array = np.zeros((2, 3), aligned)
+    assert str(Layout.of(array)) == "<F, x, y>"
+    fields = view_of_array(array).linearization.fields
+    assert fields.names == ("a", "(gap at 1)", "p.x", "p.y", "(gap at 17)")
+    assert fields.real_names == ("a", "p.x", "p.y")
+    assert fields.nbytes == aligned.itemsize == 24
+    assert FieldSpace.of(aligned) == fields
+    mixed_up = np.dtype({"names": ["b", "a"], "formats": ["<u4", "<u2"], "offsets": [4, 0]})
+    assert FieldSpace.of(mixed_up).names == ("a", "(gap at 2)", "b")
+
+
+def test_permuted_axes_have_a_layout() -> None:
+    array = np.zeros((2, 3, 4, 5)).transpose(0, 3, 1, 2)
+    assert str(Layout.of(array, ("n", "c", "h", "w"))) == "<F, c, w, h, n>"
+    assert str(Layout.of(memoryview(array), ("n", "c", "h", "w"))) == "<F, c, w, h, n>"
+    assert str(Layout.of(bytearray(5))) == "<F, x>"
 
 
 def test_default_names_count_from_the_last_axis() -> None:
