@@ -225,7 +225,7 @@ def test(arguments: list[str]) -> int:
         widget_steps(steps)
         pytest(steps, arguments)
     else:
-        in_lanes(steps, {"browser-tests": BROWSER, "run-tests": RUNS, "rank-tests": RANKS})
+        in_lanes(steps, {"rank-tests": RANKS, "browser-tests": BROWSER, "run-tests": RUNS})
     return finish(steps)
 
 
@@ -257,14 +257,17 @@ def test_full(arguments: list[str]) -> int:
 
 
 def in_lanes(steps: Steps, groups: dict[str, tuple[str, ...]]) -> None:
-    """Style and types, the commands of this file that run groups of tests by their folders, and the tests outside of those."""
+    """Style and types, the tests outside of some folders, and the commands that run the tests of these folders, group by group.
+
+    What takes longest comes first, so that no lane is alone at the end.
+    """
     node_modules(steps)  # several lanes need them
     if with_browser():
         os.environ["ISOVIZ_CHROMIUM"] = chromium(steps.env)
     else:
         groups = {name: folders for name, folders in groups.items() if folders != BROWSER}
     elsewhere = [f"--ignore={folder}" for folders in (BROWSER, *groups.values()) for folder in folders]
-    selections = {**groups, "other-tests": elsewhere}
+    selections = {"other-tests": elsewhere, **groups}
     with tempfile.TemporaryDirectory() as folder:
         counts = Counts(Path(folder))
         this_file = [sys.executable, str(Path(__file__))]

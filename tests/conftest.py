@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import stalls
 from hypothesis import HealthCheck, settings
 
 RANKS = Path(__file__).parent / "ranks"
@@ -29,6 +30,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # Runs of tests, and of what they start, are none of the user's.
 os.environ["ISOVIZ_LEDGER"] = "off"
+
+if os.environ.get("ISOVIZ_STALLS"):
+    stalls.install(int(os.environ["ISOVIZ_STALLS"]))
 
 _REPORTED = pytest.StashKey[dict[str, list[object]]]()
 
