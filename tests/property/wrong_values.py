@@ -21,7 +21,7 @@ import numpy as np
 
 from isoviz.errors import InternalError, IsovizError
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 """Seconds after which a call counts as hanging. The slowest takes less than a second."""
 
 _BINDING = re.compile(r"unexpected keyword|missing \d+ required|positional arguments? but|multiple values for|positional-only")
