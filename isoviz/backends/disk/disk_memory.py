@@ -111,8 +111,13 @@ class FileStore(BaseEndpoint):
     def read(self, offset: int, nbytes: int) -> Bytes:
         """Read bytes of the file through the page cache."""
         into = np.empty(nbytes, np.uint8)
+        self.read_into(offset, into)
+        return into
+
+    def read_into(self, offset: int, into: Bytes) -> None:
+        """Fill `into` with the bytes of the file from `offset` on, through the page cache."""
         done = 0
-        while done < nbytes:
+        while done < len(into):
             try:
                 got = os.preadv(self.file.descriptor, [into[done:].data], self.base + offset + done)
             except OSError as error:
@@ -120,7 +125,6 @@ class FileStore(BaseEndpoint):
             if got == 0:
                 raise RunError(f"{self.file.path}: ends before the instance does")
             done += got
-        return into
 
     def flush(self) -> None:
         if isinstance(self.file, NewFile):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isoviz.backends.verify import Reader, reader_of
+from isoviz.backends.boxes import Boxes
 from isoviz.errors import VerificationError
 from isoviz.redistribution.running.content import BUDGET, expected, tiles
 
@@ -35,7 +35,7 @@ def check_generated(
     part = destination.part(rank)
     if part is None:
         return
-    reader = reader_of(store, part.linearization, part.space.dims, check)
+    reader = Boxes(store, part.linearization, part.space.dims, check)
     points = destination.coordinates(rank)
     for tile in tiles(part):
         here = {dim: points[dim][slice(*tile[dim])] for dim in part.space}
@@ -62,7 +62,7 @@ def check_against_peers(
     part = destination.part(rank)
     if part is None:
         return
-    mine = reader_of(store, part.linearization, part.space.dims, check)
+    mine = Boxes(store, part.linearization, part.space.dims, check)
     points = destination.coordinates(rank)
     for peer in source.ranks:
         theirs = source.part(peer)
@@ -79,7 +79,7 @@ def check_against_peers(
             there[dim] = held // (axis.block * axis.parts) * axis.block + held % axis.block
         if not all(len(places) for places in here.values()):
             continue
-        reader = reader_of(peers(peer), theirs.linearization, part.space.dims, check)
+        reader = Boxes(peers(peer), theirs.linearization, part.space.dims, check)
         for tile in _common_tiles(theirs, part, here, there):
             for field in part.fields.names:
                 if check is not None:
@@ -112,7 +112,7 @@ def _common_tiles(
         left += [tile | {dim: (middle, high)}, tile | {dim: (low, middle)}]
 
 
-def _picked(reader: Reader, places: Mapping[str, IntArray], tile: Mapping[str, tuple[int, int]], field: str) -> Array:
+def _picked(reader: Boxes, places: Mapping[str, IntArray], tile: Mapping[str, tuple[int, int]], field: str) -> Array:
     """The elements at some places of every dimension: a box around them is read, and they are picked out of it."""
     chosen = {dim: places[dim][slice(*span)] for dim, span in tile.items()}
     box = {dim: (int(each[0]), int(each[-1]) + 1) for dim, each in chosen.items()}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isoviz.backends.verify import ArrayReader, Ranges, word_of
+from isoviz.backends.boxes import Boxes, Ranges, word_of
 
 if TYPE_CHECKING:
     from isoviz.backends.pages import Bytes
@@ -71,7 +71,7 @@ def generate(instance: DistributedInstance, rank: int, array: Bytes, check: Call
     part = instance.part(rank)
     if part is None:
         return
-    writer = ArrayReader(array, part.linearization, part.space.dims)
+    writer = Boxes(array, part.linearization, part.space.dims)
     points = instance.coordinates(rank)
     for tile in tiles(part):
         for field in part.fields.names:

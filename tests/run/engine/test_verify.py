@@ -11,6 +11,7 @@ import pytest
 from run_cases import no_leaked_files, random_bytes, random_layout, random_spaces
 
 from isoviz import FieldSpace, IndexSpace, Instance, Layout, Transfer
+from isoviz.backends.boxes import Boxes
 from isoviz.backends.disk.disk_memory import FileStore
 from isoviz.backends.disk.file_access import ReadFile
 from isoviz.backends.host.host_memory import HostStore
@@ -46,7 +47,9 @@ def compared(transfer: Transfer, data: Any, out: Any, folder: Path | None, budge
 
 @pytest.mark.parametrize("where", ["memory", "file"])
 @pytest.mark.few(1)
-def test_one_wrong_byte_anywhere_is_found_and_padding_is_not_looked_at(where: str, tmp_path: Path, full: bool) -> None:
+def test_one_wrong_byte_anywhere_is_found_and_padding_is_not_looked_at(
+    where: str, tmp_path: Path, full: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng = random.Random(where)
     folder = tmp_path if where == "file" else None
     padded = 0
@@ -58,6 +61,8 @@ def test_one_wrong_byte_anywhere_is_found_and_padding_is_not_looked_at(where: st
         data, out = random_bytes(rng, a.nbytes), random_bytes(rng, b.nbytes)
         moved(a, data, b, out)
         budget = rng.choice((1, 3000, 1 << 26))
+        monkeypatch.setattr("isoviz.backends.boxes._GAP", rng.choice((0, 16, 4096)))  # blocks are long, or short
+        monkeypatch.setattr("isoviz.backends.verify._BLOCK", rng.choice((1, 64, 1 << 16)))
         compared(transfer, data, out, folder, budget)
         at = rng.randrange(b.nbytes)
         out[at] ^= 1 << rng.randrange(8)
@@ -105,3 +110,46 @@ def test_not_a_number_is_compared_by_its_bits() -> None:
     zero, minus = np.zeros(4).view("u1"), -np.zeros(4)
     with pytest.raises(VerificationError):
         verify(transfer, HostStore(zero), HostStore(minus.view("u1")))
+
+
+class Counting(FileStore):
+    """A file that counts how it is read."""
+
+    runs = nbytes_read = 0
+
+    def read_into(self, offset: int, into: np.ndarray[Any, np.dtype[np.uint8]]) -> None:
+        self.runs += 1
+        self.nbytes_read += len(into)
+        super().read_into(offset, into)
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "runs", "factor"),
+    [
+        ("<F, x, y>", "<F, y, x>", 20_000, 1.0),
+        ("<F, x, y>", "<F, y_in=7, x_in=5, y_out, x_out>", 20_000, 1.5),
+        ("<F, x_in=1000, y, x_out>", "<F, x, y>", 12_000, 1.0),
+    ],
+)
+def test_files_are_read_in_long_runs_and_about_once(tmp_path: Path, here: str, there: str, runs: int, factor: float) -> None:
+    space, fields = IndexSpace(x=2000, y=1500), FieldSpace(v="u1")
+    transfer = Transfer.whole(space, fields, "m", here, "m", there)
+    values = np.random.default_rng(2).integers(0, 256, (1500, 2000), dtype="u1")
+    stores = []
+    for name, layout in (("a", here), ("b", there)):
+        order = Layout(layout).on(space, fields)
+        store = HostStore(np.zeros(order.nbytes, "u1"))
+        Boxes(store.array, order, ("y", "x")).write({"x": (0, 2000), "y": (0, 1500)}, "v", values[..., None])
+        assert Layout(layout).is_blocked or np.array_equal(
+            store.array, (values if name == "a" or layout == "<F, x, y>" else values.T).ravel()
+        )
+        (tmp_path / name).write_bytes(store.array.tobytes())
+        stores.append(Counting(ReadFile(tmp_path / name), 0, order.nbytes))
+    try:
+        verify(transfer, *stores, 1 << 20)
+        for store in stores:
+            assert store.runs <= runs
+            assert store.nbytes_read <= factor * store.nbytes
+    finally:
+        for store in stores:
+            store.close()
