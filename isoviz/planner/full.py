@@ -128,7 +128,8 @@ def search(
     if not routes:
         shortest_path(machine, here, there)  # raises an error that names the reachable memories
         raise NoPathError(f"machine {machine.name}: no channels lead from {here} back to it")
-    work.add(listed_steps(problem, len(routes)))
+    work.add(listed_steps(problem, len(routes)))  # a path from the cache must not change the count
+    problem.work = Work(math.inf)
     order = sorted(with_bounds(problem, routes), key=lambda each: each[1])
     if first is not None:
         order.sort(key=lambda each: (each[0].names, each[0].converting) != first)

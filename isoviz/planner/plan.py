@@ -12,7 +12,7 @@ from isoviz.errors import TransferError
 from isoviz.layouts import Layout
 from isoviz.machines.memory import emulated_text
 from isoviz.planner.shares import Share, check_shares, share_of, share_text
-from isoviz.planner.time.schedule import scheduled_end
+from isoviz.planner.time.schedule import ScheduledEnds, scheduled_ends
 from isoviz.planner.time.together import rates_together, seconds_together, sharing_paths
 from isoviz.public_method import PublicMethod
 from isoviz.units import format_bytes, format_rate, format_seconds
@@ -93,7 +93,7 @@ class Plan:
         set-up plus the time of the slowest path. Paths that share channels or resources take turns as the scheduler lets them
         (`isoviz.planner.time.schedule`).
         """
-        return seconds_of_paths(self.paths)
+        return max(ends_of_paths(self.paths).seconds)
 
     @cached_property
     def objective(self) -> float:
@@ -289,19 +289,22 @@ class Plan:
         return "\n".join(lines)
 
 
-def seconds_of_paths(paths: Sequence[PathPlan]) -> float:
-    """The time at which the last of some paths ends, if all begin at once: see `Plan.seconds`."""
+def ends_of_paths(paths: Sequence[PathPlan]) -> ScheduledEnds:
+    """The time at which each of some paths ends, if all begin at once. The last of them is `Plan.seconds`."""
     if len(paths) == 1:
-        return paths[0].seconds
-    setup, ends = max(path.setup for path in paths), []
+        return ScheduledEnds([paths[0].seconds], 0)
+    setup, ends, followed = max(path.setup for path in paths), [math.inf] * len(paths), 0
     for sharing in sharing_paths(paths):
-        if len(sharing) == 1:
-            ends.append(setup + (sharing[0].seconds - sharing[0].setup))
-        elif all(hop.throughput for path in sharing for hop in path.hops):
-            ends.append(scheduled_end([path.line() for path in sharing], setup))
-        else:  # nothing moves
-            return math.inf
-    return max(ends)
+        mine = [paths[number] for number in sharing]
+        found = [setup + (mine[0].seconds - mine[0].setup)]
+        if len(mine) > 1:
+            if not all(hop.throughput for path in mine for hop in path.hops):  # nothing moves
+                continue
+            found, more = scheduled_ends([path.line() for path in mine], setup)
+            followed += more
+        for number, end in zip(sharing, found, strict=True):
+            ends[number] = end
+    return ScheduledEnds(ends, followed)
 
 
 def _path_lines(path: PathPlan, emulated: Sequence[str]) -> list[str]:

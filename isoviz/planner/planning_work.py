@@ -36,6 +36,10 @@ FAMILY_STEPS = 150
 """Steps of a family of layouts (`intermediate.intermediate_layouts`) in a list of routes: few of the routes are worked out."""
 
 
+class WorkDone(Exception):  # noqa: N818  # it reports no error
+    """All steps of a search are taken; raised and caught within the search."""
+
+
 class Work:
     """The steps that planning may take, and those that it has taken.
 
@@ -52,6 +56,16 @@ class Work:
     def add(self, steps: float) -> None:
         """Count further steps."""
         self.steps += steps
+
+    def spend(self, steps: float) -> None:
+        """Count further steps of a search that has a result already.
+
+        Raises:
+            WorkDone: no steps are left.
+        """
+        self.steps += steps
+        if self.is_done:
+            raise WorkDone
 
     @property
     def left(self) -> float:
@@ -71,9 +85,9 @@ class Work:
         return not self.is_done and (not self.sparing or steps < WORTH * saving * STEPS_PER_SECOND)
 
 
-def work_of(options: Options, *, sparing: bool = False) -> Work:
-    """The work that the options allow for one search."""
-    return Work(options.planning_time or PLANNING_TIME, sparing=sparing)
+def work_of(options: Options, searches: int = 1, *, sparing: bool = False) -> Work:
+    """The work that the options allow for some searches together."""
+    return Work(searches * (options.planning_time or PLANNING_TIME), sparing=sparing)
 
 
 def listed_steps(problem: Problem, routes: int) -> float:

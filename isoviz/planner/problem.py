@@ -12,6 +12,7 @@ from isoviz.layouts.geometry import mean_run
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled
 from isoviz.planner.intermediate.intermediate_layouts import ends_of
 from isoviz.planner.intermediate.part_runs import boxes_of_runs, end_runs, stretch_bytes
+from isoviz.planner.planning_work import Work
 from isoviz.planner.tuning import MOST_BOXES, UNBUFFERED_UNIT
 
 if TYPE_CHECKING:
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
 class Problem:
     """One transfer on one machine: the facts that all its routes share."""
 
-    def __init__(self, transfer: Transfer, machine: Machine, options: Options) -> None:
+    def __init__(self, transfer: Transfer, machine: Machine, options: Options, work: Work | None = None) -> None:
+        self.work = work or Work(math.inf)
+        """What counts the steps of working out choices: the work of the search that goes on."""
         self.transfer = transfer
         self.machine = machine
         """The whole machine; `part` is what planners search."""

@@ -63,3 +63,10 @@ UNBUFFERED_MOST = 256 << 20
 cancelling stay responsive."""
 UNBUFFERED_SECONDS = 0.5
 """Chunks of a route without buffers take about this many predicted seconds at most, for the same reason."""
+
+# ---- steps (`planner.planning_work`)
+
+WORKED_OUT_STEPS = 200
+"""Steps of the best choice of a path, besides those of asking a clock."""
+ASKED_STEPS = 7
+"""Steps of asking a clock for T, with the choice that it is asked for."""

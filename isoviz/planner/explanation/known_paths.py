@@ -14,7 +14,7 @@ from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of, lowe
 from isoviz.planner.paths.routes import Route
 from isoviz.planner.planning_work import Work
 from isoviz.planner.problem import Problem
-from isoviz.planner.search.tuning import ASKED_STEPS, WORKED_OUT_STEPS
+from isoviz.planner.tuning import ASKED_STEPS, WORKED_OUT_STEPS
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from isoviz.machines.memory import emulated_text
-from isoviz.planner.multipath.reasons import full_links, link_text
+from isoviz.planner.multipath.reasons import busy_links, full_links, link_text
 from isoviz.planner.multipath.several_paths import several_paths
 from isoviz.planner.multipath.split import split_bytes, stream_of, time_by_paths
 from isoviz.planner.planners.full_planner import full
@@ -58,17 +58,18 @@ def paths_explanation(plan: Plan, machine: Machine, options: Options) -> PathsEx
     A plan that was made together with others is explained with its own paths, as if it were alone.
     """
     problem = Problem(plan.transfer, machine, options)
-    single = full(problem)
-    found = several_paths([problem], [single])
+    found = several_paths([problem], [full(problem)])
     streams, split = found.streams, found.split
     if len(plan.paths) > 1 and {path.memories for path in found.paths[0]} != {path.memories for path in plan.paths}:
         streams = tuple(stream_of(0, path) for path in plan.paths)
         split = split_bytes(streams, [problem.nbytes])
-    links = tuple(LinkPrice(name.partition(" ")[2], link_text(machine, name), price) for name, price in full_links(split))
+    busy = busy_links(plan.paths, plan.seconds)
+    priced = [(name, price) for name, price in full_links(split) if name in busy]
+    links = tuple(LinkPrice(name.partition(" ")[2], link_text(machine, name), price) for name, price in priced)
     most = min(len(streams), len(plan.paths) + 1, MOST_COUNTED)
     disjoint = len({hop.channel for hop in plan.every_hop}) == len(plan.every_hop)
     times = time_by_paths(streams, problem.nbytes, most, disjoint=disjoint)
-    return PathsExplanation(plan, single.objective, links, times, len(streams))
+    return PathsExplanation(plan, found.single[0].objective, links, times, len(streams))
 
 
 def lead(plan: Plan) -> Plan:

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.planner.multipath.disjoint_paths import FlowGraph, disjoint_paths
 from isoviz.planner.multipath.split import Split, Stream, split_bytes
-from isoviz.planner.multipath.tuning import FEW_LINKS, MOST_PATHS, MOST_PRICED, MOST_QUICK, PLAN_GAIN, SURE_GAIN
+from isoviz.planner.multipath.tuning import FEW_LINKS, LINK_STEPS, MOST_PATHS, MOST_PRICED, MOST_QUICK, PLAN_GAIN, SURE_GAIN
+from isoviz.planner.planning_work import Work
 from isoviz.planner.time.run_rates import rate_of
 
 if TYPE_CHECKING:
@@ -68,6 +70,11 @@ class MachineLinks:
             if key not in best or self.seconds(channel) < self.seconds(best[key]):
                 best[key] = channel
         return list(best.values())
+
+    @property
+    def steps(self) -> float:
+        """Steps of a search among the links (`planner.planning_work`)."""
+        return LINK_STEPS * len(self.uses)
 
     @property
     def has_few(self) -> bool:
@@ -128,6 +135,26 @@ class MachineLinks:
             found += [tuple([self.machine.channel(node[0]) for node in path if isinstance(node, tuple)]) for path in nodes]
         return found
 
+    def short(self, demand: Demand, nbytes: float, hops: int) -> list[Path]:
+        """Good paths of at most some hops to the destination of a demand.
+
+        For every number of hops, one is through soonest with all bytes as one chunk, and one has the fastest slowest hop.
+        """
+        found: list[Path] = []
+        for combine in (operator.add, max):
+            ways: dict[str, tuple[float, Path]] = {demand.source: (0.0, ())}
+            for _ in range(min(hops, len(self.graph))):
+                further: dict[str, tuple[float, Path]] = {}
+                for here, (so_far, path) in ways.items():
+                    for channel, there in self.graph[here] if here not in demand.destinations else ():
+                        seconds = channel.least_setup + channel.request_seconds + nbytes * self.seconds(channel)
+                        total = combine(so_far, seconds)
+                        if there != demand.source and (there not in further or total < further[there][0]):
+                            further[there] = total, (*path, channel)
+                ways = further
+                found += [ways[name][1] for name in demand.destinations if name in ways]
+        return [path for path in dict.fromkeys(found) if len({channel.destination for channel in path}) == len(path)]
+
     def cheapest(self, demand: Demand, prices: Mapping[str, float], per_hop: float) -> tuple[Path, float]:
         """The path with the lowest price per byte: Σ price × seconds over its links, and `per_hop` for each hop."""
         import networkx
@@ -167,13 +194,16 @@ class Steady(NamedTuple):
         return self.split.seconds < self.one_path * (1 - PLAN_GAIN)
 
 
-def steady_paths(links: MachineLinks, demands: Sequence[float], more: Sequence[Path]) -> Steady:
+def steady_paths(links: MachineLinks, demands: Sequence[float], more: Sequence[Path], work: Work | None = None) -> Steady:
     """The paths that some transfers may take, and the split of their bytes in the steady state.
 
     The program begins with the paths of the maximum flow, which counts no shared resources, and with a path of `more` for each
     transfer. Its prices then tell of a path that would shorten the time, until there is none (column generation). So no other
-    path over these links can add anything. The paths of a network stay as they are, since they share no link.
+    path over these links can add anything. The paths of a network stay as they are, since they share no link. `work` counts the
+    steps.
     """
+    work = work or Work(math.inf)
+    work.add(links.steps)
     quick = [links.quick(each, nbytes) for each, nbytes in zip(links.demands, demands, strict=True)]
     paths = [list(dict.fromkeys((*found, *other))) for found, other in zip(links.disjoint, quick, strict=True)]
     most = sum(map(len, paths)) + MOST_PRICED * len(paths)
@@ -183,9 +213,10 @@ def steady_paths(links: MachineLinks, demands: Sequence[float], more: Sequence[P
     while True:
         listed = [(number, path) for number, found in enumerate(paths) for path in found]
         streams = [links.stream(number, path) for number, path in listed]
-        split = split_bytes(streams, demands)
-        if links.known is not None or len(listed) > most or not _added(links, paths, split):
+        split = split_bytes(streams, demands, work=work)
+        if links.known is not None or len(listed) > most or work.is_done or not _added(links, paths, split):
             break
+        work.add(links.steps)
     one = [
         nbytes * min(each.seconds_per_byte for each in streams if each.demand == number) for number, nbytes in enumerate(demands)
     ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from isoviz.planner.build_plan import make_plan
 from isoviz.planner.full import with_bounds
+from isoviz.planner.multipath.tuning import MOST_ROUTES, NEARLY_AS_GOOD, PATH_STEPS, PATIENCE
 from isoviz.planner.one_path.chunk_size import with_larger_chunks
 from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
 from isoviz.planner.paths.routes import Route
@@ -17,9 +18,11 @@ if TYPE_CHECKING:
 
     from isoviz.machines import Machine
     from isoviz.planner.multipath.machine_links import Path
+    from isoviz.planner.one_path.choice import Choice
     from isoviz.planner.options import Options
     from isoviz.planner.path_plan import PathPlan
     from isoviz.planner.problem import Problem
+    from isoviz.planner.time.path_time import Clock
 
 MULTIPATH = "multipath"
 """The name of the planner."""
@@ -40,23 +43,51 @@ def routes_over(machine: Machine, path: Path, *, converts: bool) -> list[Route]:
     return found
 
 
+class PathPlanner:
+    """Plans of parts of a transfer over the channels of a path.
+
+    The first part is planned over all routes. Later ones have other sizes, and are planned over the routes that were nearly as
+    good.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.routes: Sequence[Route] | None = None
+        """The routes that are worth a try; None if they are not known yet."""
+
+    def plan(self, problem: Problem) -> PathPlan | None:
+        """The fastest plan found of a part; None where its chunks do not fit the limits."""
+        routes = self.routes or routes_over(problem.machine, self.path, converts=problem.ends.converts)
+        best: tuple[Choice, Clock] | None = None
+        tried: list[tuple[float, Route]] = []
+        in_vain = 0
+        for route, bound in sorted(with_bounds(problem, routes), key=lambda each: each[1]):
+            if best is not None and (bound * (1 - BOUND_SLACK) > problem.with_cost(best[0]) or problem.work.is_done):
+                break
+            if in_vain == PATIENCE:
+                break
+            in_vain += 1
+            clock = clock_of(problem, route)
+            choice = best_feasible_choice(problem, route, clock)
+            if choice is None or math.isinf(choice.seconds):
+                continue
+            tried.append((problem.with_cost(choice), route))
+            if best is None or problem.key(choice) < problem.key(best[0]):
+                best, in_vain = (choice, clock), 0
+        if best is None:
+            return None
+        if self.routes is None:
+            goal = problem.with_cost(best[0]) * NEARLY_AS_GOOD
+            ranked = sorted(tried, key=lambda each: each[0])[:MOST_ROUTES]
+            self.routes = [route for seconds, route in ranked if seconds <= goal]
+        problem.work.add(PATH_STEPS)
+        choice, clock = best
+        return make_plan(problem, with_larger_chunks(problem, choice, clock), clock, MULTIPATH).only
+
+
 def plan_over(problem: Problem, path: Path) -> PathPlan | None:
     """The fastest plan of a transfer over the channels of a path; None where its chunks do not fit the limits."""
-    best = None
-    routes = routes_over(problem.machine, path, converts=problem.ends.converts)
-    for route, bound in sorted(with_bounds(problem, routes), key=lambda each: each[1]):
-        if best is not None and bound * (1 - BOUND_SLACK) > problem.with_cost(best[0]):
-            break
-        clock = clock_of(problem, route)
-        choice = best_feasible_choice(problem, route, clock)
-        if choice is None or math.isinf(choice.seconds):
-            continue
-        if best is None or problem.key(choice) < problem.key(best[0]):
-            best = choice, clock
-    if best is None:
-        return None
-    choice, clock = best
-    return make_plan(problem, with_larger_chunks(problem, choice, clock), clock, MULTIPATH).only
+    return PathPlanner(path).plan(problem)
 
 
 def allowed(paths: Sequence[Path], options: Options, single: Path, *, is_alone: bool) -> list[Path]:

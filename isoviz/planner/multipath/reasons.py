@@ -6,16 +6,21 @@ from typing import TYPE_CHECKING
 
 from isoviz.planner.multipath.cutting import cut_dims
 from isoviz.planner.multipath.tuning import PLAN_GAIN
+from isoviz.planner.multipath.worth import through_ports
+from isoviz.planner.time.together import uses_of
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isoviz.machines import Machine
-    from isoviz.planner.multipath.several_paths import Shared
+    from isoviz.planner.multipath.share_search import Shared
     from isoviz.planner.multipath.split import Split, Stream
+    from isoviz.planner.path_plan import PathPlan
     from isoviz.planner.problem import Problem
 
+FULL = 0.9
+"""A link is full if it is busy for this share of the time: the rest is filling a pipeline, or taking turns."""
 SMALL_PRICE = 1e-3
 """A link whose capacity is worth less than this share of T is left out."""
 
@@ -77,12 +82,38 @@ def _threshold(streams: Sequence[Stream], best: Stream) -> str:
     return f"two paths are faster from about {format_bytes(round(max(from_bytes, 1.0)))} on"
 
 
+def busy_links(paths: Sequence[PathPlan], seconds: float) -> dict[str, float]:
+    """The links that are busy for nearly all the seconds that some paths take, with their shares of the time."""
+    busy: dict[str, float] = {}
+    for path in paths:
+        for name, cost in uses_of(path).items():
+            busy[name] = busy.get(name, 0.0) + cost * path.bytes
+    moving = seconds - max(path.setup for path in paths)
+    return {name: each / moving for name, each in busy.items() if each >= FULL * moving}
+
+
 def why_several(machine: Machine, single: float, found: Shared) -> str:
     """What several paths gain over one path that takes `single` seconds, and what limits them."""
     count = sum(map(len, found.paths))
-    full = full_links(found.split)
+    busy = busy_links([path for paths in found.paths for path in paths], found.seconds)
+    full = sorted(busy.items(), key=lambda each: (-each[1], each[0]))
     more = f"; full: {links_text(machine, full)}" if full else ""
     return f"{count} paths in {format_seconds(found.seconds)}, one path takes {format_seconds(single)}{more}"
+
+
+def gap_of(problems: Sequence[Problem], found: Shared) -> float | None:
+    """The largest share by which the plan of a transfer that is alone can lie above the optimum; None where nothing is proved.
+
+    In the steady state, with whole chunks and without set-up, no split over the links of a machine is faster. Over a network the
+    rates at its ports bound it.
+    """
+    problem, *others = problems
+    ends = problem.transfer.source.memory, problem.transfer.destination.memory
+    if others or any(path.transfer.destination.memory != ends[1] for path in found.paths[0]):
+        return None
+    networks = [each for each in problem.machine.networks if all(map(each.has_port, ends))]
+    lower = problem.nbytes / through_ports(networks[0], *ends) if networks else found.steady.split.seconds
+    return max(0.0, found.seconds / lower - 1) if lower else None
 
 
 def pays(single: float, found: Shared, gain: float = PLAN_GAIN) -> bool:

@@ -20,11 +20,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.planner.multipath.tuning import LEAST_GAIN, MOST_CHOSEN
+from isoviz.planner.planning_work import WorkDone
 from isoviz.planner.time.together import uses_of
 from isoviz.planner.whole_program.mip_rows import Rows
 
 if TYPE_CHECKING:
     from isoviz.planner.path_plan import PathPlan
+    from isoviz.planner.planning_work import Work
 
 _SETUP, _END = "setup", "end"
 _SAME = 1e-9
@@ -84,16 +86,26 @@ class Split(NamedTuple):
         return sum(share > 0 for share in self.shares)
 
 
-def split_bytes(streams: Sequence[Stream], demands: Sequence[float], most: int | None = None, *, disjoint: bool = False) -> Split:
+def split_bytes(
+    streams: Sequence[Stream],
+    demands: Sequence[float],
+    most: int | None = None,
+    *,
+    disjoint: bool = False,
+    work: Work | None = None,
+) -> Split:
     """The split of `demands`, the bytes of every transfer, that ends first; over at most `most` paths.
 
     With `disjoint` no channel is on two of the paths that carry bytes; shared resources may be. Every transfer has a stream
-    that moves something.
+    that moves something. `work` bounds the solver and counts its steps.
+
+    Raises:
+        WorkDone: no split was found until then.
     """
     scale = max(
         min(stream.seconds(nbytes) for stream in streams if stream.demand == number) for number, nbytes in enumerate(demands)
     )
-    return _Program(streams, [float(nbytes) for nbytes in demands], scale or 1.0, most, disjoint=disjoint).solved()
+    return _Program(streams, [float(nbytes) for nbytes in demands], scale or 1.0, most, disjoint=disjoint).solved(work)
 
 
 class _Program:
@@ -180,13 +192,14 @@ class _Program:
                 self.rows.at_most(f"order {k}", [(self.used[k], 1.0), (self.used[last[key]], -1.0)], 0.0)
             last[key] = k
 
-    def solved(self) -> Split:
+    def solved(self, work: Work | None) -> Split:
         rows = self.rows
-        point = rows.solve(gap=LEAST_GAIN / 2)
-        assert point is not None, "one path may carry everything"
+        point = rows.solve(work, gap=LEAST_GAIN / 2)
+        if point is None:  # one path may carry everything, so there is a split
+            raise WorkDone
         if self.used:
             rows.fix(point)
-            point = rows.solve(whole=False)
+            point = rows.solve(work, whole=False)
             assert point is not None
         duals, total = rows.duals(), point[_SETUP] + point[_END]
         prices: dict[str, float] = {}

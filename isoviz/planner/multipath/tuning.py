@@ -21,8 +21,10 @@ FEW_LINKS = 64
 move from path to path in the end."""
 MOST_QUICK = 8
 """Paths at most that begin soon."""
-FIRST_PARTS = (2, 5, 16)
+FIRST_PARTS = (4, 2, 16)
 """A path is first timed for one part in each of these numbers. A small part has small chunks, which cost more per byte."""
+FIRST_WAYS = (3, 6)
+"""Where the layout changes, the most promising paths are tried first: at most these many, then all."""
 MOST_ROUNDS = 4
 """Rounds at most in which shares and paths are fitted to each other."""
 ROUND_GAIN = 1e-3
@@ -39,11 +41,21 @@ PAGE = 4096
 """Cuts fall on multiples of this many bytes where that costs no precision: disks read pages, and kernels like them."""
 AUTO_GAIN = 0.05
 """`auto` takes several paths where they save more than this share."""
-PATH_STEPS = 2500
-"""Steps (`planner.planning_work`) of planning one more path: its layouts in each round, and its part of the program."""
+HOPE = 1.03
+"""Shares are planned where the program, which knows times only nearly, promises at most this many times the best time."""
+NEARLY_AS_GOOD = 1.25
+"""A route over the channels of a path is worth a try for other parts if it takes at most this many times the best time."""
+PATIENCE = 5
+"""Routes over the channels of a path are tried, the least bound first, until this many in a row were no better."""
+MOST_ROUTES = 3
+"""The best of these routes, at most this many."""
+PATH_STEPS = 1000
+"""Steps (`planner.planning_work`) of the plan of a path, besides working out the choices of its routes."""
+FOLLOWED_STEPS = 35
+"""Steps of following a request of paths that share links."""
+FURTHER_STEPS = 2500
+"""Steps of one more path, as far as they are known before: its plans, and its part of the program."""
 LINK_STEPS = 3
 """Steps of a channel of the machine, or of a router of a network, in the search for disjoint paths."""
-TRY_STEPS = 3000
-"""Steps of trying other shares, besides those of planning paths."""
 STEADY_STEPS = 10_000
 """Steps of the program for the steady state, with the paths that its prices add."""

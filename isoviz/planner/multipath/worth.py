@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from isoviz.planner.multipath.disjoint_paths import FlowGraph, maximum_flow
 from isoviz.planner.multipath.machine_links import Demand, MachineLinks, steady_paths
-from isoviz.planner.multipath.tuning import AUTO_GAIN, LINK_STEPS, PATH_STEPS, STEADY_STEPS
+from isoviz.planner.multipath.tuning import AUTO_GAIN, FURTHER_STEPS, LINK_STEPS, STEADY_STEPS
 
 if TYPE_CHECKING:
     from isoviz.machines import Channel, Machine
@@ -28,7 +28,7 @@ def may_pay(problem: Problem, seconds: float, work: Work) -> bool:
     if (
         here == there
         or not (problem.machine.networks or problem.machine.resources)
-        or not work.pays(seconds * (1 - AUTO_GAIN), PATH_STEPS)
+        or not work.pays(seconds * (1 - AUTO_GAIN), FURTHER_STEPS)
     ):
         return False
     network = next((each for each in problem.machine.networks if each.has_port(here) and each.has_port(there)), None)
@@ -36,11 +36,11 @@ def may_pay(problem: Problem, seconds: float, work: Work) -> bool:
     if not work.pays(seconds, LINK_STEPS * links):
         return False
     if network is not None:
-        return _pays(problem, seconds, _through_ports(network, here, there), work, PATH_STEPS + LINK_STEPS * links)
+        return _pays(problem, seconds, through_ports(network, here, there), work, FURTHER_STEPS + LINK_STEPS * links)
     machine = problem.part
     if not _pays(problem, seconds, _largest_flow(machine, here, there), work, STEADY_STEPS):
         return False
-    return _pays(problem, seconds, _steady_rate(machine, here, there, problem.slot_limit), work, 2 * PATH_STEPS)
+    return _pays(problem, seconds, _steady_rate(machine, here, there, problem.slot_limit), work, 2 * FURTHER_STEPS)
 
 
 def are_links_named(plan: Plan, machine: Machine) -> bool:
@@ -61,7 +61,7 @@ def _pays(problem: Problem, seconds: float, rate: float, work: Work, steps: floa
     return saved > AUTO_GAIN * seconds and work.pays(saved, steps)
 
 
-def _through_ports(network: Network, here: str, there: str) -> float:
+def through_ports(network: Network, here: str, there: str) -> float:
     """A bound on the bytes per second between two ports of a network: what their links and those of their routers carry."""
     source, destination = network.router_of(here), network.router_of(there)
     around = [network.topology.links_from(router) for router in (source, destination)]

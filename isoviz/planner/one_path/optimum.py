@@ -18,7 +18,7 @@ from isoviz.planner.one_path.buffer_needs import buffer_layouts, evaluated
 from isoviz.planner.one_path.non_nesting import best_non_nesting, with_exact_runs
 from isoviz.planner.one_path.one_layout import best_one_layout
 from isoviz.planner.time.path_time import Clock
-from isoviz.planner.tuning import CHUNK_GROWTH_SHARE
+from isoviz.planner.tuning import ASKED_STEPS, CHUNK_GROWTH_SHARE, WORKED_OUT_STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +91,9 @@ def best_choice(problem: Problem, route: Route, clock: Clock) -> Choice | None:
 def _known_choice(problem: Problem, route: Route, clock: Clock) -> Choice | None:
     key = route.names, route.converting
     if key not in problem.choices:  # several planners may ask for the same route
+        before = clock.asked
         found = _best_choice(problem, route, clock)
+        problem.work.add(WORKED_OUT_STEPS + ASKED_STEPS * (clock.asked - before))
         # Only the layouts say which hops pay costs that are not fixed.
         problem.choices[key] = found if found is None or route.pace.has_fixed_costs else evaluated(problem, found)
     return problem.choices[key]

@@ -48,7 +48,7 @@ def auto(problem: Problem) -> Plan:
     one = _one_path(problem, work)
     if not may_pay(problem, one.seconds, work):
         return one
-    several = multipath(problem, work)
+    several = multipath(problem, work, one)
     pays = len(several.paths) > 1 and several.seconds < one.seconds * (1 - AUTO_GAIN)
     return several if pays and are_links_named(several, problem.machine) else one
 
@@ -127,7 +127,7 @@ def _best_that_pays(
             break
         if (route.names, route.converting) in problem.choices:
             continue
-        work.add(steps)
+        problem.work = work
         clock = clock_of(problem, route)
         choice = best_feasible_choice(problem, route, clock)
         if choice is not None:

@@ -26,7 +26,6 @@ from isoviz.planner.one_path.optimum import best_choice, clock_of
 from isoviz.planner.paths.routes import Route
 from isoviz.planner.search.bounds import Bounds, SearchSpace
 from isoviz.planner.search.box import Box, ConvertingHop
-from isoviz.planner.search.expected_steps import worked_out_steps
 from isoviz.planner.search.tuning import (
     ACCEPTED_GAP,
     BATCH_STEPS,
@@ -83,7 +82,7 @@ class BestFirst:
 
     def __init__(self, problem: Problem, nodes: frozenset[int] | None, seeds: Iterable[Route], work: Work) -> None:
         self.problem = problem
-        self.work = work
+        self.work = problem.work = work
         self.space = SearchSpace(problem, nodes)
         self.links = self.space.links
         self.best: Choice | None = None
@@ -117,7 +116,6 @@ class BestFirst:
         key = route.names, route.converting
         if key in self.tried:
             return
-        self.work.add(worked_out_steps(self.problem))
         clock = clock_of(self.problem, route)
         choice = best_choice(self.problem, route, clock)
         if choice is not None:

@@ -12,8 +12,8 @@ from isoviz.planner.search.tuning import (
     LOOK_LINK_STEPS,
     LOOK_STEPS,
     WORKED_OUT_FAMILY_STEPS,
-    WORKED_OUT_STEPS,
 )
+from isoviz.planner.tuning import WORKED_OUT_STEPS
 
 if TYPE_CHECKING:
     from isoviz.planner.problem import Problem

@@ -59,12 +59,8 @@ ENOUGH_ROUTES = 40
 
 # ---- steps (`planner.planning_work`)
 
-WORKED_OUT_STEPS = 200
-"""Steps of the best choice of a path."""
 WORKED_OUT_FAMILY_STEPS = 100
-"""Steps of the best choice of a path, for every family of layouts."""
-ASKED_STEPS = 7
-"""Steps of asking a clock for T, with the choice that it is asked for."""
+"""Steps of the best choice of a path, for every family of layouts, as far as they are known before."""
 BATCH_STEPS = 1500
 """Steps of the bounds of a batch of boxes."""
 BOX_STEPS = 20

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+ASKED_AS_ARRAY = 20
+"""Asking for T of many chunks at once takes as long as asking so many times."""
+
 Runs = Sequence[float]
 """For every hop, the upper bound on its runs in bytes; infinite where whole chunks move."""
 
@@ -214,6 +217,7 @@ class Clock:
 
     def seconds_of_chunks(self, chunks: Floats, runs: Runs) -> Floats:
         """T for each of these chunk sizes in bytes; equal to `seconds` up to rounding."""
+        self.asked += ASKED_AS_ARRAY
         chunks = np.minimum(chunks, self.nbytes)
         each = [self._rates_of(i, chunks, run) for i, run in enumerate(runs)]
         with np.errstate(divide="ignore"):  # such runs move nothing
@@ -239,6 +243,7 @@ class Clock:
 
     def least_seconds(self, runs: Runs) -> float:
         """A lower bound on T for every chunk: the time of the slowest hop alone, with the longest possible runs."""
+        self.asked += 1
         slowest = min(self.most_rates(self.nbytes, runs))
         return self.setup + self.nbytes / slowest if slowest else math.inf
 

@@ -69,7 +69,21 @@ class PathWork(NamedTuple):
 
 def scheduled_end(lines: Sequence[PathWork], start: float = 0.0) -> float:
     """The time in seconds at which the last of several paths ends, if all begin at the time `start`."""
-    return _Schedule(lines, start).run()
+    return max(scheduled_ends(lines, start).seconds)
+
+
+class ScheduledEnds(NamedTuple):
+    """The times in seconds at which each of several paths ends, and the requests that were followed to know them."""
+
+    seconds: list[float]
+    followed: int
+
+
+def scheduled_ends(lines: Sequence[PathWork], start: float = 0.0) -> ScheduledEnds:
+    """The times at which several paths end, if all begin at the time `start`."""
+    schedule = _Schedule(lines, start)
+    schedule.run()
+    return ScheduledEnds(schedule.path_ends, schedule.followed)
 
 
 def _with_shared_uses(lines: Sequence[PathWork]) -> list[PathWork]:
@@ -178,6 +192,10 @@ class _Schedule:
             self.paths.append(hops)
         self.hops = [hop for hops in self.paths for hop in hops]
         self.unfinished = count
+        self.path_ends = [start] * len(lines)
+        """By path: when its last chunk has arrived."""
+        self.followed = 0
+        """The requests that were followed."""
         self.capacity = {name: 1.0 for hop in self.hops for name, _ in hop.stage.uses}
         self.flows: dict[_Channel, int] = {}
         """The channels with a request that shares resources, each with a number for the request's kind."""
@@ -205,7 +223,7 @@ class _Schedule:
 
     # ---- following
 
-    def run(self) -> float:
+    def run(self) -> None:
         issued: list[_Hop] = []
         for hop in self.hops:
             hop.queued = hop.ready
@@ -215,16 +233,17 @@ class _Schedule:
         seen: dict[tuple[int, ...], State] = {}
         middle: State | None = None
         watched = self._longest()
-        followed = begun = 0
+        begun = 0
         while self.unfinished:
             self.now, _, channel, version = heappop(self.events)
             if channel.version != version:
                 continue
-            followed += 1
+            self.followed = followed = self.followed + 1
             hop = self._completed(channel)
             before, unfinished = hop.moved, self.unfinished
             self._done(hop)
             if self.unfinished < unfinished and hop.is_last:  # with one path less the others go on in another way
+                self.path_ends[hop.path] = self.now
                 watched, seen, middle, begun = self._longest(), {}, None, followed
                 continue
             if hop is not watched or hop.moved == before or followed < self.least_followed:
@@ -241,7 +260,6 @@ class _Schedule:
             seen[key] = state
             if middle is None and 2 * (followed - begun) > self.most_followed:
                 middle = state
-        return self.now
 
     def _longest(self) -> _Hop:
         """The last hop of the path with the most chunks left: the states at the ends of its chunks are compared."""

@@ -51,8 +51,8 @@ def rates_together(paths: Sequence[PathPlan]) -> list[float]:
     return fair_rates(most, uses, {name: 1.0 for each in uses for name, _ in each}) if any(uses) else most
 
 
-def sharing_paths(paths: Sequence[PathPlan]) -> list[list[PathPlan]]:
-    """Groups of paths: paths of different groups share no channel and no resource. A group has the order of the paths."""
+def sharing_paths(paths: Sequence[PathPlan]) -> list[list[int]]:
+    """Groups of paths, by number: paths of different groups share no channel and no resource."""
     groups: list[tuple[set[str], list[int]]] = []
     for number, path in enumerate(paths):
         names, members = {name for name, cost in uses_of(path).items() if cost > 0}, [number]
@@ -60,7 +60,7 @@ def sharing_paths(paths: Sequence[PathPlan]) -> list[list[PathPlan]]:
             groups.remove(group)
             names, members = names | group[0], members + group[1]
         groups.append((names, members))
-    return [[paths[number] for number in sorted(members)] for _, members in groups]
+    return [sorted(members) for _, members in groups]
 
 
 def _shared_uses(paths: Sequence[PathPlan]) -> list[Uses]:

@@ -13,8 +13,8 @@ from isoviz.planner.explanation.known_paths import best_of_paths, compared_paths
 from isoviz.planner.explanation.rivals import with_bandwidth
 from isoviz.planner.planning_work import STEPS_PER_SECOND, Work
 from isoviz.planner.problem import Problem
-from isoviz.planner.search.tuning import ASKED_STEPS
 from isoviz.planner.time.path_time import Clock
+from isoviz.planner.tuning import ASKED_STEPS
 
 MACHINE = preset("sapling", nodes=4)
 SPACE, FIELDS = IndexSpace(c=64, w=56, h=56, n=128), FieldSpace(v="float32")

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from isoviz import FieldSpace, IndexSpace, plan, simulate
-from isoviz.errors import InputError
-from isoviz.machines import preset
+from isoviz.errors import InputError, NoPathError
+from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind, preset
 from isoviz.planner import Options, Plan, Transfer, plan_together
 from isoviz.planner.multipath import reasons
 
@@ -41,7 +41,25 @@ def test_proxies_are_counted_on_every_path() -> None:
     one = over(proxies=1)
     assert len(one.paths) == 2 and all(len(path.memories) == 3 for path in one.paths)
     assert free.seconds < one.seconds
-    assert len(over(proxies=0).paths) == 1, "nothing joins these GPUs directly: the best single path is taken"
+    with pytest.raises(NoPathError, match=r"every path from node0.fbm0 to node0.fbm7 stops in more than 0 memories"):
+        over(proxies=0)
+
+
+@pytest.mark.parametrize("paths", [1, None])
+def test_the_best_single_path_keeps_to_the_proxies_too(paths: int | None) -> None:
+    """Two hops of 10 GB/s beside a channel of 1 GB/s: without a proxy, the slow one carries everything."""
+    memories = [Memory(f"node0.fbm{k}", MemoryKind.FBM) for k in range(3)]
+    channels = [
+        Channel("", ChannelKind.GPU_COPY, f"node0.fbm{a}", f"node0.fbm{b}", Constant(rate), request_seconds=1e-6)
+        for a, b, rate in ((0, 1, 10e9), (1, 2, 10e9), (0, 2, 1e9))
+    ]
+    machine = Machine("detour", memories, channels)
+    question = Transfer.whole(IndexSpace(x=1 << 24), FieldSpace(v="u1"), "node0.fbm0", "<F, x>", "node0.fbm2", "<F, x>")
+    made = [plan(question, machine, "multipath", Options(paths=paths, proxies=most)) for most in (0, 1, None)]
+    assert [path.memories for path in made[0].paths] == [("node0.fbm0", "node0.fbm2")]
+    assert ("node0.fbm0", "node0.fbm1", "node0.fbm2") in {path.memories for path in made[1].paths}
+    assert made[0].seconds > made[1].seconds == made[2].seconds
+    assert [simulate(each, machine).end for each in made] == pytest.approx([each.seconds for each in made], rel=1e-9)
 
 
 def test_each_of_several_transfers_has_no_more_than_allowed() -> None:

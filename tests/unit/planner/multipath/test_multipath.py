@@ -83,10 +83,10 @@ def test_a_small_message_takes_one_path_and_says_from_which_size_on_two_are_fast
 
 def test_a_shared_link_makes_several_paths_useless() -> None:
     machine = mesh(shared=True)
-    made = plan(moved(128 << 20), machine, "multipath")
-    assert len(made.paths) == 1
-    assert made.notes[-1].startswith("one path:") and "port (25 GB/s)" in made.notes[-1]
-    assert made.objective == plan(moved(128 << 20), machine, "full").objective
+    made, one = plan(moved(128 << 20), machine, "multipath"), plan(moved(128 << 20), machine, "full")
+    assert "port (25 GB/s)" in made.notes[-1]
+    assert 0.97 * one.seconds < made.seconds <= one.seconds, "two paths fill what the requests of one path leave idle"
+    check(made, machine)
 
 
 def test_two_nics_behind_one_copy() -> None:
