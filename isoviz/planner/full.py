@@ -26,8 +26,9 @@ from isoviz.planner.one_path.chunk_size import with_comparable_chunks
 from isoviz.planner.one_path.optimum import best_choice, clock_of, lower_bounds
 from isoviz.planner.paths.route_search import RouteQuery
 from isoviz.planner.paths.routes import Route, forget_routes, routes_of
-from isoviz.planner.planning_work import Work, listed_steps, work_of
+from isoviz.planner.planning_work import Work, work_of
 from isoviz.planner.search.best_first import BestFirst
+from isoviz.planner.search.expected_steps import listed_steps
 from isoviz.planner.search.first_look import first_look
 from isoviz.planner.search.links import forget_links
 from isoviz.planner.tuning import BOUND_SLACK

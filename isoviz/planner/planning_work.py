@@ -13,7 +13,6 @@ from isoviz.planner.options import PLANNING_TIME
 
 if TYPE_CHECKING:
     from isoviz.planner.options import Options
-    from isoviz.planner.problem import Problem
 
 STEPS_PER_SECOND = 1_000_000
 """The steps of a second of planning time: a step is about a microsecond."""
@@ -88,8 +87,3 @@ class Work:
 def work_of(options: Options, searches: int = 1, *, sparing: bool = False) -> Work:
     """The work that the options allow for some searches together."""
     return Work(searches * (options.planning_time or PLANNING_TIME), sparing=sparing)
-
-
-def listed_steps(problem: Problem, routes: int) -> float:
-    """The predicted steps of planning with a list of `routes` routes; the list itself is known for a machine in use."""
-    return PLAN_STEPS + ROUTE_STEPS * routes + FAMILY_STEPS * len(problem.ends.families)

@@ -13,8 +13,8 @@ from isoviz.planner.planners.full_planner import full_within, made_plan
 from isoviz.planner.planners.multipath_planner import multipath
 from isoviz.planner.planners.one_path_planners import simple, simple_path
 from isoviz.planner.planners.shortest_routes import routes_along, shortest
-from isoviz.planner.planning_work import NO_COST, PLAN_STEPS, ROUTE_STEPS, STEPS_PER_SECOND, Work, listed_steps, work_of
-from isoviz.planner.search.expected_steps import look_steps, search_steps, worked_out_steps
+from isoviz.planner.planning_work import NO_COST, PLAN_STEPS, ROUTE_STEPS, STEPS_PER_SECOND, Work, work_of
+from isoviz.planner.search.expected_steps import listed_steps, look_steps, search_steps, worked_out_steps
 from isoviz.planner.search.first_look import first_look
 
 if TYPE_CHECKING:
