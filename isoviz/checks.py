@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 import numbers
 import operator
-from collections.abc import Container, Iterable, Mapping
+import threading
+from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from isoviz.errors import InputError, MachineError
+from isoviz.errors import InputError, IsovizError, MachineError, in_words
 from isoviz.errors import show as show
 
 BYTES_LIMIT = 2**63 - 1
@@ -97,6 +98,31 @@ def amount(call: str, name: str, value: object, *, low: float = 0.0, high: float
         raise InputError(str(found)) from None
 
 
+def timeout(value: object) -> float | None:
+    """The longest time to wait that a caller gave, in seconds: None for ever, below 0 as 0.
+
+    Raises:
+        InputError: it is no such number.
+    """
+    if value is None:
+        return None
+    return max(0.0, amount("wait", "timeout", value, low=-math.inf, high=threading.TIMEOUT_MAX))
+
+
+def tell(call: str, callback: Callable[[Any], object], news: object) -> None:
+    """Call a function of the caller that hears of progress.
+
+    Raises:
+        InputError: it raised an error that is none of isoviz; errors of isoviz, such as Cancelled, pass as they are.
+    """
+    try:
+        callback(news)
+    except IsovizError:
+        raise
+    except Exception as error:
+        raise InputError(f"{call}, progress: the function raised {in_words(error)}") from error
+
+
 def is_one_of(value: object, known: Container[str]) -> bool:
     """Whether a value is one of some names; also for values that no dictionary can hold."""
     return isinstance(value, str) and value in known
@@ -108,14 +134,22 @@ def items(call: str, value: object, words: str, error: type[InputError] = InputE
     Raises:
         InputError: it is no collection, or a text or a mapping; as `error`.
     """
+    found = parts(value)
+    if found is None:
+        raise error(f"{call}: expected {words}, got {show(value)}")
+    return found
+
+
+def parts(value: object) -> tuple[Any, ...] | None:
+    """The parts of a collection; None for text, a mapping, and what has no parts, such as an array without axes."""
     if type(value) is tuple:
         return value
     if isinstance(value, set | frozenset):  # the order of its parts differs from process to process
         return tuple(sorted(value, key=repr))
     if isinstance(value, Iterable) and not isinstance(value, str | bytes | bytearray | Mapping):
-        with suppress(TypeError):  # an array without axes
+        with suppress(TypeError):
             return tuple(value)
-    raise error(f"{call}: expected {words}, got {show(value)}")
+    return None
 
 
 def names(call: str, value: object, words: str) -> tuple[str, ...]:

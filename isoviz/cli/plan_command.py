@@ -161,7 +161,7 @@ def _json(plan: Plan, expected: Prediction | None) -> dict[str, Any]:
 def _write_program(args: argparse.Namespace, plan: Plan, machine: Machine, options: Options) -> None:
     """Write the program of all paths; what it found goes to standard error."""
     from isoviz.cli.output import tell
-    from isoviz.errors import FileError, InputError
+    from isoviz.errors import InputError
     from isoviz.planner import whole_solution
     from isoviz.planner.whole_program.wording import solved_line
 
@@ -169,8 +169,5 @@ def _write_program(args: argparse.Namespace, plan: Plan, machine: Machine, optio
     found = whole_solution(plan.transfer, machine, options)
     if found is None:
         raise InputError("plan: --lp: planning_time was used up before the program found a path; expected a larger planning_time")
-    try:
-        found.write(out)
-    except OSError as error:
-        raise FileError(f"{out}: {error.strerror or error}") from None
+    found.write(out)
     tell(f"plan: {out}: {solved_line(found)}")

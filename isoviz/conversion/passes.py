@@ -16,8 +16,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from isoviz import checks
 from isoviz.conversion.staging_layouts import stopovers
-from isoviz.errors import InputError, LimitError, TransferError, show
+from isoviz.errors import InputError, LimitError, TransferError
 from isoviz.planner.options import Options
 from isoviz.planner.planners import plan
 from isoviz.planner.transfer import Instance, Transfer
@@ -85,8 +86,8 @@ def passes(transfer: Transfer, machine: Machine, options: Options | None = None,
         Any error of `plan` for one pass.
     """
     options = Options.given(options)
-    if number not in (None, 1, 2):
-        raise InputError(f"passes: expected 1 or 2, got {show(number)}")
+    if number is not None:
+        number = checks.count("convert", "passes", number, low=1, high=2)
     single = _once(transfer, machine, options)
     if number == 1 or (number is None and single.seconds < max(NEGLIGIBLE, _least_of_two(transfer, machine))):
         return single

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from isoviz import checks
 from isoviz.errors import InputError, IsovizError, show
 from isoviz.launch import ranks as launcher
 from isoviz.launch.this_rank import this_rank
@@ -79,7 +80,7 @@ def probe(
 
     def tell(done: int, steps: int, what: str) -> None:
         if progress is not None:
-            progress(ProbeProgress(done, steps, what))
+            checks.tell("probe", progress, ProbeProgress(done, steps, what))
 
     if ranks is None:
         return probe_computer(disks, gpus, thorough=thorough, tell=tell, keep=keep)

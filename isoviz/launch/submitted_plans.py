@@ -210,7 +210,7 @@ class SubmittedPlans:
     def _tell(self, progress: ProgressCallback | None) -> None:
         news = self._summed.news() if progress is not None else None
         if progress is not None and news is not None:
-            progress(news)
+            checks.tell("run", progress, news)
 
     def _finished(self) -> list[Report | BaseException]:
         values, failures = self._client.results(self._pending)

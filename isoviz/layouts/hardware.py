@@ -122,6 +122,8 @@ def bank_turns(places: IntArray, width: int) -> tuple[int, ...]:
 
 def _offsets_along(order: Linearization, dim: str, start: Index, field: str, most: int | None = None) -> IntArray:
     """The offsets of the entries along a dimension from an index on, at most `most` of them."""
+    if not isinstance(start, Mapping):
+        start = checks.items("index", start, "a whole number for each dimension", LayoutError)
     order.offset(start, field)  # raises if the index or the field is invalid
     at: dict[str, Any] = dict(start) if isinstance(start, Mapping) else dict(zip(order.space.dims, start, strict=True))
     left = order.space[dim] - int(at[dim])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -222,12 +221,11 @@ def _moving(function: ThroughputFunction, shape: CopyShape) -> float:
 
 
 def _checked_uses(owner: str, uses: object) -> tuple[tuple[str, float], ...]:
-    if isinstance(uses, tuple) and not uses:
-        return ()
-    if isinstance(uses, str | bytes) or not isinstance(uses, Iterable):
+    pairs = checks.parts(uses)
+    if pairs is None:
         raise checks.FieldError(owner, "resources", f"expected pairs (resource, weight), got {checks.show(uses)}")
     result: list[tuple[str, float]] = []
-    for k, use in enumerate(uses):
+    for k, use in enumerate(pairs):
         place = f"resources[{k}]"
         if isinstance(use, str | bytes) or not isinstance(use, list | tuple) or len(use) != 2:
             raise checks.FieldError(owner, place, f"expected a pair (resource, weight), got {checks.show(use)}")

@@ -51,6 +51,7 @@ class _Kind(str):
     @classmethod
     def words_for(cls, name: str) -> str:
         """What people call the kind of a name; the name itself where no such kind is registered."""
+        checks.expect(cls._noun, name, str, "the name of a kind")
         found: Self | None = cls._registered.get(name)
         return name if found is None else found.words
 
@@ -272,12 +273,9 @@ def register_channel_kind(
 
 
 def _ends(owner: str, field: str, kinds: object) -> tuple[MemoryKind, ...]:
-    if isinstance(kinds, str) or not isinstance(kinds, Iterable):
+    given = checks.parts(kinds)
+    if given is None:
         raise checks.FieldError(owner, field, f"expected a list of memory kinds, got {checks.show(kinds)}")
-    try:
-        given = tuple(kinds)
-    except TypeError:  # an array without axes
-        raise checks.FieldError(owner, field, f"expected a list of memory kinds, got {checks.show(kinds)}") from None
     found = tuple(MemoryKind.of(owner, f"{field}[{k}]", kind) for k, kind in enumerate(given))
     if not found:
         raise checks.FieldError(owner, field, "expected at least one memory kind, got none")

@@ -399,10 +399,8 @@ def _checked_pairs(samples: Any, name: str) -> Samples:
 
 def _checked_ranges(ranges: Any, count: int) -> Samples:
     """Pairs (lowest rate, highest rate), one per sample."""
-    if isinstance(ranges, str | bytes | Mapping) or not isinstance(ranges, Iterable):
-        raise _error("ranges", f"expected pairs (lowest, highest rate), got {checks.show(ranges)}")
     result = []
-    for k, pair in enumerate(ranges):
+    for k, pair in enumerate(_listed(ranges, "ranges", "pairs (lowest, highest rate)")):
         if not isinstance(pair, list | tuple) or len(pair) != 2:
             raise _error(f"ranges[{k}]", f"expected a pair (lowest, highest rate), got {checks.show(pair)}")
         low, high = (checks.number(_OWNER, f"ranges[{k}]", rate, low=RATE_FLOOR, high=RATE_LIMIT) for rate in pair)

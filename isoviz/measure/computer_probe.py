@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from isoviz import checks
 from isoviz.backends.cuda.gpus import Gpus
 from isoviz.backends.direct_storage import why_not_direct
 from isoviz.backends.host import kernels
@@ -60,8 +61,8 @@ def places_of(disks: object, most: int | None = None) -> Sequence[Path]:
     """
     if disks is None:
         return [Path.cwd()]
-    given = [disks] if isinstance(disks, str | Path) else disks
-    if not isinstance(given, Iterable):
+    given = checks.parts([disks] if isinstance(disks, str | Path) else disks)
+    if given is None:
         raise InputError(f"probe, disks: expected directories, got {show(disks)}")
     found: list[Path] = []
     for each in given:

@@ -46,6 +46,10 @@ class Engine(BaseEngine):
     ) -> None:
         from isoviz.backends.devices import ThisComputer
 
+        if ledger is not None:
+            from isoviz.runtime.ledger.ledger import Ledger
+
+            expect("engine, ledger", ledger, Ledger, "a ledger or None")
         super().__init__(machine, ThisComputer() if devices is None else devices, **options)
         self._ledger = ledger
         self._is_here = type(self.devices) is ThisComputer

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz import checks
+from isoviz.errors import InputError, show
 from isoviz.layouts import ChunkSequence, Layout, Mode, OrderChange, View, compare, order_change
 from isoviz.layouts.recurring import RecurringChunks
 from isoviz.planner.intermediate.field_orders import buffer_orders, chunk_order
@@ -143,7 +144,14 @@ class PathPlan:
         """The number of requests of a chunk on a hop, by the rule of the kind of its channel (`isoviz.planner.time.requests`).
 
         `request_bytes` is the length that requests should have.
+
+        Raises:
+            InputError: it is no hop of this path, or `request_bytes` is no number of bytes.
         """
+        asked: object = hop
+        if not isinstance(asked, Hop) or asked not in self.hops:
+            raise InputError(f"requests: expected a hop of this path, got {show(hop)}")
+        request_bytes = checks.count("requests", "request_bytes", request_bytes, low=1)
         return rule_of(hop.kind).requests(self.chunk_payload, hop.request_bytes, request_bytes, hop.throughput)
 
     @property
@@ -155,8 +163,12 @@ class PathPlan:
         """The path with its first `count` chunks, all by default, for a prediction with shared channels and resources.
 
         `in_requests`: whether chunks are cut into requests. It only matters where hops share a channel.
+
+        Raises:
+            InputError: `count` is no number of chunks, or `in_requests` no flag.
         """
-        count = self.chunk_count if count is None else count
+        checks.flag_argument("line", "in_requests", in_requests)
+        count = self.chunk_count if count is None else checks.count("line", "count", count, high=self.chunk_count)
         full = self.chunk_payload
         last = self.last_payload if count == self.chunk_count else full
         stages = []

@@ -51,8 +51,9 @@ def transfer_from_json(data: Any, where: str = "transfer") -> Transfer:
     """The transfer of a JSON object that `transfer_to_json` made.
 
     Raises:
-        TransferError: the object is invalid; the message names the place.
+        TransferError: the object is invalid; the message names the place. InputError: `where` is no text.
     """
+    expect("transfer_from_json, where", where, str, "the name of the transfer for errors")
     with errors_as(TransferError):
         return _transfer(Node(data, where))
 

@@ -126,7 +126,12 @@ class Explorer(anywidget.AnyWidget, part_traits(PANES)):  # type: ignore[misc]  
         super().close()
 
     def before_close(self, action: Callable[[], None]) -> None:
-        """Call `action` when this explorer is closed, before its session ends."""
+        """Call `action` when this explorer is closed, before its session ends.
+
+        Raises:
+            InputError: `action` cannot be called.
+        """
+        checks.expect_call("before_close", action, "a function without arguments")
         self._beside = (*self._beside, action)
 
     def fall_silent(self) -> None:

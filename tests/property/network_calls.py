@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from wrong_values import Call, call
@@ -17,6 +18,32 @@ RING = machines.Network("ring", Torus((4,)), (Port("node0.sys", "0"), Port("node
 NODES = (machines.Memory("node0.sys", "SYS", 0), machines.Memory("node1.sys", "SYS", 1))
 JOINED = machines.Machine("joined", NODES, (), networks=(RING,))
 
+LINK = RING.topology.links_from(0)[0]
+TREE = FatTree((4, 4), (1, 2))
+TOPOLOGIES: tuple[Any, ...] = (Torus((4, 2)), Mesh((4, 2)), TREE, Switch(), ListedLinks((("a", "b", 2), ("a", "c"))))
+RULES = (DimensionOrder(), Shortest(), Neighbours(), UpAndDown())
+OF_TOPOLOGIES = ("router_name", "router", "links_from", "link", "has_link", "checked")
+OF_GRIDS = ("coordinates", "at", "step", "distance", "wraps")
+OF_RULES = ("route", "check", "checked")
+
+
+def _of_topology(topology: Any, name: str, _it: Any) -> Call:
+    """A method that every topology has."""
+    first = next(topology.links(), None)
+    name_of_link = "none" if first is None else first.name
+    right = {"router": topology.router_name(0), "link": name_of_link, "has_link": name_of_link}
+    return call(getattr(topology, name), right.get(name, 0))
+
+
+def _of_grid(grid: Any, name: str, _it: Any) -> Call:
+    arguments: dict[str, tuple[Any, ...]] = {"at": ((1, 1),), "step": (1, 0, -1), "distance": (0, 3, 0)}
+    return call(getattr(grid, name), *arguments.get(name, (1,)))
+
+
+def _of_rule(rule: Any, name: str, _it: Any) -> Call:
+    topology = TREE if isinstance(rule, UpAndDown) else TOPOLOGIES[0]
+    return call(getattr(rule, name), topology, *(() if name == "check" else (0, 3)))
+
 
 def _new(base: type) -> Any:
     """A new kind of topology or routing rule."""
@@ -24,6 +51,13 @@ def _new(base: type) -> Any:
 
 
 NETWORKS: dict[str, Callable[[Any], Call]] = {
+    **{f"{type(each).__name__}.{name}": partial(_of_topology, each, name) for each in TOPOLOGIES for name in OF_TOPOLOGIES},
+    **{f"{type(each).__name__}.{name}": partial(_of_grid, each, name) for each in TOPOLOGIES[:2] for name in OF_GRIDS},
+    **{f"{type(rule).__name__}.{name}": partial(_of_rule, rule, name) for rule in RULES for name in OF_RULES},
+    **{f"DimensionOrder.{name}": partial(_of_rule, RULES[0], name) for name in ("flexibility", "order", "zone_of")},
+    "FatTree.level": lambda _it: call(TREE.level, 5),
+    "FatTree.height": lambda _it: call(TREE.height, 0, 5),
+    "FatTree.climb": lambda _it: call(TREE.climb, 0, 5, (0, 1)),
     "Torus": lambda _it: call(Torus, (4, 2), open="B"),
     "Mesh": lambda _it: call(Mesh, (4, 2)),
     "FatTree": lambda _it: call(FatTree, (4, 4), (1, 2)),
@@ -67,6 +101,12 @@ NETWORKS: dict[str, Callable[[Any], Call]] = {
     "Network.resources_between": lambda _it: call(RING.resources_between, "node0.sys", "node1.sys"),
     "Network.channel_ends": lambda _it: call(RING.channel_ends, "node0.sys->node1.sys ring/pami"),
     "Network.owns": lambda _it: call(RING.owns, "ring:0+A"),
+    "Network.works": lambda _it: call(RING.works, LINK),
+    "Network.capacity": lambda _it: call(RING.capacity, LINK),
+    "Network.resource_name": lambda _it: call(RING.resource_name, LINK),
+    "Network.route_between": lambda _it: call(RING.route_between, 0, 2),
+    "Network.channels_between": lambda _it: call(RING.channels_between, *NODES),
+    "Transport.channel": lambda _it: call(PAMI.channel, "a->b", "a", "b", (("bus", 1.0),)),
     "Machine (network)": lambda _it: call(machines.Machine, "joined", NODES, (), networks=(RING,)),
     "Machine.find_channel": lambda _it: call(JOINED.find_channel, "node0.sys->node1.sys ring/pami"),
     "Machine.channel (network)": lambda _it: call(JOINED.channel, "node0.sys->node1.sys ring/pami"),

@@ -21,6 +21,7 @@ from isoviz.backends.devices import ThisComputer
 from isoviz.cli import main
 from isoviz.errors import Cancelled
 from isoviz.planner.planners import plan as make_plan
+from isoviz.runtime.ledger.ledger import Ledger
 from isoviz.runtime.ledger.ledger_entry import LedgerEntry, entry_of
 from isoviz.widgets import DescribedMachine, Entry, Explorer, FileMachine, PresetMachine, Selection, Settings, settings_in
 from isoviz.widgets.chosen.session_file import session_text
@@ -103,6 +104,12 @@ class Things:
     def layout_choice(self) -> planner.LayoutChoice:
         uses = [isoviz.Use.to("node0.sys", "<F, y, x>"), isoviz.Use.along("x")]
         return isoviz.find_layout(self.space, self.fields, "node0.sys", uses, self.machine, most_plans=4)
+
+    @cached_property
+    def whole(self) -> planner.WholeSolution:
+        found = planner.whole_solution(self.transfer, self.machine, self.options)
+        assert found is not None
+        return found
 
     @cached_property
     def redistribution(self) -> redistribution.RedistributionPlan:
@@ -415,6 +422,10 @@ MACHINES: dict[str, Callable[[Things], Call]] = {
     "monotone": lambda it: call(machines.monotone, [(1, 1e8), (100, 1e9)]),
     "preset": lambda it: call(machines.preset, "sapling", nodes=2, gpus=1),
     "preset (local)": lambda it: _kept(call(machines.preset, "local", measure="assumed"), "measure"),
+    "ChannelKind.words_for": lambda it: call(machines.ChannelKind.words_for, "Memcpy"),
+    "MemoryKind.words_for": lambda it: call(machines.MemoryKind.words_for, "SYS"),
+    "ChannelKind.of": lambda it: call(machines.ChannelKind.of, "channel", "kind", "Memcpy"),
+    "MemoryKind.of": lambda it: call(machines.MemoryKind.of, "memory", "kind", "SYS"),
     "memory_kinds": lambda it: call(machines.memory_kinds),
     "channel_kinds": lambda it: call(machines.channel_kinds),
     "presets": lambda it: call(isoviz.presets),
@@ -525,8 +536,12 @@ PLANNER: dict[str, Callable[[Things], Call]] = {
     "plan_from_json": lambda it: _json(planner.plan_from_json, planner.plan_to_json(it.plan)),
     "plan_from_json (several hops)": lambda it: _json(planner.plan_from_json, planner.plan_to_json(it.far_plan)),
     "plan_to_json": lambda it: call(planner.plan_to_json, it.plan),
+    "transfer_from_json (where)": lambda it: call(
+        planner.transfer_from_json, planner.transfer_to_json(it.transfer), where="transfer"
+    ),
     "transfer_from_json": lambda it: _json(planner.transfer_from_json, planner.transfer_to_json(it.transfer)),
     "transfer_to_json": lambda it: call(planner.transfer_to_json, it.transfer),
+    "WholeSolution.write": lambda it: call(it.whole.write, it.folder / "program.lp"),
     "whole_solution": lambda it: call(planner.whole_solution, it.transfer, it.machine, it.options),
     "Plan.share": lambda it: call(it.plan.share, 0),
     "Plan.changed": lambda it: call(it.plan.changed, per_chunk=1, slots=2),
@@ -541,6 +556,10 @@ PLANNER: dict[str, Callable[[Things], Call]] = {
     "registered_planners": lambda it: call(planner.registered_planners),
     "PathPlan.seconds_of": lambda it: call(it.far_plan.paths[0].seconds_of, 1),
     "PathPlan.views": lambda it: call(it.far_plan.paths[0].views, 0, 0),
+    "PathPlan.requests": lambda it: call(it.far_plan.paths[0].requests, it.far_plan.hops[0], 1 << 20),
+    "PathPlan.line": lambda it: call(it.far_plan.paths[0].line, 1, in_requests=False),
+    "LayoutChoice.transfers": lambda it: call(it.layout_choice.transfers, it.layout_choice.best),
+    "LayoutChoice.trade_off": lambda it: call(it.layout_choice.trade_off, 0, 1),
     "PathPlan.copies": lambda it: call(it.far_plan.paths[0].copies, 0, 0),
 }
 
@@ -550,6 +569,7 @@ RUNTIME: dict[str, Callable[[Things], Call]] = {
         it.machine,
         None,
         plan=it.plan,
+        ledger=Ledger(it.folder / "ledger"),
         policy=runtime.first_come_first_served,
         policies={"node0.sys->node0.sys": runtime.highest_priority_first},
         request_bytes=1 << 20,
@@ -730,6 +750,19 @@ def _repeated(it: Things) -> Call:
     return call(repeat, 2)
 
 
+def _told_of_close(recipe: Callable[[Things], Call], it: Things) -> Call:
+    shown = recipe(it)
+
+    def close(*arguments: Any) -> None:
+        view = shown.function(*shown.arguments, **shown.keywords)
+        try:
+            view.before_close(*arguments)
+        finally:
+            view.close()
+
+    return call(close, lambda: None)
+
+
 def _view(recipe: Callable[[Things], Call], it: Things) -> Call:
     right = recipe(it)
     right.function = partial(_shown, right.function)
@@ -738,7 +771,9 @@ def _view(recipe: Callable[[Things], Call], it: Things) -> Call:
 
 WIDGETS |= {name: partial(_view, recipe) for name, recipe in VIEWS.items()}
 WIDGETS["RunPanel.repeat"] = _repeated
+WIDGETS |= {f"{name}.before_close": partial(_told_of_close, VIEWS[name]) for name in VIEWS if name != "Explorer"}
 SLOW = {"explore": 8, "RunPanel.repeat": 8, "probe": 4} | dict.fromkeys(VIEWS, 4)
+SLOW |= {f"{name}.before_close": 8 for name in VIEWS}
 """How much rarer these are called."""
 
 COMPUTER: dict[str, Callable[[Things], Call]] = {

@@ -50,17 +50,36 @@ class Grid(Topology):
         """By dimension: the difference of the numbers of two neighbours."""
         return tuple([math.prod(self.sizes[k + 1 :]) for k in range(len(self.sizes))])
 
-    @property
+    @cached_property
+    def _wrapping(self) -> tuple[bool, ...]:
+        return tuple([self.wraps(dimension) for dimension in range(len(self.sizes))])
+
+    @cached_property
     def router_count(self) -> int:
         """The number of routers."""
         return math.prod(self.sizes)
 
     def coordinates(self, router: int) -> tuple[int, ...]:
-        """The coordinates of a router."""
+        """The coordinates of a router.
+
+        Raises:
+            MachineError: there is no router of this number.
+        """
+        router = self.checked(router)
         return tuple([router // step % size for step, size in zip(self._steps, self.sizes, strict=True)])
 
     def at(self, coordinates: tuple[int, ...]) -> int:
-        """The number of the router at some coordinates."""
+        """The number of the router at some coordinates.
+
+        Raises:
+            MachineError: they are no coordinates of a router.
+        """
+        owner = f"topology {self.kind!r}"
+        coordinates = checks.items(owner, coordinates, f"{len(self.sizes)} coordinates", MachineError)
+        if len(coordinates) != len(self.sizes):
+            raise MachineError(f"{owner}: expected {len(self.sizes)} coordinates, got {len(coordinates)}")
+        for letter, place, size in zip(self.dimensions, coordinates, self.sizes, strict=True):
+            checks.whole(owner, f"coordinate {letter}", place, high=size - 1)
         return sum([step * place for step, place in zip(self._steps, coordinates, strict=True)])
 
     def router_name(self, router: int) -> str:
@@ -69,7 +88,8 @@ class Grid(Topology):
 
     def router(self, name: str) -> int:
         """See `Topology.router`."""
-        parts = str(name).split(".")
+        asked: object = name
+        parts = asked.split(".") if isinstance(asked, str) else []
         if len(parts) == len(self.sizes) and all(part.isascii() and part.isdecimal() for part in parts):
             place = tuple([int(part) for part in parts if len(part) < 10])
             if len(place) == len(parts) and all(here < size for here, size in zip(place, self.sizes, strict=True)):
@@ -82,15 +102,23 @@ class Grid(Topology):
         """The link from a router to its neighbour in a dimension; `direction` is 1 or -1. None at the edge of a mesh.
 
         In a torus of size 2, the two links of a dimension lead to the same router.
+
+        Raises:
+            MachineError: there is no such router, dimension or direction.
         """
-        return self._step(router, self.router_name(router), dimension, direction)
+        if not checks.whole(f"topology {self.kind!r}", "direction", direction, low=-1, high=1):
+            raise checks.FieldError(f"topology {self.kind!r}", "direction", "expected 1 or -1, got 0")
+        return step_from(self, self.checked(router), self._dimension(dimension), direction)
+
+    def _dimension(self, dimension: object) -> int:
+        return checks.whole(f"topology {self.kind!r}", "dimension", dimension, high=len(self.sizes) - 1)
 
     def _step(self, router: int, name: str, dimension: int, direction: int) -> Link | None:
         size, step = self.sizes[dimension], self._steps[dimension]
         here = router // step % size
         there = here + direction
         if not 0 <= there < size:
-            if not self.wraps(dimension):
+            if not self._wrapping[dimension]:
                 return None
             there %= size
         if there == here:
@@ -99,7 +127,11 @@ class Grid(Topology):
         return Link(f"{name}{sign}{_LETTERS[dimension]}", router, router + (there - here) * step)
 
     def links_from(self, router: int) -> tuple[Link, ...]:
-        """The links of a router: +A, -A, +B, -B, …"""
+        """The links of a router: +A, -A, +B, -B, …
+
+        Raises:
+            MachineError: there is no router of this number.
+        """
         name = self.router_name(router)
         found = [self._step(router, name, dimension, way) for dimension in range(len(self.sizes)) for way in (1, -1)]
         return tuple([link for link in found if link is not None])
@@ -109,19 +141,32 @@ class Grid(Topology):
 
         It is the shorter way. Half-way round a ring both ways are equally long; then routers with an even coordinate send in
         direction +, the others in direction -, so that both directions are used.
+
+        Raises:
+            MachineError: there is no such router or dimension.
         """
-        step, size = self._steps[dimension], self.sizes[dimension]
-        here = source // step % size
-        ahead = destination // step % size - here
-        if not self.wraps(dimension):
-            return ahead
-        ahead %= size
-        if 2 * ahead == size:
-            return ahead if here % 2 == 0 else -ahead
-        return ahead if 2 * ahead < size else ahead - size
+        return distance_between(self, self.checked(source), self.checked(destination), self._dimension(dimension))
 
     def __str__(self) -> str:
         return f"{self.kind} {'×'.join(map(str, self.sizes))}"
+
+
+def step_from(grid: Grid, router: int, dimension: int, direction: int) -> Link | None:
+    """`Grid.step` for numbers that are known to be right."""
+    return grid._step(router, grid.router_name(router), dimension, direction)  # noqa: SLF001  # this module's
+
+
+def distance_between(grid: Grid, source: int, destination: int, dimension: int) -> int:
+    """`Grid.distance` for numbers that are known to be right."""
+    step, size = grid._steps[dimension], grid.sizes[dimension]  # noqa: SLF001  # this module's
+    here = source // step % size
+    ahead = destination // step % size - here
+    if not grid._wrapping[dimension]:  # noqa: SLF001  # this module's
+        return ahead
+    ahead %= size
+    if 2 * ahead == size:
+        return ahead if here % 2 == 0 else -ahead
+    return ahead if 2 * ahead < size else ahead - size
 
 
 @register_topology
@@ -148,7 +193,7 @@ class Torus(Grid):
 
     def wraps(self, dimension: int) -> bool:
         """Whether the last router of a dimension is joined to the first one."""
-        return _LETTERS[dimension] not in self.open
+        return _LETTERS[self._dimension(dimension)] not in self.open
 
 
 @register_topology
@@ -163,8 +208,9 @@ class Mesh(Grid):
     kind: ClassVar[str] = "mesh"
     default_routing: ClassVar[str] = "dimension order"
 
-    def wraps(self, dimension: int) -> bool:  # noqa: ARG002  # no dimension does
-        """Whether the last router of a dimension is joined to the first one."""
+    def wraps(self, dimension: int) -> bool:
+        """Whether the last router of a dimension is joined to the first one: in no dimension."""
+        self._dimension(dimension)
         return False
 
 

@@ -24,18 +24,20 @@ class Switch(Topology):
         """1."""
         return 1
 
-    def router_name(self, router: int) -> str:  # noqa: ARG002  # there is one
+    def router_name(self, router: int) -> str:
         """The name of the router: `"switch"`."""
+        self.checked(router)
         return "switch"
 
     def router(self, name: str) -> int:
         """See `Topology.router`."""
-        if name != "switch":
+        if not checks.is_one_of(name, ("switch",)):
             raise MachineError(f"switch: no router {checks.show(name)}; its only router is 'switch'")
         return 0
 
-    def links_from(self, router: int) -> tuple[Link, ...]:  # noqa: ARG002  # there is one
+    def links_from(self, router: int) -> tuple[Link, ...]:
         """No links."""
+        self.checked(router)
         return ()
 
     def __str__(self) -> str:
@@ -115,14 +117,14 @@ class ListedLinks(Topology):
     def _names(self) -> tuple[str, ...]:
         return tuple(self._numbers)
 
-    @property
+    @cached_property
     def router_count(self) -> int:
         """The number of routers that a link names."""
         return len(self._numbers)
 
     def router_name(self, router: int) -> str:
         """The name of a router."""
-        return self._names[router]
+        return self._names[self.checked(router)]
 
     def router(self, name: str) -> int:
         """See `Topology.router`."""
@@ -132,7 +134,7 @@ class ListedLinks(Topology):
 
     def links_from(self, router: int) -> tuple[Link, ...]:
         """The links of a router, as listed."""
-        return self._leaving[router]
+        return self._leaving[self.checked(router)]
 
     def __str__(self) -> str:
         count = sum(map(len, self._leaving))

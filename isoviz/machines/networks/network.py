@@ -16,7 +16,7 @@ from isoviz.machines.kinds import ChannelKind
 from isoviz.machines.memory import Memory, may_join
 from isoviz.machines.networks.grids import Grid
 from isoviz.machines.networks.routing import DimensionOrder, Route, Routing, read_routing, routing_of_kind
-from isoviz.machines.networks.topology import Link, Topology, read_topology, write_kind
+from isoviz.machines.networks.topology import Link, Topology, checked_link, read_topology, write_kind
 from isoviz.machines.throughput import ThroughputFunction, read_function
 from isoviz.schema import BY_NAME, As, member
 from isoviz.units import format_rate
@@ -266,20 +266,37 @@ class Network:
         return frozenset(self.dead_links), frozenset(map(self.topology.router, self.dead_routers))
 
     def works(self, link: Link) -> bool:
-        """Whether neither a link nor one of its routers is dead."""
+        """Whether neither a link nor one of its routers is dead.
+
+        Raises:
+            MachineError: it is no link.
+        """
+        return self._works(checked_link(f"network {self.name!r}", link))
+
+    def _works(self, link: Link) -> bool:
         links, routers = self._dead
         return link.name not in links and link.source not in routers and link.destination not in routers
 
     def live_links(self) -> Iterator[Link]:
         """The links between routers that are not dead, router after router."""
-        return filter(self.works, self.topology.links())
+        return filter(self._works, self.topology.links())
 
     def capacity(self, link: Link) -> float:
-        """The bytes of data per second that a link carries at most."""
+        """The bytes of data per second that a link carries at most.
+
+        Raises:
+            MachineError: it is no link.
+        """
+        link = checked_link(f"network {self.name!r}", link)
         return self.link_rate * link.width / self.overhead
 
     def resource_name(self, link: Link) -> str:
-        """The name of the resource of a link."""
+        """The name of the resource of a link.
+
+        Raises:
+            MachineError: it is no link.
+        """
+        link = checked_link(f"network {self.name!r}", link)
         return f"{self.name}:{link.name}"
 
     def resource(self, name: object) -> Resource:
@@ -311,11 +328,16 @@ class Network:
     # ---- routes
 
     def route_between(self, source: int, destination: int) -> Route | None:
-        """The links of the default route between two routers, by number; None if a dead part is in the way."""
+        """The links of the default route between two routers, by number; None if a dead part is in the way.
+
+        Raises:
+            MachineError: one of them is no number of a router.
+        """
         links, routers = self._dead
+        source, destination = self.topology.checked(source), self.topology.checked(destination)
         if routers and (source in routers or destination in routers):
             return None
-        return self.routing.route(self.topology, source, destination, self.works if links or routers else None)
+        return self.routing.route(self.topology, source, destination, self._works if links or routers else None)
 
     def route(self, source: str, destination: str) -> Route | None:
         """The links between routers that a message from one memory to another takes; None if a dead part is in the way.
@@ -358,7 +380,12 @@ class Network:
         """The channels from one memory to another, one per transport whose kind can join them. They are made by this call.
 
         Empty if a memory has no port, both are the same one, or a dead part is in the way.
+
+        Raises:
+            InputError: an end is no memory.
         """
+        for end in (source, destination):
+            checks.expect(f"network {self.name!r}", end, Memory, "a memory at each end")
         here, there = source.name, destination.name
         if here == there or here not in self._ports or there not in self._ports:
             return ()

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from isoviz import checks
 from isoviz.errors import MachineError
-from isoviz.machines.networks.grids import Grid
+from isoviz.machines.networks.grids import Grid, distance_between, step_from
 from isoviz.machines.networks.topology import Link, Topology, read_kind, register
 from isoviz.schema import member
 
@@ -34,17 +34,39 @@ class Routing(ABC):
         """The links that a message takes between two routers; None if it does not get there.
 
         `works` says whether a link carries anything; None if all do.
-        """
-
-    def check(self, topology: Topology) -> None:  # noqa: B027  # most rules suit any topology
-        """Check that the rule suits a topology.
 
         Raises:
-            MachineError: it does not.
+            MachineError: as `checked`.
         """
+
+    def check(self, topology: Topology) -> None:
+        """Check that the rule suits a topology. Most rules suit any.
+
+        Raises:
+            MachineError: it does not, or is no topology.
+        """
+        if not isinstance(topology, Topology):
+            raise MachineError(f"routing {self.kind!r}: expected a topology, got {told(topology)}")
+
+    def checked(self, topology: Topology, source: int, destination: int, works: Works | None = None) -> tuple[int, int]:
+        """The numbers of the routers in a call of `route`, whose arguments are checked. The rules of isoviz ask it first.
+
+        Raises:
+            MachineError: the rule does not suit the topology, a router is none of it, or `works` cannot be called.
+        """
+        self.check(topology)
+        ends = topology.checked(source), topology.checked(destination)
+        if works is not None and not callable(works):
+            raise MachineError(f"routing {self.kind!r}, works: expected a function of a link or None, got {checks.show(works)}")
+        return ends
 
     def __str__(self) -> str:
         return self.kind
+
+
+def told(topology: object) -> str:
+    """What was given as a topology, for errors."""
+    return f"a {topology.kind}" if isinstance(topology, Topology) else checks.show(topology)
 
 
 _ROUTINGS: dict[str, type[Routing]] = {}
@@ -121,7 +143,7 @@ class DimensionOrder(Routing):
     def check(self, topology: Topology) -> None:
         """See `Routing.check`."""
         if not isinstance(topology, Grid):
-            raise MachineError(f"routing {self.kind!r}: expected a torus or a mesh, got a {topology.kind}")
+            raise MachineError(f"routing {self.kind!r}: expected a torus or a mesh, got {told(topology)}")
 
     def __str__(self) -> str:
         return f"{self.kind}, zone {'by flexibility and size' if self.zone is None else self.zone}"
@@ -131,30 +153,53 @@ class DimensionOrder(Routing):
 
         It is 0 for a router and itself, and the number of dimensions for the farthest pair. Assumed: the paper says only that it
         is computed from the torus size and the distance.
+
+        Raises:
+            MachineError: it is no torus or mesh, or a router is none of it.
         """
+        source, destination = self.checked(grid, source, destination)
+        return self._flexibility(grid, source, destination)
+
+    def _flexibility(self, grid: Grid, source: int, destination: int) -> float:
         found = 0.0
         for dimension, size in enumerate(grid.sizes):
             most = size // 2 if grid.wraps(dimension) else size - 1
-            found += abs(grid.distance(source, destination, dimension)) / most if most else 0.0
+            found += abs(distance_between(grid, source, destination, dimension)) / most if most else 0.0
         return found
 
     def zone_of(self, grid: Grid, source: int, destination: int, message_bytes: int | None = None) -> int:
         """The zone of messages between two routers: the `zone` of the rule, or the one that is chosen for them.
 
         Small messages take zone 2, large ones zone 0 between close routers and zone 1 between distant ones.
+
+        Raises:
+            MachineError: it is no torus or mesh, a router is none of it, or `message_bytes` is no size.
         """
+        source, destination = self.checked(grid, source, destination)
+        if message_bytes is not None:
+            message_bytes = checks.whole(f"routing {self.kind!r}", "message_bytes", message_bytes)
+        return self._zone_of(grid, source, destination, message_bytes)
+
+    def _zone_of(self, grid: Grid, source: int, destination: int, message_bytes: int | None = None) -> int:
         if self.zone is not None:
             return self.zone
         if (self.message_bytes if message_bytes is None else message_bytes) < SMALL_BYTES:
             return 2
-        return 0 if self.flexibility(grid, source, destination) <= LITTLE_FLEXIBILITY else 1
+        return 0 if self._flexibility(grid, source, destination) <= LITTLE_FLEXIBILITY else 1
 
     def order(self, grid: Grid, source: int, destination: int) -> tuple[int, ...]:
         """The numbers of the dimensions in the order in which a message between two routers takes them.
 
         It has all dimensions, also those in which the message has no way to go. In zones 2 and 3 it is the same for all pairs.
+
+        Raises:
+            MachineError: it is no torus or mesh, or a router is none of it.
         """
-        zone = self.zone_of(grid, source, destination)
+        source, destination = self.checked(grid, source, destination)
+        return self._order(grid, source, destination)
+
+    def _order(self, grid: Grid, source: int, destination: int) -> tuple[int, ...]:
+        zone = self._zone_of(grid, source, destination)
         found = list(range(len(grid.sizes)))
         if zone == 3:
             found.reverse()
@@ -166,15 +211,15 @@ class DimensionOrder(Routing):
 
     def route(self, topology: Topology, source: int, destination: int, works: Works | None = None) -> Route | None:
         """See `Routing.route`. A dead link on the way ends it: the hardware does not go round it."""
+        source, destination = self.checked(topology, source, destination, works)
         if not isinstance(topology, Grid):
-            self.check(topology)
             return None
         links: list[Link] = []
         at = source
-        for dimension in self.order(topology, source, destination):
-            ahead = topology.distance(source, destination, dimension)
+        for dimension in self._order(topology, source, destination):
+            ahead = distance_between(topology, source, destination, dimension)
             for _ in range(abs(ahead)):
-                link = topology.step(at, dimension, 1 if ahead > 0 else -1)
+                link = step_from(topology, at, dimension, 1 if ahead > 0 else -1)
                 if link is None or (works is not None and not works(link)):
                     return None
                 links.append(link)
@@ -194,6 +239,7 @@ class Shortest(Routing):
 
     def route(self, topology: Topology, source: int, destination: int, works: Works | None = None) -> Route | None:
         """See `Routing.route`."""
+        source, destination = self.checked(topology, source, destination, works)
         came: dict[int, Link | None] = {source: None}
         frontier = [source]
         while frontier and destination not in came:
@@ -221,6 +267,7 @@ class Neighbours(Routing):
 
     def route(self, topology: Topology, source: int, destination: int, works: Works | None = None) -> Route | None:
         """See `Routing.route`."""
+        source, destination = self.checked(topology, source, destination, works)
         if source == destination:
             return ()
         for link in topology.links_from(source):

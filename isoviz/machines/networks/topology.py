@@ -61,6 +61,16 @@ class Topology(ABC):
     def links_from(self, router: int) -> tuple[Link, ...]:
         """The links that leave a router, in a fixed order."""
 
+    def checked(self, router: object) -> int:
+        """The number of a router that a caller gave. Every public method asks it; what walks over many links calls inner ones.
+
+        Raises:
+            MachineError: it is no number of a router, such as a negative one.
+        """
+        if type(router) is int and 0 <= router < self.router_count:
+            return router
+        return checks.whole(f"topology {self.kind!r}", "router", router, high=self.router_count - 1)
+
     def has_link(self, name: object) -> bool:
         """Whether there is a link of this name."""
         return self._link(name) is not None
@@ -79,7 +89,7 @@ class Topology(ABC):
         return found
 
     def _link(self, name: object) -> Link | None:
-        for at, letter in enumerate(str(name)):
+        for at, letter in enumerate(name if isinstance(name, str) else ""):
             if letter in "+->":
                 try:
                     leaving = self.links_from(self.router(str(name)[:at]))
@@ -97,6 +107,22 @@ class Topology(ABC):
 
     def __str__(self) -> str:
         return f"{self.kind} of {self.router_count} routers"
+
+
+def checked_link(owner: str, link: object) -> Link:
+    """A link that a caller gave.
+
+    Raises:
+        MachineError: it is no link, or has something else than a name, two numbers of routers and a width.
+    """
+    if type(link) is Link and type(link.name) is str and type(link.source) is type(link.destination) is int and link.width == 1.0:
+        return link  # almost every one, of many thousands
+    if not isinstance(link, Link):
+        raise checks.FieldError(owner, "link", f"expected a link of a topology, got {checks.show(link)}")
+    if type(link.name) is not str or type(link.source) is not int or type(link.destination) is not int:
+        raise checks.FieldError(owner, "link", "expected a name and the numbers of two routers")
+    checks.number(owner, "link, width", link.width, open_low=True)
+    return link
 
 
 _TOPOLOGIES: dict[str, type[Topology]] = {}

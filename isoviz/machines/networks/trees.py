@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from isoviz import checks
 from isoviz.errors import MachineError
-from isoviz.machines.networks.routing import Route, Routing, Works, register_routing
+from isoviz.machines.networks.routing import Route, Routing, Works, register_routing, told
 from isoviz.machines.networks.topology import MOST_ROUTERS, Link, Topology, register_topology
 
 MOST_LEVELS = 8
@@ -65,13 +65,14 @@ class FatTree(Topology):
         """The number of hosts, which are the first routers."""
         return self._counts[0]
 
-    @property
+    @cached_property
     def router_count(self) -> int:
         """The number of hosts and switches."""
         return sum(self._counts)
 
     def level(self, router: int) -> int:
         """The level of a router; 0 for a host."""
+        router = self.checked(router)
         return max(level for level, first in enumerate(self._firsts) if first <= router)
 
     def router_name(self, router: int) -> str:
@@ -81,7 +82,8 @@ class FatTree(Topology):
 
     def router(self, name: str) -> int:
         """See `Topology.router`."""
-        parts = str(name).split(".") if len(str(name)) < 20 else []
+        asked: object = name
+        parts = asked.split(".") if isinstance(asked, str) and len(asked) < 20 else []
         if 1 <= len(parts) <= 2 and all(part.isascii() and part.isdecimal() for part in parts):
             level, place = (0, int(parts[0])) if len(parts) == 1 else (int(parts[0]), int(parts[1]))
             if level < len(self._counts) and place < self._counts[level] and (level > 0) == (len(parts) == 2):
@@ -98,12 +100,12 @@ class FatTree(Topology):
     def _number(self, level: int, part: int, copy: int) -> int:
         return self._firsts[level] + part * math.prod(self.up[:level]) + copy
 
-    def above(self, router: int, level: int, choice: int) -> int:
+    def _above(self, router: int, level: int, choice: int) -> int:
         """The router above one of a level, by its number among those above it."""
         part, copy = self._place(router, level)
         return self._number(level + 1, part // self.down[level], copy + choice * math.prod(self.up[:level]))
 
-    def below(self, router: int, level: int, choice: int) -> int:
+    def _below(self, router: int, level: int, choice: int) -> int:
         """The router below one of a level, by its number among those below it."""
         part, copy = self._place(router, level)
         return self._number(level - 1, part * self.down[level - 1] + choice, copy % math.prod(self.up[: level - 1]))
@@ -114,22 +116,41 @@ class FatTree(Topology):
     def links_from(self, router: int) -> tuple[Link, ...]:
         """The links of a router: those up, then those down."""
         level = self.level(router)
-        ups = [self.above(router, level, k) for k in range(self.up[level])] if level < len(self.up) else []
-        downs = [self.below(router, level, k) for k in range(self.down[level - 1])] if level else []
+        ups = [self._above(router, level, k) for k in range(self.up[level])] if level < len(self.up) else []
+        downs = [self._below(router, level, k) for k in range(self.down[level - 1])] if level else []
         return tuple([self._between(router, other) for other in (*ups, *downs)])
 
     def climb(self, source: int, destination: int, choices: tuple[int, ...]) -> Route:
-        """The route between two hosts that goes up by these choices, and down from there."""
+        """The route between two hosts that goes up by these choices, and down from there.
+
+        Raises:
+            MachineError: one of the routers is no host, or there are no such choices on the way.
+        """
+        owner = f"topology {self.kind!r}"
+        choices = checks.items(owner, choices, "a whole number for each level", MachineError)
+        if len(choices) != self.height(source, destination):
+            raise MachineError(f"{owner}: expected {self.height(source, destination)} choices, got {len(choices)}")
+        for level, choice in enumerate(choices):
+            checks.whole(owner, f"choices[{level}]", choice, high=self.up[level] - 1)
+        return self._climb(source, destination, choices)
+
+    def _climb(self, source: int, destination: int, choices: tuple[int, ...]) -> Route:
         routers, top = [source], len(choices)
         for level, choice in enumerate(choices):
-            routers.append(self.above(routers[-1], level, choice))
+            routers.append(self._above(routers[-1], level, choice))
         for level in range(top, 0, -1):
             place = destination // math.prod(self.down[: level - 1]) % self.down[level - 1]
-            routers.append(self.below(routers[-1], level, place))
+            routers.append(self._below(routers[-1], level, place))
         return tuple([self._between(*ends) for ends in itertools.pairwise(routers)])
 
     def height(self, source: int, destination: int) -> int:
-        """The levels that a message between two hosts has to go up: to their nearest common switches."""
+        """The levels that a message between two hosts has to go up: to their nearest common switches.
+
+        Raises:
+            MachineError: one of the routers is no host.
+        """
+        for each in (source, destination):
+            checks.whole(f"topology {self.kind!r}", "host", each, high=self.host_count - 1)
         height = 0
         while source != destination:
             source, destination = source // self.down[height], destination // self.down[height]
@@ -153,10 +174,11 @@ class UpAndDown(Routing):
     def check(self, topology: Topology) -> None:
         """See `Routing.check`."""
         if not isinstance(topology, FatTree):
-            raise MachineError(f"routing {self.kind!r}: expected a fat tree, got a {topology.kind}")
+            raise MachineError(f"routing {self.kind!r}: expected a fat tree, got {told(topology)}")
 
     def route(self, topology: Topology, source: int, destination: int, works: Works | None = None) -> Route | None:
         """See `Routing.route`. Only hosts send and receive."""
+        source, destination = self.checked(topology, source, destination, works)
         if not isinstance(topology, FatTree) or max(source, destination) >= topology.host_count:
             return None
         orders, spread = [], destination
@@ -164,7 +186,7 @@ class UpAndDown(Routing):
             orders.append([(spread + k) % ways for k in range(ways)])
             spread //= ways
         for choices in itertools.product(*orders):
-            found = topology.climb(source, destination, choices)
+            found = topology._climb(source, destination, choices)  # noqa: SLF001  # this module's
             if works is None or all(works(link) for link in found):
                 return found
         return None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from isoviz import checks
 from isoviz.backends.cuda.gpu import using
 from isoviz.backends.cuda.gpus import CHANNELS, Gpus
 from isoviz.errors import DeviceError, InputError, line, show
@@ -211,10 +212,8 @@ def gpus_here(asked: object, gpus: Gpus) -> tuple[GpuFacts, ...]:
 
 
 def _numbers(asked: object) -> tuple[int, ...]:
-    if isinstance(asked, str | bytes) or not isinstance(asked, Iterable):
-        raise InputError(f"{OWNER}: expected true, false or numbers of GPUs, got {show(asked)}")
     found: set[int] = set()
-    for number in asked:
+    for number in checks.items(OWNER, asked, "true, false or numbers of GPUs"):
         if isinstance(number, bool) or not isinstance(number, int) or number < 0:
             raise InputError(f"{OWNER}: expected numbers of GPUs from 0, got {show(number)}")
         found.add(number)

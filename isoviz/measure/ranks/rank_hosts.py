@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -74,8 +73,8 @@ def rank_hosts(owner: str, ranks: object, hosts: object) -> RankHosts:
     count = checks.whole(owner, "ranks", ranks, low=1, high=MOST_RANKS)
     if isinstance(hosts, str):
         hosts = int(hosts) if hosts.strip().isdecimal() and len(hosts) < 10 else [name.strip() for name in hosts.split(",")]
-    if isinstance(hosts, Iterable) and not isinstance(hosts, bytes):
-        return _named(owner, count, list(hosts))
+    if (names := checks.parts(hosts)) is not None:
+        return _named(owner, count, list(names))
     number = checks.whole(owner, "hosts", hosts, low=1, high=count)
     return RankHosts(tuple(rank * number // count for rank in range(count)), tuple(f"host{k}" for k in range(number)))
 

@@ -99,7 +99,7 @@ def find_layout(
         is_better = step is not None and (best is None or step.best.weighted < best.best.weighted)
         best = best if step is None else step
         if progress is not None and is_better and best is not None:
-            progress(best)
+            checks.tell("find_layout", progress, best)
         if cancel is not None and cancel.is_set():
             break
     assert best is not None  # else the search raised an error

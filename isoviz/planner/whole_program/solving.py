@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from isoviz.errors import LimitError, NoPathError
+from isoviz.errors import FileError, LimitError, NoPathError
 from isoviz.machines import shortest_path
 from isoviz.planner.failures import limits_too_small
 from isoviz.planner.planning_work import Work
@@ -24,6 +24,7 @@ from isoviz.planner.whole_program.layout_rows import BLOCK, ENDS, digit_name
 from isoviz.planner.whole_program.limit_rows import CHUNK
 from isoviz.planner.whole_program.tuning import MOST_ROUNDS, MOST_SECONDS, NO_SLACK, PRESENT, SOLVE_STEPS, TOLERANCE
 from isoviz.planner.whole_program.whole_model import Model
+from isoviz.regular_files import final_path, reason
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,9 +76,12 @@ class WholeSolution:
         The file has logarithms of bytes, and of the throughput as a share of `model.reference` bytes per second.
 
         Raises:
-            OSError: the file cannot be written.
+            FileError: the file cannot be written.
         """
-        self.model.rows.write(path)
+        try:
+            self.model.rows.write(final_path(path))
+        except OSError as error:
+            raise FileError(f"{path}: {reason(error)}") from None
 
 
 def solve_whole(problem: Problem, seconds: float | None = None) -> WholeSolution | None:

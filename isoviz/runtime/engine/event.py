@@ -70,8 +70,9 @@ class Event:
         """Wait for the end of the transfer and return its error; None if it succeeded.
 
         Raises:
-            TimeoutError: the transfer has not ended after `timeout` seconds.
+            TimeoutError: the transfer has not ended after `timeout` seconds. InputError: `timeout` is no number.
         """
+        timeout = checks.timeout(timeout)
         if not self.done and not self._over().wait(timeout):
             raise TimeoutError(f"the transfer has not ended after {timeout:g} s")
         return self._error

@@ -26,6 +26,7 @@ _YES, _PERHAPS = Holds.YES, Holds.PERHAPS
 
 
 _MEMORY = ("slot", "source", "destination", "received", "holds", "describe")
+_FLAGS = ("is_asynchronous", "at_once")
 _CHANNEL = ("prepare", "requests_of_chunk", "is_asynchronous", "at_once", "release")
 """What devices of a caller must have at least; more of it is asked for where it is needed."""
 
@@ -37,7 +38,7 @@ def _check_device(what: str, found: object, parts: tuple[str, ...], words: str) 
         InputError: it lacks a part.
     """
     for part in parts:
-        if not hasattr(found, part):
+        if not callable(getattr(found, part, None)) and (part not in _FLAGS or not hasattr(found, part)):
             raise InputError(f"{what}: its devices made {show(found)} without {part!r}; expected {words} or None")
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from isoviz import checks
+
 if TYPE_CHECKING:
     from isoviz.runtime.engine.execution import Execution
     from isoviz.runtime.protocols import CancelToken
@@ -68,5 +70,6 @@ def tell(execution: Execution, progress: ProgressCallback | None, stage: str) ->
     """Report the progress of an execution."""
     if progress is not None:
         plan = execution.plan
-        progress(Progress(stage, execution.chunks_done, plan.chunk_count, execution.event.bytes_done, plan.bytes))
+        news = Progress(stage, execution.chunks_done, plan.chunk_count, execution.event.bytes_done, plan.bytes)
+        checks.tell("run", progress, news)
         execution.event.home.require()  # `progress` may have forked: no bytes would ever arrive in the child

@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from isoviz import checks
 from isoviz.errors import Cancelled, RankLost
 from isoviz.runtime.engine.interrupts import defer_interrupts
 from isoviz.runtime.engine.progress import Progress
@@ -90,7 +91,7 @@ class JointRun:
             done = sum(execution.event.bytes_done for execution in executions)
             if progress is not None and done != told:
                 told = done
-                progress(self._progress(executions))
+                checks.tell("run", progress, self._progress(executions))
             if over:
                 return
             self._woken.wait(TICK)

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from isoviz import checks
 from isoviz.errors import Cancelled, RankError, RankLost
 from isoviz.runtime.engine.dispatcher import Dispatcher
 from isoviz.runtime.engine.event import Event
@@ -74,6 +75,7 @@ class RankEvent(Event):
         self._post = post
 
     def error(self, timeout: float | None = None) -> BaseException | None:
+        timeout = checks.timeout(timeout)
         until = None if timeout is None else time.monotonic() + timeout
         if not self.done:
             self._post.poll(lambda: self._ended or (until is not None and time.monotonic() >= until))

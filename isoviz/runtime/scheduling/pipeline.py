@@ -51,5 +51,8 @@ def _path_work(
     else:
         pairs = zip(path.hops, channels, strict=False)  # hops first: at their end, zip takes no channel of the next path
         requests = tuple([channel.requests_of_chunk(path, hop, request_bytes) for hop, channel in pairs])
+        for hop, number in zip(path.hops, requests, strict=True):
+            if type(number) is not int or number < 1:
+                checks.count(f"channel {hop.channel}", "requests of a chunk", number, low=1)
     rings = tuple(Ring(each.memory, each.nbytes, each.slots if pipelined else count) for each in path.buffers)
     return PathWork(tuple(hop.channel for hop in path.hops), count, rings, requests, pipelined, path.overlap)

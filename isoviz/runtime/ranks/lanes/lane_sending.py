@@ -7,6 +7,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
+from isoviz import checks
 from isoviz.errors import Cancelled, EngineClosed, RankError, RunError
 from isoviz.runtime.device_bases import BaseEndpoint
 from isoviz.runtime.engine.device_errors import Closing, of_request
@@ -104,6 +105,7 @@ class SendingEvent(Event):
         if self._ended:
             return self._error
         self.home.require()
+        timeout = checks.timeout(timeout)
         until = None if timeout is None else time.monotonic() + timeout
         if not self._carrier.locked():
             self.carry_out(until)

@@ -16,6 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from isoviz import checks
 from isoviz.errors import Cancelled, EngineClosed, InputError, RankError
 from isoviz.runtime.engine.device_errors import Closing, tidied
 from isoviz.runtime.engine.event import Event
@@ -148,6 +149,7 @@ class ReceivingEvent(Event):
     def error(self, timeout: float | None = None) -> BaseException | None:
         if not self._ended:
             self.home.require()
+            timeout = checks.timeout(timeout)
             until = None if timeout is None else time.monotonic() + timeout
             again = False
             while not self._lane.wait(self._turn, again=again) and not self._look():
