@@ -44,18 +44,20 @@ def relayout(
         >>> isoviz.relayout(rows, "<F, x, y>", "<F, y, x>").shape
         (3, 2)
 
-    `array` is a contiguous NumPy array, or any array in host memory that DLPack hands over. `from_layout` names its dimensions,
-    fastest first: `<F, x, y>` is a C-order array of shape (y, x). None takes the array's own order, its last axis as x. `space`
-    is needed only if the last block of a dimension is short, `fields` only if the fields are an axis of the array and are to have
-    names of their own.
+    `array` is a dense NumPy array with its axes in any order, any such array in host memory that DLPack hands over, or a buffer.
+    `from_layout` names its dimensions, fastest first in memory: `<F, x, y>` is a C-order array of shape (y, x). None takes the
+    array's own order, its last axis as x. `space` is needed if the array is flat or the last block of a dimension is short,
+    `fields` if it is plain bytes, or if the fields are an axis of the array and are to have names of their own.
 
     The result is in C order. Its axes are the digits of `to_layout`, slowest first. Fields of one type that are not the fastest
     form an axis, fields of several types a struct of arrays (`isoviz.backends.formats.records.array_of`). The padding of short
-    blocks is zero. With `out` the elements go to that contiguous array of as many bytes, which is returned; its padding stays.
+    blocks is zero. With `out` the elements go to that array, which lies as `to_layout` says and is returned. Its padding stays,
+    and so do the gaps of a struct.
 
     Raises:
-        LayoutError: the layouts do not fit the array. NotationError: a text is not a layout. SpaceError: an impossible space.
-        TransferError: the array is not contiguous or not in host memory, or `out` has another size, is read-only or overlaps it.
+        ArrayError: the array, or `out`, does not lie as its layout says, is not dense, has a mask, or is not in host memory; or
+            `out` is read-only or overlaps the array.
+        LayoutError: the layouts do not fit. NotationError: a text is not a layout. SpaceError: an impossible space.
     """
     given = host_array(array, "relayout, array")
     room = None if out is None else host_array(out, "relayout, out")

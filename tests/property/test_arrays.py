@@ -121,6 +121,34 @@ def test_random_arrays(ways: dict[str, Way], tmp_path: Path, full: bool, report:
     report("random arrays", f"{count}, {dict(found)}")
 
 
+def test_ends_that_overlap_are_refused(ways: dict[str, Way], tmp_path: Path) -> None:
+    """In whole or in part, by any way, also on one rank of several."""
+    from isoviz.redistribution.running.on_rank import redistribute_on_rank
+
+    machine, sizes, v = isoviz.machines.preset("ranks", ranks=2, measure="assumed"), {"x": 4, "y": 2}, np.dtype("f4")
+    with group(machine, tmp_path, 2) as ranks:
+
+        def on_a_rank(source: Case, destination: Case) -> None:
+            plan = plan_of(source, destination, machine, "node1.sys", "node1.sys")
+            given = source.given, destination.given
+            _raised(ranks, lambda engine: engine.run(plan, *given) if engine.rank == 1 else engine.run(plan))
+
+        def redistributed(source: Case, destination: Case) -> None:
+            ends = distributed(source, destination)
+            given = {0: (source.given, destination.given)}
+            _raised(ranks, lambda engine: redistribute_on_rank(engine, *ends, *given.get(engine.rank, (None, None))))
+
+        for name, way in {**ways, "on a rank": on_a_rank, "redistributed": redistributed}.items():
+            for shift in (0, 3, 7):
+                memory = np.arange(16, dtype=v)
+                digits: list[tuple[str, int | None, int]] = [("y", None, 2), ("x", None, 4)]
+                source = Case("c", memory[:8].reshape(2, 4), sizes, digits, {"v": v}, None)
+                destination = Case("c", memory[shift : shift + 8].reshape(4, 2), sizes, digits[::-1], {"v": v}, None)
+                with pytest.raises(InputError, match="overlap"):
+                    way(source, destination)
+                assert np.array_equal(memory, np.arange(16)), name
+
+
 def test_random_results(tmp_path: Path, full: bool) -> None:
     """A new array lies as its layout says: calls take it as such."""
     for number in range(600 if full else 40):
@@ -158,16 +186,7 @@ def test_random_arrays_on_ranks(size: int, tmp_path: Path, full: bool, report: R
                 _raised(ranks, lambda engine: engine.run(plan, *given.get(engine.rank, (None, None))))
 
             def redistributed(source: Case, destination: Case) -> None:
-                ends = [
-                    isoviz.DistributedInstance(
-                        isoviz.IndexSpace(**each.sizes),
-                        isoviz.FieldSpace.of(each.fields),
-                        isoviz.Distribution({}),
-                        isoviz.Layout(each.layout),
-                        "sys",
-                    )
-                    for each in (source, destination)
-                ]
+                ends = distributed(source, destination)
                 given = {0: (source.given, destination.given)}
                 _raised(ranks, lambda engine: redistribute_on_rank(engine, *ends, *given.get(engine.rank, (None, None))))
 
@@ -180,6 +199,20 @@ def test_random_arrays_on_ranks(size: int, tmp_path: Path, full: bool, report: R
                 assert said == ("right" if is_right else "refused"), f"{words}: {said}"
                 found[said] += 1
     report(f"random arrays on {size} ranks", f"{count}, {dict(found)}")
+
+
+def distributed(*ends: Case) -> list[isoviz.DistributedInstance]:
+    """Both ends, whole on rank 0."""
+    return [
+        isoviz.DistributedInstance(
+            isoviz.IndexSpace(**each.sizes),
+            isoviz.FieldSpace.of(each.fields),
+            isoviz.Distribution({}),
+            isoviz.Layout(each.layout),
+            "sys",
+        )
+        for each in ends
+    ]
 
 
 def _lies_otherwise(end: Case) -> bool:

@@ -245,8 +245,9 @@ class BaseEngine:
     ) -> Report:
         """Carry out a plan, wait for its end and report.
 
-        - `source`, `destination`: arrays (host memory) or paths (disks). If they are not given, the paths in the plan's instances
-          are used. If the plan names none, the source is generated and the destination is discarded afterwards.
+        - `source`, `destination`: arrays that lie as the plan's instances say (host memory, GPUs), or paths (disks). A struct may
+          have gaps between its fields. If they are not given, the paths in the plan's instances are used. If the plan names none,
+          the source is generated and the destination is discarded afterwards.
         - `verify`: compare the destination with the source bit for bit.
         - `progress`: called in this thread.
         - `cancel`: a token, such as a `threading.Event`, that is checked between requests.
@@ -261,7 +262,8 @@ class BaseEngine:
         Raises:
             InputError: `chunks` is below 1.
             TransferError: the plan is for another machine, this computer lacks one of its memories, or source and destination are
-                the same. Nothing has been changed.
+                the same or overlap. Nothing has been changed.
+            ArrayError: an array does not lie as the plan says.
             FileError: a file is not what the plan expects.
             RunError: a hop failed.
             Cancelled: `cancel` was set.
