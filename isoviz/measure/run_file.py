@@ -64,7 +64,7 @@ def plan_transfer_file(file: TransferFile, machine: Machine, planner: str | None
 
 
 def as_stored(transfer: Transfer) -> Transfer:
-    """The transfer with its `.npy` ends as they are stored on the disk: aligned structs have gaps between their fields.
+    """The transfer with its `.npy` ends as they are stored on the disk: structs may have gaps, or their fields in another order.
 
     Raises:
         FileError: a file differs from the transfer.
@@ -80,4 +80,4 @@ def _as_stored(instance: Instance) -> Instance:
     if read_header(path).dtype.names is None:
         return instance
     stored = stored_array(path, instance.layout, instance.space, instance.fields)
-    return replace(instance, fields=stored.record.stored) if stored.record.has_gaps else instance
+    return instance.lying_as(replace(instance, fields=stored.record.stored, layout=stored.layout))

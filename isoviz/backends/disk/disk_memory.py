@@ -271,8 +271,12 @@ class DiskMemory(BaseMemory):
 def _stored(path: Path, instance: Instance) -> Stored:
     """The instance as it is stored in the file at `path`."""
     stored = stored_as(path, instance.layout, instance.space, instance.fields, instance.offset)
-    if stored.linearization.nbytes != instance.linearization.nbytes:
-        raise FileError(f"{path}: has gaps between its fields, which the transfer does not describe")
+    found, expected = stored.record.stored, instance.fields
+    if (found.names, found.starts, found.nbytes) != (expected.names, expected.starts, expected.nbytes):
+        raise FileError(
+            f"{path}: its fields lie as {', '.join(found.names)}, which the transfer does not describe; expected"
+            f" {', '.join(expected.names)}"
+        )
     return stored
 
 

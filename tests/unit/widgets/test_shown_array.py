@@ -71,6 +71,25 @@ def test_what_is_an_array() -> None:
     assert not any(map(is_array, ("<F, x>", Layout("<F, x>"), None, 3)))
 
 
+def test_structs_with_gaps_nested_fields_and_buffers() -> None:
+    array = np.zeros(3, np.dtype([("a", "u1"), ("p", [("x", "f4"), ("y", "2u2")])], align=True))
+    array["a"], array["p"]["x"], array["p"]["y"] = (1, 2, 3), (0.5, 1.5, 2.5), [[1, 2], [3, 4], [5, 6]]
+    shown = shown_array(array)
+    assert shown.values is not None
+    texts = dict(zip(shown.values["fields"], shown.values["texts"], strict=True))
+    assert texts["a"] == ["1", "2", "3"] and texts["p.x"] == ["0.5", "1.5", "2.5"]
+    assert texts["p.y"] == ["[1 2]", "[3 4]", "[5 6]"] and texts["(gap at 1)"] == ["", "", ""]
+    assert shown.linear.nbytes == array.nbytes
+    made = isoviz.explore(array, restore=False)
+    plan = made.session.wait().derived.plan
+    made.close()
+    assert plan is not None and plan.transfer.field_names == ("a", "p.x", "p.y"), "gaps do not move"
+    assert shown_array(bytearray(b"abc")) == shown_array(np.frombuffer(b"abc", "u1"))
+    assert is_array(memoryview(array["a"]))
+    with pytest.raises(LayoutError, match="has a mask"):
+        shown_array(np.ma.array(ROWS, mask=ROWS > 3))
+
+
 @pytest.fixture
 def explorer() -> Iterator[Any]:
     made = isoviz.explore(np.asfortranarray(ROWS), restore=False)
