@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from isoviz.layouts import StridedCopy
 
 Array = np.ndarray[Any, Any]
+_Form = tuple[np.dtype[Any], tuple[int, ...], tuple[int, ...]]
+"""An `ArrayForm` as a plain tuple, which is made quicker."""
 
 _THREADS = min(4, os.cpu_count() or 1)
 """Threads that copy parts of a large array."""
@@ -62,12 +64,12 @@ def relayout(
     given = host_array(array, "relayout, array")
     room = None if out is None else host_array(out, "relayout, out")
     result = _prepared(
-        ArrayForm(given.dtype, given.shape, given.strides),
+        (given.dtype, given.shape, given.strides),
         None if from_layout is None else Layout(from_layout),
         Layout(to_layout),
         space if space is None or isinstance(space, IndexSpace) else IndexSpace.of(space),
         fields if fields is None or isinstance(fields, FieldSpace) else FieldSpace.of(fields),
-        None if room is None else ArrayForm(room.dtype, room.shape, room.strides),
+        None if room is None else (room.dtype, room.shape, room.strides),
     )
     source, large = bytes_in_order(given, result.source_order), result.nbytes >= WORTH_KERNELS
     if room is not None:
@@ -91,31 +93,31 @@ class _Prepared(NamedTuple):
     shape: tuple[int, ...]
     nbytes: int
     copies: tuple[StridedCopy, ...]
-    source_order: tuple[int, ...]
+    source_order: tuple[int, ...] | None
     out_order: tuple[int, ...] | None
 
 
 @lru_cache(maxsize=256)
 def _prepared(
-    given: ArrayForm,
+    given: _Form,
     source: Layout | None,
     target: Layout,
     space: IndexSpace | None,
     fields: FieldSpace | None,
-    out: ArrayForm | None,
+    out: _Form | None,
 ) -> _Prepared:
-    axes = Axes.of(given, "relayout, array")
-    room = None if out is None else Axes.of(out, "relayout, out")
-    out_order = None if room is None else room.order
+    axes = Axes.of(ArrayForm(*given), "relayout, array")
+    room = None if out is None else Axes.of(ArrayForm(*out), "relayout, out")
+    orders = axes.order_unless_c, None if room is None else room.order_unless_c
     try:
         if axes.is_empty and space is not None:
-            raise ArrayError(f"relayout, array: is empty (shape {given.shape}); expected the sizes {space}")
+            raise ArrayError(f"relayout, array: is empty (shape {axes.shape}); expected the sizes {space}")
         if axes.is_empty:
             found = lying(axes.with_elements, source, space, fields)
             dtype, shape = empty_array(axes, found, target)
             if room is not None and (room.dtype, room.extents) != (dtype, shape[::-1]):
                 raise ArrayError(f"relayout, out: expected {dtype} of shape {shape}, got {room.dtype} of shape {room.shape}")
-            return _Prepared(dtype, shape, 0, (), axes.order, out_order)
+            return _Prepared(dtype, shape, 0, (), *orders)
         found = lying(axes, source, space, fields)
         record = replace(found.record, stored=found.record.fields)  # without the gaps of an aligned struct
         order = target.on(found.space, record.stored)
@@ -128,4 +130,4 @@ def _prepared(
         names, order = there.record.names, there.layout.on(there.space, there.record.stored)
     here = found.layout.on(found.space, found.record.stored)
     copies = strided_copies(View(here), View(order), Box.whole(found.space), names)
-    return _Prepared(dtype, shape, order.nbytes, tuple(copies), axes.order, out_order)
+    return _Prepared(dtype, shape, order.nbytes, tuple(copies), *orders)

@@ -63,6 +63,11 @@ class Axes(NamedTuple):
         return cls(what, form.dtype, form.shape, order, tuple([form.shape[axis] for axis in order]))
 
     @property
+    def order_unless_c(self) -> Numbers | None:
+        """The order of the axes; None for C order."""
+        return None if self.order == tuple(range(len(self.order)))[::-1] else self.order
+
+    @property
     def is_empty(self) -> bool:
         """Whether the array has no elements."""
         return 0 in self.extents
@@ -317,7 +322,7 @@ def order_in(memory: str, end: str, linearization: Linearization, *form: Any) ->
     stored = record.stored
     if (stored.names, stored.starts, stored.nbytes) != (fields.names, fields.starts, fields.nbytes):
         raise ArrayError(f"{what}: its fields lie as {', '.join(stored.names)}; expected {', '.join(fields.names)}")
-    return None if axes.order == tuple(range(len(axes.shape)))[::-1] else axes.order
+    return axes.order_unless_c
 
 
 def bytes_of(given: Any, memory: str, end: str, linearization: Linearization) -> Array:
@@ -330,4 +335,4 @@ def bytes_of(given: Any, memory: str, end: str, linearization: Linearization) ->
     order = order_in(memory, end, linearization, array.dtype, array.shape, array.strides)
     if end == "destination" and not array.flags.writeable:
         raise ArrayError(f"{end} array for {memory}: is read-only")
-    return bytes_in_order(array, order)
+    return array.reshape(-1).view(np.uint8) if order is None else bytes_in_order(array, order)

@@ -187,7 +187,7 @@ class HostMemory(BaseMemory):
         return (f"{self.name}: the {end} array stays where its pages are; NUMA node {self._numa} was not asked for",)
 
     def holds(self, given: Any) -> Holds:
-        return _YES if not self._stands_in and is_host_array(given) else _NO
+        return _YES if not self._stands_in and (type(given) is np.ndarray or is_host_array(given)) else _NO
 
     def describe(self, given: Any, layout: Layout | str, like: Instance | None) -> Instance:
         return array_instance(self.name, given, layout, like)
