@@ -68,7 +68,8 @@ class Conversion:
             return {"bytes": 0, **found}
         run = self.report.to_json()
         rate = self.bytes / self.seconds if self.seconds > 0 else 0.0
-        run["measured"] = {**run["measured"], "seconds": self.seconds, "throughput": rate}
+        waited = sum(report.buffer_seconds for report in self.reports)
+        run["measured"] = {**run["measured"], "seconds": self.seconds, "throughput": rate, "buffer_seconds": waited}
         run["notes"] = [*run["notes"], *self.notes]
         if self.decision is not None:
             other = self.decision.other_seconds

@@ -301,7 +301,8 @@ class BaseEngine:
             execution.event.end()
             notes = (*execution.notes, *emulated(plan, self.machine), *unmeasured(plan, self.machine))
             trace = trace_of([execution], moving=True)
-            return Report(plan, seconds, flush_seconds, execution.measured(flush_seconds), verified, notes, trace)
+            hops, waited = execution.measured(flush_seconds), execution.buffer_seconds
+            return Report(plan, seconds, flush_seconds, hops, verified, notes, trace, buffer_seconds=waited)
         except BaseException as error:
             if not self._driver.home.is_here:  # `progress` has forked and this is the child: the transfer is the parent's
                 left = True

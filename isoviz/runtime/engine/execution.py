@@ -85,7 +85,7 @@ class Execution:
         self.stopped = False
         self.outcome = ""
         self.error: BaseException | None = None
-        self.submitted = self.ended = 0.0
+        self.submitted = self.ended = self.buffer_seconds = 0.0
         self.admitted: float | None = None
         self.spans = Spans(len(channels))
         self.requests = [0] * len(channels)
@@ -142,7 +142,9 @@ class Execution:
         self.destination = self.memories[0][-1].destination(transfer.destination, self.given[1], transfer.is_partial)
         self.stack.callback(self.destination.close)
         require_apart(transfer, self.source, self.destination)
+        began = time.perf_counter()
         self._allocate()
+        self.buffer_seconds = time.perf_counter() - began
         if self.work.chunks:
             self._anticipate()
 

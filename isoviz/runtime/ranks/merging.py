@@ -43,6 +43,7 @@ class RankPart:
     error: BaseException | None = None
     offset: float = 0.0
     uncertainty: float = 0.0
+    buffer_seconds: float = 0.0
 
     @classmethod
     def of(cls, execution: RankExecution, rank: int, flush_seconds: float, verified: bool | None) -> RankPart:
@@ -63,6 +64,7 @@ class RankPart:
             verified,
             execution.notes if execution.is_open else (),
             execution.error,
+            buffer_seconds=execution.buffer_seconds,
         )
 
     def on_clock(self, offset: float, uncertainty: float) -> RankPart:
@@ -101,7 +103,8 @@ def merged(plan: Plan, machine: Machine, parts: Sequence[RankPart]) -> Report:
     if clocks > 1e-6:
         said[f"the clocks of the ranks agree to {1e6 * clocks:.0f} µs"] = None
     notes = (*said, *emulated(plan, machine), *unmeasured(plan, machine))
-    return Report(plan, max(0.0, last - first) + flush, flush, hops, verified, notes, merged_trace([(plan, parts)], moving=True))
+    trace, waited = merged_trace([(plan, parts)], moving=True), max(part.buffer_seconds for part in with_part)
+    return Report(plan, max(0.0, last - first) + flush, flush, hops, verified, notes, trace, buffer_seconds=waited)
 
 
 def merged_trace(runs: Sequence[tuple[Plan, Sequence[RankPart]]], *, moving: bool = False) -> Trace:

@@ -42,6 +42,7 @@ class Report:
       excludes planning, allocation, page faults of buffers, generating data, copying a file that is only partly overwritten, and
       verification.
     - `flush_seconds`: the part of `seconds` spent waiting for the disk.
+    - `buffer_seconds`: the time before `seconds` in which the system gave memory for the buffers. Virtual computers give it late.
     - `verified`: True after a bit-for-bit comparison; None if none was requested.
     - `trace`: the requests and transfers with their times.
     - `prediction`: the plan's prediction with its interval, if one is known.
@@ -57,6 +58,7 @@ class Report:
     trace: Trace | None = field(default=None, compare=False, repr=False)
     prediction: Prediction | None = None
     tried: Plan | None = field(default=None, repr=False)
+    buffer_seconds: float = 0.0
 
     @property
     def expected(self) -> Plan:
@@ -89,7 +91,12 @@ class Report:
             entry["requests"] = hop.requests
         found["hops"] = [{"path": hop.path, **entry} for entry, hop in zip(inside, self.hops, strict=True)]
         found["verified"] = self.verified
-        found["measured"] = {"seconds": self.seconds, "throughput": self.throughput, "flush_seconds": self.flush_seconds}
+        found["measured"] = {
+            "seconds": self.seconds,
+            "throughput": self.throughput,
+            "flush_seconds": self.flush_seconds,
+            "buffer_seconds": self.buffer_seconds,
+        }
         found["notes"] = [*self.plan.notes, *self.notes]
         if self.prediction is not None:
             found |= self.prediction.to_json()
@@ -117,6 +124,10 @@ class Report:
             lines.append(("  " + "  ".join(cells)).rstrip())
         if self.flush_seconds > 0.01 * self.seconds:
             lines.append(f"  part of it spent waiting for the disk (fsync): {format_seconds(self.flush_seconds)}")
+        if self.buffer_seconds > 0.01 * self.seconds:
+            lines.append(
+                f"  buffers: {format_seconds(self.buffer_seconds)} until the system had given their memory, before that time"
+            )
         if self.prediction is not None:
             lines.append(f"  {self.prediction}")
         if self.tried is not None:
