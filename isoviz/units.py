@@ -162,6 +162,11 @@ def format_seconds(seconds: float) -> str:
     return f"{_short(seconds / 1e-9)} ns"
 
 
+def format_ratio(measured: float, predicted: float) -> str:
+    """A measured value as a multiple of the predicted one."""
+    return f"{measured / predicted:.2f}×" if predicted > 0 else "–"
+
+
 def format_share(share: float) -> str:
     """A share in two digits: `0.012 %`, `7.5 %`; from 10 % on without a fraction: `38 %`, `1,250 %`."""
     return f"{100 * share:.2g} %" if abs(share) < 0.0995 else f"{100 * share:,.0f} %"

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from isoviz.errors import LaunchError, in_words, show
 from isoviz.launch.hello import Hello
 from isoviz.launch.wire import ConnectionLost, Wire, greet
 
@@ -23,6 +24,9 @@ class Reception:
 
     `refusal` says why a worker cannot be served, in words; the worker is told so. `serve` is called in the connection's thread
     with what the worker said of itself, the connection, and the refusal. The connection ends when it returns.
+
+    Raises:
+        LaunchError: `host` is no address of this computer.
     """
 
     def __init__(
@@ -37,7 +41,13 @@ class Reception:
     ) -> None:
         self._secret, self._me, self._heartbeat = secret, me, heartbeat
         self._refusal, self._serve = refusal, serve
-        self._listener = socket.create_server((host, 0), backlog=min(size, 512))
+        try:
+            self._listener = socket.create_server((host, 0), backlog=min(size, 512))
+        except (OSError, UnicodeError) as error:  # the latter: no name of a computer is like this
+            raise LaunchError(
+                f"ranks: nothing can be reached at the address {show(host)} ({in_words(error)}); expected an address or a name of"
+                " this computer that the ranks reach"
+            ) from error
         self._listener.settimeout(_LATE)  # Not every system wakes a thread that accepts when the socket is closed.
         self.port = int(self._listener.getsockname()[1])
         self.threads: list[threading.Thread] = []

@@ -172,6 +172,12 @@ def plan_redistribution(
     machine = machine_argument("redistribution", machine)
     check_ends(source, destination)
     seen = PairMachines(machine)
+    need, have = (1 + max(found) for found in ((*source.ranks, *destination.ranks), (each.node for each in machine.memories)))
+    if need > have:
+        raise DistributionError(
+            f"redistribution: needs {need} ranks, and there are {have} (machine {machine.name!r}); start {need}: mpiexec -n"
+            f" {need} python program.py, or isoviz.ranks({need})"
+        )
     for end in (source, destination):
         for rank in end.ranks:
             seen.require(f"node{rank}.{end.memory}")

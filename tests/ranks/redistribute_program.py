@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +33,7 @@ def main(way: str) -> None:
     generated = isoviz.redistribute(rows, columns)
     assert generated.report.verified
     again_and_again(session, rows, columns, numbers)
+    outside_of_windows(rows, columns, mine, numbers.T[columns.coordinates(session.rank)["x"]])
     more = isoviz.DistributedInstance(space, fields, isoviz.Distribution({"y": session.size + 1}), isoviz.Layout("<F, x, y>"))
     try:
         isoviz.redistribute(rows, more)
@@ -42,7 +44,27 @@ def main(way: str) -> None:
     again = isoviz.redistribute(rows, columns, array=mine, verify=False)
     if session.rank == 0:
         found = {"ranks": session.size, "verified": again.report.verified, "words": words, "program": is_rank_program()}
+        found["text"] = str(again)
         print(json.dumps(found))
+
+
+def outside_of_windows(rows: isoviz.DistributedInstance, columns: isoviz.DistributedInstance, mine: Any, theirs: Any) -> None:
+    """Arrays of the caller in `reg`, which the other ranks cannot map: there and back, prepared, and both at once."""
+    into, back, source = np.zeros_like(theirs, order="C"), np.zeros_like(mine), mine.copy()
+    with (
+        isoviz.prepare_redistribution(rows, columns, array=source, into=into) as there,
+        isoviz.prepare_redistribution(columns, rows, array=into, into=back) as here,
+    ):
+        for turn in (1, 2):
+            source[:] = mine * turn
+            report = there.run(verify=turn == 1)
+            assert np.array_equal(into, theirs * turn) and there.array is not None and np.shares_memory(there.array, into)
+            assert any("array of the destination lies outside" in note for note in report.notes), report.notes
+            report = here.run(verify=True)
+            assert np.array_equal(back, mine * turn)
+            assert any("array of the source lies outside" in note for note in report.notes), report.notes
+    done = isoviz.redistribute(columns, columns, array=into, into=np.zeros_like(into))
+    assert done.array is not None and np.array_equal(done.array, into)
 
 
 def again_and_again(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -31,7 +32,10 @@ def test_in_a_program_of_ranks(ranks: int) -> None:
     assert found["ranks"] == ranks
     assert found["program"]
     assert found["verified"] is None
-    assert f"rank {ranks} has no memory 'sys'" in found["words"]
+    assert re.search(r" [0-9.]+×$", found["text"], re.MULTILINE), found["text"]
+    note = rf"note: predicted without a measurement \(.*assumed.*\); isoviz machine --measure --ranks {ranks} measures$"
+    assert re.search(note, found["text"], re.MULTILINE), found["text"]
+    assert f"needs {ranks + 1} ranks, and there are {ranks} " in found["words"] and f"mpiexec -n {ranks + 1}" in found["words"]
 
 
 def test_without_ranks(monkeypatch: pytest.MonkeyPatch) -> None:

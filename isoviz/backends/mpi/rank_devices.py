@@ -46,7 +46,7 @@ class RegMemory(HostMemory):
     The rooms of closed ends and slots are kept for later ones, up to `kept` bytes: their peers have mapped them already.
     """
 
-    takes = "a NumPy array in the windows of this rank (World.array)"
+    takes = "a NumPy array in memory that isoviz has allocated for the ranks of this host"
 
     def __init__(self, name: str, windows: Windows, kept: int = 256 << 20) -> None:
         super().__init__(name, kept)
@@ -70,6 +70,10 @@ class RegMemory(HostMemory):
     def holds(self, given: Any) -> Holds:
         return Holds.YES if is_in(self._windows, given) else Holds.NO
 
+    def lies_apart(self, given: Any) -> bool:
+        """Whether an array of the caller lies outside of the windows: the other ranks do not reach it."""
+        return self.holds(given) is Holds.NO
+
     def _end(self, instance: Instance, notes: tuple[str, ...]) -> HostStore:
         store = self.slot(instance.linearization.nbytes)
         store.notes = notes
@@ -78,7 +82,10 @@ class RegMemory(HostMemory):
 
     def _given(self, store: HostStore, end: str) -> HostStore:
         if store.nbytes and self._windows.place(store.array) is None:
-            raise TransferError(f"{end} array for {self.name}: lies in no window of this rank; make it with World.array(...)")
+            raise TransferError(
+                f"{end} array for {self.name}: the other ranks do not reach it; leave it out, so that isoviz allocates it, or"
+                f" take the memory {self.name.replace('.reg', '.sys')}"
+            )
         return store
 
     def _fresh(self, nbytes: int) -> Bytes:

@@ -7,6 +7,8 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from isoviz.backends.host.host_memory import HostMemory
+from isoviz.backends.mpi.rank_devices import RegMemory
 from isoviz.errors import DistributionError, TransferError
 from isoviz.redistribution.running.content import generate
 
@@ -28,6 +30,13 @@ class Shown(NamedTuple):
     problem: str | None = None
 
 
+class _Apart(NamedTuple):
+    """An array of the caller that the other ranks of the host do not reach (`own`), and memory that they reach in its place."""
+
+    own: HostStore
+    shared: HostStore
+
+
 class OpenedEnds:
     """The ends on the rank of an engine. `open` opens them; an array that isoviz has provided stays valid after `close`.
 
@@ -46,6 +55,7 @@ class OpenedEnds:
         self._stack = ExitStack()
         self.source: Endpoint | None = None
         self.destination: Endpoint | None = None
+        self._apart: dict[str, _Apart] = {}
         self.given: tuple[Any | None, Any | None] = None, None
         self.error: Exception | None = None
         self.told: tuple[object, ...] | None = None
@@ -53,34 +63,74 @@ class OpenedEnds:
 
     def open(self, array: Any | None, into: Any | None, *, shows_source: bool) -> None:
         """Open this rank's ends. `shows_source` says whether the other ranks may read the source. No error is raised."""
-        self.given = array, into
         here, there = self._parts
         source: StoreHandle | None = None
         destination: StoreHandle | None = None
         try:
             if here is not None and array is not None:
-                self.source = self._memory(here.memory).source(here, array)
+                self.source = self._opened_source(here, array)
                 self._stack.callback(self.source.close)
                 source = self._exported(self.source) if shows_source else None
             if there is not None:
                 self.destination = self._opened_destination(there, into)
-                if self.source is not None and self.source.identity == self.destination.identity:
+                mine = self._apart["source"].own if "source" in self._apart else self.source
+                if mine is not None and self.result is not None and mine.identity == self.result.identity:
                     raise TransferError("redistribution: array and into are the same, or overlap; nothing was changed")
                 destination = self._exported(self.destination)
         except Exception as error:  # noqa: BLE001  # the other ranks must not wait for this one
             self.error = error
+        self.given = None if "source" in self._apart else array, None if "destination" in self._apart else into
         problem = None if self.error is None else f"rank {self._engine.rank}: {self.error}"
         self.told = tuple(Shown(array is not None, source, destination, problem))
+
+    def _opened_source(self, part: Instance, array: Any) -> Endpoint:
+        memory = self._memory(part.memory)
+        if not (isinstance(memory, RegMemory) and memory.lies_apart(array)):
+            return memory.source(part, array)
+        own = HostMemory.source(memory, part, array)
+        self._stack.callback(own.close)
+        shared = memory.destination(part, None, False)
+        self._apart["source"] = _Apart(own, shared)
+        return shared
 
     def _opened_destination(self, part: Instance, into: Any | None) -> Endpoint:
         if self._engine.machine.memory(part.memory).is_file_system:
             raise DistributionError(
                 f"redistribution: runs into host memory, not into files ({part.memory}); write the parts from there"
             )
-        found = self._memory(part.memory).destination(part, into, True)
+        memory = self._memory(part.memory)
+        is_apart = isinstance(memory, RegMemory) and into is not None and memory.lies_apart(into)
+        if is_apart:
+            own = HostMemory.destination(cast("RegMemory", memory), part, into, True)
+            self._stack.callback(own.close)
+        found = memory.destination(part, None if is_apart else into, True)
         if into is not None:
             self._stack.callback(found.close)
+        if is_apart:
+            self._apart["destination"] = _Apart(own, cast("HostStore", found))
         return found
+
+    @property
+    def result(self) -> Endpoint | None:
+        """What this rank's part of the destination lies in after a run."""
+        return self._apart["destination"].own if "destination" in self._apart else self.destination
+
+    def fetch(self) -> None:
+        """Before a run: copy what the source holds if the other ranks do not reach it."""
+        if (found := self._apart.get("source")) is not None:
+            found.shared.array[:] = found.own.array
+
+    def deliver(self) -> None:
+        """After a run: copy what has arrived if the other ranks do not reach the destination."""
+        if (found := self._apart.get("destination")) is not None:
+            found.own.array[:] = found.shared.array
+
+    @property
+    def notes(self) -> list[str]:
+        """The notes of both ends."""
+        found = [note for store in (self.source, self.destination) if store is not None for note in store.notes]
+        where = "lies outside of the memory that the ranks share, so it was copied, which is not in the measured time"
+        return [*found, *(f"rank {self._engine.rank}: the array of the {end} {where}" for end in self._apart)]
 
     def generate(self) -> None:
         """Open this rank's part of the source with generated data."""

@@ -47,9 +47,9 @@ class OwnSendings:
     def __init__(self, engine: RankEngine, plan: RedistributionPlan) -> None:
         self.plan = plan
         size = engine.transport.size
-        for rank in plan.ranks:
-            if rank >= size:
-                raise DistributionError(f"redistribution: needs rank {rank}, and there are {size} ranks, from 0 on")
+        need = 1 + max(plan.ranks)
+        if need > size:
+            raise DistributionError(f"redistribution: needs {need} ranks, and there are {size}; start {need}: mpiexec -n {need}")
         hosts = list(getattr(engine.transport, "hosts", None) or ("",) * size)
         self.processors = max(1, usable_cpus() // hosts.count(hosts[engine.rank]))
         part = plan.destination.part(engine.rank)

@@ -26,6 +26,7 @@ from isoviz.runtime.device_bases import AsynchronousChannel
 from isoviz.runtime.engine.interrupts import defer_interrupts, handle_waiting_signal
 from isoviz.runtime.ranks.messages import for_others, picklable
 from isoviz.runtime.ranks.rank_engine import Item
+from isoviz.runtime.trace.report import unmeasured_channels
 
 if TYPE_CHECKING:
     from isoviz.redistribution.redistribution_plan import RedistributionPlan
@@ -72,8 +73,16 @@ class PreparedRedistribution:
     @cached_property
     def array(self) -> Array | None:
         """This rank's part of the destination: the array of its layout, or bytes where no dtype describes them."""
-        held, kind = getattr(self._ends.destination, "array", None), self._own.array_kind
+        held, kind = getattr(self._ends.result, "array", None), self._own.array_kind
         return held if held is None or kind is None else cast("Array", held.view(kind[0]).reshape(kind[1]))
+
+    @cached_property
+    def _unmeasured(self) -> list[str]:
+        """A note where a deviation from the prediction says little about the plan."""
+        found = unmeasured_channels((sending.plan for sending in self.plan.sendings), self._engine.machine)
+        origins, ranks = ", ".join(dict.fromkeys(found.values())), self._engine.transport.size
+        said = f"predicted without a measurement ({origins}); isoviz machine --measure --ranks {ranks} measures"
+        return [said] if found else []
 
     def run(self, *, verify: bool = False, cancel: CancelToken | None = None) -> RedistributionReport:
         """Move everything once, together with all ranks. When it returns on any rank, all destinations are complete.
@@ -99,8 +108,9 @@ class PreparedRedistribution:
     @defer_interrupts()
     def run_at_once(self, *, verify: bool, cancel: CancelToken | None) -> RedistributionReport:
         """`run` when the ranks have just met. Signals are handled where this rank moves or compares bytes."""
+        self._ends.fetch()
         run, own_error = self._run(cancel)
-        notes = [note for store in (self._ends.source, self._ends.destination) if store is not None for note in store.notes]
+        notes = self._ends.notes
         answers = self._told("run", own_error, (tuple(run), notes, verify))  # A plain tuple is quicker to pickle.
         runs = [RankRun(*each) for each, _, _ in answers]
         for rank, (_, _, other) in enumerate(answers):
@@ -111,6 +121,8 @@ class PreparedRedistribution:
             self._told("verification", error)
         all_notes = ["the source holds generated data"] if self._is_generated else []
         all_notes += [note for _, found, _ in answers for note in found]
+        all_notes += self._unmeasured
+        self._ends.deliver()
         one_host = len(set(getattr(self._engine.transport, "hosts", ()))) <= 1
         return RedistributionReport.of(self.plan, runs, True if verify else None, all_notes, one_clock=one_host)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from isoviz.redistribution.files import redistribution_to_json
 from isoviz.runtime.scheduling.pipeline import work_of
 from isoviz.runtime.trace.trace import RequestSpan, Trace, TransferSpan
-from isoviz.units import format_bytes, format_rate, format_seconds
+from isoviz.units import format_bytes, format_rate, format_ratio, format_seconds
 
 if TYPE_CHECKING:
     from isoviz.redistribution.redistribution_plan import RedistributionPlan
@@ -102,7 +102,7 @@ class RedistributionReport:
     def __str__(self) -> str:
         plan = self.plan
         verified = {True: "every byte verified", False: "NOT VERIFIED", None: "not verified (not asked for)"}[self.verified]
-        ratio = f"{self.seconds / plan.seconds:.2f}" if plan.seconds > 0 else "–"
+        ratio = format_ratio(self.seconds, plan.seconds)
         rows = [
             ("", "predicted", "measured", "measured / predicted"),
             ("time", format_seconds(plan.seconds), format_seconds(self.seconds), ratio),

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from isoviz.planner.plan_file import plan_to_json
-from isoviz.units import format_bytes, format_rate, format_seconds
+from isoviz.units import format_bytes, format_rate, format_ratio, format_seconds
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from isoviz.machines import Machine
     from isoviz.planner import Plan
     from isoviz.planner.time.spread import Prediction
@@ -107,14 +109,14 @@ class Report:
         verified = {True: "every byte verified", False: "NOT VERIFIED", None: "not verified (not asked for)"}[self.verified]
         rows = [("", "predicted", "measured", "measured / predicted")]
         said = expected.seconds
-        rows.append(("time", format_seconds(said), format_seconds(self.seconds), _ratio(self.seconds, said)))
+        rows.append(("time", format_seconds(said), format_seconds(self.seconds), format_ratio(self.seconds, said)))
         predicted = plan.bytes / said if said > 0 else 0.0
-        rows.append(("rate", format_rate(predicted), format_rate(self.throughput), _ratio(self.throughput, predicted)))
+        rows.append(("rate", format_rate(predicted), format_rate(self.throughput), format_ratio(self.throughput, predicted)))
         for hop, rate, found in zip(plan.every_hop, expected.every_rate, self.hops, strict=True):
             path = f"path {found.path} " if len(plan.paths) > 1 else ""
             name = f"{path}hop {hop.index} {hop.kind} {hop.source} → {hop.destination}"
             reached = found.throughput
-            rows.append((name, format_rate(rate), format_rate(reached), _ratio(reached, rate)))
+            rows.append((name, format_rate(rate), format_rate(reached), format_ratio(reached, rate)))
         if plan.emulated:  # how near measured is to predicted says nothing there
             rows = [(*row[:3], "") for row in rows]
         widths = [max(len(row[column]) for row in rows) for column in range(4)]
@@ -136,10 +138,6 @@ class Report:
         return "\n".join(lines)
 
 
-def _ratio(measured: float, predicted: float) -> str:
-    return f"{measured / predicted:.2f}×" if predicted > 0 else "–"
-
-
 def emulated(plan: Plan, machine: Machine) -> tuple[str, ...]:
     """A note for emulated memories: the measurements say nothing about the hardware that they stand in for."""
     found = [name for name in plan.every_memory if machine.memory(name).emulated]
@@ -148,6 +146,11 @@ def emulated(plan: Plan, machine: Machine) -> tuple[str, ...]:
 
 def unmeasured(plan: Plan, machine: Machine) -> tuple[str, ...]:
     """A note for predictions without measurements: a deviation from them says little about the plan."""
-    channels = {hop.channel: machine.channel(hop.channel).provenance for hop in plan.every_hop}
-    found = [f"{name} ({provenance})" for name, provenance in channels.items() if not provenance.startswith("measured")]
+    found = [f"{name} ({provenance})" for name, provenance in unmeasured_channels([plan], machine).items()]
     return (f"predicted without a measurement: {', '.join(found)}",) if found else ()
+
+
+def unmeasured_channels(plans: Iterable[Plan], machine: Machine) -> dict[str, str]:
+    """The channels of some plans that were not measured, each with its provenance."""
+    channels = {hop.channel: machine.channel(hop.channel).provenance for plan in plans for hop in plan.every_hop}
+    return {name: provenance for name, provenance in channels.items() if not provenance.startswith("measured")}

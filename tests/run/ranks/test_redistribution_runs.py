@@ -205,7 +205,7 @@ def test_more_ranks_than_there_are(tmp_path: Path) -> None:
     source, destination = ends(3)
     with group(machine_of(3), tmp_path, 2) as two:
         found = two.together(lambda engine: redistribute_on_rank(engine, source, destination))
-    assert all("needs rank 2, and there are 2 ranks" in str(error) for error in found)
+    assert all("needs 3 ranks, and there are 2" in str(error) for error in found)
 
 
 def test_a_cancel_on_one_rank_ends_it_on_all(three: Group) -> None:
