@@ -100,7 +100,8 @@ def redistribute(
     - `array`: the data. In a program of ranks: this rank's part of the source, an array that lies as its layout says, or for the
       memory `dsk` the path of a file of the rank's host. In a notebook: such arrays or paths by rank, in a list or a mapping.
       None: the data are generated.
-    - `into`: in a program of ranks, such an array for this rank's part of the destination. None: isoviz provides it.
+    - `into`: in a program of ranks, such an array for this rank's part of the destination. None: isoviz provides it. An array of
+      your own that stands for `reg` is copied before or after the run, because other ranks do not reach it; the report says so.
     - `options`: those of every transfer.
     - `verify`: whether every rank compares its part of the destination, bit for bit, with the parts of its peers, or with the
       generator. No rank gathers the array.

@@ -293,6 +293,14 @@ def test_a_wrong_number_of_ranks_is_refused(wrong: object) -> None:
         isoviz.ranks(wrong)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("address", ["192.0.2.1", "no.such.host.invalid", "a" * 100])
+def test_an_address_of_another_computer_is_told(address: str) -> None:
+    with pytest.raises(
+        LaunchError, match=rf"nothing can be reached at the address '{address[:20]}.*an address or a name of this computer"
+    ):
+        isoviz.ranks(2, address=address)
+
+
 def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(InputError, match="expected the path of a program"):
         isoviz.ranks(2, mpiexec="/no/such/mpiexec")

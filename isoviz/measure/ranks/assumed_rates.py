@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from isoviz.machines.channel import Resource
 from isoviz.machines.kinds import ChannelKind
 from isoviz.machines.throughput import LatencyBandwidth, Sampled, ThroughputFunction
 from isoviz.measure.ranks.rank_hosts import Distance
@@ -39,6 +40,9 @@ LINK = 1.15e9
 """Bytes per second in each direction of the link of a host: 10 Gb/s without the headers of Ethernet, IP and TCP."""
 MEMORY = 22e9
 """Bytes per second through the memory of a host, reading and writing: four ranks that copied at once reached half of it."""
+PROCESSORS = Resource("node0.processors", 1.0, "assumed: the ranks of a host copy as fast together as one of them", held=True)
+"""The processors of a host. Four ranks on two cores copied no more together than one of them alone. Two ranks moved 4 to 256 MiB
+over two paths at once, `Window` and `ProcessWrite`, 10 to 40 % slower than over one of them."""
 HAND_OVER = 15e-6
 """The time from a request to the thread that makes the MPI calls of a rank, and back."""
 

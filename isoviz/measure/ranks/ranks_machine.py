@@ -17,7 +17,7 @@ from isoviz.machines.memory import Memory
 from isoviz.measure import kept_measurements, local_machine
 from isoviz.measure.assumed_host import described
 from isoviz.measure.gpus.gpu_parts import without_gpus
-from isoviz.measure.ranks.assumed_rates import LINK, KindFigures, assumed_figures, assumed_memory
+from isoviz.measure.ranks.assumed_rates import LINK, PROCESSORS, KindFigures, assumed_figures, assumed_memory
 from isoviz.measure.ranks.rank_hosts import KINDS_BY_DISTANCE, PUT_AND_DERIVED, Distance, RankHosts, rank_hosts
 
 MEASURE = ("cached", "assumed")
@@ -97,7 +97,10 @@ def ranks(
     probed = kept_measurements.kept_ranks(placed.of, mpi_here(), place) if is_cached else None
     kept = local_machine.kept_machine(place) if is_cached and (probed is None or is_all) else None
     local = described(place) if kept is None else without_gpus(kept)
-    found = ranks_machine(placed, assumed_between_ranks(local)) if probed is None else _as_kept(probed, placed, place)
+    if probed is None:
+        found = ranks_machine(placed, replace(assumed_between_ranks(local), processors=PROCESSORS))
+    else:
+        found = _as_kept(probed, placed, place)
     return with_put_and_derived(found, placed, local) if is_all else found
 
 

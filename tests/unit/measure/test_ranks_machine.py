@@ -119,7 +119,9 @@ def test_hosts_are_shared_by_their_ranks() -> None:
     """What the ranks of a host do uses its memory; what they send uses the links of both hosts."""
     machine = ranks(4, 2)
     assert {resource.name for resource in machine.resources} == {
-        f"host{h}.{what}" for h in (0, 1) for what in ("memory", "link.in", "link.out", "dsk.reading", "dsk.writing")
+        f"host{h}.{what}"
+        for h in (0, 1)
+        for what in ("memory", "processors", "link.in", "link.out", "dsk.reading", "dsk.writing")
     }
     for channel in machine.channels:
         nodes = machine.memory(channel.source).node, machine.memory(channel.destination).node
@@ -141,6 +143,16 @@ def test_transfers_at_once_share_a_host() -> None:
         together = seconds_together(paths, [each.seconds for each in plans])
         alone = max(each.seconds for each in plans)
         assert (together > 1.5 * alone) == slower, (hosts, together, alone)
+
+
+@pytest.mark.parametrize("ends", ["sys sys", "sys reg", "reg reg", "reg sys"])
+@pytest.mark.parametrize("count", [2, 4])
+def test_on_one_host_a_second_path_gains_nothing(count: int, ends: str) -> None:
+    """The paths share the processors of the host: all copy by them."""
+    machine, (near, far) = ranks(count), ends.split()
+    for size in (1 << 20, 1 << 26, 1 << 31):
+        moved = Transfer.whole(IndexSpace(x=size), FieldSpace(v="u1"), f"node0.{near}", "<F, x>", f"node1.{far}", "<F, x>")
+        assert [len(plan(moved, machine, planner).paths) for planner in ("multipath", "auto")] == [1, 1]
 
 
 def test_a_link_bounds_what_the_ranks_of_a_host_send_at_once() -> None:
