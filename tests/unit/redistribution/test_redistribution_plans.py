@@ -60,16 +60,16 @@ def test_every_rank_begins_with_the_rank_after_it() -> None:
     assert [each.sender for each in found.sendings[:4]] == [0, 1, 2, 3]
 
 
-def test_the_memory_of_the_host_is_shared() -> None:
-    """All transfers together take longer than each alone, and as long as the memory of the host needs for all bytes."""
+def test_the_ranks_of_a_host_share_it() -> None:
+    """All transfers together take longer than each alone, and as long as what they share needs for all bytes."""
     found = transposition()
     alone = max(each.plan.seconds for each in found.sendings)
-    machine = ranks()
-    (memory,) = [each for each in machine.resources if each.name == "host0.memory"]
-    (weight,) = {weight for name, weight in machine.channel(found.sendings[0].plan.hops[0].channel).resources}
+    machine, hop = ranks(), found.sendings[0].plan.hops[0]
+    uses = machine.channel(hop.channel).resources
+    shared = found.bytes * max(machine.resource(name).cost(weight, hop.throughput) for name, weight in uses)
+    assert {name for name, _ in uses} == {"host0.memory", "host0.processors"}
     assert found.seconds > 2 * alone
-    assert found.seconds >= found.bytes * weight / memory.capacity
-    assert found.seconds < 1.2 * found.bytes * weight / memory.capacity + alone
+    assert shared <= found.seconds < 1.2 * shared + alone
     assert found.throughput == pytest.approx(found.bytes / found.seconds)
 
 
