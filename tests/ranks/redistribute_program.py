@@ -59,10 +59,10 @@ def outside_of_windows(rows: isoviz.DistributedInstance, columns: isoviz.Distrib
             source[:] = mine * turn
             report = there.run(verify=turn == 1)
             assert np.array_equal(into, theirs * turn) and there.array is not None and np.shares_memory(there.array, into)
-            assert any("array of the destination lies outside" in note for note in report.notes), report.notes
+            assert any("an array of the destination lies outside" in note for note in report.notes), report.notes
             report = here.run(verify=True)
             assert np.array_equal(back, mine * turn)
-            assert any("array of the source lies outside" in note for note in report.notes), report.notes
+            assert any("an array of the source lies outside" in note for note in report.notes), report.notes
     done = isoviz.redistribute(columns, columns, array=into, into=np.zeros_like(into))
     assert done.array is not None and np.array_equal(done.array, into)
 

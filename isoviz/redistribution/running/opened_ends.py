@@ -130,7 +130,7 @@ class OpenedEnds:
         """The notes of both ends."""
         found = [note for store in (self.source, self.destination) if store is not None for note in store.notes]
         where = "lies outside of the memory that the ranks share, so it was copied, which is not in the measured time"
-        return [*found, *(f"rank {self._engine.rank}: the array of the {end} {where}" for end in self._apart)]
+        return [*found, *(f"an array of the {end} {where}" for end in self._apart)]
 
     def generate(self) -> None:
         """Open this rank's part of the source with generated data."""

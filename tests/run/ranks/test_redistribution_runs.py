@@ -430,8 +430,8 @@ def test_ranks_that_hear_late_of_an_interrupt_begin_anew_with_all(calls: Calls, 
             raise interrupts.pop()
         move(self, *given)
 
-    def all_have_looked(self: Any) -> None:
-        meet(self)
+    def all_have_looked(self: Any, interruptible: bool) -> None:
+        meet(self, interruptible)
         looked.wait(120)  # nobody leaves before the others have seen it here
 
     def work(engine: RankEngine) -> object:
