@@ -183,6 +183,40 @@ def test_every_kind_of_page(opened: Callable[..., Page], name: str) -> None:
     assert found == []
 
 
+# What is cut: what lies beyond the right edge of the window, and words of the inspector in a column too narrow for them.
+_CUT = """() => {
+  const [edge, found] = [document.documentElement.clientWidth, []];
+  if (document.documentElement.scrollWidth > edge) found.push(`the page is ${document.documentElement.scrollWidth} wide`);
+  const scrolls = each => each !== null && (/auto|scroll/.test(getComputedStyle(each).overflowX) || scrolls(each.parentElement));
+  for (const each of document.querySelectorAll(".iv-page :is(h1, h2, p, dt, dd, th, td, button, code, .iv-inspector *)")) {
+    const { width, right } = each.getBoundingClientRect();
+    if (width > 0 && right > edge + 0.5 && each.closest(".iv-hidden") === null && !scrolls(each.parentElement))
+      found.push(`${each.tagName} ends at ${right}: ${each.textContent.slice(0, 40)}`);
+  }
+  for (const each of document.querySelectorAll(".iv-inspector :is(h2, p)")) {
+    const { width, height } = each.getBoundingClientRect();
+    if (each.textContent.trim().length > 10 && height > 40 && width < 160) found.push(`${width} wide: ${each.textContent}`);
+  }
+  return found;
+}"""
+
+
+@pytest.mark.parametrize("name", ["run", "show", "simulate"])
+@pytest.mark.few(1)
+def test_nothing_is_cut_at_any_width(opened: Callable[..., Page], name: str, full: bool) -> None:
+    page = opened(name)
+    cut = {}
+    for place in ("hop-0", "stop-0"):
+        page.set_viewport_size({"width": 1280, "height": 900})
+        page.get_by_test_id(place).first.click()
+        for width in sorted({*range(480, 1601, 20 if full else 160), *range(920, 1041, 20)}):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.evaluate("() => new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+            if found := page.evaluate(_CUT):
+                cut[place, width] = found
+    assert cut == {}
+
+
 @pytest.mark.parametrize(("scheme", "paper"), [("light", (255, 255, 255)), ("dark", (18, 22, 28))])
 @pytest.mark.full
 def test_plots_are_drawn_in_the_colours_of_the_page(

@@ -21,6 +21,8 @@ _ROW = 80.0
 _TITLE = 30.0
 _NODE_PAD = 18.0
 """Room around the boxes in a node."""
+BAND = 44.0
+"""Room for the channels between nodes below boxes that stand in one row, so that their words lie on no line of a path."""
 _MOST_APART = 6
 """Most memories of a node with a box of their own: with more than two GPUs, lines would cover each other."""
 _KINDS = (MemoryKind.FBM, MemoryKind.ZCM, MemoryKind.REG, MemoryKind.SYS, MemoryKind.DSK)
@@ -140,6 +142,10 @@ def graph_layout(machine: Machine, nodes: Sequence[int], path: Collection[str] =
     x, panels = 0.0, []
     height = _TITLE + (112.0 if single else 26.0 + _ROW * (max(row_of.values(), default=0) + 1) - (_ROW - BOX_HEIGHT))
     height = max([height if by_node else 0.0, *[_TITLE + 2 * _NODE_PAD + block.height for block in nested.values()]])
+    node_of = {memory.name: node for node, memories in members.items() for memory in memories}
+    joined = {(node_of.get(channel.source), node_of.get(channel.destination)) for channel in machine.channels}
+    if (single or nested) and any(None not in pair and pair[0] != pair[1] for pair in joined):
+        height += BAND
     for node in nodes:
         if node in nested:
             block = nested[node].moved(x, 0.0)

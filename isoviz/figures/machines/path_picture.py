@@ -263,9 +263,9 @@ def _networks(drawing: Drawing, machine: Machine, layout: GraphLayout, placer: L
         drawing.line(x0, y, x1, y, stroke="line", width=5, tip=tip)
         low, high = rate_range(there + back)
         count = _both_ways(len(there), len(back))
-        rates = _short_rate(high) if low == high else f"{_short_rate(low)} to {_short_rate(high)}"
+        rates = format_rate(high) if low == high else f"{format_rate(low)} to {format_rate(high)}"
         middle = (x0 + x1) / 2
-        for text, baseline in (("network", y - 9), (shorten(count, x1 - x0 - 6, 11), y + 17), (f"{rates} GB/s", y + 31)):
+        for text, baseline in (("network", y - 9), (shorten(count, x1 - x0 - 6, 11), y + 17), (rates, y + 31)):
             drawing.text(middle, baseline, text, size=11, fill="muted", anchor="middle")
         placer.taken.append(Rect(x0, y - 21, x1 - x0, 56))
 

@@ -9,6 +9,8 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from isoviz import machines
+from isoviz.figures.charts.svg import text_width
+from isoviz.figures.charts.theme import MARGIN
 from isoviz.figures.machines.curves import bounds, channels_of, curves, operating_points
 from isoviz.figures.machines.graph_layout import graph_layout, shown_nodes
 from isoviz.figures.machines.nested_boxes import TITLE, BoxFrame, Rect
@@ -233,3 +235,46 @@ def test_boxes_that_are_alike_are_one_unless_the_path_takes_one() -> None:
     assert {("socket 0", 1), ("socket 1", 1), ("GPU 5", 1), ("GPU 4, 6–7", 3), ("PCIe switch 0–3", 4)} <= set(apart)
     svg = path_svg(machine)
     assert ">GPU 0–7</text>" in svg and ">nic* 50 GB/s</text>" in svg
+
+
+def slow(low: float = 1.25e8, high: float = 1.25e8, back: bool = False) -> Machine:
+    """Two nodes of one memory each, joined by a network."""
+    memories = Memory("node0.sys", MemoryKind.SYS), Memory("node1.sys", MemoryKind.SYS, node=1)
+    pairs = [("node0.sys", "node1.sys", low)] + ([("node1.sys", "node0.sys", high)] if back else [])
+    network = (Channel("", ChannelKind.REMOTE_MEMCPY, here, there, Constant(rate)) for here, there, rate in pairs)
+    copies = (Channel("", ChannelKind.MEMCPY, each.name, each.name, Constant(1e10)) for each in memories)
+    return Machine("slow", memories, (*network, *copies))
+
+
+@pytest.mark.parametrize(
+    ("machine", "words"),
+    [
+        (slow(), "125 MB/s"),
+        (slow(1.25e8, 3e9, back=True), "125 MB/s to 3 GB/s"),
+        (slow(3e9, 3e9, back=True), "3 GB/s"),
+    ],
+)
+def test_words_of_a_network_lie_on_nothing(machine: Machine, words: str) -> None:
+    transfer = Transfer.whole(IndexSpace(x=512, y=256), FIELDS, "node0.sys", "<F, x, y>", "node1.sys", "<F, y, x>")
+    for found in (None, plan(transfer, machine)):
+        root = ET.fromstring(path_svg(machine, found, cards=False))
+        (picture,) = (each for each in root if each.get("transform") is not None)
+        texts = [each for each in picture.iter(f"{SVG}text") if not (each.text or "").isdecimal()]  # numbers lie on their discs
+        assert words in [each.text for each in texts]
+        places = [*map(rect_of, texts), *map(disc, picture.iter(f"{SVG}circle"))]
+        assert not [pair for pair in itertools.combinations(places, 2) if pair[0].overlaps(pair[1])]
+        top = min(rect_of(each).y for each in root.findall(f"{SVG}text"))
+        assert max(place.y + place.height for place in places) + MARGIN + 4 < top, "the words below the picture"
+
+
+def rect_of(text: ET.Element) -> Rect:
+    """Where a text stands, to the height of its small letters."""
+    size, wide = float(text.get("font-size", "12")), text_width(text.text or "", float(text.get("font-size", "12")))
+    left = float(text.get("x", "0")) - {"middle": wide / 2, "end": wide}.get(text.get("text-anchor", ""), 0)
+    return Rect(left, float(text.get("y", "0")) - 0.7 * size, wide, 0.7 * size)
+
+
+def disc(circle: ET.Element) -> Rect:
+    """The box around a circle."""
+    x, y, r = (float(circle.get(name, "0")) for name in ("cx", "cy", "r"))
+    return Rect(x - r, y - r, 2 * r, 2 * r)
