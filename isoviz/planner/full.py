@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from isoviz.errors import NoPathError
 from isoviz.machines import shortest_path
 from isoviz.planner.failures import limits_too_small, no_throughput
+from isoviz.planner.fewest_hops import FewestHops
 from isoviz.planner.one_path.chunk_size import with_comparable_chunks
 from isoviz.planner.one_path.optimum import best_choice, clock_of, lower_bounds
 from isoviz.planner.paths.route_search import RouteQuery
@@ -134,18 +135,19 @@ def search(
     order = sorted(with_bounds(problem, routes), key=lambda each: each[1])
     if first is not None:
         order.sort(key=lambda each: (each[0].names, each[0].converting) != first)
-    best: Choice | None = None
+    known = FewestHops(problem)
     choices: list[Choice | None] = []
     for route, bound in order:
         choice = None
         # A bound may exceed the time by rounding: with the slack the best choice does not depend on the order of the routes.
-        if everything or best is None or bound * (1 - BOUND_SLACK) * (1 + within) <= problem.with_cost(best):
+        if everything or bound * (1 - BOUND_SLACK) * (1 + within) <= known.goal(len(route.channels)):
             clock = clock_of(problem, route)
             choice = best_choice(problem, route, clock)
             if choice is not None:
                 choice = with_comparable_chunks(problem, choice, clock)
-                best = choice if best is None else min(best, choice, key=problem.key)
+                known.add(choice)
         choices.append(choice)
+    best = known.winner
     if best is None:
         raise limits_too_small(problem, [route.inside for route in routes])
     if math.isinf(best.seconds):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from isoviz.planner.build_plan import make_plan
+from isoviz.planner.fewest_hops import FewestHops
 from isoviz.planner.full import RouteKey, search
 from isoviz.planner.one_path.chunk_size import with_comparable_chunks, with_larger_chunks
 from isoviz.planner.one_path.hop_facts import conversion_hop
@@ -18,7 +19,6 @@ from isoviz.planner.tuning import ASKED_STEPS, WORKED_OUT_STEPS
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
-    from isoviz.planner.one_path.choice import Choice
     from isoviz.planner.options import Options
     from isoviz.planner.plan import Plan
 
@@ -55,17 +55,17 @@ def best_of_paths(problem: Problem, paths: Sequence[RouteKey], work: Work | None
     bounds = lower_bounds(problem, routes)
     first, *others = range(len(routes))
     work = work or Work(math.inf)
-    best: Choice | None = None
+    known = FewestHops(problem)
     for place in [first, *sorted(others, key=bounds.__getitem__)]:
-        if best is not None and (bounds[place] > best.seconds or work.is_done):
+        if known.winner is not None and (bounds[place] > known.goal(len(routes[place].channels)) or work.is_done):
             continue
         clock = clock_of(problem, routes[place])
         choice = best_feasible_choice(problem, routes[place], clock)
         work.add(WORKED_OUT_STEPS + ASKED_STEPS * clock.asked)
         if choice is None or math.isinf(choice.seconds):
             continue
-        choice = with_comparable_chunks(problem, choice, clock)
-        best = choice if best is None else min(best, choice, key=problem.key)
+        known.add(with_comparable_chunks(problem, choice, clock))
+    best = known.winner
     if best is None:
         return None
     clock = clock_of(problem, best.route)

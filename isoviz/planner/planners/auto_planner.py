@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from isoviz.planner.fewest_hops import FewestHops
 from isoviz.planner.full import listed_routes, with_bounds
 from isoviz.planner.multipath.tuning import AUTO_GAIN
 from isoviz.planner.multipath.worth import are_links_named, may_pay
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from isoviz.planner.paths.routes import Route
     from isoviz.planner.plan import Plan
     from isoviz.planner.problem import Problem
-    from isoviz.planner.time.path_time import Clock
 
 
 def auto(problem: Problem) -> Plan:
@@ -58,15 +58,16 @@ def _one_path(problem: Problem, work: Work) -> Plan:
     least = min(bound for _, bound in short)
     if _costs_nothing(problem, least):
         return full_within(problem, work_of(problem.options))
-    known = _bounds_that_pay(problem, least, work)
-    found = _best_that_pays(problem, [*short, *known.routes], known.lower, work)
+    known, tried = _bounds_that_pay(problem, least, work), FewestHops(problem)
+    found = _best_that_pays(problem, [*short, *known.routes], known.lower, work, tried)
     if found is not None and known is _NOTHING_KNOWN:  # T may be far above its bound
-        known = _bounds_that_pay(problem, problem.with_cost(found[0]), work)
-        found = _best_that_pays(problem, known.routes, known.lower, work, found)
-    if found is None or _search_pays(problem, problem.with_cost(found[0]) - known.lower, work):
+        known = _bounds_that_pay(problem, problem.with_cost(found), work)
+        found = _best_that_pays(problem, known.routes, known.lower, work, tried)
+    if found is None or _search_pays(problem, problem.with_cost(found) - known.lower, work):
         return full_within(problem, work, known.seeds)
-    choice, clock = found
-    return simple(problem) if choice.route in _simple_routes(problem) else made_plan(problem, choice, clock, "auto")
+    if found.route in _simple_routes(problem):
+        return simple(problem)
+    return made_plan(problem, found, clock_of(problem, found.route), "auto")
 
 
 class _Known(NamedTuple):
@@ -114,27 +115,28 @@ def _best_that_pays(
     bounds: Sequence[tuple[Route, float]],
     lower: float,
     work: Work,
-    best: tuple[Choice, Clock] | None = None,
-) -> tuple[Choice, Clock] | None:
+    known: FewestHops,
+) -> Choice | None:
     """The best choice of those routes that are worth working out, where no plan takes less than `lower` seconds; None where no
     chunk fits.
 
-    `bounds` holds the routes with their lower bounds; `best` is the best choice so far.
+    `bounds` holds the routes with their lower bounds; `known` holds the best choices so far.
     """
     steps = worked_out_steps(problem)
     for route, bound in sorted(bounds, key=lambda each: each[1]):
-        if best is not None and not work.pays(problem.with_cost(best[0]) - max(bound, lower), steps):
-            break
+        best, hops = known.winner, len(route.channels)
+        if best is not None:
+            may_win = hops < len(best.route.channels) and bound <= known.goal(hops)  # with fewer hops: it need not save
+            if not may_win and not work.pays(problem.with_cost(best) - max(bound, lower), steps):
+                continue
         if (route.names, route.converting) in problem.choices:
             continue
         problem.work = work
         clock = clock_of(problem, route)
         choice = best_feasible_choice(problem, route, clock)
         if choice is not None:
-            choice = with_comparable_chunks(problem, choice, clock)
-            if best is None or problem.key(choice) < problem.key(best[0]):
-                best = choice, clock
-    return best
+            known.add(with_comparable_chunks(problem, choice, clock))
+    return known.winner
 
 
 def _costs_nothing(problem: Problem, seconds: float) -> bool:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from isoviz.errors import LimitError, NoPathError
 from isoviz.planner.build_plan import make_plan
 from isoviz.planner.cache import CACHE
+from isoviz.planner.fewest_hops import FewestHops
 from isoviz.planner.full import RouteKey, listed_routes, search
 from isoviz.planner.one_path.chunk_size import with_comparable_chunks, with_larger_chunks
+from isoviz.planner.one_path.optimum import clock_of
 from isoviz.planner.planners.one_path_planners import best_along, simple_choice
 from isoviz.planner.planners.shortest_routes import shortest
 from isoviz.planner.planning_work import Work, work_of
@@ -56,12 +58,14 @@ def full_within(
         # The search does not try all paths separately here, so compare its result with the planners of one path.
         path = shortest(problem.part, problem.transfer)
         ends = (0, len(path) - 2) if problem.ends.converts else (None,)
+        known = FewestHops(problem)
+        known.add(choice)
         for planner in (simple_choice, lambda problem: best_along(problem, path, ends)):
             with contextlib.suppress(LimitError, NoPathError):  # that path has no room
                 other, its_clock = planner(problem)
-                other = with_comparable_chunks(problem, other, its_clock)
-                if problem.key(other) < problem.key(choice):
-                    choice, clock = other, its_clock
+                known.add(with_comparable_chunks(problem, other, its_clock))
+        choice = known.winner or choice
+        clock = clock_of(problem, choice.route)
     made = made_plan(problem, choice, clock, "full")
     notes = (*made.notes, stopped_note(found.gap, used_up=work.is_done)) if found.stopped else made.notes
     return replace(made, gap=found.gap, notes=notes)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from isoviz.planner.fewest_hops import FewestHops
 from isoviz.planner.one_path.chunk_size import with_comparable_chunks
 from isoviz.planner.one_path.optimum import best_choice, clock_of
 from isoviz.planner.paths.routes import Route
@@ -60,11 +61,15 @@ Tried = tuple[Route, "Choice | None"]
 """A route that was worked out, and its best choice."""
 
 
+FEWEST_BUFFERED = 2
+"""The hops of the shortest path with a buffer. Paths without one are all worked out."""
+
+
 class Outcome(NamedTuple):
     """The result of a search.
 
-    `best` is the best choice found. No choice takes less than `lower` seconds. `tried` holds every route that was worked out.
-    `stopped` says whether the work was done first.
+    `best` is the choice that wins among those found (`FewestHops`). No choice that would win takes less than `lower` seconds.
+    `tried` holds every route that was worked out. `stopped` says whether the work was done first.
     """
 
     best: Choice | None
@@ -85,7 +90,9 @@ class BestFirst:
         self.work = problem.work = work
         self.space = SearchSpace(problem, nodes)
         self.links = self.space.links
-        self.best: Choice | None = None
+        self.known = FewestHops(problem)
+        self._cap = math.inf
+        """The seconds within which a path with few hops would win."""
         self.tried: dict[tuple[tuple[str, ...], int | None], Tried] = {}
         self._number = itertools.count()
         self._most_labels = LABELS + LABELS_PER_MEMORY * len(self.links.memories)
@@ -108,8 +115,14 @@ class BestFirst:
 
     @property
     def goal(self) -> float:
-        """The seconds within which a choice is as good as the best one."""
-        return math.inf if self.best is None else self.problem.with_cost(self.best) * (1 + TIE)
+        """The seconds within which a choice is as good as the best one with as few hops as are looked for."""
+        best = self.best
+        return self._cap if best is None else min(self._cap, self.problem.with_cost(best) * (1 + TIE))
+
+    @property
+    def best(self) -> Choice | None:
+        """The fastest choice known with as few hops as are looked for."""
+        return self.known.fewest(self.space.hop_limit)
 
     def work_out(self, route: Route) -> None:
         """Find the best choice of a route, exactly."""
@@ -120,8 +133,7 @@ class BestFirst:
         choice = best_choice(self.problem, route, clock)
         if choice is not None:
             choice = with_comparable_chunks(self.problem, choice, clock)
-            if self.best is None or self.problem.key(choice) < self.problem.key(self.best):
-                self.best = choice
+            self.known.add(choice)
         self.tried[key] = route, choice
 
     def _work_out(self, walk: Walk) -> None:
@@ -134,8 +146,33 @@ class BestFirst:
     # ---- boxes
 
     def run(self) -> Outcome:
-        """Search until no box is left, or until the work is done."""
+        """Search until no box is left, or until the work is done.
+
+        The first search finds the fastest path. Each further one finds the fastest path with fewer hops than the one before, as
+        long as such a path may win.
+        """
         self._work_out_direct()
+        lower, stopped = self._searched()
+        best = self.best
+        if best is None:
+            return Outcome(None, lower, tuple(self.tried.values()), stopped)
+        proved = lower >= self.problem.with_cost(best)
+        self._cap = self.known.goal(FEWEST_BUFFERED)
+        done = stopped
+        while not done and best is not None and len(best.route.channels) > FEWEST_BUFFERED:
+            self.space.hop_limit = len(best.route.channels) - 1
+            _, done = self._searched()
+            best = self.best
+            done = done or best is None or self.problem.with_cost(best) > self._cap
+        self.space.hop_limit, self._cap = math.inf, math.inf
+        winner = self.known.winner
+        assert winner is not None
+        return Outcome(winner, self.problem.with_cost(winner) if proved else lower, tuple(self.tried.values()), stopped)
+
+    def _searched(self) -> tuple[float, bool]:
+        """Search among the paths with as few hops as are looked for: a lower bound of their seconds, and whether the work was
+        done first."""
+        self._listing_slack = math.inf
         queue: list[tuple[float, int, Box]] = []
         for box in self._root_boxes():
             heapq.heappush(queue, (box.bound, next(self._number), box))
@@ -153,13 +190,14 @@ class BestFirst:
             done += len(batch)
             for box in self._expanded(box for box in batch if box.bound <= self.goal):
                 heapq.heappush(queue, (box.bound, next(self._number), box))
-        best = math.inf if self.best is None else self.problem.with_cost(self.best)
-        return Outcome(self.best, min(lower, best), tuple(self.tried.values()), stopped)
+        best = self.best
+        return min(lower, math.inf if best is None else self.problem.with_cost(best)), stopped
 
     def rivals(self) -> tuple[Tried, ...]:
         """All routes that were worked out, and further good routes in about the chunk of the best choice."""
-        assert self.best is not None
-        near = self.best.chunk
+        best = self.best
+        assert best is not None
+        near = best.chunk
         for factor in RIVAL_FACTORS:
             goal, found = self.goal * factor, 0
             for kind in self.space.kinds:

@@ -53,6 +53,8 @@ class SearchSpace:
         self.most = float(min(max(self.slots_of), problem.nbytes))
         """The largest chunk in bytes."""
         self.least = problem.mean
+        self.hop_limit = math.inf
+        """The most hops of the paths that are looked for; one-hop paths are not looked for here."""
 
     @cached_property
     def home(self) -> bool:
@@ -83,7 +85,7 @@ class SearchSpace:
     def most_hops(self, low: float) -> float:
         """The number of hops that a path may have if its buffers hold chunks of `low` bytes."""
         limit = self.problem.memory_limit
-        return math.inf if limit is None else 1 + limit // (self.problem.slots * low)
+        return self.hop_limit if limit is None else min(self.hop_limit, 1 + limit // (self.problem.slots * low))
 
 
 class Costs(NamedTuple):
@@ -204,6 +206,10 @@ class Bounds:
         shut_before, shut = self._without(too_large, "not_before"), self._without(too_large, "not_after")
         after[shut] = np.inf
         rounds = np.array([space.most_hops(box.chunk_low) for box in self.boxes]) - 2
+        self.tables: list[tuple[Floats, Floats]] = []
+        if math.isfinite(space.hop_limit):
+            self._tabulate(after, shut, shut_before, rounds)
+            return
         after = self._rounds(after, shut, rounds)
         start = after
         if self.converting is not None:
@@ -213,10 +219,47 @@ class Bounds:
                 before[links.starting] = np.minimum.reduceat(onward, links.firsts)
             before[shut_before] = np.inf
             start = self._rounds(before, shut_before, rounds)
-        ends = links.there[self.leaving.start : self.leaving.stop]
+        self._begin(after, start)
+
+    def _begin(self, after: Floats, start: Floats) -> None:
+        ends = self.space.links.there[self.leaving.start : self.leaving.stop]
         found = self.first.total[self.leaving.start : self.leaving.stop] + start[ends]
         self.lower: list[float] = (found.min(axis=0, initial=np.inf) + self.floor).tolist()
         self.after, self.before = after.T, start.T
+
+    def _tabulate(self, after: Floats, shut: NDArray[np.bool_], shut_before: NDArray[np.bool_], rounds: Floats) -> None:
+        """The least costs by the number of hops between two buffers, for paths of few hops.
+
+        `tables[k]` holds `after` and `before` for at most k of them.
+        """
+        links = self.space.links
+        before = np.full_like(after, np.inf) if self.middle else after
+        self.tables.append((after, before))
+        for number in range(1, int(self.space.hop_limit) - 1 if len(links.firsts) else 1):
+            onwards = [self.inner.total + after[links.there]]
+            if self.converting is not None:
+                stay = self.inner.total + before[links.there]
+                onwards.append(np.minimum(stay, self.converting.total + after[links.there]))
+            found = []
+            for onward, known, closed in zip(onwards, (after, before), (shut, shut_before), strict=False):
+                least = np.minimum.reduceat(onward, links.firsts)
+                least[:, rounds < number] = np.inf
+                least[closed[links.starting]] = np.inf
+                better = known.copy()
+                better[links.starting] = np.minimum(known[links.starting], least)
+                found.append(better)
+            after, before = found[0], found[-1]
+            self.tables.append((after, before))
+        self._begin(after, before)
+
+    def onward(self, column: int, left: int) -> tuple[Floats, Floats]:
+        """`after` and `before` of a box, where a path has at most `left` more hops between two buffers."""
+        if not self.tables:
+            return self.after[column], self.before[column]
+        if left < 0:
+            return (np.full(len(self.space.links.memories), np.inf),) * 2
+        after, before = self.tables[min(left, len(self.tables) - 1)]
+        return after[:, column], before[:, column]
 
     def _without(self, shut: NDArray[np.bool_], which: str) -> NDArray[np.bool_]:
         """The memories closed by `shut`, and those that a box excludes."""

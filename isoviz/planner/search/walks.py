@@ -27,7 +27,9 @@ class Walk(NamedTuple):
 def best_walk(bounds: Bounds, column: int) -> tuple[Walk, float]:
     """The walk that gives the bound of a box, and the seconds that its slowest hop takes."""
     space, links = bounds.space, bounds.space.links
-    after, before = bounds.after[column], bounds.before[column]
+    left = len(bounds.tables) - 1
+    """Where there are tables, the hops between two buffers that may follow."""
+    after, before = bounds.onward(column, left)
     leaving = bounds.leaving
     start = bounds.first.total[leaving.start : leaving.stop, column] + before[links.there[leaving.start : leaving.stop]]
     found = [leaving.start + int(np.argmin(start))]
@@ -35,6 +37,8 @@ def best_walk(bounds: Bounds, column: int) -> tuple[Walk, float]:
     converted = None if bounds.middle else _end(bounds.boxes[column].kind)
     done = not bounds.middle
     for _ in range(2 * len(links.memories) + 2):
+        left -= 1
+        after, before = bounds.onward(column, left)
         at = links.leaving[int(links.there[found[-1]])]
         next_memories = links.there[at.start : at.stop]
         inner = bounds.inner.total[at.start : at.stop, column]
@@ -213,6 +217,8 @@ class _PathListing:
     def _unless_dominated(self, label: _Label) -> list[_Label]:
         """The label as a list; empty where its buffers do not fit the limits, or where another label dominates it."""
         space = self.space
+        if len(label.links) >= space.hop_limit:  # its last hop is to come
+            return []
         if self.bounded and space.problem.limit(self._inside(label.links)) < self.box.chunk_low * (1 - EDGE):
             return []
         middle = self.box.kind is ConvertingHop.MIDDLE
