@@ -23,7 +23,16 @@ def make_plan(problem: Problem, choice: Choice, clock: Clock, planner: str, note
     way, chunks = orders_along(problem, choice, held), chunk_sequence(problem, held)
     words = plan_facts(problem.transfer, problem.machine, clock.channels, way, chunks, problem.slots, choice.route.pace)
     hops = [
-        Hop(*step, texts[i], texts[i + 1], words.requests[i], words.rates[i], words.converts[i], channel.max_in_flight)
+        Hop(
+            *step,
+            texts[i],
+            texts[i + 1],
+            words.requests[i],
+            words.rates[i],
+            words.converts[i],
+            channel.max_in_flight,
+            words.latencies[i],
+        )
         for i, (step, channel) in enumerate(zip(choice.route.steps, clock.channels, strict=True))
     ]
     path = PathPlan(

@@ -29,7 +29,8 @@ class Hop(NamedTuple):
 
     `request_bytes` bounds the contiguous run: PREFIX, at most a chunk, the mean over the fields. `throughput` is the rate that
     the channel sustains with such runs, in bytes per second. `converts` says whether the hop converts the layout. `in_flight` is
-    the number of requests that the channel takes at a time (`Channel.max_in_flight`).
+    the number of requests that the channel takes at a time (`Channel.max_in_flight`). `latency` is what a chunk takes apart from
+    its bytes, in seconds: a shorter last chunk takes it too.
     """
 
     index: int  # type: ignore[assignment]  # the hop's number, not the method of tuples
@@ -43,6 +44,7 @@ class Hop(NamedTuple):
     throughput: float
     converts: bool
     in_flight: int = 1
+    latency: float = 0.0
 
 
 def slowest_hops(hops: Sequence[Hop], rates: Sequence[float]) -> frozenset[int]:
@@ -121,9 +123,9 @@ class PathPlan:
     def seconds(self) -> float:
         """The predicted completion time: the exact time of this pipeline on an idle machine, with its short last chunk.
 
-        It is at most T, and above T minus the time of one chunk through all hops. There are three exceptions. If three or more
-        hops share a resource, it may be slightly above T. If hops share a channel, it may be above T, because they take turns
-        (`isoviz.planner.time.schedule`). If padding moves as well (`moved`), it may be well above T.
+        It is at most T and the latencies of the last chunk, and above T minus the time of one chunk through all hops. There are
+        three exceptions. If three or more hops share a resource, it may be slightly above T. If hops share a channel, it may be
+        above T, because they take turns (`isoviz.planner.time.schedule`). If padding moves too (`moved`), it may be well above T.
         """
         return self.seconds_of(self.chunk_count)
 
@@ -135,10 +137,19 @@ class PathPlan:
             return math.inf
         if self.shares or (self.overlap and self.repeats_a_channel):
             return scheduled_end([self.line(count, in_requests=self.repeats_a_channel)], self.setup)
-        payload = self.chunk_payload
-        hops = [payload * moved / hop.throughput for moved, hop in zip(self.moved, self.hops, strict=True)]
-        last = self.bytes / payload - (count - 1) if count == self.chunk_count else 1.0
+        hops, last = zip(*self.chunk_seconds(count), strict=True)
         return self.setup + makespan(hops, count, last, slots=self.slots, overlap=self.overlap)
+
+    def chunk_seconds(self, count: int | None = None) -> list[tuple[float, float]]:
+        """For every hop, the seconds of a full chunk, and those of the last one of the first `count` chunks (None: of all)."""
+        ends = count is None or count == self.chunk_count
+        share = self.last_payload / self.chunk_payload if ends else 1.0
+        found = []
+        for hop, moved in zip(self.hops, self.moved, strict=True):
+            full = self.chunk_payload * moved / hop.throughput
+            latency = min(hop.latency, full)
+            found.append((full, latency + share * (full - latency)))
+        return found
 
     def requests(self, hop: Hop, request_bytes: int = REQUEST_BYTES) -> int:
         """The number of requests of a chunk on a hop, by the rule of the kind of its channel (`isoviz.planner.time.requests`).
@@ -172,12 +183,14 @@ class PathPlan:
         full = self.chunk_payload
         last = self.last_payload if count == self.chunk_count else full
         stages = []
-        for hop, moved, *costs in zip(self.hops, self.moved, *self.shares, strict=True):
+        for hop, moved, (whole, short), *costs in zip(
+            self.hops, self.moved, self.chunk_seconds(count), *self.shares, strict=True
+        ):
             requests = min(self.requests(hop), MOST_REQUESTS) if in_requests else 1
-            seconds = moved / hop.throughput / requests
             uses = tuple([(name, cost * moved) for name, cost in zip(self.resources, costs, strict=True) if cost])
             nbytes = full / requests, last / requests
-            stages.append(HopWork(hop.channel, hop.in_flight, requests, (full * seconds, last * seconds), nbytes, uses))
+            seconds = whole / requests, short / requests
+            stages.append(HopWork(hop.channel, hop.in_flight, requests, seconds, nbytes, uses))
         return PathWork(tuple(stages), count, self.slots, self.overlap)
 
     @cached_property

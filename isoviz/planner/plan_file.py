@@ -250,7 +250,7 @@ def _resource_share(node: Node, hops: int) -> tuple[float, ...]:
 
 
 def _hop(node: Node, index: int) -> Hop:
-    parts = node.members((*_HOP, *_HOP_FIGURES), ("in_flight", "shuffle_bytes", "path"))
+    parts = node.members((*_HOP, *_HOP_FIGURES), ("in_flight", "latency", "shuffle_bytes", "path"))
     if parts["index"].read(int) != index:
         parts["index"].fail(f"expected {index}")
     if not parts["throughput"].number():
@@ -265,6 +265,7 @@ def _hop(node: Node, index: int) -> Hop:
         throughput=parts["throughput"].number(),
         converts=parts["converts"].read(bool),
         in_flight=in_flight,
+        latency=parts["latency"].number() if "latency" in parts else 0.0,
     )
 
 

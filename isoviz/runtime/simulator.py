@@ -147,10 +147,8 @@ class Simulator:
         work = work_of(plan, priority, pipelined=pipelined, request_bytes=self.request_bytes)
         times, left = [], iter(work.requests)
         for path in plan.paths:
-            full, last = path.chunk_payload, path.last_payload
-            for hop, moves, requests in zip(path.hops, path.moved, left, strict=False):
-                seconds = moves / hop.throughput / requests
-                times.append((full * seconds, last * seconds))
+            for (full, last), requests in zip(path.chunk_seconds(), left, strict=False):
+                times.append((full / requests, last / requests))
         moved = tuple([each for path in plan.paths for each in path.moved])
         full = max([path.chunk_payload for path in plan.paths])
         shares = [(path.bytes, path.chunk_payload) for path in plan.paths] if len(plan.paths) > 1 else ()

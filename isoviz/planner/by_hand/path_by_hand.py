@@ -68,7 +68,7 @@ def cost(
     hold the source's layout. Where the ends have the fields in different orders, they change places in the hop with the least T.
 
     `chunk` is the size of a chunk in bytes. It is rounded down to whole blocks and, with one buffer, to whole runs of the hop
-    with the shorter runs. `blocks` is the number of blocks per chunk, instead of `chunk`. By default the chunk has the least T
+    with the shorter runs. `blocks` is the number of blocks per chunk, instead of `chunk`. By default the chunk has the least time
     within the limits. The common suffix of the intermediate layouts numbers the blocks (DESIGN, section 4). If they have no
     common suffix, a single chunk holds everything and is stored and forwarded.
 
@@ -208,6 +208,7 @@ def _path(
             words.rates[i],
             words.converts[i],
             each.max_in_flight,
+            words.latencies[i],
         )
         for i, each in enumerate(channels)
     ]
@@ -388,7 +389,11 @@ class _Chunks:
         goal = seconds(best) * (1 + CHUNK_GROWTH_SHARE)
         while problem.nbytes > FEW_CHUNKS * best * block and 2 * best <= most and seconds(2 * best) <= goal:
             best *= 2
-        return best
+        # T counts a short last chunk as a fraction, although it has the latency of a full one: chunks of one size may be faster.
+        count = problem.nbytes / (best * block)
+        even = [math.ceil(problem.nbytes / (chunks * block)) for chunks in (math.floor(count), math.ceil(count)) if chunks]
+        tried = [best, *(number for number in even if number <= most)]
+        return min(tried, key=lambda number: clock.pipeline_seconds(number * block, runs))
 
     def given(self, chunk: int | str | None, blocks: int | None) -> tuple[int, list[Violation]]:
         """The number of blocks for the requested chunk, and a violation if the request is smaller than a block.

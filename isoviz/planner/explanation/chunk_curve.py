@@ -128,9 +128,9 @@ def _rechunked(plan: Plan, per_chunk: int, machine: Machine) -> Plan:
     chunks = ChunkSequence(plan.chunks.linearization, plan.outer, per_chunk)
     channels = [machine.channel(hop.channel) for hop in plan.hops]
     words = plan_facts(plan.transfer, machine, channels, path_orders(plan.transfer, plan.orders), chunks, plan.slots)
-    said = zip(plan.hops, words.requests, words.rates, strict=True)
+    said = zip(plan.hops, words.requests, words.rates, words.latencies, strict=True)
     return plan.changed(
-        hops=tuple(hop._replace(request_bytes=run, throughput=rate) for hop, run, rate in said),
+        hops=tuple(hop._replace(request_bytes=run, throughput=rate, latency=latency) for hop, run, rate, latency in said),
         per_chunk=per_chunk,
         objective=words.seconds,
         throughput=words.throughput,

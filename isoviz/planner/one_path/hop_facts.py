@@ -60,6 +60,7 @@ class PlanFacts(NamedTuple):
 
     `chunk` is the size of a full chunk in bytes; where fields differ in size, it counts the mean field. `seconds` is T,
     `throughput` the steady state in bytes per second, `setup` is in seconds. `shares` and `resources` are as in `PathPlan`.
+    `latencies` are in seconds per chunk (`Hop.latency`).
     """
 
     converts: tuple[bool, ...]
@@ -72,6 +73,7 @@ class PlanFacts(NamedTuple):
     setup: float
     shares: tuple[tuple[float, ...], ...]
     resources: tuple[str, ...]
+    latencies: tuple[float, ...]
 
 
 class PathOrders(NamedTuple):
@@ -109,7 +111,27 @@ def plan_facts(
     rates, seconds = tuple(clock.rates(chunk, runs)), clock.seconds(chunk, runs)
     throughput = clock.throughput(chunk, rates) if all(rates) else 0.0
     shares = clock.shares(rates)
-    return PlanFacts(path.converts, runs, requests, rates, chunk, seconds, throughput, clock.setup, shares, clock.shared_names)
+    latencies = _latencies(clock, chunks, runs, rates)
+    return PlanFacts(
+        path.converts, runs, requests, rates, chunk, seconds, throughput, clock.setup, shares, clock.shared_names, latencies
+    )
+
+
+def _latencies(clock: Clock, chunks: ChunkSequence, runs: Sequence[float], rates: Sequence[float]) -> tuple[float, ...]:
+    """What a chunk takes on every hop apart from its bytes, in seconds: with it the last chunk takes what its size takes."""
+    full = clock.nbytes * min(1.0, chunks.per_chunk / chunks.blocks)
+    last = clock.nbytes - (len(chunks) - 1) * full
+    less = last if last < full * (1 - NEARLY) else full / 2
+    found = []
+    for rate, slower in zip(rates, clock.rates(less, runs), strict=True):
+        seconds, fewer = (nbytes / each if each else 0.0 for nbytes, each in ((full, rate), (less, slower)))
+        latency = (fewer * full - seconds * less) / (full - less)
+        found.append(min(latency, seconds) if latency > NEARLY * seconds else 0.0)
+    return tuple(found)
+
+
+NEARLY = 1e-9
+"""Sizes and times that differ by less than this share of them are equal: the rest is rounding."""
 
 
 def path_clock(

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from isoviz.planner.time.makespan import makespan
 from isoviz.planner.time.run_rates import rate_of, rates_of
 from isoviz.planner.tuning import MOST_SIZES_NOT_CONVEX, MOST_SIZES_TRIED
 
@@ -214,6 +215,15 @@ class Clock:
         except ZeroDivisionError:  # such runs move nothing
             return math.inf
         return self.setup + total + (self.nbytes / chunk - 1.0) * slowest
+
+    def pipeline_seconds(self, chunk: float, runs: Runs) -> float:
+        """The time of the pipeline with its last chunk as short as it is, in seconds; hops that share a channel or a resource
+        count as if they did not."""
+        chunk = min(chunk, self.nbytes)
+        chunks = math.ceil(self.nbytes / chunk * (1 - 1e-12))
+        hops = self.timing(chunk, runs).hop_seconds
+        last = self.timing(self.nbytes - (chunks - 1) * chunk, runs).hop_seconds
+        return self.setup + makespan(hops, chunks, last, slots=self.slots, overlap=self.overlap)
 
     def seconds_of_chunks(self, chunks: Floats, runs: Runs) -> Floats:
         """T for each of these chunk sizes in bytes; equal to `seconds` up to rounding."""

@@ -181,7 +181,10 @@ def seconds_at(plan: Plan, machine: Machine, factors: Sequence[float]) -> float:
     """
     left, paths = iter(zip(plan.every_hop, factors, strict=True)), []
     for path in plan.paths:
-        hops = [hop._replace(throughput=hop.throughput * factor) for hop, factor in islice(left, len(path.hops))]
+        hops = [
+            hop._replace(throughput=hop.throughput * factor, latency=hop.latency / factor)
+            for hop, factor in islice(left, len(path.hops))
+        ]
         clock = Clock(machine, [machine.channel(hop.channel) for hop in hops], path.bytes, path.slots)
         paths.append(replace(path, hops=tuple(hops), shares=clock.shares([hop.throughput for hop in hops])))
     return replace(plan, paths=tuple(paths)).seconds

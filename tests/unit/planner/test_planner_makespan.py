@@ -25,7 +25,7 @@ def shared_makespan(
     return scheduled_end([PathWork(tuple(stages), chunks, slots, overlap)])
 
 
-def spelled_out(hops: Sequence[float], chunks: int, last: float, slots: int) -> float:
+def spelled_out(hops: Sequence[float], chunks: int, last: Sequence[float], slots: int) -> float:
     """A hop begins a chunk once it is there, its own last one is done, and a slot behind it is free."""
     done = [[0.0] * chunks for _ in hops]
     for chunk in range(chunks):
@@ -33,7 +33,7 @@ def spelled_out(hops: Sequence[float], chunks: int, last: float, slots: int) -> 
             ready = [done[h - 1][chunk] if h else 0.0, done[h][chunk - 1] if chunk else 0.0]
             if h + 1 < len(hops) and chunk >= slots:
                 ready.append(done[h + 1][chunk - slots])
-            done[h][chunk] = max(ready) + seconds * (last if chunk == chunks - 1 else 1.0)
+            done[h][chunk] = max(ready) + (last[h] if chunk == chunks - 1 else seconds)
     return done[-1][-1]
 
 
@@ -41,18 +41,20 @@ def test_closed_form_is_the_longest_path() -> None:
     draw = random.Random(3)
     for _ in range(3000):
         hops = [draw.choice((draw.uniform(0, 3), draw.choice((0.0, 1.0, 2.0)))) for _ in range(draw.randint(1, 6))]
-        chunks, last, slots = draw.randint(1, 9), draw.choice((1.0, draw.uniform(0.01, 1))), draw.randint(1, 3)
+        chunks, slots = draw.randint(1, 9), draw.randint(1, 3)
+        last = [seconds * draw.choice((1.0, draw.uniform(0.01, 1))) for seconds in hops]  # each hop has a latency of its own
         expected = spelled_out(hops, chunks, last, slots)
         assert makespan(hops, chunks, last, slots=slots) == pytest.approx(expected, rel=1e-12), (hops, chunks, last, slots)
 
 
 def test_by_hand() -> None:
-    assert makespan([2.0, 1.0], 3, 1.0) == 2 * 3 + 1
-    assert makespan([2.0, 1.0], 3, 0.5) == 2 * 2.5 + 0.5, "the last chunk is sooner through the second hop, too"
-    assert makespan([1.0, 2.0], 3, 0.5) == 1 + 2 * 2.5
-    assert makespan([2.0, 1.0], 3, 0.5, slots=1) == 2 + 1 + 2 + 1 + 1 + 0.5
-    assert makespan([2.0, 1.0], 3, 0.5, overlap=False) == 3 * 2.5
-    assert makespan([2.0, 1.0], 1, 0.5) == 1.5
+    assert makespan([2.0, 1.0], 3, [2.0, 1.0]) == 2 * 3 + 1
+    assert makespan([2.0, 1.0], 3, [1.0, 0.5]) == 2 * 2.5 + 0.5, "the last chunk is sooner through the second hop, too"
+    assert makespan([2.0, 1.0], 3, [1.5, 0.5]) == 2 * 2 + 1.5 + 0.5, "half of the first hop's time is latency"
+    assert makespan([1.0, 2.0], 3, [0.5, 1.0]) == 1 + 2 * 2.5
+    assert makespan([2.0, 1.0], 3, [1.0, 0.5], slots=1) == 2 + 1 + 2 + 1 + 1 + 0.5
+    assert makespan([2.0, 1.0], 3, [1.0, 0.5], overlap=False) == 3 * 2.5
+    assert makespan([2.0, 1.0], 1, [1.0, 0.5]) == 1.5
 
 
 def test_resources_that_are_wide_enough_change_nothing() -> None:
@@ -61,7 +63,7 @@ def test_resources_that_are_wide_enough_change_nothing() -> None:
         hops = [draw.uniform(0.1, 3) for _ in range(draw.randint(1, 5))]
         chunks, last, slots, overlap = draw.randint(1, 60), draw.uniform(0.01, 1), draw.randint(1, 3), draw.random() < 0.8
         wide = [[0.01 * min(hops)] * len(hops)]
-        expected = makespan(hops, chunks, last, slots=slots, overlap=overlap)
+        expected = makespan(hops, chunks, [last * seconds for seconds in hops], slots=slots, overlap=overlap)
         assert shared_makespan(hops, chunks, last, wide, slots=slots, overlap=overlap) == pytest.approx(expected, rel=1e-9)
 
 
