@@ -166,8 +166,12 @@ def _counts(plan: Plan, least: float) -> Sequence[int]:
 
 def _point(clock: Clock, plan: Plan, runs: Runs, per_chunk: int, *, fits: bool) -> ChunkPoint:
     timing = clock.timing(_chunk(plan, plan.per_chunk), runs)
-    hops = [seconds * moved for seconds, moved in zip(timing.hop_seconds, plan.moved, strict=True)]
-    stored = clock.setup + clock.nbytes / timing.chunk_bytes * sum(hops)
+    bounds = [seconds * moved for seconds, moved in zip(timing.hop_seconds, plan.moved, strict=True)]  # with shared resources
+    hops = [
+        (max(full, least), max(last, least * last / full))
+        for (full, last), least in zip(plan.only.chunk_seconds(), bounds, strict=True)
+    ]
+    stored = clock.setup + sum([(plan.chunk_count - 1) * full + last for full, last in hops])
     return ChunkPoint(timing.chunk_bytes, per_chunk, plan.chunk_count, plan.seconds, stored, fits)
 
 

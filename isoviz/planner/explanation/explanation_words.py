@@ -221,7 +221,8 @@ def verdict(explanation: Explanation) -> list[str]:
         want = "wants longer runs" if len(curved) == 1 else "want longer runs, each in a dimension of its own"
         said.append(f"{hops[0].upper()}{hops[1:]} {want}, but the bound on a slot prevents them: the price of space is above 0.")
     elif curved:
-        run = format_bytes(curved[0].run or 0)
+        hop = curved[0].hop
+        run = format_bytes(curved[0].run or 0 if hop is None else explanation.plan.hops[hop].request_bytes)
         said.append(f"Hop {curved[0].hop} is held back by its runs of {run}, which are as long as layouts and chunk allow.")
     said += [f"{row.label}: the shared resource is used up." for row in binding if row.kind == "resource"]
     if len(tight) > 1 and all(row.price_up * row.bound < SAME * row.left for row in binding):

@@ -5,10 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isoviz.planner.explanation.explanation_words import ahead_said, channels_text, count_text, counted, path_text, time_parts
+from isoviz.planner.fewest_hops import FEWER_HOPS
 from isoviz.units import format_bytes, format_rate, format_seconds, format_share
 
 if TYPE_CHECKING:
     from isoviz.planner.explanation.explanation import Explanation, RankedPath, Turn
+
+
+SAME = 1e-7
+"""Times that differ by less than this share read as the same."""
 
 
 def compared_said(explanation: Explanation) -> str:
@@ -39,6 +44,11 @@ def ranking_said(explanation: Explanation) -> str:
             f" {counted(len(faster), 'path')} would be faster than the {explanation.plan.planner} planner's: the best takes"
             f" {format_seconds(best.least)}, {difference(best, chosen)}."
         )
+    elif others and others[0].least < chosen.least * (1 - SAME):
+        less = format_share(1 - others[0].least / chosen.least)
+        text += (
+            f" The next best has more hops and is {less} faster: more hops win only where they save {format_share(FEWER_HOPS)}."
+        )
     elif others:
         text += f" The next best is {difference(others[0], chosen, words=True)}."
     return text
@@ -55,14 +65,16 @@ def _left_out(explanation: Explanation) -> str:
 
 
 def _beats(other: RankedPath, chosen: RankedPath) -> bool:
-    return other.seconds is not None and other.seconds < chosen.least * (1 - 1e-12)
+    """Whether it would be chosen instead: with more hops it has to save a thousandth."""
+    more = len(other.channels) > len(chosen.channels)
+    return other.seconds is not None and other.seconds < chosen.least * (1 - (FEWER_HOPS if more else 1e-12))
 
 
 def difference(other: RankedPath, chosen: RankedPath, *, words: bool = False) -> str:
     """The time of a path relative to the chosen path: `+0.01 %`, `2.7 ×`; in words `0.01 % slower`."""
     ratio = other.least / chosen.least
     least = "at least " if words and other.seconds is None else "≥ " if other.seconds is None else ""
-    if abs(ratio - 1) < 1e-7:
+    if abs(ratio - 1) < SAME:
         return "just as fast" if words else "same"
     if ratio >= 2:
         times = f"{ratio:.3g}" if ratio < 1000 else f"{ratio:,.0f}"
@@ -109,7 +121,8 @@ def turn_text(turn: Turn, path: str | None = None) -> str:
     ratio = turn.value / turn.now
     value, now = show(turn.value), show(turn.now)
     if value == now:  # both look the same with three digits
-        value = f"{value} {'+' if ratio > 1 else '−'} {format_share(abs(ratio - 1))}"
+        little = f"{format_share(abs(ratio - 1))} {'higher' if ratio > 1 else 'lower'}"
+        return f"If {name} were only {little} than {now}, {channels_text(turn.winner or turn.rival)} would be the fastest path."
     factor = f"{ratio:.3g} ×" if ratio < 100 else f"{ratio:,.0f} ×"
     least = "at least" if ratio > 1 else "at most"
     if turn.winner and turn.winner != turn.rival:

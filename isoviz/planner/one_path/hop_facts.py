@@ -123,6 +123,8 @@ def _latencies(clock: Clock, chunks: ChunkSequence, runs: Sequence[float], rates
     last = clock.nbytes - (len(chunks) - 1) * full
     less = last if last < full * (1 - NEARLY) else full / 2
     found = []
+    if any(resource.held for resource in clock.resources.values()):
+        return (0.0,) * len(rates)  # what a byte holds a resource for follows from the rate of full chunks
     for rate, slower in zip(rates, clock.rates(less, runs), strict=True):
         seconds, fewer = (nbytes / each if each else 0.0 for nbytes, each in ((full, rate), (less, slower)))
         latency = (fewer * full - seconds * less) / (full - less)

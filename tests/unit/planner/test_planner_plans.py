@@ -26,7 +26,7 @@ from isoviz.machines import (
     Sampled,
     preset,
 )
-from isoviz.planner import Instance, Options, Plan, Transfer, explain, plan, plan_from_json, plan_to_json
+from isoviz.planner import Instance, Options, Plan, Transfer, cost, explain, plan, plan_from_json, plan_to_json
 from isoviz.planner.explanation.explanation_words import time_parts
 from isoviz.planner.intermediate.part_layouts import nesting
 from isoviz.planner.intermediate.part_runs import contiguous_bytes
@@ -207,8 +207,9 @@ def test_a_block_that_pads_beyond_the_limit_gives_way_to_a_smaller_one(limit: in
     """Ten entries of 12 bytes fit into 120, but blocks of four make twelve of them."""
     fields = FieldSpace(a="f4", b="f8")
     transfer = Transfer.whole(IndexSpace(x=10), fields, "node0.dsk", "<x_in=4, F, x_out>", "node0.sys", "<F, x>")
-    found = plan(transfer, unbounded(overlap), options=Options(slot_limit=limit))
-    assert 0 < found.buffers[0].nbytes <= limit
+    found = plan(transfer, unbounded(overlap), "full", Options(slot_limit=limit))
+    buffered = cost(transfer, unbounded(overlap), ["node0.dsk", "node0.sys", "node0.sys"], options=Options(slot_limit=limit))
+    assert all(0 < each.nbytes <= limit for each in (*found.buffers, *buffered.buffers)) and buffered.buffers
 
 
 def test_without_buffers_a_slot_limit_bounds_nothing() -> None:
