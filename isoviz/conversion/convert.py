@@ -132,7 +132,7 @@ def convert(
     if _same_file(source, destination):
         raise TransferError(f"{destination}: is the source itself; give the result another name")
     if not overwrite and os.path.lexists(destination):
-        raise FileError(f"{destination}: exists already; choose another name, or ask to overwrite it")
+        raise FileError(f"{destination}: exists already; choose another name, or overwrite it: --overwrite, overwrite=True")
     if axes is not None and axes.is_empty:
         return _empty(axes, stored, destination, target, overwrite)
     record = replace(stored.record, stored=stored.record.fields)

@@ -58,7 +58,10 @@ class IndexSpace:
     """The number of points."""
     _size_of: dict[str, int] = field(init=False, compare=False)
 
-    def __init__(self, /, **sizes: int) -> None:
+    def __init__(self, given: Mapping[str, int] | None = None, /, **sizes: int) -> None:
+        if given is not None:
+            expect("index space", given, Mapping, "a size for each dimension, such as x=64 or {'x': 64}")
+            sizes = {**given, **sizes}
         for name, size in sizes.items():
             check_dimension(name)
             if isinstance(size, bool) or not isinstance(size, int | np.integer):
@@ -77,12 +80,13 @@ class IndexSpace:
         object.__setattr__(self, "_size_of", size_of)
 
     @classmethod
-    def of(cls, sizes: Mapping[str, int]) -> Self:
-        """The index space with these sizes. It also checks names that come from data."""
+    def of(cls, sizes: Mapping[str, int] | IndexSpace) -> Self:
+        """The index space with these sizes; one that is given stays as it is. It also checks names that come from data."""
+        if isinstance(sizes, cls):
+            return sizes
         expect("index space", sizes, Mapping, "a size for each dimension, such as {'x': 64}")
-        for name in sizes:
-            check_dimension(name)
-        return cls(**sizes)
+        assert isinstance(sizes, Mapping)
+        return cls(sizes)
 
     def __getitem__(self, dim: str) -> int:
         try:
@@ -129,12 +133,16 @@ class FieldSpace:
     names: tuple[str, ...]
     dtypes: tuple[np.dtype[Any], ...]
 
-    def __init__(self, /, **dtypes: Any) -> None:
+    def __init__(self, given: Mapping[str, Any] | None = None, /, **dtypes: Any) -> None:
+        if given is not None:
+            expect("field space", given, Mapping, "a dtype for each field, such as re='f4' or {'re': 'f4'}")
+            dtypes = {**given, **dtypes}
         if not dtypes:
             raise SpaceError("field space: needs at least one field, such as value='float64'")
         found: dict[str, np.dtype[Any]] = {}
         for name, given in dtypes.items():
-            if not name:
+            asked: object = name
+            if not isinstance(asked, str) or not asked:
                 raise SpaceError(f"field {show(name)}: expected a name")
             try:
                 dtype = dtype_of(given)
@@ -153,7 +161,7 @@ class FieldSpace:
         object.__setattr__(self, "dtypes", tuple(found.values()))
 
     @classmethod
-    def of(cls, dtypes: Mapping[str, Any] | np.dtype[Any]) -> Self:
+    def of(cls, dtypes: Mapping[str, Any] | np.dtype[Any] | FieldSpace) -> Self:
         """The field space with these dtypes. Names need not be Python identifiers.
 
         A structured dtype gives its fields as they lie. Its gaps are fields of their own, which transfers leave out.
@@ -161,15 +169,14 @@ class FieldSpace:
         Raises:
             SpaceError: as for the constructor; or fields of the dtype overlap.
         """
+        if isinstance(dtypes, cls):
+            return dtypes
         if isinstance(dtypes, np.dtype) and dtypes.names is not None:
             stored, real = stored_fields(dtypes)
             return cls(**{**stored, **real})
         expect("field space", dtypes, Mapping, "a dtype for each field, such as {'re': 'f4'}, or a structured dtype")
         assert isinstance(dtypes, Mapping)
-        for name in dtypes:
-            if not isinstance(name, str):
-                raise SpaceError(f"field {show(name)}: expected a name")
-        return cls(**dtypes)
+        return cls(dtypes)
 
     @cached_property
     def real_names(self) -> tuple[str, ...]:

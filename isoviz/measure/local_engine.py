@@ -15,6 +15,7 @@ from isoviz.errors import Cancelled, InputError, IsovizError, in_words
 from isoviz.machines import machine_argument
 from isoviz.planner import LayoutChoice, Plan, machine_of, plan
 from isoviz.runtime import BaseEngine
+from isoviz.units import format_seconds
 
 if TYPE_CHECKING:
     from isoviz.backends.devices import ThisComputer
@@ -150,6 +151,10 @@ class MeasuredLayout(NamedTuple):
     candidate: RankedLayout
     weighted: float
     times: tuple[float, ...]
+
+    def __repr__(self) -> str:
+        times = ", ".join(map(format_seconds, self.times))
+        return f"{self.candidate.layout}: {format_seconds(self.weighted)} weighted ({times})"
 
 
 def measure_layouts(

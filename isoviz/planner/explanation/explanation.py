@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from isoviz.public_method import PublicMethod
+from isoviz.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
@@ -172,3 +173,9 @@ class Sweep:
     now: float
     points: tuple[SweepPoint, ...]
     emulated: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        rows = [(format_bytes(each.value), format_seconds(each.seconds), " → ".join(each.memories)) for each in self.points]
+        widths = [max(len(row[k]) for row in rows) if rows else 0 for k in range(2)]
+        lines = [f"  {value:>{widths[0]}}  {seconds:>{widths[1]}}  {path}" for value, seconds, path in rows]
+        return "\n".join([f"predicted time by {self.parameter}, now {format_bytes(self.now)}", *lines])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from isoviz import checks
 from isoviz.errors import Cancelled, InputError
@@ -36,8 +36,8 @@ whose paths are listed needs no search."""
 
 
 def find_layout(
-    space: IndexSpace,
-    fields: FieldSpace,
+    space: IndexSpace | Mapping[str, int],
+    fields: FieldSpace | Mapping[str, Any],
     memory: str,
     uses: Sequence[Use],
     machine: MachineLike,
@@ -107,8 +107,8 @@ def find_layout(
 
 
 def layout_choices(
-    space: IndexSpace,
-    fields: FieldSpace,
+    space: IndexSpace | Mapping[str, int],
+    fields: FieldSpace | Mapping[str, Any],
     memory: str,
     uses: Sequence[Use],
     machine: MachineLike,
@@ -130,10 +130,9 @@ def layout_choices(
     Raises:
         As `find_layout`.
     """
-    checks.expect("find_layout", space, IndexSpace, "an index space")
-    checks.expect("find_layout", fields, FieldSpace, "a field space")
+    space, fields = IndexSpace.of(space), FieldSpace.of(fields)
     machine = machine_argument("find_layout", machine)
-    given = checks.items("find_layout, uses", uses, "isoviz.Use, in a sequence")
+    given = checks.items("find_layout, uses", [uses] if isinstance(uses, Use) else uses, "isoviz.Use, in a sequence")
     for use in given:
         checks.expect("find_layout, uses", use, Use, "isoviz.Use, in a sequence")
     if not given:

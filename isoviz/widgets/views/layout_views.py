@@ -1,6 +1,6 @@
 """Panes alone in a notebook: the layout editor and the linearization view, bound to values in both directions.
 
-editor = isoviz.LayoutEditor("<x, F>", space={"x": 8, "y": 6}, fields={"a": "float32"})
+editor = isoviz.LayoutEditor("<x, F, y>", space={"x": 8, "y": 6}, fields={"a": "float32"})
 view = isoviz.LinearizationView(editor)
 """
 
@@ -195,7 +195,7 @@ class _Alone(Explorer):
 class LayoutEditor(_Alone):
     """The editor of one layout: chips to move, split and merge, with the text beside them, and a value that follows.
 
-        editor = isoviz.LayoutEditor("<x, F>", space={"x": 8, "y": 6}, fields={"a": "float32"})
+        editor = isoviz.LayoutEditor("<x, F, y>", space={"x": 8, "y": 6}, fields={"a": "float32"})
         editor
 
     `editor.value` is an `isoviz.Layout` that can be observed and set; `editor.problem` says what is wrong with a text. Without
