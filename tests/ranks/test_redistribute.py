@@ -81,7 +81,7 @@ def test_from_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
             isoviz.redistribute(rows, columns, ranks=ranks, array=3)
         with pytest.raises(InputError, match="leave out into and cancel"):
             isoviz.redistribute(rows, columns, ranks=ranks, into=parts[0])
-        with pytest.raises(DistributionError, match="rank 2 has no memory"):
+        with pytest.raises(DistributionError, match="needs 3 ranks, and there are 2 "):
             isoviz.redistribute(*ends(3), ranks=ranks)
         assert isoviz.redistribute(rows, columns, ranks=ranks, verify=False).report.verified is None
 
