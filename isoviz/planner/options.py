@@ -30,7 +30,8 @@ class Options:
     `slot_limit` bounds one slot (Isometry's TH) and `memory_limit` all buffers of the transfer, in bytes or as text such as
     "32MiB". `slots` is the number of slots of an intermediate buffer.
 
-    `paths` is the most paths of a plan, and `proxies` the most memories of each path between its ends; both are for `multipath`.
+    `paths` is the most paths of a plan, and `proxies` the most memories of each path between its ends; both are for `multipath`,
+    which raises NoPathError where every path stops in more memories.
 
     `planning_time` bounds planning, in seconds. No clock is read: planning counts its steps, a million for a second
     (`isoviz.planner.planning_work`). So the same question has the same plan on every computer. A second of planning time takes

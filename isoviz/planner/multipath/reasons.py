@@ -82,22 +82,26 @@ def _threshold(streams: Sequence[Stream], best: Stream) -> str:
     return f"two paths are faster from about {format_bytes(round(max(from_bytes, 1.0)))} on"
 
 
-def busy_links(paths: Sequence[PathPlan], seconds: float) -> dict[str, float]:
-    """The links that are busy for nearly all the seconds that some paths take, with their shares of the time."""
+def busy_links(paths: Sequence[PathPlan], seconds: float, least: float = FULL) -> dict[str, float]:
+    """The links that are busy for at least a share of the seconds that some paths take, with their shares of the time."""
     busy: dict[str, float] = {}
     for path in paths:
         for name, cost in uses_of(path).items():
             busy[name] = busy.get(name, 0.0) + cost * path.bytes
     moving = seconds - max(path.setup for path in paths)
-    return {name: each / moving for name, each in busy.items() if each >= FULL * moving}
+    return {name: each / moving for name, each in busy.items() if each >= least * moving}
 
 
 def why_several(machine: Machine, single: float, found: Shared) -> str:
     """What several paths gain over one path that takes `single` seconds, and what limits them."""
     count = sum(map(len, found.paths))
-    busy = busy_links([path for paths in found.paths for path in paths], found.seconds)
-    full = sorted(busy.items(), key=lambda each: (-each[1], each[0]))
-    more = f"; full: {links_text(machine, full)}" if full else ""
+    busy = busy_links([path for paths in found.paths for path in paths], found.seconds, 0.0)
+    ranked = sorted(busy.items(), key=lambda each: (-each[1], each[0]))
+    full = [each for each in ranked if each[1] >= FULL]
+    more = f"; full: {links_text(machine, full)}"
+    if not full:
+        link, share = ranked[0]
+        more = f"; busiest: {link_text(machine, link)}, {share:.0%} of the time"
     return f"{count} paths in {format_seconds(found.seconds)}, one path takes {format_seconds(single)}{more}"
 
 

@@ -11,10 +11,11 @@ import pytest
 
 from isoviz import FieldSpace, IndexSpace, plan, preset, simulate
 from isoviz.machines import ChannelKind, Constant, LatencyBandwidth, Machine, Memory, MemoryKind, Network, Port, Torus, Transport
-from isoviz.planner import Plan, Transfer, plan_together
+from isoviz.planner import Options, Plan, Transfer, plan_together
 from isoviz.planner.multipath.machine_links import Demand
 from isoviz.planner.multipath.network_paths import proxy_paths
 from isoviz.planner.multipath.tuning import MOST_PROXIES
+from isoviz.units import format_seconds
 
 Ends = tuple[str, str]
 
@@ -153,3 +154,16 @@ def test_ends_on_two_networks() -> None:
     least = plan(question, machine, "full").seconds
     assert plan(question, machine, "multipath").seconds <= least * (1 + 1e-9)
     assert plan_together([question], machine)[0].seconds <= least * (1 + 1e-9)
+
+
+def test_the_note_says_the_time_of_the_plan_and_what_is_full() -> None:
+    """Paths to one node share its reception: many bytes fill it, and no channel. Fewer paths are not faster."""
+    machine = preset("bgq", nodes=512)
+    for mib, said in ((4, "; busiest: "), (64, "; full: torus:>node511.sys (13.3 GB/s)")):
+        question = moved(mib << 20, "node0.sys", "node511.sys")
+        made = plan(question, machine, "multipath")
+        assert f"{len(made.paths)} paths in {format_seconds(made.seconds)}, " in made.notes[-1]
+        assert said in made.notes[-1]
+        assert simulate(made, machine).end == pytest.approx(made.seconds, rel=1e-9)
+        fewer = plan(question, machine, "multipath", Options(paths=8))
+        assert fewer.seconds >= made.seconds * 0.995

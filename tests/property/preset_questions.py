@@ -1,0 +1,76 @@
+"""Questions on every preset, answered one after the other: `python preset_questions.py FIRST COUNT`.
+
+It prints a line for every question: a digest of its plans, with their seconds and notes, or its error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import sys
+from collections.abc import Sequence
+from functools import cache
+
+from isoviz.errors import IsovizError
+from isoviz.layouts import FieldSpace, IndexSpace
+from isoviz.machines import Machine, preset, presets
+from isoviz.planner import Options, Plan, Transfer, plan, plan_to_json, plan_together
+
+FIELDS = FieldSpace(a="f4", b="f4")
+LAYOUTS = {
+    1: ("<F, x>", "<x, F>", "<x_in=16, F, x_out>"),
+    2: ("<F, x, y>", "<x, F, y>", "<F, y, x>", "<y, F, x>", "<F, x_in=8, y, x_out>"),
+}
+PLANNERS = ("multipath", "multipath", "auto", "full", "together")
+TIMES = (None, None, 0.5, 0.1)
+NAMES = tuple(name for name in presets() if name != "local")  # that one measures this computer
+
+
+@cache
+def machine_of(name: str) -> Machine:
+    return preset(name)
+
+
+def transfer_on(draw: random.Random, machine: Machine) -> Transfer:
+    dims = "xy"[: draw.randint(1, 2)]
+    space = IndexSpace.of({dim: draw.choice((16, 64, 300, 1000, 2048)) for dim in dims})
+    names = [memory.name for memory in machine.memories]
+    ends = draw.sample(names, 2) if len(names) > 1 else names * 2
+    texts = [draw.choice(LAYOUTS[len(dims)]) for _ in ends]
+    if draw.random() < 0.4:
+        texts[1] = texts[0]
+    return Transfer.whole(space, FIELDS, ends[0], texts[0], ends[1], texts[1])
+
+
+def question(number: int) -> tuple[Sequence[Transfer], Machine, str, Options]:
+    """Transfers on a preset, a planner and options; the same for the same number."""
+    draw = random.Random(number)
+    machine = machine_of(NAMES[number % len(NAMES)])
+    planner = draw.choice(PLANNERS)
+    transfers = [transfer_on(draw, machine) for _ in range(2 if planner == "together" else 1)]
+    return transfers, machine, planner, Options(planning_time=draw.choice(TIMES))
+
+
+def plans(number: int) -> Sequence[Plan]:
+    """The plans of a question. Raises IsovizError where there are none."""
+    transfers, machine, planner, options = question(number)
+    if planner == "together":
+        return plan_together(transfers, machine, options)
+    return [plan(transfers[0], machine, planner, options)]
+
+
+def answer(number: int) -> str:
+    try:
+        found = plans(number)
+    except IsovizError as error:
+        return f"{number} {type(error).__name__}: {error}"
+    text = json.dumps([plan_to_json(each) for each in found], sort_keys=True)
+    said = "; ".join(note for each in found for note in each.notes)
+    return f"{number} {hashlib.sha256(text.encode()).hexdigest()[:16]} {[each.seconds for each in found]} {said}"
+
+
+if __name__ == "__main__":
+    first, count = map(int, sys.argv[1:])
+    for number in range(first, first + count):
+        print(answer(number))
