@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from isoviz.bench import SUITES, layouts, permutations
+from isoviz.bench import SUITES, layouts, permutations, pipeline
 from isoviz.bench.table import interleaved
 from isoviz.cli import main
 from isoviz.layouts import StridedCopy, apply
+from isoviz.runtime import simulate
 
 
 def test_conversions_beside_their_peers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,34 +59,45 @@ def test_every_suite_can_be_loaded() -> None:
     assert all(callable(suite.measure) for suite in SUITES.values())
 
 
-def test_pipelines_beside_their_slowest_hop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Over channels of a set speed nothing is faster than its bound, but for the clocks; pipelining is faster than storing."""
+def rounds_until(holds: Callable[..., bool], seconds: Callable[[], list[float]]) -> bool:
+    """Whether something holds of the best times of some rounds. A round takes a tenth of a second: where another program has the
+    processor meanwhile, it says nothing."""
+    best = seconds()
+    for _ in range(25):
+        if holds(*best):
+            return True
+        best = list(map(min, best, seconds()))
+    return holds(*best)
 
-    def pipelining_is_faster() -> bool:
-        assert main(["bench", "pipeline", "--size", "8MiB", "--repeat", "3", "--directory", str(tmp_path), "--json"]) == 0
-        piped, stored, *local = json.loads(capsys.readouterr().out)["rows"]
-        assert 0 < piped["to_bound"] <= 1.01 and 0 < stored["to_bound"] <= 1.01
-        assert piped["bound"] > 2 * stored["bound"]
-        assert len(local) == 2 and all(row["throughput"] > 0 and row["bound"] > 0 for row in local)
-        assert list(tmp_path.iterdir()) == []
-        return bool(piped["seconds"] < stored["seconds"])
 
-    # A transfer takes a thirtieth of a second: where another program has the processor meanwhile, its time says nothing.
-    assert any(pipelining_is_faster() for _ in range(4))
+def test_pipelines_beside_their_slowest_hop(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bytes move as ever, but a simulated clock says how long it took: nothing is faster than its bound, and pipelining is faster
+    than storing."""
+    run = pipeline.Engine.run
+
+    def timed(self: Any, made: Any, *, pipelined: bool = True, **options: Any) -> Any:
+        report = run(self, made, pipelined=pipelined, **options)
+        return replace(report, seconds=simulate(made, self.machine, pipelined=pipelined, request_bytes=4 << 20).seconds)
+
+    monkeypatch.setattr(pipeline.Engine, "run", timed)
+    assert main(["bench", "pipeline", "--size", "8MiB", "--repeat", "3", "--directory", str(tmp_path), "--json"]) == 0
+    piped, stored, *local = json.loads(capsys.readouterr().out)["rows"]
+    assert 0.5 < piped["to_bound"] <= 1.01 and 0.5 < stored["to_bound"] <= 1.01
+    assert piped["bound"] > 2 * stored["bound"] and piped["seconds"] < stored["seconds"]
+    assert len(local) == 2 and all(row["throughput"] > 0 and row["bound"] > 0 for row in local)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_urgent_transfer_among_others(capsys: pytest.CaptureFixture[str]) -> None:
-    def rows() -> list[dict[str, float]]:
+    def seconds() -> list[float]:
         assert main(["bench", "priority", "--size", "1MiB", "--repeat", "1", "--json"]) == 0
         found: list[dict[str, float]] = json.loads(capsys.readouterr().out)["rows"]
-        assert len(found) == 3
-        return found[:2]  # of a set speed
+        assert len(found) == 3 and all(row["allowed"] > 1.2 * row["alone"] for row in found)
+        return [row[name] for row in found[:2] for name in ("by_priority", "first_come")]  # those of a set speed
 
-    def holds(row: dict[str, float]) -> bool:
-        return row["by_priority"] < row["first_come"] / 2 and row["allowed"] > 1.2 * row["alone"]
-
-    # One round takes a tenth of a second: where another program has the processor meanwhile, it says nothing.
-    assert any(all(map(holds, rows())) for _ in range(4))
+    assert rounds_until(lambda one, of_one, two, of_two: one < of_one / 2 and two < of_two / 2, seconds)
 
 
 def test_conversions_in_memory(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
