@@ -142,9 +142,7 @@ class Execution:
         self.destination = self.memories[0][-1].destination(transfer.destination, self.given[1], transfer.is_partial)
         self.stack.callback(self.destination.close)
         require_apart(transfer, self.source, self.destination)
-        began = time.perf_counter()
         self._allocate()
-        self.buffer_seconds = time.perf_counter() - began
         if self.work.chunks:
             self._anticipate()
 
@@ -176,7 +174,7 @@ class Execution:
         """Allocate the ring buffers of all paths by the names of the memories: the global order (Isometry, section 3.6)."""
         if not self.work.rings:
             return
-        memories = [memory for path in self.memories for memory in path[1:-1]]
+        began, memories = time.perf_counter(), [memory for path in self.memories for memory in path[1:-1]]
         rings: dict[int, list[Slot]] = {}
         for i, ring in sorted(enumerate(self.work.rings), key=lambda found: (found[1].memory, found[0])):
             rings[i] = []
@@ -184,7 +182,7 @@ class Execution:
                 slot = memories[i].slot(ring.nbytes)
                 self._slots.callback(slot.close)
                 rings[i].append(slot)
-        self._rings = [rings[i] for i in range(len(rings))]
+        self._rings, self.buffer_seconds = [rings[i] for i in range(len(rings))], time.perf_counter() - began
 
     def release(self) -> Exception | None:
         """Close the ring buffers. Returns the error of a slot that cannot be closed: the transfer has to end in any case."""
