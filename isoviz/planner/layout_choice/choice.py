@@ -101,7 +101,7 @@ class LayoutChoice:
     @property
     def effort(self) -> str:
         """What was looked at, as a sentence."""
-        ended = "stopped before all that may gain were planned" if self.stopped else "no other one can gain a thousandth"
+        ended = "stopped before all that may gain were planned" if self.stopped else "no other one of them can gain a thousandth"
         return f"{self.considered} layouts considered, {self.plans} plans made; {ended}"
 
     def _row(self, each: RankedLayout) -> list[str]:

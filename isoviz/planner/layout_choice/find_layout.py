@@ -61,7 +61,7 @@ def find_layout(
     Layouts are ranked by Σ weight × seconds over the uses, where seconds are those of the plan that `planner` makes. Candidates
     are all orders of the dimensions and fields, with blocks in two dimensions, as far as the search comes. It is deterministic:
     `most_plans` bounds it, no clock does. The best layout is the best of those that the search came to; of others it proves
-    nothing.
+    nothing. Demands may keep it from coming to some: it goes from layout to layout, and from none that breaks a demand.
 
     `least_runs` are bytes that must be contiguous along a dimension, such as {"x": "64B"}. `most_padding` is the share of the
     array's bytes that blocks may add; with 0 blocks divide their dimension. `fields_together` keeps the fields of an entry
