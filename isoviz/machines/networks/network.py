@@ -266,11 +266,7 @@ class Network:
         return frozenset(self.dead_links), frozenset(map(self.topology.router, self.dead_routers))
 
     def works(self, link: Link) -> bool:
-        """Whether neither a link nor one of its routers is dead.
-
-        Raises:
-            MachineError: it is no link.
-        """
+        """Whether neither a link nor one of its routers is dead. MachineError if it is no link."""
         return self._works(checked_link(f"network {self.name!r}", link))
 
     def _works(self, link: Link) -> bool:
@@ -282,20 +278,12 @@ class Network:
         return filter(self._works, self.topology.links())
 
     def capacity(self, link: Link) -> float:
-        """The bytes of data per second that a link carries at most.
-
-        Raises:
-            MachineError: it is no link.
-        """
+        """The bytes of data per second that a link carries at most. MachineError if it is no link."""
         link = checked_link(f"network {self.name!r}", link)
         return self.link_rate * link.width / self.overhead
 
     def resource_name(self, link: Link) -> str:
-        """The name of the resource of a link.
-
-        Raises:
-            MachineError: it is no link.
-        """
+        """The name of the resource of a link. MachineError if it is no link."""
         link = checked_link(f"network {self.name!r}", link)
         return f"{self.name}:{link.name}"
 

@@ -66,7 +66,7 @@ def test_the_readme_is_short() -> None:
 def test_pages_of_the_guide_run(page: str) -> None:
     """The cells of a page, one after the other, as the site executes them."""
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
-    cells = re.findall(r"```\{code-cell\}\n(.*?)```", text, re.DOTALL)
+    cells = re.findall(r"```(?:\{code-cell\}|python)\n(.*?)```", text, re.DOTALL)
     assert cells
     names: dict[str, Any] = {}
     for cell in cells:
