@@ -46,13 +46,12 @@ export function compare(a: Linearization, b: Linearization): Comparison {
   const sizes = new Map(a.dims.map(({ name, size }) => [name, size]));
   const prefix = same ? left : prefixOf(left, right, sizes);
   const suffix = same ? left : suffixOf(left, right, sizes);
-  const unit = prefix.includes("F") ? a.entryBytes : a.entryBytes / a.fields.length;
   return {
     prefix,
     suffix,
     prefixCount: countOf(prefix),
     suffixCount: countOf(suffix) * (suffix.includes("F") ? a.fields.length : 1),
-    runBytes: prefix.length === 0 ? a.entryBytes / a.fields.length : countOf(prefix) * unit,
+    runBytes: (countOf(prefix) * a.entryBytes) / (prefix.includes("F") ? 1 : a.fields.length),
     same,
   };
 }
