@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import numbers
 import operator
+import signal
 import threading
 from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
@@ -113,14 +114,27 @@ def tell(call: str, callback: Callable[[Any], object], news: object) -> None:
     """Call a function of the caller that hears of progress.
 
     Raises:
-        InputError: it raised an error that is none of isoviz; errors of isoviz, such as Cancelled, pass as they are.
+        InputError: it raised an error. Errors of isoviz, such as Cancelled, and those of a signal's handler pass as they are.
     """
     try:
         callback(news)
     except IsovizError:
         raise
     except Exception as error:
+        if _is_of_handler(error):
+            raise
         raise InputError(f"{call}, progress: the function raised {in_words(error)}") from error
+
+
+def _is_of_handler(error: BaseException) -> bool:
+    """Whether the handler of a signal raised an error: it may run within any function."""
+    handlers = {getattr(signal.getsignal(number), "__code__", None) for number in signal.valid_signals()} - {None}
+    place = error.__traceback__
+    while place is not None:
+        if place.tb_frame.f_code in handlers:
+            return True
+        place = place.tb_next
+    return False
 
 
 def is_one_of(value: object, known: Container[str]) -> bool:

@@ -142,6 +142,7 @@ class PathPlan:
 
     def chunk_seconds(self, count: int | None = None) -> list[tuple[float, float]]:
         """For every hop, the seconds of a full chunk, and those of the last one of the first `count` chunks (None: of all)."""
+        count = None if count is None else checks.count("chunk_seconds", "count", count, high=self.chunk_count)
         ends = count is None or count == self.chunk_count
         share = self.last_payload / self.chunk_payload if ends else 1.0
         found = []

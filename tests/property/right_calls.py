@@ -557,6 +557,7 @@ PLANNER: dict[str, Callable[[Things], Call]] = {
     "PathPlan.seconds_of": lambda it: call(it.far_plan.paths[0].seconds_of, 1),
     "PathPlan.views": lambda it: call(it.far_plan.paths[0].views, 0, 0),
     "PathPlan.requests": lambda it: call(it.far_plan.paths[0].requests, it.far_plan.hops[0], 1 << 20),
+    "PathPlan.chunk_seconds": lambda it: call(it.far_plan.paths[0].chunk_seconds, 1),
     "PathPlan.line": lambda it: call(it.far_plan.paths[0].line, 1, in_requests=False),
     "LayoutChoice.transfers": lambda it: call(it.layout_choice.transfers, it.layout_choice.best),
     "LayoutChoice.trade_off": lambda it: call(it.layout_choice.trade_off, 0, 1),

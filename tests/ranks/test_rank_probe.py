@@ -99,7 +99,7 @@ def test_it_is_cancelled_and_the_ranks_stay(two: isoviz.Ranks, folder: Path) -> 
         if progress.done >= 3:
             raise EnoughError
 
-    with pytest.raises(EnoughError):
+    with pytest.raises(InputError, match="the function raised EnoughError"):
         isoviz.probe(folder, ranks=two, progress=stop, keep=False)
     assert two.is_alive
     assert two.ping() < 60

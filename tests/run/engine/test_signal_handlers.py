@@ -11,6 +11,7 @@ import pytest
 
 from isoviz import Engine, FieldSpace, IndexSpace, Transfer, plan
 from isoviz.backends.emulated import EmulatedMachine
+from isoviz.errors import InputError
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind
 from isoviz.runtime.engine import interrupts
 from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
@@ -62,13 +63,24 @@ def test_a_handler_that_a_callback_installs_acts_at_once_and_stays(number: signa
             if fails:
                 raise ZeroDivisionError
 
-        with pytest.raises(ZeroDivisionError) if fails else nullcontext():
+        with pytest.raises(InputError, match="the function raised ZeroDivisionError") if fails else nullcontext():
             engine.run(made, progress=progress)
         assert seen == [first] and came == ["first", "second", "second"]
         assert signal.getsignal(number) is second
         engine.run(made)
         engine.submit(made).wait(120)
         assert signal.getsignal(number) is second
+
+
+@pytest.mark.usefixtures("handlers")
+def test_what_a_handler_raises_within_a_callback_passes_as_it_is() -> None:
+    def handler(*_: object) -> None:
+        raise ZeroDivisionError
+
+    made = plan(Transfer.whole(IndexSpace(x=1 << 14), FieldSpace(a="u1"), "m0", "<F, x>", "m0", "<F, x>"), MACHINE)
+    signal.signal(signal.SIGTERM, handler)
+    with Engine(MACHINE, EmulatedMachine()) as engine, pytest.raises(ZeroDivisionError):
+        engine.run(made, progress=lambda _: signal.raise_signal(signal.SIGTERM))
 
 
 @pytest.mark.usefixtures("handlers")
