@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from isoviz.errors import NoPathError
 from isoviz.machines import shortest_path
 from isoviz.planner.failures import limits_too_small, no_throughput
-from isoviz.planner.fewest_hops import FewestHops
 from isoviz.planner.one_path.chunk_size import with_comparable_chunks
+from isoviz.planner.one_path.fewest_hops import FewestHops
 from isoviz.planner.one_path.optimum import best_choice, clock_of, lower_bounds
 from isoviz.planner.paths.route_search import RouteQuery
 from isoviz.planner.paths.routes import Route, forget_routes, routes_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isoviz.planner.explanation.explanation_words import ahead_said, channels_text, count_text, counted, path_text, time_parts
-from isoviz.planner.fewest_hops import FEWER_HOPS
+from isoviz.planner.one_path.fewest_hops import FEWER_HOPS
 from isoviz.units import format_bytes, format_rate, format_seconds, format_share
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from isoviz.planner.fewest_hops import FewestHops
 from isoviz.planner.full import listed_routes, with_bounds
 from isoviz.planner.multipath.tuning import AUTO_GAIN
 from isoviz.planner.multipath.worth import are_links_named, may_pay
 from isoviz.planner.one_path.chunk_size import with_comparable_chunks
+from isoviz.planner.one_path.fewest_hops import FewestHops
 from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
 from isoviz.planner.planners.full_planner import full_within, made_plan
 from isoviz.planner.planners.multipath_planner import multipath

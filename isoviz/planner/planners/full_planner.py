@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from isoviz.errors import LimitError, NoPathError
 from isoviz.planner.build_plan import make_plan
 from isoviz.planner.cache import CACHE
-from isoviz.planner.fewest_hops import FewestHops
 from isoviz.planner.full import RouteKey, listed_routes, search
 from isoviz.planner.one_path.chunk_size import with_comparable_chunks, with_larger_chunks
+from isoviz.planner.one_path.fewest_hops import FewestHops
 from isoviz.planner.one_path.optimum import clock_of
 from isoviz.planner.planners.one_path_planners import best_along, simple_choice
 from isoviz.planner.planners.shortest_routes import shortest

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from isoviz.planner.fewest_hops import FewestHops
 from isoviz.planner.one_path.chunk_size import with_comparable_chunks
+from isoviz.planner.one_path.fewest_hops import FewestHops
 from isoviz.planner.one_path.optimum import best_choice, clock_of
 from isoviz.planner.paths.routes import Route
 from isoviz.planner.search.bounds import Bounds, SearchSpace
