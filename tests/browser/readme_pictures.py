@@ -1,7 +1,7 @@
 """The pictures of the README, from the real thing: JupyterLab in a headless Chromium, and pages that `isoviz` writes.
 
-    python tests/browser/readme_pictures.py                 all of them, into notebooks/pictures
-    python tests/browser/readme_pictures.py explorer why    these
+    PYTHONPATH=tests python tests/browser/readme_pictures.py                 all of them, into notebooks/pictures
+    PYTHONPATH=tests python tests/browser/readme_pictures.py explorer why    these
 
 It needs the extras `lab` and `test`, and a Chromium (`ISOVIZ_CHROMIUM` names one). Look at the pictures before they are
 committed.

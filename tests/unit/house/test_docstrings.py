@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ipywidgets import Widget
 
 import isoviz
 
@@ -49,11 +50,10 @@ def test_examples_of_docstrings_run(
     monkeypatch.chdir(tmp_path)
     if "explorer" in code:
         names["explorer"] = isoviz.explore(restore=False)
-    before = set(map(id, names.values()))
-    exec(code, names)
-    for made in names.values():
-        if callable(getattr(made, "close", None)) and (id(made) not in before or made is names.get("explorer")):
-            made.close()
+    try:
+        exec(code, names)
+    finally:
+        Widget.close_all()
 
 
 def test_there_are_examples() -> None:

@@ -148,7 +148,7 @@ def test_a_number_that_is_asked_for() -> None:
     assert len(passes(turn(16000, 16000), fast, OPTIONS, 2).plans) == 2
     with pytest.raises(TransferError, match="two passes"):
         passes(turn(16000, 16000, "<F, x, y>"), there, OPTIONS, 2)
-    with pytest.raises(InputError, match="expected 1 or 2"):
+    with pytest.raises(InputError, match="from 1 to 2"):
         passes(turn(16000, 16000), there, OPTIONS, 0)
 
 
