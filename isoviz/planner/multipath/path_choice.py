@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from isoviz.planner.build_plan import make_plan
 from isoviz.planner.full import with_bounds
-from isoviz.planner.multipath.tuning import MOST_ROUTES, NEARLY_AS_GOOD, PATH_STEPS, PATIENCE
+from isoviz.planner.multipath.tuning import EVEN_LOSS, MOST_ROUTES, NEARLY_AS_GOOD, PATH_STEPS, PATIENCE
 from isoviz.planner.one_path.chunk_size import with_larger_chunks
 from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
 from isoviz.planner.paths.routes import Route
@@ -82,7 +82,28 @@ class PathPlanner:
             self.routes = [route for seconds, route in ranked if seconds <= goal]
         problem.work.add(PATH_STEPS)
         choice, clock = best
-        return make_plan(problem, with_larger_chunks(problem, choice, clock), clock, MULTIPATH).only
+        return _with_even_chunks(problem, with_larger_chunks(problem, choice, clock), clock)
+
+
+def _with_even_chunks(problem: Problem, choice: Choice, clock: Clock) -> PathPlan:
+    """The plan of a choice, with chunks of equal length where the last one would be short and cost a whole request.
+
+    T counts the last chunk as a fraction. The paths of a plan end together only if their exact times are good.
+    """
+    made = make_plan(problem, choice, clock, MULTIPATH).only
+    if made.chunk_count == 1 or made.seconds <= made.objective * (1 + EVEN_LOSS):
+        return made
+    if problem.ends.converts and choice.family is None and choice.layout_before is None:
+        return made  # chunks are multiples of the runs
+    blocks, each = made.chunks.blocks, choice.per_chunk // made.per_chunk
+    found = [made]
+    for count in (made.chunk_count, made.chunk_count - 1):
+        per_chunk = -(-blocks // count)
+        if per_chunk * choice.slot <= problem.limit(choice.route.inside) * made.per_chunk:
+            even = choice._replace(per_chunk=per_chunk * each, slot=-(-per_chunk * choice.slot // made.per_chunk))
+            found.append(make_plan(problem, even, clock, MULTIPATH).only)
+    problem.work.add(PATH_STEPS * (len(found) - 1))
+    return min(found, key=lambda path: path.seconds)
 
 
 def plan_over(problem: Problem, path: Path) -> PathPlan | None:

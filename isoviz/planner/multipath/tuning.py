@@ -49,6 +49,8 @@ PATIENCE = 5
 """Routes over the channels of a path are tried, the least bound first, until this many in a row were no better."""
 MOST_ROUTES = 3
 """The best of these routes, at most this many."""
+EVEN_LOSS = 1e-3
+"""Chunks of equal length are tried where a short last chunk costs more than this share of the time of a path."""
 PATH_STEPS = 1000
 """Steps (`planner.planning_work`) of the plan of a path, besides working out the choices of its routes."""
 FOLLOWED_STEPS = 35
