@@ -80,7 +80,16 @@ def several_paths(
     one = _one_path_each(problems, single, steady)
     if ways == [[path] for path in more]:
         return one
-    return _searched(problems, links, ways, one, work)
+    best = _searched(problems, links, ways, one, work)
+    # Fewer stops leave other links free and other shares, which the search over all paths may miss.
+    for most in sorted({len(path) for paths in ways for path in paths}, reverse=True)[1:]:
+        if best.stopped:
+            break
+        fewer = [[path for path in paths if len(path) <= most] or paths for paths in ways]
+        found = _searched(problems, links, fewer, one, work)
+        if found.seconds < best.seconds or found.stopped:
+            best = found if found.seconds < best.seconds else best._replace(stopped=True)
+    return best
 
 
 def _with_few_stops(links: MachineLinks, number: int, problem: Problem, single: Plan) -> Plan:
