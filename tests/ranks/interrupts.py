@@ -17,6 +17,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partialmethod
 from types import FrameType
 from typing import Any
 
@@ -27,7 +28,6 @@ from isoviz import FieldSpace, IndexSpace, Plan, Transfer
 from isoviz.backends.mpi.world import World
 from isoviz.errors import Cancelled
 from isoviz.planner import plan_of_paths
-from isoviz.redistribution.running.meeting import Meeting
 from isoviz.redistribution.running.on_rank import Redistributions, prepare_on_rank, redistribute_on_rank
 from isoviz.runtime.engine.interrupts import defer_interrupts
 from isoviz.runtime.ranks.rank_engine import Item, RankEngine
@@ -47,11 +47,13 @@ class Interrupted:
 
     def __init__(self) -> None:
         self._came = threading.Event()
+        self._raises = False
         signal.signal(signal.SIGINT, self._handle)
 
     def _handle(self, _number: int, _frame: FrameType | None) -> None:
         self._came.set()
-        raise KeyboardInterrupt
+        if self._raises:
+            raise KeyboardInterrupt
 
     def during(self, seconds: float, act: Callable[[Begin], None]) -> str:
         """How a call ends if Ctrl-C comes some seconds after it has called what it gets. It may be over by then."""
@@ -59,13 +61,14 @@ class Interrupted:
         timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
         said = "interrupted"
         with contextlib.suppress(KeyboardInterrupt):
+            self._raises = True
             said = ended(act, timer.start)
-        while True:
-            with contextlib.suppress(KeyboardInterrupt):
-                while not self._came.wait(0.01):
-                    pass
-                timer.join()
-                return said
+            self._raises = False
+        self._raises = False
+        while not self._came.wait(0.01):
+            pass
+        timer.join()
+        return said
 
 
 def ended(act: Callable[[Begin], None], begin: Begin = lambda: None) -> str:
@@ -98,7 +101,7 @@ class Ways:
             ways = [[0, 3], [0, 1, 3], [0, 2, 3]] if kind == "relay" else [[0, 3]]
             cut = [SIZE * part // len(ways) for part in range(len(ways) + 1)]
             entries = [
-                ({"x": (cut[at], cut[at + 1])}, [f"node{rank}.reg" for rank in way], (), 1 << 16) for at, way in enumerate(ways)
+                ({"x": (cut[at], cut[at + 1])}, [f"node{rank}.reg" for rank in way], (), 1 << 18) for at, way in enumerate(ways)
             ]
             made = self._made[kind] = plan_of_paths(moved, self.engine.machine, entries)
         return made
@@ -126,7 +129,7 @@ class Ways:
     def redistribution(self, begin: Begin) -> None:
         """An array from rows to columns."""
         self._meets = True
-        Meeting.__enter__ = lambda _: begin()  # type: ignore[method-assign]
+        Redistributions.prepare = partialmethod(begun, begin)  # type: ignore[assignment,method-assign]
         found = redistribute_on_rank(self.engine, *distributed())
         assert found.report.verified
 
@@ -148,6 +151,15 @@ class Ways:
                 prepared = stack.enter_context(self.engine.prepare(self._plan("direct")))
             for _ in range(3):
                 prepared.start().wait()
+
+
+def begun(redistributions: Redistributions, begin: Begin, *given: Any, **options: Any) -> Any:
+    """`Redistributions.prepare`, which a rank that is interrupted leaves with a word to the others."""
+    begin()
+    return PREPARE(redistributions, *given, **options)
+
+
+PREPARE = Redistributions.prepare
 
 
 def distributed() -> tuple[Any, Any]:
