@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import second_user
 import stalls
 from hypothesis import HealthCheck, settings
 
@@ -92,6 +93,17 @@ def report(request: pytest.FixtureRequest) -> Callable[[str, object], None]:
         reported.setdefault(name, []).append(value)
 
     return add
+
+
+@pytest.fixture
+def users() -> Iterator[second_user.TwoUsers]:
+    """A victim and an attacker, in a folder of their own that both can reach; skips the test where there cannot be two users."""
+    reason = second_user.why_not()
+    if reason is not None:
+        pytest.skip(reason)
+    two = second_user.TwoUsers()
+    yield two
+    two.close()
 
 
 @pytest.fixture
