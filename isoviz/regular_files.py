@@ -13,6 +13,8 @@ import stat
 from pathlib import Path
 
 from isoviz.errors import FileError, show
+from isoviz.file_rights import PRIVATE, Rights, give, usual_mode
+from isoviz.whose import MOST_LINKS, is_trusted, problem_of
 
 _KINDS = {
     stat.S_IFDIR: "a directory",
@@ -69,6 +71,24 @@ def read_some(path: str | Path, most: int) -> bytes:
             raise FileError(f"{path}: {reason(error)}") from None
 
 
+def read_own(path: str | Path, most: int = -1) -> bytes:
+    """The content of a file that isoviz has kept and believes, its first `most` bytes: nobody but this user could write it.
+
+    Raises:
+        FileError: as `open_for_reading`, or it is another user's, a link, or others may write to it.
+    """
+    if Path(path).is_symlink():
+        raise FileError(f"{path}: is a link; expected the file itself")
+    descriptor, status = open_for_reading(path)
+    with os.fdopen(descriptor, "rb") as file:
+        if problem := problem_of(status):
+            raise FileError(f"{path}: {problem}; remove it")
+        try:
+            return file.read(most)
+        except OSError as error:
+            raise FileError(f"{path}: {reason(error)}") from None
+
+
 def base_of(path: str | Path) -> Path:
     """The folder that relative paths in a file refer to: its own, or the working directory for a path that only a shell named."""
     folder = Path(path).parent
@@ -104,15 +124,22 @@ def final_path(path: str | Path) -> Path:
     """The real path of a file to be written. A symbolic link is followed, so that the link stays.
 
     Raises:
-        FileError: the name ends in a slash, or is that of a directory, a pipe, a socket or a device.
+        FileError: the name ends in a slash, or is that of a directory, a pipe, a socket or a device. Or it is a link of another
+            user, who could have any file of this user replaced.
     """
     _check_path(path)
     text = os.fspath(path)
     if text.endswith(os.sep):
         raise FileError(f"{text}: ends in {os.sep!r}, as a directory does; expected the name of a file")
     try:
-        real = Path(os.path.realpath(text))
-        status = real.lstat()
+        real = _in_real_folder(Path(text))
+        for _ in range(MOST_LINKS):
+            status = real.lstat()
+            if not stat.S_ISLNK(status.st_mode):
+                break
+            if not is_trusted(status.st_uid):
+                raise FileError(f"{text}: {real} is a link of another user; expected the name of the file itself")
+            real = _in_real_folder(real.parent / real.readlink())
     except FileNotFoundError:
         return real
     except (OSError, ValueError) as error:  # ValueError: the name has a NUL.
@@ -126,20 +153,50 @@ def final_path(path: str | Path) -> Path:
     return real
 
 
-def write_text(path: str | Path, text: str) -> None:
+def open_lock(path: Path) -> int:
+    """A descriptor of a file that processes lock, made if it is missing. A link is not followed.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE)
+
+
+def _in_real_folder(path: Path) -> Path:
+    return Path(os.path.realpath(path.parent), path.name)
+
+
+def _beside(path: Path) -> Path:
+    """An unused name in the folder of a file."""
+    return path.with_name(f".{path.name[:50]}.{secrets.token_hex(8)}.part")
+
+
+def sources_of(path: str | Path) -> tuple[Rights, ...]:
+    """The rights of a file that a new file has its content from; none if the content is from a pipe."""
+    return tuple(filter(None, [Rights.of(Path(os.path.realpath(path)))]))
+
+
+def write_text(path: str | Path, text: str, *, source: str | Path | None = None, private: bool = False) -> None:
     """Writes a file so that at every moment it has its old or its new content, never a part.
+
+    The file gets the rights of the user's own file that it replaces, and no more than the file `source`, which its content is
+    from (`isoviz.file_rights`). A `private` file, such as one for `read_own`, is for this user alone.
 
     Raises:
         FileError: it cannot be written, or the name is that of something else than a file.
     """
     target = final_path(path)
-    temporary = target.with_name(f".{target.name[:50]}.{secrets.token_hex(8)}.part")
+    temporary = _beside(target)
     try:
         try:
-            with temporary.open("x", encoding="utf-8") as file:
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(text)
                 file.flush()
-                os.fsync(file.fileno())
+                os.fsync(descriptor)
+                if not private:
+                    sources = () if source is None else sources_of(source)
+                    give(descriptor, usual_mode(target.parent, _beside(target)), Rights.of(target), sources)
             temporary.replace(target)
         except BaseException:
             temporary.unlink(missing_ok=True)

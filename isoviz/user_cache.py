@@ -2,20 +2,21 @@
 ledger of runs. The folder for the state of programs holds what cannot: the settings of explorers in notebooks.
 
 Compiled kernels are pickles, and loading a pickle runs its code. So the folder belongs to the user alone (mode 0700). A folder
-of another user, or one that others may write to, is not used. On Linux the folder is `$XDG_CACHE_HOME/isoviz`, else
-`~/.cache/isoviz`; on macOS `~/Library/Caches/isoviz`. If it cannot be used, the folder for the state of programs takes its
-place; if that cannot be used either, nothing is kept. The state is in `$XDG_STATE_HOME/isoviz`, else `~/.local/state/isoviz`; on
-macOS in `~/Library/Application Support/isoviz`.
+of another user, one that others may write to, or one in whose place others could put another folder, is not used.
+
+On Linux the folder is `$XDG_CACHE_HOME/isoviz`, else `~/.cache/isoviz`; on macOS `~/Library/Caches/isoviz`. If it cannot be used,
+the folder for the state of programs takes its place; if that cannot be used either, nothing is kept. The state is in
+`$XDG_STATE_HOME/isoviz`, else `~/.local/state/isoviz`; on macOS in `~/Library/Application Support/isoviz`.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import stat
 from pathlib import Path
 
 from isoviz.errors import InputError, line
+from isoviz.whose import is_own, problem_above, problem_of
 
 _LOG = logging.getLogger("isoviz")
 _AT_THE_ROOT = ((".cache",), (".local",), ("Library",))
@@ -52,10 +53,10 @@ def _first_of(candidates: list[Path]) -> Path | None:
         problem = _problem(path)
         if problem is None:
             if problems:
-                _say(f"isoviz: {problems[0]}; {path} is used instead")
+                warn_once(f"isoviz: {problems[0]}; {path} is used instead")
             return path
         problems.append(problem)
-    _say(f"isoviz: nothing is kept from run to run: {problems[0] if problems else 'this user has no home folder'}")
+    warn_once(f"isoviz: nothing is kept from run to run: {problems[0] if problems else 'this user has no home folder'}")
     return None
 
 
@@ -105,36 +106,56 @@ def _candidates() -> list[Path]:
     return [path for path in dict.fromkeys(found) if path.parts[1:2] not in _AT_THE_ROOT]
 
 
+def own_folder(path: Path) -> Path | None:
+    """A folder within one of these folders, made if it is missing, if it is this user's own; None if it cannot be used.
+
+    The problem is logged as a warning, once.
+    """
+    try:
+        path.mkdir(mode=0o700, exist_ok=True)
+        problem = _problem_of_folder(path)
+    except OSError as error:
+        problem = f"{path} cannot be used: {error.strerror or error}"
+    if problem is not None:
+        warn_once(f"isoviz: {problem}")
+    return path if problem is None else None
+
+
 def _problem(path: Path) -> str | None:
     """Why a folder, made if it is missing, cannot be used; None if it can."""
-    me = os.geteuid()
     try:
-        missing = []
-        at = path
-        while not at.exists():
-            missing.append(at)
-            at = at.parent
-        if missing and at.stat().st_uid not in (0, me):
-            return f"{path} would lie in a folder of another user"
-        for each in reversed(missing):
-            each.mkdir(mode=0o700, exist_ok=True)
-        status = path.stat()
-        if not stat.S_ISDIR(status.st_mode):
-            return f"{path} is no folder"
-        if status.st_uid != me:
-            return f"{path} belongs to another user"
-        if status.st_mode & 0o022:
-            return f"others may write to {path} (remove it, or make it yours alone: chmod 700)"
-        if status.st_mode & 0o077:
-            path.chmod(0o700)
-        if not os.access(path, os.W_OK | os.X_OK):
-            return f"{path} cannot be written to"
+        problem = problem_above(path)
+        missing = [each for each in (path, *path.parents) if not os.path.lexists(each)]
+        if missing and problem is None:
+            for each in reversed(missing):
+                each.mkdir(mode=0o700, exist_ok=True)
+            problem = problem_above(path)  # In a folder of all, somebody else may have been quicker.
+        return _problem_of_folder(path) if problem is None else f"{path} cannot be used: {problem}"
     except (OSError, ValueError) as error:
         return f"{path} cannot be used: {getattr(error, 'strerror', None) or error}"
-    return None
 
 
-def _say(text: str) -> None:
+def _problem_of_folder(path: Path) -> str | None:
+    """Why a folder is not this user's own, or cannot be written to; None if all is well. Nobody else may read it afterwards.
+
+    Raises:
+        OSError: it is no folder, or cannot be opened.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+        # What others may have put there stays, whatever its mode is made.
+        if problem := problem_of(status):
+            return f"{path} {problem} (remove it)" if is_own(status) else f"{path} {problem}"
+        if status.st_mode & 0o077:
+            os.fchmod(descriptor, 0o700)
+    finally:
+        os.close(descriptor)
+    return None if os.access(path, os.W_OK | os.X_OK) else f"{path} cannot be written to"
+
+
+def warn_once(text: str) -> None:
+    """Log a warning, once in this process."""
     if text not in _said:
         _said.add(text)
         _LOG.warning(line(text))

@@ -10,7 +10,7 @@ import errno
 import os
 import stat
 
-_MOST_LINKS = 40
+MOST_LINKS = 40
 """Links that one path may follow, as in Linux."""
 
 
@@ -55,7 +55,7 @@ def problem_above(path: str | os.PathLike[str]) -> str | None:
             at, hidden = at.rpartition("/")[0], False
             continue
         folder = os.lstat(at or "/")
-        if not _is_trusted(folder.st_uid):
+        if not is_trusted(folder.st_uid):
             return f"{at or '/'} belongs to another user"
         if folder.st_mode & 0o022 and not folder.st_mode & stat.S_ISVTX and not hidden:
             return f"others can rename what is in {at or '/'}"
@@ -69,9 +69,9 @@ def problem_above(path: str | os.PathLike[str]) -> str | None:
             at = here
             continue
         links += 1
-        if links > _MOST_LINKS:
+        if links > MOST_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), text)
-        if not _is_trusted(status.st_uid):
+        if not is_trusted(status.st_uid):
             return f"the link {here} belongs to another user"
         target = os.readlink(here)  # noqa: PTH115
         ahead += target.split("/")[::-1]
@@ -80,8 +80,8 @@ def problem_above(path: str | os.PathLike[str]) -> str | None:
     return None
 
 
-def _is_trusted(uid: int) -> bool:
-    """Whether the folders and links of a user are as good as one's own."""
+def is_trusted(uid: int) -> bool:
+    """Whether the folders and links of a user are as good as one's own: they are, or they are root's."""
     return uid in (0, os.geteuid()) or uid == _unknown_user()
 
 

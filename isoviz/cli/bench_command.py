@@ -96,9 +96,9 @@ def run(args: argparse.Namespace, suites: Mapping[str, Suite]) -> int:
         if name is not None:
             table.check_place(name)
     if args.output is not None:
-        write_file(args.output, table.to_page().encode())
+        write_file(args.output, table.to_page().encode(), None)
     if file is not None:
-        write_file(file, f"{json.dumps(table.to_json(), indent=2, allow_nan=False)}\n".encode())
+        write_file(file, f"{json.dumps(table.to_json(), indent=2, allow_nan=False)}\n".encode(), None)
     if args.json == "-":
         print_json(table.to_json())
     else:

@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     entries = [each for each in reading.entries if args.machine in (None, each.machine)]
     entries = entries[-args.last :] if args.last is not None else entries
     if args.output is not None:
-        write_file(args.output, _page(entries).encode())
+        write_file(args.output, _page(entries).encode(), book.path)
     if args.json:
         print_json(_summary(entries, book, reading.unreadable))
     elif args.output is None:

@@ -19,6 +19,8 @@ from typing import Any, NoReturn
 
 from isoviz.cli.output import tell, whole_number
 from isoviz.errors import FileError, InputError, MissingPartError, printable
+from isoviz.regular_files import write_text
+from isoviz.whose import is_own
 
 _LOG = logging.getLogger(__name__)
 FOLDER = "isoviz-lab"
@@ -79,7 +81,7 @@ def working_copy(shipped: Path, folder: Path, *, fresh: bool = False, name: str 
     A copy with edited cells stays as it is, unless `fresh`: then it is renamed and replaced.
 
     Raises:
-        FileError: the folder cannot be written.
+        FileError: the folder cannot be written, or the copy in it is another user's.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -87,6 +89,8 @@ def working_copy(shipped: Path, folder: Path, *, fresh: bool = False, name: str 
         digest = _cells_digest(notebook)
         copy = folder / name
         if copy.exists():
+            if not is_own(copy.stat()):
+                raise FileError(f"{copy}: belongs to another user; remove it, or name another folder with --dir")
             origin, now = _origin_and_state(copy)
             if now in (digest, None) and not fresh:
                 return copy
@@ -99,9 +103,7 @@ def working_copy(shipped: Path, folder: Path, *, fresh: bool = False, name: str 
                 copy.rename(aside)
                 _say(f"the former working copy is now {aside}")
         notebook["metadata"]["isoviz"] = {"origin": digest}
-        temporary = folder / f".{name}.{os.getpid()}"
-        temporary.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        temporary.replace(copy)
+        write_text(copy, json.dumps(notebook, indent=1, ensure_ascii=False) + "\n")
         return copy
     except OSError as problem:
         raise FileError(

@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     if args.figure is not None:
         from isoviz.figures.throughput_page import throughput_page
 
-        write_file(args.figure, throughput_page(machine).encode())
+        write_file(args.figure, throughput_page(machine).encode(), args.file)
     if args.json:
         print_json(machines.machine_to_json(machine))
     elif args.output is None:

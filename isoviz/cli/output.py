@@ -148,13 +148,15 @@ def check_outputs(file: str | None, outputs: Iterable[str | None]) -> None:
             taken[path] = "named twice"
 
 
-def save_file(name: str | Path, content: bytes) -> None:
-    """Write a file, complete or not at all."""
+def save_file(name: str | Path, content: bytes, source: str | Path | None) -> None:
+    """Write a file, complete or not at all. Nobody gets at it who may not read the file `source`, which it tells about."""
     import numpy as np
 
     from isoviz.backends.disk.file_access import NewFile
+    from isoviz.regular_files import sources_of
 
     new = NewFile(name, len(content))
+    new.sources = () if source is None else sources_of(source)
     try:
         new.write_at(0, np.frombuffer(content, np.uint8))
         new.publish()
@@ -162,9 +164,9 @@ def save_file(name: str | Path, content: bytes) -> None:
         new.close()
 
 
-def write_file(name: str, content: bytes) -> None:
-    """Write a file, complete or not at all, and say so on standard error."""
-    save_file(name, content)
+def write_file(name: str, content: bytes, source: str | Path | None) -> None:
+    """Write a file as `save_file` does, and say so on standard error."""
+    save_file(name, content, source)
     with suppress(OSError):  # it is written, whether that can be told or not
         tell(f"wrote {printable(name)}")
 

@@ -169,5 +169,5 @@ def _write_program(args: argparse.Namespace, plan: Plan, machine: Machine, optio
     found = whole_solution(plan.transfer, machine, options)
     if found is None:
         raise InputError("plan: --lp: planning_time was used up before the program found a path; expected a larger planning_time")
-    found.write(out)
+    found.write(out, args.file)
     tell(f"plan: {out}: {solved_line(found)}")

@@ -44,12 +44,12 @@ def run(args: argparse.Namespace) -> int:
     reproduce = import_module(f"isoviz.reproduce.{args.paper}").reproduce
     reproduction: Reproduction = reproduce(quick=args.quick, progress=None if args.json else _say)
     if args.output is not None:
-        save_file(args.output, page(reproduction).encode())
+        save_file(args.output, page(reproduction).encode(), None)
     if args.figures is not None:
         for figure in reproduction.figures:
-            save_file(Path(args.figures) / f"{figure.name}.html", figure_page(figure).encode())
+            save_file(Path(args.figures) / f"{figure.name}.html", figure_page(figure).encode(), None)
     if args.report is not None:
-        save_file(args.report, markdown(reproduction).encode())
+        save_file(args.report, markdown(reproduction).encode(), None)
     if args.json:
         print_json(reproduction.to_json())
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from isoviz.cli.output import whole_number
 from isoviz.cli.plan_command import add_transfer_arguments
@@ -25,7 +25,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="run a transfer on this computer and measure it",
         description="Plan the transfer that a transfer file (TOML) describes, run it on this computer, compare every byte, and"
         " print measured beside predicted figures. Where the file names no path, the source is generated and the destination"
-        " given up afterwards. A destination file that exists is replaced once the new one is complete.",
+        " given up afterwards. The destination is a new file in the folder of the transfer file, unless --overwrite is given.",
     )
     add_transfer_arguments(parser)
     parser.add_argument(
@@ -34,6 +34,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         type=whole_number,
         help="run on N MPI ranks, which are started for it: rank r has the memories of node r. `mpiexec -n N isoviz run FILE`"
         " does so on ranks that are there already",
+    )
+    parser.add_argument(
+        "--overwrite",
+        action="store_true",
+        help="let the transfer file write anywhere, and replace a destination that exists once the new one is complete",
     )
     parser.add_argument("--no-verify", action="store_true", help="do not compare source and destination afterwards")
     trials = parser.add_mutually_exclusive_group()
@@ -66,8 +71,9 @@ def run(args: argparse.Namespace) -> int:
         return _run_on_ranks(args, file)
     _require_ranks(args.file, file)
     with watched() as watch:
-        asked = {"planner": args.planner, "verify": not args.no_verify, "trial": not args.no_trial, "of": args.of}
-        report = run_file(file, progress=watch.progress, cancel=watch.cancel, **asked)
+        asked = {"planner": args.planner, "verify": not args.no_verify, "overwrite": args.overwrite}
+        tried = {"trial": not args.no_trial, "of": args.of}
+        report = run_file(file, progress=watch.progress, cancel=watch.cancel, **asked, **tried)
     _show(args, report, file, file.machine() if args.output is not None else None)
     return 0
 
@@ -77,12 +83,15 @@ def _run_on_ranks(args: argparse.Namespace, file: TransferFile) -> int:
     from isoviz.cli.output import watched
     from isoviz.launch.rank_files import plan_on_ranks
     from isoviz.launch.ranks import ranks
+    from isoviz.measure.run_file import target_of
 
     _refuse_trials(args)
     file.check_source()
     with watched() as watch, ranks(args.ranks) as group:
         plan, machine, file = plan_on_ranks(file, [process.host for process in group.processes], args.planner)
-        report = group.run(plan, machine=machine, verify=not args.no_verify, progress=watch.progress, cancel=watch.cancel)
+        target = target_of(file, machine, args.overwrite)
+        watching: dict[str, Any] = {"progress": watch.progress, "cancel": watch.cancel}
+        report = group.run(plan, None, target, machine=machine, verify=not args.no_verify, **watching)
     _show(args, report, file, machine)
     return 0
 
@@ -105,7 +114,8 @@ def _run_with_others(args: argparse.Namespace) -> int:
     try:
         with watched(quiet=True) as watch:
             watch.running = True  # A signal ends the run on all ranks.
-            found = run_together(args.file, planner=args.planner, verify=not args.no_verify, cancel=watch.cancel, check=check)
+            asked = {"planner": args.planner, "verify": not args.no_verify, "overwrite": args.overwrite}
+            found = run_together(args.file, cancel=watch.cancel, check=check, **asked)
     except (Exception, KeyboardInterrupt) as error:
         if is_first:
             raise
@@ -149,7 +159,7 @@ def _show(args: argparse.Namespace, report: Report, file: TransferFile, machine:
     from isoviz.cli.output import print_json, print_text, write_file
 
     if args.chrome is not None and report.trace is not None:
-        write_file(args.chrome, json.dumps(report.trace.to_chrome(), allow_nan=False).encode())
+        write_file(args.chrome, json.dumps(report.trace.to_chrome(), allow_nan=False).encode(), args.file)
     if args.output is not None and machine is not None:
         from isoviz.widgets.pages.plan_page import plan_page
         from isoviz.widgets.pages.state_of_plan import machine_choice_of
@@ -157,7 +167,7 @@ def _show(args: argparse.Namespace, report: Report, file: TransferFile, machine:
         page = plan_page(
             report.plan, machine, kind="run", choice=machine_choice_of(file, machine), options=file.options, report=report
         )
-        write_file(args.output, page.encode())
+        write_file(args.output, page.encode(), args.file)
     if args.json:
         print_json(report.to_json())
     else:

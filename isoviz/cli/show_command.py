@@ -36,6 +36,6 @@ def run(args: argparse.Namespace) -> int:
     plan = plan_transfer_file(file, machine, args.planner)
     explanation = explain(plan, machine, options=file.options, turns=RIVALS)
     page = plan_page(plan, machine, choice=machine_choice_of(file, machine), options=file.options, explanation=explanation)
-    save_file(out, page.encode())
+    save_file(out, page.encode(), args.file)
     print_text(printable(out))
     return 0

@@ -73,11 +73,11 @@ def run(args: argparse.Namespace) -> int:
     else:
         print_text(_text(plan, trace, stored, args))
     if args.trace is not None:
-        write_file(args.trace, json.dumps(trace.to_json(), allow_nan=False).encode())
+        write_file(args.trace, json.dumps(trace.to_json(), allow_nan=False).encode(), args.file)
     if args.chrome is not None:
-        write_file(args.chrome, json.dumps(trace.to_chrome(), allow_nan=False).encode())
+        write_file(args.chrome, json.dumps(trace.to_chrome(), allow_nan=False).encode(), args.file)
     if args.output is not None:
-        write_file(args.output, _page(plan, machine, file, trace, stored).encode())
+        write_file(args.output, _page(plan, machine, file, trace, stored).encode(), args.file)
     return 0
 
 

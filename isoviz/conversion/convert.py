@@ -131,8 +131,7 @@ def convert(
     axes, stored = _stored(source, layout, chosen, wanted, mapped, begin)
     if _same_file(source, destination):
         raise TransferError(f"{destination}: is the source itself; give the result another name")
-    if not overwrite and os.path.lexists(destination):
-        raise FileError(f"{destination}: exists already; choose another name, or overwrite it: --overwrite, overwrite=True")
+    FileTarget(destination, replace=overwrite).check()
     if axes is not None and axes.is_empty:
         return _empty(axes, stored, destination, target, overwrite)
     record = replace(stored.record, stored=stored.record.fields)

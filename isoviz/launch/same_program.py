@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from isoviz.errors import InternalError
 from isoviz.launch.rank_files import plan_on_ranks
 from isoviz.machines import Machine, Memory, MemoryKind
+from isoviz.measure.run_file import target_of
 
 if TYPE_CHECKING:
+    from isoviz.backends.disk.disk_memory import FileTarget
     from isoviz.backends.mpi.world import World
     from isoviz.planner import Plan, TransferFile
     from isoviz.runtime import CancelToken, Report
@@ -35,6 +37,7 @@ class _Agreed(NamedTuple):
     machine: Machine
     file: TransferFile
     verify: bool
+    target: FileTarget | None
 
 
 def run_together(
@@ -42,12 +45,14 @@ def run_together(
     *,
     planner: str | None = None,
     verify: bool = True,
+    overwrite: bool = False,
     cancel: CancelToken | None = None,
     check: Callable[[], None] = lambda: None,
 ) -> Shared:
     """Run a transfer file together with all ranks of the job that this process belongs to. Every rank calls it.
 
-    The file and the options of rank 0 count. `check` is called there before anything moves; its error ends the run on all ranks.
+    The file and the options of rank 0 count; for `overwrite` see `isoviz.measure.run_file.run_file`. `check` is called there
+    before anything moves; its error ends the run on all ranks.
 
     Raises:
         InputError, RunError: the error of rank 0 or of the rank that failed, on all ranks.
@@ -57,21 +62,22 @@ def run_together(
 
     def decide() -> _Agreed:
         check()
-        return _Agreed(*plan_on_ranks(path, world.hosts, planner), verify)
+        plan, machine, file = plan_on_ranks(path, world.hosts, planner)
+        return _Agreed(plan, machine, file, verify, target_of(file, machine, overwrite))
 
     shared: Shared | None = None
     failed: Exception | None = None
     # An error that all ranks know of is raised after they have left together. Any other makes them count this rank as lost.
     with World() as world:
         try:
-            plan, machine, file, verify = _agreed(world, decide)
+            plan, machine, file, verify, target = _agreed(world, decide)
         except Exception as error:  # noqa: BLE001  # raised below
             failed = error
         else:
             engine = RankEngine(machine, world.devices, world.transport)
             with engine:
                 try:
-                    shared = Shared(engine.run(plan, verify=verify, cancel=cancel), machine, file, world.rank)
+                    shared = Shared(engine.run(plan, None, target, verify=verify, cancel=cancel), machine, file, world.rank)
                 except Exception as error:  # noqa: BLE001  # raised below
                     failed = error
     if failed is not None:

@@ -178,7 +178,15 @@ def read_text(path: str | Path) -> str:
         FileError: the file cannot be read.
         MachineError: the file is larger than `LARGEST_FILE`, or is not UTF-8 text.
     """
-    content = read_some(path, LARGEST_FILE + 1)
+    return text_of(read_some(path, LARGEST_FILE + 1))
+
+
+def text_of(content: bytes) -> str:
+    """The text in the content of a small file.
+
+    Raises:
+        MachineError: it is larger than `LARGEST_FILE`, or is not UTF-8 text.
+    """
     if len(content) > LARGEST_FILE:
         raise MachineError(f"larger than {format_bytes(LARGEST_FILE)}, so no description of a machine")
     try:

@@ -18,8 +18,8 @@ from isoviz._version import __version__
 from isoviz.errors import FileError, MachineError
 from isoviz.machines.kinds import MemoryKind
 from isoviz.machines.machine import Machine
-from isoviz.machines.machine_file import machine_from_json, machine_to_json, read_text
-from isoviz.regular_files import write_text
+from isoviz.machines.machine_file import LARGEST_FILE, machine_from_json, machine_to_json, text_of
+from isoviz.regular_files import read_own, write_text
 from isoviz.schema import BY_NAME, As, MismatchError, format_json, member, parse, plain, read
 from isoviz.this_computer import host_name, nvidia_gpus, processor
 from isoviz.user_cache import cache_folder
@@ -93,7 +93,7 @@ def forget_probe(directory: Path) -> None:
 def _keep(what: str, content: _Kept) -> bool:
     content = replace(content, digest=_digest(content.machine))
     try:
-        write_text(_file(what, content.key), format_json(plain(content, BY_NAME)) + "\n")
+        write_text(_file(what, content.key), format_json(plain(content, BY_NAME)) + "\n", private=True)
     except FileError:
         return False
     return True
@@ -103,7 +103,7 @@ def _machine(what: str, format_: str, key: dict[str, Any]) -> Machine | None:
     """The machine that is kept under a key, if this version of isoviz measured it. A damaged file is told by a warning."""
     try:
         path = _file(what, key)
-        kept: _Kept = read(parse(read_text(path)), _Kept, BY_NAME)
+        kept: _Kept = read(parse(text_of(read_own(path, LARGEST_FILE + 1))), _Kept, BY_NAME)
         if (kept.format, kept.version) != (format_, VERSION):
             return None
         if kept.key != key or kept.digest != _digest(kept.machine):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isoviz.backends.devices import ThisComputer
+from isoviz.backends.disk.disk_memory import FileTarget
 from isoviz.backends.formats.npy import read_header
 from isoviz.backends.formats.stored import holds_npy_at, stored_array
 from isoviz.errors import InputError
@@ -29,6 +30,7 @@ def run_file(
     verify: bool = True,
     trial: bool = True,
     of: int = 1,
+    overwrite: bool = False,
     progress: ProgressCallback | None = None,
     cancel: CancelToken | None = None,
 ) -> Report:
@@ -38,7 +40,8 @@ def run_file(
     alternatives are tried, `of` plans in all, and the fastest one runs (`isoviz.try_out`).
 
     Without a source `path` in the file the source is generated. Without a destination `path` the destination is discarded after
-    its verification. An existing destination is replaced once the new file is complete.
+    its verification. With `overwrite` an existing destination is replaced once the new file is complete, and the destination may
+    lie anywhere; otherwise it is a new file in the folder of the transfer file.
 
     Raises:
         InputError: the file, the machine or the data are wrong, or `of` is not 1 without a trial.
@@ -47,6 +50,7 @@ def run_file(
     file = path if isinstance(path, TransferFile) else load_transfer(path)
     file.check_source()
     machine = file.machine()
+    target = target_of(file, machine, overwrite)
     plan = plan_transfer_file(file, machine, planner)
     tried: Trial | bool = trial
     if of != 1:
@@ -54,7 +58,22 @@ def run_file(
             raise InputError(f"run: the quickest of {of} plans is found by trials; expected them to be allowed")
         found = try_out(plan, machine, of=of, options=file.options, cancel=cancel)
         plan, tried = (plan, False) if found is None else (found.plan, found)
-    return Engine(machine, ThisComputer()).run(plan, verify=verify, progress=progress, cancel=cancel, trial=tried)
+    engine = Engine(machine, ThisComputer())
+    return engine.run(plan, None, target, verify=verify, progress=progress, cancel=cancel, trial=tried)
+
+
+def target_of(file: TransferFile, machine: Machine, overwrite: bool) -> FileTarget | None:
+    """The file that the transfer writes; None if it writes none.
+
+    Raises:
+        FileError: without `overwrite`, it exists already, or is not in the folder of the transfer file.
+    """
+    end = file.transfer.destination
+    if end.path is None or not machine.memory(end.memory).is_file_system:
+        return None
+    target = FileTarget(Path(end.path), replace=overwrite, below=file.folder)
+    target.check()
+    return target
 
 
 def plan_transfer_file(file: TransferFile, machine: Machine, planner: str | None = None) -> Plan:

@@ -17,6 +17,7 @@ from isoviz.errors import TransferError
 from isoviz.runtime.protocols import Holds
 
 if TYPE_CHECKING:
+    from isoviz.file_rights import Rights
     from isoviz.layouts import Layout, StridedCopy
     from isoviz.planner import Instance
     from isoviz.planner.path_plan import Hop, PathPlan
@@ -53,11 +54,15 @@ class BaseEndpoint(BaseStore):
 
     durable = False
     notes: tuple[str, ...] = ()
+    sources: tuple[Rights, ...] = ()
 
     @property
     def identity(self) -> object:
         """The endpoint itself, because no other endpoint shares its bytes."""
         return self
+
+    def comes_from(self, sources: tuple[Rights, ...]) -> None:
+        """Keep nothing: it is no file that others could open."""
 
     def flush(self) -> None:
         """Wait for nothing."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 if TYPE_CHECKING:
+    from isoviz.file_rights import Rights
     from isoviz.layouts import Layout, StridedCopy
     from isoviz.machines import Channel, Memory
     from isoviz.planner import Instance, Plan
@@ -93,6 +94,13 @@ class Endpoint(Store, Protocol):
     @property
     def durable(self) -> bool:
         """Whether `flush` waits for a device."""
+
+    @property
+    def sources(self) -> tuple[Rights, ...]:
+        """The rights of the files that its bytes are from: nobody else may read a file with the same bytes. Empty: no file."""
+
+    def comes_from(self, sources: tuple[Rights, ...]) -> None:
+        """Keep the rights of the files that its bytes will be from, until `publish`."""
 
     def flush(self) -> None:
         """Make the written bytes durable. This belongs to the transfer: its time is measured."""

@@ -86,10 +86,16 @@ def test_a_file_for_ranks_asks_for_them(
 @needs_mpi
 @pytest.mark.full
 def test_ranks_are_started_for_a_file(write: Callable[..., Path], tmp_path: Path) -> None:
-    done = alone("run", write(), "--ranks", "2", "--json")
+    (file := write()).with_name("in.npy").chmod(0o600)
+    (tmp_path / "out.bin").write_text("as before")
+    done = alone("run", file, "--ranks", "2")
+    assert done.returncode == 2 and "out.bin: exists already" in done.stderr
+    assert (tmp_path / "out.bin").read_text() == "as before"
+    done = alone("run", file, "--ranks", "2", "--json", "--overwrite")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["verified"] is True and arrived(tmp_path)
+    assert (tmp_path / "out.bin").stat().st_mode & 0o777 == 0o600, "as private as its source, on another rank"
     assert {hop["source"].partition(".")[0] for hop in found["hops"]} == {"node0", "node1"}
 
 
@@ -109,6 +115,18 @@ def test_ranks_run_a_file_together(write: Callable[..., Path], tmp_path: Path, m
     spans = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     hops = {span["args"]["hop"] for span in spans if span.get("cat") == "request"}
     assert hops == set(range(len(found["hops"])))  # of both ranks
+
+
+@needs_mpi
+@pytest.mark.parametrize("more", [(), ("--no-verify",)])
+def test_what_ranks_write_is_as_private_as_its_source(write: Callable[..., Path], tmp_path: Path, more: tuple[str, ...]) -> None:
+    file = write()
+    (tmp_path / "in.npy").chmod(0o600)
+    done = together(2, "run", file, *more)
+    assert done.returncode == 0, done.stderr
+    assert arrived(tmp_path) and (tmp_path / "out.bin").stat().st_mode & 0o777 == 0o600
+    done = together(2, "run", file, *more)
+    assert done.returncode == 2 and done.stderr.count("out.bin: exists already") == 1
 
 
 @needs_mpi

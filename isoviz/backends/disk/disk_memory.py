@@ -27,12 +27,13 @@ from isoviz.backends.host.host_memory import HostStore
 from isoviz.backends.pages import PAGE, Bytes
 from isoviz.errors import FileError, RunError, TransferError, printable
 from isoviz.layouts import StridedCopy
-from isoviz.regular_files import reason
+from isoviz.regular_files import final_path, reason
 from isoviz.runtime.device_bases import BaseChannel, BaseEndpoint, BaseMemory
 from isoviz.runtime.protocols import Holds
 
 if TYPE_CHECKING:
     from isoviz.backends.disk.aio import Numbers
+    from isoviz.file_rights import Rights
     from isoviz.layouts import Layout
     from isoviz.planner import Instance
     from isoviz.runtime.protocols import Check, Store
@@ -50,16 +51,33 @@ class FileSource:
 
 @dataclass(frozen=True)
 class FileTarget:
-    """A file to write, and the record for its `.npy` header (nested structs and sub-arrays as in the source).
+    """A file to write, and the record for its `.npy` header (nested structs and sub-arrays as in the source; None: plain fields).
 
-    Without `replace`, a file that already has the name when the new one is complete is kept. `accept` is called before the file
-    gets its name; it refuses the file by raising.
+    Without `replace`, a file that has the name is kept, and the new one has to lie in the folder `below` (None: anywhere).
+    `accept` is called before the file gets its name; it refuses the file by raising.
     """
 
     path: Path
-    record: Record
+    record: Record | None = None
     replace: bool = True
+    below: Path | None = None
     accept: Callable[[FileStore], None] | None = None
+
+    def check(self) -> None:
+        """Check that the file may be written.
+
+        Raises:
+            FileError: it exists, or lies in another folder.
+        """
+        if self.replace:
+            return
+        if self.below is not None and not final_path(self.path).is_relative_to(folder := os.path.realpath(self.below)):
+            raise FileError(
+                f"{self.path}: is not in the folder of the transfer file, {folder}; expected a destination there, or --overwrite,"
+                " with which the file may write anywhere"
+            )
+        if os.path.lexists(self.path):
+            raise FileError(f"{self.path}: exists already; choose another name, or overwrite it: --overwrite, overwrite=True")
 
 
 @dataclass(frozen=True)
@@ -107,6 +125,13 @@ class FileStore(BaseEndpoint):
             share = self.file.cached_bytes / self.file.moved_bytes
             return (*self._notes, f"{printable(str(self.file.path))}: {share:.0%} went through the page cache (short runs)")
         return (*self._notes, f"{printable(str(self.file.path))}: buffered (the file system takes no unbuffered access)")
+
+    @property
+    def sources(self) -> tuple[Rights, ...]:  # type: ignore[override]  # those of the file
+        return self.file.sources
+
+    def comes_from(self, sources: tuple[Rights, ...]) -> None:
+        self.file.sources = sources
 
     def read(self, offset: int, nbytes: int) -> Bytes:
         """Read bytes of the file through the page cache."""
@@ -236,7 +261,9 @@ class DiskMemory(BaseMemory):
         path = target.path if target else _path(given, instance, "destination")
         if path is None:
             return FileStore(NewFile(None, lin.nbytes, self.directory, shared=self.shared), 0, lin.nbytes, self._of_nameless)
-        record = target.record if target else Record.of_fields(instance.fields)
+        if target is not None:
+            target.check()
+        record = target.record if target and target.record else Record.of_fields(instance.fields)
         if partial and os.path.lexists(path):
             return self._copied(path, instance)
         if instance.offset is not None:

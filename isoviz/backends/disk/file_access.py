@@ -22,6 +22,7 @@ from isoviz.backends.disk.unfinished import Unfinished, sweep
 from isoviz.backends.host.bounce import BOUNCE, bounce
 from isoviz.backends.pages import PAGE, Bytes, page_aligned
 from isoviz.errors import FileError, RunError
+from isoviz.file_rights import Rights
 from isoviz.regular_files import final_path, open_for_reading, reason
 from isoviz.units import format_bytes
 
@@ -220,7 +221,7 @@ class _OpenFile:
 
 
 class ReadFile(_OpenFile):
-    """A regular file opened for reading.
+    """A regular file opened for reading. `sources` has its rights, for files with its content.
 
     Raises:
         FileError: the file is missing, a directory, not readable or not regular.
@@ -230,6 +231,7 @@ class ReadFile(_OpenFile):
         descriptor, status = open_for_reading(Path(path))
         self.size = status.st_size
         self._modified = status.st_mtime_ns
+        self.sources = tuple(filter(None, [Rights.of(descriptor)]))
         super().__init__(Path(path), descriptor, os.O_RDONLY)
 
     def check_unchanged(self) -> None:
@@ -248,7 +250,8 @@ class NewFile(_OpenFile):
 
     `final` is the path of the finished file. None keeps the file nameless in `directory`, for data that are not kept. Until
     `publish`, the file at `final` is unchanged, even if the process dies. Without `replace`, a file that was created at `final`
-    in the meantime is kept. Up to `shared` bytes of partly written pages wait in memory for their remaining bytes.
+    in the meantime is kept. `sources` are the rights of the files that its content is from. Up to `shared` bytes of partly
+    written pages wait in memory for their remaining bytes.
 
     Raises:
         FileError: the directory is missing or not writable, or `final` exists and is not a regular file.
@@ -264,6 +267,7 @@ class NewFile(_OpenFile):
         shared: int = SHARED,
     ) -> None:
         self.replace = replace
+        self.sources: tuple[Rights, ...] = ()
         self.shared = SharedPages(shared)
         self.final = None if final is None else final_path(final)
         self.directory = self.final.parent if self.final is not None else Path(directory or ".")
@@ -408,10 +412,7 @@ class NewFile(_OpenFile):
         if self.final is None:
             return
         try:
-            if self.replace:
-                with contextlib.suppress(FileNotFoundError):
-                    os.fchmod(self.descriptor, self.final.stat().st_mode & 0o7777)
-            self._unfinished.become(self.final, self.replace)
+            self._unfinished.become(self.final, self.replace, self.sources)
             self._sync_directory()
         except FileExistsError:
             raise RunError(f"{self.final}: another process created this file in the meantime; that file was kept") from None

@@ -14,10 +14,12 @@ import hashlib
 import os
 import re
 import stat
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 from isoviz.errors import FileError
+from isoviz.file_rights import PRIVATE, Rights, give, usual_mode
 from isoviz.this_computer import host_name
 
 _NO_LINKS = (errno.EPERM, errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK)
@@ -26,7 +28,7 @@ _HERE, _NOT_OVER_ANOTHER = -100, 1  # AT_FDCWD, RENAME_NOREPLACE
 
 
 class Unfinished:
-    """A new file in a directory, open for reading and writing as `descriptor`.
+    """A new file in a directory, open for reading and writing as `descriptor`. Nobody else may open it until `become`.
 
     The caller closes the descriptor and then calls `remove`, which leaves a file with its final name alone.
 
@@ -42,13 +44,13 @@ class Unfinished:
 
     def _created(self) -> int:
         with contextlib.suppress(OSError, AttributeError):
-            descriptor = os.open(self.directory, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
+            descriptor = os.open(self.directory, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, PRIVATE)
             _lock(descriptor)
             return descriptor
         for _ in range(100):
             path = self._beside()
             with contextlib.suppress(FileExistsError):
-                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE)
                 if _lock(descriptor) and _is_at(descriptor, path):
                     self._path = path
                     return descriptor
@@ -58,13 +60,16 @@ class Unfinished:
     def _beside(self) -> Path:
         return self.directory / f".isoviz-{_computer()}-{os.urandom(8).hex()}.part"
 
-    def become(self, final: Path, replace: bool) -> None:
+    def become(self, final: Path, replace: bool, sources: Sequence[Rights]) -> None:
         """Take a name in the same directory atomically. With `replace` the file replaces the one of that name.
+
+        It gets the rights of a new file with content from `sources` (`isoviz.file_rights`).
 
         Raises:
             FileExistsError: without `replace`, a file already has the name.
             OSError: the file cannot be named.
         """
+        give(self.descriptor, usual_mode(self.directory, self._beside()), Rights.of(final) if replace else None, sources)
         if self._path is None:
             try:
                 self._link(final)
@@ -114,7 +119,7 @@ def _move(path: Path, final: Path) -> None:
             raise
     else:
         return
-    os.close(os.open(final, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))  # This reserves the name.
+    os.close(os.open(final, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE))  # This reserves the name.
     try:
         path.replace(final)
     except BaseException:

@@ -8,11 +8,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from isoviz.backends.cuda.gpu_array import GpuArray
+from isoviz.backends.disk.disk_memory import FileTarget
 from isoviz.backends.formats.arrays import bytes_of
 from isoviz.backends.formats.describing import array_instance
 from isoviz.errors import Cancelled, InputError, IsovizError, RankError, TransferError, in_words, line, show
@@ -127,6 +129,8 @@ def _given(end: Any, name: str, instance: Instance) -> Any:
     """
     if isinstance(end, str | os.PathLike):
         return _absolute(end)
+    if isinstance(end, FileTarget):
+        return replace(end, path=Path(_absolute(end.path)), below=None if end.below is None else Path(_absolute(end.below)))
     if not is_host_array(end):
         raise InputError(f"run: an end is {show(end)}; expected an array or a path (a machine is given as `machine=`)")
     return bytes_of(end, instance.memory, name, instance.linearization)

@@ -8,18 +8,19 @@ from __future__ import annotations
 import math
 import re
 import signal
+import tempfile
 import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoviz.planner.planning_work import Work
 from isoviz.planner.whole_program.tuning import LINEAR_STEPS, MIP_GAP, MIP_OPTIONS, NODE_STEPS, SOLVE_STEPS
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from types import FrameType
 
     from isoviz.planner.whole_program.rate_lines import RateLine
@@ -132,9 +133,13 @@ class Rows:
         """The variables of a row."""
         return tuple(name for name, _ in self._rows[row][0])
 
-    def write(self, path: Path) -> None:
-        """Write the program as an LP file."""
-        self.problem.writeLP(str(path))
+    @property
+    def text(self) -> str:
+        """The program as the text of an LP file."""
+        with tempfile.TemporaryDirectory(prefix="isoviz-") as folder:  # PuLP writes files alone
+            path = Path(folder) / "program.lp"
+            self.problem.writeLP(str(path))
+            return path.read_text(encoding="utf-8")
 
     def solve(self, work: Work | None = None, *, whole: bool = True, gap: float = MIP_GAP) -> Point | None:
         """An optimum; None where there is none, or where none was found until `work` was done (None: no bound).

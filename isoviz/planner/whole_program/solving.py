@@ -24,7 +24,7 @@ from isoviz.planner.whole_program.layout_rows import BLOCK, ENDS, digit_name
 from isoviz.planner.whole_program.limit_rows import CHUNK
 from isoviz.planner.whole_program.tuning import MOST_ROUNDS, MOST_SECONDS, NO_SLACK, PRESENT, SOLVE_STEPS, TOLERANCE
 from isoviz.planner.whole_program.whole_model import Model
-from isoviz.regular_files import final_path, reason
+from isoviz.regular_files import reason, write_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,18 +70,20 @@ class WholeSolution:
         """The share of the bound by which the throughput may be below the best."""
         return max(0.0, 1 - self.throughput / self.bound)
 
-    def write(self, path: Path) -> None:
+    def write(self, path: Path, source: str | Path | None = None) -> None:
         """Write the program as an LP file, with all tangents that were added.
 
-        The file has logarithms of bytes, and of the throughput as a share of `model.reference` bytes per second.
+        The file has logarithms of bytes, and of the throughput as a share of `model.reference` bytes per second. Nobody who may
+        not read the file `source`, which the transfer is from, may read it.
 
         Raises:
             FileError: the file cannot be written.
         """
         try:
-            self.model.rows.write(final_path(path))
+            text = self.model.rows.text
         except OSError as error:
             raise FileError(f"{path}: {reason(error)}") from None
+        write_text(path, text, source=source)
 
 
 def solve_whole(problem: Problem, seconds: float | None = None) -> WholeSolution | None:

@@ -142,6 +142,7 @@ class Execution:
         self.destination = self.memories[0][-1].destination(transfer.destination, self.given[1], transfer.is_partial)
         self.stack.callback(self.destination.close)
         require_apart(transfer, self.source, self.destination)
+        self.destination.comes_from(self.source.sources)
         self._allocate()
         if self.work.chunks:
             self._anticipate()

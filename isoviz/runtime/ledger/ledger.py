@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from isoviz.errors import FileError, InputError
+from isoviz.file_rights import PRIVATE
 from isoviz.forks import Lock
-from isoviz.regular_files import open_for_reading
+from isoviz.regular_files import open_for_reading, open_lock
 from isoviz.runtime.ledger.ledger_entry import LedgerEntry
 from isoviz.user_cache import cache_folder, expanded
 
@@ -88,20 +89,21 @@ class Ledger:
         return written == len(line)
 
     def _opened(self) -> int:
-        # O_NONBLOCK: if the path is a pipe, opening it must not block a run.
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
+        # O_NONBLOCK: if the path is a pipe, opening it must not block a run. O_NOFOLLOW: in a folder of all, anybody may put a
+        # link there, to another file of this user.
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
         try:
-            return os.open(self.path, flags, 0o600)
+            return os.open(self.path, flags, PRIVATE)
         except FileNotFoundError:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            return os.open(self.path, flags, 0o600)
+            return os.open(self.path, flags, PRIVATE)
 
     def _set_aside(self) -> None:
         """Begin a new file. If several processes find the file too large, only the first one renames it."""
         import fcntl
 
         with suppress(OSError):
-            guard = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            guard = open_lock(self.path.with_suffix(".lock"))
             try:
                 fcntl.flock(guard, fcntl.LOCK_EX)
                 if self.path.stat().st_size > self.most_bytes:

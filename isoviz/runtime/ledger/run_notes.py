@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from isoviz.errors import FileError
-from isoviz.regular_files import read_some, write_text
+from isoviz.regular_files import open_lock, read_some, write_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +58,7 @@ def _alone(path: Path) -> Iterator[None]:
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        guard = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        guard = open_lock(path.with_suffix(".lock"))
     except OSError as error:
         raise FileError(f"{path}: cannot be written: {error.strerror or error}") from None
     try:

@@ -104,7 +104,7 @@ class JointRun:
         """The part of this rank in every item, with its place: those whose destination is here first."""
         for execution in self._executions:
             if self._is_offering(execution):
-                self._post.send(execution.receiver, Offer(execution.number, execution.offered()))
+                self._post.send(execution.receiver, Offer(execution.number, execution.offered(), execution.source.sources))
         for each in sorted(self._running, key=lambda each: each.execution.receiver != self.rank):
             execution = each.execution
             yield each.at, self._received(execution) if execution.receiver == self.rank else self._sent(execution)
@@ -154,8 +154,8 @@ class JointRun:
 
     def _is_offering(self, execution: RankExecution) -> bool:
         """Whether the rank of the destination waits for this rank to offer the source."""
-        waits = self._verify and execution.outcome == "done" and execution.sender == self.rank != execution.receiver
-        return waits and not execution.is_offered
+        is_sender = execution.sender == self.rank != execution.receiver
+        return is_sender and self._is_awaited(execution) and not execution.is_offered
 
     def _received(self, execution: RankExecution) -> RankPart:
         """The part of the rank of the destination, which verifies and publishes it."""
@@ -165,14 +165,14 @@ class JointRun:
                 began = time.perf_counter()
                 execution.located(execution.destination.flush)
                 flush = time.perf_counter() - began
+                source = execution.source
+                if execution.sender != self.rank and (self._verify or execution.is_durable):
+                    offer = cast("Offer", self._post.wait((Offer, execution.number), execution.sender, execution.check))
+                    if offer.handle is None:
+                        raise self._interrupted(execution)
+                    execution.destination.comes_from(offer.sources)
+                    source = cast("Any", execution.far_source(offer.handle)) if self._verify else source
                 if self._verify:
-                    source = execution.source
-                    if execution.sender != self.rank:
-                        letter = self._post.wait((Offer, execution.number), execution.sender, execution.check)
-                        handle = cast("Offer", letter).handle
-                        if handle is None:
-                            raise self._interrupted(execution)
-                        source = cast("Any", execution.far_source(handle))
                     self._devices.verify(execution.plan, source, execution.destination, partial(self._check, execution))
                     verified = True
                 execution.check()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from isoviz.errors import Cancelled, RankError, in_words
 
 if TYPE_CHECKING:
+    from isoviz.file_rights import Rights
     from isoviz.runtime.ranks.handles import StoreHandle
     from isoviz.runtime.scheduling.coordinator import Message
     from isoviz.runtime.scheduling.work import Stimulus
@@ -97,13 +98,14 @@ class Landed(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """The source of a transfer that has moved, for the rank of the destination, which verifies it.
+    """The source of a transfer that has moved, for the rank of the destination, which verifies it or gives a file its rights.
 
-    `handle` is None if the rank of the source was interrupted and offers nothing.
+    `handle` is None if the rank of the source was interrupted and offers nothing. `sources` are those of the source.
     """
 
     transfer: int
     handle: StoreHandle | None
+    sources: tuple[Rights, ...] = ()
 
 
 class LaneOffer(NamedTuple):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from isoviz.errors import InputError, PolicyError, RunError, show
-from isoviz.regular_files import open_for_reading
+from isoviz.regular_files import open_for_reading, write_text
 from isoviz.runtime.scheduling.pool import ChannelState, Policy, first_come_first_served, highest_priority_first, policy_name
 from isoviz.runtime.scheduling.rank_scheduler import RankScheduler
 from isoviz.runtime.scheduling.scheduler import Counts, Scheduler
@@ -203,8 +203,12 @@ class Recording:
             raise InputError(f"recording: {type(error).__name__}: {error}") from None
 
     def save(self, path: str | Path) -> None:
-        """Write the recording to a file."""
-        Path(path).write_text(json.dumps(self.to_json(), separators=(",", ":")) + "\n", encoding="utf-8")
+        """Write the recording to a file.
+
+        Raises:
+            FileError: it cannot be written.
+        """
+        write_text(path, json.dumps(self.to_json(), separators=(",", ":")) + "\n")
 
     @classmethod
     def load(cls, path: str | Path) -> Recording:

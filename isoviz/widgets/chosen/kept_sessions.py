@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from isoviz.errors import FileError
-from isoviz.regular_files import read_some, write_text
-from isoviz.user_cache import state_folder
+from isoviz.regular_files import read_own, write_text
+from isoviz.user_cache import own_folder, state_folder
 from isoviz.widgets.chosen.session_file import session_json, session_text, settings_of_json
 from isoviz.widgets.chosen.settings import Settings
 
@@ -73,7 +73,7 @@ def keep(place: CellPlace, start: Settings, settings: Settings) -> str:
     if len(text) > MOST_BYTES:
         return _removed(path) or f"it takes more than {MOST_BYTES >> 20} MiB"
     try:
-        write_text(path, text + "\n")
+        write_text(path, text + "\n", private=True)
     except FileError as error:
         return str(error)
     _prune(folder)
@@ -106,7 +106,7 @@ def forget(place: CellPlace) -> None:
 
 
 def _read(path: Path, place: CellPlace, start: Settings) -> Settings | None:
-    data = read_some(path, 2 * MOST_BYTES)
+    data = read_own(path, 2 * MOST_BYTES)
     try:
         found = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -123,14 +123,7 @@ def _read(path: Path, place: CellPlace, start: Settings) -> Settings | None:
 
 def _folder() -> Path | None:
     folder = state_folder()
-    if folder is None:
-        return None
-    path = folder / "sessions"
-    try:
-        path.mkdir(mode=0o700, exist_ok=True)
-    except OSError:
-        return None
-    return path if path.is_dir() else None
+    return None if folder is None else own_folder(folder / "sessions")
 
 
 def _removed(path: Path) -> str:

@@ -117,10 +117,10 @@ def test_the_directory_of_a_transfer_file_is_where_its_data_are(used: set[Path],
         assert used == {place if place != tmp_path else tmp_path / "elsewhere"}  # of data without a name
         data["a"] = k
         np.save(place / "in.npy", data)
-        assert run_file(described(tmp_path, machine, "in.npy", "out.npy"), trial=False).verified
+        assert run_file(described(tmp_path, machine, "in.npy", "out.npy"), trial=False, overwrite=True).verified
         assert (np.load(place / "out.npy")[0] == k).all()
         there = described(tmp_path, machine, str(place / "in.npy"), str(tmp_path / "absolute.npy"))
-        assert run_file(there, trial=False).verified
+        assert run_file(there, trial=False, overwrite=True).verified
 
 
 def test_a_file_that_is_not_there_says_where_it_was_looked_for(

@@ -103,8 +103,8 @@ def test_run_with_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     array = np.zeros((20, 300), dtype)
     array["re"], array["im"] = np.arange(6000).reshape(20, 300), -np.arange(6000).reshape(20, 300)
     np.save(tmp_path / "in.npy", array)
-    for _ in range(2):  # a second run replaces what the first one wrote
-        status, out, error = call(capsys, "run", str(path))
+    for more in ((), ("--overwrite",)):  # a second run replaces what the first one wrote
+        status, out, error = call(capsys, "run", str(path), *more)
         assert (status, error) == (0, "")
         assert "every byte verified" in out
     found = np.load(tmp_path / "out.npy")

@@ -161,7 +161,7 @@ def test_a_read_only_directory(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_disk_that_is_full_leaves_the_last_file(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     keep(PLACE, START, OTHER)
 
-    def full(_path: object, _text: str) -> None:
+    def full(_path: object, _text: str, **_: object) -> None:
         raise FileError("cannot be written: no space left on device")
 
     monkeypatch.setattr(kept_sessions, "write_text", full)

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz import user_cache
 from isoviz.backends.cuda.kernels import nvrtc
+from isoviz.errors import FileError
+from isoviz.regular_files import read_own
 
 if TYPE_CHECKING:
     from isoviz.backends.cuda.kernels.kernel_source import KernelSource
@@ -95,16 +97,19 @@ def _path(source: KernelSource, architecture: str) -> Path | None:
     folder = user_cache.cache_folder()
     if folder is None:
         return None
+    own = user_cache.own_folder(folder / "cuda")
+    if own is None:
+        return None
     version = ".".join(map(str, nvrtc.version()))
     key = "\n".join((architecture, version, *_OPTIONS, source.name, source.code))
-    return folder / "cuda" / f"{source.name}-{architecture}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+    return own / f"{source.name}-{architecture}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
 
 
 def kept(path: Path) -> CompiledKernel | None:
     """The kernel in a file; None if there is none, or if the file is damaged."""
     try:
-        content = path.read_bytes()
-    except OSError:
+        content = read_own(path)
+    except FileError:
         return None
     start, digest, rest = content[: len(_FORMAT)], content[len(_FORMAT) : len(_FORMAT) + 32], content[len(_FORMAT) + 32 :]
     if start != _FORMAT or hashlib.sha256(rest).digest() != digest:
@@ -118,7 +123,6 @@ def _keep(path: Path, kernel: CompiledKernel) -> None:
     """Write a kernel into the cache. A cache that cannot be written to costs time, nothing else."""
     rest = json.dumps(kernel.resources).encode() + b"\n" + kernel.code
     with contextlib.suppress(OSError):
-        path.parent.mkdir(mode=0o700, exist_ok=True)
         _sweep(path.parent)
         number, name = tempfile.mkstemp(dir=path.parent, prefix=PART)
         try:

@@ -19,7 +19,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isoviz.user_cache import cache_folder
+from isoviz.errors import FileError
+from isoviz.regular_files import write_text
+from isoviz.user_cache import cache_folder, own_folder, warn_once
+from isoviz.whose import is_own
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -37,15 +40,20 @@ KEPT = 30 * 86400
 """Seconds for which unused kernels are kept."""
 
 
-@cache
 def folder() -> Path | None:
-    """The folder for these sources, this Python and this processor; None where nothing can be kept."""
+    """The folder for these sources, this Python and this processor; None where nothing can be kept.
+
+    Each call looks whose the folder is: loading a kernel runs its code.
+    """
     above = cache_folder()
-    if above is None:
-        return None
+    return None if above is None else above / _name()
+
+
+@cache
+def _name() -> str:
     here = repr(os.fsencode(_HERE))  # Numba's own index names the path of the source.
     about = version("numba"), version("llvmlite"), sys.version, platform.machine(), _processor()
-    return above / f"kernels-{hash_of(_SOURCES, here, *about)}"
+    return f"kernels-{hash_of(_SOURCES, here, *about)}"
 
 
 def is_begun() -> bool:
@@ -114,7 +122,7 @@ def only_one(*, wait: bool) -> Iterator[bool]:
 def is_complete() -> bool:
     """Whether all kernels are compiled and unchanged since. Changed files are deleted."""
     place = folder()
-    if place is None:
+    if place is None or not _is_own(place):
         return False
     try:
         known = json.loads((place / _DONE).read_text(encoding="utf-8"))
@@ -160,13 +168,17 @@ def _digests(place: Path) -> dict[str, str]:
 def can_keep() -> bool:
     """Whether compiled kernels can be kept."""
     place = folder()
-    if place is None:
-        return False
-    try:
-        place.mkdir(mode=0o700, exist_ok=True)
-    except OSError:
-        return False
-    return os.access(place, os.W_OK)
+    return place is not None and own_folder(place) is not None and _is_own(place)
+
+
+def _is_own(place: Path) -> bool:
+    """Whether nothing in the folder is another user's. Others may have had access before, and Numba loads what it finds."""
+    for path in (place, *place.rglob("*")):
+        with contextlib.suppress(FileNotFoundError):  # Another process may be compiling.
+            if not is_own(path.lstat()):
+                warn_once(f"isoviz: {path} belongs to another user, so no kernels are kept; remove {place}")
+                return False
+    return True
 
 
 def mark_complete() -> bool:
@@ -178,10 +190,8 @@ def mark_complete() -> bool:
     if place is None or not can_keep():
         return False
     try:
-        done, beside = place / _DONE, place / f"{_DONE}.{os.getpid()}"
-        beside.write_text(json.dumps(_digests(place)), encoding="utf-8")
-        beside.replace(done)
-    except OSError:
+        write_text(place / _DONE, json.dumps(_digests(place)), private=True)
+    except (OSError, FileError):
         return False
     for other in place.parent.glob("kernels-*"):
         with contextlib.suppress(OSError):

@@ -25,7 +25,7 @@ from isoviz.backends.host.kernels import kernel_cache as cache
 from isoviz.backends.host.kernels.choices import OPTIONS, Choices, checked
 from isoviz.backends.pages import page_aligned
 from isoviz.errors import FileError, RunError
-from isoviz.regular_files import read_some
+from isoviz.regular_files import open_lock, read_own, write_text
 from isoviz.this_computer import caches, processor
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def kept() -> Kept | None:
     """The choices that were kept for this processor; None where there are none, or their file is damaged."""
     file = place()
     with contextlib.suppress(FileError, ValueError, TypeError, RecursionError):
-        values = json.loads(read_some(file, _LARGEST)) if file is not None else None
+        values = json.loads(read_own(file, _LARGEST)) if file is not None else None
         found = Kept(checked(values.pop("choices")), **values) if isinstance(values, dict) and "choices" in values else None
         if found is not None and type(found.attempts) is int and type(found.settled) is bool:
             return found
@@ -154,10 +154,8 @@ def _keep(found: Kept) -> None:
     file = place()
     if file is None:
         return
-    with contextlib.suppress(OSError):
-        beside = file.with_suffix(f".{os.getpid()}.{time.time_ns()}")
-        beside.write_text(json.dumps({**found._asdict(), "choices": found.choices._asdict()}), encoding="ascii")
-        beside.replace(file)
+    with contextlib.suppress(FileError):
+        write_text(file, json.dumps({**found._asdict(), "choices": found.choices._asdict()}), private=True)
 
 
 @contextlib.contextmanager
@@ -169,7 +167,8 @@ def _alone() -> Iterator[None]:
             import fcntl
 
             if file is not None:
-                lock = stack.enter_context(file.with_suffix(".lock").open("a"))
+                lock = open_lock(file.with_suffix(".lock"))
+                stack.callback(os.close, lock)
                 fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
