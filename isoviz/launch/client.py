@@ -23,8 +23,8 @@ from isoviz.forks import Home
 from isoviz.launch.hello import Hello, refusal
 from isoviz.launch.losses import Evidence, aborted_in, loss
 from isoviz.launch.pending import Failure, Pending
-from isoviz.launch.reception import Reception
-from isoviz.launch.wire import ConnectionLost, Message, Wire
+from isoviz.launch.reception import Listener, Reception
+from isoviz.launch.wire import ConnectionLost, Message, NotUnderstood, Wire
 from isoviz.launch.worker.rank_worker import End
 
 _LOG = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class _Link:
 
 
 class Client:
-    """Accepts `size` workers at `address` and talks to them.
+    """Accepts `size` workers at `listener` and talks to them.
 
     `end` ends all processes of the job, after waiting some seconds for their own end; it may be called twice. `after` tells in
     errors what became of the ranks, and how to get new ones. `output` returns the last lines of the job's output.
@@ -61,7 +61,7 @@ class Client:
         self,
         size: int,
         *,
-        host: str,
+        listener: Listener,
         watching: Watching,
         end: Callable[[float], None],
         output: Callable[[], list[str]],
@@ -81,8 +81,8 @@ class Client:
         self._events: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
         self._error: RunError | None = None
         self._closing = False
-        self._reception = Reception(host, size, self.secret, self._me, watching.heartbeat, self._refusal, self._serve)
-        self.port = self._reception.port
+        self._reception = Reception(listener, size, self.secret, self._me, watching.heartbeat, self._refusal, self._serve)
+        self.address = listener.address
         self._watcher = threading.Thread(target=self._watch, name="isoviz ranks: watches", daemon=True)
         self._watcher.start()
 
@@ -297,6 +297,8 @@ class Client:
         problem = refusal(hello, self._me)
         if problem is None and hello.size != self.size:
             return f"a worker on {hello.host} is one of {hello.size} ranks; expected {self.size}"
+        if problem is None and not 0 <= hello.rank < self.size:
+            return f"a worker on {hello.host} says that it is rank {hello.rank}; expected 0 to {self.size - 1}"
         return problem
 
     def _serve(self, hello: Hello, wire: Wire, problem: str | None) -> None:
@@ -323,11 +325,15 @@ class Client:
                     self._answer(rank, message)
                 elif message.kind == "ready":
                     with self._changed:
-                        link.known = message.value()
+                        link.known = _known(message.value())
                         link.heard = time.monotonic()
                         self._changed.notify_all()
-                elif message.kind in ("bye", "failed"):
-                    self._events.put((message.kind, rank, message.value()))
+                elif message.kind == "bye":
+                    self._events.put(("bye", rank, str(message.value())))
+                elif message.kind == "failed":
+                    self._events.put(("failed", rank, Failure.of(rank, link.hello.pid, message).words))
+        except NotUnderstood as error:
+            self._events.put(("bye", rank, f"was given up: {error}"))
         except ConnectionLost as error:
             _LOG.debug("rank %d: %s", rank, error)
             self._events.put(("closed", rank))
@@ -384,7 +390,7 @@ class Client:
         elif kind == "bye":
             found.said.append((event[1], event[2]))
         elif kind == "failed":  # MPI did not start.
-            self._fail(LaunchError(f"rank {event[1]} did not start: {event[2][1]}"))
+            self._fail(LaunchError(f"rank {event[1]} did not start: {event[2]}"))
         elif kind == "refused":
             self._fail(LaunchError(event[1]))
 
@@ -420,3 +426,15 @@ class Client:
                 link.wire.send(message)
             except ConnectionLost as error:
                 _LOG.debug("%r could not be sent to rank %d: %s", message.kind, rank, error)
+
+
+def _known(value: Any) -> dict[str, Any]:
+    """What a worker knows once MPI has started: its rank, the number of ranks, and the name of the library.
+
+    Raises:
+        NotUnderstood: it is something else.
+    """
+    kinds = {"rank": int, "size": int, "mpi": str}
+    if not isinstance(value, dict) or any(type(value.get(name)) is not kind for name, kind in kinds.items()):
+        raise NotUnderstood("it does not say which rank it is for MPI")
+    return value

@@ -1,7 +1,8 @@
 """The guardian of a job: the process between a client and `mpiexec`. It leaves nothing behind, however the client ends.
 
 `python -I -S guardian.py JSON` with the client's process id, the folders of the job, the seconds that `mpiexec` gets to end by
-itself, and the command. It imports no more than it needs, since every start waits for it.
+itself, the command, and the descriptor and the path of the socket that the ranks connect to, if that lies in a folder of the job.
+It imports no more than it needs, since every start waits for it.
 
 The guardian makes the folders itself, so none exists before somebody is there who removes it. It holds a lock on each. A folder
 without a lock belongs to a job whose guardian was killed together with its client; the next guardian removes it.
@@ -35,6 +36,8 @@ FOLDERS = "isoviz-job-"
 """How the names of the folders of jobs begin."""
 _PARENT_DIES, _SUBREAPER = 1, 36
 _TICK = 0.25
+_WAITING = 4096
+"""Connections that wait to be accepted, at most; the system may have a lower limit."""
 
 
 def prctl(option: int, value: int) -> None:
@@ -116,6 +119,12 @@ def remove(folders: list[str], files: set[str]) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def new_folders(temporary: str) -> list[str]:
+    """Names for folders of a job that do not exist yet: in a folder for temporary files, and in /dev/shm if there is one."""
+    parents = [temporary] + [_SHM] * (os.path.isdir(_SHM) and os.access(_SHM, os.W_OK))
+    return [os.path.join(parent, FOLDERS + os.urandom(8).hex()) for parent in parents]
+
+
 def make_locked(folder: str) -> int:
     """Make a folder that is this process's own. Returns a descriptor, which holds its lock until the process ends.
 
@@ -134,6 +143,25 @@ def make_locked(folder: str) -> int:
         if os.path.lexists(folder):
             return file
         os.close(file)  # Another guardian took it for one that was left.
+
+
+def listen(file: int, path: str) -> None:
+    """Have a Unix socket, given by its descriptor, accept connections at a path. The descriptor stays open.
+
+    Raises:
+        OSError: the path cannot be made. `filename` names it.
+    """
+    import _socket  # `socket` is slow to import.
+
+    listener = _socket.socket(fileno=file)
+    try:
+        listener.bind(path)
+        listener.listen(_WAITING)
+    except OSError as error:
+        error.filename = path
+        raise
+    finally:
+        listener.detach()
 
 
 def remove_left(parent: str) -> None:
@@ -161,8 +189,11 @@ def remove_left(parent: str) -> None:
 
 
 class _Guardian:
-    def __init__(self, client: int, folders: list[str], patience: float, command: list[str]) -> None:
+    def __init__(
+        self, client: int, folders: list[str], patience: float, command: list[str], listener: tuple[int, str] | None
+    ) -> None:
         self.client, self.folders, self.patience, self.command = client, folders, patience, command
+        self.listener = listener
         self.files: set[str] = set()
         self.mpiexec = 0
         self.status: int | None = None
@@ -203,10 +234,19 @@ class _Guardian:
             try:
                 make_locked(folder)
             except OSError as error:
-                os.write(2, f"{folder}: {error.strerror}\n".encode())
-                self.folders, self.status = self.folders[: self.folders.index(folder)], 127
-                return False
+                return self._cannot_start(error, self.folders[: self.folders.index(folder)])
+        if self.listener is not None:
+            try:
+                listen(*self.listener)
+            except OSError as error:
+                return self._cannot_start(error, self.folders)
+            os.close(self.listener[0])
         return True
+
+    def _cannot_start(self, error: OSError, made: list[str]) -> bool:
+        os.write(2, f"{error.filename}: {error.strerror}\n".encode())
+        self.folders, self.status = made, 127
+        return False
 
     def _start(self) -> None:
         me = os.getpid()

@@ -10,10 +10,11 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from isoviz._version import __version__
-from isoviz.launch.wire import PROTOCOL, ConnectionLost
+from isoviz.launch.wire import PROTOCOL, NotUnderstood
 from isoviz.this_computer import host_name, usable_cpus
 
 _RANK = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID")
+_BITS = 63
 _SIZE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS")
 
 
@@ -51,12 +52,14 @@ class Hello:
         """What another process said.
 
         Raises:
-            ConnectionLost: it is something else.
+            NotUnderstood: it is something else.
         """
-        try:
-            return cls(**{name: kind(data[name]) for name, kind in _KINDS.items()})
-        except (TypeError, KeyError, ValueError):
-            raise ConnectionLost("the other end sent something that is no greeting") from None
+        values: dict[str, Any] = {name: data.get(name) for name in _KINDS} if isinstance(data, dict) else {}
+        if not values or any(type(value) is not _KINDS[name] for name, value in values.items()):
+            raise NotUnderstood("the other end sent something that is no greeting")
+        if any(value.bit_length() > _BITS for value in values.values() if isinstance(value, int)):
+            raise NotUnderstood("the other end sent numbers that no greeting has")
+        return cls(**values)
 
     def to_json(self) -> dict[str, Any]:
         """An object from which `from_json` makes an equal value."""

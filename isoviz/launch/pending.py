@@ -108,7 +108,8 @@ class Pending:
     def answered(self, rank: int, message: Message) -> None:
         """Keep the answer of a rank."""
         with self._lock:
-            self._answers[rank] = message
+            if rank in self.ranks:
+                self._answers[rank] = message
             if len(self._answers) == len(self.ranks):
                 self._over.set()
 

@@ -1,7 +1,10 @@
-"""Messages between a client (a notebook, a script) and the workers of its ranks: one TCP connection for each rank.
+"""Messages between a client (a notebook, a script) and the workers of its ranks: one connection for each rank.
 
-Both ends prove that they know the job's secret before either reads anything else (`greet`, `answer`). Then each end first sends
-one JSON object, which every version of isoviz can read. Everything after it is a `Message`. The connection is not encrypted.
+Both ends prove that they know the job's secret before either reads anything else (`greeting`). Then each end first sends one JSON
+object, which every version of isoviz can read. Everything after it is a `Message` with a tag, which only the two ends can make:
+it depends on the secret, on what both ends have said so far, on the direction, on the number of the message, and on all of the
+message but the bytes of its buffers. So a relay can neither add a message, nor change, leave out or repeat one, but it could
+change numbers in large arrays, and it can read everything.
 """
 
 from __future__ import annotations
@@ -14,25 +17,32 @@ import pickle
 import socket
 import struct
 import threading
-from collections.abc import Iterator
+import time
 from dataclasses import dataclass
 from typing import Any
 
 from isoviz.errors import RunError
 
-PROTOCOL = 2
+PROTOCOL = 3
 """The version of these messages."""
+CLIENT, WORKER = b"client", b"worker"
+"""The two ends."""
 
-_MAGIC = b"isoviz ranks\n"
-_NONCE = 32
 _LARGEST_TEXT = 1 << 20
 _MOST_BUFFERS = 1 << 16
+_PIECE = 16 << 20
 _HEAD = struct.Struct("!Q8sQI")
 """The number of the command, the kind, the bytes of the body, and the number of buffers, whose sizes follow."""
+_NUMBER = struct.Struct("!Q")
+_TAG = 32
 
 
 class ConnectionLost(RunError):  # noqa: N818  what happened, not a mistake
     """The other end has closed the connection, or it is not the one that was expected."""
+
+
+class NotUnderstood(ConnectionLost):
+    """The other end is not the one that was expected, or it sent something that it never sends."""
 
 
 @dataclass(frozen=True)
@@ -64,18 +74,60 @@ class Message:
         Raises:
             Exception: the value cannot be unpickled here.
         """
-        return pickle.loads(self.body, buffers=self.buffers)  # noqa: S301  # from a peer that knows the job's secret
+        return pickle.loads(self.body, buffers=self.buffers)  # noqa: S301  # its tag is made by a peer that knows the secret
 
 
 class Wire:
-    """One end of a connection. One thread receives; any thread sends."""
+    """One end of a connection, `CLIENT` or `WORKER`. One thread receives; any thread sends.
 
-    def __init__(self, connection: socket.socket) -> None:
+    `session` is a key that only the two ends know. Each end sends a JSON object, the worker first, and then calls `begin`.
+    """
+
+    def __init__(self, connection: socket.socket, session: bytes, end: bytes) -> None:
         self._socket = connection
+        self._end = end
+        self._said = hmac.new(session, digestmod="sha256")
         self._sending = threading.Lock()
-        connection.settimeout(None)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        self._last: float | None = None
+        if connection.family != socket.AF_UNIX:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+    # ---- first objects
+
+    def send_json(self, value: object) -> None:
+        """Send the first object: JSON, so that any version can read it.
+
+        Raises:
+            ConnectionLost: the connection has ended.
+        """
+        data = json.dumps(value).encode()
+        self._said.update(data)
+        put(self._socket, struct.pack("!I", len(data)) + data, self._last)
+
+    def receive_json(self) -> Any:
+        """Wait for the first object of the other end.
+
+        Raises:
+            ConnectionLost: the connection has ended. NotUnderstood: the object is no JSON.
+        """
+        (size,) = struct.unpack("!I", self._exactly(4))
+        if size > _LARGEST_TEXT:
+            raise NotUnderstood("the other end sent something that is no greeting")
+        data = bytes(self._exactly(size))
+        self._said.update(data)
+        try:
+            return json.loads(data)
+        except (ValueError, RecursionError):
+            raise NotUnderstood("the other end sent something that is no greeting") from None
+
+    def begin(self) -> None:
+        """Both ends have sent their first object: from now on there are messages, as many as there are, without a time limit."""
+        of_client, of_worker = (_Tags(hmac.digest(self._said.digest(), end, "sha256")) for end in (CLIENT, WORKER))
+        self._mine, self._theirs = (of_client, of_worker) if self._end == CLIENT else (of_worker, of_client)
+        self.limit(None)
+
+    # ---- messages
 
     def send(self, message: Message) -> None:
         """Send a message; wait until the system has taken it.
@@ -83,17 +135,16 @@ class Wire:
         Raises:
             ConnectionLost: the connection has ended.
         """
-        buffers = message.buffers
-        head = _HEAD.pack(message.number, message.kind.encode(), len(message.body), len(buffers))
-        sizes = struct.pack(f"!{len(buffers)}Q", *[memoryview(buffer).nbytes for buffer in buffers])
-        small = not buffers and len(message.body) < _LARGEST_TEXT
+        buffers, body = message.buffers, message.body
+        head = _HEAD.pack(message.number, message.kind.encode(), len(body), len(buffers))
+        if buffers:
+            head += struct.pack(f"!{len(buffers)}Q", *[memoryview(buffer).nbytes for buffer in buffers])
         try:
             with self._sending:
-                if small:
-                    self._socket.sendall(head + message.body)
-                else:
-                    for part in (head + sizes, message.body, *buffers):
-                        self._socket.sendall(part)
+                tag = self._mine.next(head, body)
+                parts = (head + body + tag,) if len(body) < _LARGEST_TEXT else (head, body, tag)
+                for part in (*parts, *buffers):
+                    self._socket.sendall(part)
         except (OSError, ValueError) as error:
             raise ConnectionLost(f"the connection has ended ({error})") from None
 
@@ -101,40 +152,30 @@ class Wire:
         """Wait for the next message.
 
         Raises:
-            ConnectionLost: the connection has ended.
+            ConnectionLost: the connection has ended. NotUnderstood: the other end did not send this message, or not as it is.
         """
-        number, kind, nbytes, count = _HEAD.unpack(self._exactly(_HEAD.size))
-        if count > _MOST_BUFFERS:
-            raise ConnectionLost("the other end sent something that is no message")
-        sizes = struct.unpack(f"!{count}Q", self._exactly(8 * count))
-        body = bytes(self._exactly(nbytes))
-        return Message(number, kind.rstrip(b"\0").decode(), body, tuple([self._exactly(size) for size in sizes]))
-
-    def send_json(self, value: object) -> None:
-        """Send the first object: JSON, so that any version can read it."""
-        data = json.dumps(value).encode()
+        head = self._exactly(_HEAD.size)
+        number, kind, nbytes, count = _HEAD.unpack(head)
+        if count > _MOST_BUFFERS or nbytes > _MOST_BYTES:
+            raise NotUnderstood("the other end sent something that is no message")
+        head += self._exactly(8 * count)
+        sizes = struct.unpack_from(f"!{count}Q", head, _HEAD.size)
+        if sum(sizes) > _MOST_BYTES:
+            raise NotUnderstood("the other end sent a message that is larger than the memory of this computer")
+        rest = memoryview(self._exactly(nbytes + _TAG))
+        body = bytes(rest[:nbytes])
+        if not hmac.compare_digest(rest[nbytes:], self._theirs.next(head, body)):
+            raise NotUnderstood("a message arrived that the other end did not send, or not as it is")
         try:
-            self._socket.sendall(struct.pack("!I", len(data)) + data)
-        except OSError as error:
-            raise ConnectionLost(f"the connection has ended ({error})") from None
+            name = kind.rstrip(b"\0").decode()
+        except UnicodeDecodeError:
+            raise NotUnderstood("the other end sent something that is no message") from None
+        return Message(number, name, body, tuple([self._exactly(size) for size in sizes]))
 
-    def receive_json(self) -> Any:
-        """Wait for the first object of the other end.
-
-        Raises:
-            ConnectionLost: the connection has ended, or the object is no JSON.
-        """
-        (size,) = struct.unpack("!I", self._exactly(4))
-        if size > _LARGEST_TEXT:
-            raise ConnectionLost("the other end sent something that is no greeting")
-        try:
-            return json.loads(bytes(self._exactly(size)))
-        except ValueError:
-            raise ConnectionLost("the other end sent something that is no greeting") from None
-
-    def limit(self, seconds: float | None) -> None:
-        """The longest time that sending and receiving may wait; None: no limit."""
-        self._socket.settimeout(seconds)
+    def limit(self, last: float | None) -> None:
+        """The moment of `time.monotonic` at which sending and receiving is given up; None: it is not."""
+        self._last = last
+        self._socket.settimeout(None)
 
     def close(self) -> None:
         """End the connection. A thread that receives gets ConnectionLost. Safe to call twice, from any thread."""
@@ -143,75 +184,79 @@ class Wire:
         self._socket.close()
 
     def _exactly(self, size: int) -> bytearray:
-        return _exactly(self._socket, size)
+        return exactly(self._socket, size, self._last)
 
 
-def _exactly(connection: socket.socket, size: int) -> bytearray:
-    room = bytearray(size)
-    view = memoryview(room)
+class _Tags:
+    """The tags of the messages in one direction, in their order."""
+
+    def __init__(self, key: bytes) -> None:
+        self._keyed = hmac.new(key, digestmod="sha256")
+        self._number = 0
+
+    def next(self, head: bytes | bytearray, body: bytes) -> bytes:
+        """The tag of the next message."""
+        found = self._keyed.copy()
+        found.update(_NUMBER.pack(self._number))
+        found.update(head)
+        found.update(body)
+        self._number += 1
+        return found.digest()
+
+
+def exactly(connection: socket.socket, size: int, last: float | None) -> bytearray:
+    """The next `size` bytes. Room is made as they arrive: their number may be anything that a stranger has sent.
+
+    Raises:
+        ConnectionLost: the connection has ended, or they were not all there at the moment `last`.
+    """
+    room = bytearray(min(size, _PIECE))
     done = 0
     while done < size:
-        try:
-            count = connection.recv_into(view[done:])
-        except OSError as error:
-            raise ConnectionLost(f"the connection has ended ({error})") from None
-        if count == 0:
-            raise ConnectionLost("the other end has closed the connection")
-        done += count
+        if done == len(room):
+            room += bytes(min(done, size - done))
+        with memoryview(room) as view:
+            done += _received(connection, view[done:], last)
     return room
 
 
-def greet(connection: socket.socket, secret: bytes) -> Wire:
-    """The client's half of the proof, on a connection that a worker has opened. A connection that fails is closed.
+def _received(connection: socket.socket, room: memoryview, last: float | None) -> int:
+    try:
+        _wait_until(connection, last)
+        count = connection.recv_into(room)
+    except (OSError, ValueError) as error:
+        raise ConnectionLost(f"the connection has ended ({error})") from None
+    finally:
+        room.release()
+    if count == 0:
+        raise ConnectionLost("the other end has closed the connection")
+    return count
+
+
+def put(connection: socket.socket, data: bytes, last: float | None) -> None:
+    """Send bytes.
 
     Raises:
-        ConnectionLost: the other end does not know the secret.
+        ConnectionLost: the connection has ended, or they were not all taken at the moment `last`.
     """
-    with _closed_on_failure(connection):
-        mine = os.urandom(_NONCE)
-        _put(connection, _MAGIC + mine)
-        theirs = _exactly(connection, _NONCE)
-        _require_proof(connection, _proof(secret, b"worker", mine, theirs))
-        _put(connection, _proof(secret, b"client", mine, theirs))
-        return Wire(connection)
-
-
-def answer(connection: socket.socket, secret: bytes) -> Wire:
-    """The worker's half of the proof. A connection that fails is closed.
-
-    Raises:
-        ConnectionLost: the other end is no isoviz client, or does not know the secret.
-    """
-    with _closed_on_failure(connection):
-        if bytes(_exactly(connection, len(_MAGIC))) != _MAGIC:
-            raise ConnectionLost("the other end is no client of isoviz")
-        theirs = _exactly(connection, _NONCE)
-        mine = os.urandom(_NONCE)
-        _put(connection, mine + _proof(secret, b"worker", theirs, mine))
-        _require_proof(connection, _proof(secret, b"client", theirs, mine))
-        return Wire(connection)
-
-
-@contextlib.contextmanager
-def _closed_on_failure(connection: socket.socket) -> Iterator[None]:
     try:
-        yield
-    except BaseException:
-        connection.close()
-        raise
-
-
-def _require_proof(connection: socket.socket, expected: bytes) -> None:
-    if not hmac.compare_digest(_exactly(connection, len(expected)), expected):
-        raise ConnectionLost("the other end does not know the secret of this job")
-
-
-def _put(connection: socket.socket, data: bytes) -> None:
-    try:
+        _wait_until(connection, last)
         connection.sendall(data)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise ConnectionLost(f"the connection has ended ({error})") from None
 
 
-def _proof(secret: bytes, role: bytes, client: bytes | bytearray, worker: bytes | bytearray) -> bytes:
-    return hmac.digest(secret, b"|".join((_MAGIC, role, bytes(client), bytes(worker))), "sha256")
+def _wait_until(connection: socket.socket, last: float | None) -> None:
+    if last is not None:
+        connection.settimeout(max(1e-3, last - time.monotonic()))
+
+
+def _memory() -> int:
+    """The bytes of this computer's memory: no message is larger."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # another system than Linux
+        return 1 << 40
+
+
+_MOST_BYTES = _memory()

@@ -30,9 +30,11 @@ from waiting import until
 import isoviz
 from isoviz.errors import LONGEST, ForkedError, InputError, LaunchError, MissingPartError, RankError, RanksClosed
 from isoviz.launch.client import Client, Watching
+from isoviz.launch.greeting import answer, reach
 from isoviz.launch.hello import Hello, refusal
 from isoviz.launch.processes import mpi_command
-from isoviz.launch.wire import ConnectionLost, Message, Wire, answer
+from isoviz.launch.reception import Listener
+from isoviz.launch.wire import CLIENT, WORKER, ConnectionLost, Message, Wire
 
 
 @pytest.fixture(scope="module")
@@ -377,7 +379,8 @@ def test_the_kind_of_an_mpiexec_decides_its_options(tmp_path: Path) -> None:
 @pytest.fixture
 def client() -> Iterator[Client]:
     """A client without a job, for connections that the tests make."""
-    found = Client(2, host="127.0.0.1", watching=Watching(), end=lambda _: None, output=list, after="start them again")
+    listener = Listener.on_network("127.0.0.1")
+    found = Client(2, listener=listener, watching=Watching(), end=lambda _: None, output=list, after="start them again")
     yield found
     found.drop()
 
@@ -386,7 +389,7 @@ def test_a_worker_of_another_version_is_refused_in_words(client: Client) -> None
     mine = Hello.of_this_process(1, 2)
     assert refusal(mine, mine) is None
     assert refusal(replace(mine, python=f"{mine.python.rsplit('.', 1)[0]}.99"), mine) is None
-    wire = answer(socket.create_connection(("127.0.0.1", client.port)), client.secret)
+    wire = reach(client.address, client.secret, 250)
     wire.send_json(replace(mine, isoviz="0.0.1", python="3.9.2", numpy="1.26.0").to_json())
     assert "isoviz 0.0.1 there" in wire.receive_json()["refused"]
     with pytest.raises(LaunchError, match=r"rank 1 on .*: isoviz 0\.0\.1 there, .*; Python 3\.9 there, .*; NumPy 1 there"):
@@ -398,10 +401,11 @@ def test_who_does_not_know_the_secret_is_not_listened_to(client: Client, caplog:
     caplog.set_level(logging.DEBUG, "isoviz.launch")
 
     def connection() -> socket.socket:
-        return socket.create_connection(("127.0.0.1", client.port), timeout=250)
+        host, _, port = client.address.rpartition(":")
+        return socket.create_connection((host, int(port)), timeout=250)
 
     with pytest.raises(ConnectionLost):
-        answer(connection(), b"another secret")
+        answer(connection(), b"another secret", time.monotonic() + 250)
     with connection() as noise:
         noise.sendall(b"GET / HTTP/1.0\r\n\r\n" + bytes(200))
         received = b""
@@ -411,7 +415,7 @@ def test_who_does_not_know_the_secret_is_not_listened_to(client: Client, caplog:
         assert len(received) < 100  # the greeting alone
     with connection():
         pass
-    wire = answer(connection(), client.secret)
+    wire = reach(client.address, client.secret, 250)
     wire.send_json({"rank": "none"})
     with pytest.raises(ConnectionLost):
         wire.receive_json()
@@ -466,4 +470,7 @@ def test_messages_of_all_sizes_arrive() -> None:
 def _pair() -> tuple[Wire, Wire]:
     with socket.create_server(("127.0.0.1", 0)) as server:
         here = socket.create_connection(server.getsockname()[:2])
-        return Wire(here), Wire(server.accept()[0])
+        found = Wire(here, bytes(32), CLIENT), Wire(server.accept()[0], bytes(32), WORKER)
+        for wire in found:
+            wire.begin()
+        return found

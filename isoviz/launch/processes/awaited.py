@@ -9,7 +9,8 @@ from pathlib import Path
 
 from isoviz.errors import InputError, in_words, show
 from isoviz.launch.client import Client, Watching
-from isoviz.launch.processes.groups import HERE
+from isoviz.launch.reception import Listener
+from isoviz.launch.worker.rank_worker import read_own
 
 _LOG = logging.getLogger(__name__)
 
@@ -24,17 +25,17 @@ class AwaitedGroup:
     def __init__(self, count: int, file: str, address: str | None, watching: Watching) -> None:
         self.output: tuple[str, ...] = ()
         self._file = Path(file).absolute()
-        host = address or HERE
+        listener = Listener.in_own_folder() if address is None else Listener.on_network(address)
         self.client = Client(
             count,
-            host=host,
+            listener=listener,
             watching=watching,
             end=lambda _: self._forget(),
             output=list,
             after="the job's ranks were let go; isoviz.ranks(attach=…) waits for those of another job",
         )
         try:
-            self._write({"address": f"{host}:{self.client.port}", "secret": self.client.secret.hex(), "ranks": count})
+            self._write({"address": self.client.address, "secret": self.client.secret.hex(), "ranks": count})
         except OSError as error:
             self.client.drop()
             raise InputError(f"ranks: attach={show(file)}: {error.strerror}; expected a file that can be written") from None
@@ -57,7 +58,7 @@ class AwaitedGroup:
 
     def _forget(self) -> None:
         try:
-            if json.loads(self._file.read_text(encoding="utf-8"))["secret"] == self.client.secret.hex():
+            if json.loads(read_own(str(self._file)))["secret"] == self.client.secret.hex():
                 self._file.unlink()
-        except (OSError, ValueError, KeyError) as error:  # It is gone, or another group's.
+        except (OSError, ValueError, KeyError, TypeError) as error:  # It is gone, or another group's.
             _LOG.debug("%s stays as it is: %s", self._file, in_words(error))

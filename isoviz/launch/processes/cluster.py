@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import socket
 import threading
 from collections.abc import Iterator
 from typing import Any
 
 from isoviz.errors import InputError, LaunchError, MissingPartError, line, show
 from isoviz.launch.client import Client, Watching
+from isoviz.launch.greeting import reach
 from isoviz.launch.hello import Hello
-from isoviz.launch.processes.groups import HERE
-from isoviz.launch.wire import ConnectionLost, answer
+from isoviz.launch.reception import Listener
+from isoviz.launch.wire import ConnectionLost
 from isoviz.launch.worker.rank_service import Worker
-from isoviz.launch.worker.rank_worker import connect
+from isoviz.launch.worker.rank_worker import CONNECTING, connect
 
 _LOG = logging.getLogger(__name__)
-_CONNECTING = 30.0
 
 
 @contextlib.contextmanager
@@ -58,9 +57,10 @@ def attached(cluster: Any, count: int | None, address: str | None, watching: Wat
             )
         if count is not None and len(found) != count:
             raise InputError(f"ranks: the cluster has {len(found)} engines; expected {count}")
-        group = ClusterGroup(len(found), address or HERE, watching)
+        listener = Listener.in_own_folder() if address is None else Listener.on_network(address)
+        group = ClusterGroup(len(found), listener, watching)
         try:
-            _asked(engines, _serve, address or HERE, group.client.port, group.client.secret)
+            _asked(engines, _serve, group.client.address, group.client.secret)
         except BaseException:
             group.client.drop()
             raise
@@ -70,11 +70,11 @@ def attached(cluster: Any, count: int | None, address: str | None, watching: Wat
 class ClusterGroup:
     """Engines of a cluster that serve a client."""
 
-    def __init__(self, count: int, host: str, watching: Watching) -> None:
+    def __init__(self, count: int, listener: Listener, watching: Watching) -> None:
         self.output: tuple[str, ...] = ()
         self.client = Client(
             count,
-            host=host,
+            listener=listener,
             watching=watching,
             end=lambda _: None,
             output=list,
@@ -104,9 +104,9 @@ def _facts() -> dict[str, Any]:
     return Hello.of_this_process().to_json()
 
 
-def _serve(host: str, port: int, secret: bytes) -> None:
+def _serve(address: str, secret: bytes) -> None:
     """Connect to a client, and serve it in a thread."""
-    wire = answer(socket.create_connection((host, port), timeout=_CONNECTING), secret)
+    wire = reach(address, secret, CONNECTING)
     worker = Worker(wire, Hello.of_this_process(), wire.close)
 
     def serve() -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 import signal
 import subprocess
 import sys
@@ -18,15 +17,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 from isoviz.launch import guardian
 from isoviz.launch.client import Client, Watching
 from isoviz.launch.processes.mpi_command import Mpi
+from isoviz.launch.reception import Listener
 from isoviz.launch.worker.rank_worker import ADDRESS, SECRET
 
-_SHM = Path("/dev/shm")  # noqa: S108
 _MOST_LINES = 400
 _PATIENCE = 15.0
 _LAST_LINES = 10.0
@@ -34,6 +32,9 @@ _LAST_LINES = 10.0
 
 class Job:
     """The processes of one `mpiexec`.
+
+    `folders` are names of new folders, in which everything of the job lies on this computer. There are none if ranks may run on
+    other computers. A `listener` in one of them begins to accept connections before the ranks start.
 
     `on_line` is called with each line of their output, in a thread of its own. `on_end` is called once, in a thread, when
     everything has ended and the last line is known. It gets the status of `mpiexec`; None if the guardian was killed.
@@ -47,7 +48,8 @@ class Job:
         *,
         options: tuple[str, ...],
         variables: Mapping[str, str],
-        remote: bool,
+        folders: list[str],
+        listener: Listener,
         on_line: Callable[[str], None],
         on_end: Callable[[int | None], None],
     ) -> None:
@@ -55,21 +57,22 @@ class Job:
         self._files: set[str] = set()
         self._on_line, self._on_end = on_line, on_end
         self._told: dict[str, int] = {}
-        self._folders: list[str] = []
+        self._folders = folders
+        remote = not folders
         environment = mpi.environment(remote) | dict(os.environ) | dict(variables)
-        shared = None
-        if not remote:  # Another host has no such folders.
-            environment["TMPDIR"] = self._folder(tempfile.gettempdir())
-            if _SHM.is_dir() and os.access(_SHM, os.W_OK):
-                shared = self._folder(str(_SHM))
+        if folders:
+            environment["TMPDIR"] = folders[0]
+        shared = folders[1] if len(folders) > 1 else None
         command = mpi.command(ranks, program, options, shared, sorted(variables) if remote else ())
-        asked = json.dumps([os.getpid(), self._folders, 2.0 if remote else 0.0, command])
+        listens = [listener.socket.fileno(), listener.address] if listener.is_local else None
+        asked = json.dumps([os.getpid(), folders, 2.0 if remote else 0.0, command, listens])
         self._guardian = subprocess.Popen(  # noqa: S603  # this Python, with isoviz's own file
             [sys.executable, "-I", "-S", guardian.__file__, asked],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment,
+            pass_fds=() if listens is None else (listener.socket.fileno(),),
             start_new_session=True,  # Ctrl-C is for the client alone.
             bufsize=0,
         )
@@ -120,11 +123,6 @@ class Job:
 
     # ---- inside
 
-    def _folder(self, parent: str) -> str:
-        """The name of a new folder, which the guardian makes."""
-        self._folders.append(str(Path(parent) / f"{guardian.FOLDERS}{secrets.token_hex(8)}"))
-        return self._folders[-1]
-
     def _ask(self, data: bytes) -> None:
         if self._guardian.stdin is not None:
             with contextlib.suppress(OSError, ValueError):  # It has ended.
@@ -166,7 +164,6 @@ class Job:
                 self._on_line(data.decode(errors="replace").rstrip("\n"))
 
 
-HERE = "127.0.0.1"
 _MODULE = "isoviz.launch.worker.rank_worker"
 
 
@@ -200,12 +197,13 @@ class JobGroup:
     """Ranks that `mpiexec` starts for this client alone; they end with it."""
 
     def __init__(self, wanted: Wanted) -> None:
-        host = wanted.address or HERE
+        folders = guardian.new_folders(tempfile.gettempdir()) if wanted.address is None else []
+        listener = Listener.on_network(wanted.address) if wanted.address is not None else Listener.of_guardian(folders)
         self.job: Job | None = None
         self._output: deque[str] = deque(maxlen=_MOST_LINES)
         self.client = Client(
             wanted.count,
-            host=host,
+            listener=listener,
             watching=wanted.watching,
             end=self._end,
             output=lambda: list(self.output),
@@ -219,10 +217,11 @@ class JobGroup:
                 options=wanted.options,
                 variables={
                     **wanted.variables,
-                    ADDRESS: f"{host}:{self.client.port}",
+                    ADDRESS: self.client.address,
                     SECRET: self.client.secret.hex(),
                 },
-                remote=wanted.address is not None,
+                folders=folders,
+                listener=listener,
                 on_line=self._line,
                 on_end=self.client.ended,
             )

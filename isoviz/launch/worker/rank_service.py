@@ -21,7 +21,7 @@ from isoviz.errors import RankError, RunError, in_words
 from isoviz.launch.hello import Hello, refusal
 from isoviz.launch.rank_station import Station
 from isoviz.launch.this_rank import ThisRank, set_this_rank
-from isoviz.launch.wire import ConnectionLost, Message, Wire
+from isoviz.launch.wire import ConnectionLost, Message, NotUnderstood, Wire
 
 _LOG = logging.getLogger(__name__)
 _MOST_TRACEBACK = 8000
@@ -56,16 +56,16 @@ class Worker:
             ConnectionLost: the connection has ended.
         """
         self._wire.send_json(self._hello.to_json())
-        welcome = self._wire.receive_json()
-        reason = refusal(self._hello, Hello.from_json(welcome.get("hello")))
+        told = self._wire.receive_json()
+        if not isinstance(told, dict):
+            raise NotUnderstood("the other end sent something that is no greeting")
+        reason = refusal(self._hello, Hello.from_json(told.get("hello"))) or told.get("refused")
         if reason is not None:
-            raise Refused(reason)
-        if welcome.get("refused"):
-            raise Refused(str(welcome["refused"]))
+            raise Refused(str(reason))
+        self._wire.begin()
+        path, self._every = _welcomed(self._wire.receive())
         # Functions of the client's own modules are found here as they are found there.
-        sys.path.extend(folder for folder in welcome["path"] if folder not in sys.path)
-        self._every = float(welcome["heartbeat"])
-        self._wire.limit(None)
+        sys.path.extend(folder for folder in path if folder not in sys.path)
         for target, name in ((self._read, "reads"), (self._beat, "lives")):
             threading.Thread(target=self._guarded, args=(target,), name=f"isoviz worker: {name}", daemon=True).start()
 
@@ -179,6 +179,18 @@ class Worker:
             "waiting": max(0, len(self._cancels) - (busy is not None)),
             "threads": threading.active_count(),
         }
+
+
+def _welcomed(message: Message) -> tuple[list[str], float]:
+    """The folders of the client's modules, and the seconds between two signs of life.
+
+    Raises:
+        NotUnderstood: the client says something else.
+    """
+    match message.value() if message.kind == "welcome" else None:
+        case (list() as path, int() | float() as seconds) if all(isinstance(each, str) for each in path) and seconds > 0:
+            return path, seconds
+    raise NotUnderstood("the client sent something that is no welcome")
 
 
 def _made(message: Message) -> Any:

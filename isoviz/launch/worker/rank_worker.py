@@ -9,11 +9,12 @@ The second process is the rank: it connects to the client, then starts MPI, then
 
 from __future__ import annotations
 
+import errno
 import faulthandler
 import os
 import re
 import signal
-import socket
+import stat
 import sys
 import time
 from types import ModuleType
@@ -25,12 +26,15 @@ if TYPE_CHECKING:
     from types import FrameType
 
 ADDRESS = "ISOVIZ_RANKS_ADDRESS"
-"""The environment variable with the client's address, `host:port`."""
+"""The environment variable with the client's address: the path of a socket, or `host:port`."""
 SECRET = "ISOVIZ_RANKS_SECRET"  # noqa: S105
 """The environment variable with the job's secret, in hexadecimal."""
-_CONNECTING = 30.0
+CONNECTING = 30.0
+"""Seconds for a worker to reach its client, and to be greeted."""
 _FOR_A_FILE = 600.0
 """Seconds for which a rank waits for the client's file: a batch job may start before the client."""
+_MOST_BYTES = 1 << 16
+_EXPECTED = "expected the file that isoviz.ranks(attach=FILE) of this user writes, in a folder of this user's own"
 _ENDED = re.compile(r"isoviz: rank (-?[0-9]+), pid ([0-9]+), (signal|status) ([0-9]+)")
 
 
@@ -63,14 +67,15 @@ def main() -> None:
     die_with(here)
     faulthandler.enable()
     # Imported after the fork: the first process stays small.
+    from isoviz.errors import RunError
+    from isoviz.launch.greeting import reach
     from isoviz.launch.hello import Hello
     from isoviz.launch.this_rank import switch_often
-    from isoviz.launch.wire import ConnectionLost, answer
-    from isoviz.launch.worker.rank_service import Refused, Worker
+    from isoviz.launch.worker.rank_service import Worker
 
     switch_often()
     try:
-        (host, port), secret = _client()
+        address, secret = _client()
     except (OSError, ValueError) as error:
         sys.stderr.write(f"isoviz: {error}\n")
         os._exit(1)
@@ -79,11 +84,10 @@ def main() -> None:
         known = connect()
         hello = Hello.of_this_process(known["rank"], known["size"])
     try:
-        wire = answer(socket.create_connection((host, port), timeout=_CONNECTING), secret)
-        worker = Worker(wire, hello, _client_is_gone)
+        worker = Worker(reach(address, secret, CONNECTING), hello, _client_is_gone)
         worker.introduce()
         worker.serve(connect)
-    except (Refused, ConnectionLost, OSError) as error:
+    except (RunError, OSError) as error:
         sys.stderr.write(f"isoviz: {error}\n")
         sys.stderr.flush()
         os._exit(1)
@@ -111,7 +115,7 @@ def connect() -> dict[str, Any]:
     return {"rank": MPI.COMM_WORLD.rank, "size": MPI.COMM_WORLD.size, "mpi": " ".join(library.split())}
 
 
-def _client() -> tuple[tuple[str, int], bytes]:
+def _client() -> tuple[str, bytes]:
     """The client's address and the secret: from the environment, or from the file that is named as argument.
 
     Raises:
@@ -124,25 +128,50 @@ def _client() -> tuple[tuple[str, int], bytes]:
 
         if len(sys.argv) != 2:
             raise ValueError(f"rank_worker: expected {ADDRESS} in the environment, or the file of isoviz.ranks(attach=FILE)")
+        text = _read_when_there(sys.argv[1])
         try:
-            found = json.loads(_read_when_there(sys.argv[1]))
-            address, secret = found["address"], found["secret"]
-        except (ValueError, KeyError, TypeError):
+            found = json.loads(text)
+            return found["address"], bytes.fromhex(found["secret"])
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise ValueError(f"{sys.argv[1]}: expected the file that isoviz.ranks(attach=FILE) writes") from None
-    host, _, port = address.rpartition(":")
-    return (host, int(port)), bytes.fromhex(secret)
+    return address, bytes.fromhex(secret)
 
 
 def _read_when_there(path: str) -> str:
     last = time.monotonic() + _FOR_A_FILE
     while True:
         try:
-            with open(path, encoding="utf-8") as file:  # noqa: PTH123  # a rank starts with few imports
-                return file.read()
+            return read_own(path)
         except FileNotFoundError:
             if time.monotonic() > last:
                 raise
             time.sleep(0.1)
+
+
+def read_own(path: str) -> str:
+    """What stands in a file of this user's own, which nobody else can read or change. Who writes it decides what a rank runs.
+
+    Raises:
+        OSError: there is no such file.
+        ValueError: it is not this user's alone, or no file.
+    """
+    from isoviz.whose import problem_of
+
+    try:
+        # Opening a pipe without a writer must not wait. The name itself must not lead elsewhere.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise ValueError(f"{path}: is a link; {_EXPECTED}") from None
+    try:
+        status = os.fstat(descriptor)
+        problem = problem_of(status, secret=True) if stat.S_ISREG(status.st_mode) else "is no regular file"
+        if problem is not None:
+            raise ValueError(f"{path}: {problem}; {_EXPECTED}")
+        return os.read(descriptor, _MOST_BYTES).decode(errors="replace")
+    finally:
+        os.close(descriptor)
 
 
 def _client_is_gone() -> None:
