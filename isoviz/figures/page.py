@@ -1,4 +1,4 @@
-"""The frame of a page that holds tables and plots: one HTML file, styled, with nothing to load."""
+"""The frame of a page that holds tables and plots: one HTML file, styled. It loads nothing, and a policy in it forbids that."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from isoviz.figures.plots.bokeh_plot import library_html
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_EVAL = " 'unsafe-eval'"
+"""Bokeh compiles the functions that write the labels of axes."""
 _STYLE = (
     "html{color-scheme:light dark}body{margin:0;background:var(--iv-paper)}"
     "#isoviz{max-width:1080px!important;margin:0 auto;padding:28px 24px 60px!important;font-size:16px!important}"
@@ -23,6 +25,14 @@ _STYLE = (
 )
 
 
+def policy(more: str = "") -> str:
+    """An element that forbids a page to load anything from elsewhere. `more` are further sources of scripts."""
+    content = (
+        f"default-src 'none'; script-src 'unsafe-inline'{more}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'"
+    )
+    return f'<meta http-equiv="Content-Security-Policy" content="{content}">'
+
+
 def page(title: str, sections: Iterable[str], *, kind: str = "page", style: str = "") -> str:
     """A complete HTML page of sections, in the colour scheme of the system. Where they have plots, it holds BokehJS once.
 
@@ -32,6 +42,7 @@ def page(title: str, sections: Iterable[str], *, kind: str = "page", style: str 
     root = styles("#isoviz").replace("#isoviz{--iv", ":root{--iv")
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        f"{policy(_EVAL)}"
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f"<title>{escape(title)}</title><style>{root}{_STYLE}{style}</style></head>"
         f'<body><main id="isoviz" class="isoviz" data-isoviz="{escape(kind)}">{content}'

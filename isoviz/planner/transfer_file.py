@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,10 +19,7 @@ from isoviz.planner.transfer import Instance, Transfer
 from isoviz.regular_files import base_of, read_some
 from isoviz.schema import Node, errors_as
 from isoviz.schema.formats import misplaced
-from isoviz.units import format_bytes
-
-LARGEST_FILE = 16 * 1024 * 1024
-"""The largest transfer file in bytes. A transfer file has a few hundred bytes; a larger file is probably data."""
+from isoviz.schema.toml_text import LARGEST_TOML, parse_toml
 
 _TABLES = ("space", "fields", "source", "destination"), ("box", "machine", "options")
 _END = ("memory", "layout"), ("path", "offset", "origin", "space", "fields")
@@ -86,13 +82,11 @@ def load_transfer(source: str | Path | Mapping[str, Any]) -> TransferFile:
     expect("transfer file", source, (str, os.PathLike), "a path, or the contents as nested dictionaries")
     path = Path(source)
     try:
-        content = read_some(path, LARGEST_FILE + 1)
+        content = read_some(path, LARGEST_TOML + 1)
     except FileError as error:
         raise FileError(f"transfer file {error}") from None
     try:
-        if len(content) > LARGEST_FILE:
-            raise ValueError(f"larger than {format_bytes(LARGEST_FILE)}")
-        data = tomllib.loads(content.decode())
+        data = parse_toml(content)
     except (ValueError, RecursionError) as error:  # ValueError: also invalid UTF-8, or a number with thousands of digits
         reason = str(error).splitlines()[0] if not isinstance(error, RecursionError) else "nested too deeply"
         problem = misplaced(content, "a transfer") or f"is no TOML: {reason}"

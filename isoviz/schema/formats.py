@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from typing import Any
+
+from isoviz.schema.toml_text import parse_toml
 
 _HOLDS = {
     "isoviz machine": ("a machine", "machines.load"),
@@ -24,7 +25,7 @@ def misplaced(content: bytes | str, expected: str) -> str:
     """
     text = content if isinstance(content, str) else content.decode(errors="replace")
     try:
-        data = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
+        data = json.loads(text) if text.lstrip().startswith("{") else parse_toml(text)
     except (ValueError, RecursionError):
         return ""
     known = _held(data)

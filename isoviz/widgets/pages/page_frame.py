@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 from isoviz.figures.charts.html_parts import styles
 from isoviz.figures.charts.svg import escape
+from isoviz.figures.page import policy
 
 _STATIC = Path(__file__).parent.parent / "static"
-_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'"
 _STYLE = (
     "html{color-scheme:light dark}body{margin:0;background:var(--iv-paper)}"
     "html.isoviz-live #isoviz-static{display:none}"
@@ -85,7 +85,7 @@ def html_page(
     style = _file("explorer.css").decode().replace("</", "<\\/")
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        f"{policy()}"
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f'<title>{escape(title)}</title><link rel="icon" href="data:,"><style>{root}{_STYLE}</style><style>{style}</style></head>'
         '<body><main id="isoviz-page"></main>'

@@ -45,6 +45,7 @@ from isoviz.runtime import Trace, simulate
 from isoviz.runtime.ledger.prediction_errors import Outcome
 from isoviz.this_computer import ComputerFacts
 from isoviz.units import format_seconds
+from isoviz.widgets.pages.page_frame import html_page
 
 MACHINE = preset("two-node")
 EVIL = "</script><script>alert(1)</script>&\"'"
@@ -362,3 +363,12 @@ def test_the_page_has_the_plot_as_tables_too() -> None:
     assert shown.count("<tr>") + shown.count('<tr class="slow">') == (5 + 1) + (21 + 1)
     assert "median error (aimed at: 10 %)" in shown
     assert "No runs" in prediction_page("Empty", [("By a trial", "", []), ("By the model alone", "", [])])
+
+
+def test_pages_load_nothing_from_elsewhere() -> None:
+    """A policy in the page says so; Bokeh's script compiles labels, which is all that it allows beyond other pages."""
+    policy = re.compile(r'<head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="([^"]*)">')
+    (plots,) = policy.findall(throughput_page(preset("laptop")))
+    (other,) = policy.findall(html_page("a page", {}, []))
+    assert other.startswith("default-src 'none'; script-src 'unsafe-inline';") and "base-uri 'none'" in other
+    assert plots == other.replace("'unsafe-inline';", "'unsafe-inline' 'unsafe-eval';", 1)

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from isoviz.errors import FileError, InputError, TransferError
-from isoviz.machines import preset, save
-from isoviz.planner import load_transfer
+from isoviz.machines import load, preset, save
+from isoviz.planner import load_plan, load_transfer
+from isoviz.widgets.chosen.session_file import load_settings
 
 EXAMPLE = """
 [space]
@@ -130,10 +131,55 @@ def test_values_that_only_a_hostile_file_has(tmp_path: Path) -> None:
         assert len(str(caught.value)) < 400
 
 
-def test_files_that_are_no_transfer_are_not_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isoviz.planner.transfer_file.LARGEST_FILE", 100)
-    with pytest.raises(TransferError, match="larger than 100 B"):
-        load_transfer(written(tmp_path, EXAMPLE))
+def test_files_that_are_no_transfer_are_not_read_whole(tmp_path: Path) -> None:
+    fits = EXAMPLE + "#" * ((1 << 20) - len(EXAMPLE))
+    load_transfer(written(tmp_path, fits))
+    with pytest.raises(TransferError, match="larger than 1 MiB"):
+        load_transfer(written(tmp_path, fits + "#"))
+
+
+def _parts(part: str, between: str = ".", count: int = 100_000) -> str:
+    return between.join([part] * count)
+
+
+LONG_KEYS = {
+    "bare": f"{_parts('a')} = 1",
+    "quoted": f"{_parts(chr(34) * 2)} = 1",
+    "literal": f"{_parts(chr(39) + '=' + chr(39))} = 1",
+    "mixed": f"{_parts('a.' + chr(34) + '.#' + chr(92) + chr(34) + chr(34))} = 1",
+    "spaced": f"{_parts('a', ' .' + chr(9))} = 1",
+    "table": f"[{_parts('a')}]",
+    "table of a list": f"[[{_parts('a')}]]",
+    "inline table": f"a = {{{_parts('a')} = 1}}",
+    "in a list": f"a = [1, {{ b = 1, {_parts('a')} = 1}}]",
+    "behind a string": f"a = {chr(34) * 3}{chr(10)}#{chr(34) * 3}{chr(10)}{_parts('a')} = 1",
+    "behind a comment": f"# {chr(34) * 3}{chr(10)}{_parts('a')} = 1",
+    "17": f"{_parts('a', count=17)} = 1",
+    "keys below a long table": f"[{_parts('a', count=16)}]{chr(10)}" + "".join(f"k{k}=1{chr(10)}" for k in range(10_000)),
+    "many tables": "".join(f"[k{k}]{chr(10)}" for k in range(100_000)),
+    "many lists": f"a = {'[' * 300}{'],[' * 10_000}",
+}
+
+
+@pytest.mark.parametrize("name", LONG_KEYS)
+def test_keys_of_many_parts_are_not_parsed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parser takes hours for some of them, so it never sees them; neither do the readers of other files."""
+    text = LONG_KEYS[name]
+    monkeypatch.setattr("tomllib.loads", lambda _: pytest.fail("parsed"))
+    with pytest.raises(TransferError, match="expected at most"):
+        load_transfer(written(tmp_path, text))
+    for read in (load, load_plan, load_settings):
+        with pytest.raises(InputError):
+            read(written(tmp_path, text))
+
+
+def test_what_only_looks_like_a_key_is_read(tmp_path: Path) -> None:
+    dots = "1.5, " * 5000
+    text = EXAMPLE.replace("[space]", f"# {_parts('a')}{chr(10)}[space]", 1)
+    assert load_transfer(written(tmp_path, text)).transfer == load_transfer(written(tmp_path, EXAMPLE)).transfer
+    for value in (f'"{_parts("a")}"', f"'{_parts('a')}'", f'"""{_parts("a")}"""', f'"{chr(92)}"{_parts("a")}"', f"[{dots}]"):
+        with pytest.raises(TransferError, match="unknown key 'more'"):
+            load_transfer(written(tmp_path, f"more = {value}{chr(10)}{EXAMPLE}"))
 
 
 def test_the_directory_of_this_computer_is_relative_to_the_transfer_file(tmp_path: Path) -> None:
