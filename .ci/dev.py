@@ -199,7 +199,7 @@ def pytest(steps: Steps, arguments: list[str], **variables: str) -> None:
 
 
 def pytest_command(steps: Steps) -> list[str]:
-    return [str(steps.env.python), "-m", "pytest"]
+    return [str(steps.env.python), "-P", "-m", "pytest"]
 
 
 def finish(steps: Steps) -> int:
@@ -329,7 +329,7 @@ def bench(arguments: list[str]) -> int:
     """Measured ratios against peers: two benchmarks, or the one named with its options, of isoviz itself or of `isoviz bench`."""
     steps = Steps(environment("lab", "mpi", "bench"))
     for words in [arguments] if arguments else [["import"], ["convert"]]:
-        steps(f"bench {words[0]}", str(steps.env.python), "-m", "benchmarks", *words)
+        steps(f"bench {words[0]}", str(steps.env.python), "-P", "-m", "benchmarks", *words)
     return steps.result()
 
 
@@ -343,14 +343,14 @@ def docs(arguments: list[str]) -> int:
 def docs_steps(steps: Steps, *arguments: str) -> None:
     site = ROOT / "docs" / "_build" / "site"
     options = ["--fail-on-warning", "--keep-going", "--quiet", "--doctree-dir", str(site.parent / "doctrees"), *arguments]
-    if steps("docs", str(steps.env.python), "-m", "sphinx", "--builder", "html", *options, str(ROOT / "docs"), str(site)):
+    if steps("docs", str(steps.env.python), "-P", "-m", "sphinx", "--builder", "html", *options, str(ROOT / "docs"), str(site)):
         say(f"the site is in {site.relative_to(ROOT)}: open {(site / 'index.html').relative_to(ROOT)}")
 
 
 def constraints(arguments: list[str]) -> int:
     """Resolves every dependency of every extra again, for all supported Pythons at once, into .ci/constraints.txt."""
     with tempfile.TemporaryDirectory() as folder:
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", folder, "uv"]
+        pip = [sys.executable, "-I", "-m", "pip", "install", "--quiet", "--no-deps", "--target", folder, "uv"]
         subprocess.run(pip, check=True, env=clean_environment())
         extra = Path(folder) / "extra.in"
         extra.write_text("mpich\neditables\n", encoding="utf-8")  # the second MPI of `make test-full`; editable installs

@@ -69,7 +69,7 @@ def probe(command: str) -> dict | None:
     """What the Python called `command` is and lacks, or None where it does not even start (a stub of pyenv, say)."""
     try:
         done = subprocess.run(
-            [command, "-c", _PROBE], capture_output=True, text=True, timeout=60, env=clean_environment(), check=False
+            [command, "-I", "-c", _PROBE], capture_output=True, text=True, timeout=60, env=clean_environment(), check=False
         )
         return json.loads(done.stdout) if done.returncode == 0 else None
     except (OSError, ValueError, subprocess.TimeoutExpired):
@@ -196,9 +196,9 @@ class Environment:
             # The build backend first, from the constraints too, so that building isoviz here downloads nothing unnamed.
             self._pip("hatchling", "editables", "-c", str(constraints))
             self._pip("--no-build-isolation", "-e", f"{ROOT}[{','.join(extras)}]", *self.replaced, "-c", str(constraints))
-        self.run_quietly([str(self.python), "-c", "import isoviz.cli"], "the installed isoviz does not start")
+        self.run_quietly([str(self.python), "-P", "-c", "import isoviz.cli"], "the installed isoviz does not start")
         say("compiling the copy kernels (once; half a minute)")
-        kernels = [str(self.python), "-m", "isoviz.backends.host.kernels"]
+        kernels = [str(self.python), "-P", "-m", "isoviz.backends.host.kernels"]
         done = subprocess.run(kernels, env=clean_environment(), cwd=ROOT, capture_output=True, text=True, check=False)
         say(done.stdout.strip() or done.stderr.strip()[-200:])  # without them copies are made with NumPy
         stamp.write_text(json.dumps({"digest": self.digest(), "extras": extras}), encoding="utf-8")
@@ -222,7 +222,7 @@ class Environment:
         say(f"making {self.folder.name} with {python}")
         version = "{}.{}".format(*(probe(python) or {"version": (3, "x")})["version"][:2])
         self.run_quietly(
-            [python, "-m", "venv", str(self.folder)],
+            [python, "-P", "-m", "venv", str(self.folder)],
             f"{python} cannot make a virtual environment; {install_hint(f'python{version}-venv', version)}",
         )
 
@@ -231,11 +231,11 @@ class Environment:
         facts = probe(str(self.python)) if self.python.exists() else None
         if facts is None or facts["missing"] or tuple(facts["version"]) < OLDEST:
             return False
-        pip = [str(self.python), "-m", "pip", "--version"]
+        pip = [str(self.python), "-P", "-m", "pip", "--version"]
         return subprocess.run(pip, capture_output=True, env=clean_environment(), check=False).returncode == 0
 
     def _pip(self, *arguments: str) -> None:
-        command = [str(self.python), "-m", "pip", "install", "--quiet", "--no-input", "--progress-bar", "off", *arguments]
+        command = [str(self.python), "-P", "-m", "pip", "install", "--quiet", "--no-input", "--progress-bar", "off", *arguments]
         if subprocess.run(command, env=self.variables(), cwd=ROOT, check=False).returncode != 0:
             raise SetupError("pip could not install what isoviz needs (its words are above); run the same command again to go on")
 

@@ -87,7 +87,19 @@ def gpu_wheels(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory(dir=str(folder.parent)) as room:
         for version in arguments[1:] or PYTHONS:
             say(f"wheels for Python {version} …")
-            command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", "--dest", room]
+            command = [
+                sys.executable,
+                "-I",
+                "-m",
+                "pip",
+                "download",
+                "--quiet",
+                "--no-deps",
+                "--only-binary",
+                ":all:",
+                "--dest",
+                room,
+            ]
             command += ["--python-version", version, "--implementation", "cp", "--constraint", str(CONSTRAINTS)]
             command += [word for platform in PLATFORMS for word in ("--platform", platform)]
             if subprocess.run([*command, *WANTED, *THEIR_NEEDS], env=clean_environment(), check=False).returncode != 0:
@@ -119,15 +131,15 @@ def make_environment(wheels: str | None) -> Path:
         raise SetupError(f"{FOLDER} was not made by this command; move it away")
     if folder.exists():
         shutil.rmtree(str(folder))
-    run_quietly([sys.executable, "-m", "venv", "--without-pip", "--system-site-packages", str(folder)])
+    run_quietly([sys.executable, "-I", "-m", "venv", "--without-pip", "--system-site-packages", str(folder)])
     (folder / MADE_BY).write_text("made by .ci/dev.py, which may remove it\n", encoding="utf-8")
-    ask = [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    ask = [str(python), "-P", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
     own = subprocess.run(ask, stdout=subprocess.PIPE, check=True, text=True).stdout.strip()
     # An environment made by a Python that is one itself sees the packages of the system, and not those of that Python.
     theirs = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")} if sys.prefix != sys.base_prefix else set()
     lines = [str(ROOT), *(f"import site; site.addsitedir({path!r})" for path in sorted(theirs))]
     (Path(own) / "isoviz-checkout.pth").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    command = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-input"]
+    command = [sys.executable, "-I", "-m", "pip", "--python", str(python), "install", "--quiet", "--no-input"]
     if wheels:
         command += ["--no-index", "--find-links", wheels]
     run_quietly([*command, *WANTED])
@@ -236,7 +248,12 @@ def why_no_gpu(python: Path) -> str:
     """Why there is no GPU, as the end of a sentence; empty if there is one."""
     ask = "from isoviz.backends.cuda.cupy_driver import loaded; print(loaded().reason)"
     done = subprocess.run(
-        [str(python), "-c", ask], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=variables(python), check=False
+        [str(python), "-P", "-c", ask],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=variables(python),
+        check=False,
     )
     if done.returncode != 0:
         raise SetupError(f"isoviz does not start in {FOLDER}: {done.stdout.strip()[-300:]}")
@@ -256,7 +273,7 @@ class Runner:
 
     def __init__(self, python: Path, logs: Path, report: Report, stack: contextlib.ExitStack) -> None:
         self.python, self.logs, self.report, self.stack = python, logs, report, stack
-        self.pytest = (str(python), "-m", "pytest", "-q", "-p", "pytest_timeout", "-p", "no:cacheprovider")
+        self.pytest = (str(python), "-P", "-m", "pytest", "-q", "-p", "pytest_timeout", "-p", "no:cacheprovider")
         self.reason = report.reason
 
     def start(self, name: str, *command: str, **changes: str) -> Step:
@@ -269,6 +286,7 @@ class Runner:
         return self.start(
             "kernels of the processor",
             str(self.python),
+            "-P",
             "-c",
             "from isoviz.backends.host import kernels; kernels.prepare(wait=True); print(kernels.state())",
         )
@@ -278,7 +296,7 @@ class Runner:
         files = [self.logs / f"gpu-{part}.{kind}" for kind in ("json", "md")]
         minutes = f"{SECONDS[part] * (AFTER_THE_PROBE if part == 'predictions' else SHARE) / 60:.2f}"
         words = ("bench", "gpu", "--parts", part, "--minutes", minutes, "--json", str(files[0]), "-o", str(files[1]))
-        found = self.start(part, str(self.python), "-m", "isoviz", *words, *arguments).wait()
+        found = self.start(part, str(self.python), "-P", "-m", "isoviz", *words, *arguments).wait()
         table = json.loads(files[0].read_text(encoding="utf-8")) if files[0].exists() else None
         if table is not None and table["missing"] and found["result"] == "passed":
             found["result"] = f"failed: {len(table['missing'])} figures are missing"

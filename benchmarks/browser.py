@@ -76,7 +76,7 @@ def running_lab(home: Path, left_out: str | None = None) -> Iterator[harness.Lab
         settings = home / servers.FOLDERS["JUPYTER_CONFIG_DIR"] / "labconfig" / "page_config.json"
         settings.parent.mkdir(parents=True)
         settings.write_text(json.dumps({"disabledExtensions": {left_out: True}}), encoding="utf-8")
-    command = [sys.executable, "-m", "isoviz", "lab", "--no-browser", "--port", "0", "--dir", str(served)]
+    command = [sys.executable, "-P", "-m", "isoviz", "lab", "--no-browser", "--port", "0", "--dir", str(served)]
     with servers.serving(command, cwd=served, env=servers.variables(home), patience=harness.START) as (url, output):
         yield harness.Lab(url, served / "isoviz-lab" / "explorer.ipynb", home, output)
 

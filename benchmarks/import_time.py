@@ -35,5 +35,5 @@ def measure(repeat: int = 11) -> Table:
 
 def _seconds(code: str) -> float:
     script = f"import time; start = time.perf_counter(); {code}; print(time.perf_counter() - start)"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-P", "-c", script], capture_output=True, text=True, check=True)
     return float(done.stdout)

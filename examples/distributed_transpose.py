@@ -9,7 +9,7 @@ run, with what MPI programs do otherwise:
 
 Run it as a program of ranks, or let it start ranks itself:
 
-    mpiexec -n 4 python examples/distributed_transpose.py
+    mpiexec -n 4 python -P examples/distributed_transpose.py
     python examples/distributed_transpose.py
 
 `--size 4096` is the number of rows and columns, `--ranks 4` the number of ranks that it starts, `-o FILE` a page that it

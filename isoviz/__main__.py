@@ -1,4 +1,4 @@
-"""`python -m isoviz`: the command line."""
+"""`python -P -m isoviz`: the command line."""
 
 from __future__ import annotations
 

@@ -107,8 +107,8 @@ class User:
         self._work = folder / "work"
         _as_root("install", "-d", "-m", "700", "-o", str(uid), "-g", str(uid), str(self.home))
 
-    def command(self, *command: Word) -> list[str]:
-        """The command that runs a command as this user."""
+    def command(self, *command: Word, cwd: Path | None = None) -> list[str]:
+        """The command that runs a command as this user, in its home unless `cwd` says otherwise."""
         privileges = ["setpriv", "--reuid", str(self.uid), "--regid", str(self.uid), "--clear-groups"]
         closed, needed = _closed_and_needed()
         words: list[Word] = [*_outside()]
@@ -116,7 +116,8 @@ class User:
             words += ["unshare", "--mount", "sh", "-c", _SHOWN, "sh", self._work]
             words += [str(len(closed)), *closed, str(len(needed)), *needed]
         # `env` looks for the program once the rights of root are gone, as the user would.
-        words += [*privileges, "--", "env", "--", *command]
+        words += [*privileges, "--", "env", "--"]
+        words += ["sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", cwd or self.home, *command]
         return [os.fspath(word) for word in words]
 
     def environment(self, **changes: str) -> dict[str, str]:
@@ -130,7 +131,7 @@ class User:
     ) -> subprocess.CompletedProcess[str]:
         """Run a command as this user to its end, in its home unless `cwd` says otherwise. `changes` are of its environment."""
         return subprocess.run(
-            self.command("sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", cwd or self.home, *command),
+            self.command(*command, cwd=cwd),
             env=self.environment(**changes),
             input=given,
             capture_output=True,
@@ -142,7 +143,7 @@ class User:
     def start(self, *command: Word, cwd: Path | None = None, **changes: str) -> subprocess.Popen[str]:
         """Start a command as this user, with pipes for its input and its output."""
         return subprocess.Popen(
-            self.command("sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", cwd or self.home, *command),
+            self.command(*command, cwd=cwd),
             env=self.environment(**changes),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -1,7 +1,7 @@
 """`isoviz lab`: JupyterLab on working copies of the notebooks, opened at the explorer.
 
 The notebooks of the package are never opened themselves. A user changes and runs copies in `isoviz-lab/`, below the folder that
-JupyterLab serves.
+JupyterLab serves. A kernel imports modules from the folder of its notebook, so `isoviz-lab/` has to be the user's own.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import json
 import logging
 import os
 import platform
+import stat
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
@@ -20,7 +21,7 @@ from typing import Any, NoReturn
 from isoviz.cli.output import tell, whole_number
 from isoviz.errors import FileError, InputError, MissingPartError, printable
 from isoviz.regular_files import write_text
-from isoviz.whose import is_own
+from isoviz.whose import is_own, problem_above, problem_of
 
 _LOG = logging.getLogger(__name__)
 FOLDER = "isoviz-lab"
@@ -37,7 +38,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description=f"Open JupyterLab on a working copy of the explorer ({FOLDER}/{NOTEBOOK} in the served folder). "
         "Without a display, the address is printed.",
     )
-    parser.add_argument("--dir", type=Path, default=Path(), metavar="DIR", help="the folder to serve (default: this one)")
+    parser.add_argument(
+        "--dir", type=Path, metavar="DIR", help="the folder to serve (default: this one, unless others can rename what is in it)"
+    )
     parser.add_argument(
         "--port", type=whole_number, metavar="PORT", help="the port to listen on (default: 8888 or the next free one)"
     )
@@ -51,11 +54,13 @@ def run(args: argparse.Namespace) -> int:
     """Start JupyterLab in place of this process."""
     if importlib.util.find_spec("jupyterlab") is None or importlib.util.find_spec("anywidget") is None:
         raise MissingPartError("JupyterLab", "lab")
-    root = Path(args.dir).resolve()
+    root = (args.dir or Path()).resolve()
     if not root.is_dir():
         raise FileError(f"{args.dir}: no such folder to serve")
     if args.port is not None and not 0 <= args.port <= 65535:
         raise InputError(f"port {args.port}: expected a number from 0 to 65535")
+    if args.dir is None:  # A folder that the user names is the user's choice.
+        check_above(root / FOLDER)
     copy = working_copy(shipped_notebook(), root / FOLDER, fresh=args.fresh)
     for name in BESIDE:
         working_copy(shipped_notebook(name), root / FOLDER, fresh=args.fresh, name=name)
@@ -75,16 +80,45 @@ def shipped_notebook(name: str = NOTEBOOK) -> Path:
     raise FileError(f"this installation of isoviz has no {name}; install isoviz again")
 
 
+def check_above(folder: Path) -> None:
+    """Have a folder be where nobody else can put another one.
+
+    Raises:
+        FileError: somebody can.
+    """
+    problem = problem_above(folder)
+    if problem is not None:
+        raise FileError(f"{folder}: {problem}, and notebooks with it; name a folder to serve with --dir, such as --dir ~")
+
+
+def check_own(folder: Path) -> None:
+    """Have a folder be the user's own, and no link of somebody else.
+
+    Raises:
+        FileError: it is not.
+        OSError: it cannot be looked at.
+    """
+    status = folder.lstat()
+    if stat.S_ISLNK(status.st_mode) and is_own(status):
+        status = folder.stat()
+    problem = problem_of(status)
+    if problem is not None:
+        raise FileError(
+            f"{folder} {problem}, and notebooks import modules from their folder; move it away, or name another folder with --dir"
+        )
+
+
 def working_copy(shipped: Path, folder: Path, *, fresh: bool = False, name: str = NOTEBOOK) -> Path:
     """The copy of `shipped` in `folder`, called `name`, made or updated without loss of the user's work.
 
     A copy with edited cells stays as it is, unless `fresh`: then it is renamed and replaced.
 
     Raises:
-        FileError: the folder cannot be written, or the copy in it is another user's.
+        FileError: the folder cannot be written, or somebody else can change it, or the copy in it is another user's.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+        check_own(folder)
         notebook = json.loads(shipped.read_text(encoding="utf-8"))
         digest = _cells_digest(notebook)
         copy = folder / name
@@ -158,7 +192,7 @@ def server_command(root: Path, notebook: Path, *, ip: str, port: int | None, bro
         options.append("--no-browser")
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         options.append("--allow-root")
-    return [sys.executable, "-m", "jupyterlab", *options]
+    return [sys.executable, "-P", "-m", "jupyterlab", *options]
 
 
 def start(command: list[str]) -> NoReturn:

@@ -1,4 +1,4 @@
-"""The session of a program that every rank runs: `mpiexec -n 4 python program.py`.
+"""The session of a program that every rank runs: `mpiexec -n 4 python -P program.py`.
 
 The first call makes this process's place in the world of ranks and an engine; the end of the program leaves them. All ranks call
 together.

@@ -325,7 +325,7 @@ def ranks(
       always; the arguments about starting processes have no meaning.
     - `attach`: a file for ranks that another program starts, such as a batch job. This process writes its address and a secret
       into the file, and waits up to `start_timeout` seconds for `count` ranks that run
-      `python -m isoviz.launch.worker.rank_worker FILE`. They end when the ranks are closed. The arguments about starting
+      `python -P -m isoviz.launch.worker.rank_worker FILE`. They end when the ranks are closed. The arguments about starting
       processes have no meaning.
     - `mpiexec`: the program that starts the ranks. The default is the one of this Python's environment
       (the extra `mpi` of isoviz); a site's own MPI is named here.

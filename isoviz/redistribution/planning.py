@@ -176,7 +176,7 @@ def plan_redistribution(
     if need > have:
         raise DistributionError(
             f"redistribution: needs {need} ranks, and there are {have} (machine {machine.name!r}); start {need}: mpiexec -n"
-            f" {need} python program.py, or isoviz.ranks({need})"
+            f" {need} python -P program.py, or isoviz.ranks({need})"
         )
     for end in (source, destination):
         for rank in end.ranks:

@@ -94,8 +94,8 @@ def redistribute(
         with isoviz.ranks(4) as ranks:
             done = isoviz.redistribute(source, destination, ranks=ranks)
 
-    In a program that every rank runs (`mpiexec -n 4 python program.py`), all ranks call it together without `ranks`. The latest
-    plans are kept. A further call with equal ends and options uses its plan again, also with other arrays.
+    In a program that every rank runs (`mpiexec -n 4 python -P program.py`), all ranks call it together without `ranks`. The
+    latest plans are kept. A further call with equal ends and options uses its plan again, also with other arrays.
 
     - `array`: the data. In a program of ranks: this rank's part of the source, an array that lies as its layout says, or for the
       memory `dsk` the path of a file of the rank's host. In a notebook: such arrays or paths by rank, in a list or a mapping.

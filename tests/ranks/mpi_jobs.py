@@ -34,7 +34,7 @@ def command(ranks: int, *args: str, survivors: bool = False) -> list[str]:
     With `survivors`, the other ranks go on when one has ended: Open MPI can do that. A shell keeps the end, and the
     signal that follows it, from MPICH.
     """
-    more = ["--oversubscribe", "--mca", "pml", "ob1", "--mca", "osc", "^ucx", "--mca", "btl", "^ofi"] if is_open_mpi() else []
+    more = ["--oversubscribe", "--mca", "pml", "ob1", "--mca", "osc", "^ucx"] if is_open_mpi() else []
     if survivors:
         more += ["--with-ft", "ulfm"] if is_open_mpi() else ["-disable-auto-cleanup"]
     shell = ["sh", "-c", 'trap "" USR1; "$@"; true', "sh"] if survivors and not is_open_mpi() else []

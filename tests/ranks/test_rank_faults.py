@@ -13,7 +13,7 @@ from mpi_jobs import is_open_mpi, needs_mpi, run
 
 SCRIPT = str(Path(__file__).with_name("rank_faults.py"))
 pytestmark = needs_mpi
-CHOSEN = ("--mca", "osc", "^ucx", "pml", "ob1", "btl", "^ofi")
+CHOSEN = ("--mca", "osc", "^ucx", "pml", "ob1")
 
 
 def told(out: str) -> Any:

@@ -59,7 +59,7 @@ class Job:
         self._told: dict[str, int] = {}
         self._folders = folders
         remote = not folders
-        environment = mpi.environment(remote) | dict(os.environ) | dict(variables)
+        environment = mpi.environment() | dict(os.environ) | dict(variables)
         if folders:
             environment["TMPDIR"] = folders[0]
         shared = folders[1] if len(folders) > 1 else None
@@ -213,7 +213,7 @@ class JobGroup:
             self.job = Job(
                 wanted.mpi,
                 wanted.count,
-                [wanted.python, "-m", _MODULE],
+                [wanted.python, "-P", "-m", _MODULE],
                 options=wanted.options,
                 variables={
                     **wanted.variables,

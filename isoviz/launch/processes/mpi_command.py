@@ -56,15 +56,11 @@ class Mpi:
                 found += ["-x", name]
         return [*found, *options, "-n", str(ranks), *program]
 
-    def environment(self, remote: bool) -> dict[str, str]:
-        """Variables for the environment of `mpiexec`, unless the user has set them. `remote`: ranks may run on other hosts."""
-        found: dict[str, str] = {}
-        if self.library == "Open MPI":
-            if os.geteuid() == 0:
-                found |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-            if not remote:
-                found["OMPI_MCA_btl"] = "^ofi"  # libfabric looks for networks for a second.
-        return found
+    def environment(self) -> dict[str, str]:
+        """Variables for the environment of `mpiexec`, unless the user has set them."""
+        if self.library == "Open MPI" and os.geteuid() == 0:
+            return {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        return {}
 
 
 def find_mpi(mpiexec: str | Path | None = None) -> Mpi:

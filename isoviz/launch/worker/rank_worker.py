@@ -1,4 +1,4 @@
-"""The program of a rank: `python -m isoviz.launch.worker.rank_worker`, started by `mpiexec`.
+"""The program of a rank: `python -P -m isoviz.launch.worker.rank_worker`, started by `mpiexec`.
 
 `isoviz.ranks` gives it the client's address in the environment. A batch job starts it as `… rank_worker FILE` instead, with the
 file that `isoviz.ranks(attach=FILE)` writes.
@@ -105,8 +105,11 @@ def connect() -> dict[str, Any]:
     Raises:
         MissingPartError: mpi4py is not installed.
     """
+    from isoviz.backends.mpi.thread.unused_parts import without_unused_parts
+
     try:
-        from mpi4py import MPI
+        with without_unused_parts():
+            from mpi4py import MPI
     except ModuleNotFoundError:
         from isoviz.errors import MissingPartError
 

@@ -110,7 +110,7 @@ def test_half_made_environment_is_made_anew(environment, tmp_path: Path, monkeyp
     monkeypatch.setattr(environment.Environment, "run_quietly", lambda self, command, problem: calls.append(command))
     calls: list[list[str]] = []
     made._create()
-    assert calls and calls[0][1:3] == ["-m", "venv"]
+    assert calls and calls[0][1:4] == ["-P", "-m", "venv"]
     assert not made.python.exists()
 
 

@@ -220,7 +220,7 @@ def _left_to_another() -> bool:
 
 def _in_background() -> subprocess.Popen[bytes] | None:
     quiet = subprocess.DEVNULL
-    command = [sys.executable, "-m", "isoviz.backends.host.kernels"]
+    command = [sys.executable, "-P", "-m", "isoviz.backends.host.kernels"]  # -P: nothing is imported from the working directory
     try:
         # Our own module in our own interpreter.
         return subprocess.Popen(  # noqa: S603

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from mmap import mmap
 from typing import Any, TypeVar
@@ -22,6 +21,7 @@ from typing import Any, TypeVar
 from isoviz.backends.mpi.thread.bells import Bell, SharedBell, give_way, own_bell
 from isoviz.backends.mpi.thread.inbox import Inbox
 from isoviz.backends.mpi.thread.mpi_requests import Ended, Requests, ToReceive, failed
+from isoviz.backends.mpi.thread.unused_parts import without_unused_parts
 from isoviz.errors import EngineClosed, MissingPartError, RunError
 
 Buffer = Any
@@ -37,10 +37,6 @@ RUNG = 5e-3
 """Seconds of the longest sleep where all other ranks can ring this one's bell."""
 WAITING = 200e-6
 """Seconds of the longest sleep while requests are outstanding: they progress only within MPI calls."""
-_OSC = "OMPI_MCA_osc"
-"""The environment variable for the parts of Open MPI that put; those of one part have longer names."""
-_NETWORKS = ("OMPI_MCA_btl", "OMPI_MCA_mtl")
-"""The environment variables for the parts of Open MPI that reach other hosts."""
 _LOOKS = 1000
 """Looks into MPI after which everything that an ended rank had sent to this host has arrived."""
 LAST = 5.0
@@ -323,7 +319,7 @@ class MpiThread:
         self.mpi = MPI
         self._initialised = not MPI.Is_initialized()
         if self._initialised:
-            with _without_unused_parts():
+            with without_unused_parts():
                 MPI.Init_thread(MPI.THREAD_SERIALIZED)
         elif MPI.Query_thread() < MPI.THREAD_SERIALIZED:
             raise RunError("MPI is initialised already, without threads: initialise it with MPI.THREAD_SERIALIZED or more")
@@ -425,24 +421,3 @@ class MpiThread:
             command()
         except Exception:  # noqa: BLE001  # as said
             _LOG.exception("rank %d: a command of the MPI thread failed", self.rank)
-
-
-@contextlib.contextmanager
-def _without_unused_parts() -> Iterator[None]:
-    """Have Open MPI start without parts that isoviz does not need, unless the user chose.
-
-    UCX prints lines about itself for every rank. Looking for networks with libfabric takes a second, also where all ranks are on
-    this computer.
-    """
-    chosen = {}
-    if not any(name.startswith(_OSC) for name in os.environ):
-        chosen[_OSC] = "^ucx"
-    here, everywhere = (os.environ.get(f"OMPI_COMM_WORLD_{which}") for which in ("LOCAL_SIZE", "SIZE"))
-    if everywhere is not None and here == everywhere:
-        chosen |= {name: "^ofi" for name in _NETWORKS if name not in os.environ}
-    os.environ.update(chosen)
-    try:
-        yield
-    finally:
-        for name in chosen:
-            del os.environ[name]
