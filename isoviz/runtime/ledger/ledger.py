@@ -34,6 +34,8 @@ MOST_BYTES = 4 << 20
 RECENT_BYTES = 256 << 10
 """The bytes at the end of the file that `recent` reads first."""
 RECENT_RUNS = 500
+_LEAST_LINE = 100
+"""Bytes; a shorter line is no run. A file of nothing but short lines is then read as quickly as any other."""
 
 
 class Reading(NamedTuple):
@@ -183,11 +185,13 @@ def _lines_from(path: Path, start: int) -> tuple[bytes, int]:
 def _entries(content: bytes) -> Reading:
     entries, unreadable = [], 0
     for line in content.split(b"\n"):
-        if line.strip():
+        if len(line) >= _LEAST_LINE:
             try:
                 entries.append(LedgerEntry.from_line(line))
             except InputError:
                 unreadable += 1
+        elif line.strip():
+            unreadable += 1
     return Reading(tuple(entries), unreadable)
 
 

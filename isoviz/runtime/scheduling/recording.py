@@ -222,7 +222,7 @@ class Recording:
         with os.fdopen(descriptor, encoding="utf-8") as file:
             try:
                 data = json.load(file)
-            except ValueError as error:  # neither JSON nor text
+            except (ValueError, RecursionError) as error:  # neither JSON nor text, or nested too deeply
                 raise InputError(f"recording {str(path)!r}: {error}") from None
         return cls.from_json(data)
 

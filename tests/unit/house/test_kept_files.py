@@ -158,7 +158,7 @@ def kept_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple
         """Whether the file is read; one that this version did not measure counts as read."""
         file = kept_measurements._file("probe", key)
         try:
-            return json.loads(read_own(file))["format"] == kept_measurements.PROBE_FORMAT
+            return bool(json.loads(read_own(file))["format"] == kept_measurements.PROBE_FORMAT)
         except FileError:
             assert kept_measurements.kept_probe(folder) is None
             return False
