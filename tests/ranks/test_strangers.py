@@ -437,8 +437,9 @@ def test_a_rank_ends_the_connection_to_a_client_with_an_odd_welcome(value: objec
 
 def pair() -> tuple[Wire, Wire]:
     """A worker's and a client's end, which have proven to know the secret."""
-    here, there = socket.socketpair()
-    return Wire(here, bytes(32), WORKER), Wire(there, bytes(32), CLIENT)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        here = socket.create_connection(server.getsockname()[:2])
+        return Wire(here, bytes(32), WORKER), Wire(server.accept()[0], bytes(32), CLIENT)
 
 
 class Relay:
