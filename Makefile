@@ -11,13 +11,15 @@
 #   make lint       make format                       style, types and floors alone; the formatters
 #   make docs                                         the site, in docs/_build/site; needs no network once it is set up
 #   make bundle                                       build the browser half again
+#   make install    ARGS="mpi gpu-cuda13"             add extras of isoviz to the environment
 #   make constraints                                  resolve all dependencies again (needs the network)
+#   make constraints ARGS=keep                        the same, with the versions that they have now
 #   make clean                                        remove the environments that these commands made
 
 PYTHON ?= python3
 ARGS ?=
 
-COMMANDS = lab test test-full bench gpu lint format docs bundle constraints clean
+COMMANDS = lab install test test-full bench gpu lint format docs bundle constraints clean
 
 .PHONY: help $(COMMANDS)
 

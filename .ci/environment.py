@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Iterable
 
 ROOT = Path(__file__).resolve().parent.parent
 CONSTRAINTS = ROOT / ".ci" / "constraints.txt"
@@ -190,12 +191,10 @@ class Environment:
         stamp.unlink(missing_ok=True)
         self._create()
         extras = sorted({*kept, *self.extras})
-        say(f"installing isoviz[{','.join(extras)}] into {self.folder.name} (once; takes a minute or more)")
-        with contextlib.ExitStack() as stack:
-            constraints = CONSTRAINTS if not self.replaced else stack.enter_context(loosened(self.replaced))
-            # The build backend first, from the constraints too, so that building isoviz here downloads nothing unnamed.
-            self._pip("hatchling", "editables", "-c", str(constraints))
-            self._pip("--no-build-isolation", "-e", f"{ROOT}[{','.join(extras)}]", *self.replaced, "-c", str(constraints))
+        say(f"installing isoviz with {', '.join(extras)} into {self.folder.name} (once; takes a minute or more)")
+        self._install_packages({"base", "build", *extras})
+        # Building isoviz here downloads nothing: the build backend is there.
+        self._pip("--no-deps", "--no-build-isolation", "--editable", str(ROOT))
         self.run_quietly([str(self.python), "-P", "-c", "import isoviz.cli"], "the installed isoviz does not start")
         say("compiling the copy kernels (once; half a minute)")
         kernels = [str(self.python), "-P", "-m", "isoviz.backends.host.kernels"]
@@ -203,6 +202,21 @@ class Environment:
         say(done.stdout.strip() or done.stderr.strip()[-200:])  # without them copies are made with NumPy
         stamp.write_text(json.dumps({"digest": self.digest(), "extras": extras}), encoding="utf-8")
         say(f"{self.folder.name} is ready after {time.monotonic() - started:.0f} s")
+
+    def _install_packages(self, extras: set[str]) -> None:
+        """Install what extras need, in the versions of the constraints, from wheels with their digests alone.
+
+        A version that `replaced` names has no digest here; what it needs is constrained.
+        """
+        known = packages(CONSTRAINTS.read_text(encoding="utf-8"))
+        others = [requirement for requirement in self.replaced if requirement not in known]
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "requirements.txt"
+            path.write_text(locked(extras, set(self.replaced), without=names_of(others)), encoding="utf-8")
+            self._pip("--require-hashes", "--no-deps", "--requirement", str(path))
+            if others:
+                path.write_text(plain(locked(None, without=names_of(others))), encoding="utf-8")
+                self._pip(*others, "--constraint", str(path))
 
     def _create(self) -> None:
         marker = self.folder / MADE_BY
@@ -235,9 +249,10 @@ class Environment:
         return subprocess.run(pip, capture_output=True, env=clean_environment(), check=False).returncode == 0
 
     def _pip(self, *arguments: str) -> None:
-        command = [str(self.python), "-P", "-m", "pip", "install", "--quiet", "--no-input", "--progress-bar", "off", *arguments]
+        pip = [str(self.python), "-P", "-m", "pip", "install", "--quiet", "--no-input", "--progress-bar", "off"]
+        command = [*pip, "--only-binary", ":all:", *arguments]  # an archive of sources would run its own code here
         if subprocess.run(command, env=self.variables(), cwd=ROOT, check=False).returncode != 0:
-            raise SetupError("pip could not install what isoviz needs (its words are above); run the same command again to go on")
+            raise SetupError(NOT_INSTALLED)
 
     def run_quietly(self, command: list[str], problem: str) -> None:
         """Run a command; where it fails, show what it said and raise SetupError(problem)."""
@@ -249,12 +264,49 @@ class Environment:
             raise SetupError(problem)
 
 
-@contextlib.contextmanager
-def loosened(replaced: tuple[str, ...]):
-    """The constraints without the lines of the packages that `replaced` gives other versions of."""
-    names = {re.split(r"[^A-Za-z0-9-]", requirement)[0].lower() for requirement in replaced}
-    lines = CONSTRAINTS.read_text(encoding="utf-8").splitlines(keepends=True)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "constraints.txt"
-        path.write_text("".join(line for line in lines if line.split("==")[0].lower() not in names), encoding="utf-8")
-        yield path
+# ------------------------------------------------------------------------------------------------ what is installed
+
+NOT_INSTALLED = """pip could not install what isoviz needs (its words are above).
+Only wheels with a digest in .ci/constraints.txt are installed, nothing that would have to be built here.
+- No network, or a time-out: run the same command again, and it goes on.
+- "No matching distribution": there is no such wheel for this Python or this kind of computer. Another Python may have one:
+  ISOVIZ_PYTHON=python3.12 make lab, after removing the environment (make clean).
+- "do not match the hashes": the package index that pip asks here serves another file than the one that was checked. Do not
+  install it by hand; ask another index."""
+
+
+def packages(text: str) -> dict[str, list[str]]:
+    """The blocks of a file of constraints by the names of their packages: a line with the version, and the lines that follow it.
+
+    A package has several blocks where its version depends on Python's.
+    """
+    found: dict[str, list[str]] = {}
+    for block in re.findall(r"(?m)^[A-Za-z0-9].*\n(?:^[ \t].*\n)*", text):
+        found.setdefault(re.split(r"[^A-Za-z0-9._-]", block)[0].lower(), []).append(block)
+    return found
+
+
+def names_of(requirements: Iterable[str]) -> set[str]:
+    """The names of packages in requirements such as `ipykernel==6.31.*`."""
+    return {re.split(r"[^A-Za-z0-9._-]", requirement)[0].lower() for requirement in requirements}
+
+
+def locked(extras: set[str] | None, names: set[str] = frozenset(), without: set[str] = frozenset()) -> str:
+    """The constraints, with digests, of what some extras need (None: of everything), and of `names`, `without` some packages."""
+    return "".join(
+        block
+        for name, blocks in packages(CONSTRAINTS.read_text(encoding="utf-8")).items()
+        for block in blocks
+        if name not in without and (extras is None or name in names or extras & set(block.splitlines()[-1].split("#")[1].split()))
+    )
+
+
+def plain(text: str) -> str:
+    """Constraints without digests and comments."""
+    return "".join(line.rstrip(" \\\n") + "\n" for line in text.splitlines() if re.match(r"[A-Za-z0-9]", line))
+
+
+def extras_of(project: Path) -> list[str]:
+    """The names of the extras in a pyproject.toml. Not every Python that runs this file can read TOML."""
+    section = project.read_text(encoding="utf-8").split("[project.optional-dependencies]\n")[1].split("\n[")[0]
+    return re.findall(r"(?m)^([a-z0-9-]+) = \[", section)

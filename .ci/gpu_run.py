@@ -29,7 +29,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from environment import CONSTRAINTS, MADE_BY, ROOT, SetupError, clean_environment, say
+from environment import MADE_BY, ROOT, SetupError, clean_environment, locked, names_of, say
 
 FOLDER = ".venv-gpu"
 NO_GPU = 3
@@ -78,6 +78,13 @@ UNSUPPORTED = "Device not supported"
 """What compute-sanitizer says where the system gives it no access, such as in gVisor."""
 
 
+def from_wheels(folder: Path) -> list[str]:
+    """Options of pip for what is wanted and for its needs: the versions of .ci/constraints.txt, from wheels with its digests."""
+    path = folder / "requirements.txt"
+    path.write_text(locked(set(), names_of((*WANTED, *THEIR_NEEDS))), encoding="utf-8")
+    return ["--require-hashes", "--only-binary", ":all:", "--no-deps", "--requirement", str(path)]
+
+
 def gpu_wheels(arguments: list[str]) -> int:
     """Fills a folder with wheels for Linux on x86-64, for the Pythons that are named, or for all."""
     if not arguments or any(each not in PYTHONS for each in arguments[1:]):
@@ -87,22 +94,10 @@ def gpu_wheels(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory(dir=str(folder.parent)) as room:
         for version in arguments[1:] or PYTHONS:
             say(f"wheels for Python {version} …")
-            command = [
-                sys.executable,
-                "-I",
-                "-m",
-                "pip",
-                "download",
-                "--quiet",
-                "--no-deps",
-                "--only-binary",
-                ":all:",
-                "--dest",
-                room,
-            ]
-            command += ["--python-version", version, "--implementation", "cp", "--constraint", str(CONSTRAINTS)]
+            pip = [sys.executable, "-I", "-m", "pip", "download", "--quiet", "--dest", room]
+            command = [*pip, *from_wheels(Path(room)), "--python-version", version, "--implementation", "cp"]
             command += [word for platform in PLATFORMS for word in ("--platform", platform)]
-            if subprocess.run([*command, *WANTED, *THEIR_NEEDS], env=clean_environment(), check=False).returncode != 0:
+            if subprocess.run(command, env=clean_environment(), check=False).returncode != 0:
                 raise SetupError("gpu-wheels: pip could not download the wheels (its words are above)")
         for wheel in folder.glob("*.whl"):
             wheel.unlink()
@@ -142,7 +137,7 @@ def make_environment(wheels: str | None) -> Path:
     command = [sys.executable, "-I", "-m", "pip", "--python", str(python), "install", "--quiet", "--no-input"]
     if wheels:
         command += ["--no-index", "--find-links", wheels]
-    run_quietly([*command, *WANTED])
+    run_quietly([*command, *from_wheels(folder)])
     return python
 
 

@@ -11,6 +11,7 @@ Two families tell a caller what to do, and set the exit status of the command li
 from __future__ import annotations
 
 import unicodedata
+from pathlib import Path
 
 LONGEST = 370
 """Longest error message, in characters; a longer one is cut in its middle."""
@@ -195,8 +196,13 @@ class MissingPartError(InputError, ImportError):
 
 
 def installation(extra: str) -> str:
-    """The command that adds the packages of an extra of isoviz, in a checkout of isoviz."""
-    return f"pip install --editable '.[{extra}]' in the folder of isoviz"
+    """The command that adds the packages of an extra of isoviz: in a checkout, or with the wheel that isoviz came from.
+
+    It never names isoviz alone: pip would take what has that name on a package index.
+    """
+    if (Path(__file__).parents[1] / "pyproject.toml").is_file():
+        return f"pip install --editable '.[{extra}]' in the folder of isoviz"
+    return f"pip install 'isoviz-….whl[{extra}]' with the path of the wheel of isoviz"
 
 
 class InternalError(IsovizError, AssertionError):

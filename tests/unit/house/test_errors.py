@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import pytest
 
+from isoviz import errors
 from isoviz.errors import (
     LONGEST,
     Cancelled,
@@ -78,3 +80,9 @@ def test_the_caret_stays_below_its_character(length: int) -> None:
             assert str(error).isprintable() and shown.isprintable()
             assert f"character {position + 1}" in str(error)
     assert excerpt("数数x", 2, 50) == ("数数x", 4), "terminals give these two columns"
+
+
+def test_packages_are_added_to_a_checkout_or_from_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert errors.installation("mpi") == "pip install --editable '.[mpi]' in the folder of isoviz"
+    monkeypatch.setattr(errors, "__file__", str(tmp_path / "site-packages/isoviz/errors.py"))
+    assert errors.installation("mpi") == "pip install 'isoviz-….whl[mpi]' with the path of the wheel of isoviz"

