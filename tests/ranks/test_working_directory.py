@@ -16,14 +16,15 @@ MODULES = ("hmac", "json", "random", "ipykernel_launcher")
 PACKAGES = ("isoviz", "numpy", "mpi4py", "jupyterlab", "numba")
 
 COMPILES = """
-import sys, time
+import contextlib, subprocess
 from pathlib import Path
 from isoviz.backends.host.kernels import preparation
 assert not preparation.prepare()
 compiling = preparation._compiling
 assert compiling is not None, preparation.state()
 while compiling.poll() is None and "llvmlite" not in Path(f"/proc/{compiling.pid}/maps").read_text():
-    time.sleep(0.01)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        compiling.wait(0.01)
 print("ended" if compiling.poll() is not None else "compiles")
 compiling.kill()
 """

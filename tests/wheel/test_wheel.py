@@ -74,11 +74,17 @@ def installed(built: dict[str, Path], tmp_path_factory: pytest.TempPathFactory, 
     if not full:
         return borrowing(built["wheel"], folder)
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, env=clean())
-    constraints = ROOT / ".ci" / "constraints.txt"
-    install = ["install", "--quiet", f"isoviz[lab] @ {built['wheel'].as_uri()}", "-c", str(constraints), "--retries", "1"]
-    command = [str(folder / "bin" / "python"), "-m", "pip", *install]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=clean(), cwd=folder)
-    assert done.returncode == 0, done.stdout + done.stderr
+    needed = folder / "requirements.txt"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.syspath_prepend(str(ROOT / ".ci"))
+        import environment
+
+        needed.write_text(environment.locked({"base", "lab"}), encoding="utf-8")
+    options = ["--quiet", "--retries", "1", "--no-deps", "--only-binary", ":all:"]
+    for command in (["install", *options, "--require-hashes", "-r", needed], ["install", *options, built["wheel"]], ["check"]):
+        words = [folder / "bin" / "python", "-m", "pip", *command]
+        done = subprocess.run(words, capture_output=True, text=True, check=False, env=clean(), cwd=folder)
+        assert done.returncode == 0, done.stdout + done.stderr
     return folder / "bin"
 
 
