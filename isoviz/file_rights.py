@@ -50,6 +50,10 @@ class Rights(NamedTuple):
         return bits if (group, acl) == (self.group, self.acl) else bits & (~stat.S_IRWXG | bits << 3)
 
 
+UNKNOWN = Rights(PRIVATE, -1, None, is_own=False)
+"""The rights of a file that nothing is known about: nobody else may read it."""
+
+
 def usual_mode(folder: Path, unused: Path) -> int:
     """The mode of a file that any program creates in a folder. Where files need names, an empty one has the name `unused`.
 

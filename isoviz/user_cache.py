@@ -125,9 +125,8 @@ def _problem(path: Path) -> str | None:
     """Why a folder, made if it is missing, cannot be used; None if it can."""
     try:
         problem = problem_above(path)
-        missing = [each for each in (path, *path.parents) if not os.path.lexists(each)]
-        if missing and problem is None:
-            for each in reversed(missing):
+        if problem is None and not path.exists():
+            for each in reversed([each for each in (path, *path.parents) if not os.path.lexists(each)]):
                 each.mkdir(mode=0o700, exist_ok=True)
             problem = problem_above(path)  # In a folder of all, somebody else may have been quicker.
         return _problem_of_folder(path) if problem is None else f"{path} cannot be used: {problem}"

@@ -47,14 +47,15 @@ def problem_above(path: str | os.PathLike[str]) -> str | None:
     text = os.fspath(path)
     ahead = f"{'' if text.startswith('/') else os.getcwd()}/{text}".split("/")[::-1]  # noqa: PTH109
     at, links, hidden = "", 0, False
+    folder = os.lstat("/")
     while ahead:
         part = ahead.pop()
         if part in ("", "."):
             continue
         if part == "..":
             at, hidden = at.rpartition("/")[0], False
+            folder = os.lstat(at or "/")
             continue
-        folder = os.lstat(at or "/")
         if not is_trusted(folder.st_uid):
             return f"{at or '/'} belongs to another user"
         if folder.st_mode & 0o022 and not folder.st_mode & stat.S_ISVTX and not hidden:
@@ -66,7 +67,7 @@ def problem_above(path: str | os.PathLike[str]) -> str | None:
         except FileNotFoundError:
             return None
         if not stat.S_ISLNK(status.st_mode):
-            at = here
+            at, folder = here, status
             continue
         links += 1
         if links > MOST_LINKS:
@@ -77,6 +78,7 @@ def problem_above(path: str | os.PathLike[str]) -> str | None:
         ahead += target.split("/")[::-1]
         if target.startswith("/"):
             at, hidden = "", False
+            folder = os.lstat("/")
     return None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from isoviz.errors import InternalError
+from isoviz.file_rights import UNKNOWN
 from isoviz.runtime.device_bases import BaseChannel, BaseEndpoint, BaseMemory, BaseSlot
 from isoviz.runtime.engine.dispatcher import Dispatcher
 from isoviz.runtime.engine.open_devices import OpenedDevices
@@ -30,10 +31,16 @@ class FarStore(BaseEndpoint, BaseSlot):
 
 
 class FarMemory(BaseMemory):
-    """A memory of another rank."""
+    """A memory of another rank. Who may read the files of a file system is unknown until that rank says so: perhaps nobody."""
+
+    def __init__(self, name: str, is_file_system: bool) -> None:
+        super().__init__(name)
+        self._sources = (UNKNOWN,) if is_file_system else ()
 
     def source(self, instance: Any, given: Any | None) -> FarStore:  # noqa: ARG002  # the protocol's signature
-        return FarStore(self.name)
+        found = FarStore(self.name)
+        found.sources = self._sources
+        return found
 
     def destination(self, instance: Any, given: Any | None, partial: bool) -> FarStore:  # noqa: ARG002  # the protocol's
         return FarStore(self.name)
@@ -72,7 +79,7 @@ class RankOpenedDevices(OpenedDevices):
             return super()._memory(name)
         found = self._memories.get(name)
         if found is None:
-            found = self._memories[name] = FarMemory(name)
+            found = self._memories[name] = FarMemory(name, self.machine.memory(name).is_file_system)
         return found
 
     def _channel(self, name: str) -> tuple[RealChannel, Dispatcher]:

@@ -6,6 +6,7 @@ import itertools
 import random
 import threading
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -222,3 +223,25 @@ def test_ranks_that_submit_different_plans(three: Group, machine: Machine, kinds
     three.devices[0].broken = lambda: None
     for each in [engine.submit(direct(machine)) for engine in three.engines[:2]]:  # Both go on together.
         each.wait(120)
+
+
+def carried_out(engine: RankEngine, plan: Plan, how: str) -> object:
+    return engine.submit(plan).wait() if how == "submitted" else engine.run(plan, verify=how == "verified")
+
+
+@pytest.mark.parametrize("how", ["verified", "unverified", "submitted"])
+def test_a_file_is_as_private_as_its_source_on_another_rank(three: Group, tmp_path: Path, machine: Machine, how: str) -> None:
+    """`submit` hears nothing of the source before the file gets its name, so nobody else may read the file."""
+    for before, after in ((0o600, 0o600), (0o644, 0o600 if how == "submitted" else 0o644)):
+        given = ends("node0.dsk", "node1.dsk", 512)
+        here, there = tmp_path / "in.raw", tmp_path / "out.raw"
+        here.write_bytes(random_bytes(random.Random(1), given.source.linearization.nbytes).tobytes())
+        here.chmod(before)
+        there.unlink(missing_ok=True)
+        transfer = replace(
+            given, source=replace(given.source, path=str(here)), destination=replace(given.destination, path=str(there))
+        )
+        found = plan(transfer, machine, "simple")
+        done = three.together(partial(carried_out, plan=found, how=how))
+        assert not any(isinstance(each, Exception) for each in done), done
+        assert there.stat().st_size and there.stat().st_mode & 0o777 == after

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import platform
@@ -173,9 +174,10 @@ def can_keep() -> bool:
 
 def _is_own(place: Path) -> bool:
     """Whether nothing in the folder is another user's. Others may have had access before, and Numba loads what it finds."""
-    for path in (place, *place.rglob("*")):
+    inside = (f"{folder}/{name}" for folder, *names in os.walk(place) for name in itertools.chain(*names))
+    for path in itertools.chain((place,), inside):
         with contextlib.suppress(FileNotFoundError):  # Another process may be compiling.
-            if not is_own(path.lstat()):
+            if not is_own(os.lstat(path)):
                 warn_once(f"isoviz: {path} belongs to another user, so no kernels are kept; remove {place}")
                 return False
     return True
