@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import itertools
 import json
 import os
 import platform
@@ -174,8 +173,8 @@ def can_keep() -> bool:
 
 def _is_own(place: Path) -> bool:
     """Whether nothing in the folder is another user's. Others may have had access before, and Numba loads what it finds."""
-    inside = (f"{folder}/{name}" for folder, *names in os.walk(place) for name in itertools.chain(*names))
-    for path in itertools.chain((place,), inside):
+    inside = [f"{at}/{name}" for at, folders, files in os.walk(place) for name in (*folders, *files)]
+    for path in (str(place), *inside):
         with contextlib.suppress(FileNotFoundError):  # Another process may be compiling.
             if not is_own(os.lstat(path)):
                 warn_once(f"isoviz: {path} belongs to another user, so no kernels are kept; remove {place}")
