@@ -325,12 +325,14 @@ def ranks(
       always; the arguments about starting processes have no meaning.
     - `attach`: a file for ranks that another program starts, such as a batch job. This process writes its address and a secret
       into the file, and waits up to `start_timeout` seconds for `count` ranks that run
-      `python -P -m isoviz.launch.worker.rank_worker FILE`. They end when the ranks are closed. The arguments about starting
-      processes have no meaning.
+      `python -P -m isoviz.launch.worker.rank_worker FILE`. They end when the ranks are closed. The file belongs in a folder that
+      only you can change, not in `/tmp`: a rank does what the writer of the file wants, so it refuses a link, and a file that is
+      not yours alone. The arguments about starting processes have no meaning.
     - `mpiexec`: the program that starts the ranks. The default is the one of this Python's environment
       (the extra `mpi` of isoviz); a site's own MPI is named here.
     - `python`: the Python of the ranks; the default is this one. It needs the same isoviz.
-    - `address`: the address of this computer for ranks on other hosts. By default, all ranks are on this computer.
+    - `address`: the address of this computer for ranks on other hosts. By default, all ranks are on this computer, outside of
+      containers, and reach this process through a socket in a folder that only you can enter.
     - `options`: further options for `mpiexec`, such as `("--hostfile", "hosts")`.
     - `environment`: further environment variables for the ranks. Each rank gets its share of the processors for the threads of
       numeric libraries (`NUMBA_NUM_THREADS`, `OMP_NUM_THREADS`, …), unless these variables are set.
@@ -338,7 +340,8 @@ def ranks(
       of this computer that has no processor to go on gets ten times as long.
     - `start_timeout`: seconds after which ranks that have not started are given up.
 
-    The connections are proven with a secret and not encrypted: with `address`, use a network that you trust.
+    With `address`, both ends of a connection prove that they know a secret, and nobody between them can add, change or repeat a
+    command or an answer. The connection is not encrypted, and the bytes of arrays could be changed: use a network that you trust.
 
     Raises:
         InputError: an argument is wrong.

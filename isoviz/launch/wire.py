@@ -164,13 +164,15 @@ class Wire:
         number, kind, nbytes, count = _HEAD.unpack(head)
         if count > _MOST_BUFFERS or nbytes > _MOST_BYTES:
             raise NotUnderstood("the other end sent something that is no message")
-        head += self._exactly(8 * count)
+        if count:
+            head += self._exactly(8 * count)
         sizes = struct.unpack_from(f"!{count}Q", head, _HEAD.size)
         if sum(sizes) > _MOST_BYTES:
             raise NotUnderstood("the other end sent a message that is larger than the memory of this computer")
-        rest = memoryview(self._exactly(nbytes + self._theirs.nbytes))
-        body = bytes(rest[:nbytes])
-        if not hmac.compare_digest(rest[nbytes:], self._theirs.next(head, body)):
+        rest = self._exactly(nbytes + self._theirs.nbytes)
+        tag = rest[nbytes:]
+        body = bytes(memoryview(rest)[:nbytes])
+        if not hmac.compare_digest(tag, self._theirs.next(head, body)):
             raise NotUnderstood("a message arrived that the other end did not send, or not as it is")
         try:
             name = kind.rstrip(b"\0").decode()
@@ -219,26 +221,22 @@ def exactly(connection: socket.socket, size: int, last: float | None) -> bytearr
         ConnectionLost: the connection has ended, or they were not all there at the moment `last`.
     """
     room = bytearray(min(size, _PIECE))
-    done = 0
+    view, done = memoryview(room), 0
     while done < size:
         if done == len(room):
+            view.release()
             room += bytes(min(done, size - done))
-        with memoryview(room) as view:
-            done += _received(connection, view[done:], last)
+            view = memoryview(room)
+        try:
+            if last is not None:
+                connection.settimeout(max(1e-3, last - time.monotonic()))
+            count = connection.recv_into(view[done:])
+        except (OSError, ValueError) as error:
+            raise ConnectionLost(f"the connection has ended ({error})") from None
+        if count == 0:
+            raise ConnectionLost("the other end has closed the connection")
+        done += count
     return room
-
-
-def _received(connection: socket.socket, room: memoryview, last: float | None) -> int:
-    try:
-        _wait_until(connection, last)
-        count = connection.recv_into(room)
-    except (OSError, ValueError) as error:
-        raise ConnectionLost(f"the connection has ended ({error})") from None
-    finally:
-        room.release()
-    if count == 0:
-        raise ConnectionLost("the other end has closed the connection")
-    return count
 
 
 def put(connection: socket.socket, data: bytes, last: float | None) -> None:
@@ -248,15 +246,11 @@ def put(connection: socket.socket, data: bytes, last: float | None) -> None:
         ConnectionLost: the connection has ended, or they were not all taken at the moment `last`.
     """
     try:
-        _wait_until(connection, last)
+        if last is not None:
+            connection.settimeout(max(1e-3, last - time.monotonic()))
         connection.sendall(data)
     except (OSError, ValueError) as error:
         raise ConnectionLost(f"the connection has ended ({error})") from None
-
-
-def _wait_until(connection: socket.socket, last: float | None) -> None:
-    if last is not None:
-        connection.settimeout(max(1e-3, last - time.monotonic()))
 
 
 def _memory() -> int:

@@ -336,6 +336,7 @@ def hostile_rank(kind: str) -> None:
     """Become rank 0, and send something odd. The connection ends, and so do the ranks, with an error that names this one."""
     with awaiting() as client:
         first, second = introduced(client, 0), ready(client, 1)
+        assert until(lambda: len(client.hellos) == 2)
         with suppress(OSError):
             first._socket.sendall(odd_messages(first)[kind]())
         assert until(lambda: client.error is not None)
