@@ -134,7 +134,7 @@ def _searched(
             for disjoint in variants:
                 search.run(disjoint=disjoint)
             gains = steady.gains or search.best.seconds < one.seconds * (1 - PLAN_GAIN)
-            if len(problems) == 1 and links.has_few and gains:
+            if len(problems) == 1 and gains:
                 search.shift()
         except WorkDone:
             search.best = search.best._replace(stopped=True)

@@ -19,17 +19,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.planner.by_hand.path_by_hand import violations
+from isoviz.planner.multipath.balance import bytes_to_end_together
 from isoviz.planner.multipath.cutting import cut
 from isoviz.planner.multipath.path_choice import PathPlanner
 from isoviz.planner.multipath.split import Split, Stream, split_bytes, stream_of
 from isoviz.planner.multipath.tuning import (
     ALIKE,
+    FEW_PATHS,
     FIRST_PARTS,
     FIRST_WAYS,
     FOLLOWED_STEPS,
     HOPE,
     LARGEST_SHIFT,
     LEAST_GAIN,
+    MOST_BALANCED,
     MOST_CHOSEN,
     MOST_ROUNDS,
     ROUND_GAIN,
@@ -105,7 +108,8 @@ Parts = dict[int, "PathPlan"]
 class Tried(NamedTuple):
     """Paths with some shares, and their time in seconds; infinite where it is far from the best one.
 
-    `ends` holds the times at which the paths of a transfer that is alone end, in the order of `_turns`.
+    `ends` holds the times at which the paths of a transfer that is alone end, in the order of `_turns`. Where the time is
+    infinite, they are the ends of the paths alone.
     """
 
     parts: Parts
@@ -201,7 +205,7 @@ class ShareSearch:
         if not self.is_alone:
             made = Tried(parts, seconds_of(self.problems, self._paths(parts)), ())
         elif max(path.seconds for path in parts.values()) >= self.best.seconds * HOPE:
-            made = Tried(parts, math.inf, ())
+            made = Tried(parts, math.inf, tuple(parts[k].seconds for k in _turns(parts)))
         else:
             ends = self._ends(self._paths(parts)[0])
             made = Tried(parts, max(ends), ends)
@@ -223,22 +227,31 @@ class ShareSearch:
         self.work.spend(0)
 
     def _balance(self, found: Tried) -> None:
-        """Give bytes of paths that end late to those that end early, while the time falls."""
-        for _ in range(MOST_ROUNDS):
-            parts = found.parts
-            if len(parts) < 2 or not found.ends:
+        """Give bytes of paths that end late to those that end early, until all end at about the same time.
+
+        A path in a steady state ends later by its time per byte. Otherwise its end is interpolated between the parts that were
+        tried: it bends at the size from which a link takes longer than the latency of a request.
+        """
+        known: dict[int, dict[float, float]] = {}
+        is_steady = _are_steady(list(found.parts.values()))
+        if is_steady and math.isinf(found.seconds):
+            return
+        for _ in range(MOST_BALANCED):
+            if len(found.parts) < 2 or not found.ends:
                 return
-            numbers = _turns(parts)
-            begins = {k: stream_of(0, parts[k]).seconds(0) for k in numbers}
-            each = {
-                k: max(end - begins[k], ROUND_GAIN * end) / parts[k].bytes for k, end in zip(numbers, found.ends, strict=True)
-            }
-            end = (self.sizes[0] + sum(begins[k] / each[k] for k in numbers)) / sum(1 / each[k] for k in numbers)
-            shares = [0.0] * len(self.ways)
-            for k in numbers:
-                shares[k] = max(0.0, (end - begins[k]) / each[k]) / self.sizes[0]
+            for k, end in zip(_turns(found.parts), found.ends, strict=True):
+                path = found.parts[k]
+                begin = _begin(self.ways[k][1]) if path.chunk_count == 1 else stream_of(0, path).seconds(0)
+                before = {} if is_steady else known.get(k, {})
+                known[k] = {0.0: begin, **before, float(path.bytes): end}
+            end, sizes = bytes_to_end_together(
+                {k: sorted(points.items()) for k, points in known.items()}, self.sizes[0], self.best.seconds
+            )
+            if end >= self.best.seconds * (1 - SHIFT_GAIN):
+                return
+            shares = [sizes.get(k, 0.0) / self.sizes[0] for k in range(len(self.ways))]
             made = self._tried(shares)
-            if made is None or made.seconds >= found.seconds * (1 - SHIFT_GAIN):
+            if made is None or (is_steady and made.seconds >= found.seconds * (1 - SHIFT_GAIN)):
                 return
             found = made
 
@@ -249,8 +262,10 @@ class ShareSearch:
 
         The parts become smaller while none of them shortens the time.
         """
-        shares = self._shares_of(self.best.paths[0])
-        if shares is None or self._is_exact(self.best.paths[0]):
+        paths = self.best.paths[0]
+        shares = self._shares_of(paths)
+        few = self.links.has_few or (len(self.ways) <= FEW_PATHS and not _are_steady(paths))
+        if shares is None or not few or self._is_exact(paths):
             return
         least, part = _with_gain(self.best.seconds, len(self.best.paths[0])), LARGEST_SHIFT
         while part >= SMALLEST_SHIFT:
@@ -275,7 +290,7 @@ class ShareSearch:
         """Whether the program is right about the times of paths: nothing is shared, and no path with buffers has one chunk."""
         users = Counter(name for stream in self.streams if stream for name in stream.uses if name.startswith("resource "))
         alone = len(sharing_paths(paths)) == len(paths) and max(users.values(), default=0) < 2
-        return alone and all(len(path.hops) == 1 or path.chunk_count > 1 for path in paths)
+        return alone and _are_steady(paths)
 
     def _faster(self, shares: Sequence[float], goal: float) -> tuple[tuple[tuple[PathPlan, ...], ...], float] | None:
         """The paths with these shares of the only transfer and their time, where that is less than `goal` seconds with what each
@@ -415,6 +430,11 @@ def _divided(problem: Problem, way: Path, count: int) -> Options:
 def _turns(parts: Parts) -> list[int]:
     """The ways in the order in which their paths use shared links: a long one should not be late."""
     return sorted(parts, key=lambda k: -len(parts[k].hops))
+
+
+def _are_steady(paths: Sequence[PathPlan]) -> bool:
+    """Whether no path with buffers has one chunk: then the program knows their times nearly."""
+    return all(len(path.hops) == 1 or path.chunk_count > 1 for path in paths)
 
 
 def _with_gain(seconds: float, count: int) -> float:

@@ -17,8 +17,10 @@ MOST_PROXIES = 6
 MOST_PRICED = 12
 """Paths of a transfer at most that the prices of links add to those of the flow; a few suffice."""
 FEW_LINKS = 64
-"""On a machine with at most this many links, paths that begin soon are looked for as well, besides those of the flow, and parts
-move from path to path in the end."""
+"""On a machine with at most this many links, paths that begin soon are looked for as well, besides those of the flow."""
+FEW_PATHS = 6
+"""Parts move from path to path in the end on a machine with few links, and in short transfers over a network with at most this
+many paths."""
 MOST_QUICK = 8
 """Paths at most that begin soon."""
 FIRST_PARTS = (4, 2, 16)
@@ -27,6 +29,8 @@ FIRST_WAYS = (3, 6)
 """Where the layout changes, the most promising paths are tried first: at most these many, then all."""
 MOST_ROUNDS = 4
 """Rounds at most in which shares and paths are fitted to each other."""
+MOST_BALANCED = 8
+"""Rounds at most in which bytes are given from paths that end late to those that end early."""
 ROUND_GAIN = 1e-3
 """A round that saves less than this share is the last one."""
 SURE_GAIN = 1e-6

@@ -36,8 +36,8 @@ ROOM = 4 * PAGE - 8
 _VALUES = PAGE
 """Where the two rooms for values begin: one for even turns, one for odd ones, each with the size of its value in front."""
 _TURN, _LEFT, _OUT = 0, 1, 2
-"""The words of a rank: its latest turn; whether it was interrupted, and comes to no further one; the turn in which it has left a
-call: nothing of that call moves there any more."""
+"""The words of a rank: its latest turn; who was interrupted, so that it comes to no further one, as 1 + rank, else 0; the turn in
+which it has left a call: nothing of that call moves there any more."""
 _WORDS = 8 * 3
 _INTERRUPTED = "interrupted"
 """What a rank tells by messages that was interrupted."""
@@ -65,6 +65,8 @@ class Meeting:
         self._turn = 0
         self.is_over = False
         """Whether this rank was interrupted, or has raised that another one was: another meeting has to be made."""
+        self._left = 0
+        """1 + the rank that was interrupted, this one or another; 0 where none was."""
         self._pages: dict[int, memoryview] = {}
         self._flags: dict[int, memoryview] = {}
         self._close: Callable[[], None] | None = None
@@ -163,13 +165,14 @@ class Meeting:
         When this returns, no other rank uses its arrays.
         """
         is_interrupted = kind is not None and not issubclass(kind, Exception) and not self.is_over
-        self.is_over = self.is_over or is_interrupted
+        if is_interrupted:
+            self._end_by(self._engine.rank)
         if not self._is_shared:
             if is_interrupted:
                 self._engine.leave((_INTERRUPTED, None))
         elif self._flags:
             mine = self._flags[self._engine.rank]
-            mine[_LEFT], mine[_OUT] = int(self.is_over), self._turn
+            mine[_LEFT], mine[_OUT] = self._left, self._turn
             if is_interrupted:
                 fence()
                 for rank, flag in self._flags.items():
@@ -184,8 +187,11 @@ class Meeting:
         while flag[_TURN] == self._turn and flag[_OUT] < self._turn and rank not in self._engine.gone:
             time.sleep(_nap(time.perf_counter() - began))
 
+    def _end_by(self, rank: int) -> None:
+        self.is_over, self._left = True, 1 + rank
+
     def _interrupted(self, rank: int) -> Cancelled:
-        self.is_over = True
+        self._end_by(rank)
         return Cancelled(f"the redistribution was cancelled: rank {rank} was interrupted")
 
     def close(self) -> None:
@@ -210,9 +216,9 @@ class Meeting:
 
     def _require_all(self, interruptible: bool) -> None:
         """Require that no rank has left: in this turn, or, where nobody leaves before its end, in an earlier one."""
-        for rank, flag in self._flags.items():
+        for flag in self._flags.values():
             if flag[_LEFT] and (interruptible or flag[_TURN] < self._turn):
-                raise self._interrupted(rank)
+                raise self._interrupted(flag[_LEFT] - 1)
 
     def _await(self, flag: memoryview, interruptible: bool) -> None:
         began = looked = time.perf_counter()
