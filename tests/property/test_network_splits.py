@@ -10,6 +10,7 @@ import os
 import random
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import networkx
 import numpy as np
@@ -40,7 +41,7 @@ BATCH = 50 if FULL else 10
 PARTS = 24
 """The shares of brute force are multiples of one part in this many."""
 LOSS = {883: 1.03}
-"""How much faster the best split may be, if not a hundredth. Paths take turns on a link request by request, so one with short chunks
+"""How much faster the best split may be, if not a hundredth. Paths take turns on a link request by request: one with short chunks
 gets less of it; the chunks of a path are chosen for it alone."""
 Report = Callable[[str, int], None]
 
@@ -200,6 +201,21 @@ def seconds_with(case: Case, **options: int) -> float:
         return np.inf
 
 
+def used_links(case: Case, made: Plan) -> list[str]:
+    names = [name.removeprefix("net:") for path in made.paths for name in uses(case, path)]
+    return [name.removeprefix("resource ") for name in names if not (name.endswith(">") or ":>" in name or name.startswith(":"))]
+
+
+def seconds_without(case: Case, link: str) -> float:
+    """The seconds of the plan where a link is dead."""
+    (network,) = case.machine.networks
+    machine = replace(case.machine, networks=(replace(network, dead_links=(link,)),))
+    try:
+        return plan(case.transfer, machine, "multipath").seconds
+    except NoPathError:
+        return np.inf
+
+
 def stricter(made: Plan) -> Sequence[dict[str, int]]:
     count, stops = len(made.paths), max(len(path.hops) - 1 for path in made.paths)
     return [*({"paths": k} for k in {1, 2, count - 1} if 0 < k < count), *({"proxies": k} for k in range(stops))]
@@ -219,5 +235,7 @@ def test_routes_shares_and_options(report: Report, first: int) -> None:
             report(f"shares on networks beside {check_shares(case, made)}", 1)
         for options in stricter(made):
             assert seconds_with(case, **options) >= made.seconds * 0.995, (seed, options)
+        for link in used_links(case, made)[:1]:
+            assert seconds_without(case, link) >= made.seconds * 0.99, (seed, link)
     report("plans on random networks", BATCH)
     assert several >= BATCH // 10

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from isoviz.planner.multipath.tuning import SHIFT_GAIN
+
+if TYPE_CHECKING:
+    from isoviz.planner.path_plan import PathPlan
+
+
+def are_steady(paths: Sequence[PathPlan]) -> bool:
+    """Whether no path with buffers has one chunk: then the program knows their times nearly."""
+    return all(len(path.hops) == 1 or path.chunk_count > 1 for path in paths)
 
 
 def bytes_to_end_together(

@@ -10,6 +10,7 @@ The links of a node are followed in the order in which the graph has them. A net
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
@@ -64,6 +65,12 @@ class FlowGraph(Generic[Node, Link]):
             for at, there in ways:
                 self.arcs[there].append((2 * at + 1, here))
         self.link_number = {link: number for number, link in enumerate(self.links)}
+
+    def without(self, links: Collection[Link]) -> FlowGraph[Node, Link]:
+        """The graph in which some links carry nothing."""
+        found = copy.copy(self)
+        found.capacity = [0.0 if link in links else each for link, each in zip(self.links, self.capacity, strict=True)]
+        return found
 
     def with_ends(self, ends: Mapping[End, tuple[Node, float]]) -> FlowGraph[Node | End, Link | End]:
         """The graph with further nodes: each hangs on a node by a link of its own, which has its name, with this capacity."""

@@ -41,11 +41,19 @@ class Demand(NamedTuple):
 class MachineLinks:
     """The links of a machine for chunks of `chunk` bytes, between memories that hold buffers and the ends of transfers.
 
-    `known` holds the link-disjoint paths of every demand, where a network has determined them (`network_paths`).
+    `known` holds the link-disjoint paths of every demand, where a network has determined them, and `direct` others of the only
+    demand, with fewer stops (`network_paths`).
     """
 
-    def __init__(self, machine: Machine, chunk: float, demands: Sequence[Demand], known: list[list[Path]] | None = None) -> None:
-        self.machine, self.chunk, self.known = machine, chunk, known
+    def __init__(
+        self,
+        machine: Machine,
+        chunk: float,
+        demands: Sequence[Demand],
+        known: list[list[Path]] | None = None,
+        direct: Sequence[Path] = (),
+    ) -> None:
+        self.machine, self.chunk, self.known, self.direct = machine, chunk, known, direct
         self.demands = tuple(demands)
         outer = {name for source, destinations in demands for name in (source, *destinations)}
         self._resources = {resource.name: resource for resource in machine.resources}

@@ -3,7 +3,8 @@
 A message takes the default route, so a path over other links stops in the memories of nodes on the way: its proxies. The paths
 are those of the maximum flow over the links. The links of a router are followed in reverse order of the routing, so that the
 dimensions that a message takes last come first. A path is then cut into the fewest legs that the default route takes by itself:
-under dimension order there is a proxy only where it turns to a dimension of higher priority.
+under dimension order there is a proxy only where it turns to a dimension of higher priority. A single transfer is offered further
+paths, over one proxy each as far as they are disjoint (`direct_paths`): a stop costs a latency and a part of the overlap.
 
 The own links of ports are left out of the flow: the program that splits the bytes counts them. So several paths may lead to one
 I/O node, whose own link all of them share.
@@ -39,10 +40,14 @@ class Stops(NamedTuple):
 
 
 class NetworkPaths(NamedTuple):
-    """The paths of every demand, and the part of the machine that they lead through, with its channels listed."""
+    """The paths of every demand, and the part of the machine that they lead through, with its channels listed.
+
+    `direct` holds the paths of the only demand with the fewest stops; it is empty where there are several demands.
+    """
 
     machine: Machine
     paths: list[list[Path]]
+    direct: list[Path]
 
 
 def network_paths(
@@ -58,9 +63,12 @@ def network_paths(
         if all(map(network.has_port, outer)) and len(proxies) == network.topology.router_count:
             spread = len(demands[0].destinations) > 1 and len({frozenset(each.destinations) for each in demands}) == 1
             routes = spread_paths(network, demands, sizes) if spread else proxy_paths(network, demands)
+            if len(demands) == 1 and not spread:
+                routes.append(direct_paths(network, demands[0]))
             joined = [[_channels(machine, proxies, stops, chunk) for stops in found] for found in routes]
             paths = [[path for path in found if path is not None] for found in joined]
-            return NetworkPaths(_part(machine, outer, [*more, *(path for found in paths for path in found)]), paths)
+            part = _part(machine, outer, [*more, *(path for found in paths for path in found)])
+            return NetworkPaths(part, paths[: len(demands)], [path for found in paths[len(demands) :] for path in found])
     return None
 
 
@@ -95,6 +103,34 @@ def proxy_paths(network: Network, demands: Sequence[Demand]) -> list[list[Stops]
             routers = _stops(network, links)
             if len(routers) <= MOST_PROXIES:
                 found[number].append(Stops(demands[number].source, routers, ends[number][links[-1].destination]))
+    return found
+
+
+def direct_paths(network: Network, demand: Demand) -> list[Stops]:
+    """Paths of a demand with few stops: the default route, then those over one router, then those of a flow over what is left.
+
+    No two of them have a link between routers in common. There may be fewer than the flow has over all links (`proxy_paths`).
+    """
+    source, end = demand.source, demand.destinations[0]
+    here, there = network.router_of(source), network.router_of(end)
+    if here == there:
+        return []
+    ways: list[tuple[Route, tuple[int, ...]]] = []
+    for router in range(network.topology.router_count):
+        before, after = network.route_between(here, router), network.route_between(router, there)
+        if before is not None and after is not None and here != router:
+            ways.append(((*before, *after), () if router == there else (router,)))
+    taken: set[Link] = set()
+    found: list[Stops] = []
+    for links, routers in sorted(ways, key=lambda way: (len(way[1]), len(way[0]), way[1])):
+        if taken.isdisjoint(links) and len(set(links)) == len(links) and len(found) < MOST_PATHS:
+            taken.update(links)
+            found.append(Stops(source, routers, end))
+    graph = _flow_graph(network, _order(network, here, there)).without(taken)
+    for links, _ in disjoint_paths(graph, [(here, [there])], most=MOST_PATHS - len(found))[0]:
+        routers = _stops(network, links)
+        if len(routers) <= MOST_PROXIES:
+            found.append(Stops(source, routers, end))
     return found
 
 

@@ -1,7 +1,8 @@
 """Plans of several paths for transfers that begin together.
 
-Paths that may carry bytes come from the maximum flow, and from the prices of links (`machine_links.steady_paths`). The shares of
-the bytes are searched for (`share_search`), beginning with one path for each transfer.
+Paths that may carry bytes come from the maximum flow, and from the prices of links (`machine_links.steady_paths`). Over a network
+they also come from a search for few stops (`network_paths.direct_paths`). The shares of the bytes are searched for
+(`share_search`), beginning with one path for each transfer.
 
 The time of one transfer is that of its plan, whose paths take turns on shared links (`Plan.seconds`). Several transfers count as
 streams that divide shared links fairly (`planner.time.together`).
@@ -10,12 +11,13 @@ streams that divide shared links fairly (`planner.time.together`).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from isoviz.errors import NoPathError
 from isoviz.layouts import Box
 from isoviz.planner.failures import limits_too_small
+from isoviz.planner.multipath.balance import are_steady
 from isoviz.planner.multipath.cutting import cut_dims
 from isoviz.planner.multipath.machine_links import Demand, MachineLinks, Steady, steady_paths
 from isoviz.planner.multipath.network_paths import network_paths
@@ -46,7 +48,7 @@ def links_of(problems: Sequence[Problem], destinations: Sequence[str], more: Seq
     machine = problems[0].machine
     found = network_paths(machine, demands, [float(problem.nbytes) for problem in problems], chunk, more)
     if found is not None:
-        return MachineLinks(found.machine, chunk, demands, found.paths)
+        return MachineLinks(found.machine, chunk, demands, found.paths, found.direct)
     names = dict.fromkeys(itertools.chain(*ends, destinations))
     return MachineLinks(machine.around(*names), chunk, demands)
 
@@ -73,23 +75,41 @@ def several_paths(
     single = [_with_few_stops(links, *each) for each in zip(range(len(problems)), problems, single, strict=True)]
     more = [path_of(plan, problem) for plan, problem in zip(single, problems, strict=True)]
     steady = steady_paths(links, [float(problem.nbytes) for problem in problems], more, work)
-    ways = [
-        allowed(found, problem.options, path, is_alone=len(problems) == 1)
-        for found, problem, path in zip(steady.paths, problems, more, strict=True)
+    sets = [
+        [
+            allowed(found, problem.options, path, is_alone=len(problems) == 1)
+            for found, problem, path in zip(paths, problems, more, strict=True)
+        ]
+        for paths in (steady.paths, [list(links.direct)])[: 1 + bool(links.direct)]
     ]
     one = _one_path_each(problems, single, steady)
-    if ways == [[path] for path in more]:
+    if all(ways == [[path] for path in more] for ways in sets):
         return one
-    best = _searched(problems, links, ways, one, work)
-    # Fewer stops leave other links free and other shares, which the search over all paths may miss.
-    for most in sorted({len(path) for paths in ways for path in paths}, reverse=True)[1:]:
-        if best.stopped:
-            break
-        fewer = [[path for path in paths if len(path) <= most] or paths for paths in ways]
-        found = _searched(problems, links, fewer, one, work)
-        if found.seconds < best.seconds or found.stopped:
-            best = found if found.seconds < best.seconds else best._replace(stopped=True)
+    best = one
+    searched: list[set[frozenset[Path]]] = []
+    for ways in _with_fewer_stops(sets):
+        if set(map(frozenset, ways)) in searched:
+            continue
+        if len(searched) >= len(sets) and all(len(paths) > 1 and are_steady(paths) for paths in best.paths):
+            break  # the program knows nearly what each path is worth
+        searched.append(set(map(frozenset, ways)))
+        found = _searched(problems, links, ways, one, work)
+        if not searched[1:] or found.seconds < best.seconds:
+            best = found._replace(stopped=best.stopped or found.stopped)
+        if found.stopped:
+            return best._replace(stopped=True)
     return best
+
+
+def _with_fewer_stops(sets: Sequence[Sequence[Sequence[Path]]]) -> Iterator[Sequence[Sequence[Path]]]:
+    """Sets of paths, and those of their paths that have fewer stops.
+
+    These leave other links free and other shares, which the search over all paths may miss.
+    """
+    yield from sets
+    for ways in sets:
+        for most in sorted({len(path) for paths in ways for path in paths}, reverse=True)[1:]:
+            yield [[path for path in paths if len(path) <= most] or paths for paths in ways]
 
 
 def _with_few_stops(links: MachineLinks, number: int, problem: Problem, single: Plan) -> Plan:

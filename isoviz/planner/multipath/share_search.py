@@ -14,12 +14,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.planner.by_hand.path_by_hand import violations
-from isoviz.planner.multipath.balance import bytes_to_end_together
+from isoviz.planner.multipath.balance import are_steady, bytes_to_end_together
 from isoviz.planner.multipath.cutting import cut
 from isoviz.planner.multipath.path_choice import PathPlanner
 from isoviz.planner.multipath.split import Split, Stream, split_bytes, stream_of
@@ -161,6 +161,19 @@ class ShareSearch:
         for fewer in range(len(self.best.paths[0]) - 1, 1, -1):
             if not self._fit(fewer, fewer, disjoint=disjoint):
                 break
+        best = self.best.paths[0]
+        if self.links.known is not None and not self.many and (len(best) == 1 or not are_steady(best)):
+            for count in range(2, min(most, self.most or most) + 1):
+                self._fit_equal(sorted(range(most), key=self._promise)[:count])
+
+    def _fit_equal(self, ways: Collection[int]) -> None:
+        """Fit the shares of some paths that share no link, beginning with equal ones.
+
+        The program counts too much latency for paths with one chunk, and leaves some out.
+        """
+        found = self._tried([float(k in ways) for k in range(len(self.ways))])
+        if found is not None:
+            self._balance(found, is_steady=False)
 
     def _promise(self, k: int) -> float:
         """About the least time of a path for a part of the only transfer."""
@@ -194,7 +207,7 @@ class ShareSearch:
             idle = [k for k in self.considered if not shares[k]]
             self._time_ways(idle, len(self.problems) / split.paths)
         if found is not None:
-            self._balance(found)
+            self._balance(found, is_steady=are_steady(list(found.parts.values())))
         return found is not None
 
     def _tried(self, shares: Sequence[float]) -> Tried | None:
@@ -226,14 +239,13 @@ class ShareSearch:
         self.best = self.best._replace(paths=paths, seconds=seconds, streams=streams, split=split)
         self.work.spend(0)
 
-    def _balance(self, found: Tried) -> None:
+    def _balance(self, found: Tried, *, is_steady: bool) -> None:
         """Give bytes of paths that end late to those that end early, until all end at about the same time.
 
-        A path in a steady state ends later by its time per byte. Otherwise its end is interpolated between the parts that were
+        A path that `is_steady` ends later by its time per byte. Otherwise its end is interpolated between the parts that were
         tried: it bends at the size from which a link takes longer than the latency of a request.
         """
         known: dict[int, dict[float, float]] = {}
-        is_steady = _are_steady(list(found.parts.values()))
         if is_steady and math.isinf(found.seconds):
             return
         for _ in range(MOST_BALANCED):
@@ -262,10 +274,10 @@ class ShareSearch:
 
         The parts become smaller while none of them shortens the time.
         """
-        paths = self.best.paths[0]
-        shares = self._shares_of(paths)
-        few = self.links.has_few or (len(self.ways) <= FEW_PATHS and not _are_steady(paths))
-        if shares is None or not few or self._is_exact(paths):
+        mine = self.best.paths[0]
+        shares = self._shares_of(mine)
+        few = self.links.has_few or (len(self.ways) <= FEW_PATHS and not are_steady(mine))
+        if shares is None or not few or self._is_exact(mine):
             return
         least, part = _with_gain(self.best.seconds, len(self.best.paths[0])), LARGEST_SHIFT
         while part >= SMALLEST_SHIFT:
@@ -290,7 +302,7 @@ class ShareSearch:
         """Whether the program is right about the times of paths: nothing is shared, and no path with buffers has one chunk."""
         users = Counter(name for stream in self.streams if stream for name in stream.uses if name.startswith("resource "))
         alone = len(sharing_paths(paths)) == len(paths) and max(users.values(), default=0) < 2
-        return alone and _are_steady(paths)
+        return alone and are_steady(paths)
 
     def _faster(self, shares: Sequence[float], goal: float) -> tuple[tuple[tuple[PathPlan, ...], ...], float] | None:
         """The paths with these shares of the only transfer and their time, where that is less than `goal` seconds with what each
@@ -430,11 +442,6 @@ def _divided(problem: Problem, way: Path, count: int) -> Options:
 def _turns(parts: Parts) -> list[int]:
     """The ways in the order in which their paths use shared links: a long one should not be late."""
     return sorted(parts, key=lambda k: -len(parts[k].hops))
-
-
-def _are_steady(paths: Sequence[PathPlan]) -> bool:
-    """Whether no path with buffers has one chunk: then the program knows their times nearly."""
-    return all(len(path.hops) == 1 or path.chunk_count > 1 for path in paths)
 
 
 def _with_gain(seconds: float, count: int) -> float:
