@@ -1,4 +1,4 @@
-"""The parts of Open MPI that isoviz does not need. Importing this module imports no MPI."""
+"""The parts of MPI libraries that isoviz does not need. Importing this module imports no MPI."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ from collections.abc import Iterator
 
 _OSC = "OMPI_MCA_osc"
 """The environment variable for the parts that put; those of one part have longer names."""
-_NETWORKS = {"OMPI_MCA_btl": "^ofi,tcp", "OMPI_MCA_mtl": "^ofi"}
-"""What keeps ranks of one host off the network, by the environment variable of the parts that it is about."""
+_NETWORKS = {"OMPI_MCA_btl": "^ofi,tcp", "OMPI_MCA_mtl": "^ofi", "UCX_TLS": "^tcp"}
+"""What keeps ranks of one host off the network, by environment variable: of Open MPI, and of UCX, which MPICH may use."""
+_COUNTS = (("OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_SIZE"), ("MPI_LOCALNRANKS", "PMI_SIZE"))
+"""The environment variables with the number of ranks of this host and of all, for Open MPI and MPICH."""
 
 
 @contextlib.contextmanager
 def without_unused_parts() -> Iterator[None]:
-    """Have Open MPI start without parts that isoviz does not need, unless the user chose.
+    """Have MPI start without parts that isoviz does not need, unless the user chose.
 
-    UCX prints lines about itself for every rank. Where all ranks are on this computer, looking for networks with libfabric would
-    take a second, and each rank would listen for others at a TCP port of every network that the computer has.
+    UCX prints lines about itself for every rank of Open MPI. Where all ranks are on this computer, looking for networks with
+    libfabric would take a second, and each rank would listen for others at a TCP port of every network that the computer has.
     """
     chosen = {}
     if not any(name.startswith(_OSC) for name in os.environ):
         chosen[_OSC] = "^ucx"
-    here, everywhere = (os.environ.get(f"OMPI_COMM_WORLD_{which}") for which in ("LOCAL_SIZE", "SIZE"))
-    if everywhere is not None and here == everywhere:
+    if any(os.environ.get(here) == os.environ.get(everywhere, "") for here, everywhere in _COUNTS):
         chosen |= {name: value for name, value in _NETWORKS.items() if name not in os.environ}
     os.environ.update(chosen)
     try:
