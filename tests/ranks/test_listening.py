@@ -62,7 +62,7 @@ def test_ranks_of_another_program(tmp_path: Path) -> None:
 def test_programs_of_ranks() -> None:
     command = mpiexec("-c", PROGRAM)
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=240, check=False)
-    assert done.stdout.splitlines() == ["open: []"] * 2, done.stdout + done.stderr
+    assert done.stdout.count("[]") == 2, done.stdout + done.stderr
 
 
 def test_the_user_chooses_the_parts_of_mpi(monkeypatch: pytest.MonkeyPatch) -> None:

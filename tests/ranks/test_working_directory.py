@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import servers
-from mpi_jobs import needs_mpi
+from mpi_jobs import MPIEXEC, needs_mpi
 from second_user import ROOT, TwoUsers
 
 PROOF = "import os; os.close(os.open({proof!r}, os.O_CREAT | os.O_WRONLY, 0o666))\n"
@@ -33,15 +33,20 @@ import os, isoviz
 with isoviz.ranks(1) as ranks:
     print(ranks.call(os.getuid))
 """
+PROGRAM = "import os; from isoviz.launch.rank_session import rank_session; rank_session(); print(os.getcwd())"
 
 
 def planted(users: TwoUsers, folder: Path) -> Path:
-    """Have the attacker put modules into a folder. The file whose name is given appears once one of them has run."""
+    """Have the attacker put modules into a folder, and settings of UCX, on which MPIs are built.
+
+    The file whose name is given appears once one of them has been read.
+    """
     proof = users.shared / "proof"
     for name in MODULES:
         users.attacker.writes(folder / f"{name}.py", PROOF.format(proof=str(proof)))
     for name in PACKAGES:
         users.attacker.writes(folder / name / "__init__.py", PROOF.format(proof=str(proof)))
+    users.attacker.writes(folder / "ucx.conf", f"UCX_LOG_LEVEL=info\nUCX_LOG_FILE={proof}\n")
     return proof
 
 
@@ -64,6 +69,15 @@ def test_ranks_start_without_the_working_directory(users: TwoUsers) -> None:
     done = users.victim.python(CALLS, cwd=users.shared / "data")
     assert not proof.exists()
     assert done.stdout.split() == [f"[{users.victim.uid}]"], done.stderr
+
+
+@needs_mpi
+def test_programs_of_ranks_start_without_the_working_directory(users: TwoUsers) -> None:
+    proof = planted(users, users.shared / "data")
+    command = (MPIEXEC, "-n", "1", sys.executable, "-P", "-c", PROGRAM)
+    done = users.victim.run(*command, cwd=users.shared / "data")
+    assert not proof.exists()
+    assert done.stdout.split() == [str(users.shared / "data")], done.stderr
 
 
 @needs_mpi

@@ -105,10 +105,10 @@ def connect() -> dict[str, Any]:
     Raises:
         MissingPartError: mpi4py is not installed.
     """
-    from isoviz.backends.mpi.thread.unused_parts import without_unused_parts
+    from isoviz.backends.mpi.thread.starting_mpi import starting_mpi
 
     try:
-        with without_unused_parts():
+        with starting_mpi():
             from mpi4py import MPI
     except ModuleNotFoundError:
         from isoviz.errors import MissingPartError

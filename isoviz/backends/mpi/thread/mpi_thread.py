@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 from isoviz.backends.mpi.thread.bells import Bell, SharedBell, give_way, own_bell
 from isoviz.backends.mpi.thread.inbox import Inbox
 from isoviz.backends.mpi.thread.mpi_requests import Ended, Requests, ToReceive, failed
-from isoviz.backends.mpi.thread.unused_parts import without_unused_parts
+from isoviz.backends.mpi.thread.starting_mpi import starting_mpi
 from isoviz.errors import EngineClosed, MissingPartError, RunError
 
 Buffer = Any
@@ -314,14 +314,14 @@ class MpiThread:
         except ImportError:
             raise MissingPartError("MPI for Python", "mpi") from None
         mpi4py.rc.initialize = mpi4py.rc.finalize = False
-        from mpi4py import MPI
+        with starting_mpi():
+            from mpi4py import MPI
 
-        self.mpi = MPI
-        self._initialised = not MPI.Is_initialized()
-        if self._initialised:
-            with without_unused_parts():
+            self.mpi = MPI
+            self._initialised = not MPI.Is_initialized()
+            if self._initialised:
                 MPI.Init_thread(MPI.THREAD_SERIALIZED)
-        elif MPI.Query_thread() < MPI.THREAD_SERIALIZED:
+        if not self._initialised and MPI.Query_thread() < MPI.THREAD_SERIALIZED:
             raise RunError("MPI is initialised already, without threads: initialise it with MPI.THREAD_SERIALIZED or more")
         world = MPI.COMM_WORLD
         self.rank, self.size = world.rank, world.size

@@ -1,4 +1,4 @@
-"""The parts of MPI libraries that isoviz does not need. Importing this module imports no MPI."""
+"""How MPI starts: without what isoviz does not need, and without the working directory. Importing this module imports no MPI."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ _COUNTS = (("OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_SIZE"), ("MPI_LOCALNR
 
 
 @contextlib.contextmanager
-def without_unused_parts() -> Iterator[None]:
-    """Have MPI start without parts that isoviz does not need, unless the user chose.
+def starting_mpi() -> Iterator[None]:
+    """A block in which `mpi4py.MPI` is imported and MPI starts: without parts that isoviz does not need, unless the user chose.
 
     UCX prints lines about itself for every rank of Open MPI. Where all ranks are on this computer, looking for networks with
     libfabric would take a second, and each rank would listen for others at a TCP port of every network that the computer has.
+
+    Meanwhile the working directory is `/`: UCX would read a file `ucx.conf` there, which may name libraries to load.
     """
     chosen = {}
     if not any(name.startswith(_OSC) for name in os.environ):
@@ -27,8 +29,12 @@ def without_unused_parts() -> Iterator[None]:
     if any(os.environ.get(here) == os.environ.get(everywhere, "") for here, everywhere in _COUNTS):
         chosen |= {name: value for name, value in _NETWORKS.items() if name not in os.environ}
     os.environ.update(chosen)
+    here = os.open(".", getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC)
+    os.chdir("/")
     try:
         yield
     finally:
+        os.fchdir(here)
+        os.close(here)
         for name in chosen:
             del os.environ[name]
