@@ -29,7 +29,7 @@ def starting_mpi() -> Iterator[None]:
     if any(os.environ.get(here) == os.environ.get(everywhere, "") for here, everywhere in _COUNTS):
         chosen |= {name: value for name, value in _NETWORKS.items() if name not in os.environ}
     os.environ.update(chosen)
-    here = os.open(".", getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC)
+    here = os.open(".", os.O_RDONLY | getattr(os, "O_PATH", 0) | os.O_CLOEXEC)
     os.chdir("/")
     try:
         yield
