@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
@@ -52,9 +53,11 @@ print(cache.is_complete(), cache.folder() == place, cache.folder().is_relative_t
         place = Path(asking.stdout.readline().strip())
         assert place.is_relative_to(shared)
         shared.chmod(0o777)
-        users.attacker.run(
-            "sh", "-c", 'mv "$1/isoviz" "$1/away" && cp -r "$1/away" "$1/isoviz"; mkdir -p "$2"', "sh", shared, place
-        )
+        users.attacker.run("mv", shared / "isoviz", shared / "away")
+        planted = place / "walk.py311.nbi"
+        users.attacker.writes(planted, "a pickle")
+        digest = hashlib.sha256(b"a pickle").hexdigest()
+        users.attacker.writes(place / "complete", json.dumps({planted.name: digest}))
         out, err = asking.communicate("\n")
     assert out.split() == ["False", "False", "True"], err
 
