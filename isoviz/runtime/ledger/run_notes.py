@@ -48,7 +48,7 @@ def write_note(path: Path, keys: Iterable[str], note: str) -> None:
             if note.strip():
                 notes[key] = note[:LONGEST_NOTE]
         kept = dict(list(notes.items())[-MOST_NOTES:])
-        write_text(path, json.dumps(kept, ensure_ascii=False, indent=1) + "\n")
+        write_text(path, json.dumps(kept, ensure_ascii=False, indent=1) + "\n", private=True)
 
 
 @contextmanager
