@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+from isoviz.schema.json_text import parse
 from isoviz.schema.toml_text import parse_toml
 
 _HOLDS = {
@@ -25,7 +25,7 @@ def misplaced(content: bytes | str, expected: str) -> str:
     """
     text = content if isinstance(content, str) else content.decode(errors="replace")
     try:
-        data = json.loads(text) if text.lstrip().startswith("{") else parse_toml(text)
+        data = parse(text) if text.lstrip().startswith("{") else parse_toml(text)
     except (ValueError, RecursionError):
         return ""
     known = _held(data)

@@ -7,6 +7,10 @@ from typing import Any
 
 from isoviz.errors import InputError, MachineError
 
+FREE_PARTS, BYTES_OF_PART = 500_000, 16
+"""A text may have so many lists and objects, and one more for so many characters. Empty ones take 50 times the memory of their
+text; a machine file has 50 characters for each."""
+
 
 class Repeated(dict[str, Any]):
     """A JSON object in which a key stood twice; which of the two was meant cannot be known."""
@@ -19,8 +23,10 @@ def parse(text: str, what: str = "a description of a machine", error: type[Input
 
     Raises:
         InputError: as `error`: the text is not JSON, so not `what` it should be, is nested too deeply, or holds a number of
-            thousands of digits.
+            thousands of digits or too many lists and objects for its length.
     """
+    if text.count("[") + text.count("{") > FREE_PARTS + len(text) // BYTES_OF_PART:
+        raise error(f"not {what}: it has hardly anything but brackets")
     try:
         return json.loads(text, object_pairs_hook=_object)
     except json.JSONDecodeError as found:

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isoviz.errors import FileError, MachineError
+from isoviz.errors import FileError, InputError, MachineError
 from isoviz.machines import (
     Channel,
     ChannelKind,
@@ -406,3 +406,17 @@ def test_example_machines_load() -> None:
         machine = load(path)
         assert machine.channels
         assert machine_from_json(machine_to_json(machine)) == machine
+
+
+@pytest.mark.parametrize("part", ["[],", "{},", "[[[]]],"])
+def test_a_text_of_brackets_is_not_parsed(part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would take 50 times the memory of its text."""
+    from isoviz.planner import load_plan
+    from isoviz.widgets.chosen.session_file import load_settings
+
+    path = tmp_path / "m.json"
+    path.write_text('{"a": [' + part * (3_000_000 // len(part)) + "0]}")
+    monkeypatch.setattr("json.loads", lambda *_, **__: pytest.fail("parsed"))
+    for read in (load, load_plan, load_settings):
+        with pytest.raises(InputError, match="hardly anything but brackets"):
+            read(path)
