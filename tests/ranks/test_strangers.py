@@ -214,21 +214,25 @@ def test_a_knock_counts_once(caplog: pytest.LogCaptureFixture, monkeypatch: pyte
 def test_the_whole_greeting_has_one_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     """Single bytes, each in time, do not make it longer; neither before the proof nor after it."""
     monkeypatch.setattr("isoviz.launch.reception._GREETING", 0.5)
-    with awaiting() as client:
+    with awaiting() as client, connected(client) as stranger:
         proven = reach(client.address, client.secret, PATIENCE)
-        for each in (proven._socket, connected(client)):
-            with each:
+        proven._socket.sendall(struct.pack("!I", 1 << 20))
+        left = {stranger: 60, proven._socket: 1 << 20}  # One byte more would be a wrong proof, or all of the first object.
 
-                def is_over(each: socket.socket = each) -> bool:
-                    try:
-                        each.sendall(b"\0")
-                    except OSError:
-                        return True
-                    return False
+        def is_over(each: socket.socket) -> bool:
+            left[each] -= 1
+            with suppress(BlockingIOError):
+                if left[each] > 0:
+                    each.send(b"x")
+                return each.recv(100, socket.MSG_DONTWAIT) == b""
+            return False
 
-                assert until(is_over)
+        for each in left:
+            with suppress(ConnectionError):
+                assert until(lambda each=each: is_over(each))  # type: ignore[misc]
         assert until(lambda: not client._reception._greetings)
         assert client.error is None
+        proven.close()
 
 
 # ---- what strangers and workers send
