@@ -107,7 +107,7 @@ os.kill(os.getpid(), 9)
 # ---- floods
 
 FEW_DESCRIPTORS = """
-import resource, sys, threading, time
+import resource, sys, threading
 resource.setrlimit(resource.RLIMIT_NOFILE, (100, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 from isoviz.launch.client import Client, Watching
 from isoviz.launch.reception import Listener
@@ -118,9 +118,8 @@ client.wait_until_ready(250)
 print(threading.active_count(), flush=True)
 sys.stdin.readline()
 client.drop()
-last = time.monotonic() + 250
-while threading.active_count() > 1 and time.monotonic() < last:
-    time.sleep(0.01)
+for thread in threading.enumerate()[1:]:
+    thread.join(250)
 print(threading.active_count(), flush=True)
 """
 
