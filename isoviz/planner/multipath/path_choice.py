@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isoviz.planner.build_plan import make_plan
@@ -122,3 +123,13 @@ def allowed(paths: Sequence[Path], options: Options, single: Path, *, is_alone: 
     most = options.proxies
     found = [path for path in paths if most is None or len(path) - 1 <= most or path == single] or [single]
     return found if is_alone else found[: options.paths]
+
+
+def divided(problem: Problem, way: Path, count: int) -> Options:
+    """The options for one of `count` paths with buffers: its part of the memory that all paths may take together."""
+    options = problem.options
+    if count > 1 and problem.memory_limit is not None:
+        options = replace(options, memory_limit=max(1, problem.memory_limit // count))
+    if count > 1 and not problem.alike:
+        options = replace(options, slot_limit=max(1, problem.limit([channel.destination for channel in way[:-1]]) // count))
+    return options

@@ -65,7 +65,7 @@ def why_one_path(problem: Problem, found: Shared) -> str:
         best = min(streams, key=lambda each: each.seconds(nbytes))
         half = min((each.seconds(nbytes / 2) for each in streams if each is not best), default=0.0)
         return (
-            f"one path: {format_bytes(nbytes)} arrive after {format_seconds(best.seconds(nbytes))}, and another path takes"
+            f"one path: {format_bytes(nbytes)} arrive after {format_seconds(found.seconds)}, and another path takes"
             f" {format_seconds(half)} for half of them; {_threshold(streams, best)}"
         )
     return (

@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from isoviz.planner.by_hand.path_by_hand import violations
 from isoviz.planner.multipath.balance import are_steady, bytes_to_end_together
 from isoviz.planner.multipath.cutting import cut
-from isoviz.planner.multipath.path_choice import PathPlanner
+from isoviz.planner.multipath.path_choice import PathPlanner, divided
 from isoviz.planner.multipath.split import Split, Stream, split_bytes, stream_of
 from isoviz.planner.multipath.tuning import (
     ALIKE,
     FEW_PATHS,
+    FEW_REQUESTS,
     FIRST_PARTS,
     FIRST_WAYS,
     FOLLOWED_STEPS,
@@ -46,7 +47,6 @@ from isoviz.planner.time.together import seconds_together, sharing_paths, uses_o
 if TYPE_CHECKING:
     from isoviz.layouts import Box
     from isoviz.planner.multipath.machine_links import MachineLinks, Path, Steady
-    from isoviz.planner.options import Options
     from isoviz.planner.path_plan import PathPlan
     from isoviz.planner.plan import Plan
     from isoviz.planner.planning_work import Work
@@ -276,8 +276,9 @@ class ShareSearch:
         """
         mine = self.best.paths[0]
         shares = self._shares_of(mine)
-        few = self.links.has_few or (len(self.ways) <= FEW_PATHS and not are_steady(mine))
-        if shares is None or not few or self._is_exact(mine):
+        requests = sum(len(path.hops) * path.chunk_count for path in mine)
+        is_quick = self.links.has_few or (len(self.ways) <= FEW_PATHS and (requests <= FEW_REQUESTS or not are_steady(mine)))
+        if shares is None or not is_quick or self._is_exact(mine):
             return
         least, part = _with_gain(self.best.seconds, len(self.best.paths[0])), LARGEST_SHIFT
         while part >= SMALLEST_SHIFT:
@@ -381,7 +382,7 @@ class ShareSearch:
             number, way = self.ways[k]
             problem = self.problems[number]
             moved = to_memory(problem.transfer, way[-1].destination).part(box)
-            part = Problem(moved, problem.machine, _divided(problem, way, buffered), self.work)
+            part = Problem(moved, problem.machine, divided(problem, way, buffered), self.work)
             self.planned[key] = self.planners[k].plan(part)
             self.work.spend(0)
         return self.planned[key]
@@ -427,16 +428,6 @@ class ShareSearch:
         """Whether the buffers of all paths of a transfer together break a limit."""
         buffers = [buffer for path in paths for buffer in path.buffers]
         return any(True for _ in violations(self.problems[number], buffers))
-
-
-def _divided(problem: Problem, way: Path, count: int) -> Options:
-    """The options for one of `count` paths with buffers: its part of the memory that all paths may take together."""
-    options = problem.options
-    if count > 1 and problem.memory_limit is not None:
-        options = replace(options, memory_limit=max(1, problem.memory_limit // count))
-    if count > 1 and not problem.alike:
-        options = replace(options, slot_limit=max(1, problem.limit([channel.destination for channel in way[:-1]]) // count))
-    return options
 
 
 def _turns(parts: Parts) -> list[int]:

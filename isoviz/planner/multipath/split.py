@@ -36,8 +36,8 @@ _SAME = 1e-9
 class Stream(NamedTuple):
     """A path that may carry bytes of the transfer with the number `demand`.
 
-    It takes `setup` + `latency` + b × `seconds_per_byte` seconds for b bytes. `uses` holds the seconds of each link that a byte
-    costs: the links are channels and shared resources.
+    It takes `setup` + `latency` + b × `seconds_per_byte` seconds for b bytes, or longer where a link is busy longer with them.
+    `uses` holds the seconds of each link that a byte costs: the links are channels and shared resources.
     """
 
     demand: int
@@ -48,7 +48,8 @@ class Stream(NamedTuple):
 
     def seconds(self, nbytes: float) -> float:
         """Seconds for some bytes, with no other path at work."""
-        return self.setup + self.latency + nbytes * self.seconds_per_byte
+        busy = max(self.uses.values(), default=0.0)
+        return self.setup + max(self.latency + nbytes * self.seconds_per_byte, nbytes * busy)
 
     @property
     def slowest(self) -> str:

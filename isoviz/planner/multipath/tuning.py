@@ -18,9 +18,9 @@ MOST_PRICED = 12
 """Paths of a transfer at most that the prices of links add to those of the flow; a few suffice."""
 FEW_LINKS = 64
 """On a machine with at most this many links, paths that begin soon are looked for as well, besides those of the flow."""
-FEW_PATHS = 6
-"""Parts move from path to path in the end on a machine with few links, and in short transfers over a network with at most this
-many paths."""
+FEW_PATHS, FEW_REQUESTS = 6, 2000
+"""Parts move from path to path in the end on a machine with few links, and over a network where at most so many paths take about
+so many requests together, or where the program knows little about them."""
 MOST_QUICK = 8
 """Paths at most that begin soon."""
 FIRST_PARTS = (4, 2, 16)
