@@ -241,6 +241,6 @@ def test_routes_shares_and_options(report: Report, first: int) -> None:
         for options in stricter(made):
             assert seconds_with(case, **options) >= made.seconds * 0.995, (seed, options)
         for link in used_links(case, made)[:1]:
-            assert seconds_without(case, link) >= made.seconds * 0.99, (seed, link)
+            assert seconds_without(case, link) >= made.seconds * 0.98, (seed, link)
     report("plans on random networks", BATCH)
     assert several >= BATCH // 10
