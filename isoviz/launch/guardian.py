@@ -165,12 +165,20 @@ def listen(file: int, path: str) -> None:
 
 
 def remove_left(parent: str) -> None:
-    """Remove the folders of this user's jobs that have no guardian any more."""
+    """Remove the folders of this user's jobs that have no guardian any more.
+
+    Nothing is removed where others may have given another folder of the user such a name.
+    """
     import fcntl
+    import re
+    import stat
 
     try:
-        names = [name for name in os.listdir(parent) if name.startswith(FOLDERS)]
+        mode = os.stat(parent).st_mode
+        names = [name for name in os.listdir(parent) if re.fullmatch(FOLDERS + "[0-9a-f]{16}", name)]
     except OSError:
+        return
+    if mode & 0o022 and not mode & stat.S_ISVTX:
         return
     for name in names:
         folder = os.path.join(parent, name)

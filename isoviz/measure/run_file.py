@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,7 +72,8 @@ def target_of(file: TransferFile, machine: Machine, overwrite: bool) -> FileTarg
     end = file.transfer.destination
     if end.path is None or not machine.memory(end.memory).is_file_system:
         return None
-    target = FileTarget(Path(end.path), replace=overwrite, below=file.folder)
+    below = Path(os.path.realpath(file.folder))  # whatever has its name later
+    target = FileTarget(Path(end.path), replace=overwrite, below=below)
     target.check()
     return target
 

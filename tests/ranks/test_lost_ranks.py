@@ -269,16 +269,22 @@ def test_a_start_that_ends_early_leaves_no_folder(how: str, tmp_path: Path) -> N
 
 
 def test_folders_of_living_guardians_stay(tmp_path: Path) -> None:
-    left, living, other = (tmp_path / name for name in ("isoviz-job-1", "isoviz-job-2", "isoviz-lab"))
-    left.mkdir()
-    (left / "file").touch()
-    other.mkdir()
+    """So does a folder of the user's own with a name like theirs, and every one where others may have renamed it."""
+    left, living = (tmp_path / f"isoviz-job-{k:016x}" for k in (1, 2))
+    others = [tmp_path / name for name in ("isoviz-job-notes", "isoviz-lab")]
+    for folder in (left, *others):
+        folder.mkdir()
+        (folder / "file").touch()
     lock = guardian.make_locked(str(living))
+    tmp_path.chmod(0o770)
     guardian.remove_left(str(tmp_path))
-    assert sorted(tmp_path.iterdir()) == [living, other]
+    assert sorted(tmp_path.iterdir()) == sorted([left, living, *others])
+    tmp_path.chmod(0o1770)
+    guardian.remove_left(str(tmp_path))
+    assert sorted(tmp_path.iterdir()) == sorted([living, *others])
     os.close(lock)
     guardian.remove_left(str(tmp_path))
-    assert list(tmp_path.iterdir()) == [other]
+    assert sorted(tmp_path.iterdir()) == others
 
 
 def test_a_folder_that_cannot_be_made_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -53,7 +53,8 @@ class FileSource:
 class FileTarget:
     """A file to write, and the record for its `.npy` header (nested structs and sub-arrays as in the source; None: plain fields).
 
-    Without `replace`, a file that has the name is kept, and the new one has to lie in the folder `below` (None: anywhere).
+    Without `replace`, a file that has the name is kept, and the new one has to lie in the folder `below`: a path without links
+    (None: anywhere).
     `accept` is called before the file gets its name; it refuses the file by raising.
     """
 
@@ -71,13 +72,23 @@ class FileTarget:
         """
         if self.replace:
             return
-        if self.below is not None and not final_path(self.path).is_relative_to(folder := os.path.realpath(self.below)):
-            raise FileError(
-                f"{self.path}: is not in the folder of the transfer file, {folder}; expected a destination there, or --overwrite,"
-                " with which the file may write anywhere"
-            )
+        self.check_folder(final_path(self.path).parent)
         if os.path.lexists(self.path):
             raise FileError(f"{self.path}: exists already; choose another name, or overwrite it: --overwrite, overwrite=True")
+
+    def check_folder(self, folder: Path) -> None:
+        """Check that the file may be written in a folder.
+
+        Raises:
+            FileError: it is another one than `below`, and not in it.
+        """
+        if self.replace or self.below is None:
+            return
+        if not Path(os.path.realpath(folder)).is_relative_to(self.below):
+            raise FileError(
+                f"{self.path}: is not in the folder of the transfer file, {self.below}; expected a destination there, or"
+                " --overwrite, with which the file may write anywhere"
+            )
 
 
 @dataclass(frozen=True)
@@ -271,6 +282,8 @@ class DiskMemory(BaseMemory):
         header = new_header(path, lin, record)
         file = NewFile(path, len(header) + lin.nbytes, replace=target is None or target.replace, shared=self.shared)
         try:
+            if target is not None:
+                target.check_folder(file.place)  # Somebody may have replaced the folder by a link since the check.
             file.write_at(0, np.frombuffer(header, np.uint8))
         except BaseException:
             file.close()

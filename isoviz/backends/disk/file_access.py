@@ -284,6 +284,11 @@ class NewFile(_OpenFile):
             self.close()
             raise self._no_room(error) from None
 
+    @property
+    def place(self) -> Path:
+        """The directory that was opened for the file, whatever has its name now."""
+        return self._unfinished.directory
+
     def _check_space(self) -> None:
         free = free_bytes(self.directory)
         if free < self.size:
@@ -412,7 +417,7 @@ class NewFile(_OpenFile):
         if self.final is None:
             return
         try:
-            self._unfinished.become(self.final, self.replace, self.sources)
+            self._unfinished.become(self.final.name, self.replace, self.sources)
             self._sync_directory()
         except FileExistsError:
             raise RunError(f"{self.final}: another process created this file in the meantime; that file was kept") from None
@@ -420,7 +425,7 @@ class NewFile(_OpenFile):
             raise RunError(f"{self.final}: cannot be put in place: {reason(error)}") from None
 
     def _sync_directory(self) -> None:
-        place = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        place = os.open(self.place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             with contextlib.suppress(OSError):  # Some file systems cannot sync a directory.
                 os.fsync(place)

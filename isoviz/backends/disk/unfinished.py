@@ -30,7 +30,8 @@ _HERE, _NOT_OVER_ANOTHER = -100, 1  # AT_FDCWD, RENAME_NOREPLACE
 class Unfinished:
     """A new file in a directory, open for reading and writing as `descriptor`. Nobody else may open it until `become`.
 
-    The caller closes the descriptor and then calls `remove`, which leaves a file with its final name alone.
+    It gets its name in the directory that was opened, whatever has the name of that one by then. `directory` is a path to it. The
+    caller closes the descriptor and then calls `remove`, which leaves a file with its final name alone.
 
     Raises:
         OSError: the file cannot be created.
@@ -38,11 +39,17 @@ class Unfinished:
     """
 
     def __init__(self, directory: Path) -> None:
-        self.directory = directory
         self._path: Path | None = None
-        self.descriptor = self._created()
+        self._place = os.open(directory, getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC)
+        opened = Path(f"/proc/self/fd/{self._place}")
+        self.directory = opened if opened.is_dir() else directory
+        try:
+            self.descriptor = self._created(directory)
+        except BaseException:
+            os.close(self._place)
+            raise
 
-    def _created(self) -> int:
+    def _created(self, directory: Path) -> int:
         with contextlib.suppress(OSError, AttributeError):
             descriptor = os.open(self.directory, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, PRIVATE)
             _lock(descriptor)
@@ -55,13 +62,13 @@ class Unfinished:
                     self._path = path
                     return descriptor
                 os.close(descriptor)  # `sweep` locked it first and took it for an abandoned file.
-        raise FileError(f"{self.directory}: a new file cannot be created beside a hundred unfinished ones")
+        raise FileError(f"{directory}: a new file cannot be created beside a hundred unfinished ones")
 
     def _beside(self) -> Path:
         return self.directory / f".isoviz-{_computer()}-{os.urandom(8).hex()}.part"
 
-    def become(self, final: Path, replace: bool, sources: Sequence[Rights]) -> None:
-        """Take a name in the same directory atomically. With `replace` the file replaces the one of that name.
+    def become(self, name: str, replace: bool, sources: Sequence[Rights]) -> None:
+        """Take a name in the directory atomically. With `replace` the file replaces the one of that name.
 
         It gets the rights of a new file with content from `sources` (`isoviz.file_rights`).
 
@@ -69,6 +76,7 @@ class Unfinished:
             FileExistsError: without `replace`, a file already has the name.
             OSError: the file cannot be named.
         """
+        final = self.directory / name
         give(self.descriptor, usual_mode(self.directory, self._beside()), Rights.of(final) if replace else None, sources)
         if self._path is None:
             try:
@@ -88,18 +96,19 @@ class Unfinished:
 
     def _link(self, path: Path) -> None:
         """Give the nameless file an unused name."""
-        place = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:  # A directory descriptor makes Python call linkat(), and only linkat() follows the link in /proc.
-            os.link(f"/proc/self/fd/{self.descriptor}", path.name, src_dir_fd=place, dst_dir_fd=place, follow_symlinks=True)
-        finally:
-            os.close(place)
+        # A directory descriptor makes Python call linkat(), and only linkat() follows the link in /proc.
+        source, place = f"/proc/self/fd/{self.descriptor}", self._place
+        os.link(source, path.name, src_dir_fd=place, dst_dir_fd=place, follow_symlinks=True)
 
     def remove(self) -> None:
-        """Delete a file that did not get its final name."""
+        """Delete a file that did not get its final name, and close the directory."""
         if self._path is not None:
             with contextlib.suppress(OSError):
                 self._path.unlink()
             self._path = None
+        if self._place >= 0:
+            os.close(self._place)
+            self._place = -1
 
 
 def _move(path: Path, final: Path) -> None:

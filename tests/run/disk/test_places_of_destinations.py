@@ -9,6 +9,7 @@ import pytest
 
 import isoviz
 from isoviz.backends.disk.disk_memory import FileTarget
+from isoviz.backends.disk.file_access import NewFile
 from isoviz.cli import main
 from isoviz.errors import FileError, RunError
 from isoviz.planner import load_transfer
@@ -142,3 +143,42 @@ def test_a_link_is_not_taken_for_a_folder_of_its_name(home: Path) -> None:
     (home / "handed-2").mkdir()
     with pytest.raises(FileError, match="is not in the folder"):
         FileTarget(home / "handed" / ".." / "handed-2" / "new.raw", replace=False, below=home / "handed").check()
+
+
+@pytest.mark.parametrize("swapped", ["sub", "handed"])
+def test_a_folder_that_becomes_a_link_before_the_file_is_made(swapped: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is checked again as what was opened."""
+    job = written(home, "sub/new.raw")
+    check = FileTarget.check
+    folder = home / "handed" if swapped == "handed" else home / "handed" / "sub"
+    calls = 0
+
+    def swap(self: FileTarget) -> None:
+        nonlocal calls
+        check(self)
+        calls += 1
+        if calls == 2:
+            (home / "elsewhere" / "sub").mkdir()
+            folder.rename(home / "moved")
+            folder.symlink_to(home / "elsewhere")
+
+    monkeypatch.setattr(FileTarget, "check", swap)
+    assert main(["run", job]) != 0
+    assert calls == 2
+    assert not list((home / "elsewhere").rglob("*.raw"))
+
+
+def test_a_folder_that_becomes_a_link_while_the_file_is_written(home: Path) -> None:
+    """The file gets its name in the folder that was checked."""
+    folder = home / "handed" / "sub"
+    for replaces in (False, True):
+        file = NewFile(folder / "new.raw", 100, replace=replaces)
+        file.write_at(0, np.frombuffer(PAYLOAD, "u1"))
+        folder.rename(home / "moved")
+        folder.symlink_to(home / "elsewhere")
+        file.publish()
+        file.close()
+        assert (home / "moved" / "new.raw").read_bytes() == PAYLOAD
+        assert not list((home / "elsewhere").iterdir())
+        folder.unlink()
+        (home / "moved").rename(folder)
