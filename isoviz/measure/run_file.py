@@ -72,7 +72,7 @@ def target_of(file: TransferFile, machine: Machine, overwrite: bool) -> FileTarg
     end = file.transfer.destination
     if end.path is None or not machine.memory(end.memory).is_file_system:
         return None
-    below = Path(os.path.realpath(file.folder))  # whatever has its name later
+    below = Path(os.path.realpath(file.folder))  # a link may take its name later
     target = FileTarget(Path(end.path), replace=overwrite, below=below)
     target.check()
     return target

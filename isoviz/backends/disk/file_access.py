@@ -286,7 +286,7 @@ class NewFile(_OpenFile):
 
     @property
     def place(self) -> Path:
-        """The directory that was opened for the file, whatever has its name now."""
+        """A path to the directory that was opened for the file, even if another directory has its name now."""
         return self._unfinished.directory
 
     def _check_space(self) -> None:

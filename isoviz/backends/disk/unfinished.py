@@ -30,7 +30,7 @@ _HERE, _NOT_OVER_ANOTHER = -100, 1  # AT_FDCWD, RENAME_NOREPLACE
 class Unfinished:
     """A new file in a directory, open for reading and writing as `descriptor`. Nobody else may open it until `become`.
 
-    It gets its name in the directory that was opened, whatever has the name of that one by then. `directory` is a path to it. The
+    It gets its name in the directory that was opened, even if another one has that path by then. `directory` leads to it. The
     caller closes the descriptor and then calls `remove`, which leaves a file with its final name alone.
 
     Raises:
