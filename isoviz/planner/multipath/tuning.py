@@ -19,8 +19,8 @@ MOST_PRICED = 12
 FEW_LINKS = 64
 """On a machine with at most this many links, paths that begin soon are looked for as well, besides those of the flow."""
 FEW_PATHS, FEW_REQUESTS = 6, 2000
-"""In the end parts move from path to path: on a machine with few links, and over a network with at most this many paths. Those take
-at most this many requests together, or the program knows little about them."""
+"""In the end parts move from path to path: on a machine with few links, and over a network with at most this many paths. Those
+take at most this many requests together, or the program knows little about them."""
 MOST_QUICK = 8
 """Paths at most that begin soon."""
 FIRST_PARTS = (4, 2, 16)
