@@ -60,8 +60,15 @@ def run(ranks: int, *args: str, seconds: float = 120, survivors: bool = False) -
     """Run a job to its end. At the time limit all of its processes are killed, and the test fails with what they printed.
 
     MPICH makes groups of its own for the ranks, so the descendants of mpiexec are killed one by one, too.
+    A job whose launcher failed before it started a rank is begun once more.
     """
-    seconds *= PATIENCE
+    done = _run(ranks, *args, seconds=seconds * PATIENCE, survivors=survivors)
+    if NOT_STARTED in done.stderr:
+        done = _run(ranks, *args, seconds=seconds * PATIENCE, survivors=survivors)
+    return done
+
+
+def _run(ranks: int, *args: str, seconds: float, survivors: bool) -> subprocess.CompletedProcess[str]:
     job = subprocess.Popen(
         command(ranks, *args, survivors=survivors),
         env=environment(seconds),
@@ -116,9 +123,7 @@ NOT_STARTED = "The PMIx server's listener thread failed to start"
 
 
 def run_json(ranks: int, *args: str, seconds: float = 120) -> Any:
-    """Run a job that ends well, and the JSON of the last line that it printed. A job that did not begin is begun once more."""
+    """Run a job that ends well, and the JSON of the last line that it printed."""
     done = run(ranks, *args, seconds=seconds)
-    if NOT_STARTED in done.stderr:
-        done = run(ranks, *args, seconds=seconds)
     assert done.returncode == 0, f"{done.stdout[-1500:]}\n{done.stderr[-3000:]}"
     return json.loads(done.stdout.strip().splitlines()[-1])
