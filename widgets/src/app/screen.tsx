@@ -8,9 +8,9 @@ import { Inspector } from "#views/inspector/inspector.tsx";
 import { Journey } from "#views/journey/journey.tsx";
 import { Motion } from "#views/motion/motion.tsx";
 import { Bar } from "./bar.tsx";
+import { Ends } from "./both-ends.tsx";
 import { Dock } from "./dock.tsx";
 import { Drawer } from "./drawer.tsx";
-import { Ends } from "./ends.tsx";
 import { Tour, useTour } from "./tour.tsx";
 
 export function Screen(): JSX.Element {
