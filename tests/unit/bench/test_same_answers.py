@@ -44,12 +44,13 @@ def test_saved_answers_are_found_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(same_answers, "REPRODUCTIONS", ())
+    monkeypatch.setattr(same_answers, "presets", lambda: ("laptop", "two-node"))
     file = tmp_path / "answers.gz"
     asked = [str(file), "--questions", "2"]
     assert same_answers.main(["save", *asked]) == 0
     assert same_answers.main(["compare", *asked]) == 0
     known = json.loads(gzip.decompress(file.read_bytes()))
-    known["machine bgq"]["name"] = "another"
+    known["machine laptop"]["name"] = "another"
     file.write_bytes(gzip.compress(json.dumps(known).encode()))
     assert same_answers.main(["compare", *asked]) == 1
-    assert "machine bgq\n  .name: 'another' → 'bgq'" in capsys.readouterr().out
+    assert "machine laptop\n  .name: 'another' → 'laptop'" in capsys.readouterr().out
