@@ -19,7 +19,8 @@ from isoviz.machines.measurement import Measurement, warn_elsewhere
 from isoviz.machines.memory import Memory
 from isoviz.machines.networks.network import Network
 from isoviz.machines.positions import Positions
-from isoviz.machines.presets import preset, presets
+from isoviz.machines.presets import preset
+from isoviz.machines.presets.registry import find_preset
 from isoviz.machines.throughput import ThroughputFunction
 from isoviz.regular_files import base_of, read_some, write_text
 from isoviz.schema import BY_NAME, As, errors_as, format_json, member, parse, plain, read
@@ -233,5 +234,7 @@ def machine_path(call: str, machine: object) -> str | None:
         raise InputError(f"{call}: expected a machine, the name of a preset or the path of a machine file, got {show(machine)}")
     if os.sep in machine:
         return machine
+    if find_preset(machine) is not None:
+        return None
     is_file = machine.lower().endswith(".json") or os.path.isfile(machine)  # noqa: PTH113  # Path raises where a name is too long
-    return machine if is_file and machine not in presets() else None
+    return machine if is_file else None

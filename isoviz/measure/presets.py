@@ -43,6 +43,7 @@ LOCAL = PresetInfo(
         ),
     },
     _local,
+    is_measured=True,
 )
 RANKS = PresetInfo(
     "ranks",
@@ -67,4 +68,5 @@ RANKS = PresetInfo(
         ),
     },
     _ranks,
+    is_measured=True,
 )

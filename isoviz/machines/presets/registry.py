@@ -4,12 +4,15 @@ The other modules of this package register the presets that are made of figures.
 points of the group `isoviz.presets`: the name of an entry point is that of its preset, and its object is a `PresetInfo`. This
 computer and its ranks, which have to be measured, are such entry points of isoviz itself. The module of an entry point is
 imported when presets are listed, so it has to be light.
+
+A machine is a frozen value, so a preset with the same options is made once.
 """
 
 from __future__ import annotations
 
 import logging
 import sys
+from collections import OrderedDict
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
@@ -18,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from isoviz import checks
 from isoviz.errors import MachineError, in_words
+from isoviz.forks import Lock
 from isoviz.machines.machine import Machine
 
 if TYPE_CHECKING:
@@ -27,6 +31,10 @@ _LOG = logging.getLogger("isoviz")
 
 GROUP = "isoviz.presets"
 """The group of the entry points of presets."""
+MOST_KEPT = 32
+"""The most machines of presets that are kept, those asked for last."""
+MOST_CHANNELS = 100_000
+"""The most channels of kept machines together, some 40 MB. The machine asked for last is kept whatever it has."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +50,9 @@ class PresetOption:
 class PresetInfo:
     """A preset: its name, a description in one line, its options, and the function that creates it.
 
-    `problem` says why the preset of an installed package cannot be loaded; empty for all others. `str` gives the description and
-    the options in one line.
+    `problem` says why the preset of an installed package cannot be loaded; empty for all others. `is_measured` says that the
+    machine depends on more than the options, as one that is measured or read from a file does. It is made at every call; all
+    others are made once for the same options. `str` gives the description and the options in one line.
     """
 
     name: str
@@ -51,6 +60,7 @@ class PresetInfo:
     options: dict[str, PresetOption]
     make: Callable[..., Machine]
     problem: str = ""
+    is_measured: bool = False
 
     def __str__(self) -> str:
         if not self.options:
@@ -60,6 +70,9 @@ class PresetInfo:
 
 
 _registered: dict[str, PresetInfo] = {}
+_kept: OrderedDict[tuple[object, ...], tuple[PresetInfo, Machine]] = OrderedDict()
+"""The machines that were made, by the name of the preset and its options, each with the preset that made it."""
+_lock = Lock()
 
 
 def register_preset(info: PresetInfo) -> PresetInfo:
@@ -91,32 +104,94 @@ def presets() -> dict[str, PresetInfo]:
     return {**_installed(tuple(sys.path)), **_registered}
 
 
+def find_preset(name: object) -> PresetInfo | None:
+    """The preset of this name; None if there is none."""
+    if not isinstance(name, str):
+        return None
+    found = _registered.get(name)
+    return _installed(tuple(sys.path)).get(name) if found is None else found
+
+
 def preset(name: str, /, **options: Any) -> Machine:
     """The machine of this name. `presets()` lists the names and their options.
 
     Raises:
         MachineError: there is no such preset, it cannot be loaded, it has no such option, or a value is out of range.
+        InputError: its function returns no machine.
     """
-    asked: object = name
-    if isinstance(asked, str) and asked not in presets():
-        _installed.cache_clear()  # its package may have been installed meanwhile
-    known = presets()
-    info = known.get(asked) if isinstance(asked, str) else None
+    info = find_preset(name)
     if info is None:
-        close = get_close_matches(str(name)[: checks.NAME_LIMIT], known, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        if str(name).endswith(".json"):
-            hint = f"; for a machine file: isoviz.machines.load({checks.show(name)})"
-        if not _installed(tuple(sys.path)):  # a folder on the path, or an installation older than these sources
-            hint += "; those that are measured need isoviz installed as it is now: pip install -e ."
-        raise MachineError(f"no preset {checks.show(name)}; there are {', '.join(known)}{hint}")
+        _installed.cache_clear()  # its package may have been installed meanwhile
+        info = find_preset(name)
+    if info is None:
+        raise MachineError(_unknown(name))
     if info.problem:
         raise MachineError(f"preset {name!r} {info.problem}")
+    key = None if info.is_measured else _key(name, options)
+    if key is not None and (made := _known(key, info)) is not None:
+        return made
     for option in options:
         if option not in info.options:
             takes = f"it takes {', '.join(info.options)}" if info.options else "it takes none"
             raise MachineError(f"preset {name!r} has no option {checks.show(option)}; {takes}")
-    return info.make(**options)
+    found = info.make(**options)
+    checks.expect(f"preset {name!r}", found, Machine, "a machine of its function")
+    return found if key is None else _keep(key, info, found)
+
+
+def _unknown(name: object) -> str:
+    """That there is no such preset, and which one could be meant."""
+    known = presets()
+    close = get_close_matches(str(name)[: checks.NAME_LIMIT], known, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    if str(name).endswith(".json"):
+        hint = f"; for a machine file: isoviz.machines.load({checks.show(name)})"
+    if not _installed(tuple(sys.path)):  # a folder on the path, or an installation older than these sources
+        hint += "; those that are measured need isoviz installed as it is now: pip install -e ."
+    return f"no preset {checks.show(name)}; there are {', '.join(known)}{hint}"
+
+
+# ---- machines that were made
+
+
+def _key(name: str, options: dict[str, Any]) -> tuple[object, ...] | None:
+    """What a machine is kept by; None where an option is no plain value, which may change or not be comparable.
+
+    The types belong to it: `nodes=True` is not `nodes=1`, and is refused.
+    """
+    if not options:
+        return (name,)
+    if not all(type(value) in (str, int, bool, float, type(None)) for value in options.values()):
+        return None
+    return name, *[(option, type(options[option]), options[option]) for option in sorted(options)]
+
+
+def _known(key: tuple[object, ...], info: PresetInfo) -> Machine | None:
+    """The machine that this preset made; a preset that was registered since then under the same name makes its own."""
+    with _lock:
+        found = _kept.get(key)
+        if found is None or found[0] is not info:
+            return None
+        _kept.move_to_end(key)
+        return found[1]
+
+
+def _keep(key: tuple[object, ...], info: PresetInfo, made: Machine) -> Machine:
+    """Keep a machine, and return it; the one of another thread, if that was faster."""
+    with _lock:
+        found = _kept.get(key)
+        if found is not None and found[0] is info:
+            return found[1]
+        _kept[key] = info, made
+        _kept.move_to_end(key)
+        channels = sum(len(machine.channels) for _, machine in _kept.values())
+        while len(_kept) > MOST_KEPT or (channels > MOST_CHANNELS and len(_kept) > 1):
+            _, (_, oldest) = _kept.popitem(last=False)
+            channels -= len(oldest.channels)
+        return made
+
+
+# ---- presets of installed packages
 
 
 @lru_cache(maxsize=4)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from isoviz.errors import IsovizError
 from isoviz.forks import Lock
+from isoviz.machines.presets import preset
 from isoviz.widgets.chosen.machine_choice import DescribedMachine, MachineChoice, PresetMachine
 from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.contract import Side
@@ -27,9 +27,8 @@ NOT_YET = "assumed, until this computer has been measured"
 
 _local_machines: dict[tuple[object, ...], Machine] = {}
 """This computer as measured, by its choice and the number of the measurement: explorers share it."""
-MOST_PRESETS = 8
-"""Presets that are kept for the next explorer: a number that is typed or dragged makes many large ones. It is also the number of
-directories for which this computer is kept."""
+MOST_DIRECTORIES = 8
+"""The most directories for which this computer is kept."""
 _lock = Lock()
 
 
@@ -57,7 +56,7 @@ def machine_versions(choice: MachineChoice, measurement: int, problems: dict[str
         if options is not None and choice.is_this_computer and (measurement or options.get("measure") != "assumed"):
             yield from _this_computer(choice, measurement, options)
         else:
-            yield MachineVersion(None if options is None else _preset_machine(choice, options), "")
+            yield MachineVersion(None if options is None else preset(choice.name, **options), "")
     except IsovizError as error:
         named = [name for name, _ in choice.options if f", {name}: " in str(error)]
         problems[f"machine-option:{named[0]}" if named else "machine"] = Problem.of(error)
@@ -75,7 +74,7 @@ def machine_at_once(choice: PresetMachine) -> Machine | None:
     if found is not None or choice.is_this_computer:
         return found
     options = _options_of(choice, {})
-    return None if options is None else _preset_machine(choice, options)
+    return None if options is None else preset(choice.name, **options)
 
 
 def with_joined_ends(settings: Settings, given: frozenset[str] = frozenset()) -> Settings:
@@ -150,7 +149,7 @@ def _this_computer(choice: PresetMachine, measurement: int, options: dict[str, A
     with _lock:
         made = _local_machines.get(key)
     if made is None and options.get("measure", MEASURE[0]) not in MEASURE:
-        made = _preset_machine(choice, options)  # raises: it knows the words
+        made = preset(choice.name, **options)  # raises: it knows the words
     if made is not None:
         yield MachineVersion(made, "")
         return
@@ -170,29 +169,9 @@ def _this_computer(choice: PresetMachine, measurement: int, options: dict[str, A
             kept = described(place, f"assumed: {run.error}")
     with _lock:
         _local_machines[key] = kept
-        while len(_local_machines) > MOST_PRESETS:
+        while len(_local_machines) > MOST_DIRECTORIES:
             del _local_machines[next(iter(_local_machines))]
     yield MachineVersion(kept, "")
-
-
-def _preset_machine(choice: PresetMachine, options: dict[str, Any]) -> Machine:
-    """The preset, made once. That of ranks is made each time it is chosen: a probe of ranks may have come between.
-
-    Raises:
-        MachineError: there is no such preset, or an option cannot be.
-    """
-    from isoviz.machines import preset
-
-    if choice.name == "ranks":
-        return preset(choice.name, **options)
-    return _kept_preset(choice.name, tuple(sorted(options.items())))
-
-
-@lru_cache(maxsize=MOST_PRESETS)
-def _kept_preset(name: str, options: tuple[tuple[str, Any], ...]) -> Machine:
-    from isoviz.machines import preset
-
-    return preset(name, **dict(options))
 
 
 def _options_of(choice: PresetMachine, problems: dict[str, Problem]) -> dict[str, Any] | None:

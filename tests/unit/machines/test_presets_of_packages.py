@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -117,6 +118,110 @@ def test_a_process_registers_a_preset(monkeypatch: pytest.MonkeyPatch) -> None:
         register_preset(PresetInfo("bare", "something", {}, bare))
     with pytest.raises(InputError, match="register_preset: expected a PresetInfo"):
         register_preset("bare")  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Presets that are registered, and machines that are kept, are forgotten after the test."""
+    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
+    monkeypatch.setattr(registry, "_kept", registry._kept.copy())
+
+
+def sized(names: list[str], counted: list[object], **fields: bool) -> PresetInfo:
+    """A preset with these memories, which counts how often it is made."""
+
+    def make(nodes: object = 1) -> Machine:
+        counted.append(nodes)
+        if type(nodes) is bool:
+            raise MachineError("preset 'sized': expected a number of nodes, got true")
+        return Machine("sized", tuple(Memory(name, "SYS") for name in names), ())
+
+    return PresetInfo("sized", "nothing but memories", {"nodes": PresetOption(1, "how many")}, make, **fields)
+
+
+@pytest.mark.parametrize(("name", "options"), [("two-node", {}), ("sapling", {"nodes": 3, "gpus": 2}), ("bgq", {"nodes": 64})])
+def test_a_preset_with_the_same_options_is_made_once(name: str, options: dict[str, int]) -> None:
+    made = preset(name, **options)
+    assert preset(name, **dict(reversed(options.items()))) is made
+    assert made == presets()[name].make(**options) is not made, "what is kept is what the preset makes"
+    assert options == {} or preset(name) != made
+
+
+@pytest.mark.usefixtures("own")
+def test_options_of_other_types_are_other_machines() -> None:
+    counted: list[object] = []
+    register_preset(sized(["a"], counted))
+    assert preset("sized", nodes=1) is preset("sized", nodes=1) is not preset("sized")
+    with pytest.raises(MachineError, match="got true"):
+        preset("sized", nodes=True)
+    for given in ([1], {"a"}, Path("x")):
+        assert preset("sized", nodes=given) is not preset("sized", nodes=given), "what may change is not kept"
+    with pytest.raises(MachineError, match="'sized' has no option 'node'"):
+        preset("sized", node=1)
+    assert counted == [1, 1, True, [1], [1], {"a"}, {"a"}, Path("x"), Path("x")]
+
+
+@pytest.mark.usefixtures("own")
+def test_a_preset_that_is_registered_anew_makes_its_own_machine(installed: Path) -> None:
+    before = preset("hall")
+    register_preset(PresetInfo("hall", "another hall", {}, lambda: Machine("mine", (Memory("a.sys", "SYS"),), ())))
+    assert before.name == "hall"
+    assert preset("hall").name == "mine"
+    assert preset("hall") is preset("hall")
+
+
+@pytest.mark.usefixtures("own")
+def test_what_is_measured_is_made_at_every_call() -> None:
+    counted: list[object] = []
+    register_preset(sized(["a"], counted, is_measured=True))
+    assert preset("sized") is not preset("sized")
+    assert len(counted) == 2
+    assert all(presets()[name].is_measured for name in ("local", "ranks"))
+
+
+@pytest.mark.usefixtures("own")
+def test_the_last_machines_are_kept_and_no_more_channels_than_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[object] = []
+    register_preset(sized(["a"], counted))
+    first = preset("sized", nodes=0)
+    for nodes in range(1, registry.MOST_KEPT):
+        preset("sized", nodes=nodes)
+    assert preset("sized", nodes=0) is first
+    preset("sized", nodes=registry.MOST_KEPT)
+    assert preset("sized", nodes=0) is first, "it was asked for since"
+    assert counted.count(1) == 1
+    preset("sized", nodes=1)
+    assert counted.count(1) == 2, "it was asked for longest ago"
+    assert len(registry._kept) == registry.MOST_KEPT
+    monkeypatch.setattr(registry, "MOST_CHANNELS", len(preset("sapling").channels) + 1)
+    large = preset("xstream", nodes=2)
+    assert preset("xstream", nodes=2) is large
+    assert sum(len(machine.channels) for _, machine in registry._kept.values()) == len(large.channels) > registry.MOST_CHANNELS
+
+
+@pytest.mark.usefixtures("own")
+def test_threads_get_one_machine() -> None:
+    together, counted = threading.Barrier(8), list[object]()
+    register_preset(sized([f"m{k}" for k in range(200)], counted))
+    got: list[Machine] = []
+
+    def ask() -> None:
+        together.wait()
+        got.append(preset("sized"))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert len(got) == 8 and len(set(map(id, got))) == 1
+
+
+@pytest.mark.usefixtures("own")
+def test_a_preset_that_makes_no_machine() -> None:
+    register_preset(PresetInfo("none", "no machine", {}, lambda: None))  # type: ignore[arg-type, return-value]
+    with pytest.raises(InputError, match="preset 'none': expected a machine of its function, got None"):
+        preset("none")
 
 
 def test_presets_are_listed_without_what_measures() -> None:

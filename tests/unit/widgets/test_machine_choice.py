@@ -16,7 +16,7 @@ from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Mem
 from isoviz.widgets.chosen.machine_choice import THIS_COMPUTER, DescribedMachine, PresetMachine, machine_choice
 from isoviz.widgets.chosen.session_file import load_settings, save_settings
 from isoviz.widgets.chosen.settings import Settings, settings_for
-from isoviz.widgets.consequences.chosen_machine import MOST_PRESETS, machine_versions, with_joined_ends
+from isoviz.widgets.consequences.chosen_machine import MOST_DIRECTORIES, machine_versions, with_joined_ends
 from isoviz.widgets.session import Session
 from isoviz.widgets.show_explorer import explore
 from isoviz.widgets.snapshot import snapshot
@@ -274,26 +274,13 @@ def test_ends_that_are_named_stay_and_the_others_are_joined_with_them() -> None:
     assert with_joined_ends(unknown) == unknown
 
 
-def test_only_the_newest_presets_are_kept() -> None:
-    made = []
-    for nodes in range(2, 2 + 3 * MOST_PRESETS):
-        (version,) = machine_versions(PresetMachine("sapling", (("nodes", str(nodes)),)), 0, {})
-        assert version.machine is not None and len(version.machine.nodes) == nodes
-        made.append(weakref.ref(version.machine))
-    del version
-    gc.collect()
-    assert sum(each() is not None for each in made) <= MOST_PRESETS
-    (again,) = machine_versions(PresetMachine("sapling", (("nodes", str(nodes)),)), 0, {})
-    assert again.machine is made[-1]()
-
-
 def test_this_computer_is_kept_for_the_newest_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isoviz.measure.local_machine.kept_machine", lambda place: preset("laptop"))
+    monkeypatch.setattr("isoviz.measure.local_machine.kept_machine", lambda place: presets()["laptop"].make())
     made = []
-    for k in range(3 * MOST_PRESETS):
+    for k in range(3 * MOST_DIRECTORIES):
         (tmp_path / str(k)).mkdir()
         (version,) = machine_versions(PresetMachine("local", (("directory", str(tmp_path / str(k))),)), 0, {})
         made.append(weakref.ref(version.machine))
     del version
     gc.collect()
-    assert 0 < sum(each() is not None for each in made) <= MOST_PRESETS
+    assert 0 < sum(each() is not None for each in made) <= MOST_DIRECTORIES
