@@ -1,10 +1,10 @@
 // Boxes in boxes on the machine canvas: where they lie, which channels are one line, what a plan leaves of them, how one is edited.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Rect } from "#lib/geometry.ts";
 import type { CanvasPart, DrawnMemory, DrawnResource } from "#model/types.ts";
 import { arranged, boxOf } from "#views/machine-canvas/arrangement.ts";
 import { boxesOf, outerOf, tagsOf } from "#views/machine-canvas/boxes.ts";
-import type { Rect } from "#views/machine-canvas/geometry.ts";
 import { boxAt } from "#views/machine-canvas/pointing.ts";
 import { bundleWords, endName, memoryBox, moved, type Route, type Scene, sceneOf } from "#views/machine-canvas/scene.ts";
 import { aSnapshot } from "./model.ts";

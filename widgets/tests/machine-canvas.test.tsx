@@ -1,12 +1,13 @@
 // The machine canvas: where memories lie, how lines go, what gestures and controls send, what is refused beside them.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { neighbour } from "#lib/board.ts";
+import { along, between, border, boxAround, distance, holds, loop } from "#lib/geometry.ts";
 import type { CanvasPart, DrawnMemory, MachineEdit, Snapshot } from "#model/types.ts";
-import { arranged, BOX, boxOf, framesOf, measureOf, neighbour } from "#views/machine-canvas/arrangement.ts";
+import { arranged, BOX, boxOf, framesOf, measureOf } from "#views/machine-canvas/arrangement.ts";
 import { boxesOf } from "#views/machine-canvas/boxes.ts";
 import { rateAt, within } from "#views/machine-canvas/curve-editor.tsx";
 import { fittingFrom } from "#views/machine-canvas/drawing.tsx";
-import { along, between, border, boxAround, distance, holds, loop } from "#views/machine-canvas/geometry.ts";
 import { sceneOf, widthOf } from "#views/machine-canvas/scene.ts";
 import { found } from "#views/machine-canvas/search.tsx";
 import { brief } from "#views/machine-canvas/shape.tsx";

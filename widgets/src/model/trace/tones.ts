@@ -13,17 +13,6 @@ export function toneOfTransfer(trace: Pick<TraceData, "transfers">, transfer: nu
   return toneOf(trace, transfer, 0);
 }
 
-/** Reads colours of the style sheet, each once. */
-export function colourReader(element: Element): (variable: string) => string {
-  const style = getComputedStyle(element);
-  const known = new Map<string, string>();
-  return (variable) => {
-    let colour = known.get(variable);
-    if (colour === undefined) known.set(variable, (colour = style.getPropertyValue(variable).trim() || "#808080"));
-    return colour;
-  };
-}
-
 /** Black or white, whichever is easier to read on a colour such as "#4c78a8". */
 export function textOn(colour: string): string {
   const part = (at: number): number => {

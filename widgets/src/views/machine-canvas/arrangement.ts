@@ -1,7 +1,8 @@
 // Where memories lie that have no position of their own: by kind within a box, boxes in boxes, nodes in rows.
+
+import { boxAround, grown, type Point, type Rect, union } from "#lib/geometry.ts";
 import type { DrawnMemory } from "#model/types.ts";
 import { type Box, boxesOf, nodesAmong } from "./boxes.ts";
-import { boxAround, grown, type Point, type Rect, union } from "./geometry.ts";
 
 /** How large a memory is drawn, how far apart its neighbours are, and the room around them in a box. */
 export interface Measure {
@@ -249,23 +250,4 @@ function placeBelow(box: Box, node: Box, places: Map<string, Point>, { width, he
         y: above.y + above.height + down + height / 2 + Math.floor(number / IN_ROW) * (height + down),
       });
     });
-}
-
-/** The memory nearest to another one in a direction of the keyboard, or null where there is none. */
-export function neighbour(places: ReadonlyMap<string, Point>, from: string, key: string): string | null {
-  const here = places.get(from);
-  const way = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key];
-  if (here === undefined || way === undefined) return null;
-  const [wx = 0, wy = 0] = way;
-  let best: string | null = null;
-  let least = Infinity;
-  for (const [name, { x, y }] of places) {
-    const ahead = (x - here.x) * wx + (y - here.y) * wy;
-    if (name === from || ahead < 1) continue;
-    const aside = Math.abs((x - here.x) * wy) + Math.abs((y - here.y) * wx);
-    if (aside > 4 * ahead) continue;
-    const cost = ahead + 2 * aside;
-    if (cost < least) [least, best] = [cost, name];
-  }
-  return best;
 }

@@ -1,16 +1,15 @@
 // The drawing with its gestures: drag memories and nodes, pull a channel from a handle, pan, zoom, and all of it by keys.
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Button } from "#lib/button.tsx";
-import { THRESHOLD } from "#lib/dragging.ts";
-import { isText } from "#lib/shortcuts.ts";
+import { useMemo, useState } from "preact/hooks";
+import { neighbour } from "#lib/board.ts";
+import { BoardView, type Gesture } from "#lib/board-view.tsx";
+import { centreOf, type Point } from "#lib/geometry.ts";
 import type { DrawnMemory } from "#model/types.ts";
 import { counted, formatRate } from "#model/units.ts";
-import { BOX, neighbour } from "./arrangement.ts";
+import { BOX } from "./arrangement.ts";
 import { BoxFrame, BoxHead } from "./box-shape.tsx";
 import { chainOf } from "./boxes.ts";
 import { MACHINE, useEditing } from "./edits.ts";
-import { centreOf, type Point } from "./geometry.ts";
 import type { Bead, Marks } from "./marks.ts";
 import type { Line } from "./pointing.ts";
 import { frameOf, placeOf, type Route, type Scene } from "./scene.ts";
@@ -38,28 +37,10 @@ interface DrawingProps {
   children?: ComponentChildren;
 }
 
-type Gesture =
-  | { kind: "pan"; last: Point; start: Point; moved: boolean }
-  | {
-      kind: "move";
-      names: string[];
-      from: Map<string, Point>;
-      start: Point;
-      moved: boolean;
-      click: () => void;
-      memory: string | null;
-    }
-  | { kind: "pull"; from: string; start: Point; moved: boolean };
-
 export function Drawing(props: DrawingProps): JSX.Element {
   const { stage, scene, route, ends } = props;
   const editing = useEditing();
   const { chosen, part } = editing;
-  const root = useRef<HTMLDivElement>(null);
-  const base = useRef<HTMLCanvasElement>(null);
-  const live = useRef<HTMLCanvasElement>(null);
-  const gesture = useRef<Gesture | null>(null);
-  const shown = useRef("");
   const [pointed, setPointed] = useState<Line | null>(null);
   const [renaming, setRenaming] = useState<string | null>(null);
   const [pulling, setPulling] = useState<string | null>(null);
@@ -67,21 +48,14 @@ export function Drawing(props: DrawingProps): JSX.Element {
   const [grouped, setGrouped] = useState(false);
   stage.whenGrouped = setGrouped;
 
-  useLayoutEffect(() => {
-    if (root.current === null || base.current === null || live.current === null) return undefined;
-    stage.attach(root.current, base.current, live.current);
-    return () => stage.detach();
-  }, [stage]);
-  useLayoutEffect(() => {
-    stage.show(scene, shown.current !== props.machine);
-    shown.current = props.machine;
-  }, [stage, scene, props.machine]);
-  useLayoutEffect(() => {
+  const marks = useMemo((): Marks => {
     const path = new Map(
-      [...route.hops].map(([name, { slowest, converts }]) => [name, slowest ? "slow" : converts ? "turn" : "accent"] as const),
+      [...route.hops].map(
+        ([name, { slowest, converts }]) => [name, slowest ? "--iv-slow" : converts ? "--iv-turn" : "--iv-accent"] as const,
+      ),
     );
     const hop = [...route.hops].find(([, { number }]) => number === props.selectedHop)?.[0] ?? null;
-    const marks: Marks = {
+    return {
       path,
       candidate: props.candidate,
       selected: chosen.kind === "channel" ? chosen.name : hop,
@@ -95,19 +69,7 @@ export function Drawing(props: DrawingProps): JSX.Element {
           ? `${counted(edge.beside.length, "channel")}, up to ${formatRate(Math.max(...edge.beside.map(({ rate }) => rate)))}`
           : `${edge.kind} ${formatRate(edge.rate)}`,
     };
-    stage.mark(marks);
-  }, [stage, scene, route, props.candidate, props.beads, props.selectedHop, chosen, pointed]);
-  // Zooming by the wheel holds the page only while the drawing has the focus, or with Ctrl.
-  useEffect(() => {
-    const element = root.current;
-    const wheel = (event: WheelEvent): void => {
-      if (!event.ctrlKey && !event.metaKey && element?.contains(document.activeElement) !== true) return;
-      event.preventDefault();
-      stage.zoom(Math.exp(-event.deltaY * (event.ctrlKey ? 0.01 : 0.0016)), stage.pointOf(event));
-    };
-    element?.addEventListener("wheel", wheel, { passive: false });
-    return () => element?.removeEventListener("wheel", wheel);
-  }, [stage]);
+  }, [scene, route, props.candidate, props.beads, props.selectedHop, chosen, pointed]);
 
   const names = scene.memories.map(({ name }) => name);
   const first = reached !== null && names.includes(reached) ? reached : (names[0] ?? "");
@@ -124,8 +86,8 @@ export function Drawing(props: DrawingProps): JSX.Element {
   const fitting = pulling === null ? null : fittingFrom(editing.part, pulling);
   const focus = (name: string): void => {
     setReached(name);
-    stage.reveal(name);
-    root.current?.querySelector<HTMLElement>(`[data-memory="${CSS.escape(name)}"] .iv-mc-body`)?.focus({ preventScroll: true });
+    stage.reveal(stage.around(name));
+    stage.root?.querySelector<HTMLElement>(`[data-memory="${CSS.escape(name)}"] .iv-mc-body`)?.focus({ preventScroll: true });
   };
   const choose = (name: string): void =>
     editing.choose({ kind: "memory", name, place: part.memories.findIndex((each) => each.name === name) });
@@ -153,97 +115,87 @@ export function Drawing(props: DrawingProps): JSX.Element {
     else choose(name);
   };
 
-  const begin = (event: PointerEvent): void => {
-    if (event.button !== 0 || !(event.target instanceof Element) || event.target.closest("input, .iv-mc-overlay") !== null)
-      return;
-    const start = stage.pointOf(event);
-    const memory = event.target.closest<HTMLElement>("[data-memory]")?.dataset.memory;
-    const title = event.target.closest<HTMLElement>(".iv-mc-title, .iv-mc-node-open");
-    const tag = event.target.closest<HTMLElement>("[data-resource]");
-    root.current?.setPointerCapture(event.pointerId);
-    if (memory !== undefined && event.target.closest(".iv-mc-handle") !== null) {
-      gesture.current = { kind: "pull", from: memory, start, moved: false };
-      setPulling(memory);
-    } else if (memory !== undefined) {
-      gesture.current = mover([memory], start, () => activate(memory), memory);
-    } else if (tag !== null) {
+  const press = (start: Point, event: PointerEvent): Gesture => {
+    const on = (selector: string): HTMLElement | null =>
+      event.target instanceof Element ? event.target.closest<HTMLElement>(selector) : null;
+    const memory = on("[data-memory]")?.dataset.memory;
+    const title = on(".iv-mc-title, .iv-mc-node-open");
+    const tag = on("[data-resource]");
+    if (memory !== undefined && on(".iv-mc-handle") !== null) return pull(memory);
+    if (memory !== undefined) return move([memory], start, () => activate(memory), memory);
+    if (tag !== null) {
       const place = Number(tag.dataset.resource);
-      gesture.current = mover([], start, () =>
-        editing.choose({ kind: "resource", name: part.resources[place]?.name ?? "", place }),
-      );
-    } else if (title !== null) {
-      const key = title.dataset.of ?? "";
-      const open = title.classList.contains("iv-mc-node-open");
-      gesture.current = mover(
-        (scene.boxes.get(key)?.all ?? []).map(({ name }) => name),
-        start,
-        () => {
-          if (open) stage.fitBox(key);
-          chooseBox(key);
-        },
-      );
-    } else gesture.current = { kind: "pan", last: start, start, moved: false };
-  };
-  const mover = (moving: string[], start: Point, click: () => void, memory: string | null = null): Gesture => ({
-    kind: "move",
-    names: props.partial ? [] : moving,
-    from: new Map(moving.map((name) => [name, placeOf(scene.places, name)])),
-    start,
-    moved: false,
-    click,
-    memory,
-  });
-  const proceed = (event: PointerEvent): void => {
-    const at = stage.pointOf(event);
-    const now = gesture.current;
-    if (now === null) {
-      if (pulling !== null) stage.stretch({ from: pulling, to: stage.toWorld(at) });
-      const over =
-        event.target instanceof Element &&
-        event.target.closest("[data-memory], [data-resource], .iv-mc-title, .iv-mc-overlay") !== null;
-      const line = over ? null : stage.lineAt(at);
-      if (line?.edge !== pointed?.edge || line?.bundle !== pointed?.bundle) setPointed(line);
-      return;
+      return move([], start, () => editing.choose({ kind: "resource", name: part.resources[place]?.name ?? "", place }));
     }
-    if (!now.moved && Math.hypot(at.x - now.start.x, at.y - now.start.y) < THRESHOLD) return;
-    if (!now.moved && now.kind === "move") stage.hold(now.names);
-    now.moved = true;
-    if (now.kind === "pan") {
-      stage.pan(at.x - now.last.x, at.y - now.last.y);
-      now.last = at;
-    } else if (now.kind === "move") stage.carry(shifted(now, at));
-    else stage.stretch({ from: now.from, to: stage.toWorld(at) });
+    if (title === null) return { end: (at, moved) => !moved && beside(at), cancel: stopPulling };
+    const key = title.dataset.of ?? "";
+    const members = (scene.boxes.get(key)?.all ?? []).map(({ name }) => name);
+    return move(members, start, () => {
+      if (title.classList.contains("iv-mc-node-open")) stage.fitBox(key);
+      chooseBox(key);
+    });
   };
-  const shifted = (now: Extract<Gesture, { kind: "move" }>, at: Point): Map<string, Point> => {
-    const [dx, dy] = [(at.x - now.start.x) / stage.at.scale, (at.y - now.start.y) / stage.at.scale];
-    return new Map([...now.from].map(([name, { x, y }]) => [name, { x: Math.round(x + dx), y: Math.round(y + dy) }]));
+  /** Moves memories; where they have not gone anywhere, it was a click. */
+  const move = (moving: string[], start: Point, click: () => void, memory: string | null = null): Gesture => {
+    const names = props.partial ? [] : moving;
+    const from = new Map(names.map((name) => [name, placeOf(scene.places, name)]));
+    const shifted = (at: Point): Map<string, Point> => {
+      const [dx, dy] = [(at.x - start.x) / stage.at.scale, (at.y - start.y) / stage.at.scale];
+      return new Map([...from].map(([name, { x, y }]) => [name, { x: Math.round(x + dx), y: Math.round(y + dy) }]));
+    };
+    let held = false;
+    return {
+      move: (at) => {
+        if (!held) stage.hold(names);
+        held = true;
+        stage.carry(shifted(at));
+      },
+      end: (at, moved) => {
+        stage.hold([]);
+        if (moved && names.length > 0) props.place(shifted(at), false);
+        else click();
+        if (memory !== null) focus(memory);
+      },
+      cancel: () => {
+        if (held) stage.carry(from);
+        stage.hold([]);
+        stopPulling();
+      },
+    };
   };
-  const finish = (event: PointerEvent): void => {
-    const now = gesture.current;
-    gesture.current = null;
-    if (now === null) return;
-    const at = stage.pointOf(event);
-    if (now.kind === "move") {
-      stage.hold([]);
-      if (now.moved && now.names.length > 0) props.place(shifted(now, at), false);
-      else now.click();
-      if (now.memory !== null) focus(now.memory);
-    } else if (now.kind === "pull") {
-      const under = document
-        .elementsFromPoint(event.clientX, event.clientY)
-        .find((element) => root.current?.contains(element) === true && element.closest("[data-memory]") !== null);
-      const target = under?.closest<HTMLElement>("[data-memory]")?.dataset.memory;
-      if (!now.moved) startPulling(now.from);
-      else if (target !== undefined) connect(now.from, target);
-      else stopPulling();
-    } else if (!now.moved) {
-      const line = stage.lineAt(at);
-      const box = line === null ? stage.boxAt(at) : null;
-      if (pulling !== null) stopPulling();
-      else if (line !== null) chooseLine(line);
-      else if (box !== null && (stage.grouped || box.within.length > 0)) chooseBox(box.key);
-      else editing.choose(MACHINE);
-    }
+  /** Pulls a line from the handle of a memory. */
+  const pull = (from: string): Gesture => {
+    setPulling(from);
+    return {
+      move: (at) => stage.stretch({ from, to: stage.toWorld(at) }),
+      end: (_at, moved, event) => {
+        const under = document
+          .elementsFromPoint(event.clientX, event.clientY)
+          .find((element) => stage.root?.contains(element) === true && element.closest("[data-memory]") !== null);
+        const target = under?.closest<HTMLElement>("[data-memory]")?.dataset.memory;
+        if (!moved) startPulling(from);
+        else if (target !== undefined) connect(from, target);
+        else stopPulling();
+      },
+      cancel: stopPulling,
+    };
+  };
+  const point = (at: Point | null, event: PointerEvent): void => {
+    if (at !== null && pulling !== null) stage.stretch({ from: pulling, to: stage.toWorld(at) });
+    const over =
+      event.target instanceof Element &&
+      event.target.closest("[data-memory], [data-resource], .iv-mc-title, .iv-board-overlay") !== null;
+    const line = at === null || over ? null : stage.lineAt(at);
+    if (line?.edge !== pointed?.edge || line?.bundle !== pointed?.bundle) setPointed(line);
+  };
+  /** A click beside all memories and titles. */
+  const beside = (at: Point): void => {
+    const line = stage.lineAt(at);
+    const box = line === null ? stage.boxAt(at) : null;
+    if (pulling !== null) stopPulling();
+    else if (line !== null) chooseLine(line);
+    else if (box !== null && (stage.grouped || box.within.length > 0)) chooseBox(box.key);
+    else editing.choose(MACHINE);
   };
   const chooseLine = ({ edge, bundle }: Line): void => {
     if (edge === null) {
@@ -254,25 +206,14 @@ export function Drawing(props: DrawingProps): JSX.Element {
     const hop = route.hops.get(edge.name);
     if (hop !== undefined) props.selectHop(hop.number);
   };
-  const cancelled = (): void => {
-    const now = gesture.current;
-    gesture.current = null;
-    if (now?.kind === "move" && now.moved) {
-      stage.carry(now.from);
-      stage.hold([]);
-    }
-    stopPulling();
-  };
-
-  const keys = (event: KeyboardEvent): void => {
-    if (event.ctrlKey || event.metaKey || event.altKey || isText(event.target)) return;
-    const at = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-memory]")?.dataset.memory : undefined;
-    const node = event.target instanceof Element ? event.target.closest<HTMLElement>(".iv-mc-title")?.dataset.of : undefined;
-    const taken = at !== undefined ? memoryKey(event, at) : node !== undefined ? nodeKey(event.key, node) : false;
-    if (taken || viewKey(event.key)) {
-      event.preventDefault();
-      event.stopPropagation();
-    }
+  const keys = (event: KeyboardEvent): boolean => {
+    const { key, target } = event;
+    const at = target instanceof Element ? target.closest<HTMLElement>("[data-memory]")?.dataset.memory : undefined;
+    const node = target instanceof Element ? target.closest<HTMLElement>(".iv-mc-title")?.dataset.of : undefined;
+    if (at !== undefined ? memoryKey(event, at) : node !== undefined && nodeKey(key, node)) return true;
+    if ((key !== "Delete" && key !== "Backspace") || chosen.kind !== "channel") return false;
+    editing.send("canvas", { do: "delete", memories: [], channels: [chosen.name], resources: [] });
+    return true;
   };
   const memoryKey = (event: KeyboardEvent, at: string): boolean => {
     const { key } = event;
@@ -321,60 +262,56 @@ export function Drawing(props: DrawingProps): JSX.Element {
     }
     const frames = new Map(scene.nodes.map((each) => [each.key, centreOf(frameOf(scene, each.key))]));
     const next = neighbour(frames, at, key);
-    if (next !== null)
-      root.current?.querySelector<HTMLElement>(`.iv-mc-title[data-of="${next}"]`)?.focus({ preventScroll: true });
+    if (next !== null) stage.root?.querySelector<HTMLElement>(`.iv-mc-title[data-of="${next}"]`)?.focus({ preventScroll: true });
     return next !== null;
   };
-  const viewKey = (key: string): boolean => {
-    if (key === "+" || key === "=") stage.zoom(1.25);
-    else if (key === "-") stage.zoom(0.8);
-    else if (key === "0") stage.fit();
-    else if ((key === "Delete" || key === "Backspace") && chosen.kind === "channel") {
-      editing.send("canvas", { do: "delete", memories: [], channels: [chosen.name], resources: [] });
-    } else return false;
-    return true;
-  };
-
   const boxes = [...scene.boxes.values()];
   const isChosen = (key: string): boolean =>
     chosen.kind === "box" ? chosen.key === key : chosen.kind === "node" && String(chosen.node) === key;
   return (
-    <div
-      ref={root}
+    <BoardView
+      board={stage}
+      scene={scene}
+      marks={marks}
+      subject={props.machine}
+      testid="machine-stage"
+      zooms="zoom"
       class={`iv-mc-stage${scene.measure.width < BOX.width ? " iv-mc-tall" : ""}${pulling === null ? "" : " iv-mc-pulling"}${pointed === null ? "" : " iv-mc-pointing"}`}
-      data-testid="machine-stage"
-      role="group"
-      aria-label={`Drawing of the machine: ${scene.memories.length} memories, ${scene.edges.length} channels`}
-      onPointerDown={begin}
-      onPointerMove={proceed}
-      onPointerUp={finish}
-      onPointerCancel={cancelled}
-      onLostPointerCapture={() => gesture.current !== null && cancelled()}
-      onPointerLeave={() => setPointed(null)}
-      onKeyDown={keys}
-      onClick={(event) => {
-        // A click without a pointer: by a screen reader, or by a script.
-        const name =
-          event.detail === 0 && event.target instanceof Element
-            ? event.target.closest(".iv-mc-body")?.closest<HTMLElement>("[data-memory]")?.dataset.memory
-            : undefined;
-        if (name !== undefined) activate(name);
+      label={`Drawing of the machine: ${scene.memories.length} memories, ${scene.edges.length} channels`}
+      press={press}
+      point={point}
+      keys={keys}
+      more={{
+        onClick: (event) => {
+          // A click without a pointer: by a screen reader, or by a script.
+          const name =
+            event.detail === 0 && event.target instanceof Element
+              ? event.target.closest(".iv-mc-body")?.closest<HTMLElement>("[data-memory]")?.dataset.memory
+              : undefined;
+          if (name !== undefined) activate(name);
+        },
+        onDblClick: (event) => {
+          const name =
+            event.target instanceof Element ? event.target.closest<HTMLElement>("[data-memory]")?.dataset.memory : undefined;
+          if (name !== undefined && event.target instanceof Element && event.target.closest(".iv-mc-handle") === null)
+            setRenaming(name);
+        },
       }}
-      onDblClick={(event) => {
-        const name =
-          event.target instanceof Element ? event.target.closest<HTMLElement>("[data-memory]")?.dataset.memory : undefined;
-        if (name !== undefined && event.target instanceof Element && event.target.closest(".iv-mc-handle") === null)
-          setRenaming(name);
-      }}
+      below={
+        <div class="iv-board-layer">
+          {boxes.map((box) => (
+            <BoxFrame
+              key={box.key}
+              box={box}
+              chosen={isChosen(box.key)}
+              used={used}
+              reached={grouped && box === scene.nodes[0]}
+            />
+          ))}
+        </div>
+      }
     >
-      <div class="iv-mc-layer">
-        {boxes.map((box) => (
-          <BoxFrame key={box.key} box={box} chosen={isChosen(box.key)} used={used} reached={grouped && box === scene.nodes[0]} />
-        ))}
-      </div>
-      <canvas ref={base} class="iv-mc-lines iv-mc-beyond" aria-hidden="true" />
-      <canvas ref={live} class="iv-mc-lines" aria-hidden="true" />
-      <div class="iv-mc-layer">
+      <div class="iv-board-layer">
         {boxes
           .filter(({ within }) => within.length > 0)
           .map((box) => (
@@ -403,13 +340,8 @@ export function Drawing(props: DrawingProps): JSX.Element {
           />
         ))}
       </div>
-      <div class="iv-mc-overlay iv-mc-zoom">
-        <Button label="Zoom in" icon="add" iconOnly testid="zoom-in" onClick={() => stage.zoom(1.25)} />
-        <Button label="Zoom out" icon="minus" iconOnly testid="zoom-out" onClick={() => stage.zoom(0.8)} />
-        <Button label="Show all of it" icon="fit" iconOnly testid="zoom-fit" onClick={() => stage.fit()} />
-      </div>
       {props.children}
-    </div>
+    </BoardView>
   );
 }
 

@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Button } from "#lib/button.tsx";
 import { Folded } from "#lib/card.tsx";
+import type { Point } from "#lib/geometry.ts";
 import { useHighlightedPath, useSelection } from "#model/selection.ts";
 import { chunksAt } from "#model/trace/chunks-at.ts";
 import { toneOf } from "#model/trace/tones.ts";
@@ -20,7 +21,6 @@ import { ChannelEditor } from "./channel-editor.tsx";
 import { Drawing } from "./drawing.tsx";
 import { type Chosen, type Editing, EditingContext, MACHINE, useCommands, useEditing } from "./edits.ts";
 import { Refused } from "./field.tsx";
-import type { Point } from "./geometry.ts";
 import type { Bead } from "./marks.ts";
 import { MemoryEditor } from "./memory-editor.tsx";
 import { MachineOverview, NodeEditor, ResourceEditor } from "./node-editor.tsx";
@@ -91,7 +91,7 @@ function Canvas({ machine, part, alone }: { machine: MachinePart; part: CanvasPa
       if (place >= 0) {
         expected.current = null;
         choose({ kind: wanted.kind, name: names[place] as string, place });
-        if (wanted.kind === "memory") stage.present(names[place] as string);
+        if (wanted.kind === "memory") stage.present(stage.around(names[place] as string));
         return;
       }
     }
@@ -377,7 +377,7 @@ function Runs(): JSX.Element {
 /** What the widths of lines mean. */
 function Legend(): JSX.Element {
   return (
-    <div class="iv-mc-overlay iv-mc-legend" aria-hidden="true">
+    <div class="iv-board-overlay iv-mc-legend" aria-hidden="true">
       {[1e8, 1e9, 1e10, 1e11].map((rate) => (
         <span key={rate}>
           <i style={{ height: `${widthOf(rate)}px` }} />

@@ -1,5 +1,4 @@
 // What the lines of the machine show besides the machine: paths, what is selected, and chunks on their way.
-import type { Colours } from "./painting.ts";
 import type { Edge } from "./scene.ts";
 
 /** A bead on the line of a channel: a chunk, with the variable of the style sheet that has its colour. */
@@ -9,9 +8,9 @@ export interface Bead {
   readonly colour: string;
 }
 
-/** What the lines of the drawing say besides the machine. Colours are names of `Colours`. */
+/** What the lines of the drawing say besides the machine. Colours are variables of the style sheet. */
 export interface Marks {
-  readonly path: ReadonlyMap<string, keyof Colours>;
+  readonly path: ReadonlyMap<string, string>;
   readonly candidate: readonly string[];
   readonly selected: string | null;
   readonly pointed: string | null;

@@ -1,25 +1,9 @@
 // The lines of the drawing, painted: one canvas for those at rest, one above it for those that move or are pointed at.
 
+import { boxOnScreen, freeBox, isOnSheet, onScreen, type Placement, paintText, type Sheet, textBox } from "#lib/board.ts";
+import { along, around, border, boxAround, type Curve, type Point, type Rect } from "#lib/geometry.ts";
 import { counted } from "#model/units.ts";
-import { along, border, boxAround, type Curve, type Point, type Rect } from "./geometry.ts";
 import type { Bundle, Edge } from "./scene.ts";
-
-/** How the drawing lies on the screen: `screen = scale × world + (x, y)`. */
-export interface Placement {
-  scale: number;
-  x: number;
-  y: number;
-}
-
-export interface Colours {
-  readonly line: string;
-  readonly ink: string;
-  readonly accent: string;
-  readonly slow: string;
-  readonly turn: string;
-  readonly paper: string;
-  readonly muted: string;
-}
 
 /** What a line is besides a channel; the later of these are drawn above the earlier. */
 export type Mark = "plain" | "candidate" | "path" | "selected";
@@ -27,49 +11,8 @@ export type Mark = "plain" | "candidate" | "path" | "selected";
 export interface Lit {
   readonly edge: Edge;
   readonly mark: Exclude<Mark, "plain">;
-  readonly colour: string;
-}
-
-export function coloursOf(element: Element): Colours {
-  const style = getComputedStyle(element);
-  const value = (name: string): string => style.getPropertyValue(name).trim();
-  return {
-    line: value("--iv-strong-line"),
-    ink: value("--iv-ink"),
-    accent: value("--iv-accent"),
-    slow: value("--iv-slow"),
-    turn: value("--iv-turn"),
-    paper: value("--iv-paper"),
-    muted: value("--iv-muted"),
-  };
-}
-
-/** Makes a canvas as large as its element on this screen, and clears it. */
-export function cleared(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D | null {
-  const dense = window.devicePixelRatio || 1;
-  const [across, down] = [Math.round(width * dense), Math.round(height * dense)];
-  if (canvas.width !== across || canvas.height !== down) [canvas.width, canvas.height] = [across, down];
-  const context = canvas.getContext("2d");
-  context?.setTransform(dense, 0, 0, dense, 0, 0);
-  context?.clearRect(0, 0, width, height);
-  return context;
-}
-
-export const FONT = "12px system-ui, sans-serif";
-
-const onScreen = ({ x, y }: Point, at: Placement): Point => ({ x: at.scale * x + at.x, y: at.scale * y + at.y });
-
-/** Whether a line may be seen: the box around its four points meets the screen. */
-function visible(curve: Curve, at: Placement, width: number, height: number): boolean {
-  let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
-  for (const point of [curve.from, curve.first, curve.second, curve.to]) {
-    const { x, y } = onScreen(point, at);
-    left = Math.min(left, x);
-    right = Math.max(right, x);
-    top = Math.min(top, y);
-    bottom = Math.max(bottom, y);
-  }
-  return right >= 0 && bottom >= 0 && left <= width && top <= height;
+  /** The variable of the style sheet that has its colour. */
+  readonly stroke: string;
 }
 
 function trace(path: Path2D, curve: Curve, at: Placement): void {
@@ -92,26 +35,19 @@ function arrow(path: Path2D, curve: Curve, at: Placement, width: number, least =
 }
 
 /** Lines at rest: those of one width are one stroke. `strength` is how opaque they are, from 0 to 1. */
-export function paintEdges(
-  context: CanvasRenderingContext2D,
-  edges: Iterable<Edge>,
-  at: Placement,
-  width: number,
-  height: number,
-  colour: string,
-  strength = 1,
-): void {
+export function paintEdges(sheet: Sheet, edges: Iterable<Edge>, stroke: string, strength = 1): void {
+  const { context, at } = sheet;
   const lines = new Map<number, Path2D>();
   const heads = new Path2D();
   for (const edge of edges) {
-    if (!visible(edge.curve, at, width, height)) continue;
+    if (!isOnSheet(boxOnScreen(around(edge.curve), at), sheet)) continue;
     const rounded = Math.round(edge.width * 2) / 2;
     let path = lines.get(rounded);
     if (path === undefined) lines.set(rounded, (path = new Path2D()));
     trace(path, edge.curve, at);
     if (at.scale > 0.3) arrow(heads, edge.curve, at, edge.width);
   }
-  context.strokeStyle = context.fillStyle = colour;
+  context.strokeStyle = context.fillStyle = sheet.colour(stroke);
   context.globalAlpha = strength;
   const thin = Math.min(1, Math.max(0.45, at.scale));
   for (const [thick, path] of lines) {
@@ -129,30 +65,25 @@ const MOST_NUMBERED = 30;
 const ROOM = 110;
 
 /** One line for all channels from node to node; with their number where there are few, unless the memories in the nodes are shown. */
-export function paintBundles(
-  context: CanvasRenderingContext2D,
-  bundles: readonly Bundle[],
-  at: Placement,
-  colours: Colours,
-  numbered: boolean,
-): void {
+export function paintBundles(sheet: Sheet, bundles: readonly Bundle[], numbered: boolean): void {
+  const { at } = sheet;
   const few = bundles.length <= MOST_NUMBERED || bundles.some(({ both }) => both);
   for (const bundle of bundles) {
     const strength = few ? 1 : Math.max(0.12, 60 / bundles.length);
-    paintBundle(context, bundle, at, colours.line, few ? Math.min(6, bundle.width * 0.6) : 1, strength, few);
+    paintBundle(sheet, bundle, "--iv-strong-line", few ? Math.min(6, bundle.width * 0.6) : 1, strength, few);
     const { curve, count } = bundle;
     const [from, to] = [onScreen(curve.from, at), onScreen(curve.to, at)];
-    if (few && numbered && Math.hypot(to.x - from.x, to.y - from.y) > ROOM)
-      label(context, counted(count, "channel"), onScreen(along(curve, 0.5), at), colours);
+    if (!few || !numbered || Math.hypot(to.x - from.x, to.y - from.y) <= ROOM) continue;
+    const text = counted(count, "channel");
+    paintText(sheet, text, textBox(sheet, text, onScreen(along(curve, 0.5), at)));
   }
 }
 
 /** The line of a bundle, with an arrow in each direction that it has channels in. */
 export function paintBundle(
-  context: CanvasRenderingContext2D,
+  { context, at, colour }: Sheet,
   { curve, both }: Bundle,
-  at: Placement,
-  colour: string,
+  stroke: string,
   width: number,
   strength = 1,
   heads = true,
@@ -161,7 +92,7 @@ export function paintBundle(
   trace(line, curve, at);
   arrow(head, curve, at, 3, 0.7);
   if (both) arrow(head, { from: curve.to, first: curve.second, second: curve.first, to: curve.from }, at, 3, 0.7);
-  context.strokeStyle = context.fillStyle = colour;
+  context.strokeStyle = context.fillStyle = colour(stroke);
   context.lineWidth = width;
   context.globalAlpha = strength;
   context.stroke(line);
@@ -170,13 +101,7 @@ export function paintBundle(
 }
 
 /** A line that is lit: on the path, a candidate's, or the one that is selected. */
-export function paintLit(
-  context: CanvasRenderingContext2D,
-  { edge, mark, colour }: Lit,
-  curve: Curve,
-  at: Placement,
-  colours: Colours,
-): void {
+export function paintLit({ context, at, colour }: Sheet, { edge, mark, stroke }: Lit, curve: Curve): void {
   const [line, head] = [new Path2D(), new Path2D()];
   trace(line, curve, at);
   arrow(head, curve, at, Math.max(edge.width, 3), 1);
@@ -186,11 +111,11 @@ export function paintLit(
     context.globalAlpha = 0.7;
     context.setLineDash([6, 5]);
   } else {
-    context.strokeStyle = colours.paper;
+    context.strokeStyle = colour("--iv-paper");
     context.lineWidth = edge.width + 5;
     context.stroke(line);
   }
-  context.strokeStyle = context.fillStyle = colour;
+  context.strokeStyle = context.fillStyle = colour(stroke);
   context.lineWidth = Math.max(2.5, edge.width) + (mark === "selected" ? 1 : 0);
   context.stroke(line);
   context.setLineDash([]);
@@ -198,27 +123,11 @@ export function paintLit(
   context.restore();
 }
 
-/** A short text on the drawing, readable above its lines. */
-function label(context: CanvasRenderingContext2D, text: string, { x, y }: Point, colours: Colours): void {
-  context.font = FONT;
-  context.textAlign = "center";
-  context.textBaseline = "middle";
-  const half = context.measureText(text).width / 2 + 5;
-  context.fillStyle = colours.paper;
-  context.globalAlpha = 0.92;
-  context.beginPath();
-  context.roundRect(x - half, y - 9, 2 * half, 18, 5);
-  context.fill();
-  context.globalAlpha = 1;
-  context.fillStyle = colours.ink;
-  context.fillText(text, x, y + 0.5);
-}
-
 /** The line that is being drawn from a memory to the pointer. */
-export function paintRubber(context: CanvasRenderingContext2D, from: Rect, to: Point, at: Placement, colours: Colours): void {
+export function paintRubber({ context, at, colour }: Sheet, from: Rect, to: Point): void {
   const start = onScreen(border(from, to), at);
   const end = onScreen(to, at);
-  context.strokeStyle = colours.accent;
+  context.strokeStyle = colour("--iv-accent");
   context.lineWidth = 2.5;
   context.setLineDash([7, 5]);
   context.beginPath();
@@ -226,24 +135,17 @@ export function paintRubber(context: CanvasRenderingContext2D, from: Rect, to: P
   context.lineTo(end.x, end.y);
   context.stroke();
   context.setLineDash([]);
-  context.fillStyle = colours.accent;
+  context.fillStyle = colour("--iv-accent");
   context.beginPath();
   context.arc(end.x, end.y, 4, 0, 7);
   context.fill();
 }
 
-/** A chunk under way on its hop: a bead, as far along as its share says. */
-export function paintBead(
-  context: CanvasRenderingContext2D,
-  curve: Curve,
-  share: number,
-  at: Placement,
-  fill: string,
-  colours: Colours,
-): void {
+/** A chunk under way on its hop: a bead in the colour of a variable, as far along as its share says. */
+export function paintBead({ context, at, colour }: Sheet, curve: Curve, share: number, fill: string): void {
   const { x, y } = onScreen(along(curve, share), at);
-  context.fillStyle = fill;
-  context.strokeStyle = colours.paper;
+  context.fillStyle = colour(fill);
+  context.strokeStyle = colour("--iv-paper");
   context.lineWidth = 2;
   context.beginPath();
   context.arc(x, y, 6.5, 0, 7);
@@ -252,55 +154,20 @@ export function paintBead(
 }
 
 /** A text on a line (0 pixels aside) or beside it, on nothing that is taken, if there is such a place; it is taken then. */
-export function labelBeside(
-  context: CanvasRenderingContext2D,
-  text: string,
-  curve: Curve,
-  at: Placement,
-  taken: Rect[],
-  screen: { width: number; height: number },
-  colours: Colours,
-  asides: readonly number[] = [15, 30, 48],
-): void {
-  context.font = FONT;
-  const width = context.measureText(text).width + 12;
-  const place = labelPlace(curve, at, width, taken, screen, asides);
-  if (place === null) return;
-  taken.push(boxAround(place, width, 18));
-  label(context, text, place, colours);
+export function labelBeside(sheet: Sheet, text: string, curve: Curve, taken: Rect[], asides = [15, 30, 48]): void {
+  const box = freeBox(sheet, placesBeside(sheet, text, curve, asides), taken);
+  if (box !== null) paintText(sheet, text, box);
 }
 
-/** Where the label of a line stands on the screen: beside the line, on no box and no other label; null where there is no such place. */
-function labelPlace(
-  curve: Curve,
-  at: Placement,
-  width: number,
-  taken: readonly Rect[],
-  screen: { width: number; height: number },
-  asides: readonly number[],
-): Point | null {
+/** Where a text may stand along a line: above or below a flat one, at the sides of a steep one. */
+function* placesBeside(sheet: Sheet, text: string, curve: Curve, asides: readonly number[]): Iterable<Rect> {
+  const { width, height } = textBox(sheet, text, curve.from);
   for (const aside of asides) {
     for (const share of [0.5, 0.38, 0.62, 0.25, 0.75]) {
-      const [here, next] = [onScreen(along(curve, share), at), onScreen(along(curve, share + 0.05), at)];
-      // A flat line has its label above or below it, a steep one at its side.
+      const [here, next] = [onScreen(along(curve, share), sheet.at), onScreen(along(curve, share + 0.05), sheet.at)];
       const flat = Math.abs(next.x - here.x) >= Math.abs(next.y - here.y);
       const shift = flat || aside === 0 ? { x: 0, y: aside } : { x: width / 2 + aside - 9, y: 0 };
-      for (const side of [-1, 1]) {
-        const place = { x: here.x + side * shift.x, y: here.y + side * shift.y };
-        const inside = place.x > width / 2 && place.x < screen.width - width / 2 && place.y > 9 && place.y < screen.height - 9;
-        if (inside && !taken.some((box) => meet(box, boxAround(place, width, 18)))) return place;
-      }
+      for (const side of [-1, 1]) yield boxAround({ x: here.x + side * shift.x, y: here.y + side * shift.y }, width, height);
     }
   }
-  return null;
 }
-
-const meet = (one: Rect, other: Rect): boolean =>
-  one.x < other.x + other.width && other.x < one.x + one.width && one.y < other.y + other.height && other.y < one.y + one.height;
-
-/** A rectangle of the drawing on the screen. */
-export const boxOnScreen = (box: Rect, at: Placement): Rect => ({
-  ...onScreen(box, at),
-  width: at.scale * box.width,
-  height: at.scale * box.height,
-});

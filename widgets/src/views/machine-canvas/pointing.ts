@@ -1,6 +1,7 @@
 // What lies at a place of the drawing: a channel, a bundle of channels, a box.
+
+import { around, type Curve, distance, grown, holds, type Point } from "#lib/geometry.ts";
 import type { Box } from "./boxes.ts";
-import { around, type Curve, distance, grown, holds, type Point } from "./geometry.ts";
 import type { Marks } from "./marks.ts";
 import type { Bundle, Edge, Scene } from "./scene.ts";
 

@@ -1,11 +1,11 @@
 // What stands on the canvas: memories, the frames of boxes, channels as curves with a width, and bundles between boxes.
 
+import { between, type Curve, crosses, grown, lineOn, loop, type Point, type Rect, type Way } from "#lib/geometry.ts";
 import type { CanvasPart, DrawnMemory, PlanPart } from "#model/types.ts";
 import { counted, formatRate } from "#model/units.ts";
 import { hopsOf, stopsOf } from "#model/words.ts";
 import { arranged, boxOf, framesOf, type Measure, measureOf } from "./arrangement.ts";
 import { type Box, boxesOf, chainOf, nodesAmong } from "./boxes.ts";
-import { between, type Curve, crosses, grown, lineOn, loop, type Point, type Rect, type Way } from "./geometry.ts";
 
 /** A channel as a line. */
 export interface Edge {

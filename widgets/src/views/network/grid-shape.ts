@@ -1,5 +1,5 @@
 // A torus or mesh of any dimensions as slices side by side: two dimensions are a slice, the others place the slices.
-import type { Point, Rect } from "#views/machine-canvas/geometry.ts";
+import type { Point, Rect } from "#lib/geometry.ts";
 
 /** Between neighbours in a slice. */
 export const CELL = 16;

@@ -1,7 +1,8 @@
 // The lines of tracks on the drawing: straight within a slice, around its edge, or as an arc from slice to slice.
+
+import { border, type Point } from "#lib/geometry.ts";
 import type { Track, TrackHop } from "#model/tracks.ts";
 import type { ShownLink } from "#model/types.ts";
-import { border, type Point } from "#views/machine-canvas/geometry.ts";
 import { STUB, stepOf } from "./grid-shape.ts";
 import { type NetScene, portEnd, stationBox } from "./net-scene.ts";
 

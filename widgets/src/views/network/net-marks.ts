@@ -1,10 +1,11 @@
 // What the plan makes of the networks: its tracks or the loads of links, proxies as rings, chunks under way, and names.
+import { FONT, freeBox, onScreen, paintText, type Sheet, SMALL, textBox } from "#lib/board.ts";
+import type { Point, Rect } from "#lib/geometry.ts";
 import type { Load } from "#model/tracks.ts";
 import { trackColour } from "#model/tracks.ts";
-import type { Point, Rect } from "#views/machine-canvas/geometry.ts";
+import type { NetMarks } from "./marks.ts";
 import { type Line, linesOf, linesOfTrack, pointOn } from "./net-lines.ts";
 import { type NetScene, STATION } from "./net-scene.ts";
-import { FONT, type NetMarks, onScreen, type Sheet, SMALL } from "./net-sheet.ts";
 
 /** Steps of the scale of loads (`--iv-heat-1` and so on). */
 export const HEATS = 5;
@@ -248,36 +249,23 @@ interface Label {
 
 /** A name beside its router: on the side that has room, over no other name. */
 function label(sheet: Sheet, { text, place, strong, aside }: Label, taken: Rect[]): void {
-  const { context, colour } = sheet;
-  context.font = strong ? `600 ${FONT}` : SMALL;
-  const [width, height] = [context.measureText(text).width + 10, 18];
-  for (const [dx, dy] of [
+  const font = strong ? `600 ${FONT}` : SMALL;
+  const middle = textBox(sheet, text, place, font);
+  const across = middle.width / 2 + 14;
+  const places = [
     [0, -aside],
     [0, aside],
-    [width / 2 + 14, 0],
-    [-width / 2 - 14, 0],
-    [width / 2 + 14, -aside],
-    [-width / 2 - 14, aside],
+    [across, 0],
+    [-across, 0],
+    [across, -aside],
+    [-across, aside],
     [0, -2 * aside],
     [0, 2 * aside],
-  ] as const) {
-    const box = { x: place.x + dx - width / 2, y: place.y + dy - height / 2, width, height };
-    const inside = box.x > 0 && box.y > 0 && box.x + width < sheet.width && box.y + height < sheet.height;
-    const free = !taken.some(
-      (one) => one.x < box.x + width && box.x < one.x + one.width && one.y < box.y + height && box.y < one.y + one.height,
-    );
-    if (!inside || !free) continue;
-    taken.push(box);
-    context.fillStyle = colour("--iv-paper");
-    context.globalAlpha = 0.9;
-    context.beginPath();
-    context.roundRect(box.x, box.y, width, height, 5);
-    context.fill();
-    context.globalAlpha = 1;
-    context.fillStyle = colour("--iv-ink");
-    context.textAlign = "center";
-    context.textBaseline = "middle";
-    context.fillText(text, box.x + width / 2, box.y + height / 2 + 0.5);
-    return;
-  }
+  ] as const;
+  const box = freeBox(
+    sheet,
+    places.map(([dx, dy]) => ({ ...middle, x: middle.x + dx, y: middle.y + dy })),
+    taken,
+  );
+  if (box !== null) paintText(sheet, text, box, font);
 }

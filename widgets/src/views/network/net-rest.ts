@@ -1,8 +1,8 @@
 // The networks at rest: slices of routers with their links, trees, listed links, switches and the memories at them.
-import { grown } from "#views/machine-canvas/geometry.ts";
+import { boxOnScreen, isOnSheet, onScreen, type Sheet, SMALL } from "#lib/board.ts";
+import { grown } from "#lib/geometry.ts";
 import { CELL, type GridShape } from "./grid-shape.ts";
 import { type NetScene, type PlacedNetwork, portEnd, stationBox } from "./net-scene.ts";
-import { boxOnScreen, meets, onScreen, type Sheet, SMALL } from "./net-sheet.ts";
 
 /** Pixels between neighbours from which on links, and single routers, are drawn. */
 export const LINKS_FROM = 9;
@@ -28,7 +28,7 @@ function paintGrid(sheet: Sheet, placed: PlacedNetwork, grid: GridShape): void {
     const corner = { x: slice.box.x + placed.box.x, y: slice.box.y + placed.box.y };
     const box = boxOnScreen({ ...slice.box, ...corner }, at);
     const frame = boxOnScreen(grown({ ...slice.box, ...corner }, 4), at);
-    if (!meets(frame, sheet)) continue;
+    if (!isOnSheet(frame, sheet)) continue;
     context.fillStyle = colour("--iv-net-slice");
     context.beginPath();
     context.roundRect(frame.x, frame.y, frame.width, frame.height, Math.min(6, cell / 3));
@@ -107,7 +107,7 @@ function paintPorts(sheet: Sheet, scene: NetScene): void {
   context.globalAlpha = 1;
   for (const station of scene.stations) {
     const box = boxOnScreen(stationBox(station.place), at);
-    if (!meets(box, sheet)) continue;
+    if (!isOnSheet(box, sheet)) continue;
     context.fillStyle = colour("--iv-paper");
     context.strokeStyle = colour("--iv-strong-line");
     context.lineWidth = 1;

@@ -1,6 +1,7 @@
 // What stands on the drawing of networks: their routers, the memories at them, and memories with a place of their own.
+
+import { grown, type Point, type Rect, union } from "#lib/geometry.ts";
 import type { NetworkPart, ShownNetwork } from "#model/types.ts";
-import { grown, type Point, type Rect, union } from "#views/machine-canvas/geometry.ts";
 import { type GridShape, gridShape, LETTERS } from "./grid-shape.ts";
 
 /** A memory with a box of its own: it hangs on a switch or beside another memory, or has no port. */

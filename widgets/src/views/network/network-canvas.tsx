@@ -1,8 +1,10 @@
 // The networks of the machine with the paths of the plan on them: pan, zoom, tracks, and how full the links are at a moment.
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
+import { neighbour } from "#lib/board.ts";
+import { BoardView } from "#lib/board-view.tsx";
 import { Button } from "#lib/button.tsx";
-import { THRESHOLD } from "#lib/dragging.ts";
+import { grown, type Point } from "#lib/geometry.ts";
 import { useSelection } from "#model/selection.ts";
 import { chunksAt } from "#model/trace/chunks-at.ts";
 import { hopOfPlan } from "#model/trace/trace-data.ts";
@@ -12,18 +14,18 @@ import type { NetworkPart, PlanPart } from "#model/types.ts";
 import { counted, formatSeconds } from "#model/units.ts";
 import { useView } from "#model/view.ts";
 import { hopsOf } from "#model/words.ts";
-import { neighbour } from "#views/machine-canvas/arrangement.ts";
-import type { Point } from "#views/machine-canvas/geometry.ts";
 import { Scrubber } from "#views/timeline/scrubber.tsx";
+import type { NetMarks } from "./marks.ts";
 import { HEATS } from "./net-marks.ts";
 import { describe, type NetScene, netScene, readingOf } from "./net-scene.ts";
-import type { NetMarks } from "./net-sheet.ts";
 import { NetStage } from "./net-stage.ts";
 import { NetworkPanel } from "./network-panel.tsx";
 
 type Shows = "tracks" | "loads";
 
 const NOTHING_MOVES: NetMarks["beads"] = [];
+/** Room around a memory that is brought into the window. */
+const AROUND = 12;
 
 interface CanvasProps {
   part: NetworkPart;
@@ -183,131 +185,62 @@ interface DrawingProps {
 }
 
 function NetDrawing({ stage, scene, marks, start, choose, point, takeTrack }: DrawingProps): JSX.Element {
-  const root = useRef<HTMLDivElement>(null);
-  const rest = useRef<HTMLCanvasElement>(null);
-  const live = useRef<HTMLCanvasElement>(null);
-  const gesture = useRef<{ start: Point; last: Point; moved: boolean } | null>(null);
-  const machine = useRef("");
   const [reached, reach] = useState<string | null>(null);
-  useLayoutEffect(() => {
-    if (root.current === null || rest.current === null || live.current === null) return undefined;
-    stage.attach(root.current, rest.current, live.current);
-    return () => stage.detach();
-  }, [stage]);
-  useLayoutEffect(() => {
-    const key = scene.networks.map(({ network }) => `${network.name} ${network.words}`).join();
-    stage.show(scene, machine.current !== key);
-    machine.current = key;
-  }, [stage, scene]);
-  useLayoutEffect(() => stage.mark(marks));
-  useEffect(() => {
-    const element = root.current;
-    const wheel = (event: WheelEvent): void => {
-      if (!event.ctrlKey && !event.metaKey && element?.contains(document.activeElement) !== true) return;
-      event.preventDefault();
-      stage.zoom(Math.exp(-event.deltaY * (event.ctrlKey ? 0.01 : 0.0016)), stage.pointOf(event));
-    };
-    element?.addEventListener("wheel", wheel, { passive: false });
-    return () => element?.removeEventListener("wheel", wheel);
-  }, [stage]);
   const go = (key: string): void => {
-    const from = reached ?? start;
-    const next = reached === null ? from : nextMemory(scene, from, key);
+    const next = reached === null ? start : nextMemory(scene, reached, key);
     const place = next === null ? null : scene.placeOf(next);
     if (next === null || place === null) return;
     reach(next);
     point(next);
-    stage.reveal(place);
+    stage.reveal(grown({ ...place, width: 0, height: 0 }, AROUND));
+  };
+  const take = (at: Point): void => {
+    const track = stage.trackAt(at);
+    const memory = stage.memoryAt(at);
+    if (memory !== null && (track === null || marks.tracks.length === 0 || isStop(marks, memory))) {
+      reach(memory);
+      choose(memory);
+    } else if (track !== null) takeTrack(track.hop);
+    else choose(memory);
+  };
+  const keys = ({ key, target, currentTarget }: KeyboardEvent): boolean => {
+    if (target !== currentTarget) return false;
+    if (key.startsWith("Arrow")) go(key);
+    else if ((key === "Enter" || key === " ") && reached !== null) choose(reached);
+    else if (key === "Escape" && reached !== null) {
+      reach(null);
+      point(null);
+      choose(null);
+    } else return false;
+    return true;
   };
   return (
-    <div
-      ref={root}
-      class="iv-mc-stage iv-net-stage"
-      data-testid="network-stage"
-      tabIndex={0}
-      role="group"
-      aria-label={`Drawing of the networks, ${counted(marks.tracks.length, "path")}: arrow keys go from memory to memory, Enter chooses, plus and minus zoom, 0 shows all`}
-      onPointerDown={(event) => {
-        if (event.button !== 0 || (event.target instanceof Element && event.target.closest("button") !== null)) return;
-        event.currentTarget.setPointerCapture(event.pointerId);
-        const at = stage.pointOf(event);
-        gesture.current = { start: at, last: at, moved: false };
-      }}
-      onPointerMove={(event) => {
-        const at = stage.pointOf(event);
-        const now = gesture.current;
-        if (now === null) {
-          point(stage.memoryAt(at));
-          return;
-        }
-        if (!now.moved && Math.hypot(at.x - now.start.x, at.y - now.start.y) < THRESHOLD) return;
-        now.moved = true;
-        stage.pan(at.x - now.last.x, at.y - now.last.y);
-        now.last = at;
-      }}
-      onPointerUp={(event) => {
-        const now = gesture.current;
-        gesture.current = null;
-        if (now === null || now.moved) return;
-        const at = stage.pointOf(event);
-        const track = stage.trackAt(at);
-        const memory = stage.memoryAt(at);
-        if (memory !== null && (track === null || marks.tracks.length === 0 || isStop(marks, memory))) {
-          reach(memory);
-          choose(memory);
-        } else if (track !== null) takeTrack(track.hop);
-        else choose(memory);
-      }}
-      onPointerCancel={() => (gesture.current = null)}
-      onPointerLeave={() => point(null)}
-      onKeyDown={(event) => {
-        if (event.ctrlKey || event.metaKey || event.altKey || event.target !== event.currentTarget) return;
-        const { key } = event;
-        if (key.startsWith("Arrow")) go(key);
-        else if ((key === "Enter" || key === " ") && reached !== null) choose(reached);
-        else if (key === "Escape" && reached !== null) {
-          reach(null);
-          point(null);
-          choose(null);
-        } else if (key === "+" || key === "=") stage.zoom(1.25);
-        else if (key === "-") stage.zoom(0.8);
-        else if (key === "0") stage.fit();
-        else return;
-        event.preventDefault();
-        event.stopPropagation();
-      }}
-      onBlur={() => point(null)}
-    >
-      <canvas ref={rest} class="iv-net-sheet" aria-hidden="true" />
-      <canvas ref={live} class="iv-net-sheet" aria-hidden="true" />
-      <div class="iv-mc-overlay iv-mc-zoom">
-        <Button label="Zoom in" icon="add" iconOnly testid="net-in" onClick={() => stage.zoom(1.25)} />
-        <Button label="Zoom out" icon="minus" iconOnly testid="net-out" onClick={() => stage.zoom(0.8)} />
-        <Button label="Show all of it" icon="fit" iconOnly testid="net-fit" onClick={() => stage.fit()} />
-      </div>
-      <span class="iv-hidden" role="status">
-        {reached === null ? "" : describe(scene, reached)}
-      </span>
-    </div>
+    <BoardView
+      board={stage}
+      scene={scene}
+      marks={marks}
+      subject={scene.networks.map(({ network }) => `${network.name} ${network.words}`).join()}
+      testid="network-stage"
+      zooms="net"
+      label={`Drawing of the networks, ${counted(marks.tracks.length, "path")}: arrow keys go from memory to memory, Enter chooses, plus and minus zoom, 0 shows all`}
+      status={reached === null ? "" : describe(scene, reached)}
+      press={() => ({ end: (at, moved) => !moved && take(at) })}
+      point={(at) => point(at === null ? null : stage.memoryAt(at))}
+      keys={keys}
+      more={{ tabIndex: 0, onBlur: () => point(null) }}
+    />
   );
 }
 
 const isStop = (marks: NetMarks, memory: string): boolean =>
   memory === marks.source || memory === marks.destination || marks.tracks.some(({ proxies }) => proxies.includes(memory));
 
-/** The memory next to another one in a direction of the keyboard: the neighbour in the grid, else the nearest one. */
+/** The memory next to another one in a direction of the keyboard. */
 function nextMemory(scene: NetScene, from: string, key: string): string | null {
   const places = new Map<string, Point>();
-  const here = scene.placeOf(from);
-  if (here === null) return null;
-  // Neighbours are near: a window around is enough, where it has some.
-  for (const radius of [60, 400, Infinity]) {
-    for (const name of scene.names) {
-      const place = scene.placeOf(name);
-      if (place !== null && Math.abs(place.x - here.x) < radius && Math.abs(place.y - here.y) < radius) places.set(name, place);
-    }
-    const next = neighbour(places, from, key);
-    if (next !== null) return next;
+  for (const name of scene.names) {
+    const place = scene.placeOf(name);
+    if (place !== null) places.set(name, place);
   }
-  return null;
+  return neighbour(places, from, key);
 }

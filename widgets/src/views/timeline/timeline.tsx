@@ -1,11 +1,11 @@
 // The timeline: what every channel did when, and what the buffers held. One or several traces, one below the other, on one axis.
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { colourReader } from "#lib/board.ts";
 import { Button } from "#lib/button.tsx";
 import { fitCanvas, useDark, useFrame, useRatio, useSize } from "#lib/hooks.ts";
 import { useSelection } from "#model/selection.ts";
 import type { Segments } from "#model/trace/segments.ts";
-import { colourReader } from "#model/trace/tones.ts";
 import { activeAt, type TraceData } from "#model/trace/trace-data.ts";
 import { selectedTrack, trackColour, tracksOf } from "#model/tracks.ts";
 import { formatSeconds } from "#model/units.ts";

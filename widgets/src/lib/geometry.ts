@@ -1,4 +1,4 @@
-// Places and lines on the drawing of a machine. The unit is a CSS pixel at natural size; y goes down.
+// Places and lines on a drawing. The unit is a CSS pixel at natural size; y goes down.
 
 export interface Point {
   readonly x: number;
@@ -32,6 +32,10 @@ export const boxAround = (centre: Point, width: number, height: number): Rect =>
 
 export const holds = (box: Rect, { x, y }: Point): boolean =>
   x >= box.x && x <= box.x + box.width && y >= box.y && y <= box.y + box.height;
+
+/** Whether two rectangles share a place. */
+export const meet = (one: Rect, other: Rect): boolean =>
+  one.x < other.x + other.width && other.x < one.x + one.width && one.y < other.y + other.height && other.y < one.y + one.height;
 
 /** The least rectangle around others; null where there are none. */
 export function union(boxes: Iterable<Rect>): Rect | null {
