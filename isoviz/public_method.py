@@ -12,18 +12,19 @@ if TYPE_CHECKING:
 
 class PublicMethod:
     """A method of a value that is the public function of a module, by default the one of the same name in `isoviz`; the value is
-    its first argument.
+    its first argument. With `of_class` it is a function of the class that makes such a value, as `Plan.from_json(data)`.
 
     A value does not import the code that explains it or runs it. The module loads that code when the method is first used.
     """
 
-    def __init__(self, module: str = "isoviz", name: str = "") -> None:
+    def __init__(self, module: str = "isoviz", name: str = "", *, of_class: bool = False) -> None:
         self._module = module
         self._name = name
+        self._of_class = of_class
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = self._name or name
 
     def __get__(self, value: object | None, owner: type | None = None) -> Callable[..., Any]:
         function: Callable[..., Any] = getattr(sys.modules[self._module], self._name)
-        return function if value is None else MethodType(function, value)
+        return function if value is None or self._of_class else MethodType(function, value)

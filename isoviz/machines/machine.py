@@ -20,6 +20,7 @@ from isoviz.machines.memory import Memory, may_join
 from isoviz.machines.networks.network import Network
 from isoviz.machines.networks.surroundings import Surroundings
 from isoviz.machines.positions import Positions
+from isoviz.public_method import PublicMethod
 from isoviz.schema import BY_NAME, plain
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class Machine:
     - `positions`: the positions of memories on a drawing, by name: any mapping of (x, y). Memories may lack one.
     - `networks`: the networks that join memories (`Network`).
 
+    `machine.to_json()` is `isoviz.machines.machine_to_json(machine)`. `Machine.from_json(data)` makes an equal machine of it.
+
     Raises:
         MachineError: there is no memory, a name is used twice, a position or a port is that of an unknown memory, a channel uses
             an unknown resource, or an end of a channel is unknown, does not suit the channel's kind (Isometry, table 2) or is on
@@ -60,6 +63,9 @@ class Machine:
     measurement: Measurement | None = None
     positions: Mapping[str, tuple[float, float]] = field(default_factory=Positions)
     networks: tuple[Network, ...] = ()
+
+    to_json = PublicMethod("isoviz.machines", "machine_to_json")
+    from_json = PublicMethod("isoviz.machines", "machine_from_json", of_class=True)
 
     def __post_init__(self) -> None:
         name = checks.text("machine", "name", self.name)

@@ -131,14 +131,14 @@ def machine_to_json(machine: MachineLike) -> dict[str, Any]:
     return result
 
 
-def machine_from_json(data: Mapping[str, Any]) -> Machine:
-    """The machine from a JSON object of `machine_to_json`.
+def machine_from_json(data: Mapping[str, Any] | str) -> Machine:
+    """The machine from a JSON object of `machine_to_json`, or from its text.
 
     Raises:
         MachineError: the object is invalid. The one-line message names the place, e.g. `channels[3].throughput.samples[2]`.
     """
     with errors_as(MachineError):
-        machine: Machine = read(data, _MachineFile, BY_NAME)
+        machine: Machine = read(parse(data) if isinstance(data, str) else data, _MachineFile, BY_NAME)
     return machine
 
 
@@ -152,7 +152,7 @@ def load(path: str | Path) -> Machine:
     text = ""
     try:
         text = read_text(path)
-        machine = machine_from_json(parse(text))
+        machine = machine_from_json(text)
     except MachineError as error:
         raise MachineError(f"{path}: {misplaced(text, 'a machine') or error}") from None
     if machine.measurement is not None:

@@ -9,7 +9,14 @@ from isoviz.planner.explanation.explanation import Explanation, Sweep
 from isoviz.planner.explanation.explanation_file import certificate_to_json, explanation_to_json
 from isoviz.planner.explanation.explanation_text import explanation_text
 from isoviz.planner.explanation.sweeping import sweep
-from isoviz.planner.layout_choice import LayoutChoice, RankedLayout, Use, find_layout, layout_choice_to_json
+from isoviz.planner.layout_choice import (
+    LayoutChoice,
+    RankedLayout,
+    Use,
+    find_layout,
+    layout_choice_from_json,
+    layout_choice_to_json,
+)
 from isoviz.planner.options import Options
 from isoviz.planner.path_plan import Buffer, Hop, PathPlan
 from isoviz.planner.plan import Plan
@@ -56,6 +63,7 @@ __all__ = [
     "explanation_text",
     "explanation_to_json",
     "find_layout",
+    "layout_choice_from_json",
     "layout_choice_to_json",
     "load_plan",
     "load_transfer",

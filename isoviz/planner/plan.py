@@ -38,6 +38,7 @@ class Plan:
 
     `plan.explain()`, `plan.simulate()` and `plan.run()` are `isoviz.explain(plan)`, `isoviz.simulate(plan)` and
     `isoviz.run(plan)`, with the same further arguments; `plan.save(path)` is `isoviz.planner.save_plan(plan, path)`.
+    `plan.to_json()` is `isoviz.planner.plan_to_json(plan)`, and `Plan.from_json(data)` makes an equal plan of it or of its text.
 
     Raises:
         TransferError: the shares of the paths leave a gap or overlap; the message names it.
@@ -56,6 +57,8 @@ class Plan:
     simulate = PublicMethod()
     run = PublicMethod()
     save = PublicMethod("isoviz.planner", "save_plan")
+    to_json = PublicMethod("isoviz.planner", "plan_to_json")
+    from_json = PublicMethod("isoviz.planner", "plan_from_json", of_class=True)
 
     def __post_init__(self) -> None:
         first = self.paths[0] if self.paths else None

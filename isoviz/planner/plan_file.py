@@ -7,21 +7,25 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from isoviz.checks import expect
-from isoviz.errors import InputError, TransferError, show
+from isoviz.errors import TransferError, show
 from isoviz.layouts import FIELDS, Box, ChunkSequence, FieldSpace, IndexSpace, Layout
+from isoviz.machines import machine_from_json
 from isoviz.machines.limits import MOST_SLOTS
+from isoviz.planner.cache import CACHE
 from isoviz.planner.options import BY_HAND
 from isoviz.planner.path_plan import Hop, PathPlan
 from isoviz.planner.plan import Plan
 from isoviz.planner.planner_registry import find_planner
 from isoviz.planner.transfer import Instance, Transfer
-from isoviz.schema import Node, errors_as
+from isoviz.schema import MismatchError, Node, read_document
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FORMAT = "isoviz-plan-3"
 """Name and version of the JSON form of a plan."""
+MACHINE = "machine_file"
+"""The key of the machine beside the members of `plan_to_json`, where a file holds both (`save_plan`)."""
 
 _TRANSFER = ("source", "destination"), ("shape", "source_origin", "destination_origin", "fields", "priority")
 _ORDER = ("layout", "outer", "per_chunk")
@@ -47,26 +51,26 @@ def transfer_to_json(transfer: Transfer) -> dict[str, Any]:
     }
 
 
-def transfer_from_json(data: Any, where: str = "transfer") -> Transfer:
-    """The transfer of a JSON object that `transfer_to_json` made.
+def transfer_from_json(data: Mapping[str, Any] | str, where: str = "transfer") -> Transfer:
+    """The transfer of a JSON object that `transfer_to_json` made, or of its text.
 
     Raises:
         TransferError: the object is invalid; the message names the place. InputError: `where` is no text.
     """
     expect("transfer_from_json, where", where, str, "the name of the transfer for errors")
-    with errors_as(TransferError):
-        return _transfer(Node(data, where))
+    return read_document(data, "a transfer", where, TransferError, _transfer)
 
 
 def _transfer(node: Node) -> Transfer:
     parts = node.members(*_TRANSFER)
-    return Transfer(
+    return node.made(
+        Transfer,
         _instance(parts["source"]),
         _instance(parts["destination"]),
         _list(parts, "shape"),
         _list(parts, "source_origin"),
         _list(parts, "destination_origin"),
-        _list(parts, "fields"),
+        tuple(name.read(str) for name in parts["fields"].items()) if "fields" in parts else (),
         parts["priority"].read(int) if "priority" in parts else 0,
     )
 
@@ -87,10 +91,25 @@ def _instance_to_json(instance: Instance) -> dict[str, Any]:
 
 def _instance(node: Node) -> Instance:
     parts = node.members(("memory", "space", "fields", "layout"), ("path", "offset"))
-    space, fields = IndexSpace.of(parts["space"].table()), FieldSpace.of(parts["fields"].table())
+    space, fields, layout = space_at(parts["space"]), fields_at(parts["fields"]), layout_at(parts["layout"])
     path = parts["path"].read(str) if "path" in parts else None
     offset = parts["offset"].read(int) if "offset" in parts else None
-    return Instance(parts["memory"].read(str), space, fields, Layout(parts["layout"].read(str)), path, offset)
+    return node.made(Instance, parts["memory"].read(str), space, fields, layout, path, offset)
+
+
+def space_at(node: Node) -> IndexSpace:
+    """The index space whose sizes stand there by dimension."""
+    return node.made(IndexSpace.of, node.table())
+
+
+def fields_at(node: Node) -> FieldSpace:
+    """The fields whose dtypes stand there by name."""
+    return node.made(FieldSpace.of, node.table())
+
+
+def layout_at(node: Node) -> Layout:
+    """The layout whose text stands there."""
+    return node.made(Layout, node.read(str))
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
@@ -151,36 +170,30 @@ def _path_to_json(plan: Plan, number: int) -> dict[str, Any]:
     }
 
 
-def plan_from_json(data: Mapping[str, Any]) -> Plan:
-    """The plan of a JSON object that `plan_to_json` made.
+def plan_from_json(data: Mapping[str, Any] | str) -> Plan:
+    """The plan of a JSON object that `plan_to_json` made, or of its text. This process then knows the machine beside it, if there
+    is one, as in a file of `save_plan`.
 
     Raises:
-        TransferError: the object is invalid; the message names the place.
+        TransferError: the object is invalid, or the machine is that of another plan; the message names the place.
     """
-    try:
-        with errors_as(TransferError):
-            return _plan(Node(data, "plan"))
-    except TransferError:
-        raise
-    except InputError as error:
-        raise TransferError(f"plan: {error}") from None
-    except RecursionError:
-        raise TransferError("plan: nested too deeply") from None
+    return read_document(data, "a plan", "plan", TransferError, _plan)
 
 
 def _plan(root: Node) -> Plan:
     root.check_format(FORMAT)
-    parts = root.members(_PLAN, ("notes", "gap", "emulated"), others=True)
+    parts = root.members(_PLAN, ("notes", "gap", "emulated", MACHINE), others=True)
     machine = parts["machine"].members(("name", "digest"))
     planner = parts["planner"].read(str)
     if planner != BY_HAND:
-        find_planner(planner)
+        parts["planner"].made(find_planner, planner)
     transfer = _transfer(parts["transfer"])
     paths = parts["paths"].items()
     if not paths:
         parts["paths"].fail("expected a list of at least one path, got none")
     parts["seconds"].number()  # which follows from the rest
-    return Plan(
+    plan = parts["paths"].made(
+        Plan,
         transfer,
         machine["name"].read(str),
         machine["digest"].read(str),
@@ -190,6 +203,12 @@ def _plan(root: Node) -> Plan:
         parts["gap"].number() if "gap" in parts and parts["gap"].value is not None else None,
         tuple(name.read(str) for name in parts["emulated"].items()) if "emulated" in parts else (),
     )
+    if MACHINE in parts:
+        described = parts[MACHINE].made(machine_from_json, parts[MACHINE].value)
+        if described.digest != plan.machine_digest:
+            parts[MACHINE].fail(f"machine {described.name!r} is not the one that the plan was made for")
+        CACHE.keep_machine(described)
+    return plan
 
 
 def _path(node: Node, transfer: Transfer) -> PathPlan:
@@ -207,7 +226,7 @@ def _path(node: Node, transfer: Transfer) -> PathPlan:
     path = PathPlan(
         transfer=part,
         hops=tuple(_hop(hop, i) for i, hop in enumerate(hops)),
-        order=Layout(order["layout"].read(str)),
+        order=layout_at(order["layout"]),
         outer=order["outer"].read(int),
         per_chunk=order["per_chunk"].read(int),
         slots=parts["slots"].read(int),
@@ -220,7 +239,7 @@ def _path(node: Node, transfer: Transfer) -> PathPlan:
         run=run,
         source_fields=parts["source_fields"].read(int) if "source_fields" in parts else 0,
     )
-    _check_path(path, node.path)
+    node.made(_check_path, path, node.path)
     parts["seconds"].number()  # which follows from the rest
     return path
 
@@ -255,6 +274,8 @@ def _hop(node: Node, index: int) -> Hop:
         parts["index"].fail(f"expected {index}")
     if not parts["throughput"].number():
         parts["throughput"].fail("expected a number above 0, got 0: nothing would move")
+    for end in ("source_layout", "destination_layout"):
+        layout_at(parts[end])
     in_flight = parts["in_flight"].read(int) if "in_flight" in parts else 1
     if in_flight < 1:
         parts["in_flight"].fail(f"expected at least 1, got {show(in_flight)}")
@@ -274,30 +295,30 @@ def _check_path(path: PathPlan, where: str) -> None:
     at = path.transfer.source.memory
     for hop in path.hops:
         if hop.source != at:
-            raise TransferError(
-                f"{where}.hops[{hop.index}].source: expected {at!r}, where the hop before ends, got {hop.source!r}"
+            raise MismatchError(
+                f"{where}.hops[{hop.index}].source", f"expected {at!r}, where the hop before ends, got {hop.source!r}"
             )
         at = hop.destination
     if at != path.transfer.destination.memory:
-        raise TransferError(f"{where}.hops: end in {at!r}; expected {path.transfer.destination.memory!r}")
+        raise MismatchError(f"{where}.hops", f"end in {at!r}; expected {path.transfer.destination.memory!r}")
     for here, there in zip(path.hops, path.hops[1:], strict=False):
         if Layout(here.destination_layout) != Layout(there.source_layout):
-            raise TransferError(f"{where}.hops[{there.index}].source_layout: expected {here.destination_layout!r}")
+            raise MismatchError(f"{where}.hops[{there.index}].source_layout", f"expected {here.destination_layout!r}")
     ends = path.transfer.source.layout, path.transfer.destination.layout
     if (Layout(path.hops[0].source_layout), Layout(path.hops[-1].destination_layout)) != ends:
-        raise TransferError(f"{where}.hops: the first or last layout is not that of the transfer's ends")
+        raise MismatchError(f"{where}.hops", "the first or last layout is not that of the transfer's ends")
     if not 1 <= path.slots <= MOST_SLOTS:
-        raise TransferError(f"{where}.slots: expected 1 to {MOST_SLOTS}, got {show(path.slots)}")
+        raise MismatchError(f"{where}.slots", f"expected 1 to {MOST_SLOTS}, got {show(path.slots)}")
     most = max(1, len(path.hops) - 1)
     if not 0 <= path.source_fields <= most:
-        raise TransferError(f"{where}.source_fields: expected 0 to {most}, got {show(path.source_fields)}")
+        raise MismatchError(f"{where}.source_fields", f"expected 0 to {most}, got {show(path.source_fields)}")
     if FIELDS in path.chunks.digits and 0 < path.source_fields < most:
-        raise TransferError(f"{where}.source_fields: expected 0 or {most}, because the fields number the blocks")
+        raise MismatchError(f"{where}.source_fields", f"expected 0 or {most}, because the fields number the blocks")
     for buffer in path.buffers:
         held = ChunkSequence(buffer.layout.on(path.transfer.space, path.transfer.fields), path.outer, path.per_chunk)
         if held.digits != path.chunks.digits:
-            raise TransferError(
-                f"{where}.order: buffer layout {buffer.layout} does not end with the {path.outer} components of the order"
+            raise MismatchError(
+                f"{where}.order", f"buffer layout {buffer.layout} does not end with the {path.outer} components of the order"
             )
     path.chunks  # noqa: B018  raises if the chunks are invalid
 

@@ -6,14 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, overload
 
 from isoviz import checks
 from isoviz.checks import expect
-from isoviz.errors import TransferError
+from isoviz.errors import InputError, TransferError, show
 from isoviz.layouts import Box, FieldSpace, IndexSpace, Layout, Linearization, View
 from isoviz.layouts.layout import known_layout
 from isoviz.planner.intermediate.part_layouts import fitted
+from isoviz.public_method import PublicMethod
+
+GivenEnd: TypeAlias = tuple[str, Layout | str]
+"""An end of a transfer, as a memory and the layout that the data have there."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,9 @@ class Transfer:
     of the box, in the order of the source's dimensions. `source_origin` and `destination_origin` are the first coordinates of the
     box in each instance, in the order of that instance's dimensions. `field_names` names the fields that move.
 
+    `transfer.to_json()` is `isoviz.planner.transfer_to_json(transfer)`. `Transfer.from_json(data)` makes an equal transfer of it
+    or of its text.
+
     Raises:
         TransferError: the ends have different dimensions, the box leaves one of them, a field is unknown or has another dtype
             at the other end, or source and destination are the same file.
@@ -94,6 +101,9 @@ class Transfer:
     """The fields that move, in the order of the destination."""
     source_fields: FieldSpace = field(init=False, repr=False, compare=False)
     """The fields that move, in the order of the source."""
+
+    to_json = PublicMethod("isoviz.planner", "transfer_to_json")
+    from_json = PublicMethod("isoviz.planner", "transfer_from_json", of_class=True)
 
     def __post_init__(self) -> None:
         for given in (self.source, self.destination):
@@ -127,6 +137,7 @@ class Transfer:
         if self.source.path is not None and self.source.path == self.destination.path:
             raise TransferError(f"transfer: source and destination are the same file, {self.source.path!r}")
 
+    @overload
     @classmethod
     def whole(
         cls,
@@ -137,13 +148,39 @@ class Transfer:
         destination: str,
         destination_layout: Layout | str,
         priority: int = 0,
+    ) -> Transfer: ...
+
+    @overload
+    @classmethod
+    def whole(
+        cls, space: IndexSpace, fields: FieldSpace, *, source: GivenEnd, destination: GivenEnd, priority: int = 0
+    ) -> Transfer: ...
+
+    @classmethod
+    def whole(
+        cls,
+        space: IndexSpace,
+        fields: FieldSpace,
+        source: str | GivenEnd,
+        source_layout: Layout | str | None = None,
+        destination: str | GivenEnd | None = None,
+        destination_layout: Layout | str | None = None,
+        priority: int = 0,
     ) -> Transfer:
-        """All of an instance: `Transfer.whole(space, fields, "node0.dsk", "<F, x>", "node0.sys", "<x, F>")`."""
-        return cls(
-            Instance(source, space, fields, source_layout),  # type: ignore[arg-type]  # an instance makes it a layout
-            Instance(destination, space, fields, destination_layout),  # type: ignore[arg-type]
-            priority=priority,
-        )
+        """All of an instance, from one memory and layout to another:
+
+            >>> space, fields = IndexSpace(x=64), FieldSpace(a="float32")
+            >>> Transfer.whole(space, fields, source=("node0.dsk", "<F, x>"), destination=("node0.sys", "<x, F>")).nbytes
+            256
+
+        The same in positions is `Transfer.whole(space, fields, "node0.dsk", "<F, x>", "node0.sys", "<x, F>")`.
+
+        Raises:
+            InputError: an end is no memory with a layout. LayoutError, NotationError: as `Instance`.
+        """
+        here = _given_end("source", source, source_layout)
+        there = _given_end("destination", destination, destination_layout)
+        return cls(Instance(here[0], space, fields, here[1]), Instance(there[0], space, fields, there[1]), priority=priority)
 
     def _checked_fields(self) -> tuple[str, ...]:
         here, there = self.source.fields, self.destination.fields
@@ -252,6 +289,16 @@ class Transfer:
 
     def __str__(self) -> str:
         return f"{self.source} → {self.destination} ({self.space}; {self.fields})"
+
+
+def _given_end(end: str, memory: object, layout: object) -> tuple[str, Layout]:
+    """The memory and the layout of an end, given as a pair or one by one. An instance makes a text a layout."""
+    if isinstance(memory, tuple | list) and len(memory) == 2 and layout is None:
+        memory, layout = memory
+    if not isinstance(memory, str) or layout is None or isinstance(layout, tuple | list):
+        given = memory if layout is None else (memory, layout)
+        raise InputError(f"transfer, {end}: expected a memory and a layout, as {end}=('node0.sys', '<F, x>'), got {show(given)}")
+    return memory, layout  # type: ignore[return-value]  # checked by the instance
 
 
 def _moved(fields: FieldSpace, names: tuple[str, ...]) -> FieldSpace:

@@ -1,6 +1,6 @@
 """What crosses a border (a file, a command, a snapshot) is declared once, as a type; reading and writing follow from it."""
 
-from isoviz.schema.cursor import Node
+from isoviz.schema.cursor import Node, read_document
 from isoviz.schema.declaration import BY_NAME, As, Member, Named, json_name, left_out, member, members_of, named
 from isoviz.schema.json_text import format_json, parse
 from isoviz.schema.plain_json import plain
@@ -25,5 +25,6 @@ __all__ = [
     "parse",
     "plain",
     "read",
+    "read_document",
     "tag",
 ]

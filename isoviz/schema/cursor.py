@@ -5,12 +5,15 @@ What is read and told is as `isoviz.schema.read` does it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
-from isoviz.errors import show
-from isoviz.schema.reading import check_keys, check_known, child, fail, mismatch, read
+from isoviz.errors import InputError, show
+from isoviz.schema.json_text import parse
+from isoviz.schema.reading import MismatchError, check_keys, check_known, child, errors_as, fail, mismatch, read
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,15 @@ class Node:
         """The value, which is of a declared type."""
         return read(self.value, kind, place=self.path)
 
+    def made(self, make: Callable[..., Value], *given: Any) -> Value:
+        """What `make` makes of what is given, which stands here; its errors get this place."""
+        try:
+            return make(*given)
+        except MismatchError:
+            raise
+        except InputError as error:
+            self.fail(str(error).removeprefix(f"{self.path.rpartition('.')[2]}: "))
+
     def number(self) -> float:
         """A finite number of at least 0."""
         if mismatch(self.value, float) or self.value < 0:
@@ -47,6 +59,10 @@ class Node:
         check_keys(self.value, self.path)
         table: Mapping[str, Any] = self.value
         return table
+
+    def entries(self) -> list[tuple[str, Node]]:
+        """The parts of an object, each with its key."""
+        return [(key, Node(part, self.child(key))) for key, part in self.table().items()]
 
     def members(self, required: Sequence[str], optional: Sequence[str] = (), *, others: bool = False) -> dict[str, Node]:
         """The parts of an object that has all `required` keys. Besides these and the `optional` ones it has none, or, with
@@ -68,3 +84,22 @@ class Node:
         given = self.members(("format",), others=True)["format"]
         if given.value != name:
             given.fail(f"expected {name!r}, got {show(given.value)}")
+
+
+def read_document(given: Any, what: str, place: str, error: type[InputError], make: Callable[[Node], Value]) -> Value:
+    """What `make` makes of a JSON document: of the value that is given, or of that of its text.
+
+    `what` the document is, such as "a plan", is said of a text that is none, `place` in front of all other complaints.
+
+    Raises:
+        InputError: as `error`: whatever is wrong with the document; the message names the place.
+    """
+    try:
+        with errors_as(error):
+            return make(Node(parse(given, what, error) if isinstance(given, str) else given, place))
+    except error:
+        raise
+    except InputError as found:
+        raise error(f"{place}: {found}") from None
+    except RecursionError:
+        raise error(f"{place}: nested too deeply") from None

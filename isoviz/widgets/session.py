@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 
 from isoviz.errors import ForkedError, InputError, show
+from isoviz.machines import machine_argument
 from isoviz.widgets.chosen.selection import Selection
 from isoviz.widgets.chosen.session_file import load_settings, save_settings
 from isoviz.widgets.chosen.settings import Settings, transfer_text
@@ -35,7 +36,7 @@ from isoviz.widgets.steps import asked, changed, computed, demanding, describe
 from isoviz.widgets.worker import Calculator, Worker
 
 if TYPE_CHECKING:
-    from isoviz.machines import Machine
+    from isoviz.machines import MachineLike
     from isoviz.runtime import Trace
 
 
@@ -80,7 +81,7 @@ class Session(traitlets.HasTraits):
         ranks: Callable[[int], Any] | None = None,
         both_ends: bool = True,
         trace: Trace | None = None,
-        trace_machine: Machine | None = None,
+        trace_machine: MachineLike | None = None,
     ) -> None:
         start = settings or Settings()
         first = State(
@@ -90,7 +91,7 @@ class Session(traitlets.HasTraits):
             both_ends=both_ends,
             begun=start,
             given=trace,
-            given_machine=trace_machine,
+            given_machine=None if trace_machine is None else machine_argument("Session", trace_machine),
         )
         self._views: dict[int, frozenset[str]] = {}
         self._demanding = threading.Lock()

@@ -507,6 +507,7 @@ PLANNER: dict[str, Callable[[Things], Call]] = {
         progress=None,
         cancel=None,
     ),
+    "layout_choice_from_json": lambda it: _json(planner.layout_choice_from_json, it.layout_choice.to_json()),
     "layout_choice_to_json": lambda it: call(planner.layout_choice_to_json, it.layout_choice),
     "cost": lambda it: call(
         isoviz.cost,

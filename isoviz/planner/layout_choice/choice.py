@@ -10,6 +10,7 @@ from isoviz import checks
 from isoviz.layouts import Layout
 from isoviz.planner.options import Options
 from isoviz.planner.transfer import Instance, Transfer
+from isoviz.public_method import PublicMethod
 from isoviz.units import format_bytes, format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -44,6 +45,9 @@ class LayoutChoice:
     `options` are those of each plan. `considered` counts the layouts that met the demands and that the search came to, `plans`
     the plans that were made. `stopped` says that the search ended before all of these layouts that may gain were planned.
     `emulated` names the memories that are emulated.
+
+    `choice.to_json()` is `isoviz.planner.layout_choice_to_json(choice)`. `LayoutChoice.from_json(data)` makes an equal choice of
+    it or of its text.
     """
 
     array: Instance
@@ -57,6 +61,9 @@ class LayoutChoice:
     plans: int
     stopped: bool
     emulated: tuple[str, ...] = ()
+
+    to_json = PublicMethod("isoviz.planner", "layout_choice_to_json")
+    from_json = PublicMethod("isoviz.planner", "layout_choice_from_json", of_class=True)
 
     @property
     def best(self) -> RankedLayout:

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isoviz.errors import FileError, InputError, TransferError
-from isoviz.machines import machine_from_json, machine_to_json
-from isoviz.planner.cache import CACHE
-from isoviz.planner.plan_file import plan_from_json, plan_to_json
+from isoviz.machines import machine_to_json
+from isoviz.planner.plan_file import MACHINE, plan_from_json, plan_to_json
 from isoviz.planner.planners.planner_call import machine_of
 from isoviz.regular_files import read_some, write_text
-from isoviz.schema import format_json, parse
+from isoviz.schema import format_json
 from isoviz.schema.formats import misplaced
 from isoviz.units import format_bytes
 
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 
 LARGEST_FILE = 128 << 20
 """The largest file of a plan that is read, in bytes. A machine of 100,000 channels has about 20 MB."""
-_MACHINE = "machine_file"
-"""The key of the machine beside the members of `plan_to_json`."""
 
 
 def save_plan(plan: Plan, path: str | Path, machine: MachineLike | None = None) -> None:
@@ -39,7 +36,7 @@ def save_plan(plan: Plan, path: str | Path, machine: MachineLike | None = None) 
     machine = machine_of(plan, machine)
     if machine.digest != plan.machine_digest:
         raise TransferError(f"plan: made for a machine {plan.machine_name!r} that is not {machine.name!r} as it is; plan again")
-    write_text(path, format_json({**plan_to_json(plan), _MACHINE: machine_to_json(machine)}) + "\n")
+    write_text(path, format_json({**plan_to_json(plan), MACHINE: machine_to_json(machine)}) + "\n")
 
 
 def load_plan(path: str | Path) -> Plan:
@@ -57,14 +54,6 @@ def load_plan(path: str | Path) -> Plan:
     if len(content) > LARGEST_FILE:
         raise FileError(f"{where}: larger than {format_bytes(LARGEST_FILE)}, so no plan")
     try:
-        data = parse(content.decode(errors="replace"), "a plan", TransferError)
-        plan = plan_from_json(data)
-        described = data.get(_MACHINE)
-        machine = None if described is None else machine_from_json(described)
+        return plan_from_json(content.decode(errors="replace"))
     except InputError as error:
         raise TransferError(f"{where}: {misplaced(content, 'a plan') or error}") from None
-    if machine is not None:
-        if machine.digest != plan.machine_digest:
-            raise TransferError(f"{where}, {_MACHINE}: machine {machine.name!r} is not the one that the plan was made for")
-        CACHE.keep_machine(machine)
-    return plan
