@@ -53,7 +53,7 @@ def engine(machine: MachineLike) -> Any:
 
 def words(svg: str) -> str:
     """The words of a picture; its ids grow from picture to picture."""
-    return re.sub("<[^>]*>", " ", svg)
+    return re.sub("<style.*?</style>|<[^>]*>", " ", svg, flags=re.DOTALL)
 
 
 def based(machine: MachineLike) -> Any:
