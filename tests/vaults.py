@@ -18,8 +18,8 @@ from isoviz.backends.devices import ThisComputer
 from isoviz.layouts import StridedCopy
 from isoviz.layouts.numpy_copy import apply
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Memory, MemoryKind
+from isoviz.machines.cards import PLAIN
 from isoviz.planner.path_plan import Hop, PathPlan
-from isoviz.planner.time.requests import PLAIN
 from isoviz.runtime.device_bases import AsynchronousChannel, BaseEndpoint, BaseMemory, BaseSlot
 from isoviz.runtime.protocols import Bound, Holds
 

@@ -1,6 +1,6 @@
 """The devices of an engine: the memories and channels of a machine that exist on this computer.
 
-Two tables map each kind to a real memory or channel. A package outside isoviz can add its own kinds:
+The modules of `isoviz.backends.kinds` map each kind to a real memory or channel. A package outside isoviz can add its own kinds:
 
     devices = ThisComputer(memories={kind: make_memory}, channels={other_kind: make_channel})
     engine = isoviz.Engine(machine, devices=devices)
@@ -9,18 +9,16 @@ Two tables map each kind to a real memory or channel. A package outside isoviz c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from isoviz import checks
 from isoviz.backends.base_devices import BaseDevices
-from isoviz.backends.cuda.device_memory import DeviceMemory
-from isoviz.backends.cuda.gpus import CHANNELS, Gpus
-from isoviz.backends.direct_storage import DirectStorage
-from isoviz.backends.disk.disk_memory import DiskMemory, DiskRead, DiskWrite
+from isoviz.backends.cuda.gpus import Gpus
 from isoviz.backends.disk.shared_pages import SHARED
 from isoviz.backends.host.host_memory import HostMemory, Memcpy
-from isoviz.backends.host.numa import node_of
+from isoviz.backends.kinds import halves
 from isoviz.backends.verify import BUDGET
 from isoviz.checks import expect
 from isoviz.machines import ChannelKind, MemoryKind
@@ -76,19 +74,16 @@ class ThisComputer(BaseDevices):
                 checks.expect_call(
                     f"devices, factory of {name}", factory, "a function that makes a device or returns None", may_be_class=True
                 )
-        self._gpus = gpus or Gpus()
+        self.node = 0
+        self.gpus = gpus or Gpus()
         self.directory = directory
         self.shared_pages = shared_pages
         self._memories: dict[MemoryKind, MemoryFactory] = {
-            MemoryKind.SYS: self._host,
-            MemoryKind.DSK: self._disk,
-            MemoryKind.FBM: self._gpus.device_memory,
-            MemoryKind.ZCM: self._gpus.pinned_memory,
+            **{kind: partial(make, self) for kind, make in halves.MEMORIES.read().items()},
             **(memories or {}),
         }
         self._channels: dict[ChannelKind, ChannelFactory] = {
-            **_CHANNELS,
-            **dict.fromkeys(CHANNELS, self._gpus.channel),
+            **{kind: partial(make, self) for kind, make in halves.CHANNELS.read().items()},
             **(channels or {}),
         }
 
@@ -99,61 +94,14 @@ class ThisComputer(BaseDevices):
         return None if factory is None else factory(memory)
 
     def channel(self, channel: Channel, source: Bound, destination: Bound) -> RealChannel | None:
-        if (source.memory.emulated or destination.memory.emulated) and _are(HostMemory, source, HostMemory, destination):
+        if (source.memory.emulated or destination.memory.emulated) and halves.are(HostMemory, source, HostMemory, destination):
             return Memcpy()
         factory = self._channels.get(channel.kind)
         return None if factory is None else factory(channel, source, destination)
 
     def absence(self, memory: Memory) -> str:
-        return "" if memory.emulated else self._gpus.absence(memory)
+        return "" if memory.emulated else self.gpus.absence(memory)
 
     def folder(self, memory: Memory) -> str | Path | None:
         """The directory of a disk for files without a path; None for the working directory."""
         return self.directory if self.directory is not None else cast("str | None", memory.device)
-
-    def _host(self, memory: Memory) -> RealMemory | None:
-        if memory.node != 0:
-            return None
-        return HostMemory(memory.name, numa=node_of(memory.name, cast("int | None", memory.device)))
-
-    def _disk(self, memory: Memory) -> RealMemory | None:
-        if memory.node != 0:
-            return None
-        return DiskMemory(memory.name, self.folder(memory), self.shared_pages)
-
-
-def _are(here: type, source: Bound, there: type, destination: Bound) -> bool:
-    return isinstance(source.real, here) and isinstance(destination.real, there)
-
-
-def _disk_read(channel: Channel, source: Bound, destination: Bound) -> RealChannel | None:  # noqa: ARG001  # a factory
-    return DiskRead() if _are(DiskMemory, source, HostMemory, destination) else None
-
-
-def _disk_write(channel: Channel, source: Bound, destination: Bound) -> RealChannel | None:  # noqa: ARG001  # a factory
-    return DiskWrite() if _are(HostMemory, source, DiskMemory, destination) else None
-
-
-def _direct_read(channel: Channel, source: Bound, destination: Bound) -> RealChannel | None:
-    if _are(DiskMemory, source, DeviceMemory, destination):
-        return DirectStorage(channel.name, to_device=True)
-    return _disk_read(channel, source, destination)  # into an emulated GPU
-
-
-def _direct_write(channel: Channel, source: Bound, destination: Bound) -> RealChannel | None:
-    if _are(DeviceMemory, source, DiskMemory, destination):
-        return DirectStorage(channel.name, to_device=False)
-    return _disk_write(channel, source, destination)  # from an emulated GPU
-
-
-def _memcpy(channel: Channel, source: Bound, destination: Bound) -> RealChannel | None:  # noqa: ARG001  # a factory
-    return Memcpy() if _are(HostMemory, source, HostMemory, destination) else None
-
-
-_CHANNELS: Mapping[ChannelKind, ChannelFactory] = {
-    ChannelKind.DISK_READ: _disk_read,
-    ChannelKind.DISK_WRITE: _disk_write,
-    ChannelKind.DIRECT_READ: _direct_read,
-    ChannelKind.DIRECT_WRITE: _direct_write,
-    ChannelKind.MEMCPY: _memcpy,
-}

@@ -135,11 +135,10 @@ def _require_ranks(path: str, file: TransferFile) -> None:
         InputError: `--ranks` is missing.
     """
     from isoviz.errors import InputError
-    from isoviz.machines import MemoryKind
 
     memories = file.machine().memories
     nodes = max(memory.node for memory in memories) + 1
-    of_ranks = {memory.kind for memory in memories} <= {MemoryKind.SYS, MemoryKind.REG, MemoryKind.DSK}
+    of_ranks = all(memory.kind.is_of_ranks for memory in memories)
     is_emulated = any(memory.emulated for memory in memories)
     if file.machine_options.get("preset") == "ranks" or (nodes > 1 and of_ranks and not is_emulated):
         raise InputError(

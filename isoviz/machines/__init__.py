@@ -5,6 +5,7 @@ All types are frozen values. Sizes are in bytes, rates in bytes per second, time
 
 from __future__ import annotations
 
+import isoviz.machines.all_kinds  # noqa: F401  # registers the kinds
 from isoviz.machines.channel import Channel, Resource
 from isoviz.machines.costs import CopyShape, OneTimeCost
 from isoviz.machines.drawing import draw

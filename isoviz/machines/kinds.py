@@ -1,7 +1,8 @@
 """Kinds of memories and channels (Isometry, tables 1 and 2): frozen values in a registry that other packages may extend.
 
-A kind is a string, its name: `MemoryKind.SYS == "SYS"`. Its properties hold all that the rest of isoviz needs to know about it.
-There is one object per kind: copies and unpickled kinds are the same object, so `is` compares kinds.
+A kind is a string, its name: `MemoryKind.SYS == "SYS"`. It is a card: its properties hold all that the rest of isoviz needs to
+know about it. The cards of isoviz are in the folders `memory_kinds` and `channel_kinds`. There is one object per kind: copies and
+unpickled kinds are the same object, so `is` compares kinds.
 
     >>> hbm = register_memory_kind("HBM", description="stacked memory of an accelerator")
     >>> register_channel_kind("HBMRead", sources=[hbm], destinations=["SYS"], description="an accelerator's DMA engine")
@@ -10,13 +11,17 @@ There is one object per kind: copies and unpickled kinds are the same object, so
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Literal, NoReturn, Self, get_args
+from typing import Any, ClassVar, Literal, NoReturn, Self, TypeVar, get_args
 
 from isoviz import checks
 from isoviz.errors import MachineError
+from isoviz.machines.cards import IN_MEMORY, ON_DISK, ON_GPU, PLAIN, AssumedFigures, Distance, RequestRule, Ways
 
 DeviceForm = Literal["number", "directory", "text"]
 """The form of `Memory.device` for a kind: a number (of a GPU, a rank, a NUMA node), a directory, or a name as text."""
+
+
+_Part = TypeVar("_Part")
 
 
 class _Kind(str):
@@ -115,17 +120,22 @@ class MemoryKind(_Kind):
     - `is_file_system`: whether it holds files, which are named by paths and are read and written in pages.
     - `device`: the form of `Memory.device`.
     - `description`: what people call the kind, in one to three words.
+    - `is_of_ranks`: whether a rank has memories of this kind, so that machines of nothing else can be ranks.
+    - `place`: where it is drawn on a node, as its row from the top and its place from left (0) to right (1). None: beside kinds
+      that are like it.
 
     Raises:
         MachineError: no kind of this name is registered.
     """
 
-    __slots__ = ("device", "holds_buffers", "is_file_system", "is_host")
+    __slots__ = ("device", "holds_buffers", "is_file_system", "is_host", "is_of_ranks", "place")
 
     is_host: bool
     holds_buffers: bool
     is_file_system: bool
     device: DeviceForm
+    is_of_ranks: bool
+    place: tuple[float, float] | None
     _noun = "memory kind"
     _registered: ClassVar[dict[str, Any]] = {}
 
@@ -150,18 +160,37 @@ class ChannelKind(_Kind):
       in one place only do so in such a hop.
     - `in_flight`: the largest number of requests in flight on a channel that does not say so itself (`Channel.max_in_flight`).
     - `description`: what people call the kind, in one to three words.
+    - `is_of_gpu`: whether a GPU carries it out, by its copy engines or kernels.
+    - `colour`: the number of its colour in plots, from 0 to 6. None: kinds without one take the colours in turn.
+    - `requests`: how it cuts chunks into requests.
+    - `ways`: how a probe measures it; None if no probe does.
+    - `same_host`, `other_host`: what is assumed of it between two ranks; None where ranks have no channels of this kind.
+    - `is_usual`: whether machines of ranks always have it, and their probe measures it. Others are there to compare with, on
+      request.
+    - `prepares`: whether a prepared transfer between two ranks of one host needs no message, so that a probe measures its start.
 
     Raises:
         MachineError: no kind of this name is registered.
     """
 
-    __slots__ = ("crosses_nodes", "destinations", "in_flight", "is_host_copy", "sources")
+    __slots__ = (
+        *("colour", "crosses_nodes", "destinations", "in_flight", "is_host_copy", "is_of_gpu", "is_usual", "other_host"),
+        *("prepares", "requests", "same_host", "sources", "ways"),
+    )
 
     sources: tuple[MemoryKind, ...]
     destinations: tuple[MemoryKind, ...]
     crosses_nodes: bool
     is_host_copy: bool
     in_flight: int
+    is_of_gpu: bool
+    colour: int | None
+    requests: RequestRule
+    ways: Ways | None
+    same_host: AssumedFigures | None
+    other_host: AssumedFigures | None
+    is_usual: bool
+    prepares: bool
     _noun = "channel kind"
     _registered: ClassVar[dict[str, Any]] = {}
 
@@ -196,6 +225,10 @@ class ChannelKind(_Kind):
     PUT: ClassVar[ChannelKind]
     """MPI put into a window of the peer."""
 
+    def assumed(self, distance: Distance) -> AssumedFigures | None:
+        """What is assumed of it between two ranks at this distance; None if they have no channels of this kind."""
+        return self.same_host if distance == "same host" else self.other_host
+
 
 def memory_kinds() -> tuple[MemoryKind, ...]:
     """The registered kinds of memory, in order of registration."""
@@ -207,6 +240,12 @@ def channel_kinds() -> tuple[ChannelKind, ...]:
     return tuple(ChannelKind._registered.values())  # noqa: SLF001  # this module's
 
 
+def request_rule(name: str) -> RequestRule:
+    """How a kind of channels cuts chunks, by its name in plans. A name that this process does not know has no rule of its own."""
+    known: ChannelKind | None = ChannelKind._registered.get(name)  # noqa: SLF001  # this module's
+    return PLAIN if known is None else known.requests
+
+
 def register_memory_kind(
     name: str,
     *,
@@ -215,6 +254,8 @@ def register_memory_kind(
     is_file_system: bool = False,
     device: DeviceForm = "number",
     description: str = "",
+    is_of_ranks: bool = False,
+    place: tuple[float, float] | None = None,
 ) -> MemoryKind:
     """Register a kind of memory for machines and machine files. `MemoryKind` explains the properties.
 
@@ -236,6 +277,8 @@ def register_memory_kind(
         "is_file_system": is_file_system,
         "device": device,
         "description": description,
+        "is_of_ranks": checks.flag(owner, "is_of_ranks", is_of_ranks),
+        "place": _place(owner, place),
     }
     return MemoryKind._register(name, found)  # noqa: SLF001  # this module's
 
@@ -249,10 +292,19 @@ def register_channel_kind(
     is_host_copy: bool = False,
     in_flight: int = 1,
     description: str = "",
+    is_of_gpu: bool = False,
+    colour: int | None = None,
+    requests: RequestRule | None = None,
+    ways: Ways | None = None,
+    same_host: AssumedFigures | None = None,
+    other_host: AssumedFigures | None = None,
+    is_usual: bool = True,
+    prepares: bool = False,
 ) -> ChannelKind:
     """Register a kind of channel for machines and machine files. `ChannelKind` explains the properties.
 
-    A second registration with the same properties returns the same object.
+    A second registration with the same properties returns the same object. Without `requests`, a kind has the rule of host
+    copies, of GPUs or of disks where it is one of these, else none of its own.
 
     Raises:
         MachineError: the name belongs to a kind with other properties, an end is no registered kind of memory, or a property has
@@ -261,14 +313,27 @@ def register_channel_kind(
     owner = f"channel kind {checks.show(name)}"
     checks.flag(owner, "crosses_nodes", crosses_nodes)
     checks.flag(owner, "is_host_copy", is_host_copy)
+    ends = _ends(owner, "sources", sources), _ends(owner, "destinations", destinations)
+    on_disk = any(end.is_file_system for each in ends for end in each)
+    rule = IN_MEMORY if is_host_copy else ON_GPU if is_of_gpu else ON_DISK if on_disk else PLAIN
     found = {
-        "sources": _ends(owner, "sources", sources),
-        "destinations": _ends(owner, "destinations", destinations),
+        "sources": ends[0],
+        "destinations": ends[1],
         "crosses_nodes": crosses_nodes,
         "is_host_copy": is_host_copy,
         "in_flight": checks.whole(owner, "in_flight", in_flight, low=1, high=2**20),
         "description": description,
+        "is_of_gpu": checks.flag(owner, "is_of_gpu", is_of_gpu),
+        "colour": None if colour is None else checks.whole(owner, "colour", colour, high=6),
+        "requests": _part(owner, "requests", requests, RequestRule) or rule,
+        "ways": _part(owner, "ways", ways, Ways),
+        "same_host": _part(owner, "same_host", same_host, AssumedFigures),
+        "other_host": _part(owner, "other_host", other_host, AssumedFigures),
+        "is_usual": checks.flag(owner, "is_usual", is_usual),
+        "prepares": checks.flag(owner, "prepares", prepares),
     }
+    if not crosses_nodes and (same_host is not None or other_host is not None):
+        raise checks.FieldError(owner, "crosses_nodes", "expected true: it has figures between ranks, which are nodes")
     return ChannelKind._register(name, found)  # noqa: SLF001  # this module's
 
 
@@ -282,63 +347,17 @@ def _ends(owner: str, field: str, kinds: object) -> tuple[MemoryKind, ...]:
     return found
 
 
-MemoryKind.SYS = register_memory_kind("SYS", is_host=True, description="main memory")
-MemoryKind.REG = register_memory_kind("REG", is_host=True, description="registered memory")
-MemoryKind.ZCM = register_memory_kind("ZCM", is_host=True, description="pinned memory")
-MemoryKind.FBM = register_memory_kind("FBM", description="GPU memory")
-MemoryKind.DSK = register_memory_kind("DSK", holds_buffers=False, is_file_system=True, device="directory", description="files")
+def _part(owner: str, field: str, value: _Part | None, kind: type[_Part]) -> _Part | None:
+    """A part of a card, which has to be a value of its own kind."""
+    if value is not None and not isinstance(value, kind):
+        raise checks.FieldError(owner, field, f"expected {kind.__name__} or None, got {checks.show(value)}")
+    return value
 
-_HOST = (MemoryKind.SYS, MemoryKind.ZCM, MemoryKind.REG)
-_GPU = (MemoryKind.FBM,)
-_DISK = (MemoryKind.DSK,)
 
-ChannelKind.MEMCPY = register_channel_kind(
-    "Memcpy", sources=_HOST, destinations=_HOST, is_host_copy=True, description="memory copy"
-)
-# While a GPU carries out one request, the next ones are queued: it never waits for the host, even if Python is busy for some ms.
-ChannelKind.GPU_READ = register_channel_kind("GPURead", sources=_GPU, destinations=_HOST, in_flight=8, description="GPU read")
-ChannelKind.GPU_WRITE = register_channel_kind("GPUWrite", sources=_HOST, destinations=_GPU, in_flight=8, description="GPU write")
-ChannelKind.GPU_COPY = register_channel_kind("GPUCopy", sources=_GPU, destinations=_GPU, in_flight=8, description="GPU copy")
-_PINNED = (MemoryKind.ZCM,)
-ChannelKind.ZERO_COPY_READ = register_channel_kind(
-    "ZeroCopyRead", sources=_GPU, destinations=_PINNED, in_flight=8, description="zero-copy read"
-)
-ChannelKind.ZERO_COPY_WRITE = register_channel_kind(
-    "ZeroCopyWrite", sources=_PINNED, destinations=_GPU, in_flight=8, description="zero-copy write"
-)
-ChannelKind.DISK_READ = register_channel_kind("DiskRead", sources=_DISK, destinations=_HOST, description="file read")
-ChannelKind.DISK_WRITE = register_channel_kind("DiskWrite", sources=_HOST, destinations=_DISK, description="file write")
-ChannelKind.DIRECT_READ = register_channel_kind("GPUDirectRead", sources=_DISK, destinations=_GPU, description="direct file read")
-ChannelKind.DIRECT_WRITE = register_channel_kind(
-    "GPUDirectWrite", sources=_GPU, destinations=_DISK, description="direct file write"
-)
-ChannelKind.REMOTE_MEMCPY = register_channel_kind(
-    "RemoteMemcpy", sources=_HOST, destinations=_HOST, crosses_nodes=True, description="network"
-)
-
-_WINDOWS = (MemoryKind.REG,)
-
-ChannelKind.WINDOW = register_channel_kind(
-    "Window", sources=_HOST, destinations=_WINDOWS, crosses_nodes=True, description="copy into a peer"
-)
-ChannelKind.PROCESS_WRITE = register_channel_kind(
-    "ProcessWrite",
-    sources=_HOST,
-    destinations=(MemoryKind.SYS,),
-    crosses_nodes=True,
-    description="write into a peer",
-)
-ChannelKind.TWO_SIDED = register_channel_kind(
-    "TwoSided", sources=(*_HOST, *_GPU), destinations=(*_HOST, *_GPU), crosses_nodes=True, description="send and receive"
-)
-ChannelKind.PACKED = register_channel_kind(
-    "Packed", sources=_HOST, destinations=_HOST, crosses_nodes=True, description="packed send"
-)
-ChannelKind.DERIVED = register_channel_kind(
-    "Derived", sources=_HOST, destinations=_HOST, crosses_nodes=True, description="MPI datatype"
-)
-ChannelKind.PUT = register_channel_kind("Put", sources=_HOST, destinations=_WINDOWS, crosses_nodes=True, description="MPI put")
-_NIC = (*_GPU, MemoryKind.REG)
-ChannelKind.DIRECT_REMOTE = register_channel_kind(
-    "GPUDirectRemote", sources=_NIC, destinations=_NIC, crosses_nodes=True, description="GPUDirect RDMA"
-)
+def _place(owner: str, place: object) -> tuple[float, float] | None:
+    if place is None:
+        return None
+    given = checks.parts(place)
+    if given is None or len(given) != 2:
+        raise checks.FieldError(owner, "place", f"expected a row and a place from left to right, got {checks.show(place)}")
+    return checks.number(owner, "place, row", given[0]), checks.number(owner, "place, across", given[1], high=1.0)

@@ -17,11 +17,12 @@ from statistics import median
 from typing import Any, NamedTuple, Protocol
 
 from isoviz.machines import Channel, Machine, Sampled
+from isoviz.machines.cards import COPIES_PAY, SMALL_TRANSFERS, Way, Ways
 from isoviz.machines.measurement import Check, Pair
 from isoviz.measure import sampling, tuning
 from isoviz.measure.jobs import Job
 from isoviz.measure.sampling import Sample
-from isoviz.measure.ways import Effort, Way, Ways, shapes, ways_of
+from isoviz.measure.ways import Effort, shapes, ways_of
 from isoviz.planner import Transfer
 from isoviz.planner import plan as make_plan
 from isoviz.planner.time.spread import slowest_channel
@@ -339,7 +340,7 @@ class Steps:
         difference of large times.
         """
         ways = ways_of(channel, self.effort)
-        small, larger = (sizes[1:2] if self.effort.is_brief else sizes for sizes in (ways.small, tuning.SMALL_TRANSFERS))
+        small, larger = (sizes[1:2] if self.effort.is_brief else sizes for sizes in (ways.small, SMALL_TRANSFERS))
         whole = [Job(channel.name, "stream", nbytes, nbytes) for nbytes in small]
         converted = [Job(channel.name, *way, nbytes) for nbytes in larger for way in ways.converting]
         setup = max(0.0, median(self._longer(machine, channel, job) for job in whole))
@@ -424,7 +425,7 @@ MEASUREMENTS = (
 """What is measured of every channel after its throughput function, in this order: on this computer, on GPUs and between ranks."""
 
 
-def fewest_that_pay(speed: Mapping[int, float], pays: float = tuning.COPIES_PAY) -> int:
+def fewest_that_pay(speed: Mapping[int, float], pays: float = COPIES_PAY) -> int:
     """The smallest number of requests in flight that is nearly as fast as the best. `speed` has logarithms, by number.
 
     More than one request must be faster by the factor `pays`, because it slows other channels down.

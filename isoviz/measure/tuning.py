@@ -6,6 +6,8 @@ of 1 to 1.5 GB/s); `benchmarks/` holds the reports. All units are bytes and seco
 
 from __future__ import annotations
 
+from isoviz.machines.channel_kinds.gpu import WHOLE_OVER_LINK, WHOLE_WITHIN
+
 KIB, MIB = 1 << 10, 1 << 20
 
 # ---- trials (benchmarks/predictions.md of 2026-11-23: forty-three runs of fifty random transfers)
@@ -78,11 +80,6 @@ APART = 20 * KIB
 """A gap between runs from which a disk reads them one by one. Smaller gaps are read through."""
 LONGER_JOBS = (1, 2, 4, 8, 16)
 """Repetitions of the jobs, in turn, until all channels work at the same time."""
-COPIES_PAY, REQUESTS_PAY = 1.15, 1.05
-"""The least gain that justifies more concurrent copies, and more disk requests in flight.
-
-More copies slow other channels down. A waiting disk request does not, so a smaller gain is enough.
-"""
 PLAIN_RUNS = (4, 64, 1 * KIB, 16 * KIB, 256 * KIB)
 """Runs in bytes at which copies between equal layouts are measured, besides layout changes."""
 PLAIN_DIFFERS = 1.25
@@ -91,8 +88,6 @@ REQUESTED_CHUNKS, REQUESTED_RUNS = (16, 64), (64 * KIB, 256 * KIB)
 """Numbers of chunks whose times differ by the time of requests, and the sizes of these chunks in bytes."""
 LEAST_REQUEST = 0.1
 """The least time of a request that is recorded, as a part of that of its bytes: less is the error of a throughput function."""
-SMALL_TRANSFERS = (70_000, 140_000, 280_000)
-"""Bytes of transfers whose time is mostly set-up."""
 GROWTH = 64
 """How many times as large as a job that was just timed the next one may be."""
 FEWEST_CHUNKS = 4
@@ -105,16 +100,6 @@ CONVERSION_PAIRS = 3
 """Repeats of a conversion beside another channel: they only decide between two cases."""
 COPY_BESIDE, CONVERSION_BESIDE = ("stream", 8 * MIB), ("transpose", 1)
 """Shape and run of the copies that are measured beside other channels, and of the conversions, which are much slower."""
-LONG_FIELD = 4096
-"""Longer fields of structs are measured with equal sizes only."""
-WHOLE_CHUNKS_DISK, WHOLE_CHUNKS_COPY = 128 * KIB, 4 * MIB
-"""Run lengths from which plans use only whole chunks, for disks and for copies."""
-WHOLE_CHUNKS_GPU_LINK, WHOLE_CHUNKS_GPU_COPY = 32 * MIB, 256 * MIB
-"""The same between a GPU and the host, and between GPUs or within one. A request takes longer than a shorter chunk's bytes."""
-WHOLE_CHUNKS_LINK = 1 * MIB
-"""The same between two host memories. It is assumed."""
-SHORT_DISK_RUNS = (8 * KIB, 32 * KIB, 128 * KIB)
-"""Run lengths at which more requests in flight make a disk faster (8 KiB: 0.17 GB/s with one, 0.52 with sixteen)."""
 
 # ---- the probe of GPUs (an H200 behind PCIe 5: benchmarks/gpu.md)
 
@@ -128,7 +113,7 @@ SPARED = 4
 """The part of the free memory of a GPU that one of its two blocks may take: one in this number."""
 LEAST_GPU_ROOM = 16 * MIB
 """The least size in bytes of the blocks on a GPU."""
-COPY_OVER_LINK, COPY_WITHIN = ("stream", WHOLE_CHUNKS_GPU_LINK), ("stream", WHOLE_CHUNKS_GPU_COPY)
+COPY_OVER_LINK, COPY_WITHIN = ("stream", WHOLE_OVER_LINK), ("stream", WHOLE_WITHIN)
 """`COPY_BESIDE` of copies between a GPU and the host, and of those between GPUs and within them."""
 ALIKE, COMPARED = 1.1, 3
 """The largest ratio between the rates of two channels that count as alike, and the repeats of their comparison."""

@@ -12,9 +12,10 @@ from isoviz import checks
 from isoviz.errors import InputError, show
 from isoviz.layouts import ChunkSequence, Layout, Mode, OrderChange, View, compare, order_change
 from isoviz.layouts.recurring import RecurringChunks
+from isoviz.machines.cards import REQUEST_BYTES
+from isoviz.machines.kinds import request_rule
 from isoviz.planner.intermediate.field_orders import buffer_orders, chunk_order
 from isoviz.planner.time.makespan import makespan
-from isoviz.planner.time.requests import REQUEST_BYTES, rule_of
 from isoviz.planner.time.schedule import MOST_REQUESTS, HopWork, PathWork, scheduled_end
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ class PathPlan:
         return found
 
     def requests(self, hop: Hop, request_bytes: int = REQUEST_BYTES) -> int:
-        """The number of requests of a chunk on a hop, by the rule of the kind of its channel (`isoviz.planner.time.requests`).
+        """The number of requests of a chunk on a hop, by the rule of the kind of its channel (`isoviz.machines.cards`).
 
         `request_bytes` is the length that requests should have.
 
@@ -164,7 +165,7 @@ class PathPlan:
         if not isinstance(asked, Hop) or asked not in self.hops:
             raise InputError(f"requests: expected a hop of this path, got {show(hop)}")
         request_bytes = checks.count("requests", "request_bytes", request_bytes, low=1)
-        return rule_of(hop.kind).requests(self.chunk_payload, hop.request_bytes, request_bytes, hop.throughput)
+        return request_rule(hop.kind).requests(self.chunk_payload, hop.request_bytes, request_bytes, hop.throughput)
 
     @property
     def repeats_a_channel(self) -> bool:

@@ -19,8 +19,8 @@ from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import InputError, TransferError, show
 from isoviz.machines import MachineLike, machine_argument
+from isoviz.machines.cards import REQUEST_BYTES
 from isoviz.planner import Plan, machine_of
-from isoviz.planner.time.requests import REQUEST_BYTES
 from isoviz.runtime.scheduling.pipeline import work_of
 from isoviz.runtime.scheduling.pool import highest_priority_first
 from isoviz.runtime.scheduling.scheduler import Scheduler

@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from isoviz.backends.devices import ThisComputer
-from isoviz.backends.disk.disk_memory import DiskMemory
 from isoviz.backends.generate import fill
 from isoviz.backends.host.host_memory import LARGE, HostMemory, HostStore
 from isoviz.backends.host.numa import node_of
-from isoviz.backends.mpi.channels.packed import Packed
-from isoviz.backends.mpi.channels.process_write import ProcessWrite
-from isoviz.backends.mpi.channels.put import Put, PutWindow
-from isoviz.backends.mpi.channels.two_sided import Derived, TwoSided
-from isoviz.backends.mpi.channels.window_copy import RemoteMemcpy, WindowCopy
+from isoviz.backends.mpi.channels.carrying import CHANNELS, RankParts
 from isoviz.backends.mpi.lanes.lanes import Lanes
 from isoviz.backends.pages import PAGE
 from isoviz.backends.verify import BUDGET
 from isoviz.errors import ArrayError, TransferError
 from isoviz.layouts.given_arrays import host_array, is_host_array
-from isoviz.machines import ChannelKind, MemoryKind
+from isoviz.machines import MemoryKind
 from isoviz.runtime.protocols import Holds
 
 if TYPE_CHECKING:
     from isoviz.backends.cuda.gpus import Gpus
-    from isoviz.backends.mpi.exchange import Exchange
-    from isoviz.backends.mpi.gpu_memory import MessageBuffers
-    from isoviz.backends.mpi.piece_pool import PiecePool
-    from isoviz.backends.mpi.stores import Stores
     from isoviz.backends.mpi.windows import Windows
     from isoviz.backends.pages import Bytes
     from isoviz.machines import Channel, Memory
@@ -115,45 +105,21 @@ def is_in(windows: Windows, given: Any) -> bool:
 
 
 class MpiRankDevices(ThisComputer):
-    """The devices of the rank `exchange.thread.rank`, which owns the memories of the node with its number.
+    """The devices of the rank that has these parts. It owns the memories of the node with its number.
 
     `memory` gives None for memories of other nodes. `channel` gives the channels of this node, and the channels to other nodes:
     their destination is a store that `reach` gave, so that the real memory of the destination is not needed. `gpus` are those of
-    this rank. `refusals` has the reason for each rank of this host whose memory this rank cannot write to by its address.
-    `directory` holds the files of this rank without a path; None selects the directory that its disk is bound to, else the
-    working directory.
+    this rank. `directory` holds the files of this rank without a path; None selects the directory that its disk is bound to, else
+    the working directory.
     """
 
-    def __init__(
-        self,
-        exchange: Exchange,
-        stores: Stores,
-        windows: Windows,
-        pool: PiecePool,
-        put: PutWindow | None,
-        buffers: MessageBuffers,
-        gpus: Gpus,
-        refusals: dict[int, str],
-        *,
-        directory: str | Path | None = None,
-        verify_budget: int = BUDGET,
-    ) -> None:
-        memories = {MemoryKind.SYS: self._pageable, MemoryKind.REG: self._registered, MemoryKind.DSK: self._files}
+    def __init__(self, parts: RankParts, gpus: Gpus, *, directory: str | Path | None = None, verify_budget: int = BUDGET) -> None:
+        memories = {MemoryKind.SYS: self._pageable, MemoryKind.REG: self._registered}
         super().__init__(directory, verify_budget, memories=memories, gpus=gpus)
-        self.rank = exchange.thread.rank
-        self._stores, self._windows = stores, windows
-        self.lanes = Lanes(stores, windows, refusals)
-        self._exchange, self._buffers = exchange, buffers
-        self._crossing: dict[ChannelKind, Callable[[int], RealChannel | None]] = {
-            ChannelKind.WINDOW: lambda rank: WindowCopy() if stores.shares_host(rank) else None,
-            ChannelKind.PROCESS_WRITE: lambda rank: ProcessWrite(exchange, pool, refusals) if stores.shares_host(rank) else None,
-            ChannelKind.TWO_SIDED: lambda _: TwoSided(exchange, buffers),
-            ChannelKind.PACKED: lambda _: Packed(exchange, pool),
-            ChannelKind.DERIVED: lambda _: Derived(exchange),
-            ChannelKind.PUT: lambda _: None if put is None else Put(put),
-            ChannelKind.DIRECT_REMOTE: lambda _: TwoSided(exchange, buffers),  # for memory that emulates that of a GPU
-            ChannelKind.REMOTE_MEMCPY: lambda _: RemoteMemcpy(exchange, pool, buffers),
-        }
+        self.rank = self.node = parts.exchange.thread.rank
+        self.lanes = Lanes(parts.stores, parts.windows, parts.refusals)
+        self._parts = parts
+        self._crossing = CHANNELS.read()
 
     def memory(self, memory: Memory) -> RealMemory | None:
         return super().memory(memory) if memory.node == self.rank else None
@@ -163,10 +129,8 @@ class MpiRankDevices(ThisComputer):
             return None
         if destination.memory.node == self.rank:
             return super().channel(channel, source, destination)
-        if any(memory.kind is MemoryKind.FBM and not memory.emulated for memory in (source.memory, destination.memory)):
-            return self._messages_of_gpus(channel)
-        make = self._crossing.get(channel.kind)
-        return None if make is None else make(destination.memory.node)
+        carrier = self._crossing.get(channel.kind)
+        return None if carrier is None else carrier.between(self._parts, channel, source.memory, destination.memory)
 
     def absence(self, memory: Memory) -> str:
         reason = super().absence(memory)
@@ -174,11 +138,11 @@ class MpiRankDevices(ThisComputer):
 
     def export(self, store: Store) -> StoreHandle:
         """Make a store of this rank reachable for other ranks. A slot has to be placed before."""
-        return self._stores.export(store)
+        return self._parts.stores.export(store)
 
     def withdraw(self, handle: StoreHandle) -> None:
         """End what `export` began."""
-        self._stores.withdraw(handle)
+        self._parts.stores.withdraw(handle)
 
     def reach(self, handle: StoreHandle) -> Store:
         """The store of another rank behind a handle, mapped if it lies in a window of this host.
@@ -186,27 +150,10 @@ class MpiRankDevices(ThisComputer):
         Raises:
             RunError: it cannot be mapped although it lies in a window of this host.
         """
-        return self._stores.reach(handle)
-
-    def _messages_of_gpus(self, channel: Channel) -> RealChannel | None:
-        """Messages between memories of ranks. One of the memories belongs to a GPU, or both do.
-
-        Raises:
-            TransferError: the MPI library does not reach such memory.
-        """
-        if channel.kind not in (ChannelKind.TWO_SIDED, ChannelKind.DIRECT_REMOTE):
-            return None
-        if self._buffers.refusal:
-            raise TransferError(
-                f"channel {channel.name}: {self._buffers.refusal}; expected a path through registered memory (REG) of both ranks"
-            )
-        return TwoSided(self._exchange, self._buffers, of_gpu=True)
+        return self._parts.stores.reach(handle)
 
     def _pageable(self, memory: Memory) -> RealMemory:
-        return PageableMemory(memory.name, self._windows, node_of(memory.name, cast("int | None", memory.device)))
+        return PageableMemory(memory.name, self._parts.windows, node_of(memory.name, cast("int | None", memory.device)))
 
     def _registered(self, memory: Memory) -> RealMemory:
-        return RegMemory(memory.name, self._windows)
-
-    def _files(self, memory: Memory) -> RealMemory:
-        return DiskMemory(memory.name, self.folder(memory), self.shared_pages)
+        return RegMemory(memory.name, self._parts.windows)

@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from isoviz.backends.cuda.gpus import Gpus, ProcessOnHost
-from isoviz.backends.mpi.channels.put import PutWindow
+from isoviz.backends.mpi.channels.carrying import RankParts
 from isoviz.backends.mpi.exchange import Exchange
 from isoviz.backends.mpi.fencing import Fence
 from isoviz.backends.mpi.gpu_memory import CudaAware, LockedWindows, MessageBuffers
 from isoviz.backends.mpi.hosts import meet, remove_files_of_mpi
 from isoviz.backends.mpi.mpi_transport import LIMIT, PERIOD, MpiTransport
 from isoviz.backends.mpi.piece_pool import PiecePool
+from isoviz.backends.mpi.put_window import PutWindow
 from isoviz.backends.mpi.rank_devices import MpiRankDevices
 from isoviz.backends.mpi.serving import Server
 from isoviz.backends.mpi.stores import Stores
@@ -102,18 +103,9 @@ class World:
         refused = {there: words for (rank, there), words in refusals.items() if rank == self.rank}
         here = found[self.rank]
         process = ProcessOnHost(self.rank, f"rank {self.rank}", found[: self.rank].count(here), found.count(here))
-        self.devices = MpiRankDevices(
-            self.exchange,
-            self.stores,
-            self.windows,
-            self._pools[0],
-            self._put,
-            self._buffers,
-            Gpus(driver, kernels, process=process, locked=self._locked.address),
-            refused,
-            directory=directory,
-            verify_budget=verify_budget,
-        )
+        parts = RankParts(self.exchange, self.stores, self.windows, self._pools[0], self._put, self._buffers, refused)
+        gpus = Gpus(driver, kernels, process=process, locked=self._locked.address)
+        self.devices = MpiRankDevices(parts, gpus, directory=directory, verify_budget=verify_budget)
         self.transport.before_loss = self._before_loss
         self.thread.call(self._ready)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from isoviz.figures.charts.theme import DIMENSION_COLOURS
 from isoviz.machines import Channel, ChannelKind, Machine, channel_kinds
 
 if TYPE_CHECKING:
@@ -15,24 +16,13 @@ if TYPE_CHECKING:
 LOW, HIGH = 1.0, float(2**30)
 MOST_NAMED = 3
 
-_TOKENS = {
-    ChannelKind.MEMCPY: "dim0",
-    ChannelKind.REMOTE_MEMCPY: "dim1",
-    ChannelKind.GPU_READ: "dim2",
-    ChannelKind.GPU_WRITE: "dim4",
-    ChannelKind.GPU_COPY: "dim5",
-    ChannelKind.DISK_READ: "dim3",
-    ChannelKind.DISK_WRITE: "dim6",
-}
-
 
 def kind_token(kind: ChannelKind) -> str:
-    """The colour of a kind of channel. Kinds from other packages take the colours in turn, in the order of registration."""
-    known = _TOKENS.get(kind)
-    if known is not None:
-        return known
-    further = [each for each in channel_kinds() if each not in _TOKENS]
-    return tuple(_TOKENS.values())[further.index(kind) % len(_TOKENS)]
+    """The colour of a kind of channel. Kinds whose card names none take the colours in turn, in the order of registration."""
+    if kind.colour is not None:
+        return DIMENSION_COLOURS[kind.colour]
+    further = [each for each in channel_kinds() if each.colour is None]
+    return DIMENSION_COLOURS[further.index(kind) % len(DIMENSION_COLOURS)]
 
 
 @dataclass(frozen=True)

@@ -25,12 +25,8 @@ BAND = 44.0
 """Room for the channels between nodes below boxes that stand in one row, so that their words lie on no line of a path."""
 _MOST_APART = 6
 """Most memories of a node with a box of their own: with more than two GPUs, lines would cover each other."""
-_KINDS = (MemoryKind.FBM, MemoryKind.ZCM, MemoryKind.REG, MemoryKind.SYS, MemoryKind.DSK)
-_PLACE = {
-    MemoryKind.FBM: 0.5, MemoryKind.ZCM: 0.2, MemoryKind.REG: 0.8, MemoryKind.SYS: 0.2, MemoryKind.DSK: 0.52,
-}  # fmt: skip
 _ELSEWHERE = 0.5
-"""The position in its row of a memory of another kind."""
+"""The position in its row of a memory whose card says none."""
 
 
 @dataclass(frozen=True)
@@ -181,12 +177,13 @@ def rate_range(channels: Iterable[Channel]) -> tuple[float, float]:
     return min(peaks), max(peaks)
 
 
-def _height(kind: MemoryKind) -> tuple[int, str]:
-    """The vertical position of a kind; further kinds are placed beside similar ones."""
-    if kind in _KINDS:
-        return _KINDS.index(kind), ""
+def _height(kind: MemoryKind) -> tuple[float, bool, str]:
+    """The vertical position of a kind; kinds whose card says no place are below similar ones."""
+    if kind.place is not None:
+        return kind.place[0], False, kind
     like = MemoryKind.DSK if kind.is_file_system else MemoryKind.SYS if kind.is_host else MemoryKind.FBM
-    return _KINDS.index(like), kind
+    assert like.place is not None
+    return like.place[0], True, kind
 
 
 def _rows(groups: Iterable[Sequence[Stack]]) -> tuple[dict[MemoryKind, int], bool]:
@@ -214,7 +211,8 @@ def _place(stacks: Sequence[Stack], row_of: dict[MemoryKind, int], single: bool,
     boxes: dict[str, Rect] = {}
     for kind, row in rows.items():
         for number, memory in enumerate(row):
-            share = _PLACE.get(kind, _ELSEWHERE) if len(row) == 1 else (number + 0.5) / len(row)
+            across = _ELSEWHERE if kind.place is None else kind.place[1]
+            share = across if len(row) == 1 else (number + 0.5) / len(row)
             centre = x + 14 + share * (width - 28)
             boxes[memory.name] = Rect(centre - BOX_WIDTH / 2, _TITLE + 20 + _ROW * row_of[kind], BOX_WIDTH, BOX_HEIGHT)
     return width, boxes

@@ -20,12 +20,13 @@ from isoviz.checks import NAME_LIMIT
 from isoviz.errors import Cancelled, RunError, in_words, line
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, Machine, Sampled
+from isoviz.machines.cards import Way
 from isoviz.machines.measurement import Pair
 from isoviz.measure import tuning
 from isoviz.measure.gpus.gpu_parts import DIRECT, SYS, ZCM, Role, memory_of, role_of, with_gpus
 from isoviz.measure.sharing import GpuPairs, with_shared
 from isoviz.measure.steps import Steps, Tell, Timer
-from isoviz.measure.ways import Effort, Way, ways_of
+from isoviz.measure.ways import Effort, ways_of
 from isoviz.planner import Transfer
 from isoviz.this_computer import GpuFacts
 

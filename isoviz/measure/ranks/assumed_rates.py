@@ -1,19 +1,18 @@
-"""Assumed figures of the channels between ranks, for machines that were not measured.
+"""The figures of the channels between ranks that were not measured, from what their cards assume (`AssumedFigures`).
 
-They are rounded from measurements of Open MPI 5.0 and MPICH 5.0 with two and four ranks on one host of two cores. A copy into a
-peer's window is the copy of the host itself, so it is assumed as fast as Memcpy. Between hosts an Ethernet of 10 Gb/s is assumed.
-All units are bytes and seconds.
+The figures of hosts are rounded from measurements with two and four ranks on one host of two cores. All units are bytes and
+seconds.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from isoviz.machines.cards import AssumedFigures
 from isoviz.machines.channel import Resource
-from isoviz.machines.kinds import ChannelKind
 from isoviz.machines.throughput import LatencyBandwidth, Sampled, ThroughputFunction
-from isoviz.measure.ranks.rank_hosts import Distance
 
 
 @dataclass(frozen=True)
@@ -36,60 +35,38 @@ class KindFigures:
     processor_use: float = 1.0
 
 
-LINK = 1.15e9
-"""Bytes per second in each direction of the link of a host: 10 Gb/s without the headers of Ethernet, IP and TCP."""
 MEMORY = 22e9
 """Bytes per second through the memory of a host, reading and writing: four ranks that copied at once reached half of it."""
 PROCESSORS = Resource("node0.processors", 1.0, "assumed: the ranks of a host copy as fast together as one of them", held=True)
 """The processors of a host. Four ranks on two cores copied no more together than one of them alone. Two ranks moved 4 to 256 MiB
 over two paths at once, `Window` and `ProcessWrite`, 10 to 40 % slower than over one of them."""
-HAND_OVER = 15e-6
-"""The time from a request to the thread that makes the MPI calls of a rank, and back."""
-
-MESSAGE, MESSAGE_BETWEEN_HOSTS = 0.7e-6, 10e-6
-"""Seconds of a message besides those of its bytes: every run is a message of its own where MPI moves it as it is."""
-SENT, PUT = 6e9, 7e9
-"""Bytes per second of large messages, and of large puts, between ranks of one host."""
-WRITTEN = 6.5e9
-"""Bytes per second that one request writes into memory of another process. While it writes, another one packs."""
-PUT_GAP = 0.35e-6
-"""Seconds of a put besides those of its bytes."""
-DATATYPES = 3.0
-"""How much longer MPI takes to read memory by a derived datatype than the copies of this package take for the same runs."""
 
 
-def assumed_figures(memcpy: ThroughputFunction) -> dict[Distance, dict[ChannelKind, KindFigures]]:
-    """The assumed figures by distance and kind, on hosts that copy with the throughput function `memcpy`."""
-    as_memcpy = "assumed: as fast as a copy within memory"
-    return {
-        "same host": {
-            ChannelKind.WINDOW: KindFigures(memcpy, HAND_OVER, provenance=as_memcpy),
-            ChannelKind.PROCESS_WRITE: KindFigures(_at_most(memcpy, WRITTEN), HAND_OVER, 2),
-            ChannelKind.TWO_SIDED: KindFigures(_like(memcpy, LatencyBandwidth(MESSAGE, SENT)), HAND_OVER, 4),
-            ChannelKind.PACKED: KindFigures(_copied_and_sent(memcpy, 1.0, SENT), 2 * HAND_OVER, 4),
-            ChannelKind.DERIVED: KindFigures(_copied_and_sent(memcpy, DATATYPES, SENT), HAND_OVER, 2),
-            ChannelKind.PUT: KindFigures(_like(memcpy, LatencyBandwidth(PUT_GAP, PUT)), HAND_OVER, 2),
-        },
-        "other host": {
-            ChannelKind.TWO_SIDED: KindFigures(_like(memcpy, LatencyBandwidth(MESSAGE_BETWEEN_HOSTS, LINK)), 4 * HAND_OVER, 4),
-            ChannelKind.PACKED: KindFigures(_copied_and_sent(memcpy, 1.0, LINK), 5 * HAND_OVER, 4),
-            ChannelKind.DERIVED: KindFigures(_copied_and_sent(memcpy, DATATYPES, LINK), 4 * HAND_OVER, 2),
-        },
-    }
+def assumed_figures(memcpy: ThroughputFunction, assumed: AssumedFigures) -> KindFigures:
+    """What a card assumes, on hosts that copy with the throughput function `memcpy`."""
+    rate = _at_most(_copied_and_sent(memcpy, assumed), assumed.at_most)
+    return KindFigures(rate, assumed.setup, assumed.in_flight, assumed.provenance)
 
 
-def _copied_and_sent(memcpy: ThroughputFunction, times: float, sent: float) -> ThroughputFunction:
-    """The rate where every byte takes `times` as long as in a copy, and is sent at `sent` bytes per second as well."""
+def _copied_and_sent(memcpy: ThroughputFunction, assumed: AssumedFigures) -> ThroughputFunction:
+    """The rate where a byte is copied, sent, or one after the other."""
+    copied, message, sent = assumed.copied, assumed.message, assumed.sent
+    if not copied:
+        return _like(memcpy, LatencyBandwidth(message, sent))
+    if copied == 1 and math.isinf(sent) and not message:
+        return memcpy
     if isinstance(memcpy, LatencyBandwidth):
-        return LatencyBandwidth(times * memcpy.latency, 1 / (times / memcpy.bandwidth + 1 / sent))
-    return _samples(lambda run: 1 / (times / memcpy(run) + 1 / sent) if memcpy(run) else 0.0)
+        return LatencyBandwidth(copied * memcpy.latency + message, 1 / (copied / memcpy.bandwidth + 1 / sent))
+    return _samples(lambda run: 1 / (copied / memcpy(run) + message / run + 1 / sent) if memcpy(run) else 0.0)
 
 
-def _at_most(memcpy: ThroughputFunction, bandwidth: float) -> ThroughputFunction:
-    """The rate of a copy, up to some bytes per second."""
-    if isinstance(memcpy, LatencyBandwidth):
-        return LatencyBandwidth(memcpy.latency, min(memcpy.bandwidth, bandwidth))
-    return _samples(lambda run: min(memcpy(run), bandwidth))
+def _at_most(rate: ThroughputFunction, bandwidth: float) -> ThroughputFunction:
+    """The rate, up to some bytes per second."""
+    if math.isinf(bandwidth):
+        return rate
+    if isinstance(rate, LatencyBandwidth):
+        return LatencyBandwidth(rate.latency, min(rate.bandwidth, bandwidth))
+    return _samples(lambda run: min(rate(run), bandwidth))
 
 
 def _like(memcpy: ThroughputFunction, function: LatencyBandwidth) -> ThroughputFunction:

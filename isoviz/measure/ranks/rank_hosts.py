@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import get_args
 
 from isoviz import checks
-from isoviz.machines.kinds import ChannelKind
+from isoviz.machines.cards import Distance
+from isoviz.machines.kinds import ChannelKind, channel_kinds
 
 MOST_RANKS = 128
-
-Distance = Literal["same host", "other host"]
-"""How far two ranks are apart. Pairs of ranks at one distance are alike."""
 
 
 @dataclass(frozen=True)
@@ -45,16 +43,12 @@ class RankHosts:
         return tuple((a, b) for a in every for b in every if a != b and self.distance(a, b) == distance)
 
 
-KINDS_BY_DISTANCE: dict[Distance, tuple[ChannelKind, ...]] = {
-    "same host": (ChannelKind.WINDOW, ChannelKind.PROCESS_WRITE, ChannelKind.TWO_SIDED, ChannelKind.PACKED),
-    "other host": (ChannelKind.TWO_SIDED, ChannelKind.PACKED),
-}
-"""The kinds of channels between two ranks. A window is memory that both ranks map, so only ranks of one host have it."""
-PUT_AND_DERIVED: dict[Distance, tuple[ChannelKind, ...]] = {
-    "same host": (ChannelKind.DERIVED, ChannelKind.PUT),
-    "other host": (ChannelKind.DERIVED,),
-}
-"""Kinds that other ones are compared with. A machine has them on request."""
+def kinds_between(*, usual: bool = True) -> dict[Distance, tuple[ChannelKind, ...]]:
+    """The kinds of channels between two ranks by their distance: those that machines always have, or those to compare with."""
+    return {
+        distance: tuple(kind for kind in channel_kinds() if kind.assumed(distance) is not None and kind.is_usual == usual)
+        for distance in get_args(Distance)
+    }
 
 
 PREPARED = "same host, prepared"

@@ -18,7 +18,7 @@ from isoviz.measure import kept_measurements as measurements
 from isoviz.measure import local_machine, tuning
 from isoviz.measure.channel_timer import working_set
 from isoviz.measure.gpus.gpu_parts import without_gpus
-from isoviz.measure.ranks.rank_hosts import KINDS_BY_DISTANCE, RankHosts, rank_hosts
+from isoviz.measure.ranks.rank_hosts import RankHosts, kinds_between, rank_hosts
 from isoviz.measure.ranks.rank_steps import RankSteps
 from isoviz.measure.ranks.rank_timer import RankTimer, with_variants
 from isoviz.measure.ranks.ranks_machine import assumed_between_ranks, mpi_here, ranks_machine
@@ -126,7 +126,7 @@ def probe_in_rank(
     """
     kernels.prepare(wait=True)
     hosts = rank_hosts("probe", world.size, list(world.hosts))
-    refused, kinds = world.writes_refused, dict(KINDS_BY_DISTANCE)
+    refused, kinds = world.writes_refused, kinds_between()
     if refused:
         kinds["same host"] = tuple(kind for kind in kinds["same host"] if kind is not ChannelKind.PROCESS_WRITE)
     machine = with_variants(ranks_machine(hosts, assumed_between_ranks(order.local, kinds)))

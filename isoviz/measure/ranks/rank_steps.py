@@ -32,15 +32,16 @@ from statistics import median
 from typing import Protocol, get_args
 
 from isoviz.layouts import FieldSpace, IndexSpace
-from isoviz.machines import Channel, ChannelKind, Machine, Resource
+from isoviz.machines import Channel, ChannelKind, Machine, MemoryKind, Resource
+from isoviz.machines.cards import Distance, Way
 from isoviz.machines.measurement import Pair
 from isoviz.measure import tuning
 from isoviz.measure.jobs import Job, job_plan
 from isoviz.measure.ranks.assumed_rates import KindFigures
-from isoviz.measure.ranks.rank_hosts import KINDS_BY_DISTANCE, PREPARED, Distance, RankHosts
+from isoviz.measure.ranks.rank_hosts import PREPARED, RankHosts, kinds_between
 from isoviz.measure.ranks.ranks_machine import RankFigures, assumed_between_ranks, ranks_machine
 from isoviz.measure.steps import Steps, Tell, Timer
-from isoviz.measure.ways import Effort, Way
+from isoviz.measure.ways import Effort, ways_of
 from isoviz.planner import Transfer
 
 FREE = 0.93
@@ -52,8 +53,6 @@ LONG, SHORT = ("stream", 4 * tuning.MIB), ("transpose", 8)
 """The shape and run of copies that load the memory, and of conversions that load the processors."""
 HELD_UP = 0.85
 """The share of what the memory leaves a channel beside a conversion, below which it waits for processors."""
-BESIDE = (ChannelKind.WINDOW, ChannelKind.PROCESS_WRITE, ChannelKind.TWO_SIDED, ChannelKind.PACKED)
-"""Kinds that are measured beside a conversion: plans convert in one hop and send in the next."""
 EQUAL_FIELDS = ("gather", "scatter")
 """Shapes of structs with fields of one size, which kernels move faster than others. Most structs have such fields."""
 STARTED = tuning.MIB // 16
@@ -62,15 +61,11 @@ FEW = 4096
 """Bytes of prepared transfers whose time is that of their begin and end."""
 LEAST_HAND_OVER = 0.1
 """The share of the predicted time of a transfer from which on a hand-over is told from noise."""
-PREPARING = (ChannelKind.WINDOW, ChannelKind.PROCESS_WRITE)
-"""Kinds of channels whose prepared transfers need no message."""
-CONVERTING = (ChannelKind.MEMCPY, ChannelKind.WINDOW, ChannelKind.PROCESS_WRITE, ChannelKind.PACKED)
-"""Kinds whose conversions are made by kernels of a rank."""
 
 
 def channel_name(kind: ChannelKind, here: int, there: int) -> str:
     """The channel of a kind between two ranks that is measured: between pageable memories where the kind takes them."""
-    return f"node{here}.sys->node{there}.{'reg' if kind is ChannelKind.WINDOW else 'sys'} {kind}"
+    return f"node{here}.sys->node{there}.{'sys' if MemoryKind.SYS in kind.destinations else 'reg'} {kind}"
 
 
 class RanksTimer(Timer, Protocol):
@@ -84,7 +79,7 @@ class RanksTimer(Timer, Protocol):
 
 
 class RankSteps(Steps):
-    """A probe of ranks on `hosts`, with channels of these `kinds` between them.
+    """A probe of ranks on `hosts`, with channels of these `kinds` between them (None: the usual ones).
 
     `local` is the machine of one rank alone, and `host` names this computer in provenances.
     """
@@ -102,18 +97,19 @@ class RankSteps(Steps):
         host: str,
         tell: Tell,
         clock: Callable[[], float] = time.perf_counter,
-        kinds: Mapping[Distance, Collection[ChannelKind]] = KINDS_BY_DISTANCE,
+        kinds: Mapping[Distance, Collection[ChannelKind]] | None = None,
     ) -> None:
         super().__init__(timer, room, effort, date, tell, clock)
         self.hosts, self.local = hosts, local
         self.starts: list[tuple[str, float]] = []
         self.origin = f"measured {date} on {host}"
+        kinds = kinds_between() if kinds is None else kinds
         self.machine = ranks_machine(hosts, assumed_between_ranks(local, kinds))
         self._pairs = {distance: pairs for distance in get_args(Distance) if (pairs := hosts.pairs(distance))}
         self._between = {
             (distance, kind): channel_name(kind, *pairs[0]) for distance, pairs in self._pairs.items() for kind in kinds[distance]
         }
-        self._mixed = [kind for kind in BESIDE if ("same host", kind) in self._between]
+        self._mixed = [kind for distance, kind in self._between if distance == "same host"]
         self._where = {name: distance for (distance, _), name in self._between.items()}
         self.steps = (2 + len(self._between)) * self.steps_of_channel + 6 + len(self._mixed) + len(self._transfers())
 
@@ -141,7 +137,7 @@ class RankSteps(Steps):
 
     def _jobs_of(self, machine: Machine, channel: Channel, run: int) -> list[Job]:
         jobs = super()._jobs_of(machine, channel, run)
-        if channel.kind in CONVERTING and jobs[0].shape == "split":
+        if ways_of(channel, self.effort).converting and jobs[0].shape == "split":
             jobs += [self._job(machine, channel, shape, run) for shape in EQUAL_FIELDS]
         return jobs
 
@@ -264,7 +260,7 @@ class RankSteps(Steps):
     def _start(self, distance: Distance) -> float:
         """The seconds of a transfer from its submission to its end, besides those of its report."""
         found = []
-        for name in [self._between[key] for key in self._between if key[0] == distance and key[1] in BESIDE]:
+        for name in [self._between[key] for key in self._between if key[0] == distance]:
             job = Job(name, "stream", STARTED, STARTED)
             for _ in range(self._more_repeats):
                 moving = self.timer.seconds(self.machine, job)
@@ -273,17 +269,13 @@ class RankSteps(Steps):
 
     def _prepared_start(self) -> float:
         """The seconds of a prepared transfer of few bytes, which count instead of the set-up and the request of its channel."""
-        jobs = [
-            Job(self._between["same host", kind], "stream", FEW, FEW)
-            for kind in PREPARING
-            if ("same host", kind) in self._between
-        ]
+        jobs = [Job(self._between["same host", kind], "stream", FEW, FEW) for kind in self._mixed if kind.prepares]
         return _rounded(median(self.timer.prepared_seconds(self.machine, job) for _ in range(self._more_repeats) for job in jobs))
 
     def _hand_over(self, machine: Machine) -> float:
         """The seconds that a transfer of one chunk takes longer than predicted where a second hop follows; 0 for noise."""
         more, predicted = [], []
-        for name in [name for (_, kind), name in self._between.items() if kind in BESIDE]:
+        for name in self._between.values():
             job = Job(name, "relayed", STARTED, STARTED)
             predicted.append(job_plan(machine, job).seconds)
             more += [self.timer.seconds(machine, job) - predicted[-1] for _ in range(self._more_repeats)]

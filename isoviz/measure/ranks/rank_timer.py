@@ -19,7 +19,6 @@ from isoviz.machines import MemoryKind
 from isoviz.measure import tuning
 from isoviz.measure.channel_timer import rates_together
 from isoviz.measure.jobs import job_plan
-from isoviz.measure.ways import WAYS
 from isoviz.planner import plan as make_plan
 from isoviz.runtime.ranks.merging import first_error, merged, merged_trace
 from isoviz.runtime.ranks.rank_engine import Item
@@ -45,8 +44,8 @@ def with_variants(machine: Machine) -> Machine:
     variants = [
         replace(channel, name=_variant(channel.name, count), max_in_flight=count)
         for channel in machine.channels
-        if channel.kind.crosses_nodes
-        for count in sorted({*WAYS[channel.kind].in_flight, channel.max_in_flight})
+        if channel.kind.crosses_nodes and channel.kind.ways is not None
+        for count in sorted({*channel.kind.ways.in_flight, channel.max_in_flight})
     ]
     return replace(machine, channels=(*machine.channels, *variants))
 

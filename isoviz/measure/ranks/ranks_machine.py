@@ -9,7 +9,9 @@ from pathlib import Path
 
 from isoviz import checks
 from isoviz.errors import MachineError
+from isoviz.machines.cards import Distance
 from isoviz.machines.channel import Channel, Resource
+from isoviz.machines.channel_kinds.ranks import LINK
 from isoviz.machines.costs import OneTimeCost
 from isoviz.machines.kinds import ChannelKind, MemoryKind
 from isoviz.machines.machine import Machine
@@ -17,8 +19,8 @@ from isoviz.machines.memory import Memory
 from isoviz.measure import kept_measurements, local_machine
 from isoviz.measure.assumed_host import described
 from isoviz.measure.gpus.gpu_parts import without_gpus
-from isoviz.measure.ranks.assumed_rates import LINK, PROCESSORS, KindFigures, assumed_figures, assumed_memory
-from isoviz.measure.ranks.rank_hosts import KINDS_BY_DISTANCE, PUT_AND_DERIVED, Distance, RankHosts, rank_hosts
+from isoviz.measure.ranks.assumed_rates import PROCESSORS, KindFigures, assumed_figures, assumed_memory
+from isoviz.measure.ranks.rank_hosts import RankHosts, kinds_between, rank_hosts
 
 MEASURE = ("cached", "assumed")
 CHANNELS = ("usual", "all")
@@ -27,11 +29,6 @@ MEMORY = "node0.memory"
 """The memory of a host as a resource, on a machine of one rank."""
 
 Uses = tuple[tuple[str, float], ...]
-
-COPIES = {ChannelKind.PACKED: 3.0}
-"""How often a channel between ranks of one host copies a byte, where it is more than once: pack, send, scatter."""
-HALF_COPIES = {ChannelKind.PACKED: 3.0, ChannelKind.DERIVED: 2.0}
-"""How often a channel between hosts reads or writes a byte in the memory of each of them, where it is more than once."""
 
 
 @dataclass(frozen=True)
@@ -101,12 +98,12 @@ def ranks(
         found = ranks_machine(placed, replace(assumed_between_ranks(local), processors=PROCESSORS))
     else:
         found = _as_kept(probed, placed, place)
-    return with_put_and_derived(found, placed, local) if is_all else found
+    return with_compared_kinds(found, placed, local) if is_all else found
 
 
-def with_put_and_derived(machine: Machine, hosts: RankHosts, local: Machine) -> Machine:
-    """The machine with channels of the kinds Put and Derived between its ranks, with assumed rates."""
-    more = ranks_machine(hosts, assumed_between_ranks(local, PUT_AND_DERIVED))
+def with_compared_kinds(machine: Machine, hosts: RankHosts, local: Machine) -> Machine:
+    """The machine with channels between its ranks of the kinds to compare with (Put and Derived), with assumed rates."""
+    more = ranks_machine(hosts, assumed_between_ranks(local, kinds_between(usual=False)))
     known = {resource.name for resource in machine.resources}
     channels = [
         replace(channel, resources=tuple(use for use in channel.resources if use[0] in known))
@@ -135,11 +132,14 @@ def _as_kept(probed: Machine, hosts: RankHosts, place: Path) -> Machine:
     return replace(probed, memories=tuple(memories), provenance=f"{probed.provenance}, by a probe")
 
 
-def assumed_between_ranks(local: Machine, kinds: Mapping[Distance, Collection[ChannelKind]] = KINDS_BY_DISTANCE) -> RankFigures:
-    """Assumed figures between ranks, on hosts like a machine of one rank, of these kinds of channels."""
+def assumed_between_ranks(local: Machine, kinds: Mapping[Distance, Collection[ChannelKind]] | None = None) -> RankFigures:
+    """Assumed figures between ranks, on hosts like a machine of one rank, of these kinds of channels (None: the usual ones)."""
     (copy,) = local.between("node0.sys", "node0.sys")
-    every = assumed_figures(copy.throughput)
-    return RankFigures(local, {distance: {kind: every[distance][kind] for kind in kinds[distance]} for distance in every})
+    figures = {
+        distance: {kind: assumed_figures(copy.throughput, card) for kind in each if (card := kind.assumed(distance)) is not None}
+        for distance, each in (kinds_between() if kinds is None else kinds).items()
+    }
+    return RankFigures(local, figures)
 
 
 def ranks_machine(hosts: RankHosts, figures: RankFigures, provenance: str = "") -> Machine:
@@ -219,12 +219,13 @@ class _Within:
 
     def uses_between(self, kind: ChannelKind, here: int, there: int) -> Uses:
         """The uses of a channel of this kind from a rank on host `here` to one on host `there`."""
-        figures = self.figures.between["same host" if here == there else "other host"][kind]
-        measured = figures.memory_use
+        distance: Distance = "same host" if here == there else "other host"
+        figures, card = self.figures.between[distance][kind], kind.assumed(distance)
+        measured, copies = figures.memory_use, 1.0 if self.memory.held or card is None else card.memory_copies
         if here == there:
-            use = self.copy_use * (1.0 if self.memory.held else COPIES.get(kind, 1.0)) if measured is None else measured
+            use = self.copy_use * copies if measured is None else measured
             return ((_of_host(MEMORY, here), use), *self._processors(here, figures.processor_use))
-        use = self.copy_use / 2 * (1.0 if self.memory.held else HALF_COPIES.get(kind, 1.0)) if measured is None else measured
+        use = self.copy_use / 2 * copies if measured is None else measured
         link = ((f"host{here}.link.out", 1.0), (f"host{there}.link.in", 1.0)) if self.figures.link is not None else ()
         return ((_of_host(MEMORY, here), use), (_of_host(MEMORY, there), use), *link)
 

@@ -19,8 +19,8 @@ from isoviz import checks
 from isoviz.checks import expect
 from isoviz.layouts.given_arrays import is_struct
 from isoviz.machines import machine_argument
+from isoviz.machines.cards import REQUEST_BYTES
 from isoviz.planner import Options, Plan
-from isoviz.planner.time.requests import REQUEST_BYTES
 from isoviz.runtime.engine.driver import Driver
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.execution import Execution, trace_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isoviz import checks
-from isoviz.planner.time.requests import REQUEST_BYTES
+from isoviz.machines.cards import REQUEST_BYTES
 from isoviz.runtime.scheduling.work import PathWork, Ring, Work
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isoviz.errors import IsovizError, installation
-from isoviz.machines import ChannelKind, MemoryKind
+from isoviz.machines import ChannelKind, memory_kinds
 from isoviz.this_computer import usable_cpus
 from isoviz.widgets.chosen.machine_choice import MachineChoice, PresetMachine
 from isoviz.widgets.consequences.run_places import RANKS
@@ -24,13 +24,6 @@ RANKS_PER_CPU = 8
 FEW_RANKS = 16
 """Ranks that every computer may start."""
 MISSING = f"MPI ranks need mpi4py and mpiexec beside this Python. Install them with: {installation('mpi')}"
-_OF_RANKS = frozenset({MemoryKind.SYS, MemoryKind.REG, MemoryKind.DSK})
-_CARRIED_OUT = frozenset(
-    {
-        ChannelKind.MEMCPY, ChannelKind.DISK_READ, ChannelKind.DISK_WRITE, ChannelKind.REMOTE_MEMCPY, ChannelKind.WINDOW,
-        ChannelKind.PROCESS_WRITE, ChannelKind.TWO_SIDED, ChannelKind.PACKED, ChannelKind.DERIVED, ChannelKind.PUT,
-    }
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -61,14 +54,15 @@ def ranks_for(machine: Machine, choice: MachineChoice, plan: Plan | None = None)
     count = len(nodes)
     if isinstance(choice, PresetMachine) and not choice.is_this_computer and choice.name != RANKS:
         return LocalRanks(count, f"{choice.name} is another computer.")
-    other = next((memory for memory in machine.memories if memory.kind not in _OF_RANKS), None)
+    other = next((memory for memory in machine.memories if not memory.kind.is_of_ranks), None)
     if other is not None:
-        return LocalRanks(count, f"A rank has main memory, registered memory and files; {other.name} is {other.kind.words}.")
+        *most_words, last = (kind.words for kind in memory_kinds() if kind.is_of_ranks)
+        return LocalRanks(count, f"A rank has {', '.join(most_words)} and {last}; {other.name} is {other.kind.words}.")
     if nodes != list(range(count)):
         node_list = ", ".join(map(str, nodes[:8])) + (", …" if count > 8 else "")
         return LocalRanks(count, f"Ranks are the nodes from 0 on, without a gap; the nodes of this machine are {node_list}.")
     kinds = () if plan is None else (ChannelKind(hop.kind) for hop in plan.every_hop)
-    if (kind := next((kind for kind in kinds if kind not in _CARRIED_OUT), None)) is not None:
+    if (kind := next((kind for kind in kinds if not _is_carried_out(kind)), None)) is not None:
         return LocalRanks(count, f"Ranks do not carry out channels of the kind {kind.words}.")
     if count > (most := most_ranks()):
         return LocalRanks(count, f"The machine has {count} nodes; this computer should start at most {most} ranks.")
@@ -77,6 +71,14 @@ def ranks_for(machine: Machine, choice: MachineChoice, plan: Plan | None = None)
     if not has_mpi():
         return LocalRanks(count, MISSING)
     return LocalRanks(count, "", _about(machine))
+
+
+def _is_carried_out(kind: ChannelKind) -> bool:
+    """Whether ranks carry out channels of a kind."""
+    from isoviz.backends.kinds import halves
+    from isoviz.backends.mpi.channels import carrying
+
+    return kind in (carrying.CHANNELS if kind.crosses_nodes else halves.CHANNELS).read()
 
 
 def _missing_device(machine: Machine, plan: Plan) -> str:

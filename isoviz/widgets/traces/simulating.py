@@ -128,7 +128,7 @@ def _simulated(machine: Machine, transfers: tuple[Simulated, ...], pipelined: bo
 
 def _request_bytes(plans: Sequence[Plan]) -> tuple[int, str]:
     """About how long requests are, and what is to be said of it."""
-    from isoviz.planner.time.requests import REQUEST_BYTES
+    from isoviz.machines.cards import REQUEST_BYTES
     from isoviz.runtime.scheduling.pipeline import work_of
 
     works = [work_of(plan) for plan in plans]

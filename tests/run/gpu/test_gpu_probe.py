@@ -38,11 +38,12 @@ from isoviz.machines import (
     preset,
     save,
 )
+from isoviz.machines.cards import Ways
 from isoviz.machines.measurement import Pair
-from isoviz.measure import computer_probe, kept_measurements, tuning
+from isoviz.measure import computer_probe, kept_measurements, steps, tuning
 from isoviz.measure.computer_steps import ComputerSteps
 from isoviz.measure.gpus.gpu_parts import gpus_here
-from isoviz.measure.ways import WAYS, Effort
+from isoviz.measure.ways import Effort, ways_of
 from isoviz.this_computer import GpuFacts
 
 TINY = Effort(repeats=1, samples=7, seconds=0.001, limit=-1.0)
@@ -93,10 +94,17 @@ def known_host(monkeypatch: pytest.MonkeyPatch) -> None:
         return Machine("local", memories, channels, provenance="measured 2026-01-01 on here")
 
     monkeypatch.setattr(ComputerSteps, "measure", measured)
-    monkeypatch.setattr(tuning, "SMALL_TRANSFERS", (70_000,))
+    monkeypatch.setattr(steps, "SMALL_TRANSFERS", (70_000,))
     monkeypatch.setattr(tuning, "PLAIN_RUNS", (64,))
-    for kind in (*gpus.CHANNELS, ChannelKind.DIRECT_READ, ChannelKind.DIRECT_WRITE):
-        monkeypatch.setitem(WAYS, kind, replace(WAYS[kind], first=(4096, tuning.MIB), in_flight=(2,), small=(70_000,)))
+
+    def few_ways(channel: Channel, effort: Effort) -> Ways:
+        ways = ways_of(channel, effort)
+        direct = (ChannelKind.DIRECT_READ, ChannelKind.DIRECT_WRITE)
+        if not channel.kind.is_of_gpu and channel.kind not in direct:
+            return ways
+        return replace(ways, first=(4096, tuning.MIB), in_flight=(2,), small=(70_000,))
+
+    monkeypatch.setattr(steps, "ways_of", few_ways)
 
 
 @pytest.mark.full

@@ -13,7 +13,7 @@ from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Resource, machine_from_json, machine_to_json, preset
 from isoviz.measure.jobs import Job
 from isoviz.measure.ranks.assumed_rates import KindFigures
-from isoviz.measure.ranks.rank_hosts import KINDS_BY_DISTANCE, PREPARED, RankHosts, rank_hosts
+from isoviz.measure.ranks.rank_hosts import PREPARED, RankHosts, kinds_between, rank_hosts
 from isoviz.measure.ranks.rank_steps import RankSteps, channel_name
 from isoviz.measure.ranks.ranks_machine import RankFigures, ranks_machine
 from isoviz.measure.tuning import MIB
@@ -264,7 +264,7 @@ def test_ranks_that_may_not_write_to_each_other_have_no_such_channel() -> None:
     placed = rank_hosts("test", 2, 1)
     local, kinds = (
         preset("local", measure="assumed"),
-        KINDS_BY_DISTANCE | {"same host": (ChannelKind.WINDOW, ChannelKind.TWO_SIDED)},
+        kinds_between() | {"same host": (ChannelKind.WINDOW, ChannelKind.TWO_SIDED)},
     )
     timer = HandedOver(truth(placed), 0.0)
     machine = RankSteps(timer, placed, local, 128 * MIB, EFFORT, "2026", "here", lambda *_: None, kinds=kinds).measure()

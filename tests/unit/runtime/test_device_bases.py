@@ -16,7 +16,8 @@ from isoviz.errors import Cancelled, RunError, TransferError
 from isoviz.layouts import StridedCopy
 from isoviz.machines import Channel, ChannelKind, Constant, Machine, MemoryKind, preset
 from isoviz.machines import Memory as DescribedMemory
-from isoviz.planner.time.requests import IN_MEMORY, ON_DISK, ON_GPU, PLAIN, REQUEST_BYTES, rule_of
+from isoviz.machines.cards import IN_MEMORY, ON_DISK, ON_GPU, PLAIN, REQUEST_BYTES
+from isoviz.machines.kinds import request_rule
 from isoviz.runtime.device_bases import AsynchronousChannel, BaseChannel, BaseEndpoint, BaseMemory, BaseSlot
 from isoviz.runtime.protocols import Holds
 from isoviz.runtime.scheduling.pipeline import work_of
@@ -104,11 +105,11 @@ def test_verification_refuses_a_store_that_reads_too_little() -> None:
 
 def test_rules_of_the_described_kinds() -> None:
     mib = 1 << 20
-    assert rule_of(ChannelKind.MEMCPY) is IN_MEMORY and rule_of("Memcpy") is IN_MEMORY
-    assert rule_of(ChannelKind.DISK_READ) is rule_of(ChannelKind.DISK_WRITE) is rule_of("GPUDirectRead") is ON_DISK
-    assert rule_of(ChannelKind.REMOTE_MEMCPY) is rule_of("a kind of another package") is PLAIN
+    assert request_rule(ChannelKind.MEMCPY) is IN_MEMORY and request_rule("Memcpy") is IN_MEMORY
+    assert request_rule(ChannelKind.DISK_READ) is request_rule(ChannelKind.DISK_WRITE) is request_rule("GPUDirectRead") is ON_DISK
+    assert request_rule(ChannelKind.REMOTE_MEMCPY) is request_rule("a kind of another package") is PLAIN
     for kind in ("GPUCopy", "GPURead", "GPUWrite", "ZeroCopyRead", "ZeroCopyWrite"):
-        assert rule_of(kind) is ON_GPU
+        assert request_rule(kind) is ON_GPU
     for nbytes, run, plain, in_memory, on_disk, on_gpu in (
         (1, 1, 1, 1, 1, 1),
         (mib, mib, 1, 1, 1, 1),

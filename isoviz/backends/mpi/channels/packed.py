@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from isoviz.backends.host.copying import copy_all
 from isoviz.backends.host.host_memory import Memcpy
+from isoviz.backends.mpi.channels.carrying import RankParts, carries
 from isoviz.backends.mpi.channels.cutting import pieces
 from isoviz.backends.mpi.channels.writing import (
     Outstanding,
@@ -19,6 +20,7 @@ from isoviz.backends.mpi.channels.writing import (
     write_piece,
 )
 from isoviz.backends.mpi.piece_pool import PIECE, PiecePool
+from isoviz.machines import Channel, ChannelKind, Memory
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.channels.cutting import Piece
@@ -34,6 +36,7 @@ _TICK = 0.05
 """Seconds between two checks for cancellation."""
 
 
+@carries(ChannelKind.PACKED)
 class Packed(Memcpy):
     """The copy kernels pack pieces of 1 MiB into registered memory; the receiver scatters them while others are on their way.
 
@@ -45,6 +48,11 @@ class Packed(Memcpy):
     def __init__(self, exchange: Exchange, pool: PiecePool) -> None:
         self._exchange = exchange
         self._pool = pool
+
+    @classmethod
+    def between(cls, rank: RankParts, channel: Channel, source: Memory, destination: Memory) -> Packed | None:  # noqa: ARG003
+        """It connects all host memories."""
+        return Packed(rank.exchange, rank.pool)
 
     def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
         check()

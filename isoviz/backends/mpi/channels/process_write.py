@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from isoviz.backends.host.copying import copy_all
+from isoviz.backends.mpi.channels.carrying import RankParts, carries
 from isoviz.backends.mpi.channels.cutting import filled, pieces
 from isoviz.backends.mpi.channels.packed import Packed
 from isoviz.backends.mpi.channels.writing import bytes_of, handle_of, require_inside
@@ -13,6 +14,7 @@ from isoviz.backends.mpi.other_process import WRITE, AccessRefusedError, accesse
 from isoviz.backends.mpi.piece_pool import PIECE, PiecePool
 from isoviz.backends.mpi.stores import RemoteStore
 from isoviz.layouts.recurring import split_together
+from isoviz.machines import Channel, ChannelKind, Memory
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.channels.cutting import Piece
@@ -28,6 +30,7 @@ LEAST_RUN = 2048
 to scatter it there takes as long as that for runs of about this length."""
 
 
+@carries(ChannelKind.PROCESS_WRITE)
 class ProcessWrite(Packed):
     """The copy kernels pack pieces of 1 MiB, and `process_vm_writev` writes each of them to its runs in the other process.
 
@@ -40,6 +43,11 @@ class ProcessWrite(Packed):
         super().__init__(exchange, pool)
         self._refusals = refusals
         self._reason = ""
+
+    @classmethod
+    def between(cls, rank: RankParts, channel: Channel, source: Memory, destination: Memory) -> ProcessWrite | None:  # noqa: ARG003
+        """It connects ranks of one host."""
+        return ProcessWrite(rank.exchange, rank.pool, rank.refusals) if rank.stores.shares_host(destination.node) else None
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from isoviz.backends.mpi.channels.carrying import RankParts, carries
 from isoviz.backends.mpi.channels.cutting import pieces, plain
 from isoviz.backends.mpi.channels.datatypes import datatype
 from isoviz.backends.mpi.channels.runs import LONGEST, RunSender
 from isoviz.backends.mpi.channels.writing import Outstanding, bytes_of, handle_of, is_small, require_inside, write_inline
-from isoviz.errors import EngineClosed, RunError
+from isoviz.errors import EngineClosed, RunError, TransferError
+from isoviz.machines import Channel, ChannelKind, Memory, MemoryKind
 from isoviz.runtime.device_bases import AsynchronousChannel
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from isoviz.runtime.ranks.handles import StoreHandle
 
 
+@carries(ChannelKind.TWO_SIDED, ChannelKind.DIRECT_REMOTE)
 class TwoSided(AsynchronousChannel):
     """Every contiguous run is a message (Isend, Irecv) straight between the two memories.
 
@@ -33,6 +36,16 @@ class TwoSided(AsynchronousChannel):
         self._exchange = exchange
         self._buffers = buffers
         self._of_gpu = of_gpu
+
+    @classmethod
+    def between(cls, rank: RankParts, channel: Channel, source: Memory, destination: Memory) -> TwoSided | None:
+        """It connects all memories. Those of GPUs need an MPI library that takes their addresses."""
+        of_gpu = any(memory.kind is MemoryKind.FBM and not memory.emulated for memory in (source, destination))
+        if of_gpu and rank.buffers.refusal:
+            raise TransferError(
+                f"channel {channel.name}: {rank.buffers.refusal}; expected a path through registered memory (REG) of both ranks"
+            )
+        return TwoSided(rank.exchange, rank.buffers, of_gpu=of_gpu)
 
     def start(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check, done: Done) -> None:
         check()
@@ -69,11 +82,17 @@ class TwoSided(AsynchronousChannel):
         RunSender(thread, copies, array, handle.rank, tag, outstanding.ended).fill()
 
 
+@carries(ChannelKind.DERIVED)
 class Derived(AsynchronousChannel):
     """MPI datatypes describe both ends, and MPI packs and unpacks. For comparison with the copy kernels."""
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
+
+    @classmethod
+    def between(cls, rank: RankParts, channel: Channel, source: Memory, destination: Memory) -> Derived | None:  # noqa: ARG003
+        """It connects all host memories."""
+        return Derived(rank.exchange)
 
     def start(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check, done: Done) -> None:
         check()

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from isoviz.backends.host.host_memory import HostStore, Memcpy
+from isoviz.backends.mpi.channels.carrying import RankParts, carries
 from isoviz.backends.mpi.channels.packed import Packed
 from isoviz.backends.mpi.channels.two_sided import TwoSided
 from isoviz.errors import RunError
+from isoviz.machines import Channel, ChannelKind, Memory
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.exchange import Exchange
@@ -21,8 +23,14 @@ LONG = 64 << 10
 """Bytes of a run from which a message of its own is faster than packing."""
 
 
+@carries(ChannelKind.WINDOW)
 class WindowCopy(Memcpy):
     """The copy kernels write straight into a window of another rank of this host."""
+
+    @classmethod
+    def between(cls, rank: RankParts, channel: Channel, source: Memory, destination: Memory) -> WindowCopy | None:  # noqa: ARG003
+        """It connects ranks of one host."""
+        return WindowCopy() if rank.stores.shares_host(destination.node) else None
 
     def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
         if not isinstance(destination, HostStore):
@@ -30,6 +38,7 @@ class WindowCopy(Memcpy):
         return super().move(copies, source, destination, check)
 
 
+@carries(ChannelKind.REMOTE_MEMCPY)
 class RemoteMemcpy(Memcpy):
     """The fastest way to a store: the copy kernels if it is mapped, messages for long runs, else packed pieces."""
 
@@ -38,6 +47,11 @@ class RemoteMemcpy(Memcpy):
     def __init__(self, exchange: Exchange, pool: PiecePool, buffers: MessageBuffers) -> None:
         self._long = TwoSided(exchange, buffers)
         self._short = Packed(exchange, pool)
+
+    @classmethod
+    def between(cls, rank: RankParts, channel: Channel, source: Memory, destination: Memory) -> RemoteMemcpy | None:  # noqa: ARG003
+        """It connects all host memories."""
+        return RemoteMemcpy(rank.exchange, rank.pool, rank.buffers)
 
     def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
         if isinstance(destination, HostStore):
