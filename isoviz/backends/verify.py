@@ -44,10 +44,8 @@ def verify(
         RunError: a store cannot be read.
     """
     ends, equal = [], 0
-    for store, instance, origin in (
-        (source, transfer.source, transfer.source_origin),
-        (destination, transfer.destination, transfer.destination_origin),
-    ):
+    origins = transfer.source_origin, transfer.destination_origin
+    for store, instance, origin in zip((source, destination), transfer.as_they_lie, origins, strict=True):
         start = dict(zip(instance.space.dims, origin, strict=True))
         ends.append((Boxes(store, instance.linearization, transfer.space.dims, check), start))
     for tile in _tiles(transfer, [boxes.lin for boxes, _ in ends], budget):

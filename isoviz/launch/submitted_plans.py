@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isoviz import checks
-from isoviz.backends.formats.arrays import bytes_of
+from isoviz.backends.formats.arrays import opened_array
 from isoviz.errors import IsovizError
 from isoviz.launch.pending import first_failure
 from isoviz.launch.rank_station import MOST_MACHINES, MOST_PLANS, Recent, bound_digest
 from isoviz.launch.worker import prepared_runs
-from isoviz.launch.worker.plan_runs import Order, Summed, between, carry_out, check_plan, named, report_of, with_ends
+from isoviz.launch.worker.plan_runs import Order, Summed, carry_out, check_plan, named, report_of, with_ends
 from isoviz.layouts.given_arrays import array_of_bytes, form_of, is_host_array
 from isoviz.planner.plan_file import plan_digest, plan_to_json
 
@@ -111,7 +111,6 @@ class SubmittedPlans:
         tells: bool,
         sent: SentBefore,
     ) -> None:
-        items = [(between(*item), *item[1:]) for item in items]
         self._client, self._machine, self._items, self._sent = client, machine, items, sent
         arrays = any(is_host_array(end) for _, *ends in items for end in ends)
         self._summed = Summed()
@@ -229,8 +228,7 @@ class SubmittedPlans:
                 continue
             for each in done:
                 if each.destination is not None:
-                    end = plan.transfer.destination
-                    bytes_of(destination, end.memory, "destination", end.linearization)[:] = each.destination
+                    opened_array(destination, plan.transfer.destination, "destination")[0][:] = each.destination
         return found
 
 
@@ -245,11 +243,11 @@ class PreparedOnRanks:
     """
 
     def __init__(self, client: Client, machine: Machine, item: tuple[Plan, Any, Any], sent: SentBefore) -> None:
-        self.plan = between(*item)
+        self.plan = item[0]
         self._client, self._key = client, next(_keys)
         self._rank = machine.memory(self.plan.transfer.destination.memory).node
         self._form = form_of(item[2], "prepare") if is_host_array(item[2]) else None
-        self._results(send_plans(client, machine, [(self.plan, *item[1:])], sent, prepared_runs.prepare, self._key))
+        self._results(send_plans(client, machine, [item], sent, prepared_runs.prepare, self._key))
 
     def run(self, count: int = 1, *, cancel: threading.Event | None = None) -> list[float]:
         """Carry it out `count` times, one after the other. Returns the seconds of each, on the rank of the destination.

@@ -102,15 +102,6 @@ def form_of(given: Any, what: str) -> ArrayForm:
     return ArrayForm(array.dtype, array.shape, array.strides)
 
 
-def is_struct(given: Any) -> bool:
-    """Whether an object is an array with named fields."""
-    dtype = getattr(given, "dtype", None)
-    if dtype is not None:
-        return getattr(dtype, "names", None) is not None
-    interface = None if given is None else cuda_interface(given)
-    return interface is not None and len(interface.get("descr", ())) > 1
-
-
 def is_flat(given: Any) -> bool:
     """Whether an object is an array with one axis, or a buffer of bytes: it says no sizes of dimensions."""
     try:

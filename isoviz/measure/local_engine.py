@@ -78,8 +78,6 @@ class Engine(BaseEngine):
             expect("run, trial", asked, Trial, "a trial, True or False")
         checks.flag_argument("run", "pipelined", pipelined)
         checks.expect_token("run", cancel)
-        if trial is True:  # it tries what will run
-            plan = self._between(plan, source, destination)
         is_predicted = pipelined and chunks is None  # The prediction holds for the whole pipelined plan.
         book = self._ledger or (recording() if self._is_here else None)
         tried, failed = None, ""

@@ -101,4 +101,4 @@ def _as_stored(instance: Instance) -> Instance:
     if read_header(path).dtype.names is None:
         return instance
     stored = stored_array(path, instance.layout, instance.space, instance.fields)
-    return instance.lying_as(replace(instance, fields=stored.record.stored, layout=stored.layout))
+    return instance.lying_as(stored.record.stored, stored.layout)

@@ -67,16 +67,17 @@ class Plan:
         if len(self.paths) > 1 and len({path.overlap for path in self.paths}) > 1:
             raise TransferError("plan: some paths overlap their hops, others do not; expected what the machine says, of all")
 
-    def between(self, source: Instance, destination: Instance) -> Plan:
-        """The plan between instances that differ from its own in where the fields of an entry lie."""
-        ends = self.transfer.source, self.transfer.destination
-        if ends == (source, destination):
+    def lying(self, source: Instance | None, destination: Instance | None) -> Plan:
+        """The plan for ends whose fields lie otherwise (`Transfer.lying`); None: as its instance says. No decision changes.
+
+        Raises:
+            TransferError: an end lacks a field that moves.
+        """
+        if source is None and destination is None:
             return self
-        whole = replace(self.transfer, source=source, destination=destination)
-        parts = [
-            whole if path.transfer is self.transfer else replace(path.transfer, source=source, destination=destination)
-            for path in self.paths
-        ]
+        lying = source or self.transfer.source, destination or self.transfer.destination
+        whole = replace(self.transfer, lying=lying)
+        parts = [whole if path.transfer is self.transfer else replace(path.transfer, lying=lying) for path in self.paths]
         return replace(
             self, transfer=whole, paths=tuple(replace(path, transfer=part) for path, part in zip(self.paths, parts, strict=True))
         )

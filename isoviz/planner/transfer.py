@@ -59,14 +59,14 @@ class Instance:
         """Where every (index, field) lies."""
         return self.layout.on(self.space, self.fields)
 
-    def lying_as(self, other: Instance) -> Instance:
-        """This instance with its fields where `other` has them: with gaps between them, or in another order."""
-        ours, theirs = self.fields, other.fields
-        if (ours.names, ours.starts, ours.nbytes) == (theirs.names, theirs.starts, theirs.nbytes):
+    def lying_as(self, fields: FieldSpace, layout: Layout) -> Instance:
+        """This instance with its fields where `fields` has them: with gaps between them, or in another order."""
+        ours = self.fields
+        if (ours.names, ours.starts, ours.nbytes) == (fields.names, fields.starts, fields.nbytes):
             return self
         dtypes = dict(zip(ours.names, ours.dtypes, strict=True))
-        found = {name: dtypes.get(name, dtype) for name, dtype in zip(theirs.names, theirs.dtypes, strict=True)}
-        return replace(self, fields=FieldSpace.of(found), layout=other.layout)
+        found = {name: dtypes.get(name, dtype) for name, dtype in zip(fields.names, fields.dtypes, strict=True)}
+        return replace(self, fields=FieldSpace.of(found), layout=layout)
 
     def __str__(self) -> str:
         return f"{self.memory} {self.layout}"
@@ -83,6 +83,10 @@ class Transfer:
     `transfer.to_json()` is `isoviz.planner.transfer_to_json(transfer)`. `Transfer.from_json(data)` makes an equal transfer of it
     or of its text.
 
+    `lying` are the ends as a run finds them, where the fields of an entry lie otherwise than the instances say: with gaps between
+    them, or in another order. The first and the last hop read and write there. Everything else follows from the instances, so
+    that all ranks have the same chunks and buffers, whatever each of them finds at its own end.
+
     Raises:
         TransferError: the ends have different dimensions, the box leaves one of them, a field is unknown or has another dtype
             at the other end, or source and destination are the same file.
@@ -95,6 +99,7 @@ class Transfer:
     destination_origin: tuple[int, ...] = ()
     field_names: tuple[str, ...] = ()
     priority: int = 0
+    lying: tuple[Instance, Instance] | None = field(default=None, repr=False)
     space: IndexSpace = field(init=False, repr=False, compare=False)
     """The index space of the moved box, in the order of the source's dimensions."""
     fields: FieldSpace = field(init=False, repr=False, compare=False)
@@ -187,6 +192,7 @@ class Transfer:
         names = checks.names("transfer, field names", self.field_names, "names of fields") or there.real_names
         if len(set(names)) != len(names):
             raise TransferError(f"transfer: a field is named twice among {', '.join(names)}")
+        here, there = [end.fields for end in self.as_they_lie]
         for name in names:
             for end, fields in (("source", here), ("destination", there)):
                 if name not in fields:
@@ -234,6 +240,11 @@ class Transfer:
         return fitted(end.layout, space, fields)
 
     @property
+    def as_they_lie(self) -> tuple[Instance, Instance]:
+        """Source and destination with their fields where a run finds them."""
+        return self.lying or (self.source, self.destination)
+
+    @property
     def ends(self) -> tuple[Instance, ...]:
         """The instances of the transfer: a single one if source and destination are the same."""
         return (self.source,) if self.source == self.destination else (self.source, self.destination)
@@ -267,11 +278,11 @@ class Transfer:
 
     def source_view(self) -> View:
         """The source as one end of a copy; local index 0 is the origin of the box."""
-        return View(self.source.linearization, self.source_origin)
+        return View(self.as_they_lie[0].linearization, self.source_origin)
 
     def destination_view(self) -> View:
         """The destination as one end of a copy."""
-        return View(self.destination.linearization, self.destination_origin)
+        return View(self.as_they_lie[1].linearization, self.destination_origin)
 
     @property
     def is_whole(self) -> bool:

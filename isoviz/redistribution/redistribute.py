@@ -9,7 +9,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from isoviz import checks
-from isoviz.backends.formats.arrays import bytes_of
+from isoviz.backends.formats.arrays import sent_array
 from isoviz.checks import expect
 from isoviz.errors import DistributionError, InputError, show
 from isoviz.launch.rank_session import is_rank_program, rank_session
@@ -201,14 +201,14 @@ def _by_rank(given: Any | None, count: int, source: DistributedInstance) -> list
 
 
 def _sent(given: Any, part: Instance | None) -> Any:
-    """What a rank gets: the bytes of an array, not copied, or a path as it is.
+    """What a rank gets: an array as `sent_array` gives it, or a path as it is.
 
     Raises:
         ArrayError: the array does not lie as its layout says.
     """
     if part is None or isinstance(given, str | PathLike):
         return given
-    return bytes_of(given, part.memory, "source", part.linearization)
+    return sent_array(given, part, "source")[0]
 
 
 # ---- on the ranks of a notebook

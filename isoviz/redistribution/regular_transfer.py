@@ -89,7 +89,8 @@ class RegularTransfer(Transfer):
 
     @cached_property
     def _views(self) -> tuple[View, View]:
-        return _view(self.source, self._stretches[0]), _view(self.destination, self._stretches[1])
+        here, there = [_view(*end) for end in zip(self.as_they_lie, self._stretches, strict=True)]
+        return here, there
 
 
 def _view(instance: Instance, stretches: Sequence[Stretch | None]) -> View:
@@ -108,7 +109,7 @@ def transfer_of(
     places = [each.places(0) for each in sets]
     target = dict(zip(source.space.dims, (there for _, there in places), strict=True))
     made = Transfer if all(not each.jumps for each in sets) else RegularTransfer
-    more = {} if made is Transfer else {"sets": tuple(sets)}
+    more: dict[str, Any] = {} if made is Transfer else {"sets": tuple(sets)}
     return made(
         source,
         destination,

@@ -55,6 +55,7 @@ class BaseEndpoint(BaseStore):
     durable = False
     notes: tuple[str, ...] = ()
     sources: tuple[Rights, ...] = ()
+    lies: Instance | None = None
 
     @property
     def identity(self) -> object:

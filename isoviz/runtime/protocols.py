@@ -88,6 +88,10 @@ class Endpoint(Store, Protocol):
         """Notes for the report, such as generated data or buffered access instead of unbuffered."""
 
     @property
+    def lies(self) -> Instance | None:
+        """The instance with its fields where the endpoint has them, if they lie otherwise: with gaps, or in another order."""
+
+    @property
     def identity(self) -> object:
         """A value that is equal for two endpoints that share bytes. It detects a transfer onto itself."""
 

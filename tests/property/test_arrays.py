@@ -192,8 +192,7 @@ def test_random_arrays_on_ranks(size: int, tmp_path: Path, full: bool, report: R
 
             for way in (planned, redistributed):
                 source, destination = pair(seed, tmp_path)
-                has_gaps = [_lies_otherwise(end) for end in (source, destination)]
-                is_right = source.values is not None and destination.values is not None and not any(has_gaps)
+                is_right = source.values is not None and destination.values is not None
                 said = outcome(way, source, destination)
                 words = f"{seed}, {way.__name__}: {source.form} {source.layout} to {destination.form} {destination.layout}"
                 assert said == ("right" if is_right else "refused"), f"{words}: {said}"
@@ -213,13 +212,6 @@ def distributed(*ends: Case) -> list[isoviz.DistributedInstance]:
         )
         for each in ends
     ]
-
-
-def _lies_otherwise(end: Case) -> bool:
-    """Whether a struct lies otherwise than the plan that all ranks share says: with gaps, or its fields in another order."""
-    dtype = getattr(end.given, "dtype", None)
-    names = getattr(dtype, "names", None)
-    return names is not None and (sorted(names) != list(end.fields) or dtype != np.dtype(list(end.fields.items())))
 
 
 def _raised(ranks: Group, call: Callable[[Any], object]) -> None:

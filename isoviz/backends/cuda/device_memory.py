@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from isoviz.backends.cuda.cuda_driver import LEGACY_STREAM
-from isoviz.backends.formats.arrays import order_in
+from isoviz.backends.formats.arrays import fit, lying_as
 from isoviz.backends.formats.describing import shaped_instance
 from isoviz.backends.generate import fill
 from isoviz.errors import ArrayError, DeviceError, TransferError
@@ -296,11 +296,13 @@ class DeviceMemory(BaseMemory):
             given = self._received(given, what)
         array = given.array
         with self.gpu.current():
-            order_in(self.name, end, instance.linearization, *array.form)
+            _, fields, layout = fit(self.name, end, instance.linearization, *array.form)
             if end == "destination" and array.is_read_only:
                 raise ArrayError(f"{what}: is read-only")
             self._require_here(array, what)
-        return DeviceStore(self.gpu, array.pointer, array.nbytes, given=given)
+        found = DeviceStore(self.gpu, array.pointer, array.nbytes, given=given)
+        found.lies = lying_as(instance, fields, layout)
+        return found
 
     def _require_here(self, array: CudaArray, what: str) -> None:
         if not array.nbytes:

@@ -30,8 +30,9 @@ class PinnedStore(HostStore):
         nbytes: int | None = None,
         notes: tuple[str, ...] = (),
         give_back: Callable[[Bytes], None] | None = None,
+        lies: Instance | None = None,
     ) -> None:
-        super().__init__(array, nbytes, notes, give_back)
+        super().__init__(array, nbytes, notes, give_back, lies)
         self._first = int(array.ctypes.data)
 
     @property
@@ -94,6 +95,6 @@ class PinnedMemory(HostMemory):
             return store
         with self.gpu.current():
             if self.gpu.driver.place_of(array.ctypes.data, len(array)).is_pinned:
-                return PinnedStore(array, notes=store.notes)
+                return PinnedStore(array, notes=store.notes, lies=store.lies)
         store.notes = (*store.notes, f"{self.name}: the {end} array is not pinned, so it was staged through pinned buffers")
         return store

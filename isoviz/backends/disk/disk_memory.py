@@ -111,8 +111,10 @@ class FileStore(BaseEndpoint):
         notes: tuple[str, ...] = (),
         identity: object = None,
         accept: Callable[[FileStore], None] | None = None,
+        lies: Instance | None = None,
     ) -> None:
         self.file = file
+        self.lies = lies
         self._accept = accept
         self.base = base
         self.nbytes = nbytes
@@ -247,8 +249,8 @@ class DiskMemory(BaseMemory):
         path = _path(given, instance, "source")
         if path is None:
             return self._generated(instance)
-        stored = _stored(path, instance)
-        return FileStore(ReadFile(path), stored.data_offset, stored.linearization.nbytes)
+        stored, lies = _stored(path, instance)
+        return FileStore(ReadFile(path), stored.data_offset, stored.linearization.nbytes, lies=lies)
 
     def _generated(self, instance: Instance) -> FileStore:
         nbytes = instance.linearization.nbytes
@@ -292,7 +294,7 @@ class DiskMemory(BaseMemory):
 
     def _copied(self, path: Path, instance: Instance) -> FileStore:
         """Create the new file as a copy of the existing one. The existing file is unchanged until the new one replaces it."""
-        stored = _stored(path, instance)
+        stored, lies = _stored(path, instance)
         existing = ReadFile(path)
         try:
             file = NewFile(path, existing.size, shared=self.shared)
@@ -305,19 +307,14 @@ class DiskMemory(BaseMemory):
         finally:
             existing.close()
         note = f"{printable(str(path))}: the rest of it was copied from the file as it was, which is not in the measured time"
-        return FileStore(file, stored.data_offset, stored.linearization.nbytes, (note,), _identity(path))
+        return FileStore(file, stored.data_offset, stored.linearization.nbytes, (note,), _identity(path), lies=lies)
 
 
-def _stored(path: Path, instance: Instance) -> Stored:
-    """The instance as it is stored in the file at `path`."""
+def _stored(path: Path, instance: Instance) -> tuple[Stored, Instance | None]:
+    """The instance as it is stored in the file at `path`, and the instance with its fields there, if they lie otherwise."""
     stored = stored_as(path, instance.layout, instance.space, instance.fields, instance.offset)
-    found, expected = stored.record.stored, instance.fields
-    if (found.names, found.starts, found.nbytes) != (expected.names, expected.starts, expected.nbytes):
-        raise FileError(
-            f"{path}: its fields lie as {', '.join(found.names)}, which the transfer does not describe; expected"
-            f" {', '.join(expected.names)}"
-        )
-    return stored
+    lies = instance.lying_as(stored.record.stored, stored.layout)
+    return stored, None if lies is instance else lies
 
 
 def _file_system(directory: Path) -> int | None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from isoviz.layouts.array_order import default_dims
 from isoviz.layouts.dtypes import dtype_text, is_added
 from isoviz.layouts.given_arrays import Array, ArrayForm, bytes_in_order, host_array, memory_order
 from isoviz.layouts.modes import Mode
+
+if TYPE_CHECKING:
+    from isoviz.planner import Instance
 
 Numbers = tuple[int, ...]
 
@@ -308,31 +311,72 @@ def empty_array(axes: Axes, found: Lying, target: Layout) -> tuple[np.dtype[Any]
     return array_of(zeroed, found.record, axes.what)
 
 
+class Fit(NamedTuple):
+    """How an array lies where an instance is expected.
+
+    - `order`: the memory order of its axes; None for C order.
+    - `fields`, `layout`: its own, if the fields of an entry lie otherwise than the instance says; else None.
+    """
+
+    order: Numbers | None
+    fields: FieldSpace | None
+    layout: Layout | None
+
+
 @lru_cache(maxsize=4096)
-def order_in(memory: str, end: str, linearization: Linearization, *form: Any) -> Numbers | None:
-    """The memory order of the axes of an array that lies as an instance says; None for C order. `form` is its `ArrayForm`.
+def fit(memory: str, end: str, linearization: Linearization, *form: Any) -> Fit:
+    """How an array lies where an instance with this linearization is expected. `form` is its `ArrayForm`.
 
     Raises:
-        ArrayError: it does not; the words name its own layout where the lengths of its axes tell it.
+        ArrayError: it does not fit; the words name its own layout where the lengths of its axes tell it.
     """
-    what = f"{end} array for {memory}"
-    axes = Axes.of(ArrayForm(*form), what)
+    axes = Axes.of(ArrayForm(*form), f"{end} array for {memory}")
     fields = linearization.fields
-    record = lying(axes, linearization.layout, linearization.space, fields).record
-    stored = record.stored
-    if (stored.names, stored.starts, stored.nbytes) != (fields.names, fields.starts, fields.nbytes):
-        raise ArrayError(f"{what}: its fields lie as {', '.join(stored.names)}; expected {', '.join(fields.names)}")
-    return axes.order_unless_c
+    found = lying(axes, linearization.layout, linearization.space, fields)
+    stored = found.record.stored
+    if (stored.names, stored.starts, stored.nbytes) == (fields.names, fields.starts, fields.nbytes):
+        return Fit(axes.order_unless_c, None, None)
+    return Fit(axes.order_unless_c, stored, found.layout)
 
 
-def bytes_of(given: Any, memory: str, end: str, linearization: Linearization) -> Array:
-    """The bytes of an array or a buffer in host memory that lies as an instance says: uint8, one axis, not copied.
+@lru_cache(maxsize=256)
+def lying_as(instance: Instance, fields: FieldSpace | None, layout: Layout | None) -> Instance | None:
+    """An instance with the fields where an array has them (`Fit`); None where they lie as it says."""
+    return None if fields is None or layout is None else instance.lying_as(fields, layout)
+
+
+def opened_array(given: Any, instance: Instance, end: str) -> tuple[Array, Instance | None]:
+    """The bytes of an array or a buffer in host memory that fits an instance: uint8, one axis, not copied.
+
+    With them comes the instance as the array lies, where the fields of an entry lie otherwise: with gaps, or in another order.
 
     Raises:
-        ArrayError: it does not lie so, or it is the destination and is read-only.
+        ArrayError: it does not fit, or it is the destination and is read-only.
     """
+    memory = instance.memory
     array: Array = given if type(given) is np.ndarray else host_array(given, f"{end} array for {memory}")
-    order = order_in(memory, end, linearization, array.dtype, array.shape, array.strides)
+    order, fields, layout = fit(memory, end, instance.linearization, array.dtype, array.shape, array.strides)
     if end == "destination" and not array.flags.writeable:
         raise ArrayError(f"{end} array for {memory}: is read-only")
-    return array.reshape(-1).view(np.uint8) if order is None else bytes_in_order(array, order)
+    lies = None if fields is None else lying_as(instance, fields, layout)
+    return array.reshape(-1).view(np.uint8) if order is None else bytes_in_order(array, order), lies
+
+
+def sent_array(given: Any, instance: Instance, end: str) -> tuple[Array, bool]:
+    """An array as another process gets it, not copied: its bytes; a struct of gaps and fields, flat, where that lies otherwise.
+
+    The second value tells which: whether its fields lie as the instance says.
+
+    Raises:
+        ArrayError: as `opened_array`.
+    """
+    found, lies = opened_array(given, instance, end)
+    return (found, True) if lies is None else (found.view(in_memory_order(host_array(given, end).dtype)), False)
+
+
+def in_memory_order(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """A struct with its fields named in the order in which they lie."""
+    fields: Any = dtype.fields
+    names = sorted(dtype.names or (), key=lambda name: fields[name][1])
+    formats, offsets = [fields[name][0] for name in names], [fields[name][1] for name in names]
+    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": dtype.itemsize})

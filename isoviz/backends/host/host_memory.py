@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isoviz.backends.formats.arrays import bytes_of
+from isoviz.backends.formats.arrays import opened_array
 from isoviz.backends.formats.describing import array_instance
 from isoviz.backends.generate import fill
 from isoviz.backends.host import kernels
@@ -46,9 +46,11 @@ class HostStore(BaseEndpoint, BaseSlot):
         nbytes: int | None = None,
         notes: tuple[str, ...] = (),
         give_back: Callable[[Bytes], None] | None = None,
+        lies: Instance | None = None,
     ) -> None:
         self._room: Bytes | None = array
         self._give_back = give_back
+        self.lies = lies
         self.nbytes = len(array) if nbytes is None else nbytes
         self.notes = notes
         self._shift = 0
@@ -168,16 +170,16 @@ class HostMemory(BaseMemory):
 
     def source(self, instance: Instance, given: Any | None) -> HostStore:
         if given is not None:
-            array = bytes_of(given, self.name, "source", instance.linearization)
-            return HostStore(array, notes=() if self._numa is None else self._of_given("source"))
+            array, lies = opened_array(given, instance, "source")
+            return HostStore(array, notes=() if self._numa is None else self._of_given("source"), lies=lies)
         array = self._fresh(_size(instance))
         fill(array, 0)
         return HostStore(array, notes=("the source holds generated data",))
 
     def destination(self, instance: Instance, given: Any | None, partial: bool) -> HostStore:  # noqa: ARG002  # required by the protocol
         if given is not None:
-            array = bytes_of(given, self.name, "destination", instance.linearization)
-            return HostStore(array, notes=() if self._numa is None else self._of_given("destination"))
+            array, lies = opened_array(given, instance, "destination")
+            return HostStore(array, notes=() if self._numa is None else self._of_given("destination"), lies=lies)
         array = self._fresh(_size(instance))
         touch(array)
         return HostStore(array)

@@ -15,11 +15,10 @@ import numpy as np
 
 from isoviz.backends.cuda.gpu_array import GpuArray
 from isoviz.backends.disk.disk_memory import FileTarget
-from isoviz.backends.formats.arrays import bytes_of
-from isoviz.backends.formats.describing import array_instance
+from isoviz.backends.formats.arrays import sent_array
 from isoviz.errors import Cancelled, InputError, IsovizError, RankError, TransferError, in_words, line, show
 from isoviz.launch.this_rank import this_rank
-from isoviz.layouts.given_arrays import is_host_array, is_struct
+from isoviz.layouts.given_arrays import is_host_array
 from isoviz.machines import MemoryKind
 from isoviz.runtime.engine.progress import Progress
 
@@ -89,8 +88,8 @@ def check_plan(machine: Machine, plan: Plan, size: int) -> None:
 
 
 def with_ends(order: Order, machine: Machine, transfer: Transfer, source: Any, destination: Any) -> dict[int, Order]:
-    """What the ranks of the ends get of a plan, if there are arrays or paths. Arrays are sent as their bytes. Paths become
-    absolute here, since the ranks may have another working directory.
+    """What the ranks of the ends get of a plan, if there are arrays or paths. Arrays are sent as `sent_array` gives them. Paths
+    become absolute here, since the ranks may have another working directory.
 
     Raises:
         InputError: an end is something else.
@@ -103,14 +102,15 @@ def with_ends(order: Order, machine: Machine, transfer: Transfer, source: Any, d
         source = transfer.source.path
     if destination is None and there.is_file_system:
         destination = transfer.destination.path
-    first = None if source is None else _given(source, "source", transfer.source)
-    last = None if destination is None else _given(destination, "destination", transfer.destination)
+    first = None if source is None else _given(source, "source", transfer.source)[0]
+    last, is_as_said = (None, True) if destination is None else _given(destination, "destination", transfer.destination)
     if isinstance(first, np.ndarray) and isinstance(last, np.ndarray) and np.may_share_memory(first, last):
         raise TransferError(f"run: source and destination are the same or overlap ({transfer.source}); nothing was changed")
     if first is not None:
         found[here.node] = replace(order, source=first)
     if last is not None:
-        if isinstance(last, np.ndarray) and not transfer.is_partial and not transfer.destination.linearization.is_padded:
+        is_filled = is_as_said and not transfer.is_partial and not transfer.destination.linearization.is_padded
+        if isinstance(last, np.ndarray) and is_filled:
             last = Room(last.nbytes)
         found[there.node] = replace(found.get(there.node, order), destination=last)
     return found
@@ -120,34 +120,21 @@ def _absolute(path: Any) -> str:
     return str(os.path.abspath(os.fspath(path)))  # noqa: PTH100  # it follows no link
 
 
-def _given(end: Any, name: str, instance: Instance) -> Any:
-    """The bytes of an array, not copied, or a path.
+def _given(end: Any, name: str, instance: Instance) -> tuple[Any, bool]:
+    """An array as it is sent, or a path, and whether its fields are known to lie as the instance says.
 
     Raises:
         InputError: it is neither.
         ArrayError: the array does not lie as the plan says.
     """
     if isinstance(end, str | os.PathLike):
-        return _absolute(end)
+        return _absolute(end), False
     if isinstance(end, FileTarget):
-        return replace(end, path=Path(_absolute(end.path)), below=None if end.below is None else Path(_absolute(end.below)))
+        below = None if end.below is None else Path(_absolute(end.below))
+        return replace(end, path=Path(_absolute(end.path)), below=below), False
     if not is_host_array(end):
         raise InputError(f"run: an end is {show(end)}; expected an array or a path (a machine is given as `machine=`)")
-    return bytes_of(end, instance.memory, name, instance.linearization)
-
-
-def between(plan: Plan, source: Any, destination: Any) -> Plan:
-    """The plan for two arrays: structs may have gaps between their fields, or the fields in another order.
-
-    Raises:
-        ArrayError: an array does not lie as the plan says.
-    """
-    ends = []
-    for instance, given in ((plan.transfer.source, source), (plan.transfer.destination, destination)):
-        if is_struct(given):
-            instance = instance.lying_as(array_instance(instance.memory, given, instance.layout, instance))
-        ends.append(instance)
-    return plan.between(*ends)
+    return sent_array(end, instance, name)
 
 
 class Summed:
@@ -305,17 +292,17 @@ def _placed(given: Any, memory: Memory, world: World, stack: ExitStack) -> Any:
 
 
 def in_window(world: World, given: Array) -> Array:
-    """A copy of bytes in the windows of this rank, where registered memory lies."""
+    """A copy of a flat array in the windows of this rank, where registered memory lies."""
     found = world.array(given.nbytes)
-    found[:] = given
-    return found
+    found[:] = given.view(np.uint8)
+    return found.view(given.dtype)
 
 
 def arrived(end: Any) -> Array | None:
     """The bytes of a destination that a caller of the ranks has given; None for a file."""
     if isinstance(end, GpuArray):
         return end.host()
-    return end if isinstance(end, np.ndarray) else None
+    return end.view(np.uint8) if isinstance(end, np.ndarray) else None
 
 
 class _Teller:

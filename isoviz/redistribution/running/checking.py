@@ -6,7 +6,7 @@ from the sets and copies that moved the data.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,10 +22,17 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 Check = Callable[[], None]
+Lies = Sequence[tuple["Instance | None", "Instance | None"]]
+"""For every rank, how both of its ends lie, where their fields lie otherwise than their instances say (`OpenedEnds.lies`)."""
 
 
 def check_generated(
-    destination: DistributedInstance, rank: int, store: Store, source: DistributedInstance, check: Check | None = None
+    destination: DistributedInstance,
+    rank: int,
+    store: Store,
+    source: DistributedInstance,
+    check: Check | None = None,
+    lies: Lies = (),
 ) -> None:
     """Compare a rank's part of the destination with the data that `content.generate` gave the source.
 
@@ -35,7 +42,7 @@ def check_generated(
     part = destination.part(rank)
     if part is None:
         return
-    reader = Boxes(store, part.linearization, part.space.dims, check)
+    reader = Boxes(store, _lying(part, lies, rank, 1).linearization, part.space.dims, check)
     points = destination.coordinates(rank)
     for tile in tiles(part):
         here = {dim: points[dim][slice(*tile[dim])] for dim in part.space}
@@ -52,6 +59,7 @@ def check_against_peers(
     store: Store,
     peers: Callable[[int], Store],
     check: Check | None = None,
+    lies: Lies = (),
 ) -> None:
     """Compare a rank's part of the destination with the parts of the source that its peers hold. `peers` gives a peer's store.
 
@@ -62,7 +70,7 @@ def check_against_peers(
     part = destination.part(rank)
     if part is None:
         return
-    mine = Boxes(store, part.linearization, part.space.dims, check)
+    mine = Boxes(store, _lying(part, lies, rank, 1).linearization, part.space.dims, check)
     points = destination.coordinates(rank)
     for peer in source.ranks:
         theirs = source.part(peer)
@@ -79,7 +87,7 @@ def check_against_peers(
             there[dim] = held // (axis.block * axis.parts) * axis.block + held % axis.block
         if not all(len(places) for places in here.values()):
             continue
-        reader = Boxes(peers(peer), theirs.linearization, part.space.dims, check)
+        reader = Boxes(peers(peer), _lying(theirs, lies, peer, 0).linearization, part.space.dims, check)
         for tile in _common_tiles(theirs, part, here, there):
             for field in part.fields.names:
                 if check is not None:
@@ -88,6 +96,11 @@ def check_against_peers(
                 if not np.array_equal(a, b):
                     found = {dim: points[dim][here[dim][slice(*tile[dim])]] for dim in part.space}
                     _compare(a, b, field, found, rank, f"rank {peer} has")
+
+
+def _lying(part: Instance, lies: Lies, rank: int, end: int) -> Instance:
+    """A part as it lies on its rank."""
+    return (lies[rank][end] if lies else None) or part
 
 
 def _common_tiles(

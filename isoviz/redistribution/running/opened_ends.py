@@ -7,9 +7,11 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from isoviz.backends.formats.arrays import in_memory_order
 from isoviz.backends.host.host_memory import HostMemory
 from isoviz.backends.mpi.rank_devices import RegMemory
 from isoviz.errors import DistributionError, TransferError
+from isoviz.layouts.given_arrays import host_array
 from isoviz.redistribution.running.content import generate
 
 if TYPE_CHECKING:
@@ -22,12 +24,18 @@ if TYPE_CHECKING:
 
 
 class Shown(NamedTuple):
-    """What a rank shows the others of its ends: whether it was given an array, handles, and in words why an end is not open."""
+    """What a rank shows the others of its ends.
+
+    - `has_array`: whether it was given an array.
+    - `source`, `destination`: handles. `problem`: in words, why an end is not open.
+    - `lies`: how both ends lie (`Endpoint.lies`).
+    """
 
     has_array: bool = False
     source: StoreHandle | None = None
     destination: StoreHandle | None = None
     problem: str | None = None
+    lies: tuple[Instance | None, Instance | None] = (None, None)
 
 
 class _Apart(NamedTuple):
@@ -52,11 +60,13 @@ class OpenedEnds:
     ) -> None:
         self._engine, self._memory, self._instance = engine, memory, source
         self._parts = source.part(engine.rank), destination.part(engine.rank)
+        self._names = destination.fields.names
         self._stack = ExitStack()
         self.source: Endpoint | None = None
         self.destination: Endpoint | None = None
         self._apart: dict[str, _Apart] = {}
         self.given: tuple[Any | None, Any | None] = None, None
+        self.into: Any | None = None
         self.error: Exception | None = None
         self.told: tuple[object, ...] | None = None
         """What the other ranks are shown (`Shown`), as a plain tuple: it is quicker to pickle. None before `open`."""
@@ -77,11 +87,25 @@ class OpenedEnds:
                 if mine is not None and self.result is not None and mine.identity == self.result.identity:
                     raise TransferError("redistribution: array and into are the same, or overlap; nothing was changed")
                 destination = self._exported(self.destination)
+            self._require_fields()
         except Exception as error:  # noqa: BLE001  # the other ranks must not wait for this one
             self.error = error
-        self.given = None if "source" in self._apart else array, None if "destination" in self._apart else into
+        self.into = into
+        self.given = self._in_place("source", array), self._in_place("destination", into)
         problem = None if self.error is None else f"rank {self._engine.rank}: {self.error}"
-        self.told = tuple(Shown(array is not None, source, destination, problem))
+        self.told = tuple(Shown(array is not None, source, destination, problem, self.lies))
+
+    def _require_fields(self) -> None:
+        """Require that both ends have every field.
+
+        Raises:
+            TransferError: an end lacks one.
+        """
+        for end, lies in zip(("source", "destination"), self.lies, strict=True):
+            found = None if lies is None else lies.fields.real_names
+            for name in self._names:
+                if found is not None and name not in found:
+                    raise TransferError(f"redistribution: field {name!r} is not in the {end} ({', '.join(found)})")
 
     def _opened_source(self, part: Instance, array: Any) -> Endpoint:
         memory = self._memory(part.memory)
@@ -89,7 +113,8 @@ class OpenedEnds:
             return memory.source(part, array)
         own = HostMemory.source(memory, part, array)
         self._stack.callback(own.close)
-        shared = memory.destination(part, None, False)
+        shared = memory.destination(own.lies or part, None, False)
+        shared.lies = own.lies
         self._apart["source"] = _Apart(own, shared)
         return shared
 
@@ -103,12 +128,26 @@ class OpenedEnds:
         if is_apart:
             own = HostMemory.destination(cast("RegMemory", memory), part, into, True)
             self._stack.callback(own.close)
-        found = memory.destination(part, None if is_apart else into, True)
+        found = memory.destination(own.lies or part if is_apart else part, None if is_apart else into, True)
         if into is not None:
             self._stack.callback(found.close)
         if is_apart:
             self._apart["destination"] = _Apart(own, cast("HostStore", found))
+            self._apart["destination"].shared.lies = own.lies
         return found
+
+    def _in_place(self, end: str, given: Any) -> Any:
+        """What the engine takes for an array of the caller: None where memory of the same bytes stands for it."""
+        apart = self._apart.get(end)
+        if apart is None:
+            return given
+        return None if apart.own.lies is None else apart.shared.array.view(in_memory_order(host_array(given, end).dtype))
+
+    @property
+    def lies(self) -> tuple[Instance | None, Instance | None]:
+        """How both ends lie (`Endpoint.lies`)."""
+        here, there = [None if end is None else end.lies for end in (self.source, self.destination)]
+        return here, there
 
     @property
     def result(self) -> Endpoint | None:
@@ -116,9 +155,10 @@ class OpenedEnds:
         return self._apart["destination"].own if "destination" in self._apart else self.destination
 
     def fetch(self) -> None:
-        """Before a run: copy what the source holds if the other ranks do not reach it."""
-        if (found := self._apart.get("source")) is not None:
-            found.shared.array[:] = found.own.array
+        """Before a run: copy what the source holds if the other ranks do not reach it, and what is in gaps of a destination."""
+        for end, found in self._apart.items():
+            if end == "source" or found.own.lies is not None:
+                found.shared.array[:] = found.own.array
 
     def deliver(self) -> None:
         """After a run: copy what has arrived if the other ranks do not reach the destination."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from isoviz.layouts import StridedCopy
     from isoviz.machines import Channel
-    from isoviz.planner import Instance
+    from isoviz.planner import Instance, Plan
     from isoviz.redistribution.redistribution_plan import RedistributionPlan
     from isoviz.runtime.protocols import RealChannel, RealMemory
     from isoviz.runtime.ranks.rank_engine import RankEngine
@@ -68,14 +69,30 @@ class OwnSendings:
                     channels[name] = _channel(engine, engine.machine.channel(name))
                     if isinstance(channels[name], Memcpy):
                         cast("Memcpy", channels[name]).prepare(plan.bytes)
-                path = sending.plan.only
-                chunks = tuple((chunk, path.copies(0, chunk)) for chunk in path.numbers)
-                self._those_like(channels[name]).append(DirectSending(number, sending.receiver, channels[name], chunks))
+                made = DirectSending(number, sending.receiver, channels[name], _chunks(sending.plan))
+                self._those_like(channels[name]).append(made)
+
+    def lying(self, rank: int, lies: Sequence[tuple[Instance | None, Instance | None]]) -> OwnSendings:
+        """The same for ends that lie otherwise than planned: `lies` holds `OpenedEnds.lies` of every rank; this is `rank`."""
+        if all(ends == (None, None) for ends in lies):
+            return self
+        found = copy.copy(self)
+        for kind in ("started", "waiting", "at_once"):
+            sendings: list[DirectSending] = getattr(self, kind)
+            plans = [self.plan.sendings[each.number].plan.lying(lies[rank][0], lies[each.receiver][1]) for each in sendings]
+            setattr(found, kind, [each._replace(chunks=_chunks(plan)) for each, plan in zip(sendings, plans, strict=True)])
+        return found
 
     def _those_like(self, channel: RealChannel) -> list[DirectSending]:
         if isinstance(channel, AsynchronousChannel):
             return self.started
         return self.at_once if getattr(channel, "at_once", False) else self.waiting
+
+
+def _chunks(plan: Plan) -> tuple[tuple[int, Sequence[StridedCopy]], ...]:
+    """The copies of every chunk of a plan of one hop."""
+    path = plan.only
+    return tuple((chunk, path.copies(0, chunk)) for chunk in path.numbers)
 
 
 def _channel(engine: RankEngine, channel: Channel) -> RealChannel:

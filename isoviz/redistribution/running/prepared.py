@@ -19,6 +19,7 @@ import numpy as np
 
 from isoviz import checks
 from isoviz.errors import Cancelled, DistributionError, InputError, InternalError, RankError, RunError
+from isoviz.layouts.given_arrays import host_array
 from isoviz.redistribution.running.checking import check_against_peers, check_generated
 from isoviz.redistribution.running.redistribution_report import RedistributionReport
 from isoviz.redistribution.running.run_on_rank import RankRun, Span
@@ -54,8 +55,9 @@ class PreparedRedistribution:
 
     def __init__(self, engine: RankEngine, meeting: Meeting, own: OwnSendings, ends: OpenedEnds, shown: Sequence[Shown]) -> None:
         self.plan: RedistributionPlan = own.plan
-        self._engine, self._meeting, self._own, self._ends = engine, meeting, own, ends
-        self._shown = shown
+        self._engine, self._meeting, self._ends, self._shown = engine, meeting, ends, shown
+        self._lies = [each.lies for each in shown]
+        self._own = own.lying(engine.rank, self._lies)
         self._is_generated = not any(each.has_array for each in shown)
         self._reached: dict[tuple[str, int], Store] = {}
         self._closed = False
@@ -72,7 +74,12 @@ class PreparedRedistribution:
 
     @cached_property
     def array(self) -> Array | None:
-        """This rank's part of the destination: the array of its layout, or bytes where no dtype describes them."""
+        """This rank's part of the destination: the array of its layout, or bytes where no dtype describes them.
+
+        An array of the caller whose fields lie otherwise is itself.
+        """
+        if self._ends.lies[1] is not None:
+            return host_array(self._ends.into, "into")
         held, kind = getattr(self._ends.result, "array", None), self._own.array_kind
         return held if held is None or kind is None else cast("Array", held.view(kind[0]).reshape(kind[1]))
 
@@ -158,9 +165,9 @@ class PreparedRedistribution:
         source, destination = self.plan.source, self.plan.destination
         try:
             if self._is_generated:
-                check_generated(destination, rank, store, source, check)
+                check_generated(destination, rank, store, source, check, self._lies)
             else:
-                check_against_peers(source, destination, rank, store, lambda peer: self._store("source", peer), check)
+                check_against_peers(source, destination, rank, store, lambda peer: self._store("source", peer), check, self._lies)
         except BaseException as error:  # noqa: BLE001  # it is raised when all ranks have ended
             return error
         return None

@@ -10,20 +10,19 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakSet
 
 from isoviz import checks
 from isoviz.checks import expect
-from isoviz.layouts.given_arrays import is_struct
 from isoviz.machines import machine_argument
 from isoviz.machines.cards import REQUEST_BYTES
 from isoviz.planner import Options, Plan
 from isoviz.runtime.engine.driver import Driver
 from isoviz.runtime.engine.event import Event
-from isoviz.runtime.engine.execution import Execution, trace_of
+from isoviz.runtime.engine.execution import Execution
 from isoviz.runtime.engine.idle_channels import IdleChannels
 from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
 from isoviz.runtime.engine.open_devices import OpenedDevices
@@ -36,7 +35,7 @@ from isoviz.runtime.scheduling.pipeline import work_of
 from isoviz.runtime.scheduling.pool import highest_priority_first
 from isoviz.runtime.scheduling.scheduler import Scheduler
 from isoviz.runtime.trace.report import Report, emulated, unmeasured
-from isoviz.runtime.trace.trace import Trace
+from isoviz.runtime.trace.trace import RequestSpan, Trace, TransferSpan
 
 if TYPE_CHECKING:
     from isoviz.layouts import Layout
@@ -170,7 +169,6 @@ class BaseEngine:
         """
         self._driver.home.require()
         expect("prepare", plan, Plan, "a plan")
-        plan = self._between(plan, source, destination)
         priority = None if priority is None else checks.priority(priority)
         prepared = self._plans.of(plan)
         self._driver.require_open()
@@ -227,7 +225,6 @@ class BaseEngine:
         """
         checks.flag_argument("submit", "pipelined", pipelined)
         checks.expect_token("submit", cancel)
-        plan = self._between(plan, source, destination)
         return self._submitted(plan, source, destination, priority, pipelined, cancel, self._driver.complete).event
 
     @defer_interrupts()
@@ -274,7 +271,6 @@ class BaseEngine:
         checks.expect_token("run", cancel)
         if progress is not None:
             checks.expect_call("run, progress", progress, "a function or None")
-        plan = self._between(plan, source, destination)
         verify = verify and chunks is None
         moved, arrived = threading.Event(), threading.Event()
         over = setting(moved, arrived)
@@ -293,14 +289,14 @@ class BaseEngine:
                 verified = None
                 if verify:
                     tell(execution, progress, "verify")
-                    self.devices.verify(plan, execution.source, execution.destination, execution.check)
+                    self.devices.verify(execution.lying, execution.source, execution.destination, execution.check)
                     verified = True
             execution.check()
             if chunks is None:
                 execution.located(execution.destination.publish)
             execution.event.end()
             notes = (*execution.notes, *emulated(plan, self.machine), *unmeasured(plan, self.machine))
-            trace = trace_of([execution], moving=True)
+            trace = _trace_of([execution], moving=True)
             hops, waited = execution.measured(flush_seconds), execution.buffer_seconds
             return Report(plan, seconds, flush_seconds, hops, verified, notes, trace, buffer_seconds=waited)
         except BaseException as error:
@@ -340,15 +336,9 @@ class BaseEngine:
         self._driver.home.require()
         if self._driver.recorded is None:
             raise ValueError("this engine keeps no trace; make it with record=True")
-        return trace_of(self._driver.recorded)
+        return _trace_of(self._driver.recorded)
 
     # ---- inside
-
-    def _between(self, plan: Plan, source: Any, destination: Any) -> Plan:
-        """The plan for two objects, which may be structs that lie otherwise than its instances say."""
-        if is_struct(source) or is_struct(destination):
-            return self._plans.of(plan).between(plan, source, destination)
-        return plan
 
     def _submitted(
         self,
@@ -380,3 +370,23 @@ class BaseEngine:
         if chunks is None:
             return prepared.work(plan, priority, pipelined=pipelined, request_bytes=asked)
         return work_of(plan, priority, pipelined=pipelined, request_bytes=asked, chunks=chunks, channels=prepared.channels)
+
+
+def _trace_of(executions: Iterable[Execution], *, moving: bool = False) -> Trace:
+    """The trace of some transfers of an engine. Transfers that are still running end now in it.
+
+    With `moving`, the times before the first request are left out: opening files, allocating pages, generating data.
+    """
+    transfers: list[TransferSpan] = []
+    requests: list[RequestSpan] = []
+    for each in executions:
+        times = each.submitted, each.admitted, each.ended or time.perf_counter()
+        if moving and each.spans:
+            times = each.spans.first, each.spans.first, times[2]
+        outcome, reason = each.outcome or "running", "" if each.error is None else str(each.error)
+        label, sizes = f"transfer {each.number}", tuple([(path.bytes, path.chunk_payload) for path in each.plan.paths])
+        several, payload = sizes if len(sizes) > 1 else (), max(full for _, full in sizes)
+        span = TransferSpan(each.number, label, each.work, each.plan.bytes, payload, *times, outcome, reason, several)
+        transfers.append(span._replace(emulated=each.plan.emulated))
+        requests += each.spans
+    return Trace(tuple(transfers), tuple(sorted(requests, key=lambda span: span.end)), "measured")

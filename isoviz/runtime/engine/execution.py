@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +15,12 @@ from isoviz.runtime.engine.device_errors import Closing, of_opening, of_request,
 from isoviz.runtime.engine.prepared_plans import SMALL_REQUEST, PreparedPlan
 from isoviz.runtime.trace.report import HopMeasurement
 from isoviz.runtime.trace.spans import Spans
-from isoviz.runtime.trace.trace import RequestSpan, Trace, TransferSpan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isoviz.layouts import Chunk, StridedCopy
-    from isoviz.planner import Plan
+    from isoviz.planner import Instance, Plan
     from isoviz.runtime.engine.dispatcher import Dispatcher
     from isoviz.runtime.engine.event import Event
     from isoviz.runtime.engine.prepared_plans import HopOfPath
@@ -91,6 +90,9 @@ class Execution:
         self.requests = [0] * len(channels)
         self.prepared = prepared or PreparedPlan(plan, memories, channels)
         self._hops = self.prepared.hops
+        self.lying, self._fitted = plan, self.prepared
+        """The plan for the ends as they were found (`Plan.lying`), prepared."""
+        self._lies: tuple[Instance | None, Instance | None] = None, None
         self._refusal: Exception | None = None
         self.given = given if self.prepared.receivers == (None, None) else self._received(given)
         self.is_asynchronous = self.prepared.is_asynchronous
@@ -141,11 +143,29 @@ class Execution:
         self.stack.callback(self.source.close)
         self.destination = self.memories[0][-1].destination(transfer.destination, self.given[1], transfer.is_partial)
         self.stack.callback(self.destination.close)
+        if self.source.lies or self.destination.lies:
+            self.lie(self.source.lies, self.destination.lies)
         require_apart(transfer, self.source, self.destination)
         self.destination.comes_from(self.source.sources)
         self._allocate()
         if self.work.chunks:
             self._anticipate()
+
+    def lie(self, source: Instance | None = None, destination: Instance | None = None) -> None:
+        """Take note that the fields of an end lie otherwise (None: nothing new). No request has begun that reads or writes there.
+
+        Raises:
+            TransferError: an end lacks a field that moves.
+        """
+        with self._lock:
+            lies = source or self._lies[0], destination or self._lies[1]
+            if lies == self._lies:
+                return
+            self.lying, self._fitted = self.prepared.lying(self.plan, *lies)
+            self._lies, self._hops = lies, self._fitted.hops
+            kept = {hop for hop, at in enumerate(self._hops) if not (source and not at.hop) and not (destination and at.is_last)}
+            self._parts = {key: parts for key, parts in self._parts.items() if key[0] in kept}
+            self._recurring = {hop: found for hop, found in self._recurring.items() if hop in kept}
 
     def _anticipate(self) -> None:
         """Compute the copies of the first chunk before its first request: it takes as long as moving a small transfer.
@@ -363,7 +383,7 @@ class Execution:
 
     def _copies(self, hop: int, number: int) -> list[StridedCopy]:
         at = self._hops[hop]
-        if not number and (kept := self.prepared.first.get(hop)) is not None:
+        if not number and (kept := self._fitted.first.get(hop)) is not None:
             copies, self._payloads[at.number, 0] = kept
             return copies
         recurring = self._recurring.get(hop)
@@ -374,7 +394,7 @@ class Execution:
         copies, payload = recurring.of(at.first + number)
         self._payloads[at.number, number] = payload
         if not number:
-            self.prepared.keep(hop, copies, payload)
+            self._fitted.keep(hop, copies, payload)
         return copies
 
     def _chunk(self, at: HopOfPath, number: int) -> Chunk:
@@ -428,23 +448,3 @@ class Execution:
             HopMeasurement(at.hop, seconds + (flush_seconds if at.is_last else 0.0), at.path.bytes, requests, at.number)
             for at, seconds, requests in zip(self._hops, busy, self.requests, strict=True)
         )
-
-
-def trace_of(executions: Iterable[Execution], *, moving: bool = False) -> Trace:
-    """The trace of some transfers of an engine. Transfers that are still running end now in it.
-
-    With `moving`, the times before the first request are left out: opening files, allocating pages, generating data.
-    """
-    transfers: list[TransferSpan] = []
-    requests: list[RequestSpan] = []
-    for each in executions:
-        times = each.submitted, each.admitted, each.ended or time.perf_counter()
-        if moving and each.spans:
-            times = each.spans.first, each.spans.first, times[2]
-        outcome, reason = each.outcome or "running", "" if each.error is None else str(each.error)
-        label, sizes = f"transfer {each.number}", tuple([(path.bytes, path.chunk_payload) for path in each.plan.paths])
-        several, payload = sizes if len(sizes) > 1 else (), max(full for _, full in sizes)
-        span = TransferSpan(each.number, label, each.work, each.plan.bytes, payload, *times, outcome, reason, several)
-        transfers.append(span._replace(emulated=each.plan.emulated))
-        requests += each.spans
-    return Trace(tuple(transfers), tuple(sorted(requests, key=lambda span: span.end)), "measured")

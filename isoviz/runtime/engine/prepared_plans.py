@@ -12,8 +12,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz import checks
-from isoviz.errors import InputError
-from isoviz.layouts.given_arrays import is_struct
 from isoviz.runtime.device_bases import BaseMemory
 from isoviz.runtime.scheduling.pipeline import work_of
 
@@ -108,7 +106,7 @@ class PreparedPlan:
         self._at_once = [channel.at_once and not channel.is_asynchronous for channel in channels]
         self._bytes = plan.bytes
         self._works: dict[tuple[int | None, bool], Work] = {}
-        self._by_ends: dict[tuple[Instance, Instance], Plan] = {}
+        self._lying: dict[tuple[Instance | None, Instance | None], LyingPlan] = {}
         self._handling: dict[tuple[bool, bool, tuple[int, ...], int], Handling] = {}
 
     def work(self, plan: Plan, priority: int | None, *, pipelined: bool, request_bytes: int) -> Work:
@@ -150,37 +148,32 @@ class PreparedPlan:
         ]
         return Handling(False, tuple(small))
 
-    def between(self, plan: Plan, source: Any, destination: Any) -> Plan:
-        """The plan for two objects of a caller: structs may have gaps between their fields, or the fields in another order.
+    def lying(self, plan: Plan, source: Instance | None, destination: Instance | None) -> LyingPlan:
+        """The plan for ends whose fields lie otherwise (`Plan.lying`), prepared as this one.
 
         Raises:
-            TransferError: an object lacks a field that moves.
+            TransferError: an end lacks a field that moves.
         """
-        transfer, ends = plan.transfer, []
-        for memory, instance, given in (
-            (self.memories[0][0], transfer.source, source),
-            (self.memories[0][-1], transfer.destination, destination),
-        ):
-            if is_struct(given):
-                try:
-                    instance = instance.lying_as(memory.describe(given, instance.layout, instance))
-                except InputError:
-                    return plan  # who opens the ends says what is wrong
-            ends.append(instance)
-        here, there = ends
-        found = self._by_ends.get((here, there))
+        ends = source, destination
+        found = self._lying.get(ends)
         if found is None:
-            if len(self._by_ends) >= MOST_WORKS:
-                self._by_ends.clear()
-            found = plan.between(here, there)
-            if found is not plan:
-                self._by_ends[here, there] = found
+            if len(self._lying) >= MOST_WORKS:
+                self._lying.clear()
+            lying = plan.lying(*ends)
+            found = self._lying[ends] = LyingPlan(lying, PreparedPlan(lying, self.memories, self.channels))
         return found
 
     def keep(self, hop: int, copies: list[StridedCopy], payload: int) -> None:
         """Keep the copies of the first chunk of a path on a hop, if there are few."""
         if len(copies) <= FEW_COPIES:
             self.first[hop] = copies, payload
+
+
+class LyingPlan(NamedTuple):
+    """A plan for ends whose fields lie otherwise, and what it has in common with all its transfers."""
+
+    plan: Plan
+    prepared: PreparedPlan
 
 
 def _receiver(memory: RealMemory) -> Callable[[Any], Any] | None:

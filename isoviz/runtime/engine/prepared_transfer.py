@@ -160,6 +160,8 @@ def opened(plan: Plan, prepared: PreparedPlan, given: tuple[Any, Any]) -> OpenEn
             ends.append(make(instance, received, *more))
             closing.callback(ends[-1].close)
         source, destination = ends
+        if source.lies is not None or destination.lies is not None:
+            plan, prepared = prepared.lying(plan, source.lies, destination.lies)
         require_apart(transfer, source, destination)
         moves = None if destination.durable else channel.prepared_move(_copies(plan), source, destination)
         if moves is None and not destination.durable and not channel.is_asynchronous:

@@ -86,7 +86,7 @@ class Agreement:
 
     def told(self, sender: int, message: Tell, own: deque[Request] | None = None) -> None:
         """Hand a stimulus of another rank to the scheduler. Small requests that it lets begin are appended to `own`."""
-        stimulus, handles, digest, is_direct = message
+        stimulus, handles, digest, is_direct, lies = message
         number: int = stimulus.transfer  # type: ignore[union-attr]  # every stimulus from a rank names one
         is_stop = type(stimulus) is Stop or (type(stimulus) is End and stimulus.outcome != "done")
         instructions: list[Instruction] | None = None
@@ -114,7 +114,7 @@ class Agreement:
                 self._post.send(sender, last(End(number, "failed", wrong)))
                 return
             if handles:
-                execution.provide(cast("Credit", stimulus).hop, handles)
+                execution.provide(cast("Credit", stimulus).hop, handles, lies)
             if instructions is None:
                 with self._driver.lock:
                     instructions = self._driver.granted(self._driver.scheduler.handle(stimulus))

@@ -63,7 +63,8 @@ class SmallTransfers:
             begun = time.perf_counter()
             source = execution.source.read(0, execution.source.nbytes) if execution.is_open else b""
             refusal = None if execution.error is None else f"rank {self.rank}: {execution.error}"
-            self._post.send(execution.receiver, Riding(number, execution.digest, bytes(source), refusal))
+            lies = execution.source.lies if execution.is_open else None
+            self._post.send(execution.receiver, Riding(number, execution.digest, bytes(source), refusal, lies))
             self._post.call((Landed, number), execution.receiver, partial(self._landed, execution, begun))
         else:
             self._post.call((Riding, number), execution.sender, partial(self._arrived, execution))
@@ -98,7 +99,7 @@ class SmallTransfers:
         else:
             error = error or self._disagreement(execution, letter)
             if error is None:
-                error = self._placed(execution, letter.source)
+                error = self._placed(execution, letter)
             said = None if error is None else f"rank {self.rank}: {error}"
             if execution.sender not in self._post.gone:
                 self._post.send(execution.sender, Landed(execution.number, said))
@@ -113,12 +114,13 @@ class SmallTransfers:
             return None
         return RankError(f"transfer {execution.number}: rank {self.rank} has {said}, compared with rank {execution.sender}")
 
-    def _placed(self, execution: RankExecution, source: bytes) -> BaseException | None:
+    def _placed(self, execution: RankExecution, letter: Riding) -> BaseException | None:
         """Convert the bytes into the destination. Returns the error if that fails."""
         try:
             store: Any = execution.destination
+            execution.lie(letter.lies)
             for copies in execution.parts_of(0, 0):
-                apply(copies, np.frombuffer(source, np.uint8), store.read(0, store.nbytes))
+                apply(copies, np.frombuffer(letter.source, np.uint8), store.read(0, store.nbytes))
         except Exception as raised:  # noqa: BLE001  # any error ends this transfer only
             return execution.placed(raised, Issue(execution.number, 0, 0, 0))
         execution.chunks_done = 1

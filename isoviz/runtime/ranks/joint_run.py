@@ -104,7 +104,8 @@ class JointRun:
         """The part of this rank in every item, with its place: those whose destination is here first."""
         for execution in self._executions:
             if self._is_offering(execution):
-                self._post.send(execution.receiver, Offer(execution.number, execution.offered(), execution.source.sources))
+                source = execution.source
+                self._post.send(execution.receiver, Offer(execution.number, execution.offered(), source.sources, source.lies))
         for each in sorted(self._running, key=lambda each: each.execution.receiver != self.rank):
             execution = each.execution
             yield each.at, self._received(execution) if execution.receiver == self.rank else self._sent(execution)
@@ -170,10 +171,11 @@ class JointRun:
                     offer = cast("Offer", self._post.wait((Offer, execution.number), execution.sender, execution.check))
                     if offer.handle is None:
                         raise self._interrupted(execution)
+                    execution.lie(offer.lies)
                     execution.destination.comes_from(offer.sources)
                     source = cast("Any", execution.far_source(offer.handle)) if self._verify else source
                 if self._verify:
-                    self._devices.verify(execution.plan, source, execution.destination, partial(self._check, execution))
+                    self._devices.verify(execution.lying, source, execution.destination, partial(self._check, execution))
                     verified = True
                 execution.check()
                 execution.located(execution.destination.publish)

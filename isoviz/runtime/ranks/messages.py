@@ -10,6 +10,7 @@ from isoviz.errors import Cancelled, RankError, in_words
 
 if TYPE_CHECKING:
     from isoviz.file_rights import Rights
+    from isoviz.planner import Instance
     from isoviz.runtime.ranks.handles import StoreHandle
     from isoviz.runtime.scheduling.coordinator import Message
     from isoviz.runtime.scheduling.work import Stimulus
@@ -37,12 +38,14 @@ class Tell(NamedTuple):
     """A stimulus for the scheduler of the receiving rank. `handles` are the stores that a credit provides, sent once.
 
     With the credit of a direct transfer comes its digest. `is_direct`: the other rank of a direct transfer stops or ends it.
+    `lies` says how the destination lies, if that is what a credit provides (`Endpoint.lies`).
     """
 
     stimulus: Stimulus
     handles: tuple[StoreHandle, ...] = ()
     digest: Digest | None = None
     is_direct: bool = False
+    lies: Instance | None = None
 
 
 class Compare(NamedTuple):
@@ -81,12 +84,16 @@ class Gone(NamedTuple):
 
 
 class Riding(NamedTuple):
-    """A small transfer: all bytes of its source, or why there are none (`refusal`). `Landed` answers it."""
+    """A small transfer: all bytes of its source, or why there are none (`refusal`). `Landed` answers it.
+
+    `lies` says how the source lies (`Endpoint.lies`).
+    """
 
     transfer: int
     digest: Digest | None
     source: bytes
     refusal: str | None = None
+    lies: Instance | None = None
 
 
 class Landed(NamedTuple):
@@ -100,18 +107,20 @@ class Landed(NamedTuple):
 class Offer(NamedTuple):
     """The source of a transfer that has moved, for the rank of the destination, which verifies it or gives a file its rights.
 
-    `handle` is None if the rank of the source was interrupted and offers nothing. `sources` are those of the source.
+    `handle` is None if the rank of the source was interrupted and offers nothing. `sources` and `lies` are those of the source.
     """
 
     transfer: int
     handle: StoreHandle | None
     sources: tuple[Rights, ...] = ()
+    lies: Instance | None = None
 
 
 class LaneOffer(NamedTuple):
     """What a rank brings to a prepared transfer: the receiver its address, the sender whether it can use that.
 
     `refusal` says why this rank has no lane, and `error` why it cannot take part at all (`is_cancelled`: it was interrupted).
+    `lies` says how its end lies (`Endpoint.lies`).
     """
 
     transfer: int
@@ -120,6 +129,7 @@ class LaneOffer(NamedTuple):
     refusal: str = ""
     error: str = ""
     is_cancelled: bool = False
+    lies: Instance | None = None
 
 
 class Word(NamedTuple):

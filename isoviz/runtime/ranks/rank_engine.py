@@ -177,10 +177,6 @@ class RankEngine(BaseEngine):
         begin()
         return execution
 
-    def _between(self, plan: Plan, source: Any, destination: Any) -> Plan:
-        """Ranks agree on plans: where several have a part, structs have to lie as the plan says."""
-        return super()._between(plan, source, destination) if len(self._known.of(plan).ranks) == 1 else plan
-
     def _work(self, plan: Plan, prepared: PreparedPlan, priority: int | None, pipelined: bool, chunks: int | None) -> Work:
         """The work of a plan, with the rank of every hop and of the destination.
 

@@ -16,6 +16,7 @@ from isoviz.runtime.engine.execution import Execution
 
 if TYPE_CHECKING:
     from isoviz.layouts import StridedCopy
+    from isoviz.planner import Instance
     from isoviz.runtime.protocols import Slot, Store
     from isoviz.runtime.ranks.handles import RankDevices, StoreHandle
     from isoviz.runtime.ranks.messages import Digest
@@ -127,9 +128,10 @@ class RankExecution(Execution):
 
     # ---- stores of other ranks
 
-    def provide(self, hop: int, handles: Sequence[StoreHandle]) -> None:
-        """Another rank provides the stores that a hop here writes."""
+    def provide(self, hop: int, handles: Sequence[StoreHandle], lies: Instance | None) -> None:
+        """Another rank provides the stores that a hop here writes. `lies` is that of a destination."""
         if hop not in self._far:
+            self.lie(destination=lies)
             stores = [self._devices.reach(handle) for handle in handles]
             for store in stores:
                 self._reached.callback(store.close)

@@ -172,7 +172,8 @@ class RankPeers(Peers):
         elif type(instruction) is SendCredit:
             if transfer.is_open:
                 digest = transfer.digest if transfer.work.direct else None
-                send(instruction.rank, Tell(Credit(*instruction[1:]), transfer.exports(instruction.hop), digest))
+                handles = transfer.exports(instruction.hop)
+                send(instruction.rank, Tell(Credit(*instruction[1:]), handles, digest, lies=transfer.destination.lies))
         elif type(instruction) is SendStop or type(instruction) is SendEnd:
             kind = Stop if type(instruction) is SendStop else End
             outcome = self.agreement.outcome_for_others(transfer, *instruction[2:])

@@ -18,7 +18,7 @@ from isoviz.runtime.ranks.messages import LaneOffer, for_others
 
 if TYPE_CHECKING:
     from isoviz.layouts import StridedCopy
-    from isoviz.planner import Plan, Transfer
+    from isoviz.planner import Instance, Plan
     from isoviz.runtime.ranks.messages import Digest
 
 _LOG = logging.getLogger("isoviz")
@@ -66,14 +66,14 @@ class _Talk:
         self._has_said = False
         self._peer_waits = True
 
-    def say(self, address: object = None, refusal: str = "") -> None:
+    def say(self, address: object, refusal: str, lies: Instance | None) -> None:
         """Send the offer of the receiver."""
         self._has_said = True
-        self._post.send(self.peer, LaneOffer(self._number, self._digest, address, refusal))
+        self._post.send(self.peer, LaneOffer(self._number, self._digest, address, refusal, lies=lies))
 
-    def answer(self, address: object, refusal: str) -> None:
+    def answer(self, address: object, refusal: str, lies: Instance | None) -> None:
         """Send the answer of the sender."""
-        self._answer(LaneOffer(self._number, self._digest, address, refusal))
+        self._answer(LaneOffer(self._number, self._digest, address, refusal, lies=lies))
 
     def _answer(self, offer: LaneOffer) -> None:
         self._has_said = True
@@ -130,14 +130,14 @@ def _prepare_receiving(runtime: LaneRuntime, plan: Plan, given: Any, talk: _Talk
         closing.callback(lane.close)
     except RunError as error:
         refusal = str(error)
-    talk.say(None if lane is None else lane.address, refusal)
+    talk.say(None if lane is None else lane.address, refusal, store.lies)
     answer = talk.hear(talk.peer)
     refusal = answer.refusal or refusal
     if lane is None or refusal:
         tidied(closing.close)
         return refusal
     try:
-        runtime.devices.lanes.share(lane, store, answer.address, _copies(transfer))
+        runtime.devices.lanes.share(lane, store, answer.address, _copies(plan.lying(answer.lies, store.lies)))
     except RunError as error:
         _LOG.info("%s is moved by the rank of its source alone: %s", transfer, error)
     return ReceivingTransfer(runtime, plan, talk.peer, closing, lane)
@@ -159,18 +159,19 @@ def _prepare_sending(
     lane, refusal = None, offer.refusal
     if not refusal:
         try:
-            lane = runtime.devices.lanes.sending(offer.address, store, _copies(transfer))
+            lane = runtime.devices.lanes.sending(offer.address, store, _copies(plan.lying(store.lies, offer.lies)))
             closing.callback(lane.close)
         except RunError as error:
             refusal = str(error)
-    talk.answer(None if lane is None else lane.address, refusal)
+    talk.answer(None if lane is None else lane.address, refusal, store.lies)
     if lane is None:
         tidied(closing.close)
         return refusal
     return SendingTransfer(runtime, plan, talk.peer, closing, lane, prepared, priority)
 
 
-def _copies(transfer: Transfer) -> list[StridedCopy]:
-    """All copies of a transfer, alike on both ranks."""
+def _copies(plan: Plan) -> list[StridedCopy]:
+    """All copies of a plan's transfer, alike on both ranks."""
+    transfer = plan.transfer
     box = Box((0,) * len(transfer.shape), transfer.shape)
     return strided_copies(transfer.source_view(), transfer.destination_view(), box, transfer.field_names)
