@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import argparse
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from isoviz.reproduce.reproduction import Reproduction
-
-PAPERS = ("isometry", "bgq")
-"""Each is a package of `isoviz.reproduce`."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -23,7 +15,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Run a paper's evaluation again, in simulation on the presets of its machines, and print ours beside what the"
         " paper states. Takes two to three minutes on a quiet computer.",
     )
-    parser.add_argument("paper", choices=PAPERS, help="whose evaluation")
+    parser.add_argument("paper", help="whose evaluation: isometry, bgq, or one of an installed package")
     parser.add_argument("-o", "--output", metavar="PAGE", help="also write figures and tables as one HTML page")
     parser.add_argument("--figures", metavar="DIR", help="also write a page for each figure into a folder")
     parser.add_argument("--report", metavar="FILE", help="also write the tables as Markdown")
@@ -35,25 +27,28 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Reproduce and print."""
     from isoviz.cli.output import check_outputs, print_json, print_text, save_file
+    from isoviz.document import Document, Section
     from isoviz.errors import FileError
-    from isoviz.reproduce.page import figure_page, markdown, page
+    from isoviz.figures.page import document_page
+    from isoviz.reproduce.evaluation import reproduce
 
     check_outputs(None, (args.output, args.report))
     if args.figures is not None and not Path(args.figures).is_dir():
         raise FileError(f"{args.figures}: is no folder")
-    reproduce = import_module(f"isoviz.reproduce.{args.paper}").reproduce
-    reproduction: Reproduction = reproduce(quick=args.quick, progress=None if args.json else _say)
+    found = reproduce(args.paper, quick=args.quick, progress=None if args.json else _say)
+    document = found.document
     if args.output is not None:
-        save_file(args.output, page(reproduction).encode(), None)
+        save_file(args.output, document_page(document, kind="reproduction").encode(), None)
     if args.figures is not None:
-        for figure in reproduction.figures:
-            save_file(Path(args.figures) / f"{figure.name}.html", figure_page(figure).encode(), None)
+        for plot, table in document.plots():
+            shown = Document(plot.title, [Section(document.title, [plot, *([table] if table else [])])])
+            save_file(Path(args.figures) / f"{plot.name}.html", document_page(shown, kind="reproduction").encode(), None)
     if args.report is not None:
-        save_file(args.report, markdown(reproduction).encode(), None)
+        save_file(args.report, document.markdown().encode(), None)
     if args.json:
-        print_json(reproduction.to_json())
+        print_json(found.to_json())
     else:
-        print_text(reproduction)
+        print_text(document)
     return 0
 
 

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 from isoviz._version import __version__
 from isoviz.figures.charts.html_parts import styles
 from isoviz.figures.charts.svg import escape
+from isoviz.figures.document_html import document_html
 from isoviz.figures.plots.bokeh_plot import library_html
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from isoviz.document import Document
 
 _EVAL = " 'unsafe-eval'"
 """Bokeh compiles the functions that write the labels of axes."""
@@ -48,3 +51,8 @@ def page(title: str, sections: Iterable[str], *, kind: str = "page", style: str 
         f'<body><main id="isoviz" class="isoviz" data-isoviz="{escape(kind)}">{content}'
         f"<footer>isoviz {escape(__version__)}</footer></main>{library_html(content)}</body></html>"
     )
+
+
+def document_page(document: Document, *, kind: str = "page") -> str:
+    """A complete page of a document; `kind` becomes `data-isoviz`."""
+    return page(document.title, [document_html(document)], kind=kind)

@@ -1,6 +1,16 @@
 """The evaluations of papers again, in simulation: `isoviz reproduce PAPER`.
 
-The modules of this folder know no paper: a `Statement` of the paper beside isoviz's figure, an `Assumption` and what changes with
-it, a `Figure` with its numbers, and the `Reproduction` as text, page and report. Each paper has a package here that offers
-`reproduce(quick=..., progress=...)`.
+An evaluation is a package here, or an entry point of an installed package, with an `Evaluation` and the experiments that its
+modules declare. The modules of this folder know no paper.
 """
+
+from isoviz.reproduce.assumption import Depends, assumed
+from isoviz.reproduce.claim import Claim
+from isoviz.reproduce.evaluation import Evaluation, Reproduction, reproduce
+from isoviz.reproduce.experiment import experiment
+from isoviz.reproduce.plots import Bar, Bars, Columns, Curves, Group, Row, Shown, bars_of, by_column, named, under
+
+__all__ = [
+    "Bar", "Bars", "Claim", "Columns", "Curves", "Depends", "Evaluation", "Group", "Reproduction", "Row", "Shown", "assumed",
+    "bars_of", "by_column", "experiment", "named", "reproduce", "under",
+]  # fmt: skip

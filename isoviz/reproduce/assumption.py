@@ -1,15 +1,16 @@
 """Assumptions where a paper is silent and a simulation needs a value, and how the figures depend on them.
 
-A paper's assumptions are fields of one frozen dataclass, such as `field(default=4, metadata=assumed("threads", "section 6"))`.
+A paper's assumptions are fields of one frozen dataclass, such as `threads: int = assumed(4, "threads of a node", "section 6")`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import field, fields, replace
 from typing import Any, NamedTuple
 
-from isoviz.reproduce.statement import UNITS
+from isoviz.document import Cell, Quantity
+from isoviz.reproduce.plots import Of, value_of
 
 _KEY = "isoviz assumption"
 
@@ -32,15 +33,15 @@ class _Description(NamedTuple):
 
 
 def assumed(
-    what: str, origin: str, write: Callable[[Any], str] = str, alternative: tuple[Any, str] | None = None
-) -> dict[str, _Description]:
-    """The metadata of a field that is an assumption.
+    default: Any, what: str, origin: str, write: Callable[[Any], str] = str, alternative: tuple[Any, str] | None = None
+) -> Any:
+    """A field that is an assumption, with its value.
 
     - `what`: what it is, in words. `origin`: where its value comes from.
     - `write`: how to write a value.
     - `alternative`: the other value of what cannot be halved and doubled, and that value in words.
     """
-    return {_KEY: _Description(what, origin, write, alternative)}
+    return field(default=default, metadata={_KEY: _Description(what, origin, write, alternative)})
 
 
 def _descriptions(given: Any) -> dict[str, _Description]:
@@ -55,12 +56,18 @@ def described(given: Any) -> tuple[Assumption, ...]:
     )
 
 
-class Metric(NamedTuple):
-    """A figure that depends on assumptions: what it is, its unit (`statement.UNITS`), and its value under some assumptions."""
+class Depends:
+    """A figure of an experiment that depends on assumptions.
 
-    what: str
-    unit: str
-    value: Callable[[Any], float]
+    - `what` it is, in words in which `{given.nodes}` is the value of a field, and its unit (`isoviz.document.UNITS`).
+    - `ours`: the figure, from what the experiment found. `on`: the names of the assumptions that it depends on, with spaces.
+    - `quick`: those of them that a quick run halves and doubles, too.
+    - `few`: arguments of the experiment with which it finds no more than this figure needs.
+    """
+
+    def __init__(self, what: str, unit: str, ours: Of, on: str, *, quick: str = "", **few: Any) -> None:
+        self.what, self.unit, self.ours, self.few = what, unit, ours, few
+        self.on, self.quick = on.split(), quick.split()
 
 
 class Sensitivity(NamedTuple):
@@ -75,33 +82,39 @@ class Sensitivity(NamedTuple):
     doubled: float | None
     alternative: float | None = None
 
-    def text(self, which: str) -> str:
-        """One of its figures, written."""
-        figure = getattr(self, which)
-        return "" if figure is None else UNITS[self.unit](figure)
+    def cells(self) -> list[Cell]:
+        """Its cells in a table."""
+        figures = (self.base, self.halved, self.doubled, self.alternative)
+        written = ["" if figure is None else Quantity(figure, self.unit) for figure in figures]
+        return [self.assumption, self.value, self.metric, *written]
 
 
-def sensitivities(given: Any, metrics: Mapping[str, Metric], affected: Mapping[str, Iterable[str]]) -> Iterator[Sensitivity]:
-    """A row for each assumption and each figure that depends on it.
+def sensitivities(
+    given: Any, figures: Iterable[tuple[Callable[..., Any], Depends]], *, quick: bool = False
+) -> Iterator[Sensitivity]:
+    """A row for each assumption, in the order of the fields, and each figure that depends on it. A figure stands beside its
+    experiment."""
+    base: dict[int, float] = {}
+    every = tuple(figures)
+    for name, each in _descriptions(given).items():
+        value, text = getattr(given, name), each.write(getattr(given, name))
+        for number, (run, figure) in enumerate(every):
 
-    `affected` gives for the name of an assumption the names of the `metrics` that depend on it.
-    """
-    descriptions = _descriptions(given)
-    base: dict[str, float] = {}
-    for name, affected_metrics in affected.items():
-        value, each = getattr(given, name), descriptions[name]
-        text = each.write(value)
-        for key in affected_metrics:
-            metric = metrics[key]
-            if key not in base:
-                base[key] = metric.value(given)
+            def under(changed: Any, run: Callable[..., Any] = run, figure: Depends = figure) -> float:
+                return float(value_of(run(changed, **figure.few), figure.ours))
+
+            if name not in (figure.quick if quick else figure.on):
+                continue
+            if number not in base:
+                base[number] = under(given)
+            what, same = figure.what.format(given=given), base[number]
             if each.alternative is not None:
                 other, words = each.alternative
-                figure, both = metric.value(replace(given, **{name: other})), f"{text}; alternative: {words}"
-                yield Sensitivity(each.what, both, metric.what, metric.unit, base[key], None, None, figure)
+                changed, both = under(replace(given, **{name: other})), f"{text}; alternative: {words}"
+                yield Sensitivity(each.what, both, what, figure.unit, same, None, None, changed)
                 continue
-            half, double = (metric.value(replace(given, **{name: _scaled(value, factor)})) for factor in (0.5, 2))
-            yield Sensitivity(each.what, text, metric.what, metric.unit, base[key], half, double)
+            half, double = (under(replace(given, **{name: _scaled(value, factor)})) for factor in (0.5, 2))
+            yield Sensitivity(each.what, text, what, figure.unit, same, half, double)
 
 
 def _scaled(value: Any, factor: float) -> Any:

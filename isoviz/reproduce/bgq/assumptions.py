@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from isoviz.machines import LatencyBandwidth, Machine, preset
 from isoviz.machines.networks import Network, Port
 from isoviz.machines.presets import blue_gene
-from isoviz.reproduce.assumption import assumed
+from isoviz.reproduce import assumed
 from isoviz.units import format_bytes, format_rate, format_seconds, format_share
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -18,82 +18,59 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 class BgqAssumptions:
     """Values that are assumed. The first three are those of the preset `bgq`; none was chosen by the figures of workloads."""
 
-    mpi_message: float = field(
-        default=blue_gene.MPI_MESSAGE.value,
-        metadata=assumed("cost of a message by MPI", "derived from figure 4", format_seconds),
+    mpi_message: float = assumed(blue_gene.MPI_MESSAGE.value, "cost of a message by MPI", "derived from figure 4", format_seconds)
+    pami_message: float = assumed(
+        blue_gene.PAMI_PUT.value + blue_gene.PAMI_IMMEDIATE.value,
+        "cost of a message by PAMI, put and immediate send",
+        "derived from figure 8",
+        format_seconds,
     )
-    pami_message: float = field(
-        default=blue_gene.PAMI_PUT.value + blue_gene.PAMI_IMMEDIATE.value,
-        metadata=assumed("cost of a message by PAMI, put and immediate send", "derived from figure 8", format_seconds),
+    reception: float = assumed(
+        blue_gene.RECEPTION.value,
+        "what the reception FIFO of a node takes",
+        "section 5.2: the most seen over nine paths",
+        format_rate,
     )
-    reception: float = field(
-        default=blue_gene.RECEPTION.value,
-        metadata=assumed("what the reception FIFO of a node takes", "section 5.2: the most seen over nine paths", format_rate),
+    destination: str = assumed(
+        "2.1.1.2.1",
+        "the other node of the pair with nine paths (figure 6)",
+        "assumed; the paper names none",
+        lambda place: f"at {place} from 0.0.0.0.0",
+        ("1.0.0.0.0", "at 1.0.0.0.0, a neighbour"),
     )
-    destination: str = field(
-        default="2.1.1.2.1",
-        metadata=assumed(
-            "the other node of the pair with nine paths (figure 6)",
-            "assumed; the paper names none",
-            lambda place: f"at {place} from 0.0.0.0.0",
-            ("1.0.0.0.0", "at 1.0.0.0.0, a neighbour"),
-        ),
+    pattern_share: float = assumed(0.1, "nodes that write in pattern 1", "section 6.1", format_share, (1.0, "all of them"))
+    exponent: float = assumed(1.0, "exponent of the Pareto distribution of pattern 2", "assumed; its mean is the paper's")
+    window: int = assumed(128 * KIB, "windows of output through proxies", "section 5.4: the best for 2 MB", format_bytes)
+    default: str = assumed(
+        "collective",
+        "default I/O",
+        "section 6.1: MPI collective I/O",
+        lambda way: f"{way}, as ROMIO does it",
+        ("independent", "independent: each node writes over its default route"),
     )
-    pattern_share: float = field(
-        default=0.1,
-        metadata=assumed("nodes that write in pattern 1", "section 6.1", format_share, (1.0, "all of them")),
+    places: str = assumed(
+        "packed",
+        "places of the ranks in the file",
+        "assumed",
+        lambda _: "one after the other, without gaps",
+        ("apart", "8 MiB apart, so sparse data leave gaps"),
     )
-    exponent: float = field(
-        default=1.0, metadata=assumed("exponent of the Pareto distribution of pattern 2", "assumed; its mean is the paper's")
+    aggregators: int = assumed(16, "aggregators of a bridge node in collective I/O", "assumed: ROMIO's default on Blue Gene/Q")
+    buffer: int = assumed(16 * MIB, "buffer of an aggregator", "assumed: ROMIO's default on Blue Gene/Q", format_bytes)
+    count_seconds: float = assumed(
+        blue_gene.PAMI_IMMEDIATE.value,
+        "time to tell one rank how much it gets, in each round of collective I/O",
+        "assumed: an immediate send of the preset",
+        format_seconds,
     )
-    window: int = field(
-        default=128 * KIB, metadata=assumed("windows of output through proxies", "section 5.4: the best for 2 MB", format_bytes)
-    )
-    default: str = field(
-        default="collective",
-        metadata=assumed(
-            "default I/O",
-            "section 6.1: MPI collective I/O",
-            lambda way: f"{way}, as ROMIO does it",
-            ("independent", "independent: each node writes over its default route"),
-        ),
-    )
-    places: str = field(
-        default="packed",
-        metadata=assumed(
-            "places of the ranks in the file",
-            "assumed",
-            lambda _: "one after the other, without gaps",
-            ("apart", "8 MiB apart, so sparse data leave gaps"),
-        ),
-    )
-    aggregators: int = field(
-        default=16, metadata=assumed("aggregators of a bridge node in collective I/O", "assumed: ROMIO's default on Blue Gene/Q")
-    )
-    buffer: int = field(
-        default=16 * MIB, metadata=assumed("buffer of an aggregator", "assumed: ROMIO's default on Blue Gene/Q", format_bytes)
-    )
-    count_seconds: float = field(
-        default=blue_gene.PAMI_IMMEDIATE.value,
-        metadata=assumed(
-            "time to tell one rank how much it gets, in each round of collective I/O",
-            "assumed: an immediate send of the preset",
-            format_seconds,
-        ),
-    )
-    block: int = field(default=8 * MIB, metadata=assumed("block of the file system", "assumed", format_bytes))
-    lock_seconds: float = field(
-        default=2e-4,
-        metadata=assumed("a lock on a part of a file, one after the other", "assumed", format_seconds),
-    )
-    servers: str = field(
-        default="whole",
-        metadata=assumed(
-            "file servers behind a partition",
-            "assumed: those of the preset for all of Mira",
-            lambda which: "all of Mira's" if which == "whole" else "its share",
-            ("share", "its share of Mira's, as in the preset"),
-        ),
+    block: int = assumed(8 * MIB, "block of the file system", "assumed", format_bytes)
+    lock_seconds: float = assumed(2e-4, "a lock on a part of a file, one after the other", "assumed", format_seconds)
+    servers: str = assumed(
+        "whole",
+        "file servers behind a partition",
+        "assumed: those of the preset for all of Mira",
+        lambda which: "all of Mira's" if which == "whole" else "its share",
+        ("share", "its share of Mira's, as in the preset"),
     )
 
     def with_reception(self) -> BgqAssumptions:

@@ -3,135 +3,110 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
-from isoviz.reproduce.bgq.assumptions import KIB, MIB, machine
-from isoviz.reproduce.bgq.curves import Curve, crossing, throughput_figure
-from isoviz.reproduce.bgq.messages import MESSAGES, one_path, throughput
-from isoviz.reproduce.figure import Section
-from isoviz.reproduce.statement import Statement, share
-
-if TYPE_CHECKING:
-    from isoviz.reproduce.bgq.assumptions import BgqAssumptions
+from isoviz.document import share
+from isoviz.reproduce import Claim, Curves, Depends, experiment, named
+from isoviz.reproduce.bgq.assumptions import KIB, MIB, BgqAssumptions, machine
+from isoviz.reproduce.bgq.messages import MESSAGES, QUICK, crossing, one_path, throughput
 
 NODES = 32
 STOPS = (0, 1, 3)
 """Source, proxy, destination, in two dimensions. Any other three nodes on a route give the same."""
+_BEST = "windows of the best size"
+_ONE_NUMBER = "one number, the 20 µs that a message by MPI costs, gives this figure and the two others"
 
 
-@dataclass(frozen=True)
-class OneProxy:
+def of_direct(found: Any, way: str, nbytes: int = 0) -> float:
+    """Throughput of a way as a share of a direct message; of the largest ones by default."""
+    nbytes = nbytes or max(found["direct"])
+    return float(found[way][nbytes] / found["direct"][nbytes])
+
+
+def _gain(found: Any) -> float:
+    gains = [found["windows"][nbytes] / rate - 1 for nbytes, rate in found["stored"].items() if nbytes < 64 * KIB]
+    return float(max(gains))
+
+
+def _close(found: Any) -> list[float]:
+    return [of_direct(found, "pami", nbytes) for nbytes in found["direct"] if 32 * KIB <= nbytes <= 2 * MIB]
+
+
+def _windows(size: str, paper: float, nbytes: int) -> Claim:
+    what, ours = f"{_BEST}, {size}: share of direct", lambda found: of_direct(found, "windows", nbytes)
+    return Claim(what, share(paper), paper, ours, "share").because(_ONE_NUMBER)
+
+
+@experiment(
+    "figure 4",
+    "windows through a proxy",
+    section="5.1",
+    quick=QUICK,
+    claims=(
+        Claim("one proxy, stored and forwarded: share of direct", "50 %", 0.5, lambda found: of_direct(found, "stored"), "share"),
+        Claim("gain of windows, messages below 64 KB", "none", 0.0, _gain, "change").put_in(
+            "the cost of a message by MPI follows from this size: below it two windows cost more than they save"
+        ),
+        _windows("1 MB", 0.7, MIB),
+        _windows("2 MB", 0.8, 2 * MIB),
+        _windows("4 MB", 0.9, 4 * MIB),
+        Claim(f"{_BEST}, largest messages: share of direct", "similar", 1.0, lambda found: of_direct(found, "windows"), "share"),
+    ),
+    shows=(Curves(named(direct="direct, MPI", stored="proxy, stored and forwarded", windows="proxy, windows, MPI")),),
+    depends=(
+        Depends(
+            "figure 4: windows through a proxy, 1 MB, share of direct",
+            "share",
+            lambda found: of_direct(found, "windows"),
+            "mpi_message",
+            quick="mpi_message",
+            sizes=(MIB,),
+        ),
+    ),
+)
+def figure4(given: BgqAssumptions, sizes: Sequence[int] = MESSAGES) -> dict[str, Any]:
     """Throughputs: direct by MPI; by MPI through the proxy, stored and forwarded as a whole and in the best windows; by PAMI in
     the best windows. `crossing` is the message size up to which PAMI through the proxy beats MPI, 0 if it never does."""
-
-    direct: Curve
-    stored: Curve
-    windows: Curve
-    pami: Curve
-    crossing: int
-
-
-def figure4(given: BgqAssumptions, sizes: Sequence[int] = MESSAGES) -> OneProxy:
-    """All curves."""
     partition = machine(NODES, given)
-    direct, stored, windows, pami = (
-        {
-            nbytes: throughput(one_path(partition, stops, nbytes, transport, nbytes if whole else None), partition)
-            for nbytes in sizes
-        }
-        for stops, transport, whole in (
-            (STOPS[::2], "mpi", True),
-            (STOPS, "mpi", True),
-            (STOPS, "mpi", False),
-            (STOPS, "pami", False),
-        )
-    )
-    wins = _gain(given, sizes[0]) > 0
-    return OneProxy(direct, stored, windows, pami, crossing(lambda nbytes: _gain(given, nbytes), sizes) if wins else 0)
+
+    def rate(nbytes: int, stops: Sequence[int], transport: str, window: int | None = None) -> float:
+        return throughput(one_path(partition, tuple(stops), nbytes, transport, window), partition)
+
+    def gain(nbytes: int) -> float:
+        return rate(nbytes, STOPS, "pami") - rate(nbytes, STOPS[::2], "mpi")
+
+    return {
+        "direct": {nbytes: rate(nbytes, STOPS[::2], "mpi", nbytes) for nbytes in sizes},
+        "stored": {nbytes: rate(nbytes, STOPS, "mpi", nbytes) for nbytes in sizes},
+        "windows": {nbytes: rate(nbytes, STOPS, "mpi") for nbytes in sizes},
+        "pami": {nbytes: rate(nbytes, STOPS, "pami") for nbytes in sizes},
+        "crossing": crossing(gain, sizes) if gain(sizes[0]) > 0 else 0,
+    }
 
 
-def _gain(given: BgqAssumptions, nbytes: int) -> float:
-    """Bytes per second that PAMI through the proxy has over MPI without one."""
-    partition = machine(NODES, given)
-    pami, mpi = one_path(partition, STOPS, nbytes, "pami"), one_path(partition, STOPS[::2], nbytes, "mpi")
-    return throughput(pami, partition) - throughput(mpi, partition)
-
-
-def share_of_direct(given: BgqAssumptions, nbytes: int = MIB) -> float:
-    """Throughput of windows through a proxy by MPI, as a share of a direct message."""
-    found = figure4(given, (nbytes,))
-    return found.windows[nbytes] / found.direct[nbytes]
-
-
-def statements(found: OneProxy) -> tuple[Statement, ...]:
-    """Beside the paper."""
-    largest = max(found.direct)
-    small = [nbytes for nbytes in found.direct if nbytes < 64 * KIB]
-    gain = max(found.windows[nbytes] / found.stored[nbytes] for nbytes in small) - 1
-    close = [nbytes for nbytes in found.direct if 32 * KIB <= nbytes <= 2 * MIB]
-    shares = [found.pami[nbytes] / found.direct[nbytes] for nbytes in close]
-    fitted = "one number, the 20 µs that a message by MPI costs, gives this figure and the two others"
-    figure4 = (
-        Statement(
-            *("5.1, figure 4", "one proxy, stored and forwarded: share of direct", "50 %", 0.5, 0.5),
-            found.stored[largest] / found.direct[largest],
-            "share",
-        ),
-        Statement(
-            *("5.1, figure 4", "gain of windows, messages below 64 KB", "none", 0.0, 0.0, gain, "change"),
-            "the cost of a message by MPI follows from this size: below it two windows cost more than they save",
-            given=True,
-        ),
-        *(
-            Statement(
-                *("5.1, figure 4", f"windows of the best size, {nbytes // MIB} MB: share of direct", f"{round(100 * part)} %"),
-                *(part, part, found.windows[nbytes] / found.direct[nbytes]),
-                "share",
-                fitted,
-            )
-            for nbytes, part in ((MIB, 0.7), (2 * MIB, 0.8), (4 * MIB, 0.9))
-            if nbytes in found.windows
-        ),
-        Statement(
-            *("5.1, figure 4", "windows of the best size, largest messages: share of direct", "similar", 1.0, 1.0),
-            found.windows[largest] / found.direct[largest],
-            "share",
-        ),
-    )
-    figure5 = (
-        Statement(
-            *("5.2, figure 5", "PAMI through a proxy beats MPI without one up to", "16 KB, not 32", 16 * KIB, 32 * KIB),
-            float(found.crossing),
+figure5 = figure4.further(
+    "figure 5",
+    "PAMI through a proxy",
+    section="5.2",
+    claims=(
+        Claim(
+            "PAMI through a proxy beats MPI without one up to", "16 KB, not 32", (16 * KIB, 32 * KIB), "crossing", "bytes"
+        ).because("the costs of MPI and PAMI follow from figures 4 and 8; this size follows from both"),
+        Claim(
+            "PAMI through a proxy, 32 KB to 2 MB: least share of direct MPI", "close", None, lambda f: min(_close(f)), "share"
+        ).because(lambda found: f"up to {share(max(_close(found)))}: a proxy costs at least the time of a window"),
+        Claim(
+            "PAMI through a proxy: highest throughput", "1.7 GB/s", 1.7e9, lambda found: max(found["pami"].values()), "rate"
+        ).put_in("1.7 GB/s is the rate of the preset's messages; what windows cost is left of it"),
+    ),
+    shows=(Curves(named(direct="direct, MPI", windows="proxy, windows, MPI", pami="proxy, windows, PAMI")),),
+    depends=(
+        Depends(
+            "figure 5: PAMI through a proxy beats MPI up to",
             "bytes",
-            "the costs of MPI and PAMI follow from figures 4 and 8; this size follows from both",
+            "crossing",
+            "mpi_message pami_message",
+            sizes=tuple(KIB << power for power in range(0, 10, 2)),
         ),
-        Statement(
-            *("5.2, figure 5", "PAMI through a proxy, 32 KB to 2 MB: least share of direct MPI", "close", None, None),
-            min(shares),
-            "share",
-            f"up to {share(max(shares))}: a proxy costs at least the time of a window",
-        ),
-        Statement(
-            *("5.2, figure 5", "PAMI through a proxy: highest throughput", "1.7 GB/s", 1.7e9, 1.7e9),
-            max(found.pami.values()),
-            "rate",
-            "1.7 GB/s is the rate of the preset's messages; what windows cost is left of it",
-            given=True,
-        ),
-    )
-    return (*figure4, *figure5)
-
-
-def section(found: OneProxy) -> Section:
-    """Both figures."""
-    direct = {"direct, MPI": found.direct}
-    first = {"proxy, stored and forwarded": found.stored, "proxy, windows, MPI": found.windows}
-    second = {"proxy, windows, MPI": found.windows, "proxy, windows, PAMI": found.pami}
-    return Section(
-        "Figures 4 and 5: one proxy",
-        (
-            throughput_figure("figure4", "Figure 4: windows through a proxy", direct | first, heading="Figure 4: windows"),
-            throughput_figure("figure5", "Figure 5: PAMI through a proxy", direct | second, heading="Figure 5: PAMI"),
-        ),
-    )
+    ),
+)

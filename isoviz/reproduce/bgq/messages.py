@@ -6,13 +6,13 @@ A window of the paper is a chunk of isoviz. A proxy holds as many windows as the
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from isoviz.layouts import Box, FieldSpace, IndexSpace
 from isoviz.planner import Options, PathByHand, Transfer, cost, plan_of_paths
-from isoviz.reproduce.bgq.assumptions import GIB, KIB
+from isoviz.reproduce.bgq.assumptions import GIB, KIB, MIB
 from isoviz.runtime import simulate
 
 if TYPE_CHECKING:
@@ -23,9 +23,15 @@ MESSAGES = tuple(KIB << power for power in range(18))
 """Sizes of messages: 1 KiB to 128 MiB."""
 WINDOWS = tuple(512 << power for power in range(13))
 """Sizes of windows: 512 bytes to 2 MiB."""
+QUICK = {"sizes": (4 * KIB, 16 * KIB, 32 * KIB, 64 * KIB, MIB, 2 * MIB, 4 * MIB, 32 * MIB)}
+"""Fewer messages, for a quick run."""
+_CLOSE = 1.01
+"""A size at which something changes is looked for up to this factor."""
 _BYTES = FieldSpace.of({"byte": "uint8"})
 _ANY = Options(slot_limit=GIB)
 
+Curve = dict[int, float]
+"""Bytes per second, by the size of messages or of windows in bytes."""
 Stops = tuple[int, ...]
 """The nodes of a path, from source to destination."""
 
@@ -65,3 +71,15 @@ def throughput(plans: Plan | Sequence[Plan], machine: Machine) -> float:
     """Bytes per second of some plans that begin together, in simulation, by the end of the last one."""
     every = plans if isinstance(plans, Sequence) else [plans]
     return sum(plan.bytes for plan in every) / simulate(every, machine).seconds
+
+
+def crossing(gain: Callable[[int], float], sizes: Sequence[int]) -> int:
+    """The size at which `gain` changes its sign for the first time, to a hundredth; the last size where it keeps it."""
+    before = gain(sizes[0]) > 0
+    for low, high in itertools.pairwise(sizes):
+        if (gain(high) > 0) != before:
+            while high > low * _CLOSE:
+                middle = round((low * high) ** 0.5)
+                low, high = (middle, high) if (gain(middle) > 0) == before else (low, middle)
+            return high
+    return sizes[-1]

@@ -1,5 +1,5 @@
 """The evaluation of the Isometry paper (Jia et al., ICS '18)."""
 
-from isoviz.reproduce.isometry.evaluation import reproduce
+from isoviz.reproduce.isometry.evaluation import EVALUATION
 
-__all__ = ["reproduce"]
+__all__ = ["EVALUATION"]

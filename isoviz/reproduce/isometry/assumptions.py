@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from isoviz.machines import Channel, ChannelKind, Constant, LatencyBandwidth, Machine, Sampled, ThroughputFunction, preset
-from isoviz.reproduce.assumption import assumed
+from isoviz.reproduce import assumed
 from isoviz.units import format_bytes
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -22,101 +22,71 @@ class Assumptions:
 
     instances: int = 64
     """Of a microbenchmark: the paper's number (section 6.1). Fewer only for a quick look."""
-    threads: int = field(
-        default=4, metadata=assumed("DMA threads of Realm on every node", "assumed; section 6.2 has one and several")
-    )
-    worker: str = field(
-        default="source",
-        metadata=assumed(
-            "whose DMA threads do a hop",
-            "assumed: those of the node it starts from",
-            lambda worker: f"the {worker}'s",
-            ("launcher", "the launcher's, for all hops"),
-        ),
+    nodes: int = 16
+    """Of the applications in the table of assumptions, of Circuit too: 64 nodes would take long."""
+    threads: int = assumed(4, "DMA threads of Realm on every node", "assumed; section 6.2 has one and several")
+    worker: str = assumed(
+        "source",
+        "whose DMA threads do a hop",
+        "assumed: those of the node it starts from",
+        lambda worker: f"the {worker}'s",
+        ("launcher", "the launcher's, for all hops"),
     )
     """Whose threads do Realm's copies: those of the node a copy starts from ("source"), or for all hops those of the node the
     transfer starts from ("launcher")."""
-    temporaries: str = field(
-        default="sys",
-        metadata=assumed("memory of Realm's temporary instances", "section 6.5: REG may be too small", str.upper, ("reg", "REG")),
+    temporaries: str = assumed(
+        "sys", "memory of Realm's temporary instances", "section 6.5: REG may be too small", str.upper, ("reg", "REG")
     )
-    low_priority: int = field(default=32, metadata=assumed("transfers of low priority (figure 8)", "assumed"))
+    low_priority: int = assumed(32, "transfers of low priority (figure 8)", "assumed")
     """Those under way when one of high priority comes (section 6.2 says: a number of them)."""
-    launches: int = field(
-        default=64, metadata=assumed("launches of the one of high priority (figure 8)", "assumed; the mean is taken")
-    )
+    launches: int = assumed(64, "launches of the one of high priority (figure 8)", "assumed; the mean is taken")
     """Times at which it comes, evenly spread; the mean is reported, with Isometry of every eighth."""
-    entries: int = field(
-        default=1 << 22, metadata=assumed("entries of an instance (figure 8)", "assumed as in section 6.1", "{:,}".format)
-    )
-    request_bytes: int = field(default=1 << 20, metadata=assumed("bytes of a request of Isometry's", "assumed", format_bytes))
-    mpi_block: int = field(
-        default=256 * KIB, metadata=assumed("block of MVAPICH2-GPU's pipeline", "assumed: its default", format_bytes)
-    )
+    entries: int = assumed(1 << 22, "entries of an instance (figure 8)", "assumed as in section 6.1", "{:,}".format)
+    request_bytes: int = assumed(1 << 20, "bytes of a request of Isometry's", "assumed", format_bytes)
+    mpi_block: int = assumed(256 * KIB, "block of MVAPICH2-GPU's pipeline", "assumed: its default", format_bytes)
     """Bytes that MVAPICH2-GPU sends as one through its pipeline."""
-    mpi_slots: int = field(default=8, metadata=assumed("blocks in each buffer of that pipeline", "assumed"))
-    conversion: str = field(
-        default="memcpy",
-        metadata=assumed(
-            "where Realm converts on the way to a GPU",
-            "assumed: the way that is faster",
-            lambda way: "in SYS" if way == "memcpy" else "in GPUWrite",
-            ("gpu", "in GPUWrite, row by row"),
-        ),
+    mpi_slots: int = assumed(8, "blocks in each buffer of that pipeline", "assumed")
+    conversion: str = assumed(
+        "memcpy",
+        "where Realm converts on the way to a GPU",
+        "assumed: the way that is faster",
+        lambda way: "in SYS" if way == "memcpy" else "in GPUWrite",
+        ("gpu", "in GPUWrite, row by row"),
     )
     """How Realm converts a layout on the way to a GPU: by a Memcpy of its own before ("memcpy"), or row by row in GPUWrite
     ("gpu")."""
-    page_rank_gpus: int = field(
-        default=1,
-        metadata=assumed("PageRank: GPUs per node", "assumed: as many paths as in table 6", alternative=(4, "all 4")),
-    )
+    page_rank_gpus: int = assumed(1, "PageRank: GPUs per node", "assumed: as many paths as in table 6", alternative=(4, "all 4"))
     """GPUs of a node that take part: with 1, a node has the 16 paths of table 6."""
-    page_rank_bytes: int = field(
-        default=32 * MIB,
-        metadata=assumed(
-            "PageRank: vertex values of a partition", "assumed; table 6: large transfers, so more than 16 MiB", format_bytes
-        ),
+    page_rank_bytes: int = assumed(
+        32 * MIB, "PageRank: vertex values of a partition", "assumed; table 6: large transfers, so more than 16 MiB", format_bytes
     )
-    page_rank_compute: float = field(
-        default=13.4e-3,
-        metadata=assumed(
-            "PageRank: compute time of an iteration",
-            "assumed: 2²⁸ edges of 12 bytes at the 240 GB/s published for one GPU of a K80",
-            lambda seconds: f"{1e3 * seconds:.1f} ms",
-        ),
+    page_rank_compute: float = assumed(
+        13.4e-3,
+        "PageRank: compute time of an iteration",
+        "assumed: 2²⁸ edges of 12 bytes at the 240 GB/s published for one GPU of a K80",
+        lambda seconds: f"{1e3 * seconds:.1f} ms",
     )
-    vgg_batch: int = field(default=64, metadata=assumed("VGG-16: images per node and iteration", "assumed"))
-    vgg_rate: float = field(
-        default=1.4e12,
-        metadata=assumed(
-            "VGG-16: floating-point operations per second of a GPU",
-            "assumed: half of what is published",
-            lambda rate: f"{rate / 1e12:.1f} · 10¹²",
-        ),
+    vgg_batch: int = assumed(64, "VGG-16: images per node and iteration", "assumed")
+    vgg_rate: float = assumed(
+        1.4e12,
+        "VGG-16: floating-point operations per second of a GPU",
+        "assumed: half of what is published",
+        lambda rate: f"{rate / 1e12:.1f} · 10¹²",
     )
     """Of one GPU of a K80: half of the 2.8 · 10¹² published."""
-    circuit_bytes: int = field(
-        default=32 * MIB,
-        metadata=assumed("Circuit: largest transfer between master and GPU", "assumed; table 6: varying sizes", format_bytes),
+    circuit_bytes: int = assumed(
+        32 * MIB, "Circuit: largest transfer between master and GPU", "assumed; table 6: varying sizes", format_bytes
     )
-    circuit_ratio: int = field(
-        default=16, metadata=assumed("Circuit: size of a transfer by that of the next of three", "assumed")
+    circuit_ratio: int = assumed(16, "Circuit: size of a transfer by that of the next of three", "assumed")
+    circuit_share: float = assumed(
+        0.36,
+        "Circuit: communication in Realm's run on 64 nodes",
+        "section 6.5; the compute time is set by it",
+        lambda share: f"{100 * share:.0f} %",
     )
-    circuit_share: float = field(
-        default=0.36,
-        metadata=assumed(
-            "Circuit: communication in Realm's run on 64 nodes",
-            "section 6.5; the compute time is set by it",
-            lambda share: f"{100 * share:.0f} %",
-        ),
-    )
-    latency: float = field(
-        default=1.0, metadata=assumed("latencies and set-up times of all channels", "presets: assumed", _factor)
-    )
-    gpu_link: float = field(
-        default=1.0, metadata=assumed("GPURead, GPUWrite on xstream and moonlight", "presets: assumed", _factor)
-    )
-    memcpy: float = field(default=1.0, metadata=assumed("Memcpy on xstream and moonlight", "presets: assumed", _factor))
+    latency: float = assumed(1.0, "latencies and set-up times of all channels", "presets: assumed", _factor)
+    gpu_link: float = assumed(1.0, "GPURead, GPUWrite on xstream and moonlight", "presets: assumed", _factor)
+    memcpy: float = assumed(1.0, "Memcpy on xstream and moonlight", "presets: assumed", _factor)
 
 
 @lru_cache(maxsize=64)

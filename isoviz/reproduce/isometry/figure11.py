@@ -10,87 +10,94 @@ A vector datatype of MPI takes one field out of the structures, so rows have the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from isoviz.reproduce.figure import OURS, THEIRS, Bar, Bars, Figure, Grid, Group, Section
-from isoviz.reproduce.isometry.assumptions import sapling
+from isoviz.document import times
+from isoviz.reproduce import Bars, Claim, Columns, Depends, Group, Row, bars_of, experiment
+from isoviz.reproduce.isometry.assumptions import Assumptions, sapling
 from isoviz.reproduce.isometry.microbenchmarks import AOS, FIELDS, SOA, Pair, instance, isometry_throughput, planned
-from isoviz.reproduce.statement import Statement, times
+from isoviz.reproduce.plots import OURS, THEIRS
 from isoviz.runtime import Simulator
 from isoviz.runtime.scheduling.work import Ring, Work
-from isoviz.units import format_rate
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
-    from isoviz.reproduce.isometry.assumptions import Assumptions
 
 GPUS = Pair("node0.fbm0", "node1.fbm0")
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Bytes per second between the GPUs of two nodes."""
-
-    isometry: float
-    mpi: float
-    isometry_converting: float
-    mpi_packing: float
-    """Packs within the GPU."""
-    mpi_packing_on_the_way: float
-    """Packs in GPURead."""
-
-    @property
-    def speedup(self) -> float:
-        """With a conversion, the MPI packing within the GPU."""
-        return self.isometry_converting / self.mpi_packing
-
-
-def figure11(given: Assumptions) -> Comparison:
-    """With and without conversion."""
-    machine = sapling(given)
-    plain, converting = (isometry_throughput(machine, planned(machine, GPUS, "full", layout), given) for layout in (AOS, SOA))
-    mpi = {way: mpi_throughput(machine, GPUS, given, way) for way in ("none", "on the GPU", "on the way")}
-    return Comparison(plain, mpi["none"], converting, mpi["on the GPU"], mpi["on the way"])
-
-
-def speedup(given: Assumptions) -> float:
-    """Only the one with a conversion, the MPI packing within the GPU."""
-    machine = sapling(given)
-    ours = isometry_throughput(machine, planned(machine, GPUS, "full", SOA), given)
-    return ours / mpi_throughput(machine, GPUS, given, "on the GPU")
-
-
-def statements(rates: Comparison) -> tuple[Statement, ...]:
-    """Beside the paper."""
-    return (
-        Statement(
-            "6.4, figure 11",
-            "FBM → FBM*: Isometry against MVAPICH2-GPU",
-            "the same",
-            1.0,
-            1.0,
-            rates.isometry / rates.mpi,
-            "times",
-        ),
-        Statement(
-            "6.4, figure 11",
-            "FBM → FBM*, AOS to SOA: Isometry against MVAPICH2-GPU, which packs within the GPU",
-            "about 4 ×",
-            4.0,
-            4.0,
-            rates.speedup,
-            "times",
-            "what a row of one field costs a strided copy decides it, and that is the preset's assumed latency of GPUCopy: the"
-            " table of assumptions has half and twice of it. Were rows picked out on the way to the host, it would be"
-            f" {times(rates.isometry_converting / rates.mpi_packing_on_the_way)}.",
-        ),
-    )
-
-
 WAYS = ("none", "on the GPU", "on the way")
 """The ways to pack."""
+
+
+def _cases(found: Any) -> list[Row]:
+    return [
+        {"case": case, "detail": detail, "ours": found[ours], "mpi": found[mpi], "ratio": found[ours] / found[mpi]}
+        for case, detail, ours, mpi in (
+            ("no conversion", "", "isometry", "mpi"),
+            ("AOS to SOA", "packs within the GPU", "isometry_converting", "mpi_packing"),
+            ("AOS to SOA", "packs on the way out", "isometry_converting", "mpi_packing_on_the_way"),
+        )
+    ]
+
+
+def _group(row: Row) -> Group:
+    return Group(row["case"], row["detail"], bars_of(row, {"ours": OURS, "mpi": THEIRS}, "rate"), times(row["ratio"]))
+
+
+@experiment(
+    "figure 11",
+    "beside an MPI that packs",
+    section="6.4",
+    claims=(
+        Claim("FBM → FBM*: Isometry against MVAPICH2-GPU", "the same", 1.0, lambda found: _cases(found)[0]["ratio"], "times"),
+        Claim(
+            "FBM → FBM*, AOS to SOA: Isometry against MVAPICH2-GPU, which packs within the GPU",
+            *("about 4 ×", 4.0, lambda found: _cases(found)[1]["ratio"], "times"),
+        ).because(
+            lambda found: (
+                "what a row of one field costs a strided copy decides it, and that is the preset's assumed latency of GPUCopy:"
+                " the table of assumptions has half and twice of it. Were rows picked out on the way to the host, it would be"
+                f" {times(_cases(found)[2]['ratio'])}."
+            )
+        ),
+    ),
+    shows=(
+        Bars(
+            ((OURS, "Isometry"), (THEIRS, "MVAPICH2-GPU")),
+            lambda found: map(_group, _cases(found)),
+            "ratio",
+            "FBM → FBM*, beside an MPI",
+        ),
+        Columns(
+            (
+                ("", lambda row: ", ".join(filter(None, (row["case"], row["detail"])))),
+                ("Isometry", "ours", "rate"),
+                ("MVAPICH2-GPU", "mpi", "rate"),
+                ("ratio", "ratio", "times"),
+            ),
+            _cases,
+            "FBM → FBM*",
+        ),
+    ),
+    depends=(
+        Depends(
+            "figure 11: AOS to SOA, speedup", "times", lambda found: _cases(found)[1]["ratio"], "mpi_block mpi_slots latency"
+        ),
+    ),
+)
+def figure11(given: Assumptions) -> dict[str, float]:
+    """Bytes per second between the GPUs of two nodes: without and with a conversion, which the MPI packs within the GPU, or in
+    GPURead."""
+    machine = sapling(given)
+    plain, converting = (isometry_throughput(machine, planned(machine, GPUS, "full", layout), given) for layout in (AOS, SOA))
+    mpi, packing, on_the_way = (mpi_throughput(machine, GPUS, given, way) for way in WAYS)
+    return {
+        "isometry": plain,
+        "mpi": mpi,
+        "isometry_converting": converting,
+        "mpi_packing": packing,
+        "mpi_packing_on_the_way": on_the_way,
+    }
 
 
 def mpi_throughput(machine: Machine, pair: Pair, given: Assumptions, packing: str) -> float:
@@ -119,40 +126,3 @@ def mpi_throughput(machine: Machine, pair: Pair, given: Assumptions, packing: st
 def _row_bytes() -> int:
     """Bytes of the rows that a strided copy takes: one field of one entry."""
     return FIELDS.nbytes // len(FIELDS)
-
-
-def section(rates: Comparison) -> Section:
-    """Both, without and with a conversion."""
-    cases = (
-        ("no conversion", "", "no conversion", rates.isometry, rates.mpi),
-        (
-            "AOS to SOA",
-            "packs within the GPU",
-            "AOS to SOA, packs within the GPU",
-            rates.isometry_converting,
-            rates.mpi_packing,
-        ),
-        (
-            "AOS to SOA",
-            "packs on the way out",
-            "AOS to SOA, packs on the way to the host",
-            rates.isometry_converting,
-            rates.mpi_packing_on_the_way,
-        ),
-    )
-    groups = [
-        Group(
-            label,
-            detail,
-            (Bar(((OURS, ours),), format_rate(ours)), Bar(((THEIRS, mpi),), format_rate(mpi))),
-            times(ours / mpi),
-        )
-        for label, detail, _, ours, mpi in cases
-    ]
-    bars = Bars(groups, ((OURS, "Isometry"), (THEIRS, "MVAPICH2-GPU")), title="FBM → FBM*, beside an MPI", right="ratio")
-    grid = Grid(
-        "Figure 11: FBM → FBM*, beside MVAPICH2-GPU",
-        ("", "Isometry", "MVAPICH2-GPU", "ratio"),
-        [(what, format_rate(ours), format_rate(mpi), times(ours / mpi)) for _, _, what, ours, mpi in cases],
-    )
-    return Section("Figure 11: beside an MPI that packs", (Figure("figure11", bars, (grid,)),))

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
-from isoviz.reproduce.figure import OURS, THEIRS, Bar, Bars, Figure, Grid, Group, Section
+from isoviz.document import Quantity, times
+from isoviz.reproduce import Bar, Bars, Claim, Columns, Group, Row, experiment
 from isoviz.reproduce.isometry.applications import Application, Features, Move, Phase, isometry_seconds, realm_seconds
-from isoviz.reproduce.isometry.assumptions import cluster
+from isoviz.reproduce.isometry.assumptions import Assumptions, cluster
 from isoviz.reproduce.isometry.figure12 import application
-from isoviz.reproduce.statement import Statement, times
-from isoviz.units import format_seconds
-
-if TYPE_CHECKING:
-    from isoviz.reproduce.isometry.assumptions import Assumptions
+from isoviz.reproduce.plots import OURS, THEIRS
 
 NODES = 16
 STEPS = (
@@ -25,37 +23,103 @@ STEPS = (
 """Parts that are switched off, cumulatively as in the paper; the last step is Realm itself."""
 
 
-@dataclass(frozen=True)
-class Ladder:
+def factor(found: Any, step: int, which: str = "together") -> float:
+    """The cost of a step: its seconds divided by those of the step before."""
+    return float(found[which][step] / found[which][step - 1])
+
+
+def _alone_step(step: int) -> Callable[[Any], float]:
+    return lambda found: factor(found, step, "alone")
+
+
+def _pipelining(found: Any) -> str:
+    return (
+        "the sum of all hops by the slowest of them. With all transfers of a node at once it is"
+        f" {times(factor(found, 2))} as long as each channel has its own worker, since different transfers then overlap; Realm's"
+        f" threads, which take whole copies in order of arrival, undo that: another {times(factor(found, 4))} (last step)."
+    )
+
+
+def _groups(found: Any) -> list[Group]:
+    groups, last = [], len(found["names"]) - 1
+    for label, which in (("all transfers", "together"), ("one transfer", "alone")):
+        for k, (name, seconds) in enumerate(zip(found["names"], found[which], strict=True)):
+            token, ratio = OURS if k == 0 else THEIRS if k == last else "dim0", seconds / found[which][0]
+            bar = Bar(((token, ratio),), f"{Quantity(seconds, 'seconds')} ({times(ratio)})")
+            groups.append(Group(name, label, (bar,), times(factor(found, k, which)) if k else ""))
+    return groups
+
+
+def _rows(found: Any) -> list[Row]:
+    return [
+        {"name": name, **{which: found[which][k] for which in ("together", "alone")}}
+        | {f"{which} step": times(factor(found, k, which)) if k else "" for which in ("together", "alone")}
+        for k, name in enumerate(found["names"])
+    ]
+
+
+@experiment(
+    "figure 13",
+    "optimisations switched off in turn",
+    section="6.5",
+    claims=(
+        Claim("PageRank: speedup by paths, one transfer", "1.6 ×", 1.6, _alone_step(1), "times").because(
+            lambda found: (
+                f"all at once: {times(factor(found, 1))}. While pipelined, a path is as fast as its slowest hop, the network; out"
+                f" of REG that is {times(found['network'])} as fast as out of Realm's temporary instances, as on Sapling (assumed"
+                " of XStream)."
+            )
+        ),
+        Claim("PageRank: speedup by pipelining, one transfer", "2.2 ×", 2.2, _alone_step(2), "times").because(_pipelining),
+        Claim(
+            "PageRank: speedup by requests in flight, all transfers",
+            *("the remainder, no figure", None, lambda found: factor(found, 3), "times"),
+        ).because("the latency that one request at a time leaves open, on the network only"),
+        Claim(
+            "PageRank: Isometry over Realm, all transfers",
+            *("more than 1.6 × 2.2", (3.52, None), lambda found: found["together"][-1] / found["together"][0], "times"),
+        ).because(
+            lambda found: (
+                f"the steps multiply: {' · '.join(times(factor(found, step)) for step in range(1, len(found['names'])))};"
+                " it is what figure 12 has on 16 nodes"
+            )
+        ),
+    ),
+    shows=(
+        Bars(
+            ((OURS, "Isometry"), ("dim0", "switched off, cumulatively"), (THEIRS, "Realm")),
+            _groups,
+            "÷ before",
+            "PageRank's transfers on 16 nodes",
+        ),
+        Columns(
+            (
+                ("switched off", "name"),
+                ("all transfers", "together", "seconds"),
+                ("÷ before", "together step", "set right"),
+                ("one transfer", "alone", "seconds"),
+                ("÷ before", "alone step", "set right"),
+            ),
+            _rows,
+            "PageRank's transfers on 16 nodes",
+        ),
+    ),
+)
+def figure13(given: Assumptions) -> dict[str, Any]:
     """Seconds of PageRank's transfers, by the parts that are switched off: all transfers of an iteration on 16 nodes, and one
-    transfer between two GPUs on its own."""
-
-    names: tuple[str, ...]
-    network: float
-    """How much faster the network is out of REG than out of Realm's temporary instances."""
-    together: tuple[float, ...]
-    alone: tuple[float, ...]
-
-    def factor(self, step: int, *, alone: bool) -> float:
-        """The cost of a step: its seconds divided by those of the step before."""
-        seconds = self.alone if alone else self.together
-        return seconds[step] / seconds[step - 1]
-
-
-def figure13(given: Assumptions) -> Ladder:
-    """All steps."""
+    transfer between two GPUs on its own. `network`: how much faster it is out of REG than out of Realm's temporary instances."""
     whole = application("PageRank", given)
     single = _alone(whole)
     machine = cluster(whole.cluster, given)
     registered, plain = (machine.between(f"node0.{kind}", "node1.sys")[0] for kind in ("reg", given.temporaries))
     together = [isometry_seconds(whole, NODES, given, features) for _, features in STEPS]
     alone = [isometry_seconds(single, 2, given, features) for _, features in STEPS]
-    return Ladder(
-        (*(name for name, _ in STEPS), "Realm"),
-        registered.peak / plain.peak,
-        (*together, realm_seconds(whole, NODES, given)),
-        (*alone, realm_seconds(single, 2, given)),
-    )
+    return {
+        "names": [*(name for name, _ in STEPS), "Realm"],
+        "network": registered.peak / plain.peak,
+        "together": [*together, realm_seconds(whole, NODES, given)],
+        "alone": [*alone, realm_seconds(single, 2, given)],
+    }
 
 
 def _alone(whole: Application) -> Application:
@@ -66,79 +130,3 @@ def _alone(whole: Application) -> Application:
         return ((first,),)
 
     return replace(whole, phases=phases, alike=False)
-
-
-def statements(ladder: Ladder) -> tuple[Statement, ...]:
-    """Beside the paper."""
-    paths, alone = (ladder.factor(1, alone=each) for each in (False, True))
-    pipelining = ladder.factor(2, alone=True)
-    return (
-        Statement(
-            "6.5, figure 13",
-            "PageRank: speedup by paths, one transfer",
-            "1.6 ×",
-            1.6,
-            1.6,
-            alone,
-            "times",
-            f"all at once: {times(paths)}. While pipelined, a path is as fast as its slowest hop, the network; out of REG that is"
-            f" {times(ladder.network)} as fast as out of Realm's temporary instances, as on Sapling (assumed of XStream).",
-        ),
-        Statement(
-            "6.5, figure 13",
-            "PageRank: speedup by pipelining, one transfer",
-            "2.2 ×",
-            2.2,
-            2.2,
-            pipelining,
-            "times",
-            "the sum of all hops by the slowest of them. With all transfers of a node at once it is"
-            f" {times(ladder.factor(2, alone=False))} as long as each channel has its own worker, since different transfers then"
-            " overlap; Realm's threads, which take whole copies in order of arrival, undo that: another"
-            f" {times(ladder.factor(4, alone=False))} (last step).",
-        ),
-        Statement(
-            "6.5, figure 13",
-            "PageRank: speedup by requests in flight, all transfers",
-            "the remainder, no figure",
-            None,
-            None,
-            ladder.factor(3, alone=False),
-            "times",
-            "the latency that one request at a time leaves open, on the network only",
-        ),
-        Statement(
-            "6.5, figure 13",
-            "PageRank: Isometry over Realm, all transfers",
-            "more than 1.6 × 2.2",
-            3.52,
-            None,
-            ladder.together[-1] / ladder.together[0],
-            "times",
-            f"the steps multiply: {' · '.join(times(ladder.factor(step, alone=False)) for step in range(1, len(ladder.names)))};"
-            " it is what figure 12 has on 16 nodes",
-        ),
-    )
-
-
-def section(steps: Ladder) -> Section:
-    """Both ladders, each in units of its first step."""
-    groups = []
-    for label, seconds in (("all transfers", steps.together), ("one transfer", steps.alone)):
-        for k, name in enumerate(steps.names):
-            token = OURS if k == 0 else THEIRS if k == len(steps.names) - 1 else "dim0"
-            factor = seconds[k] / seconds[0]
-            step = times(seconds[k] / seconds[k - 1]) if k else ""
-            groups.append(Group(name, label, (Bar(((token, factor),), f"{format_seconds(seconds[k])} ({times(factor)})"),), step))
-    legend = ((OURS, "Isometry"), ("dim0", "switched off, cumulatively"), (THEIRS, "Realm"))
-    bars = Bars(groups, legend, title="PageRank's transfers on 16 nodes", right="÷ before")
-    return Section("Figure 13: optimisations switched off in turn", (Figure("figure13", bars, (_grid(steps),)),))
-
-
-def _grid(steps: Ladder) -> Grid:
-    rows = []
-    for k, name in enumerate(steps.names):
-        factors = [times(steps.factor(k, alone=alone)) if k else "" for alone in (False, True)]
-        rows.append((name, format_seconds(steps.together[k]), factors[0], format_seconds(steps.alone[k]), factors[1]))
-    header = ("switched off", "all transfers", "÷ before", "one transfer", "÷ before")
-    return Grid("Figure 13: PageRank's transfers on 16 nodes, optimisations switched off in turn", header, rows)

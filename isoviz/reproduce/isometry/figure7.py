@@ -1,13 +1,14 @@
-"""Figure 7: transfers of several hops, pipelined by Isometry, stored and forwarded by Realm (section 6.1); and direct ones,
-which should be equal (section 6, table 5)."""
+"""Figure 7: transfers of several hops, pipelined by Isometry, stored and forwarded by Realm (section 6.1); and table 5: direct
+ones, which should be equal (section 6)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Any
 
-from isoviz.reproduce.figure import OURS, THEIRS, Bar, Bars, Figure, Grid, Group, Section
-from isoviz.reproduce.isometry.assumptions import sapling
+from isoviz.document import Quantity, times
+from isoviz.reproduce import Bars, Claim, Columns, Depends, Group, Row, bars_of, experiment
+from isoviz.reproduce.isometry.assumptions import Assumptions, sapling
 from isoviz.reproduce.isometry.microbenchmarks import (
     AOS,
     DIRECT,
@@ -18,122 +19,100 @@ from isoviz.reproduce.isometry.microbenchmarks import (
     planned,
     realm_throughput,
 )
-from isoviz.reproduce.statement import Statement, share, times
-from isoviz.units import format_rate
+from isoviz.reproduce.plots import OURS, THEIRS
 
-if TYPE_CHECKING:
-    from isoviz.reproduce.isometry.assumptions import Assumptions
-
-
-@dataclass(frozen=True)
-class PairThroughput:
-    """A pair of memories: bytes per second of both, and of the slowest channel that cannot be avoided."""
-
-    pair: Pair
-    isometry: float
-    realm: float
-    limit: float
-
-    @property
-    def speedup(self) -> float:
-        """Isometry's throughput as a multiple of Realm's."""
-        return self.isometry / self.realm
+_COLUMNS = Columns(
+    (
+        ("transfer", "pair"),
+        ("Isometry", "isometry", "rate"),
+        ("Realm", "realm", "rate"),
+        ("speedup", "speedup", "times"),
+        ("hardware limit", "limit", "rate"),
+        ("Isometry ÷ limit", lambda row: row["isometry"] / row["limit"], "share"),
+    ),
+    caption="Instances of 128 MiB",
+)
 
 
-def figure7(given: Assumptions, pairs: tuple[Pair, ...] = MULTI_HOP) -> tuple[PairThroughput, ...]:
-    """Every pair of figure 7."""
-    return tuple(_row(given, pair, "full") for pair in pairs)
+def _fastest(rows: Sequence[Row]) -> Row:
+    return max(rows, key=lambda row: float(row["speedup"]))
 
 
-def direct(given: Assumptions) -> tuple[PairThroughput, ...]:
-    """Every kind of channel on its own."""
-    return tuple(_row(given, pair, "direct") for pair in DIRECT)
+def _worst(rows: Sequence[Row]) -> Row:
+    return min(rows, key=lambda row: float(row["isometry"] / row["limit"]))
 
 
-def _row(given: Assumptions, pair: Pair, planner: str) -> PairThroughput:
-    machine = sapling(given)
-    ours = isometry_throughput(machine, planned(machine, pair, planner, AOS), given)
-    direct = machine.between(pair.source, pair.destination) if planner == "direct" else ()
-    limit = max((channel.peak for channel in direct), default=0.0) or hardware_limit(machine, pair)
-    return PairThroughput(pair, ours, realm_throughput(machine, pair, given), limit)
+def _apart(rows: Sequence[Row]) -> Row:
+    return max(rows, key=lambda row: abs(float(row["speedup"]) - 1.0))
 
 
-def statements(rows: tuple[PairThroughput, ...], alone: tuple[PairThroughput, ...]) -> tuple[Statement, ...]:
-    """Beside the paper."""
-    best = max(rows, key=lambda row: row.speedup)
-    worst = min(rows, key=lambda row: row.isometry / row.limit)
-    apart = max(alone, key=lambda row: abs(row.speedup - 1.0))
-    return (
-        Statement(
-            "6.1, figure 7",
-            f"largest speedup over Realm, several hops ({best.pair.label})",
-            "up to 2.2 ×",
-            2.2,
-            2.2,
-            best.speedup,
-            "times",
+def _group(row: Row) -> Group:
+    bars = bars_of(row, {"isometry": OURS, "realm": THEIRS}, "rate")
+    return Group(row["pair"], f"limit {Quantity(row['limit'], 'rate')}", bars, times(row["speedup"]), row["limit"])
+
+
+@experiment(
+    "figure 7",
+    "several hops, pipelined",
+    section="6.1",
+    claims=(
+        Claim(
+            lambda rows: f"largest speedup over Realm, several hops ({_fastest(rows)['pair']})",
+            *("up to 2.2 ×", 2.2, lambda rows: _fastest(rows)["speedup"], "times"),
+        ).because(
             "Realm's threads read from the GPU for all instances before they send the first one, so the first two hops add up."
             " The third overlaps with the second, since the other node's threads do it; the table of assumptions"
-            " has the speedup without that overlap.",
+            " has the speedup without that overlap."
         ),
-        Statement(
-            "6.1, figure 7",
-            f"least share of the hardware limit ({worst.pair.label})",
-            "near-optimal (read as: all of it)",
-            1.0,
-            1.0,
-            worst.isometry / worst.limit,
-            "share",
+        Claim(
+            lambda rows: f"least share of the hardware limit ({_worst(rows)['pair']})",
+            *("near-optimal (read as: all of it)", 1.0, lambda rows: _worst(rows)["isometry"] / _worst(rows)["limit"], "share"),
         ),
-        Statement(
-            "6, table 5",
-            f"direct transfers: Isometry ÷ Realm, where it is furthest from 1 ({apart.pair.label})",
-            "the same bandwidth",
-            1.0,
-            1.0,
-            apart.speedup,
-            "times",
-            "both use the same throughput functions, so this tests only that neither model loses time elsewhere",
+    ),
+    shows=(
+        Bars(
+            ((OURS, "Isometry"), (THEIRS, "Realm; full width: the hardware limit")),
+            lambda rows: map(_group, rows),
+            "speedup",
+            "Throughput of transfers of several hops",
         ),
-    )
+        _COLUMNS,
+    ),
+    depends=(
+        Depends(
+            *("figure 7: FBM → FBM*, speedup", "times", lambda rows: rows[0]["speedup"]),
+            "threads worker temporaries request_bytes latency",
+            quick="threads",
+            pairs=MULTI_HOP[:1],
+        ),
+    ),
+)
+def figure7(given: Assumptions, pairs: Sequence[Pair] = MULTI_HOP) -> list[dict[str, Any]]:
+    """A pair of memories: bytes per second of both, and of the slowest channel that cannot be avoided."""
+    return [_row(given, pair, "full", hardware_limit(sapling(given), pair)) for pair in pairs]
 
 
-def section(rows: tuple[PairThroughput, ...], alone: tuple[PairThroughput, ...], given: Assumptions) -> Section:
-    """Shares of the hardware limit, and the numbers of direct transfers as well."""
-    groups = [
-        Group(
-            row.pair.label,
-            f"limit {format_rate(row.limit)}",
-            (Bar(((OURS, row.isometry),), format_rate(row.isometry)), Bar(((THEIRS, row.realm),), format_rate(row.realm))),
-            times(row.speedup),
-            row.limit,
-        )
-        for row in rows
-    ]
-    legend = ((OURS, "Isometry"), (THEIRS, "Realm; full width: the hardware limit"))
-    bars = Bars(groups, legend, title="Throughput of transfers of several hops", right="speedup")
-    instances = f"{given.instances} instances of 128 MiB"
-    grids = (
-        _grid(rows, f"Figure 7: {instances}, several hops", instances),
-        _grid(alone, "Table 5: the same over single channels", "Direct transfers: both are equal"),
-    )
-    return Section("Figure 7: several hops, pipelined", (Figure("figure7", bars, grids),))
+@experiment(
+    "table 5",
+    "the same over single channels",
+    section="6",
+    data=lambda rows: {"direct": rows},
+    claims=(
+        Claim(
+            lambda rows: f"direct transfers: Isometry ÷ Realm, where it is furthest from 1 ({_apart(rows)['pair']})",
+            *("the same bandwidth", 1.0, lambda rows: _apart(rows)["speedup"], "times"),
+        ).because("both use the same throughput functions, so this tests only that neither model loses time elsewhere"),
+    ),
+    shows=(_COLUMNS,),
+)
+def table5(given: Assumptions) -> list[dict[str, Any]]:
+    """Every kind of channel on its own."""
+    limits = [max(each.peak for each in sapling(given).between(pair.source, pair.destination)) for pair in DIRECT]
+    return [_row(given, pair, "direct", limit) for pair, limit in zip(DIRECT, limits, strict=True)]
 
 
-def _grid(rows: tuple[PairThroughput, ...], title: str, caption: str) -> Grid:
-    return Grid(
-        title,
-        ("transfer", "Isometry", "Realm", "speedup", "hardware limit", "Isometry ÷ limit"),
-        [
-            (
-                row.pair.label,
-                format_rate(row.isometry),
-                format_rate(row.realm),
-                times(row.speedup),
-                format_rate(row.limit),
-                share(row.isometry / row.limit),
-            )
-            for row in rows
-        ],
-        caption=caption,
-    )
+def _row(given: Assumptions, pair: Pair, planner: str, limit: float) -> dict[str, Any]:
+    machine = sapling(given)
+    ours = isometry_throughput(machine, planned(machine, pair, planner, AOS), given)
+    theirs = realm_throughput(machine, pair, given)
+    return {"pair": pair.label, "isometry": ours, "realm": theirs, "limit": limit, "speedup": ours / theirs}

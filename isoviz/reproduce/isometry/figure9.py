@@ -2,147 +2,108 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
-from isoviz.reproduce.figure import OURS, Bar, Bars, Figure, Grid, Group, Section
-from isoviz.reproduce.isometry.assumptions import sapling
-from isoviz.reproduce.isometry.microbenchmarks import AOS, PLANNED, SOA, Pair, isometry_throughput, planned
-from isoviz.reproduce.statement import Statement, times
-from isoviz.units import format_rate
+from isoviz.document import times
+from isoviz.reproduce import Bars, Claim, Columns, Group, Row, Shown, bars_of, experiment, under
+from isoviz.reproduce.isometry.assumptions import Assumptions, sapling
+from isoviz.reproduce.isometry.microbenchmarks import AOS, PLANNED, SOA, isometry_throughput, planned
+from isoviz.reproduce.plots import OURS
 
-if TYPE_CHECKING:
-    from isoviz.reproduce.isometry.assumptions import Assumptions
-
-PLANNERS = ("full", "simple", "spsl", "spdl")
-WITHOUT = ("full", "simple")
-"""Without a conversion all shortest paths are the same."""
-_COLOURS = {"full": OURS, "simple": "dim0", "spsl": "dim1", "spdl": "dim4"}
+COLOURS = {"full": OURS, "simple": "dim0", "spsl": "dim1", "spdl": "dim4"}
+"""The planners. Without a conversion all shortest paths are the same, so there are two then."""
 
 
-@dataclass(frozen=True)
-class PlannerThroughput:
-    """A pair of memories: bytes per second and path by planner."""
-
-    pair: Pair
-    throughput: dict[str, float]
-    paths: dict[str, tuple[str, ...]]
+def _rates(found: Any, case: str, label: str) -> dict[str, float]:
+    return next(row["throughput"] for row in found[case] if row["pair"] == label)
 
 
-def figure9(given: Assumptions, *, converting: bool, pairs: tuple[Pair, ...] = PLANNED) -> tuple[PlannerThroughput, ...]:
-    """Figure 9a, or 9b where `converting`."""
-    machine = sapling(given)
-    rows = []
-    for pair in pairs:
-        plans = {name: planned(machine, pair, name, SOA if converting else AOS) for name in (PLANNERS if converting else WITHOUT)}
-        rates = {name: isometry_throughput(machine, plan, given) for name, plan in plans.items()}
-        rows.append(PlannerThroughput(pair, rates, {name: plan.memories for name, plan in plans.items()}))
-    return tuple(rows)
+def _full_by_simple(label: str) -> Any:
+    return lambda found: _rates(found, "9a", label)["full"] / _rates(found, "9a", label)["simple"]
 
 
-def statements(plain: tuple[PlannerThroughput, ...], converted: tuple[PlannerThroughput, ...]) -> tuple[Statement, ...]:
-    """Beside the paper."""
-    by_label = {row.pair.label: row.throughput for row in plain}
-    network, disk = by_label["SYS → SYS*"], by_label["FBM → DSK"]
-    to_disk = {row.pair.label: row.throughput for row in converted}["SYS → DSK"]
-    worst = min(rates["simple"] / rates["full"] for rates in (row.throughput for row in converted))
-    return (
-        Statement(
-            "6.3, figure 9a",
-            "SYS → SYS*: full (through REG) against simple",
-            "17 % faster",
-            1.17,
-            1.17,
-            network["full"] / network["simple"],
-            "times",
-        ),
-        Statement(
-            "6.3, figure 9a", "FBM → DSK: full against simple", "the same", 1.0, 1.0, disk["full"] / disk["simple"], "times"
-        ),
-        Statement(
-            "6.3, figure 9b",
-            "SYS → DSK, AOS to SOA: the better of SPSL and SPDL as a share of full",
-            "poor (read as: below half)",
-            None,
-            0.5,
-            max(to_disk["spsl"], to_disk["spdl"]) / to_disk["full"],
-            "share",
-            "each run of 4 bytes is a request to the disk here, and costs its latency; a file system's cache would gather some",
-        ),
-        Statement(
-            "6.3, figure 9b",
-            "SYS → DSK, AOS to SOA: simple as a share of full",
-            "both efficient (read as: equal)",
-            1.0,
-            1.0,
-            to_disk["simple"] / to_disk["full"],
-            "share",
-        ),
-        Statement(
-            "6.3, figure 9b",
-            "AOS to SOA: simple as a share of full, where it is least",
-            "reasonably well (read as: at least half)",
-            0.5,
-            None,
-            worst,
-            "share",
-        ),
-    )
+def _of_full(found: Any, *planners: str) -> float:
+    rates = _rates(found, "9b", "SYS → DSK")
+    return max(rates[name] for name in planners) / rates["full"]
 
 
-def section(plain: tuple[PlannerThroughput, ...], converted: tuple[PlannerThroughput, ...]) -> Section:
-    """Throughput by planner, full's being the full width."""
-    return Section(
-        "Figure 9: planners",
-        (
-            Figure(
-                "figure9a",
-                _picture(plain, "Throughput by planner, no conversion"),
-                (_grid("Figure 9a: no conversion", plain, WITHOUT),),
-                "Without a conversion",
-            ),
-            Figure(
-                "figure9b",
-                _picture(converted, "Throughput by planner, AOS to SOA"),
-                (_grid("Figure 9b: AOS to SOA", converted, PLANNERS),),
-                "AOS to SOA",
-            ),
-        ),
-    )
-
-
-def _picture(rows: tuple[PlannerThroughput, ...], title: str) -> Bars:
-    groups = [
-        Group(
-            row.pair.label,
-            "",
-            tuple(Bar(((_COLOURS[name], rate),), f"{format_rate(rate)}") for name, rate in row.throughput.items()),
-            times(row.throughput["full"] / row.throughput["simple"]),
-            row.throughput["full"],
-        )
-        for row in rows
-    ]
-    legend = [(_COLOURS[name], name) for name in rows[0].throughput]
-    return Bars(groups, legend, title=title, right="full ÷ simple")
-
-
-def _grid(title: str, rows: tuple[PlannerThroughput, ...], names: tuple[str, ...]) -> Grid:
-    return Grid(
-        title,
-        ("transfer", "full's path", *names),
-        [
-            (
-                row.pair.label,
-                " → ".join(map(_short, row.paths["full"])),
-                *(format_rate(row.throughput[name]) for name in names),
-            )
-            for row in rows
-        ],
-        2,
-    )
+def _least(found: Any) -> float:
+    return min(float(row["throughput"]["simple"] / row["throughput"]["full"]) for row in found["9b"])
 
 
 def _short(memory: str) -> str:
     """The name of a memory in the paper's figures; `*` is the other node."""
     node, _, name = memory.partition(".")
     return name.rstrip("0123456789").upper() + "*" * (node != "node0")
+
+
+def _group(row: Row) -> Group:
+    rates = row["throughput"]
+    bars = bars_of(rates, {name: COLOURS[name] for name in rates}, "rate")
+    return Group(row["pair"], "", bars, times(rates["full"] / rates["simple"]), rates["full"])
+
+
+def _shown(case: str, heading: str, title: str, *planners: str) -> Shown:
+    return under(
+        heading,
+        case[1:],
+        Bars([(COLOURS[name], name) for name in planners], lambda found: map(_group, found[case]), "full ÷ simple", title),
+        Columns(
+            (
+                ("transfer", "pair"),
+                ("full's path", lambda row: " → ".join(map(_short, row["paths"]["full"]))),
+                *((name, lambda row, name=name: row["throughput"][name], "rate") for name in planners),
+            ),
+            lambda found: found[case],
+        ),
+    )
+
+
+@experiment(
+    "figure 9",
+    "planners",
+    section="6.3",
+    claims=(
+        Claim(
+            "SYS → SYS*: full (through REG) against simple",
+            *("17 % faster", 1.17, _full_by_simple("SYS → SYS*"), "times", "6.3, figure 9a"),
+        ),
+        Claim("FBM → DSK: full against simple", "the same", 1.0, _full_by_simple("FBM → DSK"), "times", "6.3, figure 9a"),
+        Claim(
+            "SYS → DSK, AOS to SOA: the better of SPSL and SPDL as a share of full",
+            *(
+                "poor (read as: below half)",
+                (None, 0.5),
+                lambda found: _of_full(found, "spsl", "spdl"),
+                "share",
+                "6.3, figure 9b",
+            ),
+        ).because(
+            "each run of 4 bytes is a request to the disk here, and costs its latency; a file system's cache would gather some"
+        ),
+        Claim(
+            "SYS → DSK, AOS to SOA: simple as a share of full",
+            *("both efficient (read as: equal)", 1.0, lambda found: _of_full(found, "simple"), "share", "6.3, figure 9b"),
+        ),
+        Claim(
+            "AOS to SOA: simple as a share of full, where it is least",
+            *("reasonably well (read as: at least half)", (0.5, None), _least, "share", "6.3, figure 9b"),
+        ),
+    ),
+    shows=(
+        _shown("9a", "Without a conversion", "Throughput by planner, no conversion", "full", "simple"),
+        _shown("9b", "AOS to SOA", "Throughput by planner, AOS to SOA", *COLOURS),
+    ),
+)
+def figure9(given: Assumptions) -> dict[str, list[dict[str, Any]]]:
+    """A pair of memories: bytes per second and path by planner; figure 9a, and 9b with a conversion."""
+    machine = sapling(given)
+    found: dict[str, list[dict[str, Any]]] = {}
+    for case, layout, planners in (("9a", AOS, ("full", "simple")), ("9b", SOA, tuple(COLOURS))):
+        rows = found[case] = []
+        for pair in PLANNED:
+            plans = {name: planned(machine, pair, name, layout) for name in planners}
+            rates = {name: isometry_throughput(machine, plan, given) for name, plan in plans.items()}
+            paths = {name: plan.memories for name, plan in plans.items()}
+            rows.append({"pair": pair.label, "throughput": rates, "paths": paths})
+    return found

@@ -3,56 +3,100 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
+from isoviz.document import Quantity
 from isoviz.planner import CACHE, plan
 from isoviz.planner.paths.routes import forget_routes
-from isoviz.reproduce.figure import Grid, Section
+from isoviz.reproduce import Claim, Columns, experiment
 from isoviz.reproduce.isometry.applications import planner_of, transfer_of
-from isoviz.reproduce.isometry.assumptions import cluster
+from isoviz.reproduce.isometry.assumptions import Assumptions, cluster
 from isoviz.reproduce.isometry.figure12 import application
-from isoviz.reproduce.statement import Statement
-from isoviz.units import format_seconds
 
 if TYPE_CHECKING:
     from isoviz.planner import Transfer
-    from isoviz.reproduce.isometry.assumptions import Assumptions
+    from isoviz.reproduce import Row
 
 NODES = 16
 """As in table 6."""
+PAPER = {
+    ("Circuit", "master"): (96, 50, 5.5e-3),
+    ("Circuit", "other nodes"): (5, 2, 0.3e-3),
+    ("PageRank", "per node"): (16, 0, 0.8e-3),
+    ("VGG-16", "per node"): (16, 4, 0.9e-3),
+}
+"""Table 6: full paths, simple paths, seconds of planning."""
+_WHY = {
+    "Circuit": "how many memories of each node the master's transfers touch is assumed",
+    "PageRank": "the pattern was chosen by this count: one GPU per node, and large transfers only",
+    "VGG-16": "as PageRank's pattern; small transfers (labels, losses) are assumed",
+}
+_PUT_IN = {("PageRank", "full"), ("PageRank", "simple"), ("VGG-16", "full")}
+"""Counts that the patterns were chosen by: they test nothing."""
 
 
-@dataclass(frozen=True)
-class Planned:
-    """The plans of one node: paths by planner, their planning time, the planning time once the routes of the machine are known,
-    and the number of new plans in a second iteration."""
-
-    application: str
-    node: str
-    full: int
-    simple: int
-    seconds: float
-    known: float
-    again: int
+def _of(number: int, key: str) -> Callable[[Any], float]:
+    return lambda rows: float(rows[number][key])
 
 
-def table6(given: Assumptions) -> tuple[Planned, ...]:
-    """Every application; for Circuit the master and another node."""
-    rows = []
-    for name, node, who in (
-        ("Circuit", 0, "master"),
-        ("Circuit", 1, "other nodes"),
-        ("PageRank", 0, "per node"),
-        ("VGG-16", 0, "per node"),
-    ):
-        rows.append(_planned(name, node, who, given))
-    return tuple(rows)
+def _claims() -> Iterator[Claim]:
+    for number, ((name, node), (full, simple, seconds)) in enumerate(PAPER.items()):
+        for key, paper in (("full", full), ("simple", simple)):
+            count = Claim(f"{name}, {node}: {key} paths", f"{paper}", paper, _of(number, key), "count")
+            yield count.put_in(_WHY[name]) if (name, key) in _PUT_IN else count.because(_WHY[name])
+        planning = Claim(f"{name}, {node}: planning time", _ms(seconds), seconds, _of(number, "seconds"), "seconds")
+        yield planning.because(partial(_python, _of(number, "known")))
+    none = "new plans in the second iteration, all applications"
+    yield Claim(none, "none", 0, lambda rows: sum(row["again"] for row in rows), "count")
 
 
-def _planned(name: str, node: int, who: str, given: Assumptions) -> Planned:
-    """Plans every transfer that starts on a node, for two iterations. A path is planned once for the same memories and layouts
-    (section 4.2), by the full or by the simple planner."""
+def _python(known: Callable[[Any], float], rows: Any) -> str:
+    return (
+        "isoviz plans in Python, and finds the routes of the machine at first; once these are known it is"
+        f" {Quantity(known(rows), 'seconds')}. The paper's planner is C++."
+    )
+
+
+def _ms(seconds: float) -> str:
+    return f"{1e3 * seconds:.1f} ms"
+
+
+def _paper(row: Row) -> tuple[int, int, float]:
+    return PAPER[row["application"], row["node"]]
+
+
+@experiment(
+    "table 6",
+    "paths planned on a node, 16 nodes",
+    claims=tuple(_claims()),
+    shows=(
+        Columns(
+            (
+                ("application", lambda row: f"{row['application']}, {row['node']}"),
+                ("full paths", lambda row: f"{row['full']} ({_paper(row)[0]})", "set right"),
+                ("simple paths", lambda row: f"{row['simple']} ({_paper(row)[1]})", "set right"),
+                ("planning", lambda row: f"{Quantity(row['seconds'], 'seconds')} ({_ms(_paper(row)[2])})", "set right"),
+                ("routes known", "known", "seconds"),
+                ("new in iteration 2", "again", "count"),
+            ),
+            caption="In brackets the paper's",
+        ),
+    ),
+)
+def table6(given: Assumptions) -> list[dict[str, Any]]:
+    """The plans of one node of every application, for Circuit of the master and of another node: paths by planner, the `seconds`
+    of planning, those once the routes of the machine are `known`, and the number of new plans in a second iteration.
+
+    A path is planned once for the same memories and layouts (section 4.2), by the full or by the simple planner.
+    """
+    return [_row(name, node, given) for name, node in PAPER]
+
+
+def _row(name: str, which: str, given: Assumptions) -> dict[str, Any]:
+    """Plans every transfer that starts on a node, for two iterations."""
+    node = int(which == "other nodes")
     app = application(name, given)
     machine = cluster(app.cluster, given, NODES, app.gpus)
     moves = [move for phase in app.phases(NODES) for move in phase if move.here == node]
@@ -77,87 +121,12 @@ def _planned(name: str, node: int, who: str, given: Assumptions) -> Planned:
         plan(transfer, machine, planner)
     again = len(jobs) - (CACHE.statistics.hits - before)
     planners = [planner for _, planner in new.values()]
-    return Planned(name, who, planners.count("full"), planners.count("simple"), times[0], times[1], again)
-
-
-PAPER = {
-    ("Circuit", "master"): (96, 50, 5.5e-3),
-    ("Circuit", "other nodes"): (5, 2, 0.3e-3),
-    ("PageRank", "per node"): (16, 0, 0.8e-3),
-    ("VGG-16", "per node"): (16, 4, 0.9e-3),
-}
-"""Table 6: full paths, simple paths, seconds of planning."""
-_WHY = {
-    "Circuit": "how many memories of each node the master's transfers touch is assumed",
-    "PageRank": "the pattern was chosen by this count: one GPU per node, and large transfers only",
-    "VGG-16": "as PageRank's pattern; small transfers (labels, losses) are assumed",
-}
-_PUT_IN = {("PageRank", "full"), ("PageRank", "simple"), ("VGG-16", "full")}
-"""Counts that the patterns were chosen by: they test nothing."""
-
-
-def statements(rows: tuple[Planned, ...]) -> tuple[Statement, ...]:
-    """Beside the paper."""
-    judged = []
-    for row in rows:
-        full, simple, seconds = PAPER[row.application, row.node]
-        name = row.application
-        what, why = f"{name}, {row.node}", _WHY[name]
-        judged += [
-            Statement("table 6", f"{what}: full paths", f"{full}", full, full, row.full, "count", why, (name, "full") in _PUT_IN),
-            Statement(
-                "table 6",
-                f"{what}: simple paths",
-                f"{simple}",
-                simple,
-                simple,
-                row.simple,
-                "count",
-                why,
-                (name, "simple") in _PUT_IN,
-            ),
-            Statement(
-                "table 6",
-                f"{what}: planning time",
-                f"{1e3 * seconds:.1f} ms",
-                seconds,
-                seconds,
-                row.seconds,
-                "seconds",
-                f"isoviz plans in Python, and finds the routes of the machine at first; once these are known it is"
-                f" {format_seconds(row.known)}. The paper's planner is C++.",
-            ),
-        ]
-    judged.append(
-        Statement(
-            "table 6",
-            "new plans in the second iteration, all applications",
-            "none",
-            0,
-            0,
-            sum(row.again for row in rows),
-            "count",
-        )
-    )
-    return tuple(judged)
-
-
-def section(rows: tuple[Planned, ...]) -> Section:
-    """Paths and planning times, the paper's in brackets."""
-    cells = []
-    for row in rows:
-        full, simple, seconds = PAPER[row.application, row.node]
-        cells.append(
-            (
-                f"{row.application}, {row.node}",
-                f"{row.full} ({full})",
-                f"{row.simple} ({simple})",
-                f"{format_seconds(row.seconds)} ({1e3 * seconds:.1f} ms)",
-                format_seconds(row.known),
-                str(row.again),
-            )
-        )
-    header = ("application", "full paths", "simple paths", "planning", "routes known", "new in iteration 2")
-    return Section(
-        "Table 6: paths planned", (Grid("Table 6: paths planned on a node, 16 nodes; in brackets the paper's", header, cells),)
-    )
+    return {
+        "application": name,
+        "node": which,
+        "full": planners.count("full"),
+        "simple": planners.count("simple"),
+        "seconds": times[0],
+        "known": times[1],
+        "again": again,
+    }

@@ -1,7 +1,8 @@
-"""What CONTRIBUTING says of packages outside isoviz, done to the letter: a preset, a planner, a kind of channel."""
+"""What CONTRIBUTING says of packages outside isoviz, to the letter: a preset, a planner, a kind of channel, an evaluation."""
 
 from __future__ import annotations
 
+import json
 import re
 import runpy
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from isoviz import FieldSpace, IndexSpace
+from isoviz.cli import main
 from isoviz.machines import preset, presets
 from isoviz.planner import Transfer, plan, plan_from_json, plan_to_json, planner_registry
 from isoviz.widgets.chosen.menus import menus
@@ -29,6 +31,19 @@ def blocks(section: str) -> list[str]:
     return [textwrap.dedent(block) for block in re.findall(r"^ *```\w+\n(.*?)^ *```$", body, re.DOTALL | re.MULTILINE)]
 
 
+def install(section: str, place: Path) -> None:
+    """Put the package of a section into a folder, as an installed package is there: its module, and its entry points."""
+    module, project = blocks(section)
+    (place / module.split()[1]).write_text(module)
+    described = tomllib.loads(project)["project"]
+    ((group, entries),) = described["entry-points"].items()
+    metadata = place / f"{described['name'].replace('-', '_')}-{described['version']}.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Name: {described['name']}\nVersion: {described['version']}\n")
+    lines = [f"{name} = {value}" for name, value in entries.items()]
+    (metadata / "entry_points.txt").write_text("\n".join([f"[{group}]", *lines, ""]))
+
+
 @pytest.fixture
 def _without_hall() -> Iterator[None]:
     yield
@@ -38,15 +53,7 @@ def _without_hall() -> Iterator[None]:
 @pytest.mark.usefixtures("_without_hall")
 def test_a_preset_of_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = [entry["name"] for entry in menus(None)["machines"]]
-    module, project = blocks("A preset")
-    (tmp_path / module.split()[1]).write_text(module)
-    described = tomllib.loads(project)["project"]
-    (entries,) = described["entry-points"].items()
-    metadata = tmp_path / f"hall_of_machines-{described['version']}.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text(f"Name: {described['name']}\nVersion: {described['version']}\n")
-    lines = [f"{name} = {value}" for name, value in entries[1].items()]
-    (metadata / "entry_points.txt").write_text("\n".join([f"[{entries[0]}]", *lines, ""]))
+    install("A preset", tmp_path)
     assert "hall" not in presets()
     monkeypatch.syspath_prepend(str(tmp_path))
     assert [memory.name for memory in preset("hall", nodes=3).memories] == ["node0.sys", "node1.sys", "node2.sys"]
@@ -82,3 +89,29 @@ def test_a_kind_of_channel_of_a_package_is_planned_in_the_explorer() -> None:
     assert derived.problems == {}
     assert derived.plan is not None
     assert [hop.kind for hop in derived.plan.hops] == ["ACCWrite", "ACCCopy"]
+
+
+@pytest.fixture
+def _without_two_links() -> Iterator[None]:
+    yield
+    sys.modules.pop("two_links", None)
+
+
+@pytest.mark.usefixtures("_without_two_links")
+def test_an_evaluation_of_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "two-links"]) == 2
+    assert "no evaluation 'two-links'; there are bgq, isometry" in capsys.readouterr().err
+    install("An evaluation of a paper", tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    page = tmp_path / "page.html"
+    assert main(["reproduce", "two-links", "--json", "-o", str(page)]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert [row["links"] for row in data["figure2"]] == [1, 2] * 3
+    slow, fast = (2**20 / (2e-6 + 2**20 / links / 1e9) for links in (1, 2))
+    (claim,) = data["rows"]
+    assert claim["ours"] == pytest.approx(fast / slow) and claim["verdict"] == "agrees"
+    (turned,) = data["sensitivity"]
+    assert turned["halved"] > turned["base"] > turned["doubled"], "a longer latency leaves less of the second link"
+    assert "two links over one, largest message" in page.read_text() and "data-plot" in page.read_text()
+    assert main(["reproduce", "two-links", "--quick"]) == 0
+    assert "2.00 ×" in capsys.readouterr().out

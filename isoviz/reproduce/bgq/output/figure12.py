@@ -6,103 +6,29 @@ other, while others write.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from isoviz.figures.plots.bokeh_plot import Axis
+from isoviz.document import times
 from isoviz.machines.presets import blue_gene
-from isoviz.reproduce.bgq.curves import TOKENS
+from isoviz.reproduce import Claim, Columns, Curves, Depends, Row, Shown, experiment
 from isoviz.reproduce.bgq.output.collective import collective, independent
 from isoviz.reproduce.bgq.output.figure10 import workloads
 from isoviz.reproduce.bgq.output.partition import Partition
 from isoviz.reproduce.bgq.output.spread import several_paths
 from isoviz.reproduce.bgq.output.workloads import RANKS
-from isoviz.reproduce.figure import Figure, Grid, Line, Lines, Section
-from isoviz.reproduce.statement import Statement, times
-from isoviz.units import format_rate, format_seconds
+from isoviz.reproduce.plots import TOKENS
 
 if TYPE_CHECKING:
     from isoviz.reproduce.bgq.assumptions import BgqAssumptions
     from isoviz.reproduce.bgq.output.collective import Stage
 
 NODES = 128, 512, 2048, 8192
-QUICK_NODES = 128, 256
 MIRA = 49152
-
-
-@dataclass(frozen=True)
-class Output:
-    """A workload on some nodes: its bytes; seconds of default I/O and over several paths, to `/dev/null` and to the file system.
-
-    `rounds` are those of default I/O; `before` are the seconds in which nothing leaves for the I/O nodes.
-    """
-
-    workload: str
-    nodes: int
-    nbytes: float
-    default: float
-    several: float
-    default_files: float
-    several_files: float
-    rounds: int
-    before: float
-
-    @property
-    def cores(self) -> int:
-        """Cores, one for each rank."""
-        return self.nodes * RANKS
-
-    @property
-    def speedup(self) -> float:
-        """Several paths against default I/O, to `/dev/null`."""
-        return self.default / self.several
-
-    @property
-    def files_speedup(self) -> float:
-        """Several paths against default I/O, to the file system."""
-        return self.default_files / self.several_files
-
-
-def outputs(nodes: int, given: BgqAssumptions, names: Sequence[str] = ()) -> list[Output]:
-    """The workloads of these names on some nodes, by default all three."""
-    partition = Partition(nodes, given)
-    found = []
-    for name, workload in workloads(nodes, given).items():
-        if names and name not in names:
-            continue
-        default = collective(partition, workload) if given.default == "collective" else independent(partition, workload)
-        several = several_paths(partition, workload)
-        found.append(
-            Output(
-                name,
-                nodes,
-                several.nbytes,
-                sum(stage.before + stage.network for stage in default),
-                several.network,
-                sum(stage.before + _files_seconds(stage, nodes, given) for stage in default),
-                _files_seconds(several, nodes, given),
-                len(default),
-                sum(stage.before for stage in default),
-            )
-        )
-    return found
-
-
-def _files_seconds(stage: Stage, nodes: int, given: BgqAssumptions) -> float:
-    """Seconds until a stage is in the file system: its slowest part, as network, servers and locks work at the same time."""
-    servers = len(blue_gene.file_servers(MIRA if given.servers == "whole" else nodes))
-    disks = stage.nbytes / (servers * blue_gene.SERVER_DISK.value)
-    return max(stage.network, disks, stage.locks * given.lock_seconds)
-
-
-def one(nodes: int, name: str, given: BgqAssumptions, *, files: bool = False) -> float:
-    """The speedup of a workload on some nodes."""
-    (found,) = outputs(nodes, given, (name,))
-    return found.files_speedup if files else found.speedup
-
-
+PATTERNS = ("pattern 1", "pattern 2")
 _SMALL = (
     "at small scale default I/O loses little more than the time in which data is exchanged: the bytes of the file are divided"
     " evenly, so all I/O nodes have even loads. The paper says that aggregators are not balanced among I/O nodes. Where ranks"
@@ -113,74 +39,156 @@ _FILES = (
     "the file system bounds both ways, so it adds little to what the network gains: in isoviz default I/O is balanced among I/O"
     " nodes and aligned to blocks, and only its rounds and its locks cost more"
 )
+_ALL = "default buffer count_seconds"
 
 
-def statements(found: Sequence[Output], apart: Sequence[Output]) -> tuple[Statement, ...]:
-    """Beside the paper. `apart` are those on the fewest nodes where ranks write 8 MiB apart."""
-    rows = (
-        ("pattern 1", False, 2.0, 3.0, "6.1, figure 12", (_SMALL, _LARGE)),
-        ("pattern 2", False, 1.5, 2.0, "6.1, figure 12", (_SMALL, _LARGE)),
-        ("pattern 1", True, 2.0, 5.0, "6.1, figure 13", (_SMALL, _FILES)),
-        ("pattern 2", True, 2.0, 5.0, "6.1, figure 13", (_SMALL, _FILES)),
+def speedup(row: Row, files: bool) -> float:
+    """Several paths against default I/O, to the file system or to `/dev/null`."""
+    return float(row["default_files"] / row["several_files"] if files else row["default"] / row["several"])
+
+
+def _rows(found: Any, name: str, key: str = "output") -> list[Row]:
+    return [row for row in found[key] if row["workload"] == name]
+
+
+def _gain(name: str, files: bool, nodes: int, found: Any) -> float:
+    return next(speedup(row, files) for row in _rows(found, name) if row["nodes"] == nodes)
+
+
+def _apart(name: str, files: bool, found: Any) -> str:
+    (apart,) = _rows(found, name, "output apart")
+    return _SMALL.format(apart=times(speedup(apart, files)))
+
+
+def _claims(files: bool, *rows: tuple[str, float, float]) -> Iterator[Claim]:
+    """The paper's figures for 2,048 and for 131,072 cores."""
+    for name, low, high in rows:
+        for nodes, paper in ((NODES[0], low), (NODES[-1], high)):
+            what = f"{name}, {'file system' if files else '/dev/null'}, {nodes * RANKS:,} cores: speedup"
+            why = partial(_apart, name, files) if nodes == NODES[0] else _FILES if files else _LARGE
+            ours, full = partial(_gain, name, files, nodes), nodes == NODES[-1]
+            yield Claim(what, times(paper), paper, ours, "times", full=full).because(why)
+
+
+def _hacc(found: Any) -> list[float]:
+    return [speedup(row, True) for row in _rows(found, "HACC I/O")]
+
+
+def _mean(found: Any) -> str:
+    (first, *_, last), gains = _rows(found, "HACC I/O"), _hacc(found)
+    return (
+        f"the mean of all sizes; {times(gains[0])} on {first['nodes'] * RANKS:,} cores, {times(gains[-1])} on"
+        f" {last['nodes'] * RANKS:,}. The ranks that write are neighbours, but collective I/O spreads their bytes over all"
+        " aggregators as well"
     )
-    made = []
-    for name, files, low, high, where, whys in rows:
-        mine = [each for each in found if each.workload == name]
-        for each, paper, why in zip((mine[0], mine[-1]), (low, high), whys, strict=True):
-            ours = each.files_speedup if files else each.speedup
-            to = "file system" if files else "/dev/null"
-            # The paper's second figure is for 131,072 cores.
-            bound = paper if each is mine[0] or each.nodes == NODES[-1] else None
-            text = f"up to {times(high)}" if bound is None else times(bound)
-            what = f"{name}, {to}, {each.cores:,} cores: speedup"
-            (gaps,) = [other for other in apart if other.workload == name]
-            why = why.format(apart=times(gaps.files_speedup if files else gaps.speedup))
-            made.append(Statement(where, what, text, bound, bound, ours, "times", why))
-    hacc = [each for each in found if each.workload == "HACC I/O"]
-    gains = [each.files_speedup - 1 for each in hacc]
-    why = (
-        f"the mean of all sizes; {times(1 + gains[0])} on {hacc[0].cores:,} cores, {times(1 + gains[-1])} on {hacc[-1].cores:,}."
-        " The ranks that write are neighbours, but collective I/O spreads their bytes over all aggregators as well"
+
+
+def _shown(names: Sequence[str], files: bool) -> tuple[Shown, Shown]:
+    after = "_files" if files else ""
+
+    def curves(found: Any) -> dict[str, dict[float, float]]:
+        return {
+            f"{name}, {label}": {row["nodes"] * RANKS: row["nbytes"] / row[key + after] for row in _rows(found, name)}
+            for name in names
+            for label, key in (("several paths", "several"), ("default", "default"))
+        }
+
+    columns = (
+        ("workload", "workload"),
+        ("cores", lambda row: row["nodes"] * RANKS, "count"),
+        ("bytes", "nbytes", "size"),
+        ("rounds", "rounds", "count"),
+        ("told and exchanged", "before", "seconds"),
+        ("default", "default" + after, "seconds"),
+        ("several paths", "several" + after, "seconds"),
+        ("speedup", lambda row: speedup(row, files), "times"),
     )
-    made.append(Statement("6.2, figure 14", "HACC I/O, file system: gain", "50 %", 0.5, 0.5, fmean(gains), "change", why))
-    return tuple(made)
-
-
-def section(found: Sequence[Output]) -> Section:
-    """The three figures."""
-    parts = (
-        (12, "to /dev/null at the I/O nodes", ("pattern 1", "pattern 2"), False),
-        (13, "to the file system", ("pattern 1", "pattern 2"), True),
-        (14, "HACC I/O to the file system", ("HACC I/O",), True),
+    colours = {name: TOKENS[k] for k, name in enumerate(names)}
+    return (
+        Curves(curves, ("cores", "number"), colours=lambda label: colours[label.partition(",")[0]], table=False),
+        Columns(columns, lambda found: [row for name in names for row in _rows(found, name)]),
     )
-    return Section("Figures 12 to 14: sparse output", [_figure(found, *part) for part in parts])
 
 
-def _figure(found: Sequence[Output], number: int, words: str, names: Sequence[str], files: bool) -> Figure:
-    lines, rows = [], []
-    for name in names:
-        mine = [each for each in found if each.workload == name]
-        for label, attribute in (("several paths", "several"), ("default", "default")):
-            seconds = [getattr(each, attribute + ("_files" if files else "")) for each in mine]
-            rates = [each.nbytes / time for each, time in zip(mine, seconds, strict=True)]
-            points = [(float(each.cores), rate) for each, rate in zip(mine, rates, strict=True)]
-            texts = [
-                f"{each.cores:,} cores: {format_rate(rate)}, {format_seconds(time)}"
-                for each, rate, time in zip(mine, rates, seconds, strict=True)
-            ]
-            lines.append(Line(f"{name}, {label}", TOKENS[names.index(name)], points, texts))
-        for each in mine:
-            default, several = (each.default_files, each.several_files) if files else (each.default, each.several)
-            rows.append(
-                (
-                    *(name, f"{each.cores:,}", f"{each.nbytes / 1e9:.3g} GB", f"{each.rounds}"),
-                    *(format_seconds(each.before), format_seconds(default), format_seconds(several), times(default / several)),
-                )
-            )
-    cores = [x for line in lines for x, _ in line.points]
-    rates = [y for line in lines for _, y in line.points]
-    title = f"Figure {number}: {words}"
-    across = Axis("cores", "number", min(cores) / 1.3, max(cores) * 1.3)
-    plot = Lines(lines, across, Axis("throughput", "rate", min(rates) / 1.5, max(rates) * 1.5), title)
-    header = ("workload", "cores", "bytes", "rounds", "told and exchanged", "default", "several paths", "speedup")
-    return Figure(f"figure{number}", plot, (Grid(title, header, rows),), title)
+def _depends(figure: int, name: str, files: bool, on: str, quick: str = "") -> Depends:
+    what = f"figure {figure}: {name}, {'file system' if files else '/dev/null'}, 8,192 cores: speedup"
+    return Depends(what, "times", partial(_gain, name, files, 512), on, quick=quick, sizes=(512,), names=(name,))
+
+
+@experiment(
+    "figure 12",
+    "sparse output to /dev/null at the I/O nodes",
+    section="6.1",
+    quick={"sizes": (128, 256)},
+    data=lambda found: found,
+    claims=tuple(_claims(False, ("pattern 1", 2.0, 3.0), ("pattern 2", 1.5, 2.0))),
+    shows=_shown(PATTERNS, False),
+    depends=(
+        _depends(12, "pattern 1", False, f"pattern_share window places aggregators block {_ALL}", "default"),
+        _depends(12, "pattern 2", False, f"exponent places aggregators {_ALL}"),
+    ),
+)
+def figure12(
+    given: BgqAssumptions, sizes: Sequence[int] = NODES, names: Sequence[str] = (*PATTERNS, "HACC I/O")
+) -> dict[str, list[Row]]:
+    """All workloads by nodes, and both patterns on the fewest nodes where ranks write 8 MiB apart."""
+    apart = replace(given, places="apart")
+    return {
+        "output": [output(name, nodes, given) for nodes in sizes for name in names],
+        "output apart": [output(name, NODES[0], apart) for name in PATTERNS if NODES[0] in sizes],
+    }
+
+
+figure13 = figure12.further(
+    "figure 13",
+    "sparse output to the file system",
+    section="6.1",
+    claims=tuple(_claims(True, ("pattern 1", 2.0, 5.0), ("pattern 2", 2.0, 5.0))),
+    shows=_shown(PATTERNS, True),
+    depends=(
+        _depends(13, "pattern 1", True, "pattern_share lock_seconds servers"),
+        _depends(13, "pattern 2", True, "lock_seconds servers"),
+    ),
+)
+figure14 = figure12.further(
+    "figure 14",
+    "HACC I/O to the file system",
+    section="6.2",
+    claims=(Claim("HACC I/O, file system: gain", "50 %", 0.5, lambda found: fmean(_hacc(found)) - 1, "change").because(_mean),),
+    shows=_shown(("HACC I/O",), True),
+    depends=(_depends(14, "HACC I/O", True, f"window block lock_seconds servers {_ALL}"),),
+)
+
+
+def output(name: str, nodes: int, given: BgqAssumptions) -> Row:
+    """A workload on some nodes: its bytes; seconds of default I/O and over several paths, to `/dev/null` and to the file system.
+
+    `rounds` are those of default I/O; `before` are the seconds in which nothing leaves for the I/O nodes.
+    """
+    partition, workload = _partition(nodes, given), workloads(nodes, given)[name]
+    default = collective(partition, workload) if given.default == "collective" else independent(partition, workload)
+    several = several_paths(partition, workload)
+    return {
+        "workload": name,
+        "nodes": nodes,
+        "nbytes": several.nbytes,
+        "default": sum(stage.before + stage.network for stage in default),
+        "several": several.network,
+        "default_files": sum(stage.before + _files_seconds(stage, nodes, given) for stage in default),
+        "several_files": _files_seconds(several, nodes, given),
+        "rounds": len(default),
+        "before": sum(stage.before for stage in default),
+    }
+
+
+@lru_cache(maxsize=1)
+def _partition(nodes: int, given: BgqAssumptions) -> Partition:
+    """It knows the ways of its messages, which workloads share."""
+    return Partition(nodes, given)
+
+
+def _files_seconds(stage: Stage, nodes: int, given: BgqAssumptions) -> float:
+    """Seconds until a stage is in the file system: its slowest part, as network, servers and locks work at the same time."""
+    servers = len(blue_gene.file_servers(MIRA if given.servers == "whole" else nodes))
+    disks = stage.nbytes / (servers * blue_gene.SERVER_DISK.value)
+    return max(stage.network, disks, stage.locks * given.lock_seconds)
