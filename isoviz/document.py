@@ -187,14 +187,13 @@ def _plots(parts: Sequence[Part]) -> Iterator[tuple[Plot, Table | None]]:
 # ---- text
 
 
-def aligned(rows: Sequence[Sequence[object]], right: Collection[int] = ()) -> list[str]:
-    """Rows of cells as lines with columns; those in `right` are set right."""
+def aligned(rows: Sequence[Sequence[object]], left: Collection[int]) -> list[str]:
+    """Rows of cells as lines with columns. Those in `left` are set left, all others right."""
     texts = [[str(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     return [
         "  ".join(
-            cell.rjust(width) if k in right else cell.ljust(width)
-            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.ljust(width) if k in left else cell.rjust(width) for k, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in texts
     ]
@@ -204,11 +203,11 @@ def _text(parts: Sequence[Part]) -> Iterator[str]:
     for part in parts:
         match part:
             case Table():
-                lines = aligned([part.header, *part.rows], part.right)
+                lines = aligned([part.header, *part.rows], set(range(len(part.header))) - part.right)
                 yield "\n".join([part.caption, *lines] if part.caption else lines)
                 yield from (_wrapped(f"{'; '.join(names)}: {remark}") for remark, names in part.remarked().items())
             case Facts(pairs):
-                yield "\n".join(aligned(pairs))
+                yield "\n".join(aligned(pairs, (0, 1)))
             case Prose(text):
                 yield _wrapped(text)
             case Listing(text):

@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from isoviz.document import aligned
+
 Row = Mapping[str, Any]
 
 
@@ -72,13 +74,8 @@ class Table:
         return [first, *([write(row[key]) for key, (_, write) in self.columns.items()] for row in self.rows)]
 
     def __str__(self) -> str:
-        cells = self.cells()
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = [self.title, ", ".join(f"{value}" if key != "cores" else f"{value} cores" for key, value in self.machine.items())]
-        for row in cells:
-            first, *rest = row
-            padded = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True))]
-            lines.append("  ".join(padded).rstrip())
+        lines += aligned(self.cells(), left=(0,))
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
 

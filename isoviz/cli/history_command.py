@@ -105,7 +105,7 @@ def _page(entries: Sequence[LedgerEntry]) -> str:
 
 
 def _text(entries: Sequence[LedgerEntry], book: Ledger, unreadable: int, listed: int) -> str:
-    from isoviz.cli.output import aligned
+    from isoviz.document import aligned
     from isoviz.runtime.ledger.ledger_entry import hop_outcomes
     from isoviz.runtime.ledger.prediction_errors import by_path
 

@@ -9,7 +9,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -169,14 +169,3 @@ def write_file(name: str, content: bytes, source: str | Path | None) -> None:
     save_file(name, content, source)
     with suppress(OSError):  # it is written, whether that can be told or not
         tell(f"wrote {printable(name)}")
-
-
-def aligned(rows: Sequence[Sequence[str]], left: Sequence[int]) -> list[str]:
-    """Rows of a table as lines. Columns in `left` are aligned left, all others right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if k in left else cell.rjust(width) for k, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

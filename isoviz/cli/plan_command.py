@@ -45,7 +45,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def trial_table(best: Trial) -> str:
     """The plans that were tried, the quickest first, and what each is predicted to take."""
-    from isoviz.cli.output import aligned
+    from isoviz.document import aligned
     from isoviz.planner.time.spread import range_text
     from isoviz.units import format_bytes, format_seconds
 

@@ -23,7 +23,11 @@ def _html(parts: Sequence[Part], level: int) -> Iterator[str]:
         match part:
             case Table():
                 shown = _table(part)
-                yield folded(f"{part.caption or 'numbers'}: the figures", shown) if isinstance(before, Plot) else shown
+                yield (
+                    folded(f"{part.caption}: the figures" if part.caption else "The figures", shown)
+                    if isinstance(before, Plot)
+                    else shown
+                )
             case Facts(pairs):
                 yield facts([(name, _cell(value)) for name, value in pairs])
             case Prose(text):

@@ -89,7 +89,7 @@ class Reproduction:
             (
                 Prose(paper.citation),
                 Facts(facts),
-                Prose(f"{paper.remark} Made on {where}, by"),
+                Prose(f"{paper.remark} Made on {where}."),
                 Listing(f"isoviz reproduce {self.name}{' --quick' if self.quick else ''}"),
                 self._beside(),
                 Section("How it is modelled", models),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil, floor, log10
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from isoviz.document import Cell, Part, Plot, Quantity, Section, Table
@@ -99,8 +100,8 @@ def bars_of(row: Row, colours: Mapping[str, str], unit: str) -> tuple[Bar, ...]:
 
 @dataclass(frozen=True)
 class Bars:
-    """A plot of groups of bars. `legend` are (colour, text); `right` says what the words at the right are. Without a `title` it
-    has that of the experiment."""
+    """A plot of groups of bars. `legend` are (colour, text); `right` says what the words at the right are. Without a `title` that
+    of the experiment, which stands above it, is enough."""
 
     legend: Sequence[tuple[str, str]]
     groups: Callable[[Any], Iterable[Group]]
@@ -109,9 +110,8 @@ class Bars:
 
     def __call__(self, found: Any, name: str, title: str) -> list[Part]:
         """The plot."""
-        own = self.title or title
-        said = own + (f" (at the right: {self.right})" if self.right else "")
-        return [Plot(name, own, lambda: bars_figure(tuple(self.groups(found)), self.legend, said))]
+        said = self.title + (f" (at the right: {self.right})" if self.right else "")
+        return [Plot(name, self.title or title, lambda: bars_figure(tuple(self.groups(found)), self.legend, said))]
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class Curves:
             token = THEIRS if number == 0 else TOKENS[(number - 1) % len(TOKENS)]
             tips = [f"{curve_name}, {where[place]}: {Quantity(value, self.up[1])}" for place, value in sorted(curve.items())]
             lines.append((curve_name, self.colours(curve_name) if self.colours else token, sorted(curve.items()), tips))
-        plot = Plot(name, title, lambda: lines_figure(lines, *axes, title))
+        plot = Plot(name, title, lambda: lines_figure(lines, *axes, () if unit == "bytes" else places))
         rows = [
             [where[place], *(Quantity(curve[place], self.up[1]) if place in curve else "" for curve in curves.values())]
             for place in places
@@ -172,13 +172,19 @@ Line = tuple[str, str, Sequence[tuple[float, float]], Sequence[str]]
 """The name of a line, its colour, its points, and a text for each of them."""
 
 
-def lines_figure(lines: Sequence[Line], across: Axis, up: Axis, title: str) -> figure:
+def lines_figure(lines: Sequence[Line], across: Axis, up: Axis, ticks: Sequence[float] = ()) -> figure:
     """Lines with a dot at each point, as a Bokeh figure. Lines of one colour differ in their dashes.
+
+    - `ticks`: where the axis across has ticks, if not at round numbers.
 
     Raises:
         MissingPartError: Bokeh is not installed.
     """
-    plot = new_plot(title, across, up)
+    plot = new_plot("", across, up)
+    if ticks:
+        plot.xaxis.ticker = list(ticks)
+    decades = range(floor(log10(up.low)), ceil(log10(up.high)))
+    plot.yaxis.ticker = [each * 10.0**power for power in decades for each in (1, 2, 5)]
     used: dict[str, int] = {}
     entries: list[tuple[str, list[Any]]] = []
     for name, token, points, tips in lines:

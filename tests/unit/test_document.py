@@ -58,8 +58,8 @@ def test_text_has_columns() -> None:
 
 
 def test_columns_are_as_wide_as_their_widest_cell() -> None:
-    assert aligned([("a", "b"), ("ccc", Quantity(5, "count"))], {1}) == ["a    b", "ccc  5"]
-    assert aligned([]) == []
+    assert aligned([("a", "b"), ("ccc", Quantity(5, "count"))], left=(0,)) == ["a    b", "ccc  5"]
+    assert aligned([], ()) == []
 
 
 def test_markdown_says_it_and_means_nothing_else() -> None:

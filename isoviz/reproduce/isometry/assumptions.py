@@ -32,19 +32,14 @@ class Assumptions:
         lambda worker: f"the {worker}'s",
         ("launcher", "the launcher's, for all hops"),
     )
-    """Whose threads do Realm's copies: those of the node a copy starts from ("source"), or for all hops those of the node the
-    transfer starts from ("launcher")."""
     temporaries: str = assumed(
         "sys", "memory of Realm's temporary instances", "section 6.5: REG may be too small", str.upper, ("reg", "REG")
     )
     low_priority: int = assumed(32, "transfers of low priority (figure 8)", "assumed")
-    """Those under way when one of high priority comes (section 6.2 says: a number of them)."""
     launches: int = assumed(64, "launches of the one of high priority (figure 8)", "assumed; the mean is taken")
-    """Times at which it comes, evenly spread; the mean is reported, with Isometry of every eighth."""
     entries: int = assumed(1 << 22, "entries of an instance (figure 8)", "assumed as in section 6.1", "{:,}".format)
     request_bytes: int = assumed(1 << 20, "bytes of a request of Isometry's", "assumed", format_bytes)
     mpi_block: int = assumed(256 * KIB, "block of MVAPICH2-GPU's pipeline", "assumed: its default", format_bytes)
-    """Bytes that MVAPICH2-GPU sends as one through its pipeline."""
     mpi_slots: int = assumed(8, "blocks in each buffer of that pipeline", "assumed")
     conversion: str = assumed(
         "memcpy",
@@ -53,10 +48,7 @@ class Assumptions:
         lambda way: "in SYS" if way == "memcpy" else "in GPUWrite",
         ("gpu", "in GPUWrite, row by row"),
     )
-    """How Realm converts a layout on the way to a GPU: by a Memcpy of its own before ("memcpy"), or row by row in GPUWrite
-    ("gpu")."""
     page_rank_gpus: int = assumed(1, "PageRank: GPUs per node", "assumed: as many paths as in table 6", alternative=(4, "all 4"))
-    """GPUs of a node that take part: with 1, a node has the 16 paths of table 6."""
     page_rank_bytes: int = assumed(
         32 * MIB, "PageRank: vertex values of a partition", "assumed; table 6: large transfers, so more than 16 MiB", format_bytes
     )
@@ -73,7 +65,6 @@ class Assumptions:
         "assumed: half of what is published",
         lambda rate: f"{rate / 1e12:.1f} · 10¹²",
     )
-    """Of one GPU of a K80: half of the 2.8 · 10¹² published."""
     circuit_bytes: int = assumed(
         32 * MIB, "Circuit: largest transfer between master and GPU", "assumed; table 6: varying sizes", format_bytes
     )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from isoviz.document import Quantity, times
 from isoviz.reproduce import Bar, Bars, Claim, Columns, Group, Row, experiment
-from isoviz.reproduce.isometry.applications import Application, Features, Move, Phase, isometry_seconds, realm_seconds
+from isoviz.reproduce.isometry.applications import Features, isometry_seconds, realm_seconds
 from isoviz.reproduce.isometry.assumptions import Assumptions, cluster
 from isoviz.reproduce.isometry.figure12 import application
 from isoviz.reproduce.plots import OURS, THEIRS
@@ -26,10 +25,6 @@ STEPS = (
 def factor(found: Any, step: int, which: str = "together") -> float:
     """The cost of a step: its seconds divided by those of the step before."""
     return float(found[which][step] / found[which][step - 1])
-
-
-def _alone_step(step: int) -> Callable[[Any], float]:
-    return lambda found: factor(found, step, "alone")
 
 
 def _pipelining(found: Any) -> str:
@@ -63,14 +58,16 @@ def _rows(found: Any) -> list[Row]:
     "optimisations switched off in turn",
     section="6.5",
     claims=(
-        Claim("PageRank: speedup by paths, one transfer", "1.6 ×", 1.6, _alone_step(1), "times").because(
+        Claim("PageRank: speedup by paths, one transfer", "1.6 ×", 1.6, lambda found: factor(found, 1, "alone"), "times").because(
             lambda found: (
                 f"all at once: {times(factor(found, 1))}. While pipelined, a path is as fast as its slowest hop, the network; out"
                 f" of REG that is {times(found['network'])} as fast as out of Realm's temporary instances, as on Sapling (assumed"
                 " of XStream)."
             )
         ),
-        Claim("PageRank: speedup by pipelining, one transfer", "2.2 ×", 2.2, _alone_step(2), "times").because(_pipelining),
+        Claim(
+            "PageRank: speedup by pipelining, one transfer", "2.2 ×", 2.2, lambda found: factor(found, 2, "alone"), "times"
+        ).because(_pipelining),
         Claim(
             "PageRank: speedup by requests in flight, all transfers",
             *("the remainder, no figure", None, lambda found: factor(found, 3), "times"),
@@ -109,7 +106,8 @@ def figure13(given: Assumptions) -> dict[str, Any]:
     """Seconds of PageRank's transfers, by the parts that are switched off: all transfers of an iteration on 16 nodes, and one
     transfer between two GPUs on its own. `network`: how much faster it is out of REG than out of Realm's temporary instances."""
     whole = application("PageRank", given)
-    single = _alone(whole)
+    first = next(move for move in whole.phases(NODES)[0] if (move.here, move.there) == (0, 1))
+    single = replace(whole, phases=lambda _: ((first,),), alike=False)
     machine = cluster(whole.cluster, given)
     registered, plain = (machine.between(f"node0.{kind}", "node1.sys")[0] for kind in ("reg", given.temporaries))
     together = [isometry_seconds(whole, NODES, given, features) for _, features in STEPS]
@@ -120,13 +118,3 @@ def figure13(given: Assumptions) -> dict[str, Any]:
         "together": [*together, realm_seconds(whole, NODES, given)],
         "alone": [*alone, realm_seconds(single, 2, given)],
     }
-
-
-def _alone(whole: Application) -> Application:
-    """Only the transfer from the first GPU to the second one."""
-
-    def phases(nodes: int) -> tuple[Phase, ...]:
-        first: Move = next(move for move in whole.phases(nodes)[0] if (move.here, move.there) == (0, 1))
-        return ((first,),)
-
-    return replace(whole, phases=phases, alike=False)

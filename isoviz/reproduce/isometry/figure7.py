@@ -9,16 +9,7 @@ from typing import Any
 from isoviz.document import Quantity, times
 from isoviz.reproduce import Bars, Claim, Columns, Depends, Group, Row, bars_of, experiment
 from isoviz.reproduce.isometry.assumptions import Assumptions, sapling
-from isoviz.reproduce.isometry.microbenchmarks import (
-    AOS,
-    DIRECT,
-    MULTI_HOP,
-    Pair,
-    hardware_limit,
-    isometry_throughput,
-    planned,
-    realm_throughput,
-)
+from isoviz.reproduce.isometry.microbenchmarks import AOS, DIRECT, MULTI_HOP, Pair, hardware_limit, planned, throughputs
 from isoviz.reproduce.plots import OURS, THEIRS
 
 _COLUMNS = Columns(
@@ -113,6 +104,5 @@ def table5(given: Assumptions) -> list[dict[str, Any]]:
 
 def _row(given: Assumptions, pair: Pair, planner: str, limit: float) -> dict[str, Any]:
     machine = sapling(given)
-    ours = isometry_throughput(machine, planned(machine, pair, planner, AOS), given)
-    theirs = realm_throughput(machine, pair, given)
+    ours, theirs = throughputs(machine, pair, planned(machine, pair, planner, AOS), given)
     return {"pair": pair.label, "isometry": ours, "realm": theirs, "limit": limit, "speedup": ours / theirs}

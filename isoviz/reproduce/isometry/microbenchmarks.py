@@ -47,51 +47,17 @@ class Pair:
         return self.source.partition(".")[0] != self.destination.partition(".")[0]
 
 
-MULTI_HOP = tuple(
-    Pair(f"node0.{here}", there)
-    for here, there in (
-        ("fbm0", "node1.fbm0"),
-        ("fbm0", "node1.sys"),
-        ("sys", "node1.fbm0"),
-        ("fbm0", "node0.dsk"),
-        ("dsk", "node0.fbm0"),
-        ("sys", "node1.dsk"),
-        ("dsk", "node1.sys"),
-        ("fbm0", "node1.dsk"),
-        ("dsk", "node1.fbm0"),
-    )
-)
+def _pairs(text: str) -> tuple[Pair, ...]:
+    """Pairs from node 0, such as `sys>1.fbm0`."""
+    return tuple(Pair(f"node0.{here}", f"node{there}") for here, _, there in (each.partition(">") for each in text.split()))
+
+
+MULTI_HOP = _pairs("fbm0>1.fbm0 fbm0>1.sys sys>1.fbm0 fbm0>0.dsk dsk>0.fbm0 sys>1.dsk dsk>1.sys fbm0>1.dsk dsk>1.fbm0")
 """Pairs without a channel of their own (figure 7). Which of them the paper's figure has is not in its text: all there are of
 SYS, FBM and DSK."""
-
-PLANNED = tuple(
-    Pair(f"node0.{here}", there)
-    for here, there in (
-        ("sys", "node1.sys"),
-        ("sys", "node0.fbm0"),
-        ("fbm0", "node0.sys"),
-        ("sys", "node1.fbm0"),
-        ("fbm0", "node1.fbm0"),
-        ("sys", "node0.dsk"),
-        ("fbm0", "node0.dsk"),
-        ("dsk", "node0.sys"),
-    )
-)
+PLANNED = _pairs("sys>1.sys sys>0.fbm0 fbm0>0.sys sys>1.fbm0 fbm0>1.fbm0 sys>0.dsk fbm0>0.dsk dsk>0.sys")
 """Pairs for the planners (figure 9): the text names SYS → SYS*, FBM → DSK and SYS → DSK, the others are likely ones."""
-
-DIRECT = tuple(
-    Pair(f"node0.{here}", there)
-    for here, there in (
-        ("sys", "node0.reg"),
-        ("zcm", "node0.fbm0"),
-        ("fbm0", "node0.zcm"),
-        ("fbm0", "node0.fbm0"),
-        ("sys", "node0.dsk"),
-        ("dsk", "node0.sys"),
-        ("reg", "node1.reg"),
-        ("sys", "node1.sys"),
-    )
-)
+DIRECT = _pairs("sys>0.reg zcm>0.fbm0 fbm0>0.zcm fbm0>0.fbm0 sys>0.dsk dsk>0.sys reg>1.reg sys>1.sys")
 """A pair for every kind of channel (table 5)."""
 
 
@@ -115,11 +81,11 @@ def _together(machine: Machine, made: Plan, count: int, request_bytes: int) -> f
     return simulator.run().throughput
 
 
-def realm_throughput(machine: Machine, pair: Pair, given: Assumptions) -> float:
-    """Bytes per second of all instances at the same time, none of them converted."""
-    nbytes = instance(pair).nbytes
-    order = realm.Order(realm_copies(machine, pair, nbytes, given))
-    return given.instances * nbytes / max(realm.completion([order] * given.instances, given.threads))
+def throughputs(machine: Machine, pair: Pair, made: Plan, given: Assumptions) -> tuple[float, float]:
+    """Bytes per second of all instances at the same time, none of them converted: by Isometry, and by Realm."""
+    order = realm.Order(realm_copies(machine, pair, made.bytes, given))
+    seconds = max(realm.completion([order] * given.instances, given.threads))
+    return isometry_throughput(machine, made, given), given.instances * made.bytes / seconds
 
 
 def realm_copies(machine: Machine, pair: Pair, nbytes: int, given: Assumptions) -> tuple[realm.Copy, ...]:
