@@ -110,6 +110,46 @@ def naive_content(instance: DistributedInstance) -> dict[int, Bytes]:
     return found
 
 
+def keeps_entries(instance: DistributedInstance) -> bool:
+    """Whether every rank stores all fields of an entry side by side: such a part may be an array of structs."""
+    return str(instance.layout).startswith("<F")
+
+
+def with_gaps(rng: random.Random, instance: DistributedInstance, packed: Bytes) -> np.ndarray[Any, Any]:
+    """The bytes of a part as structs of an array that other people have: with gaps, and with fields in another order.
+
+    Gaps hold 0xA5.
+    """
+    names = rng.sample(instance.fields.names, len(instance.fields))
+    offsets, end = [], rng.randint(0, 3)
+    for name in names:
+        offsets.append(end)
+        end += instance.fields.sizes[instance.fields.index(name)] + rng.randint(0, 4)
+    formats = [instance.fields.dtypes[instance.fields.index(name)] for name in names]
+    dtype = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": end + 1})
+    found = np.full(len(packed) // instance.fields.nbytes * dtype.itemsize, 0xA5, np.uint8).view(dtype)
+    entries = packed.view(np.dtype({"names": list(instance.fields.names), "formats": list(instance.fields.dtypes)}))
+    for name in names:
+        found[name] = entries[name]
+    return found
+
+
+def gaps_of(array: np.ndarray[Any, Any]) -> bytes:
+    """What lies beside the fields of structs."""
+    found = np.frombuffer(bytearray(array.view(np.uint8)), array.dtype)
+    for name in array.dtype.names or ():
+        found[name] = np.zeros((), array.dtype[name].base)
+    return found.tobytes()
+
+
+def without_gaps(instance: DistributedInstance, array: np.ndarray[Any, Any]) -> Bytes:
+    """The fields of structs, side by side."""
+    entries = np.zeros(len(array), np.dtype({"names": list(instance.fields.names), "formats": list(instance.fields.dtypes)}))
+    for name in instance.fields.names:
+        entries[name] = array[name]
+    return entries.view(np.uint8)
+
+
 def carry_out(copies: list[StridedCopy], source: Bytes, destination: Bytes, written: Bytes) -> None:
     """Move what the copies say, and count the writes of every byte."""
     for copy in copies:

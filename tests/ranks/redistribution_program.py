@@ -14,11 +14,11 @@ import numpy as np
 from isoviz import machines
 from isoviz.backends.mpi.world import World
 from isoviz.machines import ChannelKind, Machine
-from isoviz.redistribution.running.on_rank import redistribute_on_rank
+from isoviz.redistribution.running.on_rank import prepare_on_rank, redistribute_on_rank
 from isoviz.runtime.ranks.rank_engine import RankEngine
 
 sys.path.append(str(Path(__file__).parents[1] / "property"))
-from redistribution_cases import Bytes, naive_content, random_ends
+from redistribution_cases import Bytes, gaps_of, keeps_entries, naive_content, random_ends, with_gaps, without_gaps
 
 WAYS: dict[str, tuple[ChannelKind, ...]] = {
     "all": (),
@@ -60,6 +60,7 @@ def main(cases: int, *, mapped: bool) -> None:
                     for kind in one_case(engine, world, random.Random(f"{way} {mapped} {world.size} {case}")):
                         done[kind] = done.get(kind, 0) + 1
                     done["cases"] = done.get("cases", 0) + 1
+                    structs_with_gaps(engine, world, random.Random(f"gaps {way} {mapped} {world.size} {case}"))
             finally:
                 engine.close()
         if world.rank == 0:
@@ -79,6 +80,30 @@ def one_case(engine: RankEngine, world: World, rng: random.Random) -> list[str]:
         assert done.array is not None
         assert np.array_equal(done.array.reshape(-1).view(np.uint8), wanted[world.rank]), f"{source} → {destination}"
     return [hop.kind for each in done.report.plan.sendings for hop in each.plan.every_hop]
+
+
+def structs_with_gaps(engine: RankEngine, world: World, rng: random.Random) -> None:
+    """A redistribution between arrays of structs with gaps, another one on every rank. Gaps keep what they hold."""
+    memories = rng.choice(("sys", "reg")), rng.choice(("sys", "reg"))
+    while True:
+        source, destination = random_ends(rng, world.size, memories, largest=24)
+        if keeps_entries(source) and keeps_entries(destination):
+            break
+    content, wanted = naive_content(source), naive_content(destination)
+    arrays = {rank: with_gaps(rng, source, found) for rank, found in content.items()}
+    rooms = {rank: with_gaps(rng, destination, np.zeros_like(found)) for rank, found in wanted.items()}
+    mine, room = arrays.get(world.rank), rooms.get(world.rank)
+    if rng.random() < 0.5:  # in memory that the ranks reach
+        mine, room = [
+            None if each is None else in_windows(world, each.view(np.uint8), "reg").view(each.dtype) for each in (mine, room)
+        ]
+    before = None if room is None else gaps_of(room)
+    with prepare_on_rank(engine, source, destination, mine, room) as ready:
+        for _ in range(2):
+            assert ready.run(verify=True).verified
+    if room is not None:
+        assert np.array_equal(without_gaps(destination, room), wanted[world.rank]), f"{source} → {destination}"
+        assert gaps_of(room) == before, f"{source} → {destination}"
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from run_cases import no_leaked_files
 
 from isoviz import DistributedInstance, Distribution, FieldSpace, IndexSpace, Layout, Machine, machines
 from isoviz.errors import (
+    ArrayError,
     Cancelled,
     DistributionError,
     InputError,
@@ -33,7 +34,7 @@ from isoviz.redistribution.running.prepared import PreparedRedistribution
 from isoviz.runtime.ranks.rank_engine import RankEngine
 
 sys.path.append(str(Path(__file__).parents[2] / "property"))
-from redistribution_cases import naive_content, random_ends
+from redistribution_cases import gaps_of, keeps_entries, naive_content, random_ends, with_gaps, without_gaps
 
 __all__ = ["no_leaked_files"]
 Report = Callable[[str, object], None]
@@ -80,6 +81,55 @@ def test_random_redistributions_are_bit_exact(
             assert len(found[0].report.trace.requests) >= len(found[0].report.plan.sendings)
     report("redistributions on ranks of one process", 150 if full else 15)
     assert bool(staged) == network
+
+
+@pytest.mark.parametrize("network", [False, True])
+def test_structs_with_gaps_at_both_ends(network: bool, tmp_path: Path, full: bool, report: Report) -> None:
+    """Every rank has another struct, also where a transfer goes over buffers. The gaps of a destination keep what they hold."""
+    done = 0
+    for seed in range(400 if full else 40):
+        rng = random.Random(f"gaps {seed} {network}")
+        size = rng.randint(2, 4)
+        source, destination = random_ends(rng, size, (rng.choice(("sys", "reg")), rng.choice(("sys", "reg"))))
+        if not (keeps_entries(source) and keeps_entries(destination)):
+            continue
+        wanted = naive_content(destination)
+        mine = {rank: with_gaps(rng, source, content) for rank, content in naive_content(source).items()}
+        into = {rank: with_gaps(rng, destination, np.zeros_like(content)) for rank, content in wanted.items()}
+        before = {rank: gaps_of(array) for rank, array in into.items()}
+        with group(machine_of(size, network=network), tmp_path, size) as ranks:
+
+            def run(engine: RankEngine, ends: Any = (source, destination), mine: Any = mine, into: Any = into) -> Any:
+                with prepare_on_rank(engine, *ends, mine.get(engine.rank), into.get(engine.rank)) as ready:
+                    reports = [ready.run(verify=True) for _ in range(2)]
+                    return reports, ready.array
+
+            found = ranks.together(run)
+        for rank, outcome in enumerate(found):
+            assert isinstance(outcome, tuple), f"seed {seed}: {outcome}"
+            assert all(each.verified for each in outcome[0])
+            if rank in wanted:
+                assert outcome[1] is into[rank]
+                assert np.array_equal(without_gaps(destination, into[rank]), wanted[rank]), f"seed {seed}"
+                assert gaps_of(into[rank]) == before[rank], f"seed {seed}"
+        done += 1
+    assert done > (20 if full else 2)
+    report("redistributions of structs with gaps", done)
+
+
+def test_a_struct_without_a_field_is_refused_by_all_ranks(three: Group) -> None:
+    fields = FieldSpace(a="<f8", b="<i4")
+    ends = [
+        DistributedInstance(SPACE, fields, Distribution({dim: 3}), Layout("<F, x, y>"), memory)
+        for dim, memory in (("y", "sys"), ("x", "reg"))
+    ]
+    arrays = [np.zeros((rows, 48), [("a", "<f8"), ("c" if rank == 1 else "b", "<i4")]) for rank, rows in enumerate((14, 14, 12))]
+    found = three.together(lambda engine: redistribute_on_rank(engine, *ends, arrays[engine.rank]))
+    assert isinstance(found[1], ArrayError) and "c" in str(found[1])
+    chosen = [array[["a"]] for array in arrays]
+    found = three.together(lambda engine: redistribute_on_rank(engine, *ends, chosen[engine.rank]))
+    assert all(isinstance(error, TransferError | DistributionError) for error in found)
+    assert all("field 'b' is not in the source (a)" in str(error) for error in found)
 
 
 SPACE, FIELDS = IndexSpace(x=48, y=40), FieldSpace(a="<f8")
