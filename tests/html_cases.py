@@ -9,6 +9,8 @@ import re
 from html.parser import HTMLParser
 from typing import Any, NamedTuple
 
+from isoviz.widgets.script import SCRIPTS
+
 VOID = {"meta", "br", "img", "input", "link", "hr"}
 
 
@@ -93,10 +95,10 @@ def check_saved_page(text: str) -> SavedPage:
     assert outline.tags.count("script") == len(scripts)
     packed = {}
     for attributes, content in scripts[:-1]:
-        (name,) = re.findall(r'id="isoviz-([a-z0-9-]+)"', attributes)
+        (name,) = re.findall(r'id="isoviz-([a-z0-9.-]+)"', attributes)
         packed[name] = gzip.decompress(base64.b64decode(content, validate=True))
-    assert scripts[-1][0] == "" and "isoviz.page.1" in scripts[-1][1], "the last script is the loader"
-    assert {"content", "answers", "code"} <= set(packed)
+    assert scripts[-1][0] == "" and "isoviz.page.1" in scripts[-1][1], "the last script hands the page to the loader"
+    assert {"content", "answers", "loader", *SCRIPTS} <= set(packed)
     ids = outline.values("id")
     assert len(ids) == len(set(ids))
     static = text.partition('<main id="isoviz-static"')[2]

@@ -7,9 +7,8 @@ import threading
 import uuid
 import weakref
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Literal
 
 import anywidget
@@ -25,18 +24,20 @@ from isoviz.widgets.notebook.static_picture import StaticPicture, is_in_kernel
 from isoviz.widgets.notebook.tour import is_newcomer, note_end
 from isoviz.widgets.panes.pane import Pane
 from isoviz.widgets.panes.pane_table import PANES, VIEWS
+from isoviz.widgets.script import LOADER, asked_for, message_of, parts_of_view
 from isoviz.widgets.session import Session
 from isoviz.widgets.snapshot import PART, snapshot, traits
 from isoviz.widgets.state import State
 from isoviz.widgets.steps import describe
 from isoviz.widgets.worker import Publisher, Worker
 
-_STATIC = Path(__file__).parent / "static"
 _SIDES = ("source", "destination", "both")
 
 
 _open: weakref.WeakSet[Explorer] = weakref.WeakSet()
 """Explorers whose threads run."""
+_sent: set[str] = set()
+"""Parts of the script that have been sent unasked: a page that has missed one asks for it."""
 
 
 @atexit.register
@@ -61,9 +62,8 @@ class Explorer(anywidget.AnyWidget, part_traits(PANES)):  # type: ignore[misc]  
     session where it made the session itself.
     """
 
-    # As texts: of a path, anywidget keeps every widget alive that was made with it, to tell it of a change of the file.
-    _esm = (_STATIC / "explorer.js").read_text(encoding="utf-8")
-    _css = (_STATIC / "explorer.css").read_text(encoding="utf-8")
+    # As a text: of a path, anywidget keeps every widget alive that was made with it, to tell it of a change of the file.
+    _esm = LOADER
 
     pane = traitlets.Enum(tuple(VIEWS), "explorer", help="what is shown").tag(sync=True)
     side = traitlets.Enum(_SIDES, "both", help="the end that is shown").tag(sync=True)
@@ -103,6 +103,7 @@ class Explorer(anywidget.AnyWidget, part_traits(PANES)):  # type: ignore[misc]  
         super().__init__(
             pane=pane, side=side, static_picture=uuid.uuid4().hex, **traits(snapshot(self.session.state, 1, self.session.name))
         )
+        self._send_parts(parts_of_view(pane) - _sent if is_in_kernel() else frozenset())
         self._answers: Worker[tuple[Request, State]] = Worker(self._answer, self._broken, "isoviz-answers")
         self._publisher = Publisher(self._publish, "isoviz-publisher")
         self._unlisten = self.session.listen(self._publisher.touch)
@@ -142,11 +143,22 @@ class Explorer(anywidget.AnyWidget, part_traits(PANES)):  # type: ignore[misc]  
     # ---- the thread in which a message arrives is unknown: it is queued and nothing else
 
     def _receive(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        if (names := asked_for(content)) is not None:
+            self._send_parts(names)
+            return
         with suppress(CommandError):  # the session refuses it, in words
             request = read_request(content)
             if request.command.kind in ANSWERED:
                 self._asked.append(request)
         self.session.send(content)  # which tells the publisher when the command is done
+
+    def _send_parts(self, names: Iterable[str]) -> None:
+        """Send parts of the script to the page: unasked before a view is shown, since a busy kernel answers late."""
+        parts = message_of(names)
+        if parts.buffers:
+            _sent.update(parts.message["names"])
+            with self._talking:
+                self.send(parts.message, parts.buffers)
 
     # ---- in the thread of the publisher
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from isoviz.schema import Named, plain
-from isoviz.widgets.chosen.menus import menus
+from isoviz.widgets.chosen.menus import NO_MENUS, menus
 from isoviz.widgets.contract import (
     WIRE,
     Concerns,
@@ -46,7 +46,7 @@ def snapshot(state: State, revision: int, session: str = "") -> Snapshot:
             "canRedo": bool(state.future),
         },
         "settings": plain(state.settings, WIRE),
-        "menus": menus(derived.machine),
+        "menus": menus(derived.machine) if "machine" in state.demanded else NO_MENUS,
         "faults": {
             "problems": {name: _problem(problem) for name, problem in derived.problems.items()},
             "stale": sorted(derived.stale),

@@ -107,5 +107,5 @@ def test_a_new_pane_has_right_types_and_imports_and_is_built(copy: Path) -> None
         done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
     static = copy.parent / "isoviz" / "widgets" / "static"
-    assert "Each hop moves" in (static / "explorer.js").read_text(encoding="utf-8")
+    assert "Each hop moves" in (static / "core.js").read_text(encoding="utf-8")
     assert ".iv-demo{letter-spacing:3px}" in (static / "explorer.css").read_text(encoding="utf-8")

@@ -112,13 +112,8 @@ def test_wheel_carries_what_it_needs(built: dict[str, Path]) -> None:
         names = wheel.namelist()
         for notebook in ("explorer.ipynb", "layouts.ipynb", "isometry-4.3.ipynb", "pipelines.ipynb"):
             assert wheel.read(f"isoviz/notebooks/{notebook}") == (ROOT / "notebooks" / notebook).read_bytes()
-    for name in (
-        "py.typed",
-        "widgets/static/explorer.js",
-        "widgets/static/explorer.css",
-        "widgets/static/THIRD-PARTY-LICENSES.txt",
-    ):
-        assert f"isoviz/{name}" in names
+    static = {f"isoviz/widgets/static/{path.name}" for path in (ROOT / "isoviz" / "widgets" / "static").iterdir()}
+    assert {"isoviz/py.typed", *static} <= set(names)
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert any(name.endswith("licenses/isoviz/widgets/static/THIRD-PARTY-LICENSES.txt") for name in names)
     modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "isoviz").rglob("*.py")}

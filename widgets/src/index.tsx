@@ -1,9 +1,8 @@
-// The explorer as an anywidget: `render` puts a view of the kernel's session into an element.
+// The explorer: `render` puts a view of the kernel's session into an element. What calls it is loader.ts.
 import "#app/explorer.css";
 import { render as draw } from "preact";
 import { Explorer } from "#app/explorer.tsx";
-import { drawPage } from "#app/offline/draw-page.tsx";
-import { savedPage } from "#app/offline/page-content.ts";
+import type { SavedPage } from "#app/offline/page-content.ts";
 import { Connection } from "#model/connection.ts";
 import type { Model } from "#model/types.ts";
 
@@ -35,8 +34,10 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   };
 }
 
-// In a saved page nobody calls `render`: the page has left what it shows.
-const saved = savedPage();
-if (saved !== null) drawPage(saved);
+/** Draws a saved page, for which nobody calls `render`. */
+export async function drawPage(saved: SavedPage): Promise<void> {
+  const part = await import("#app/offline/draw-page.tsx");
+  part.drawPage(saved);
+}
 
 export default { render };

@@ -18,6 +18,8 @@ DTYPES = (
 )  # fmt: skip
 
 
+NO_MENUS: Menus = {"machines": [], "memories": [], "dtypes": [], "planners": [], "examples": []}
+"""For views of layouts alone, which offer none."""
 _remembered: Remembered[Menus] = Remembered()
 
 

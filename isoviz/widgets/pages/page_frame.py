@@ -1,4 +1,4 @@
-"""The frame of every page: one HTML file that holds the bundle of the explorer, what it shows, and the same without scripts.
+"""The frame of every page: one HTML file that holds the script of the explorer, what it shows, and the same without scripts.
 
 Nothing is loaded from elsewhere, and a policy in the page forbids it. What is large is compressed (gzip, in base64) and unpacked
 by the browser. Where no scripts run, and on paper, the static part stands in the place of the drawn one.
@@ -10,14 +10,13 @@ import base64
 import gzip
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from isoviz.figures.charts.html_parts import styles
 from isoviz.figures.charts.svg import escape
 from isoviz.figures.page import policy
+from isoviz.widgets.script import LOADER, SCRIPTS, STYLE, packed
 
-_STATIC = Path(__file__).parent.parent / "static"
 _STYLE = (
     "html{color-scheme:light dark}body{margin:0;background:var(--iv-paper)}"
     "html.isoviz-live #isoviz-static{display:none}"
@@ -28,8 +27,8 @@ _STYLE = (
     "@media print{#isoviz-page{display:none!important}html.isoviz-live #isoviz-static{display:block}"
     "#isoviz-static section{break-inside:avoid}}"
 )
-# The bundle looks for this entry of the page once it is loaded, and draws what it says.
-_LOADER = """(async () => {
+# The loader of the script looks for this entry of the page, and has drawn what it says.
+_ENTRY = """(async () => {
   const root = document.documentElement;
   root.classList.add("isoviz-live");
   const bytes = async (name) => {
@@ -44,7 +43,7 @@ _LOADER = """(async () => {
     globalThis[Symbol.for("isoviz.page.1")] = { content, bytes, failed, element: document.getElementById("isoviz-page") };
     const script = document.createElement("script");
     script.type = "module";
-    script.textContent = await text("code");
+    script.textContent = await text("loader");
     document.head.append(script);
   } catch (error) {
     root.classList.remove("isoviz-live");
@@ -68,29 +67,30 @@ def html_page(
 ) -> str:
     """A complete page.
 
-    `content` is what the bundle draws, plain JSON. `static` are sections of HTML made by this package, for viewers without
+    `content` is what the script draws, plain JSON. `static` are sections of HTML made by this package, for viewers without
     scripts and for paper. `answers` maps commands (as the browser sends them, without `client` and `number`) to their answers.
     """
-    parts = [_packed("content", json.dumps(content, allow_nan=False).encode())]
+    parts = [_zipped("content", json.dumps(content, allow_nan=False).encode())]
     told, count = {}, 0
     for command, answer in answers:
         names = []
         for buffer in answer.buffers:
             names.append(f"data-{count}")
-            parts.append(_packed(names[-1], bytes(buffer)))
+            parts.append(_zipped(names[-1], bytes(buffer)))
             count += 1
         told[command_key(command)] = {"message": dict(answer.message), "buffers": names}
-    parts += [_packed("answers", json.dumps(told, allow_nan=False).encode()), _packed("code", _file("explorer.js"))]
+    parts.append(_zipped("answers", json.dumps(told, allow_nan=False).encode()))
+    parts += [_zipped("loader", LOADER.encode()), *(_embedded(name, packed(name)) for name in SCRIPTS)]
     root = styles("#isoviz-static").replace("#isoviz-static{--iv", ":root{--iv")
-    style = _file("explorer.css").decode().replace("</", "<\\/")
+    style = STYLE.replace("</", "<\\/")
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-        f"{policy()}"
+        f"{policy(' blob:')}"  # the parts of the script import each other by addresses that the page makes itself
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f'<title>{escape(title)}</title><link rel="icon" href="data:,"><style>{root}{_STYLE}</style><style>{style}</style></head>'
         '<body><main id="isoviz-page"></main>'
         f'<main id="isoviz-static" class="isoviz-static" data-isoviz="page">{"".join(static)}</main>'
-        f"{''.join(parts)}<script>{_LOADER}</script></body></html>"
+        f"{''.join(parts)}<script>{_ENTRY}</script></body></html>"
     )
 
 
@@ -99,11 +99,10 @@ def command_key(command: Mapping[str, Any]) -> str:
     return json.dumps(sorted(command.items()), separators=(",", ":"), ensure_ascii=False)
 
 
-def _packed(name: str, content: bytes) -> str:
+def _zipped(name: str, content: bytes) -> str:
+    return _embedded(name, gzip.compress(content, 9, mtime=0))
+
+
+def _embedded(name: str, content: bytes) -> str:
     """An element with compressed data; base64 has no character that HTML reads."""
-    packed = base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
-    return f'<script type="application/octet-stream" id="isoviz-{name}">{packed}</script>'
-
-
-def _file(name: str) -> bytes:
-    return (_STATIC / name).read_bytes()
+    return f'<script type="application/octet-stream" id="isoviz-{name}">{base64.b64encode(content).decode()}</script>'

@@ -1,12 +1,13 @@
-// The machine, drawn and edited.
+// The pane "Machine".
+import { later } from "#lib/later.tsx";
 import { registerPane } from "#model/pane.ts";
-import { MachineCanvas } from "#views/machine-canvas/machine-canvas.tsx";
-import { MachineViews } from "#views/network/machine-views.tsx";
+
+const MachinePane = later(() => import("./parts/machine.tsx").then((part) => part.MachinePane));
 
 registerPane({
   name: "machine",
   title: "Machine",
   tab: 4,
   watch: ["machine", "timeline"],
-  render: ({ alone }) => <MachineViews alone={alone} memories={<MachineCanvas alone={alone} />} />,
+  render: ({ alone }) => <MachinePane alone={alone} />,
 });

@@ -17,7 +17,7 @@ export interface SavedPage {
 
 const ENTRY = Symbol.for("isoviz.page.1");
 
-/** The page that has loaded this bundle; null in a notebook. */
+/** The page that this script is in; null in a notebook. */
 export function savedPage(): SavedPage | null {
   return (globalThis as unknown as Record<symbol, SavedPage | undefined>)[ENTRY] ?? null;
 }

@@ -2,7 +2,6 @@
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "#lib/icon.tsx";
-import { pictureOf, pixels } from "#lib/picture.ts";
 import { useId } from "#lib/use-id.ts";
 import { downloaded } from "#model/exports.ts";
 
@@ -17,6 +16,7 @@ interface SavePictureProps {
 export async function savePicture(element: HTMLElement | null, name: string, kind: "svg" | "png"): Promise<string> {
   if (element === null) return "There is nothing to save.";
   try {
+    const { pictureOf, pixels } = await import("#lib/picture.ts");
     const picture = pictureOf(element, name);
     const content = kind === "svg" ? new Blob([picture.svg], { type: "image/svg+xml;charset=utf-8" }) : await pixels(picture);
     downloaded(
