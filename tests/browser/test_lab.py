@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 AOS, BLOCKED = "<F, x, y>", "<x_in=4, y_in=4, F, y_out, x_out>"
-LARGEST = 2_000_000
+LARGEST = 400_000
 """Bytes that a saved notebook may have."""
 
 
