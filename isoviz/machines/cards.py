@@ -10,6 +10,8 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from isoviz import checks
+
 KIB, MIB = 1 << 10, 1 << 20
 
 Distance = Literal["same host", "other host"]
@@ -85,6 +87,9 @@ class AssumedFigures:
     - `memory_copies`: how often a byte is read and written in the memory of the host, where it is more than once. Between hosts
       it is how often the memory of each of them is read or written.
     - `provenance`: the source of the figures.
+
+    Raises:
+        MachineError: a figure has the wrong type or is out of range.
     """
 
     setup: float
@@ -95,6 +100,16 @@ class AssumedFigures:
     at_most: float = math.inf
     memory_copies: float = 1.0
     provenance: str = "assumed"
+
+    def __post_init__(self) -> None:
+        owner = "assumed figures"
+        for field in ("setup", "copied", "message", "memory_copies"):
+            checks.number(owner, field, getattr(self, field))
+        for field in ("sent", "at_most"):
+            if getattr(self, field) != math.inf:
+                checks.number(owner, field, getattr(self, field), open_low=True)
+        checks.whole(owner, "in_flight", self.in_flight, low=1)
+        checks.text(owner, "provenance", self.provenance)
 
 
 def conversions(whole: int, *, fields: bool = False) -> Shapes:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import pkgutil
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from isoviz.errors import MachineError, TransferError
+from isoviz.errors import InternalError, MachineError, TransferError
 from isoviz.figures import html, machine_throughput_figure, plot_html
+from isoviz.found_modules import FoundTable, modules_of
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import (
     Channel,
@@ -35,10 +38,12 @@ from isoviz.machines import (
     register_memory_kind,
     save,
 )
+from isoviz.machines.cards import AssumedFigures
 from isoviz.planner import Options, Transfer, plan
 from isoviz.planner.check_ends import check_ends
 from isoviz.planner.problem import Problem
 from isoviz.runtime import simulate
+from isoviz.runtime.ranks.eager import RIDES
 
 HBM = register_memory_kind("HBM", device="text", description="memory of an accelerator")
 TAPE = register_memory_kind("TAPE", holds_buffers=False, is_file_system=True, device="directory", description="files on tapes")
@@ -118,6 +123,8 @@ def test_kinds_do_not_change() -> None:
         HBM.colour = "red"  # type: ignore[attr-defined]
 
 
+one_word: Any = partial(register_channel_kind, sources=["SYS"], destinations=["SYS"])
+
 BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: register_memory_kind("SYS"), "memory kind 'SYS' is registered already, with is_host True instead of False"),
     (lambda: register_channel_kind("HBMRead", sources=[HBM], destinations=["SYS"]), "'HBMRead' is registered already"),
@@ -130,6 +137,14 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: register_channel_kind("X", sources=["SYS"], destinations=["NVM"]), r"destinations\[0\]: expected one of SYS, REG"),
     (lambda: register_channel_kind("X", sources=[], destinations=["SYS"]), "sources: expected at least one memory kind"),
     (lambda: register_channel_kind("X", sources="SYS", destinations=["SYS"]), "sources: expected a list of memory kinds"),
+    (lambda: register_memory_kind("X", place=(1, 2)), "place, across: expected"),
+    (lambda: register_memory_kind("X", place=3), "place: expected a row and a place from left to right, got 3"),  # type: ignore[arg-type]
+    (lambda: one_word("X", colour=7), "colour: expected a whole number from 0 to 6"),
+    (lambda: one_word("X", ways="gather"), "ways: expected Ways or None, got 'gather'"),
+    (lambda: one_word("X", requests=4), "requests: expected RequestRule or None, got 4"),
+    (lambda: one_word("X", same_host=AssumedFigures(1e-6)), "crosses_nodes: expected true: it has figures between ranks"),
+    (lambda: AssumedFigures(-1.0), "setup: expected a finite number"),
+    (lambda: AssumedFigures(0.0, sent=0.0), "sent: expected a finite number > 0"),
     (lambda: MemoryKind("NVM"), "memory kind: expected one of SYS, REG, ZCM, FBM, DSK, .*got 'NVM'"),
     (lambda: ChannelKind(3), "channel kind: expected one of Memcpy, .*got 3"),
     (lambda: Memory("m", HBM, device=0), "device: expected text, got 0"),
@@ -183,3 +198,25 @@ def test_a_foreign_file_system_holds_files_and_has_pages() -> None:
     with pytest.raises(TransferError, match=r"node0\.sys is no file system \(SYS\)"):
         check_ends(replace(there, destination=replace(there.destination, path="out.npy")), machine())
     assert Problem(there, machine(), Options()).pages == (512, 1)
+
+
+def test_cards_are_found_in_an_order_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever order a file system lists them in: the kinds of the papers first, then others by name."""
+    listed, found = pkgutil.iter_modules, modules_of("isoviz.machines.channel_kinds", first=("host", "gpu"))
+    monkeypatch.setattr(pkgutil, "iter_modules", lambda *args: reversed(list(listed(*args))))
+    assert modules_of("isoviz.machines.channel_kinds", first=("host", "gpu")) == found
+    assert [module.__name__.rpartition(".")[2] for module in found] == ["host", "gpu", "disk", "ranks"]
+
+
+def test_two_modules_that_carry_one_kind_are_a_mistake_of_isoviz() -> None:
+    table: FoundTable[str, int] = FoundTable("isoviz.machines.channel_kinds")
+    table.add(1, "Memcpy")
+    with pytest.raises(InternalError, match="Memcpy is there twice"):
+        table.add(2, "Memcpy")
+    assert table.read() == {"Memcpy": 1}
+
+
+def test_transfers_that_show_the_set_up_of_ranks_ride_with_no_message() -> None:
+    cards = [kind for kind in channel_kinds() if kind.same_host is not None and kind.ways is not None]
+    assert len(cards) >= 4
+    assert all(min(kind.ways.small) > RIDES for kind in cards if kind.ways is not None)
