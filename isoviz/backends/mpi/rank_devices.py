@@ -129,8 +129,10 @@ class MpiRankDevices(ThisComputer):
             return None
         if destination.memory.node == self.rank:
             return super().channel(channel, source, destination)
-        carrier = self._crossing.get(channel.kind)
-        return None if carrier is None else carrier.between(self._parts, channel, source.memory, destination.memory)
+        ends = source.memory, destination.memory
+        of_gpu = any(memory.kind is MemoryKind.FBM and not memory.emulated for memory in ends)
+        make = self._crossing.get(channel.kind)
+        return None if make is None else make(self._parts, destination.memory.node, channel, of_gpu)
 
     def absence(self, memory: Memory) -> str:
         reason = super().absence(memory)

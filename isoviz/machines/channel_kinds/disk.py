@@ -54,12 +54,7 @@ DISK_READ = register_channel_kind(
     ways=_files("sparse"),  # Short runs in a file have gaps.
 )
 DISK_WRITE = register_channel_kind(
-    "DiskWrite",
-    sources=HOST,
-    destinations=DISK,
-    description="file write",
-    colour=6,
-    ways=_files("gather", "transpose"),
+    "DiskWrite", sources=HOST, destinations=DISK, description="file write", colour=6, ways=_files("gather", "transpose")
 )
 DIRECT_READ = register_channel_kind(
     "GPUDirectRead", sources=DISK, destinations=GPU, description="direct file read", colour=2, ways=_direct("sparse")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from isoviz.machines.cards import MIB, Ways, conversions
 from isoviz.machines.channel_kinds.host import CONVERSIONS, HOST
@@ -25,60 +26,13 @@ _LINKS = Ways(
     in_parts=True,
 )
 _COPIES = replace(
-    _LINKS,
-    shapes=conversions(WHOLE_WITHIN),
-    shapes_within=conversions(WHOLE_WITHIN, fields=True),
-    first=(*_RUNS, WHOLE_WITHIN),
+    _LINKS, shapes=conversions(WHOLE_WITHIN), shapes_within=conversions(WHOLE_WITHIN, fields=True), first=(*_RUNS, WHOLE_WITHIN)
 )
 
 # While a GPU carries out one request, the next ones are queued: it never waits for the host, even if Python is busy for some ms.
-GPU_READ = register_channel_kind(
-    "GPURead",
-    sources=GPU,
-    destinations=HOST,
-    in_flight=8,
-    description="GPU read",
-    is_of_gpu=True,
-    colour=2,
-    ways=_LINKS,
-)
-GPU_WRITE = register_channel_kind(
-    "GPUWrite",
-    sources=HOST,
-    destinations=GPU,
-    in_flight=8,
-    description="GPU write",
-    is_of_gpu=True,
-    colour=4,
-    ways=_LINKS,
-)
-GPU_COPY = register_channel_kind(
-    "GPUCopy",
-    sources=GPU,
-    destinations=GPU,
-    in_flight=8,
-    description="GPU copy",
-    is_of_gpu=True,
-    colour=5,
-    ways=_COPIES,
-)
-ZERO_COPY_READ = register_channel_kind(
-    "ZeroCopyRead",
-    sources=GPU,
-    destinations=PINNED,
-    in_flight=8,
-    description="zero-copy read",
-    is_of_gpu=True,
-    colour=0,
-    ways=_LINKS,
-)
-ZERO_COPY_WRITE = register_channel_kind(
-    "ZeroCopyWrite",
-    sources=PINNED,
-    destinations=GPU,
-    in_flight=8,
-    description="zero-copy write",
-    is_of_gpu=True,
-    colour=1,
-    ways=_LINKS,
-)
+_kind = partial(register_channel_kind, is_of_gpu=True, in_flight=8)
+GPU_READ = _kind("GPURead", sources=GPU, destinations=HOST, description="GPU read", colour=2, ways=_LINKS)
+GPU_WRITE = _kind("GPUWrite", sources=HOST, destinations=GPU, description="GPU write", colour=4, ways=_LINKS)
+GPU_COPY = _kind("GPUCopy", sources=GPU, destinations=GPU, description="GPU copy", colour=5, ways=_COPIES)
+ZERO_COPY_READ = _kind("ZeroCopyRead", sources=GPU, destinations=PINNED, description="zero-copy read", colour=0, ways=_LINKS)
+ZERO_COPY_WRITE = _kind("ZeroCopyWrite", sources=PINNED, destinations=GPU, description="zero-copy write", colour=1, ways=_LINKS)

@@ -8,6 +8,7 @@ A copy into a peer's window is the copy of the host itself, so it is assumed as 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from isoviz.machines.cards import KIB, MIB, WHOLE_COPIES, AssumedFigures, Ways, conversions, messages
 from isoviz.machines.channel_kinds.gpu import GPU
@@ -48,74 +49,65 @@ PACKING = replace(SENDING, shapes=conversions(WHOLE_COPIES, fields=True), conver
 WRITING = replace(PACKING, in_parts=True)
 """The ways of channels that write straight into memory of the other rank."""
 
-REMOTE_MEMCPY = register_channel_kind(
-    "RemoteMemcpy", sources=HOST, destinations=HOST, crosses_nodes=True, description="network", colour=1
-)
-WINDOW = register_channel_kind(
+_kind = partial(register_channel_kind, crosses_nodes=True)
+REMOTE_MEMCPY = _kind("RemoteMemcpy", sources=HOST, destinations=HOST, description="network", colour=1)
+WINDOW = _kind(
     "Window",
     sources=HOST,
     destinations=WINDOWS,
-    crosses_nodes=True,
     description="copy into a peer",
     colour=5,
     ways=WRITING,
     same_host=AssumedFigures(HAND_OVER, provenance="assumed: as fast as a copy within memory"),
     prepares=True,
 )
-PROCESS_WRITE = register_channel_kind(
+PROCESS_WRITE = _kind(
     "ProcessWrite",
     sources=HOST,
     destinations=(MemoryKind.SYS,),
-    crosses_nodes=True,
     description="write into a peer",
     colour=3,
     ways=WRITING,
     same_host=AssumedFigures(HAND_OVER, 2, at_most=WRITTEN),
     prepares=True,
 )
-TWO_SIDED = register_channel_kind(
+TWO_SIDED = _kind(
     "TwoSided",
     sources=(*HOST, *GPU),
     destinations=(*HOST, *GPU),
-    crosses_nodes=True,
     description="send and receive",
     colour=6,
     ways=SENDING,
     same_host=AssumedFigures(HAND_OVER, 4, copied=0, message=MESSAGE, sent=SENT),
     other_host=AssumedFigures(4 * HAND_OVER, 4, copied=0, message=MESSAGE_BETWEEN_HOSTS, sent=LINK),
 )
-PACKED = register_channel_kind(
+PACKED = _kind(
     "Packed",
     sources=HOST,
     destinations=HOST,
-    crosses_nodes=True,
     description="packed send",
     colour=0,
     ways=PACKING,
     same_host=AssumedFigures(2 * HAND_OVER, 4, sent=SENT, memory_copies=3.0),  # pack, send, scatter
     other_host=AssumedFigures(5 * HAND_OVER, 4, sent=LINK, memory_copies=3.0),
 )
-DERIVED = register_channel_kind(
+DERIVED = _kind(
     "Derived",
     sources=HOST,
     destinations=HOST,
-    crosses_nodes=True,
     description="MPI datatype",
     colour=1,
     same_host=AssumedFigures(HAND_OVER, 2, copied=DATATYPES, sent=SENT),
     other_host=AssumedFigures(4 * HAND_OVER, 2, copied=DATATYPES, sent=LINK, memory_copies=2.0),
     is_usual=False,
 )
-PUT = register_channel_kind(
+PUT = _kind(
     "Put",
     sources=HOST,
     destinations=WINDOWS,
-    crosses_nodes=True,
     description="MPI put",
     colour=2,
     same_host=AssumedFigures(HAND_OVER, 2, copied=0, message=PUT_GAP, sent=PUT_AT),
     is_usual=False,
 )
-DIRECT_REMOTE = register_channel_kind(
-    "GPUDirectRemote", sources=NETWORKED, destinations=NETWORKED, crosses_nodes=True, description="GPUDirect RDMA", colour=4
-)
+DIRECT_REMOTE = _kind("GPUDirectRemote", sources=NETWORKED, destinations=NETWORKED, description="GPUDirect RDMA", colour=4)

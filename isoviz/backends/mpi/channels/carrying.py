@@ -1,16 +1,16 @@
 """How a channel to another rank that a machine describes becomes a real one, by its kind.
 
-`@carries(KIND)` marks the class whose `between` makes the channels of a kind. They are in the modules of this folder.
+`@carries(KIND)` marks the function that makes the channels of a kind. They are in the modules of this folder.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING
 
 from isoviz.found_modules import FoundTable
-from isoviz.machines import Channel, ChannelKind, Memory
+from isoviz.machines import Channel, ChannelKind
 from isoviz.runtime.protocols import RealChannel
 
 if TYPE_CHECKING:
@@ -39,27 +39,12 @@ class RankParts:
     refusals: dict[int, str]
 
 
-class BetweenRanks(Protocol):
-    """A class of channels to other ranks."""
+MakeChannel = Callable[[RankParts, int, Channel, bool], RealChannel | None]
+"""Make the real channel from a memory of this rank to one of another rank, by its number; None if it cannot connect them.
 
-    @classmethod
-    def between(cls, rank: RankParts, channel: Channel, source: Memory, destination: Memory) -> RealChannel | None:
-        """The real channel from a memory of this rank to one of another rank; None if it cannot connect them.
+The last argument says whether one of the memories belongs to a GPU, which is not emulated. Raises TransferError if the ranks
+cannot have the channel and there is more to say.
+"""
 
-        Raises:
-            TransferError: it cannot, and there is more to say.
-        """
-
-
-CHANNELS: FoundTable[ChannelKind, type[BetweenRanks]] = FoundTable("isoviz.backends.mpi.channels")
-_Class = TypeVar("_Class", bound=BetweenRanks)
-
-
-def carries(*kinds: ChannelKind) -> Callable[[type[_Class]], type[_Class]]:
-    """Mark a class: it carries out the channels of these kinds between ranks."""
-
-    def mark(carrier: type[_Class]) -> type[_Class]:
-        CHANNELS.add(carrier, *kinds)
-        return carrier
-
-    return mark
+CHANNELS: FoundTable[ChannelKind, MakeChannel] = FoundTable("isoviz.backends.mpi.channels")
+carries = CHANNELS.marking

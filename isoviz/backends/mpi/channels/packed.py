@@ -20,7 +20,7 @@ from isoviz.backends.mpi.channels.writing import (
     write_piece,
 )
 from isoviz.backends.mpi.piece_pool import PIECE, PiecePool
-from isoviz.machines import Channel, ChannelKind, Memory
+from isoviz.machines import ChannelKind
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.channels.cutting import Piece
@@ -36,7 +36,6 @@ _TICK = 0.05
 """Seconds between two checks for cancellation."""
 
 
-@carries(ChannelKind.PACKED)
 class Packed(Memcpy):
     """The copy kernels pack pieces of 1 MiB into registered memory; the receiver scatters them while others are on their way.
 
@@ -48,11 +47,6 @@ class Packed(Memcpy):
     def __init__(self, exchange: Exchange, pool: PiecePool) -> None:
         self._exchange = exchange
         self._pool = pool
-
-    @classmethod
-    def between(cls, rank: RankParts, channel: Channel, source: Memory, destination: Memory) -> Packed | None:  # noqa: ARG003
-        """It connects all host memories."""
-        return Packed(rank.exchange, rank.pool)
 
     def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
         check()
@@ -126,3 +120,8 @@ class Packed(Memcpy):
         outstanding.begin()
         outstanding.begin(counts=False)
         write_piece(self._exchange, made, data, handle, sent, answered)
+
+
+@carries(ChannelKind.PACKED)
+def _packed(rank: RankParts, *_: object) -> Packed:
+    return Packed(rank.exchange, rank.pool)

@@ -14,7 +14,7 @@ from isoviz.backends.mpi.other_process import WRITE, AccessRefusedError, accesse
 from isoviz.backends.mpi.piece_pool import PIECE, PiecePool
 from isoviz.backends.mpi.stores import RemoteStore
 from isoviz.layouts.recurring import split_together
-from isoviz.machines import Channel, ChannelKind, Memory
+from isoviz.machines import ChannelKind
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.channels.cutting import Piece
@@ -30,7 +30,6 @@ LEAST_RUN = 2048
 to scatter it there takes as long as that for runs of about this length."""
 
 
-@carries(ChannelKind.PROCESS_WRITE)
 class ProcessWrite(Packed):
     """The copy kernels pack pieces of 1 MiB, and `process_vm_writev` writes each of them to its runs in the other process.
 
@@ -43,11 +42,6 @@ class ProcessWrite(Packed):
         super().__init__(exchange, pool)
         self._refusals = refusals
         self._reason = ""
-
-    @classmethod
-    def between(cls, rank: RankParts, channel: Channel, source: Memory, destination: Memory) -> ProcessWrite | None:  # noqa: ARG003
-        """It connects ranks of one host."""
-        return ProcessWrite(rank.exchange, rank.pool, rank.refusals) if rank.stores.shares_host(destination.node) else None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -116,3 +110,8 @@ def _run_count(copies: Sequence[StridedCopy]) -> int:
             run *= extent
         count += copy.nbytes // run
     return count
+
+
+@carries(ChannelKind.PROCESS_WRITE)
+def _process_write(rank: RankParts, peer: int, *_: object) -> ProcessWrite | None:
+    return ProcessWrite(rank.exchange, rank.pool, rank.refusals) if rank.stores.shares_host(peer) else None

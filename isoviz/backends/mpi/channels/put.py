@@ -12,7 +12,7 @@ from isoviz.backends.mpi.channels.runs import LONGEST
 from isoviz.backends.mpi.channels.writing import bytes_of, handle_of, require_inside
 from isoviz.backends.mpi.stores import RemoteStore
 from isoviz.errors import RunError
-from isoviz.machines import Channel, ChannelKind, Memory
+from isoviz.machines import ChannelKind
 from isoviz.runtime.device_bases import AsynchronousChannel
 from isoviz.runtime.ranks.post import lost_rank
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from isoviz.runtime.protocols import Check, Done, Store
 
 
-@carries(ChannelKind.PUT)
 class Put(AsynchronousChannel):
     """MPI Put of all bytes, and a Flush: then they are in place. MPI converts by datatypes. For comparison.
 
@@ -32,11 +31,6 @@ class Put(AsynchronousChannel):
 
     def __init__(self, window: PutWindow) -> None:
         self._window = window
-
-    @classmethod
-    def between(cls, rank: RankParts, channel: Channel, source: Memory, destination: Memory) -> Put | None:  # noqa: ARG003
-        """It connects all ranks, unless they do without."""
-        return None if rank.put is None else Put(rank.put)
 
     def start(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check, done: Done) -> None:
         check()
@@ -90,3 +84,8 @@ class Put(AsynchronousChannel):
             for kind in kinds:
                 kind.Free()
         return count
+
+
+@carries(ChannelKind.PUT)
+def _put(rank: RankParts, *_: object) -> Put | None:
+    return None if rank.put is None else Put(rank.put)

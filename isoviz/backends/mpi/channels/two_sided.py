@@ -12,7 +12,7 @@ from isoviz.backends.mpi.channels.datatypes import datatype
 from isoviz.backends.mpi.channels.runs import LONGEST, RunSender
 from isoviz.backends.mpi.channels.writing import Outstanding, bytes_of, handle_of, is_small, require_inside, write_inline
 from isoviz.errors import EngineClosed, RunError, TransferError
-from isoviz.machines import Channel, ChannelKind, Memory, MemoryKind
+from isoviz.machines import Channel, ChannelKind
 from isoviz.runtime.device_bases import AsynchronousChannel
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from isoviz.runtime.ranks.handles import StoreHandle
 
 
-@carries(ChannelKind.TWO_SIDED, ChannelKind.DIRECT_REMOTE)
 class TwoSided(AsynchronousChannel):
     """Every contiguous run is a message (Isend, Irecv) straight between the two memories.
 
@@ -36,16 +35,6 @@ class TwoSided(AsynchronousChannel):
         self._exchange = exchange
         self._buffers = buffers
         self._of_gpu = of_gpu
-
-    @classmethod
-    def between(cls, rank: RankParts, channel: Channel, source: Memory, destination: Memory) -> TwoSided | None:
-        """It connects all memories. Those of GPUs need an MPI library that takes their addresses."""
-        of_gpu = any(memory.kind is MemoryKind.FBM and not memory.emulated for memory in (source, destination))
-        if of_gpu and rank.buffers.refusal:
-            raise TransferError(
-                f"channel {channel.name}: {rank.buffers.refusal}; expected a path through registered memory (REG) of both ranks"
-            )
-        return TwoSided(rank.exchange, rank.buffers, of_gpu=of_gpu)
 
     def start(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check, done: Done) -> None:
         check()
@@ -82,17 +71,11 @@ class TwoSided(AsynchronousChannel):
         RunSender(thread, copies, array, handle.rank, tag, outstanding.ended).fill()
 
 
-@carries(ChannelKind.DERIVED)
 class Derived(AsynchronousChannel):
     """MPI datatypes describe both ends, and MPI packs and unpacks. For comparison with the copy kernels."""
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
-
-    @classmethod
-    def between(cls, rank: RankParts, channel: Channel, source: Memory, destination: Memory) -> Derived | None:  # noqa: ARG003
-        """It connects all host memories."""
-        return Derived(rank.exchange)
 
     def start(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check, done: Done) -> None:
         check()
@@ -115,3 +98,17 @@ class Derived(AsynchronousChannel):
     def _send(self, made: Piece, array: Bytes, rank: int, tag: int, outstanding: Outstanding) -> None:
         thread = self._exchange.thread
         thread.isend_typed(array, datatype(thread.mpi, made.copies, "source"), rank, tag, outstanding.ended)
+
+
+@carries(ChannelKind.TWO_SIDED, ChannelKind.DIRECT_REMOTE)
+def _two_sided(rank: RankParts, _: int, channel: Channel, of_gpu: bool) -> TwoSided:
+    if of_gpu and rank.buffers.refusal:
+        raise TransferError(
+            f"channel {channel.name}: {rank.buffers.refusal}; expected a path through registered memory (REG) of both ranks"
+        )
+    return TwoSided(rank.exchange, rank.buffers, of_gpu=of_gpu)
+
+
+@carries(ChannelKind.DERIVED)
+def _derived(rank: RankParts, *_: object) -> Derived:
+    return Derived(rank.exchange)

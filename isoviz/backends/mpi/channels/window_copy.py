@@ -10,7 +10,7 @@ from isoviz.backends.mpi.channels.carrying import RankParts, carries
 from isoviz.backends.mpi.channels.packed import Packed
 from isoviz.backends.mpi.channels.two_sided import TwoSided
 from isoviz.errors import RunError
-from isoviz.machines import Channel, ChannelKind, Memory
+from isoviz.machines import ChannelKind
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.exchange import Exchange
@@ -23,14 +23,8 @@ LONG = 64 << 10
 """Bytes of a run from which a message of its own is faster than packing."""
 
 
-@carries(ChannelKind.WINDOW)
 class WindowCopy(Memcpy):
     """The copy kernels write straight into a window of another rank of this host."""
-
-    @classmethod
-    def between(cls, rank: RankParts, channel: Channel, source: Memory, destination: Memory) -> WindowCopy | None:  # noqa: ARG003
-        """It connects ranks of one host."""
-        return WindowCopy() if rank.stores.shares_host(destination.node) else None
 
     def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
         if not isinstance(destination, HostStore):
@@ -38,7 +32,6 @@ class WindowCopy(Memcpy):
         return super().move(copies, source, destination, check)
 
 
-@carries(ChannelKind.REMOTE_MEMCPY)
 class RemoteMemcpy(Memcpy):
     """The fastest way to a store: the copy kernels if it is mapped, messages for long runs, else packed pieces."""
 
@@ -48,14 +41,19 @@ class RemoteMemcpy(Memcpy):
         self._long = TwoSided(exchange, buffers)
         self._short = Packed(exchange, pool)
 
-    @classmethod
-    def between(cls, rank: RankParts, channel: Channel, source: Memory, destination: Memory) -> RemoteMemcpy | None:  # noqa: ARG003
-        """It connects all host memories."""
-        return RemoteMemcpy(rank.exchange, rank.pool, rank.buffers)
-
     def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
         if isinstance(destination, HostStore):
             return super().move(copies, source, destination, check)
         if all(copy.run >= LONG for copy in copies):
             return self._long.move(copies, source, destination, check)
         return self._short.move(copies, source, destination, check)
+
+
+@carries(ChannelKind.WINDOW)
+def _window(rank: RankParts, peer: int, *_: object) -> WindowCopy | None:
+    return WindowCopy() if rank.stores.shares_host(peer) else None
+
+
+@carries(ChannelKind.REMOTE_MEMCPY)
+def _remote_memcpy(rank: RankParts, *_: object) -> RemoteMemcpy:
+    return RemoteMemcpy(rank.exchange, rank.pool, rank.buffers)
