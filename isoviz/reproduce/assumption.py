@@ -60,7 +60,7 @@ class Depends:
     """A figure of an experiment that depends on assumptions.
 
     - `what` it is, in words in which `{given.nodes}` is the value of a field, and its unit (`isoviz.document.UNITS`).
-    - `ours`: the figure, from what the experiment found. `on`: the names of the assumptions that it depends on, with spaces.
+    - `ours`: the figure in what was found (`plots.Of`). `on`: the names of the assumptions that it depends on, with spaces.
     - `quick`: those of them that a quick run halves and doubles, too.
     - `few`: arguments of the experiment with which it finds no more than this figure needs.
     """

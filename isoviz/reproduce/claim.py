@@ -23,7 +23,7 @@ class Claim:
 
     - `what` it is about, and `paper`: what the paper says, in words.
     - `bound`: the paper's figure, or (low, high), where None is no bound; None where the paper has no figure.
-    - `ours`: the figure of isoviz, from what the experiment found. `unit` says how it is written (`isoviz.document.UNITS`).
+    - `ours`: the figure of isoviz in what was found (`plots.Of`). `unit` says how it is written (`isoviz.document.UNITS`).
     - `where` it is, if not at the place of its experiment. `full`: it is about sizes that a quick run does not have.
     - `why` explains a difference, or the worth of an agreement. `given` says that the claim tests nothing.
     """

@@ -21,8 +21,8 @@ TOKENS = ("dim0", "dim1", "dim2", "dim3", "dim4", "dim5", "dim6", "field")
 """Colours of further things."""
 Shown = Callable[[Any, str, str], Sequence[Part]]
 """Makes the parts of a document: of what an experiment found, a name for files, and a title."""
-Of = str | Callable[[Any], Any]
-"""A value of a row, or of what was found: its key, or a function."""
+Of = str | tuple[Any, ...] | Callable[[Any], Any]
+"""A value of a row, or of what was found: its key, keys one after the other, or a function."""
 Row = Mapping[str, Any]
 Curve = Mapping[float, float]
 """Values by the place on the axis."""
@@ -30,7 +30,11 @@ Curve = Mapping[float, float]
 
 def value_of(found: Any, of: Of) -> Any:
     """The value that `of` means."""
-    return found[of] if isinstance(of, str) else of(found)
+    if callable(of):
+        return of(found)
+    for key in (of,) if isinstance(of, str) else of:
+        found = found[key]
+    return found
 
 
 def under(heading: str, after: str, *shown: Shown) -> Shown:

@@ -1,4 +1,4 @@
-"""What is assumed where the paper is silent, and Blue Gene/Q under these assumptions."""
+"""Several paths on Blue Gene/Q: what the evaluation is about, what is assumed where the paper is silent, and the machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 from isoviz.machines import LatencyBandwidth, Machine, preset
 from isoviz.machines.networks import Network, Port
 from isoviz.machines.presets import blue_gene
-from isoviz.reproduce import assumed
+from isoviz.reproduce import Evaluation, assumed
 from isoviz.units import format_bytes, format_rate, format_seconds, format_share
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -76,6 +76,31 @@ class BgqAssumptions:
     def with_reception(self) -> BgqAssumptions:
         """The same, with a reception that takes what all links of a node bring."""
         return replace(self, reception=10 * blue_gene.LINK.value)
+
+
+EVALUATION = Evaluation(
+    title="Several paths on Blue Gene/Q again, in simulation",
+    part="several paths on Blue Gene/Q, sections 5 and 6",
+    citation="Bui et al., Improving Sparse Data Movement Performance Using Multiple Paths on the Blue Gene/Q Supercomputer,"
+    " sections 5 and 6.",
+    given=BgqAssumptions(),
+    quick=BgqAssumptions(),
+    models="""
+Machine: the preset bgq, whose torus routes a message over the links of its default route. A message costs what MPI or PAMI
+costs, and moves at 1.7 GB/s at most. All messages over a link share its 1.8 GB/s, and all to a node share what it receives.
+
+Pairs and groups of nodes: paths are those of algorithm 1, in isoviz's search for link-disjoint paths. A message is cut into equal
+parts, one for each path, and each part into windows; isoviz's scheduler carries all of them out in virtual time.
+
+Output of whole partitions, over several paths: algorithm 1 with amounts of bytes, from every node to all I/O nodes, so that all
+of them have even loads. Bytes are streams, which share links fairly until one ends: 8,192 nodes have too many windows to follow.
+
+Default collective I/O: the two phases of ROMIO with its defaults on Blue Gene/Q. In every round each rank tells each other one
+how much it sends, aggregators get the data over the torus, and then write it to the I/O nodes of their bridge nodes.
+
+File system: it takes bytes at the rate of its servers, and gives locks on parts of the file one after the other.
+""",
+)
 
 
 @lru_cache(maxsize=32)

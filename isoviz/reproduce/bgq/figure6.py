@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from isoviz.planner import Options, plan
 from isoviz.reproduce import Claim, Columns, Curves, Depends, Row, experiment
 from isoviz.reproduce.bgq.assumptions import KIB, MIB, BgqAssumptions, machine, torus_of
-from isoviz.reproduce.bgq.messages import MESSAGES, QUICK, message, one_path, several_paths, throughput
-from isoviz.reproduce.bgq.paths import paths_between
+from isoviz.reproduce.bgq.messages import MESSAGES, QUICK, message, one_path, paths_between, several_paths, throughput
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine

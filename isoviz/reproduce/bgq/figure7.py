@@ -8,8 +8,7 @@ from typing import Any
 from isoviz.document import Part, Table, change
 from isoviz.reproduce import Claim, Curves, Depends, experiment
 from isoviz.reproduce.bgq.assumptions import KIB, MIB, BgqAssumptions, machine, torus_of
-from isoviz.reproduce.bgq.messages import MESSAGES, QUICK, several_paths, throughput
-from isoviz.reproduce.bgq.paths import paths_between
+from isoviz.reproduce.bgq.messages import MESSAGES, QUICK, paths_between, several_paths, throughput
 
 NODES = 512
 PAIR = 0, "2.2.1.3.0"

@@ -7,8 +7,7 @@ from typing import Any
 
 from isoviz.reproduce import Claim, Curves, Depends, experiment
 from isoviz.reproduce.bgq.assumptions import MIB, BgqAssumptions, machine, torus_of
-from isoviz.reproduce.bgq.messages import MESSAGES, one_path, several_paths, throughput
-from isoviz.reproduce.bgq.paths import paths_between
+from isoviz.reproduce.bgq.messages import MESSAGES, one_path, paths_between, several_paths, throughput
 
 NODES, GROUP = 512, 64
 

@@ -1,4 +1,4 @@
-"""What is assumed where the paper is silent, and the clusters of the paper under these assumptions."""
+"""The Isometry paper: what its evaluation is about, what is assumed where it is silent, and its clusters."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from isoviz.machines import Channel, ChannelKind, Constant, LatencyBandwidth, Machine, Sampled, ThroughputFunction, preset
-from isoviz.reproduce import assumed
+from isoviz.reproduce import Evaluation, assumed
 from isoviz.units import format_bytes
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -78,6 +78,30 @@ class Assumptions:
     latency: float = assumed(1.0, "latencies and set-up times of all channels", "presets: assumed", _factor)
     gpu_link: float = assumed(1.0, "GPURead, GPUWrite on xstream and moonlight", "presets: assumed", _factor)
     memcpy: float = assumed(1.0, "Memcpy on xstream and moonlight", "presets: assumed", _factor)
+
+
+EVALUATION = Evaluation(
+    title="Isometry's evaluation again, in simulation",
+    part="Isometry (ICS '18), section 6",
+    citation="Jia et al., Isometry: A Path-Based Distributed Data Transfer System, ICS '18, section 6.",
+    given=Assumptions(),
+    quick=Assumptions(instances=4, nodes=4, low_priority=8, launches=16),
+    remark="All figures but planning times are simulated.",
+    facts=lambda given: {"instances": f"{given.instances}"},
+    models="""
+Isometry: isoviz plans every transfer and its scheduler carries it out in virtual time, on presets that were fixed beforehand.
+Bandwidths of Sapling are those of table 5; XStream's and Moonlight's are published or assumed.
+
+Realm: every transfer is a series of single hops along a shortest path, through temporary instances of its whole size. Each node
+has DMA threads; one takes the copy of the highest priority that waits and does it whole. Threads on one channel share it.
+
+MVAPICH2-GPU: blocks go through a pipeline of GPURead, network and GPUWrite; entries that are not contiguous are packed by strided
+copies, row by row.
+
+Applications: in an iteration all transfers are launched together, then every node computes. Channels are one of a kind per node,
+or per GPU, so the transfers of a node share its network card. Sizes, where the paper gives none, are assumed.
+""",
+)
 
 
 @lru_cache(maxsize=64)

@@ -71,7 +71,7 @@ def _group(row: Row) -> Group:
     ),
     depends=(
         Depends(
-            *("figure 7: FBM → FBM*, speedup", "times", lambda rows: rows[0]["speedup"]),
+            *("figure 7: FBM → FBM*, speedup", "times", (0, "speedup")),
             "threads worker temporaries request_bytes latency",
             quick="threads",
             pairs=MULTI_HOP[:1],

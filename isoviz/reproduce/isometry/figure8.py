@@ -19,7 +19,6 @@ from isoviz.runtime.scheduling.work import Finish
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
-    from isoviz.planner import Plan
 
 ONE_HOP = Pair("node0.zcm", "node0.fbm0")
 """The direct transfer that section 6.5 names."""
@@ -171,14 +170,11 @@ def _isometry(
 ) -> float:
     """Its seconds with `count` transfers of low priority under way, launched at a time."""
     simulator = Simulator(machine, request_bytes=request_bytes)
+    plans = [plan(instance(each, AOS, entries), machine, "full" if each == SEVERAL_HOPS else "direct") for each in (*lows, pair)]
     for k in range(count):
-        simulator.submit(_plan(machine, lows[k % len(lows)], entries))
-    number = simulator.submit(_plan(machine, pair, entries), at=at, priority=1)
+        simulator.submit(plans[k % len(lows)])
+    number = simulator.submit(plans[-1], at=at, priority=1)
     while (step := simulator.step()) is not None:
         if any(type(each) is Finish and each.transfer == number for each in step.instructions):
             return step.seconds - at
     raise AssertionError("a transfer did not end")
-
-
-def _plan(machine: Machine, pair: Pair, entries: int) -> Plan:
-    return plan(instance(pair, AOS, entries), machine, "full" if pair == SEVERAL_HOPS else "direct")

@@ -52,7 +52,7 @@ def _shown(case: str, heading: str, title: str, *planners: str) -> Shown:
             (
                 ("transfer", "pair"),
                 ("full's path", lambda row: " → ".join(map(_short, row["paths"]["full"]))),
-                *((name, lambda row, name=name: row["throughput"][name], "rate") for name in planners),
+                *((name, ("throughput", name), "rate") for name in planners),
             ),
             lambda found: found[case],
         ),

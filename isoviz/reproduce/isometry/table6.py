@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -37,25 +37,21 @@ _PUT_IN = {("PageRank", "full"), ("PageRank", "simple"), ("VGG-16", "full")}
 """Counts that the patterns were chosen by: they test nothing."""
 
 
-def _of(number: int, key: str) -> Callable[[Any], float]:
-    return lambda rows: float(rows[number][key])
-
-
 def _claims() -> Iterator[Claim]:
     for number, ((name, node), (full, simple, seconds)) in enumerate(PAPER.items()):
         for key, paper in (("full", full), ("simple", simple)):
-            count = Claim(f"{name}, {node}: {key} paths", f"{paper}", paper, _of(number, key), "count")
+            count = Claim(f"{name}, {node}: {key} paths", f"{paper}", paper, (number, key), "count")
             yield count.put_in(_WHY[name]) if (name, key) in _PUT_IN else count.because(_WHY[name])
-        planning = Claim(f"{name}, {node}: planning time", _ms(seconds), seconds, _of(number, "seconds"), "seconds")
-        yield planning.because(partial(_python, _of(number, "known")))
+        planning = Claim(f"{name}, {node}: planning time", _ms(seconds), seconds, (number, "seconds"), "seconds")
+        yield planning.because(partial(_python, number))
     none = "new plans in the second iteration, all applications"
     yield Claim(none, "none", 0, lambda rows: sum(row["again"] for row in rows), "count")
 
 
-def _python(known: Callable[[Any], float], rows: Any) -> str:
+def _python(number: int, rows: Any) -> str:
     return (
         "isoviz plans in Python, and finds the routes of the machine at first; once these are known it is"
-        f" {Quantity(known(rows), 'seconds')}. The paper's planner is C++."
+        f" {Quantity(rows[number]['known'], 'seconds')}. The paper's planner is C++."
     )
 
 

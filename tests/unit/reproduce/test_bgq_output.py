@@ -16,8 +16,7 @@ from isoviz.reproduce.bgq.assumptions import MIB, BgqAssumptions
 from isoviz.reproduce.bgq.messages import one_path
 from isoviz.reproduce.bgq.output import figure10, figure12
 from isoviz.reproduce.bgq.output.collective import aggregators_of, collective, independent
-from isoviz.reproduce.bgq.output.flows import ends, fair_rates
-from isoviz.reproduce.bgq.output.partition import Partition
+from isoviz.reproduce.bgq.output.flows import Partition, ends, fair_rates, uses
 from isoviz.reproduce.bgq.output.spread import planned, several_paths
 from isoviz.reproduce.bgq.output.workloads import MOST, RANKS, Hacc, Pareto, Uniform, node_bytes
 from isoviz.runtime import simulate
@@ -75,7 +74,7 @@ def test_rates_are_those_of_the_simulator() -> None:
         expected = slow_fair_rates(
             most, [tuple((str(link), 1.0) for link in each) for each in links], {str(k): each for k, each in enumerate(capacity)}
         )
-        assert fair_rates(np.array(most), links, np.array(capacity)) == pytest.approx(expected)
+        assert fair_rates(np.array(most), *uses(links), np.array(capacity)) == pytest.approx(expected)
 
 
 def test_streams_end_when_their_bytes_have_moved() -> None:

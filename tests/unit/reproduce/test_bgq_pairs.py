@@ -10,8 +10,17 @@ import pytest
 from isoviz.machines import preset
 from isoviz.reproduce.bgq import figure4, figure6, figure7, figure8, figure9
 from isoviz.reproduce.bgq.assumptions import KIB, MIB, BgqAssumptions, machine, torus_of
-from isoviz.reproduce.bgq.messages import channels, crossing, memory, one_path, several_paths, throughput
-from isoviz.reproduce.bgq.paths import ORDERS, link_graph, paths_between
+from isoviz.reproduce.bgq.messages import (
+    ORDERS,
+    channels,
+    crossing,
+    link_graph,
+    memory,
+    one_path,
+    paths_between,
+    several_paths,
+    throughput,
+)
 
 GIVEN = BgqAssumptions()
 SINGLE = 1.7e9

@@ -20,7 +20,7 @@ from isoviz.reproduce.bgq.output.workloads import MOST, RANKS, node_bytes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from isoviz.reproduce.bgq.output.partition import Partition
+    from isoviz.reproduce.bgq.output.flows import Partition
     from isoviz.reproduce.bgq.output.workloads import Bytes, Workload
 
 SINGLE = 1.7e9

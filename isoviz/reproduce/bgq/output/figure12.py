@@ -17,7 +17,7 @@ from isoviz.machines.presets import blue_gene
 from isoviz.reproduce import Claim, Columns, Curves, Depends, Row, Shown, experiment
 from isoviz.reproduce.bgq.output.collective import collective, independent
 from isoviz.reproduce.bgq.output.figure10 import workloads
-from isoviz.reproduce.bgq.output.partition import Partition
+from isoviz.reproduce.bgq.output.flows import Partition
 from isoviz.reproduce.bgq.output.spread import several_paths
 from isoviz.reproduce.bgq.output.workloads import RANKS
 from isoviz.reproduce.plots import TOKENS

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from isoviz.reproduce.bgq.messages import link_graph, stops_of
 from isoviz.reproduce.bgq.output.collective import SINGLE, Stage
 from isoviz.reproduce.bgq.output.flows import ends
 from isoviz.reproduce.bgq.output.workloads import node_bytes
-from isoviz.reproduce.bgq.paths import link_graph, stops_of
 
 if TYPE_CHECKING:
     from isoviz.machines.networks import Link
-    from isoviz.reproduce.bgq.output.partition import Partition
+    from isoviz.reproduce.bgq.output.flows import Partition
     from isoviz.reproduce.bgq.output.workloads import Workload
 
 SLACK = (1.03, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0)
@@ -49,14 +49,11 @@ def planned(partition: Partition, sizes: Sequence[int]) -> list[SharedPath]:
         if found is not None:
             break
     assert found is not None, "ten times the time of even loads is enough"
+    # The bridge node is no stop: its router passes bytes on.
     return [
-        SharedPath((*_stops(partition, taken, node), partition.ports[bridge]), amount) for node, bridge, taken, amount in found
+        SharedPath((*(stops_of(partition.torus, taken)[:-1] if taken else (node,)), partition.ports[bridge]), amount)
+        for node, bridge, taken, amount in found
     ]
-
-
-def _stops(partition: Partition, links: Sequence[Link], node: int) -> tuple[int, ...]:
-    """The nodes at which a path stops before its I/O node. The bridge node is none: its router passes bytes on."""
-    return stops_of(partition.torus, links)[:-1] if links else (node,)
 
 
 _Assigned = tuple[int, int, list["Link"], float]
