@@ -27,7 +27,7 @@ const common = {
   jsxImportSource: "preact",
   charset: "utf8",
   logLevel: "warning",
-  plugins: [everyPane()],
+  plugins: [everyFile("panes", "panes"), everyFile("shapes", "views/network/shapes")],
 };
 
 /** The parts that the tests of the loader play with. */
@@ -127,17 +127,17 @@ async function buildTests(out, named) {
   );
 }
 
-/** `import "isoviz:panes"` imports every file of src/panes: a pane is there as soon as its file is. */
-function everyPane() {
-  const folder = join(here, "src", "panes");
+/** `import "isoviz:<name>"` imports every file of a folder of src: a pane, or a shape of networks, is there as soon as its file is. */
+function everyFile(name, folder) {
+  const path = join(here, "src", folder);
   return {
-    name: "every pane",
+    name: `every file of ${folder}`,
     setup(build) {
-      build.onResolve({ filter: /^isoviz:panes$/ }, ({ path }) => ({ path, namespace: "panes" }));
-      build.onLoad({ filter: /.*/, namespace: "panes" }, async () => {
-        const files = (await readdir(folder)).filter((name) => name.endsWith(".tsx")).sort();
-        const contents = files.map((name) => `import "#panes/${name}";`).join("\n");
-        return { contents, resolveDir: here, watchDirs: [folder] };
+      build.onResolve({ filter: new RegExp(`^isoviz:${name}$`) }, () => ({ path: name, namespace: name }));
+      build.onLoad({ filter: /.*/, namespace: name }, async () => {
+        const files = (await readdir(path)).filter((file) => /\.tsx?$/.test(file)).sort();
+        const contents = files.map((file) => `import "#${folder}/${file}";`).join("\n");
+        return { contents, resolveDir: here, watchDirs: [path] };
       });
     },
   };

@@ -2,78 +2,76 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hopOfTrack, loadsOf, selectedTrack, tracksOf } from "#model/tracks.ts";
 import type { NetworkPart, PlanPart, ShownLeg, ShownNetwork } from "#model/types.ts";
-import { gridShape, LETTERS, stepOf } from "#views/network/grid-shape.ts";
 import { linesOfTrack, pointOn } from "#views/network/net-lines.ts";
-import { addressOf, netScene, readingOf } from "#views/network/net-scene.ts";
+import { addressOf, netScene } from "#views/network/net-scene.ts";
+import { placesOf, unrolled } from "#views/network/places.ts";
 import { aSnapshot } from "./model.ts";
 
-const SHAPES = [[1], [7], [4, 8], [8, 8, 8], [4, 4, 4, 4, 2], [2, 2, 2, 2, 2], [4, 2, 4, 4, 2], [4, 4, 16, 16, 2], [3, 1, 5]];
-
-/** Coordinates by counting up, the last dimension fastest: no arithmetic of the drawing. */
-function* counted(sizes: readonly number[]): Iterable<number[]> {
-  const places = sizes.map(() => 0);
-  for (;;) {
-    yield [...places];
-    let dim = sizes.length - 1;
-    while (dim >= 0 && places[dim] === sizes[dim]! - 1) places[dim--] = 0;
-    if (dim < 0) return;
-    places[dim]! += 1;
-  }
-}
-
-test("every router of a torus has a place of its own in the slice of its address, and neighbours of a slice lie in line", () => {
-  for (const sizes of SHAPES) {
-    const shape = gridShape(
-      sizes,
-      sizes.map((size) => size > 2),
-    );
-    const seen = new Set<string>();
-    let router = 0;
-    for (const places of counted(sizes)) {
-      const at = shape.at(router);
-      assert.deepEqual(shape.coordinates(router), places);
-      assert.ok(!seen.has(`${at.x} ${at.y}`), `${sizes}: two routers at one place`);
-      seen.add(`${at.x} ${at.y}`);
-      const title = shape.outer.map((dim) => `${LETTERS[dim]}${places[dim]}`).join(" ");
-      const slice = shape.slices.find((each) => each.title === title);
-      assert.ok(slice !== undefined, `${sizes}: no slice ${title}`);
-      const { x, y, width, height } = slice.box;
-      assert.ok(at.x > x && at.x < x + width && at.y > y && at.y < y + height, `${sizes}: ${places} lies beside ${title}`);
-      shape.across.forEach((dim) => {
-        if (places[dim]! + 1 < sizes[dim]!) {
-          const stride = sizes.slice(dim + 1).reduce((product, size) => product * size, 1);
-          assert.equal(shape.at(router + stride).y, at.y, "across stays in its line");
-          assert.ok(shape.at(router + stride).x > at.x);
-        }
-      });
-      router += 1;
-    }
-    assert.equal(shape.cells.routers.length * shape.slices.length, router, `${sizes}: slices hold all routers`);
-    for (const { first, box } of [shape.slices[0]!, shape.slices.at(-1)!])
-      shape.cells.routers.forEach((offset, each) => {
-        const cell = shape.cells.places[each]!;
-        assert.deepEqual(shape.at(first + offset), { x: box.x + cell.x, y: box.y + cell.y });
-      });
-    assert.ok(shape.width < 4.5 * shape.height || sizes.length <= 2, `${sizes} is ${shape.width} by ${shape.height}`);
-  }
+test("runs of numbers are the rows that they stand for", () => {
+  assert.deepEqual(unrolled([]), []);
+  assert.deepEqual(
+    unrolled([
+      [3, 0, 1, 1, 2],
+      [1, 7, 7, 0, 0],
+    ]),
+    [
+      [0, 1],
+      [1, 3],
+      [2, 5],
+      [7, 7],
+    ],
+  );
 });
 
-test("a step around a torus is told from one to a neighbour", () => {
-  const torus = gridShape([4, 4, 2], [true, true, true]);
-  assert.deepEqual(stepOf(torus, 0, 8), { dim: 0, around: false, way: 1 });
-  assert.deepEqual(stepOf(torus, 0, 24), { dim: 0, around: true, way: -1 });
-  assert.deepEqual(stepOf(torus, 24, 0), { dim: 0, around: true, way: 1 });
-  assert.deepEqual(stepOf(torus, 1, 0), { dim: 2, around: false, way: -1 }); // of two routers, both ways lead to the neighbour
+test("a step around a torus leaves its panel on one side and comes in on the other", () => {
+  const { around, isAcross, at } = placesOf(network());
+  assert.deepEqual(at(6), { x: 40, y: 24 });
+  assert.equal(around(0, 4), null);
+  assert.deepEqual(around(0, 12), { x: 0, y: -1 });
+  assert.deepEqual(around(12, 0), { x: 0, y: 1 });
+  assert.deepEqual(around(0, 3), { x: -1, y: 0 });
+  const two = placesOf(
+    network({ axes: [axis("A", 8), axis("B", 2)], points: [[2, 8, 8, 16, 0]], panels: cornersOf(8), routers: 16 }),
+  );
+  assert.equal(two.around(0, 1), null, "of two routers, both ways lead to the neighbour");
+  assert.ok(two.isAcross(1, 2) && !two.isAcross(2, 3));
+  assert.deepEqual([at(0), isAcross(0, 15)], [{ x: 8, y: 8 }, false]);
 });
+
+test("routers lie where their topology puts them, with links of their widths; what the browser does not know is drawn so, too", () => {
+  const own = network({
+    shape: "vortex",
+    axes: [],
+    points: [[3, 0, 0, 50, 10]],
+    routers: 3,
+    names: ["a", "b", "c"],
+    links: [[2, 0, 1, 2, 1, 1, 0]],
+    ports: [{ router: 0, count: 3, before: "node", number: 0, after: ".sys" }],
+  });
+  const scene = netScene({ networks: [own], others: [], legs: [] }, []);
+  const places = scene.names.map((name) => scene.placeOf(name)!);
+  assert.deepEqual([places[1]!.x - places[0]!.x, places[2]!.y - places[0]!.y], [50, 20]);
+  assert.deepEqual(placesOf(own).links, [
+    [0, 1, 2],
+    [1, 2, 2],
+  ]);
+  assert.equal(addressOf(scene, "node1.sys"), "b");
+});
+
+const axis = (name: string, size: number, wraps = true) => ({ name, size, wraps });
+const cornersOf = (count: number) => Array.from({ length: count }, (_, place) => ({ x: 62 * place, y: 0, title: `A${place}` }));
 
 function network(change: Partial<ShownNetwork> = {}): ShownNetwork {
   return {
     name: "torus",
     kind: "torus",
     words: "torus 4×4",
-    form: "grid",
-    sizes: [4, 4],
-    wraps: [true, true],
+    shape: "routers",
+    apart: 16,
+    axes: [axis("A", 4), axis("B", 4)],
+    panels: [{ x: 0, y: 0, title: "" }],
+    points: [0, 1, 2, 3].map((row) => [4, 8, 8 + 16 * row, 16, 0]),
+    reading: "",
     routers: 16,
     names: [],
     links: [],
@@ -182,9 +180,9 @@ test("memories hang on routers, stand beside a switch, and have an address where
     name: "ib",
     kind: "switch",
     words: "switch",
-    form: "switch",
-    sizes: [],
-    wraps: [],
+    shape: "bar",
+    axes: [],
+    points: [[1, 0, 0, 0, 0]],
     routers: 1,
     ports: [16, 17].map((number) => ({ router: 0, count: 1, before: "node", number, after: ".sys" })),
   });
@@ -202,6 +200,4 @@ test("memories hang on routers, stand beside a switch, and have an address where
     "a memory without a port is drawn where there are few",
   );
   assert.equal(scene.ports.length, 3, "the one at router 5, and two at the switch");
-  assert.match(readingOf(scene.networks[0]!), /torus 4×4: B across; A down\. A, B wrap around/);
-  assert.equal(readingOf(scene.networks[1]!), "");
 });

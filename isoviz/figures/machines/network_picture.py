@@ -1,102 +1,74 @@
-"""The figure of a torus or a mesh: its slices with the routers, and the paths of a plan from link to link, proxies as rings."""
+"""The figure of a network: its routers where the topology puts them, the paths of a plan from link to link, proxies as rings."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from itertools import pairwise, product
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence, Set
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from isoviz.figures.charts.svg import Drawing, number, shorten
 from isoviz.figures.charts.theme import DIMENSION_COLOURS, FIELD_COLOUR, MARGIN, ThemeName
 from isoviz.machines import machine_argument
-from isoviz.machines.networks import Grid
+from isoviz.machines.networks.places import STUB, Point, places_of
 from isoviz.units import format_share
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine, MachineLike
-    from isoviz.machines.networks import Link, Network
+    from isoviz.machines.networks import Link, Network, Topology
     from isoviz.planner import Plan
 
-CELL = 15.0
-"""Between neighbours of a slice, in pixels."""
-APART = 26.0
-"""Between slices, with room for the name of the lower one."""
-ENOUGH = 3
-"""Routers of a slice in one direction that are enough: further dimensions place the slices."""
-MOST_DRAWN = 1024
-"""Routers that are drawn; of more, only the slices and the stops of the plan are."""
-STUB = 9.0
-"""How far a link goes beyond the edge of a slice where its dimension wraps around."""
+WIDEST, NARROWEST = 1080.0, 640.0
+"""Pixels; what is wider is drawn smaller, what is narrower stands in the middle."""
+MOST_DRAWN = 2048
+"""Routers that are drawn, and links; of more, only the frames of the panels and the stops of the plan are."""
+NAMED = 37.0
+"""Pixels between neighbours from which on routers have their names."""
+TITLE = 18.0
+"""Room above the panels for their titles."""
 TRACKS = (*DIMENSION_COLOURS, FIELD_COLOUR, "predicted")
 """The colours of paths, in turn."""
 
-Point = tuple[float, float]
 
+class Placing:
+    """The places of a topology on the figure."""
 
-class _Axis(NamedTuple):
-    """The dimensions along one side of the drawing, the slowest first: those that place a slice, and those within it."""
+    def __init__(self, topology: Topology) -> None:
+        self.topology, self.places = topology, places_of(topology)
+        corners = [(panel.x, panel.y) for panel in self.places.panels]
+        left, top, width, height = self.places.panel
+        self._left, self._top = left + min(x for x, _ in corners), top + min(y for _, y in corners)
+        whole = max(x for x, _ in corners) + left + width - self._left
+        self.scale = min(1.0, WIDEST / whole)
+        bottom = max(y for _, y in corners) + top + height - self._top
+        self.size = whole * self.scale, bottom * self.scale + TITLE
+        self.apart = self.places.apart * self.scale
 
-    outer: tuple[int, ...]
-    inner: tuple[int, ...]
-
-
-class Slices:
-    """Where the routers of a grid lie: two or more dimensions are a slice, the others place the slices in rows and columns."""
-
-    def __init__(self, grid: Grid) -> None:
-        self.grid = grid
-        self.across, self.down = _axes(grid.sizes)
-        self.width, self.height = self._count(self.across.inner) * CELL, self._count(self.down.inner) * CELL
-        columns, rows = self._count(self.across.outer), self._count(self.down.outer)
-        self.size = columns * (self.width + APART) - APART, rows * (self.height + APART)
-
-    def _count(self, dims: Sequence[int]) -> int:
-        return math.prod([self.grid.sizes[dim] for dim in dims])
-
-    def _number(self, dims: Sequence[int], place: Sequence[int]) -> int:
-        found = 0
-        for dim in dims:
-            found = found * self.grid.sizes[dim] + place[dim]
-        return found
-
-    def corner(self, place: Sequence[int]) -> Point:
-        """The upper left corner of the slice of some coordinates."""
-        column, row = self._number(self.across.outer, place), self._number(self.down.outer, place)
-        return column * (self.width + APART), APART + row * (self.height + APART)
+    def _moved(self, point: Point) -> Point:
+        return (point[0] - self._left) * self.scale, (point[1] - self._top) * self.scale + TITLE
 
     def at(self, router: int) -> Point:
         """The middle of a router."""
-        place = self.grid.coordinates(router)
-        left, top = self.corner(place)
-        column, row = self._number(self.across.inner, place), self._number(self.down.inner, place)
-        return left + (column + 0.5) * CELL, top + (row + 0.5) * CELL
+        return self._moved(self.places.at(router))
 
-    def titles(self) -> list[tuple[Point, str]]:
-        """The corner of every slice, and its fixed coordinates."""
-        outer = sorted((*self.across.outer, *self.down.outer))
-        found = []
-        for values in product(*[range(self.grid.sizes[dim]) for dim in outer]):
-            place = [0] * len(self.grid.sizes)
-            for dim, value in zip(outer, values, strict=True):
-                place[dim] = value
-            found.append((self.corner(place), " ".join(f"{self.grid.dimensions[dim]}{place[dim]}" for dim in outer)))
-        return found
+    def frames(self) -> list[tuple[float, float, float, float, str]]:
+        """The rectangle of every panel with its title."""
+        left, top, width, height = self.places.panel
+        return [
+            (*self._moved((panel.x + left, panel.y + top)), width * self.scale, height * self.scale, panel.title)
+            for panel in self.places.panels
+        ]
 
     def line(self, link: Link) -> str:
-        """A link as a path of SVG: straight within a slice, around its edge, or an arc from slice to slice."""
-        here, there = self.grid.coordinates(link.source), self.grid.coordinates(link.destination)
-        dim = next((dim for dim, (a, b) in enumerate(zip(here, there, strict=True)) if a != b), 0)
+        """A link as a path of SVG: straight within a panel, around its edge, or an arc from panel to panel."""
         (x, y), (to_x, to_y) = self.at(link.source), self.at(link.destination)
-        if dim not in (*self.across.inner, *self.down.inner):
+        if self.places.is_across(link.source, link.destination):
             bend = 0.13
             middle = (x + to_x) / 2 - (to_y - y) * bend, (y + to_y) / 2 + (to_x - x) * bend
             return f"M{_point(x, y)}Q{_point(*middle)} {_point(to_x, to_y)}"
-        size = self.grid.sizes[dim]
-        if not (size > 2 and abs(there[dim] - here[dim]) == size - 1):
+        way = self.places.around(link.source, link.destination)
+        if way is None:
             return f"M{_point(x, y)}L{_point(to_x, to_y)}"
-        way = STUB if here[dim] else -STUB
-        dx, dy = (way, 0.0) if dim in self.across.inner else (0.0, way)
+        dx, dy = way[0] * STUB * self.scale, way[1] * STUB * self.scale
         return f"M{_point(x, y)}L{_point(x + dx, y + dy)}M{_point(to_x - dx, to_y - dy)}L{_point(to_x, to_y)}"
 
 
@@ -104,58 +76,45 @@ def _point(x: float, y: float) -> str:
     return f"{number(x)} {number(y)}"
 
 
-def _axes(sizes: Sequence[int]) -> tuple[_Axis, _Axis]:
-    """The dimensions of both sides: from the last one on, each goes to the shorter side."""
-    dims: tuple[list[int], list[int]] = [], []
-    lengths = [1, 1]
-    for dim in reversed(range(len(sizes))):
-        side = 0 if lengths[0] <= lengths[1] else 1
-        dims[side].insert(0, dim)
-        lengths[side] *= sizes[dim]
-    found = []
-    for each in dims:
-        count, first = 1, len(each)
-        while first and count < ENOUGH:
-            first -= 1
-            count *= sizes[each[first]]
-        found.append(_Axis(tuple(each[:first]), tuple(each[first:])))
-    return found[0], found[1]
-
-
-def grid_networks(machine: Machine) -> list[Network]:
-    """The networks of a machine that have such a figure."""
-    return [network for network in machine.networks if isinstance(network.topology, Grid)]
+def drawn_network(machine: Machine) -> Network | None:
+    """The first network of a machine that has more routers than one."""
+    return next((network for network in machine.networks if network.topology.router_count > 1), None)
 
 
 def network_svg(machine: MachineLike, plan: Plan | None = None, *, theme: ThemeName = "auto") -> str:
-    """The first torus or mesh of a machine as slices, and the paths of `plan` over its links.
+    """The first network of a machine with more routers than one, and the paths of `plan` over its links.
 
-    The names of slices are their fixed coordinates. Lines that end beyond an edge go on at the other edge. Rings are proxies.
-    "" if the machine has no such network.
+    Routers lie where the topology puts them (`Topology.places`). Lines that end beyond an edge of a panel go on at the other
+    edge. Rings are proxies. "" if the machine has no such network.
+
+    Raises:
+        MachineError: the topology draws itself wrongly.
     """
     machine = machine_argument("figure", machine)
-    network = next(iter(grid_networks(machine)), None)
-    if network is None or not isinstance(network.topology, Grid):
+    network = drawn_network(machine)
+    if network is None:
         return ""
-    slices = Slices(network.topology)
+    placing = Placing(network.topology)
     paths = plan.paths if plan is not None else ()
     said = f"{len(paths)} paths over it" if paths else "without a plan"
-    drawing = Drawing(f"Network {network.name}: {network.topology}", f"Slices of {network.topology}, {said}.", theme)
-    drawing.open(transform=f"translate({MARGIN} {MARGIN})")
-    _rest(drawing, network.topology, slices)
+    drawing = Drawing(
+        f"Network {network.name}: {network.topology}", f"{network.topology}, {said}. {placing.places.reading}".strip(), theme
+    )
+    width = max(placing.size[0] + 2 * MARGIN, NARROWEST)
+    transfer = [] if plan is None else [("source", plan.transfer.source), ("destination", plan.transfer.destination)]
+    ends = [(role, end.memory) for role, end in transfer if network.has_port(end.memory)]
+    drawing.open(transform=f"translate({number((width - placing.size[0]) / 2)} {MARGIN})")
+    _rest(drawing, placing, {network.router_of(memory) for _, memory in ends})
     for track in range(len(paths)):
-        _track(drawing, network, slices, paths[track].memories, TRACKS[track % len(TRACKS)])
-    if plan is not None:
-        for role, end in (("source", plan.transfer.source.memory), ("destination", plan.transfer.destination.memory)):
-            if network.has_port(end):
-                x, y = slices.at(network.router_of(end))
-                drawing.element("circle", cx=x, cy=y, r=5.0, fill="ink", stroke="paper", stroke_width=1.5)
-                above = y > slices.size[1] / 2
-                side = "end" if x > slices.size[0] / 2 else "start"
-                drawing.text(x, y - 10 if above else y + 18, f"{role} {end}", size=11.5, bold=True, halo="paper", anchor=side)
+        _track(drawing, network, placing, paths[track].memories, TRACKS[track % len(TRACKS)])
+    for role, end in ends:
+        x, y = placing.at(network.router_of(end))
+        drawing.element("circle", cx=x, cy=y, r=5.0, fill="ink", stroke="paper", stroke_width=1.5)
+        above = y > placing.size[1] / 2
+        side = "end" if x > placing.size[0] / 2 else "start"
+        drawing.text(x, y - 10 if above else y + 18, f"{role} {end}", size=11.5, bold=True, halo="paper", anchor=side)
     drawing.close()
-    width = max(slices.size[0] + 2 * MARGIN, 640.0)
-    y = MARGIN + slices.size[1] + 40
+    y = MARGIN + placing.size[1] + 40
     for track, path in enumerate(paths):
         drawing.line(MARGIN, y - 4, MARGIN + 18, y - 4, stroke=TRACKS[track % len(TRACKS)], width=4)
         share = format_share(path.bytes / plan.bytes) if plan is not None else ""
@@ -165,23 +124,54 @@ def network_svg(machine: MachineLike, plan: Plan | None = None, *, theme: ThemeN
     return drawing.render(width, y + MARGIN - 12)
 
 
-def _rest(drawing: Drawing, grid: Grid, slices: Slices) -> None:
-    for (x, y), title in slices.titles():
-        drawing.rect(x - 3, y - 3, slices.width + 6, slices.height + 6, fill="panel", radius=4)
+def _rest(drawing: Drawing, placing: Placing, ends: Set[int]) -> None:
+    """The panels with their titles; where they are not too many, the links and the routers, with their names where there is room.
+
+    The `ends` have names of memories instead.
+    """
+    topology, places = placing.topology, placing.places
+    few = places.count <= MOST_DRAWN
+    for x, y, width, height, title in placing.frames():
+        if places.axes or not few:
+            drawing.rect(x - 3, y - 3, width + 6, height + 6, fill="panel", radius=4)
         if title:
             drawing.text(x, y - 6, title, size=10.5, fill="muted")
-    if grid.router_count <= MOST_DRAWN:
-        dots = "".join(f"M{_point(x - 2.5, y - 2.5)}h5v5h-5z" for x, y in map(slices.at, range(grid.router_count)))
-        drawing.path(dots, fill="line")
+    if not few:
+        return
+    lines = _lines(placing)
+    if lines:
+        drawing.path(lines, stroke="line", width=1)
+    size = max(1.5, min(10.0, placing.apart / 3))
+    dots = "".join(
+        f"M{_point(x - size / 2, y - size / 2)}h{number(size)}v{number(size)}h-{number(size)}z"
+        for x, y in map(placing.at, range(places.count))
+    )
+    drawing.path(dots, fill="muted" if lines else "line")
+    if placing.apart >= NAMED and not places.axes:
+        for router in sorted(set(range(places.count)) - ends):
+            x, y = placing.at(router)
+            drawing.text(x, y + size / 2 + 12, topology.router_name(router), size=10.5, fill="muted", anchor="middle")
 
 
-def _track(drawing: Drawing, network: Network, slices: Slices, memories: Sequence[str], token: str) -> None:
+def _lines(placing: Placing) -> str:
+    """The links within panels, once for both directions; none where they are too many."""
+    topology, places = placing.topology, placing.places
+    found = {}
+    for link in topology.links():
+        if not places.is_across(link.source, link.destination):
+            found[min(link[1:3]), max(link[1:3])] = link
+        if len(found) > MOST_DRAWN:
+            return ""
+    return "".join(map(placing.line, found.values()))
+
+
+def _track(drawing: Drawing, network: Network, placing: Placing, memories: Sequence[str], token: str) -> None:
     """The links of a path, and its proxies as rings."""
     for here, there in pairwise(memories):
         if network.has_port(here) and network.has_port(there):
-            data = "".join(slices.line(link) for link in network.route(here, there) or ())
+            data = "".join(placing.line(link) for link in network.route(here, there) or ())
             drawing.path(data, stroke=token, width=2.2, stroke_linecap="round")
     for name in memories[1:-1]:
         if network.has_port(name):
-            x, y = slices.at(network.router_of(name))
+            x, y = placing.at(network.router_of(name))
             drawing.element("circle", cx=x, cy=y, r=4.5, fill="paper", stroke=token, stroke_width=2)

@@ -7,6 +7,7 @@
 from isoviz.machines.networks.grids import Grid, Mesh, Torus
 from isoviz.machines.networks.listed import ListedLinks, Switch
 from isoviz.machines.networks.network import Network, Port, Transport
+from isoviz.machines.networks.places import Axis, Panel, Places
 from isoviz.machines.networks.routing import (
     DimensionOrder,
     Neighbours,
@@ -21,6 +22,7 @@ from isoviz.machines.networks.topology import Link, Topology, register_topology,
 from isoviz.machines.networks.trees import FatTree, UpAndDown
 
 __all__ = [
+    "Axis",
     "DimensionOrder",
     "FatTree",
     "Grid",
@@ -29,6 +31,8 @@ __all__ = [
     "Mesh",
     "Neighbours",
     "Network",
+    "Panel",
+    "Places",
     "Port",
     "Route",
     "Routing",

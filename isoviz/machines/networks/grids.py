@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from isoviz import checks
 from isoviz.errors import MachineError
+from isoviz.machines.networks.places import Axis, Places
 from isoviz.machines.networks.topology import MOST_ROUTERS, Link, Topology, register_topology
 from isoviz.schema import member
 
@@ -146,6 +147,10 @@ class Grid(Topology):
             MachineError: there is no such router or dimension.
         """
         return distance_between(self, self.checked(source), self.checked(destination), self._dimension(dimension))
+
+    def places(self) -> Places:
+        """Two or more dimensions are a slice; the others place the slices side by side."""
+        return Places.in_slices([Axis(*each) for each in zip(self.dimensions, self.sizes, self._wrapping, strict=True)])
 
     def __str__(self) -> str:
         return f"{self.kind} {'×'.join(map(str, self.sizes))}"

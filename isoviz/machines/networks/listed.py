@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from isoviz import checks
 from isoviz.errors import InputError, MachineError
+from isoviz.machines.networks.places import Places
 from isoviz.machines.networks.topology import Link, Topology, register_topology
 
 
@@ -39,6 +40,10 @@ class Switch(Topology):
         """No links."""
         self.checked(router)
         return ()
+
+    def places(self) -> Places:
+        """A bar, beside which the memories stand."""
+        return Places(((0.0, 0.0),), shape="bar")
 
     def __str__(self) -> str:
         return "all-to-all switch"

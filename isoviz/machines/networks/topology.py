@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from isoviz import checks
 from isoviz.errors import MachineError
+from isoviz.machines.networks.places import Places
 from isoviz.schema import BY_NAME, MismatchError, plain, read, tag
 
 MOST_ROUTERS = 2**20
@@ -104,6 +105,10 @@ class Topology(ABC):
         """All links, router after router."""
         for router in range(self.router_count):
             yield from self.links_from(router)
+
+    def places(self) -> Places:
+        """Where the routers are drawn: in a circle, unless the topology says otherwise."""
+        return Places.in_circle(self.router_count)
 
     def __str__(self) -> str:
         return f"{self.kind} of {self.router_count} routers"

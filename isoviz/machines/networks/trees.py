@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from isoviz import checks
 from isoviz.errors import MachineError
+from isoviz.machines.networks.places import Places
 from isoviz.machines.networks.routing import Route, Routing, Works, register_routing, told
 from isoviz.machines.networks.topology import MOST_ROUTERS, Link, Topology, register_topology
 
@@ -156,6 +157,10 @@ class FatTree(Topology):
             source, destination = source // self.down[height], destination // self.down[height]
             height += 1
         return height
+
+    def places(self) -> Places:
+        """The levels one above the other, the hosts at the bottom."""
+        return Places.on_levels(self._counts, "Hosts are at the bottom, the switches of each level above them.")
 
     def __str__(self) -> str:
         return f"fat tree of {self.host_count} hosts and {self.router_count - self.host_count} switches"

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, TypedDict
+
+import numpy as np
 
 from isoviz.widgets.panes.pane import pane
 from isoviz.widgets.remembered import Remembered
@@ -12,10 +15,8 @@ from isoviz.widgets.state import State
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
-    from isoviz.machines.networks import Network, Topology
+    from isoviz.machines.networks import Network, Places, Topology
     from isoviz.planner import Plan
-
-Form = Literal["grid", "tree", "switch", "links"]
 
 MOST_LINKS = 20_000
 """Links of a network that are listed for the drawing; of more, only those that the plan uses are drawn."""
@@ -38,22 +39,40 @@ class ShownPorts(TypedDict):
     after: str
 
 
+class ShownAxis(TypedDict):
+    """A coordinate of the routers (`isoviz.machines.networks.Axis`)."""
+
+    name: str
+    size: int
+    wraps: bool
+
+
+class ShownPanel(TypedDict):
+    """The corner of one of the panels, and its title."""
+
+    x: float
+    y: float
+    title: str
+
+
 class ShownNetwork(TypedDict):
     """A network. Routers are counted from 0, as the topology counts them.
 
-    `form` says how it is drawn: a torus or mesh as a grid of `sizes` (`wraps` by dimension), a fat tree by the routers of each
-    level (`sizes`, hosts first), a switch as one router, anything else by its links. `names` are those of the routers; empty for
-    grids, where they follow from the coordinates. `links` has [router, router, width] once for both directions; grids have none,
-    nor have networks with too many. `rate` is what a link of width 1 carries, in bytes of data per second. `deadLinks` has pairs
-    of routers.
+    `shape`, `apart`, `axes`, `panels`, `points` and `reading` say how it is drawn (`isoviz.machines.networks.Places`). `names`
+    are those of the routers; empty where they have coordinates. `links` are those in the first panel, once for both directions,
+    with their widths; none where they are too many. `points` and `links` are runs: [count, first…, step…] stands for so many rows of
+    numbers. `rate` is what a link of width 1 carries, in bytes of data per second. `deadLinks` has pairs of routers.
     """
 
     name: str
     kind: str
     words: str
-    form: Form
-    sizes: list[int]
-    wraps: list[bool]
+    shape: str
+    apart: float
+    axes: list[ShownAxis]
+    panels: list[ShownPanel]
+    points: list[list[float]]
+    reading: str
     routers: int
     names: list[str]
     links: list[list[float]]
@@ -118,50 +137,64 @@ def networks_of(machine: Machine) -> tuple[list[ShownNetwork], list[str]]:
 
 
 def _network(network: Network) -> ShownNetwork:
+    from isoviz.machines.networks.places import places_of
+
     topology = network.topology
-    form, sizes, wraps = shape_of(topology)
-    named = form != "grid" and topology.router_count <= MOST_LINKS
+    places = places_of(topology)
+    named = not places.axes and topology.router_count <= MOST_LINKS
     return {
         "name": network.name,
         "kind": topology.kind,
         "words": str(topology),
-        "form": form,
-        "sizes": sizes,
-        "wraps": wraps,
+        "shape": places.shape,
+        "apart": places.apart,
+        "axes": [{"name": axis.name, "size": axis.size, "wraps": axis.wraps} for axis in places.axes],
+        "panels": [{"x": panel.x, "y": panel.y, "title": panel.title} for panel in places.panels],
+        "points": _runs([(round(x, 2), round(y, 2)) for x, y in places.points]),
+        "reading": f"{topology}: {places.reading}" if places.reading else "",
         "routers": topology.router_count,
         "names": [topology.router_name(router) for router in range(topology.router_count)] if named else [],
-        "links": [] if form == "grid" else _links(topology),
+        "links": _runs(links_in_panel(topology, places)),
         "rate": network.link_rate / network.overhead,
         "routing": str(network.routing),
-        "ports": _runs([(network.router_of(port.memory), port.memory) for port in network.ports]),
+        "ports": _port_runs([(network.router_of(port.memory), port.memory) for port in network.ports]),
         "deadLinks": [[link.source, link.destination] for link in map(topology.link, network.dead_links)],
         "deadRouters": [topology.router(name) for name in network.dead_routers],
     }
 
 
-def shape_of(topology: Topology) -> tuple[Form, list[int], list[bool]]:
-    """How a topology is drawn, with the sizes and the dimensions that wrap around."""
-    from isoviz.machines.networks import FatTree, Grid, Switch
-
-    if isinstance(topology, Grid):
-        return "grid", list(topology.sizes), [topology.wraps(dimension) for dimension in range(len(topology.sizes))]
-    if isinstance(topology, FatTree):
-        levels = [topology.level(router) for router in range(topology.router_count)]
-        return "tree", [levels.count(level) for level in range(max(levels) + 1)], []
-    return ("switch" if isinstance(topology, Switch) else "links"), [], []
-
-
-def _links(topology: Topology) -> list[list[float]]:
+def links_in_panel(topology: Topology, places: Places) -> list[tuple[int, int, float]]:
+    """The links in the first panel, once for both directions: both ends and the width. None where they are too many."""
     found: dict[tuple[int, int], float] = {}
-    for link in topology.links():
-        ends = min(link.source, link.destination), max(link.source, link.destination)
-        found[ends] = max(found.get(ends, 0.0), link.width)
+    routers = len(places.points)
+    for router in range(routers):
+        for link in topology.links_from(router):
+            if link.destination < routers:
+                ends = min(link.source, link.destination), max(link.source, link.destination)
+                found[ends] = max(found.get(ends, 0.0), link.width)
         if len(found) > MOST_LINKS:
             return []
-    return [[*ends, width] for ends, width in found.items()]
+    # In this order links that are alike follow each other.
+    return sorted([(*ends, width) for ends, width in found.items()], key=lambda link: (link[2], link[1] - link[0], link[0]))
 
 
-def _runs(ports: list[tuple[int, str]]) -> list[ShownPorts]:
+def _runs(rows: Sequence[tuple[float, ...]]) -> list[list[float]]:
+    """Rows of numbers as runs in which every number grows by its step: [count, first row…, steps…]."""
+    if not rows:
+        return []
+    table, last = np.array(rows), len(rows) - 1
+    steps = np.diff(table, axis=0)
+    turns = np.flatnonzero((steps[1:] != steps[:-1]).any(axis=1)) + 1
+    runs, first = [], 0
+    for turn in (*turns.tolist(), last):
+        if turn > first or turn == first == last:
+            step = steps[first] if turn > first else np.zeros_like(table[first])
+            runs.append([turn - first + 1, *[int(each) if each == int(each) else each for each in (*table[first], *step)]])
+            first = turn + 1
+    return runs
+
+
+def _port_runs(ports: list[tuple[int, str]]) -> list[ShownPorts]:
     """Routers and memories as runs in which the router and a number in the name go on by one."""
     runs: list[ShownPorts] = []
     for router, memory in ports:

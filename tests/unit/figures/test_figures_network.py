@@ -1,4 +1,4 @@
-"""The static figure of a torus: every router once, the links of every path of a plan, its proxies as rings."""
+"""The static figure of a network: routers where the topology puts them, the links of each path of a plan, proxies as rings."""
 
 from __future__ import annotations
 
@@ -10,41 +10,77 @@ import pytest
 
 from isoviz import FieldSpace, IndexSpace, plan
 from isoviz.figures import html, network_svg
-from isoviz.figures.machines.network_picture import TRACKS, Slices
+from isoviz.figures.machines.network_picture import TRACKS, Placing
 from isoviz.figures.plans.plan_html import plan_html
-from isoviz.machines import preset
-from isoviz.machines.networks import Grid, Mesh, Torus
+from isoviz.machines import ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, preset
+from isoviz.machines.networks import FatTree, ListedLinks, Mesh, Network, Port, Topology, Torus, Transport
 from isoviz.planner import Transfer
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
+def machine_on(topology: Topology) -> Machine:
+    names = [topology.router_name(router) for router in range(topology.router_count)]
+    memories = tuple(Memory(f"node{node}.sys", MemoryKind.SYS, node) for node in range(len(names)))
+    ports = tuple(Port(memory.name, name) for memory, name in zip(memories, names, strict=True))
+    way = Transport(ChannelKind.REMOTE_MEMCPY, LatencyBandwidth(1e-6, 1e9))
+    return Machine("m", memories, (), networks=(Network("net", topology, ports, (way,), 2e9),))
+
+
+def picture(topology: Topology) -> ElementTree.Element:
+    return ElementTree.fromstring(network_svg(machine_on(topology)))
+
+
+def squares(root: ElementTree.Element) -> list[tuple[float, float]]:
+    """The middles of the routers, from the upper left one."""
+    data = next(each.get("d", "") for each in root.iter(f"{SVG}path") if "h" in each.get("d", ""))
+    found = [
+        (float(x) + float(size) / 2, float(y) + float(size) / 2) for x, y, size in re.findall(r"M(\S+) ([^h]+)h([^v]+)v", data)
+    ]
+    left, top = min(x for x, _ in found), min(y for _, y in found)
+    return [(x - left, y - top) for x, y in found]
+
+
 @pytest.mark.parametrize(
-    "grid",
-    [Torus((4, 4, 4, 4, 2)), Torus((2, 2, 4, 2, 2), open="ABDE"), Mesh((4, 8)), Torus((7,)), Torus((8, 8, 8)), Mesh((1, 3))],
+    "topology",
+    [
+        Torus((4, 4, 4, 4, 2)),
+        Mesh((4, 8)),
+        FatTree((4, 4), (1, 4)),
+        FatTree((16, 8, 4), (1, 8, 8)),
+        ListedLinks((("a", "b"), ("b", "c"), ("c", "d"))),
+    ],
+    ids=str,
 )
-def test_every_router_has_a_place_of_its_own_in_its_slice(grid: Grid) -> None:
-    slices = Slices(grid)
-    places = {router: slices.at(router) for router in range(grid.router_count)}
-    assert len(set(places.values())) == grid.router_count
-    corners = dict(slices.titles())
-    outer = sorted((*slices.across.outer, *slices.down.outer))
-    for router, (x, y) in places.items():
-        at = grid.coordinates(router)
-        left, top = slices.corner(at)
-        assert corners[left, top] == " ".join(f"{grid.dimensions[dim]}{at[dim]}" for dim in outer)
-        assert 0 < x - left < slices.width and 0 < y - top < slices.height
-    assert max(x for x, _ in places.values()) < slices.size[0] and max(y for _, y in places.values()) < slices.size[1]
+def test_every_router_lies_where_its_topology_puts_it(topology: Topology) -> None:
+    found, places = squares(picture(topology)), topology.places()
+    wanted = [places.at(router) for router in range(topology.router_count)]
+    left, top = min(x for x, _ in wanted), min(y for _, y in wanted)
+    scale = max(x for x, _ in found) / (max(x for x, _ in wanted) - left)
+    assert 0.05 < scale < 1.001
+    assert found == [pytest.approx(((x - left) * scale, (y - top) * scale), abs=0.2) for x, y in wanted]
 
 
 def test_links_go_around_the_edge_of_a_slice_where_the_torus_does() -> None:
     grid = Torus((4, 4))
-    slices = Slices(grid)
-    for router in range(grid.router_count):
-        for link in grid.links_from(router):
-            here, there = grid.coordinates(link.source), grid.coordinates(link.destination)
-            around = any(abs(a - b) == 3 for a, b in zip(here, there, strict=True))
-            assert slices.line(link).count("M") == (2 if around else 1), link
+    placing = Placing(grid)
+    for link in grid.links():
+        here, there = grid.coordinates(link.source), grid.coordinates(link.destination)
+        around = any(abs(a - b) == 3 for a, b in zip(here, there, strict=True))
+        assert placing.line(link).count("M") == (2 if around else 1), link
+
+
+def test_a_fat_tree_shows_its_links_and_the_way_up_and_down() -> None:
+    tree = FatTree((4, 4), (1, 4))
+    lines = next(each.get("d", "") for each in picture(tree).iter(f"{SVG}path") if "h" not in each.get("d", ""))
+    assert lines.count("L") == 16 + 16, "once for both directions"
+    machine = machine_on(tree)
+    transfer = Transfer.whole(IndexSpace(x=1024), FieldSpace(v="f8"), "node0.sys", "<F, x>", "node15.sys", "<F, x>")
+    root = ElementTree.fromstring(network_svg(machine, plan(transfer, machine)))
+    (track,) = [each.get("d", "") for each in root.iter(f"{SVG}path") if each.get("stroke-width") == "2.2"]
+    turns = [float(y) for _, y in re.findall(r"[ML](\S+) ([^ML]+)", track)]
+    assert len(turns) == 2 * 4 and turns[0] == turns[-1] == max(turns) and min(turns) == turns[3], "up to a spine, and down"
+    assert "Network net" in html(machine)
 
 
 def test_a_plan_shows_its_links_and_proxies() -> None:
@@ -64,6 +100,7 @@ def test_a_plan_shows_its_links_and_proxies() -> None:
     assert "Network torus" in plan_html(made, machine) and "Network torus" in html(machine)
 
 
-def test_machines_without_a_torus_have_no_such_figure() -> None:
-    assert network_svg(preset("two-node")) == network_svg(preset("v100-mesh")) == ""
+def test_one_router_is_no_picture_and_many_are_frames() -> None:
+    assert network_svg(preset("two-node")) == network_svg(preset("two-nics")) == ""
+    assert network_svg(preset("v100-mesh")).count(">gpu") == 8
     assert len(network_svg(preset("bgq", nodes=8192))) < 60_000, "of many routers only the slices are drawn"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from isoviz import FieldSpace, IndexSpace, Layout, Transfer, plan
 from isoviz.machines import Machine, Memory, MemoryKind, preset
 from isoviz.machines.kinds import ChannelKind
-from isoviz.machines.networks import FatTree, ListedLinks, Mesh, Network, Port, Switch, Torus, Transport
+from isoviz.machines.networks import FatTree, Grid, ListedLinks, Mesh, Network, Port, Switch, Topology, Torus, Transport
 from isoviz.machines.throughput import LatencyBandwidth
 from isoviz.planner import Instance
 from isoviz.widgets.panes.canvas_parts import canvas_part
@@ -49,24 +51,46 @@ def test_names_of_all_kinds_are_told() -> None:
     assert expanded(shown["ports"]) == list(enumerate(names))
 
 
-@pytest.mark.parametrize(
-    ("topology", "routers", "form", "sizes", "wraps", "links"),
-    [
-        (Torus((4, 2, 3), open="B"), ["0.0.0", "3.1.2"], "grid", [4, 2, 3], [True, False, True], 0),
-        (Mesh((4, 5)), ["0.0", "3.4"], "grid", [4, 5], [False, False], 0),
-        (FatTree((4, 4), (1, 2)), ["0", "15"], "tree", [16, 4, 2], [], 16 + 4 * 2),
-        (Switch(), ["switch", "switch"], "switch", [], [], 0),
-        (ListedLinks((("a", "b", 2), ("b", "c"), ("a", "c"))), ["a", "c"], "links", [], [], 3),
-    ],
+def unrolled(runs: list[list[float]]) -> list[list[float]]:
+    rows = []
+    for count, *rest in runs:
+        half = len(rest) // 2
+        rows += [
+            [first + each * step for first, step in zip(rest[:half], rest[half:], strict=True)] for each in range(int(count))
+        ]
+    return rows
+
+
+TOPOLOGIES = (
+    (Torus((4, 2, 3), open="B"), ["0.0.0", "3.1.2"]),
+    (Mesh((4, 5)), ["0.0", "3.4"]),
+    (Torus((4, 4, 4, 4, 2)), ["0.0.0.0.0"]),
+    (FatTree((4, 4), (1, 2)), ["0", "15"]),
+    (Switch(), ["switch", "switch"]),
+    (ListedLinks((("a", "b", 2), ("b", "c"), ("a", "c"))), ["a", "c"]),
 )
-def test_topologies_have_a_form(
-    topology: object, routers: list[str], form: str, sizes: list[int], wraps: list[bool], links: int
-) -> None:
+
+
+@pytest.mark.parametrize(("topology", "routers"), TOPOLOGIES, ids=str)
+def test_a_network_is_told_as_its_topology_draws_it(topology: Topology, routers: list[str]) -> None:
     ((shown,), _) = networks_of(machine_on(topology, routers))
-    assert (shown["form"], shown["sizes"], shown["wraps"], len(shown["links"])) == (form, sizes, wraps, links)
+    places = topology.places()
+    assert unrolled(shown["points"]) == [pytest.approx(point, abs=0.01) for point in places.points]
+    assert [(panel["x"], panel["y"], panel["title"]) for panel in shown["panels"]] == [tuple(panel) for panel in places.panels]
+    assert [tuple(axis.values()) for axis in shown["axes"]] == [tuple(axis) for axis in places.axes]
+    assert (shown["shape"], shown["routers"]) == (places.shape, topology.router_count)
+    within = {(min(link[1:3]), max(link[1:3]), link.width) for link in topology.links() if max(link[1:3]) < len(places.points)}
+    assert sorted(map(tuple, unrolled(shown["links"]))) == sorted(within)
     assert shown["rate"] == 1e9, "of data"
-    if shown["names"]:
-        assert [shown["names"][router] for router, _ in expanded(shown["ports"])] == routers
+    names = shown["names"] or [topology.router_name(router) for router in range(topology.router_count)]
+    assert (shown["names"] == []) == isinstance(topology, Grid), "those of a grid follow from its coordinates"
+    assert [names[router] for router, _ in expanded(shown["ports"])] == routers
+
+
+def test_a_large_grid_is_told_in_few_numbers() -> None:
+    ((shown,), _) = networks_of(machine_on(Torus((64, 64)), ["0.0"]))
+    assert len(unrolled(shown["points"])) == 4096 and len(unrolled(shown["links"])) == 2 * 4096
+    assert len(json.dumps(shown)) < 6_000
 
 
 def test_links_of_the_plan_are_those_that_the_hardware_takes() -> None:

@@ -278,6 +278,20 @@ export interface MachinePart {
   canvas: CanvasPart | null;
 }
 
+/** A coordinate of the routers (`isoviz.machines.networks.Axis`). */
+export interface ShownAxis {
+  name: string;
+  size: number;
+  wraps: boolean;
+}
+
+/** The corner of one of the panels, and its title. */
+export interface ShownPanel {
+  x: number;
+  y: number;
+  title: string;
+}
+
 /**
  * Ports at routers one after the other, from `router` on, of memories whose names differ in a number only. The k-th is
  * called `before`, `number` + k, `after`. A memory without a number in its name has null, and its name in `before`.
@@ -291,19 +305,22 @@ export interface ShownPorts {
 }
 
 /**
- * A network. Routers are counted from 0, as the topology counts them. `form` says how it is drawn: a torus or mesh as a
- * grid of `sizes` (`wraps` by dimension), a fat tree by the routers of each level (`sizes`, hosts first), a switch as one
- * router, anything else by its links. `names` are those of the routers; empty for grids, where they follow from the
- * coordinates. `links` has [router, router, width] once for both directions; grids have none, nor have networks with too
- * many. `rate` is what a link of width 1 carries, in bytes of data per second. `deadLinks` has pairs of routers.
+ * A network. Routers are counted from 0, as the topology counts them. `shape`, `apart`, `axes`, `panels`, `points` and
+ * `reading` say how it is drawn (`isoviz.machines.networks.Places`). `names` are those of the routers; empty where they
+ * have coordinates. `links` are those in the first panel, once for both directions, with their widths; none where they are
+ * too many. `points` and `links` are runs: [count, first…, step…] stands for so many rows of numbers. `rate` is what a
+ * link of width 1 carries, in bytes of data per second. `deadLinks` has pairs of routers.
  */
 export interface ShownNetwork {
   name: string;
   kind: string;
   words: string;
-  form: "grid" | "tree" | "switch" | "links";
-  sizes: number[];
-  wraps: boolean[];
+  shape: string;
+  apart: number;
+  axes: ShownAxis[];
+  panels: ShownPanel[];
+  points: number[][];
+  reading: string;
   routers: number;
   names: string[];
   links: number[][];

@@ -3,20 +3,8 @@
 import { border, type Point } from "#lib/geometry.ts";
 import type { Track, TrackHop } from "#model/tracks.ts";
 import type { ShownLink } from "#model/types.ts";
-import { STUB, stepOf } from "./grid-shape.ts";
-import { type NetScene, portEnd, stationBox } from "./net-scene.ts";
-
-/** How far the middle of an arc lies beside the straight line, as a share of its length, and at most. */
-const ARC = { share: 0.13, most: 46 } as const;
-
-/** A quadratic curve; straight where `bend` is null. `enters`: it comes from beyond an edge, `leaves`: it goes there. */
-export interface Line {
-  readonly from: Point;
-  readonly to: Point;
-  readonly bend: Point | null;
-  readonly enters: boolean;
-  readonly leaves: boolean;
-}
+import { type NetScene, type PlacedNetwork, stationBox } from "./net-scene.ts";
+import { type Line, straight } from "./shape.ts";
 
 export interface TrackLine extends Line {
   readonly track: number;
@@ -35,23 +23,15 @@ export function linesOf(
 ): Line[] {
   const placed = scene.networks[network];
   if (placed === undefined) return [];
-  const from = link.source < 0 ? scene.placeOf(hop.source) : placed.at(link.source);
-  const to = link.destination < 0 ? scene.placeOf(hop.destination) : placed.at(link.destination);
+  const [source, destination] = [scene.placeOf(hop.source), scene.placeOf(hop.destination)];
+  if (link.source >= 0 && link.destination >= 0) {
+    const [from, to] = [placed.at(link.source), placed.at(link.destination)];
+    return from.x === to.x && from.y === to.y ? [] : placed.lines(link.source, link.destination);
+  }
+  const from = link.source < 0 ? source : destination && placed.end(link.source, destination);
+  const to = link.destination < 0 ? destination : source && placed.end(link.destination, source);
   if (from === null || to === null || (from.x === to.x && from.y === to.y)) return [];
-  const { grid } = placed;
-  if (placed.network.form === "switch")
-    return [link.source < 0 ? ending(from, portEnd(placed, 0, from), scene) : ending(portEnd(placed, 0, to), to, scene)];
-  if (link.source < 0 || link.destination < 0) return [ending(from, to, scene)];
-  if (grid === null) return [straight(from, to)];
-  const { dim, around, way } = stepOf(grid, link.source, link.destination);
-  const [across, down] = [grid.across.includes(dim), grid.down.includes(dim)];
-  if (!across && !down) return [{ ...straight(from, to), bend: arc(from, to) }];
-  if (!around) return [straight(from, to)];
-  const beyond = { x: across ? way * STUB : 0, y: down ? way * STUB : 0 };
-  return [
-    { from, to: { x: from.x + beyond.x, y: from.y + beyond.y }, bend: null, enters: false, leaves: true },
-    { from: { x: to.x - beyond.x, y: to.y - beyond.y }, to, bend: null, enters: true, leaves: false },
-  ];
+  return [ending(from, to, scene)];
 }
 
 /** A straight line that ends at the border of a station, not in its name; to a bar below it goes straight down. */
@@ -67,17 +47,6 @@ function ending(from: Point, to: Point, scene: NetScene): Line {
   return straight(end(from, to), end(to, from));
 }
 
-const straight = (from: Point, to: Point): Line => ({ from, to, bend: null, enters: false, leaves: false });
-
-function arc(from: Point, to: Point): Point {
-  const length = Math.hypot(to.x - from.x, to.y - from.y);
-  const aside = Math.min(ARC.most, length * ARC.share) * 2;
-  return {
-    x: (from.x + to.x) / 2 - ((to.y - from.y) / length) * aside,
-    y: (from.y + to.y) / 2 + ((to.x - from.x) / length) * aside,
-  };
-}
-
 /** All lines of a track, in order. A hop over listed channels is one line from memory to memory. */
 export function linesOfTrack(scene: NetScene, { number, hops }: Pick<Track, "number" | "hops">): TrackLine[] {
   return hops.flatMap((hop) => {
@@ -85,28 +54,30 @@ export function linesOfTrack(scene: NetScene, { number, hops }: Pick<Track, "num
     if (hop.leg === null) {
       const [from, to] = [scene.placeOf(hop.source), scene.placeOf(hop.destination)];
       if (from !== null && to !== null && (from.x !== to.x || from.y !== to.y)) lines.push(ending(from, to, scene));
-    } else if (scene.networks[hop.leg.network]?.network.form === "switch")
-      lines.push(...throughSwitch(scene, hop, hop.leg.network));
-    else {
+    } else {
+      const placed = scene.networks[hop.leg.network];
+      if (placed?.holds === false) return numbered(along(scene, hop, placed), number, hop);
       const links = onDrawing(scene, hop);
       for (const link of links) lines.push(...linesOf(scene, hop, hop.leg.network, link));
     }
-    return lines.map((line, place) => ({
-      ...line,
-      track: number,
-      hop: hop.number,
-      begin: place / lines.length,
-      end: (place + 1) / lines.length,
-    }));
+    return numbered(lines, number, hop);
   });
 }
 
-/** To a switch, along it, and from it. */
-function throughSwitch(scene: NetScene, hop: TrackHop, network: number): Line[] {
-  const placed = scene.networks[network];
+const numbered = (lines: readonly Line[], track: number, hop: TrackHop): TrackLine[] =>
+  lines.map((line, place) => ({
+    ...line,
+    track,
+    hop: hop.number,
+    begin: place / lines.length,
+    end: (place + 1) / lines.length,
+  }));
+
+/** To a network beside the memories, along it, and from it. */
+function along(scene: NetScene, hop: TrackHop, placed: PlacedNetwork): Line[] {
   const [from, to] = [scene.placeOf(hop.source), scene.placeOf(hop.destination)];
-  if (placed === undefined || from === null || to === null) return [];
-  const [first, last] = [portEnd(placed, 0, from), portEnd(placed, 0, to)];
+  if (from === null || to === null) return [];
+  const [first, last] = [placed.end(0, from), placed.end(0, to)];
   return [ending(from, first, scene), straight(first, last), ending(last, to, scene)];
 }
 

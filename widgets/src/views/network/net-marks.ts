@@ -4,13 +4,14 @@ import type { Point, Rect } from "#lib/geometry.ts";
 import type { Load } from "#model/tracks.ts";
 import { trackColour } from "#model/tracks.ts";
 import type { NetMarks } from "./marks.ts";
-import { type Line, linesOf, linesOfTrack, pointOn } from "./net-lines.ts";
-import { type NetScene, STATION } from "./net-scene.ts";
+import { linesOf, linesOfTrack, pointOn } from "./net-lines.ts";
+import { type NetScene, type PlacedNetwork, STATION } from "./net-scene.ts";
+import type { Line } from "./shape.ts";
 
 /** Steps of the scale of loads (`--iv-heat-1` and so on). */
 export const HEATS = 5;
-/** The scale from which on the names of routers stand beside them. */
-const NAMES_FROM = 0.5;
+/** Pixels between routers from which on their names stand beside them. */
+const NAMES_FROM = 37;
 /** Proxies that are all named; of more, only those of the selected track are. */
 const FEW_NAMED = 6;
 
@@ -134,10 +135,10 @@ function paintStops(sheet: Sheet, scene: NetScene, marks: NetMarks): void {
   const labels: Label[] = [];
   const few = at.scale > 1.25 && marks.tracks.reduce((count, each) => count + each.proxies.length, 0) <= FEW_NAMED;
   const beside = (name: string): number => (scene.homeOf(name) === null ? (STATION.height * at.scale) / 2 + 14 : 20);
-  for (const { network, at: placeAt } of scene.networks)
-    if (network.form === "links" && at.scale > NAMES_FROM)
-      network.names.forEach((text, router) =>
-        labels.push({ text, place: onScreen(placeAt(router), at), strong: false, aside: 20 }),
+  for (const placed of scene.networks)
+    if (hasNames(placed, sheet))
+      placed.network.names.forEach((text, router) =>
+        labels.push({ text, place: onScreen(placed.at(router), at), strong: false, aside: 20 }),
       );
   for (const { number, proxies } of marks.tracks) {
     const back = marks.selected !== null && marks.selected !== number;
@@ -155,7 +156,8 @@ function paintStops(sheet: Sheet, scene: NetScene, marks: NetMarks): void {
       stationName(sheet, scene, name, place);
       context.globalAlpha = 1;
       const home = scene.homeOf(name);
-      const named = home === null || scene.networks[home.network]?.network.form === "links";
+      const placed = home === null ? undefined : scene.networks[home.network];
+      const named = placed === undefined || hasNames(placed, sheet);
       if (!back && !named && (few || marks.selected === number))
         labels.push({ text: name, place: { x, y }, strong: false, aside: beside(name) });
     }
@@ -200,13 +202,17 @@ function paintStops(sheet: Sheet, scene: NetScene, marks: NetMarks): void {
   for (const each of labels.sort((one, other) => Number(other.strong) - Number(one.strong))) label(sheet, each, taken);
 }
 
-/** The links to a memory that lies beside the slices, where that or its router is pointed at. */
+/** Whether the names of routers stand beside them. */
+const hasNames = ({ holds, network }: PlacedNetwork, { at }: Sheet): boolean =>
+  holds && network.names.length > 0 && network.apart * at.scale > NAMES_FROM;
+
+/** The links to a memory that lies beside the routers, where that or its router is pointed at. */
 function paintPortsOf({ context, at, colour }: Sheet, scene: NetScene, name: string): void {
   const home = scene.homeOf(name);
   for (const { station, network, router } of scene.ports) {
     const placed = scene.networks[network];
     const isOf = station.name === name || (home?.network === network && home.router === router);
-    if (!isOf || placed === undefined || placed.grid === null) continue;
+    if (!isOf || placed === undefined || !placed.quiet) continue;
     const [from, to] = [onScreen(placed.at(router), at), onScreen(station.place, at)];
     context.strokeStyle = colour("--iv-muted");
     context.lineWidth = 1.5;
@@ -264,7 +270,11 @@ function label(sheet: Sheet, { text, place, strong, aside }: Label, taken: Rect[
   ] as const;
   const box = freeBox(
     sheet,
-    places.map(([dx, dy]) => ({ ...middle, x: middle.x + dx, y: middle.y + dy })),
+    places.map(([dx, dy]) => {
+      const x = middle.x + dx;
+      // Above and below, a name may stand to the side to be on the sheet.
+      return { ...middle, x: dx === 0 ? Math.max(2, Math.min(sheet.width - middle.width - 2, x)) : x, y: middle.y + dy };
+    }),
     taken,
   );
   if (box !== null) paintText(sheet, text, box, font);

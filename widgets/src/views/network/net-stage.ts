@@ -1,15 +1,16 @@
 // Networks on their board: what is painted of them, what the pointer is on.
 import { Board, type Limits, type Sheet } from "#lib/board.ts";
-import { holds, type Point, type Rect } from "#lib/geometry.ts";
-import { CELL } from "./grid-shape.ts";
+import { grown, holds, type Point, type Rect } from "#lib/geometry.ts";
 import { type NetMarks, NO_MARKS } from "./marks.ts";
 import { distanceTo, linesOfTrack } from "./net-lines.ts";
 import { paintMarks } from "./net-marks.ts";
-import { LINKS_FROM, paintRest, ROUTERS_FROM } from "./net-rest.ts";
+import { paintRest } from "./net-rest.ts";
 import { type NetScene, stationBox } from "./net-scene.ts";
+import { LINKS_FROM, ROUTERS_FROM } from "./shapes/routers.ts";
 
-/** Pixels around a router, and around a line, in which the pointer is on it. */
+/** Pixels around a router, and around a line, in which the pointer is on it; and those of the drawing around a router. */
 const NEAR = 9;
+const FAR = 8;
 
 export class NetStage extends Board<NetScene, NetMarks> {
   protected readonly limits: Limits = { least: 0.5, most: 4, whole: 2.2, margin: 26, below: 0, follows: true };
@@ -19,8 +20,8 @@ export class NetStage extends Board<NetScene, NetMarks> {
     return scene.bounds;
   }
 
-  protected detail(): string {
-    const cell = CELL * this.at.scale;
+  protected detail({ networks }: NetScene): string {
+    const cell = this.at.scale * Math.min(...networks.map(({ quiet, network }) => (quiet ? network.apart : Infinity)));
     return cell < ROUTERS_FROM ? "slices" : cell < LINKS_FROM ? "routers" : "links";
   }
 
@@ -40,13 +41,9 @@ export class NetStage extends Board<NetScene, NetMarks> {
     const station = scene.stations.find(({ place }) => holds(stationBox(place), world));
     if (station !== undefined) return station.name;
     let best: string | null = null;
-    let least = Math.max(NEAR, (CELL * at.scale) / 2) / at.scale;
+    let least = Math.max(NEAR / at.scale, FAR);
     for (const placed of scene.networks) {
-      if (
-        placed.network.form === "switch" ||
-        !holds({ ...placed.box, x: placed.box.x - NEAR, width: placed.box.width + 2 * NEAR }, world)
-      )
-        continue;
+      if (!placed.holds || !holds(grown(placed.box, NEAR), world)) continue;
       for (let router = 0; router < placed.network.routers; router += 1) {
         const { x, y } = placed.at(router);
         const far = Math.hypot(x - world.x, y - world.y);

@@ -17,7 +17,7 @@ import { hopsOf } from "#model/words.ts";
 import { Scrubber } from "#views/timeline/scrubber.tsx";
 import type { NetMarks } from "./marks.ts";
 import { HEATS } from "./net-marks.ts";
-import { describe, type NetScene, netScene, readingOf } from "./net-scene.ts";
+import { describe, type NetScene, netScene } from "./net-scene.ts";
 import { NetStage } from "./net-stage.ts";
 import { NetworkPanel } from "./network-panel.tsx";
 
@@ -100,7 +100,12 @@ export function NetworkCanvas({ part, alone, choice }: CanvasProps): JSX.Element
             </span>
           )}
         </div>
-        <p class="iv-faint">{scene.networks.map(readingOf).filter(Boolean).join(" ")}</p>
+        <p class="iv-faint">
+          {part.networks
+            .map(({ reading }) => reading)
+            .filter(Boolean)
+            .join(" ")}
+        </p>
       </div>
       <div class="iv-mc-main">
         <div class="iv-mc-view">
