@@ -60,8 +60,8 @@ class ShownNetwork(TypedDict):
 
     `shape`, `apart`, `axes`, `panels`, `points` and `reading` say how it is drawn (`isoviz.machines.networks.Places`). `names`
     are those of the routers; empty where they have coordinates. `links` are those in the first panel, once for both directions,
-    with their widths; none where they are too many. `points` and `links` are runs: [count, first…, step…] stands for so many rows of
-    numbers. `rate` is what a link of width 1 carries, in bytes of data per second. `deadLinks` has pairs of routers.
+    with their widths; none where they are too many. `points` and `links` are runs: [count, first…, step…] stands for so many rows
+    of numbers. `rate` is what a link of width 1 carries, in bytes of data per second. `deadLinks` has pairs of routers.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What CONTRIBUTING says of packages outside isoviz, to the letter: a preset, a planner, a kind of channel, an evaluation."""
+"""What CONTRIBUTING says of packages outside isoviz, to the letter: a preset, a planner, a kind of channel, a topology …"""
 
 from __future__ import annotations
 
@@ -10,15 +10,20 @@ import textwrap
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from isoviz import FieldSpace, IndexSpace
 from isoviz.cli import main
-from isoviz.machines import preset, presets
+from isoviz.errors import MachineError
+from isoviz.figures import network_svg
+from isoviz.machines import ChannelKind, LatencyBandwidth, Machine, Memory, preset, presets
+from isoviz.machines.networks import Network, Port, Transport, topology
 from isoviz.planner import Transfer, plan, plan_from_json, plan_to_json, planner_registry
 from isoviz.widgets.chosen.menus import menus
 from isoviz.widgets.chosen.settings import settings_for
+from isoviz.widgets.panes.network_pane import networks_of
 from isoviz.widgets.session import Session
 
 ROOT = Path(__file__).parents[3]
@@ -89,6 +94,33 @@ def test_a_kind_of_channel_of_a_package_is_planned_in_the_explorer() -> None:
     assert derived.problems == {}
     assert derived.plan is not None
     assert [hop.kind for hop in derived.plan.hops] == ["ACCWrite", "ACCCopy"]
+
+
+@pytest.fixture
+def _without_ring() -> Iterator[None]:
+    yield
+    topology._TOPOLOGIES.pop("ring", None)
+
+
+@pytest.mark.usefixtures("_without_ring")
+def test_a_topology_of_a_package() -> None:
+    (block,) = blocks("A topology")
+    made: dict[str, Any] = {"__name__": "mine"}
+    exec(compile(block, "CONTRIBUTING.md", "exec", dont_inherit=True), made)
+    memories = tuple(Memory(f"node{k}.sys", "SYS", k) for k in range(8))
+    ports = tuple(Port(memory.name, str(k)) for k, memory in enumerate(memories))
+    way = Transport(ChannelKind.REMOTE_MEMCPY, LatencyBandwidth(1e-6, 1e9))
+    machine = Machine("m", memories, (), networks=(Network("net", made["Ring"](), ports, (way,), 2e9),))
+    assert Machine.from_json(json.loads(json.dumps(machine.to_json()))) == machine
+    transfer = Transfer.whole(IndexSpace(x=2**16), FieldSpace(a="f8"), "node6.sys", "<F, x>", "node1.sys", "<F, x>")
+    (hop,) = plan(transfer, machine).hops
+    assert [link.name for link in machine.networks[0].route(hop.source, hop.destination) or ()] == ["6>7", "7>0", "0>1"]
+    track = re.search(r'd="([^"]*)"[^>]*stroke-width="2.2"', network_svg(machine, plan(transfer, machine)))
+    assert track is not None and track[1].count("M") == 4, "7>0 leaves at one edge and comes in at the other"
+    (shown,), _ = networks_of(machine)
+    assert shown["axes"] == [{"name": "R", "size": 8, "wraps": True}]
+    with pytest.raises(MachineError, match="no router 'x'; there are '0' to '7'"):
+        made["Ring"]().router("x")
 
 
 @pytest.fixture
