@@ -70,6 +70,7 @@ function network(change: Partial<ShownNetwork> = {}): ShownNetwork {
     apart: 16,
     axes: [axis("A", 4), axis("B", 4)],
     panels: [{ x: 0, y: 0, title: "" }],
+    alike: true,
     points: [0, 1, 2, 3].map((row) => [4, 8, 8 + 16 * row, 16, 0]),
     reading: "",
     routers: 16,

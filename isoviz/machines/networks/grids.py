@@ -150,7 +150,9 @@ class Grid(Topology):
 
     def places(self) -> Places:
         """Two or more dimensions are a slice; the others place the slices side by side."""
-        return Places.in_slices([Axis(*each) for each in zip(self.dimensions, self.sizes, self._wrapping, strict=True)])
+        return Places.in_slices(
+            [Axis(*each) for each in zip(self.dimensions, self.sizes, self._wrapping, strict=True)], alike=True
+        )
 
     def __str__(self) -> str:
         return f"{self.kind} {'×'.join(map(str, self.sizes))}"

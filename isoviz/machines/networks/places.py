@@ -39,7 +39,7 @@ class Axis(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """One of several parts of a drawing that are alike: its upper left corner, and its title."""
+    """One of several parts of a drawing: its upper left corner, and its title."""
 
     x: float
     y: float
@@ -52,8 +52,8 @@ class Places:
 
     - `points`: the places of the routers of a panel, from its corner.
     - `apart`: how far two neighbours are from each other: routers are smaller than that, and have their names where it is enough.
-    - `panels`: parts that are alike: router r is the r % n-th of panel r // n, where n is the number of points. Each has the same
-      links between its routers.
+    - `panels`: parts of the drawing: router r is the r % n-th of panel r // n, where n is the number of points.
+    - `alike`: whether all panels have the same links between their routers: then those of the first one are told for all.
     - `axes`: coordinates that count the routers, the last one fastest. Panels of a drawing with axes have frames, and an address
       is made of coordinates. Without axes a router has its name.
     - `reading`: how the drawing is read, in a sentence.
@@ -69,6 +69,7 @@ class Places:
     apart: float = _IN_CIRCLE
     panels: tuple[Panel, ...] = (Panel(0.0, 0.0),)
     axes: tuple[Axis, ...] = ()
+    alike: bool = False
     reading: str = ""
     shape: str = "routers"
 
@@ -82,6 +83,7 @@ class Places:
                 if not isinstance(part, kind):
                     raise checks.FieldError("places", f"{field}[{k}]", f"expected {kind.__name__}(…), got {checks.show(part)}")
             object.__setattr__(self, field, parts)
+        checks.flag("places", "alike", self.alike)
         for field in ("reading", "shape"):
             checks.text("places", field, getattr(self, field), empty=field == "reading")
         if not self.points or not self.panels:
@@ -148,9 +150,9 @@ class Places:
         return cls(tuple(points), _HOST, reading=reading)
 
     @classmethod
-    def in_slices(cls, axes: Sequence[Axis]) -> Places:
+    def in_slices(cls, axes: Sequence[Axis], *, alike: bool = False) -> Places:
         """Routers on a grid: the fastest axes are a slice, the others place the slices side by side."""
-        return _Slices(axes).places
+        return _Slices(axes, alike).places
 
 
 def places_of(topology: Any) -> Places:
@@ -188,7 +190,7 @@ class _Side(NamedTuple):
 class _Slices:
     """The places of routers on a grid."""
 
-    def __init__(self, axes: Sequence[Axis]) -> None:
+    def __init__(self, axes: Sequence[Axis], alike: bool) -> None:
         self.axes, self.sizes = tuple(axes), [axis.size for axis in axes]
         across, down = self._sides()
         outer, inner = sorted(across.outer + down.outer), sorted(across.inner + down.inner)
@@ -200,7 +202,12 @@ class _Slices:
             (dx, dy), places = steps[dim], range(self.sizes[dim])
             points = [(x + dx * place, y + dy * place) for x, y in points for place in places]
         self.places = Places(
-            tuple(points), CELL, self._panels(across, down, outer, width, height), self.axes, self._reading(across, down, outer)
+            tuple(points),
+            CELL,
+            self._panels(across, down, outer, width, height),
+            self.axes,
+            alike,
+            self._reading(across, down, outer),
         )
 
     def _sides(self) -> tuple[_Side, _Side]:

@@ -58,10 +58,11 @@ class ShownPanel(TypedDict):
 class ShownNetwork(TypedDict):
     """A network. Routers are counted from 0, as the topology counts them.
 
-    `shape`, `apart`, `axes`, `panels`, `points` and `reading` say how it is drawn (`isoviz.machines.networks.Places`). `names`
-    are those of the routers; empty where they have coordinates. `links` are those in the first panel, once for both directions,
-    with their widths; none where they are too many. `points` and `links` are runs: [count, first…, step…] stands for so many rows
-    of numbers. `rate` is what a link of width 1 carries, in bytes of data per second. `deadLinks` has pairs of routers.
+    `shape`, `apart`, `axes`, `panels`, `alike`, `points` and `reading` say how it is drawn (`isoviz.machines.networks.Places`).
+    `names` are those of the routers; empty where they have coordinates. `links` are those in panels, once for both directions,
+    with their widths: those of the first panel where all are alike, none where they are too many. `points` and `links` are runs:
+    [count, first…, step…] stands for so many rows of numbers. `rate` is what a link of width 1 carries, in bytes of data per
+    second. `deadLinks` has pairs of routers.
     """
 
     name: str
@@ -71,6 +72,7 @@ class ShownNetwork(TypedDict):
     apart: float
     axes: list[ShownAxis]
     panels: list[ShownPanel]
+    alike: bool
     points: list[list[float]]
     reading: str
     routers: int
@@ -150,11 +152,12 @@ def _network(network: Network) -> ShownNetwork:
         "apart": places.apart,
         "axes": [{"name": axis.name, "size": axis.size, "wraps": axis.wraps} for axis in places.axes],
         "panels": [{"x": panel.x, "y": panel.y, "title": panel.title} for panel in places.panels],
+        "alike": places.alike,
         "points": _runs([(round(x, 2), round(y, 2)) for x, y in places.points]),
         "reading": f"{topology}: {places.reading}" if places.reading else "",
         "routers": topology.router_count,
         "names": [topology.router_name(router) for router in range(topology.router_count)] if named else [],
-        "links": _runs(links_in_panel(topology, places)),
+        "links": _runs(links_in_panels(topology, places)),
         "rate": network.link_rate / network.overhead,
         "routing": str(network.routing),
         "ports": _port_runs([(network.router_of(port.memory), port.memory) for port in network.ports]),
@@ -163,13 +166,15 @@ def _network(network: Network) -> ShownNetwork:
     }
 
 
-def links_in_panel(topology: Topology, places: Places) -> list[tuple[int, int, float]]:
-    """The links in the first panel, once for both directions: both ends and the width. None where they are too many."""
+def links_in_panels(topology: Topology, places: Places) -> list[tuple[int, int, float]]:
+    """The links within panels, once for both directions: both ends and the width. None where they are too many.
+
+    Where panels are alike, they are those of the first one.
+    """
     found: dict[tuple[int, int], float] = {}
-    routers = len(places.points)
-    for router in range(routers):
+    for router in range(len(places.points) if places.alike else places.count):
         for link in topology.links_from(router):
-            if link.destination < routers:
+            if not places.is_across(link.source, link.destination):
                 ends = min(link.source, link.destination), max(link.source, link.destination)
                 found[ends] = max(found.get(ends, 0.0), link.width)
         if len(found) > MOST_LINKS:

@@ -9,7 +9,20 @@ import pytest
 from isoviz import FieldSpace, IndexSpace, Layout, Transfer, plan
 from isoviz.machines import Machine, Memory, MemoryKind, preset
 from isoviz.machines.kinds import ChannelKind
-from isoviz.machines.networks import FatTree, Grid, ListedLinks, Mesh, Network, Port, Switch, Topology, Torus, Transport
+from isoviz.machines.networks import (
+    FatTree,
+    Grid,
+    ListedLinks,
+    Mesh,
+    Network,
+    Panel,
+    Places,
+    Port,
+    Switch,
+    Topology,
+    Torus,
+    Transport,
+)
 from isoviz.machines.throughput import LatencyBandwidth
 from isoviz.planner import Instance
 from isoviz.widgets.panes.canvas_parts import canvas_part
@@ -79,12 +92,33 @@ def test_a_network_is_told_as_its_topology_draws_it(topology: Topology, routers:
     assert [(panel["x"], panel["y"], panel["title"]) for panel in shown["panels"]] == [tuple(panel) for panel in places.panels]
     assert [tuple(axis.values()) for axis in shown["axes"]] == [tuple(axis) for axis in places.axes]
     assert (shown["shape"], shown["routers"]) == (places.shape, topology.router_count)
-    within = {(min(link[1:3]), max(link[1:3]), link.width) for link in topology.links() if max(link[1:3]) < len(places.points)}
+    told = 1 if places.alike else len(places.panels)
+    within = {
+        (min(link[1:3]), max(link[1:3]), link.width)
+        for link in topology.links()
+        if not places.is_across(link.source, link.destination) and link.source < told * len(places.points)
+    }
     assert sorted(map(tuple, unrolled(shown["links"]))) == sorted(within)
     assert shown["rate"] == 1e9, "of data"
     names = shown["names"] or [topology.router_name(router) for router in range(topology.router_count)]
     assert (shown["names"] == []) == isinstance(topology, Grid), "those of a grid follow from its coordinates"
     assert [names[router] for router, _ in expanded(shown["ports"])] == routers
+
+
+class Different(ListedLinks):
+    """Four routers in two panels: a link in the first, none in the second."""
+
+    def places(self) -> Places:
+        return Places(((0.0, 0.0), (40.0, 0.0)), 40, (Panel(0, 0), Panel(0, 60)))
+
+
+def test_panels_with_different_links_are_told_one_by_one() -> None:
+    links = ListedLinks((("a", "b"), ("b", "c"), ("c", "d"))).pairs
+    ((shown,), _) = networks_of(machine_on(Different(links), ["a", "d"]))
+    assert unrolled(shown["links"]) == [[0, 1, 1], [2, 3, 1]]
+    one_sided = Different((*links[:2], ("a", "d")))
+    ((shown,), _) = networks_of(machine_on(one_sided, ["a", "d"]))
+    assert unrolled(shown["links"]) == [[0, 1, 1]]
 
 
 def test_a_large_grid_is_told_in_few_numbers() -> None:

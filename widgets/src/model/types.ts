@@ -305,11 +305,12 @@ export interface ShownPorts {
 }
 
 /**
- * A network. Routers are counted from 0, as the topology counts them. `shape`, `apart`, `axes`, `panels`, `points` and
- * `reading` say how it is drawn (`isoviz.machines.networks.Places`). `names` are those of the routers; empty where they
- * have coordinates. `links` are those in the first panel, once for both directions, with their widths; none where they are
- * too many. `points` and `links` are runs: [count, first…, step…] stands for so many rows of numbers. `rate` is what a
- * link of width 1 carries, in bytes of data per second. `deadLinks` has pairs of routers.
+ * A network. Routers are counted from 0, as the topology counts them. `shape`, `apart`, `axes`, `panels`, `alike`,
+ * `points` and `reading` say how it is drawn (`isoviz.machines.networks.Places`). `names` are those of the routers; empty
+ * where they have coordinates. `links` are those within panels, once for both directions, with their widths: those of the
+ * first panel where all are alike, none where they are too many. `points` and `links` are runs: [count, first…, step…]
+ * stands for so many rows of numbers. `rate` is what a link of width 1 carries, in bytes of data per second. `deadLinks`
+ * has pairs of routers.
  */
 export interface ShownNetwork {
   name: string;
@@ -319,6 +320,7 @@ export interface ShownNetwork {
   apart: number;
   axes: ShownAxis[];
   panels: ShownPanel[];
+  alike: boolean;
   points: number[][];
   reading: string;
   routers: number;

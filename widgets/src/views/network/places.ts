@@ -11,7 +11,7 @@ export interface Places {
   readonly panel: Rect;
   /** The rectangle of all panels. */
   readonly bounds: Rect;
-  /** The links in a panel, by the numbers of its routers, with their widths. */
+  /** The links within panels, with their widths; those of the first panel where all are alike. */
   readonly links: readonly (readonly [from: number, to: number, width: number])[];
   readonly at: (router: number) => Point;
   readonly isAcross: (from: number, to: number) => boolean;

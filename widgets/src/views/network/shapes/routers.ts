@@ -65,13 +65,11 @@ function paint(sheet: Sheet, network: ShownNetwork, places: Places): void {
   const size = Math.max(framed ? 1 : 2, Math.min(most, Math.min(natural, network.apart / 2) * at.scale));
   const dead = new Set(network.deadRouters);
   const [routers, gone, rest] = [new Path2D(), new Path2D(), new Map<number, Path2D>()];
-  // All panels are alike: their lines are found once.
-  const segments =
-    framed && cell < LINKS_FROM
-      ? []
-      : links.flatMap(([from, to, width]) =>
-          lines(places, from, to, (router) => points[router]!).map((line) => ({ ...line, width })),
-        );
+  const segments: (Line & { width: number })[][] = network.panels.map(() => []);
+  if (!framed || cell >= LINKS_FROM)
+    for (const [from, to, width] of links)
+      for (const line of lines(places, from, to, (router) => points[router % points.length]!))
+        segments[Math.floor(from / points.length)]?.push({ ...line, width });
   network.panels.forEach(({ x, y, title }, number) => {
     const corner = onScreen({ x: x - bounds.x, y: y - bounds.y }, at);
     const inPanel = { scale: at.scale, ...corner };
@@ -83,7 +81,7 @@ function paint(sheet: Sheet, network: ShownNetwork, places: Places): void {
       context.roundRect(frame.x, frame.y, frame.width, frame.height, Math.min(6, cell / 3));
       context.fill();
     }
-    for (const { from, to, width } of segments) {
+    for (const { from, to, width } of segments[network.alike ? 0 : number]!) {
       let path = rest.get(width);
       if (path === undefined) rest.set(width, (path = new Path2D()));
       path.moveTo(corner.x + at.scale * from.x, corner.y + at.scale * from.y);
