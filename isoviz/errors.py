@@ -171,6 +171,17 @@ class ArrayError(LayoutError, TransferError):
     """An array that does not lie as the call says, or that cannot be moved: masked, not dense, of Python objects."""
 
 
+class EmptyArrayError(ArrayError):
+    """An array without elements, where an index space is needed, which is never empty.
+
+    `holds` says what it would hold: two empty arrays that fit each other have equal ones. None where nobody asked.
+    """
+
+    def __init__(self, message: str = "", holds: object = None) -> None:
+        super().__init__(message)
+        self.holds = holds
+
+
 class CommandError(InputError):
     """A message of a browser that is no command of the explorer, or lacks what the command needs."""
 

@@ -14,7 +14,7 @@ import numpy as np
 from isoviz import checks
 from isoviz.backends.disk.disk_memory import FileSource, FileTarget
 from isoviz.backends.disk.file_access import NewFile, ReadFile
-from isoviz.backends.formats.arrays import Axes, Lying, empty_array, lying
+from isoviz.backends.formats.arrays import Axes, Lying, empty_array, lying, lying_empty
 from isoviz.backends.formats.known_files import check_ending, is_npy
 from isoviz.backends.formats.npy import NUMPY_READS, header_bytes, header_of, read_header
 from isoviz.backends.formats.stored import Stored, axes_of, holds_npy_at, new_header, stored_raw
@@ -190,7 +190,7 @@ def _stored(
             header = read_header(source)
             mapped = axes_of(source, header), header.data_offset
         axes, begin = mapped
-        found = lying(axes.with_elements, layout, space, fields)
+        found = (lying_empty if axes.is_empty else lying)(axes, layout, space, fields)
         return axes, Stored(source, found.space, found.record, found.layout, begin)
     for what, given, option in (
         ("its layout", layout, "--from"),

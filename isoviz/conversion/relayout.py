@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from isoviz.backends.formats.arrays import Axes, empty_array, lying
+from isoviz.backends.formats.arrays import Axes, empty_array, lying, lying_empty
 from isoviz.backends.formats.records import array_of
 from isoviz.backends.host import kernels
 from isoviz.backends.host.copying import copy_all
@@ -110,10 +110,8 @@ def _prepared(
     room = None if out is None else Axes.of(ArrayForm(*out), "relayout, out")
     orders = axes.order_unless_c, None if room is None else room.order_unless_c
     try:
-        if axes.is_empty and space is not None:
-            raise ArrayError(f"relayout, array: is empty (shape {axes.shape}); expected the sizes {space}")
         if axes.is_empty:
-            found = lying(axes.with_elements, source, space, fields)
+            found = lying_empty(axes, source, space, fields)
             dtype, shape = empty_array(axes, found, target)
             if room is not None and (room.dtype, room.extents) != (dtype, shape[::-1]):
                 raise ArrayError(f"relayout, out: expected {dtype} of shape {shape}, got {room.dtype} of shape {room.shape}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz import checks
-from isoviz.errors import ArrayError, LayoutError
-from isoviz.layouts.given_arrays import by_stride, form_of, memory_order, require_bytes
+from isoviz.errors import ArrayError, EmptyArrayError, LayoutError
+from isoviz.layouts.given_arrays import by_stride, form_of, memory_order, no_elements, require_bytes
 from isoviz.layouts.spaces import FieldSpace
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def dense_order(array: Any, dims: Sequence[str] | None = None) -> ArrayOrder:
     The array is in host memory or on a GPU (`isoviz.layouts.given_arrays`). No element is read.
 
     Raises:
-        ArrayError: it is no array that isoviz takes, is not dense, or holds nothing.
+        ArrayError: it is no array that isoviz takes, or is not dense.
         LayoutError: the names do not fit its axes.
     """
     form = form_of(array, "array")
@@ -55,13 +55,15 @@ def array_order(array: Any, dims: Sequence[str] | None = None) -> ArrayOrder:
 
     Raises:
         ArrayError: as `dense_order`; or no layout has its strides (reversed or repeated axes, or a pitch that is no multiple of
-            the faster stride).
+            the faster stride). EmptyArrayError: it has no elements.
         LayoutError: the names do not fit its axes.
     """
     form = form_of(array, "array")
     require_bytes(form.dtype, "array")
     dtype, shape, strides = form
     names = _names(shape, dims)
+    if 0 in shape:
+        raise EmptyArrayError(no_elements("array", shape))
     sizes = dict.fromkeys(names, 1)
     reach = unit = dtype.itemsize  # bytes that all faster axes use, and the stride of the last of them
     last: str | None = None
@@ -88,8 +90,6 @@ def _names(shape: tuple[int, ...], dims: Sequence[str] | None) -> tuple[str, ...
     names = tuple(dims) if dims is not None else default_dims(len(shape))
     if len(names) != len(shape):
         raise LayoutError(f"array of {len(shape)} axes: {len(names)} names given ({', '.join(names)})")
-    if 0 in shape:
-        raise ArrayError(f"array of shape {shape}: holds nothing, so it has no layout")
     return names
 
 

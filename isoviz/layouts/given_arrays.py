@@ -102,6 +102,11 @@ def form_of(given: Any, what: str) -> ArrayForm:
     return ArrayForm(array.dtype, array.shape, array.strides)
 
 
+def no_elements(what: str, shape: tuple[int, ...]) -> str:
+    """Why an array without elements is refused where an index space is needed."""
+    return f"{what}: has no elements (shape {shape}), and every size of an index space is at least 1"
+
+
 def is_flat(given: Any) -> bool:
     """Whether an object is an array with one axis, or a buffer of bytes: it says no sizes of dimensions."""
     try:

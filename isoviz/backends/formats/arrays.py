@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from isoviz.backends.formats.records import Record, array_of
-from isoviz.errors import ArrayError, FileError
+from isoviz.errors import ArrayError, EmptyArrayError, FileError
 from isoviz.layouts import FIELDS, Component, FieldSpace, IndexSpace, Layout, Linearization
 from isoviz.layouts.array_order import default_dims
 from isoviz.layouts.dtypes import dtype_text, is_added
-from isoviz.layouts.given_arrays import Array, ArrayForm, bytes_in_order, host_array, memory_order
+from isoviz.layouts.given_arrays import Array, ArrayForm, bytes_in_order, host_array, memory_order, no_elements
 from isoviz.layouts.modes import Mode
 
 if TYPE_CHECKING:
@@ -109,9 +109,11 @@ def lying(axes: Axes, layout: Layout | None = None, space: IndexSpace | None = N
     the dtype, or to `f0`, `f1`, … where the fields form an axis.
 
     Raises:
-        ArrayError, FileError (`axes.error`): layout, space or fields do not fit the array.
+        ArrayError, FileError (`axes.error`): layout, space or fields do not fit the array, or it has no elements.
         LayoutError: the layout does not fit the space.
     """
+    if axes.is_empty:
+        raise (EmptyArrayError if axes.error is ArrayError else axes.error)(no_elements(axes.what, axes.shape))
     if layout is None:
         names = default_dims(len(axes.shape))
         layout = Layout((FIELDS, *(Component(names[axis]) for axis in axes.order)))
@@ -296,8 +298,32 @@ def same_dtype(found: np.dtype[Any], expected: np.dtype[Any]) -> bool:
     )
 
 
+def lying_empty(axes: Axes, layout: Layout | None, space: IndexSpace | None, fields: FieldSpace | None) -> Lying:
+    """How such an array that is not empty lies (`Axes.with_elements`).
+
+    Raises:
+        ArrayError, FileError (`axes.error`): a space is given, which is never empty; or the layout does not fit.
+    """
+    return lying(axes if space is not None else axes.with_elements, layout, None, fields)
+
+
+def held_by_empty(axes: Axes, layout: Layout) -> tuple[object, ...]:
+    """What an empty array would hold, equal for two of them that fit: the sizes of the dimensions, and the fields by name.
+
+    Raises:
+        ArrayError, FileError (`axes.error`): the layout does not fit it, or has blocks, which an empty dimension cannot have.
+    """
+    found = lying_empty(axes, layout, None, None)
+    empty_array(axes, found, layout)
+    _, extents = _record_and_extents(axes, layout, None)
+    sizes = {digit.dim: extent for digit, extent in zip(_components(layout), extents, strict=True)}
+    record = found.record
+    names = record.names if axes.dtype.names is not None else ("",) * len(record.names)
+    return sorted(sizes.items()), sorted(zip(names, map(dtype_text, record.formats), strict=True))
+
+
 def empty_array(axes: Axes, found: Lying, target: Layout) -> tuple[np.dtype[Any], Numbers]:
-    """Dtype and shape of an empty array in another layout. `found` is how its `axes.with_elements` lie.
+    """Dtype and shape of an empty array in another layout. `found` is its `lying_empty`.
 
     Raises:
         ArrayError, FileError (`axes.error`): the layout has blocks, which an empty dimension cannot have.

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from isoviz.backends.formats.arrays import Axes, lying
+from isoviz.backends.formats.arrays import Axes, held_by_empty, lying
 from isoviz.backends.formats.known_files import holds_npy
 from isoviz.backends.formats.stored import stored_array
-from isoviz.errors import FileError
+from isoviz.errors import EmptyArrayError, FileError
 from isoviz.layouts import Layout
-from isoviz.layouts.given_arrays import ArrayForm, host_array
+from isoviz.layouts.given_arrays import ArrayForm, host_array, no_elements
 from isoviz.planner import Instance
 
 
@@ -44,6 +44,9 @@ def file_instance(memory: str, path: Path, layout: Layout | str, like: Instance 
 @lru_cache(maxsize=1024)
 def shaped_instance(memory: str, layout: Layout | str, like: Instance | None, *form: Any) -> Instance:
     """The instance of an array of any memory that is known by its `ArrayForm`; otherwise as `array_instance`."""
+    axes = Axes.of(ArrayForm(*form), "copy: the array")
     space, fields = (None, None) if like is None else (like.space, like.fields.subset(like.fields.real_names))
-    found = lying(Axes.of(ArrayForm(*form), "copy: the array"), Layout(layout), space, fields)
+    if axes.is_empty and like is None:
+        raise EmptyArrayError(no_elements(axes.what, axes.shape), held_by_empty(axes, Layout(layout)))
+    found = lying(axes, Layout(layout), space, fields)
     return Instance(memory, found.space, found.record.stored, found.layout)

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
+from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from isoviz.backends.formats.arrays import in_memory_order
 from isoviz.backends.host.host_memory import HostMemory
 from isoviz.backends.mpi.rank_devices import RegMemory
-from isoviz.errors import DistributionError, TransferError
-from isoviz.layouts.given_arrays import host_array
+from isoviz.errors import ArrayError, DistributionError, TransferError
+from isoviz.layouts.given_arrays import form_of, host_array
 from isoviz.redistribution.running.content import generate
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from isoviz.backends.host.host_memory import HostStore
     from isoviz.planner import Instance
     from isoviz.redistribution.distributed_instance import DistributedInstance
@@ -39,10 +42,20 @@ class Shown(NamedTuple):
 
 
 class _Apart(NamedTuple):
-    """An array of the caller that the other ranks of the host do not reach (`own`), and memory that they reach in its place."""
+    """An array of the caller that the other ranks of the host do not reach (`own`), and memory that they reach in its place.
+
+    `structs` is the dtype of both, if the fields of an entry lie otherwise than the instance says.
+    """
 
     own: HostStore
     shared: HostStore
+    structs: np.dtype[Any] | None
+
+    @classmethod
+    def of(cls, own: HostStore, shared: HostStore, given: Any) -> _Apart:
+        """For the array that was given."""
+        shared.lies = own.lies
+        return cls(own, shared, None if own.lies is None else in_memory_order(host_array(given, "array").dtype))
 
 
 class OpenedEnds:
@@ -77,6 +90,9 @@ class OpenedEnds:
         source: StoreHandle | None = None
         destination: StoreHandle | None = None
         try:
+            for end, part, given in (("source", here, array), ("destination", there, into)):
+                if part is None and given is not None:
+                    self._require_nothing(end, given)
             if here is not None and array is not None:
                 self.source = self._opened_source(here, array)
                 self._stack.callback(self.source.close)
@@ -94,6 +110,17 @@ class OpenedEnds:
         self.given = self._in_place("source", array), self._in_place("destination", into)
         problem = None if self.error is None else f"rank {self._engine.rank}: {self.error}"
         self.told = tuple(Shown(array is not None, source, destination, problem, self.lies))
+
+    def _require_nothing(self, end: str, given: Any) -> None:
+        """Require that an array for a rank that holds no part is empty.
+
+        Raises:
+            ArrayError: it is not.
+        """
+        if isinstance(given, str | PathLike) or 0 not in form_of(given, f"{end} array").shape:
+            raise ArrayError(
+                f"{end} array: rank {self._engine.rank} holds no part of the {end}; expected none, or an empty array"
+            )
 
     def _require_fields(self) -> None:
         """Require that both ends have every field.
@@ -114,8 +141,7 @@ class OpenedEnds:
         own = HostMemory.source(memory, part, array)
         self._stack.callback(own.close)
         shared = memory.destination(own.lies or part, None, False)
-        shared.lies = own.lies
-        self._apart["source"] = _Apart(own, shared)
+        self._apart["source"] = _Apart.of(own, shared, array)
         return shared
 
     def _opened_destination(self, part: Instance, into: Any | None) -> Endpoint:
@@ -132,8 +158,7 @@ class OpenedEnds:
         if into is not None:
             self._stack.callback(found.close)
         if is_apart:
-            self._apart["destination"] = _Apart(own, cast("HostStore", found))
-            self._apart["destination"].shared.lies = own.lies
+            self._apart["destination"] = _Apart.of(own, cast("HostStore", found), into)
         return found
 
     def _in_place(self, end: str, given: Any) -> Any:
@@ -141,7 +166,7 @@ class OpenedEnds:
         apart = self._apart.get(end)
         if apart is None:
             return given
-        return None if apart.own.lies is None else apart.shared.array.view(in_memory_order(host_array(given, end).dtype))
+        return None if apart.structs is None else apart.shared.array.view(apart.structs)
 
     @property
     def lies(self) -> tuple[Instance | None, Instance | None]:
@@ -155,15 +180,19 @@ class OpenedEnds:
         return self._apart["destination"].own if "destination" in self._apart else self.destination
 
     def fetch(self) -> None:
-        """Before a run: copy what the source holds if the other ranks do not reach it, and what is in gaps of a destination."""
-        for end, found in self._apart.items():
-            if end == "source" or found.own.lies is not None:
-                found.shared.array[:] = found.own.array
+        """Before a run: copy what the source holds if the other ranks do not reach it."""
+        if (found := self._apart.get("source")) is not None:
+            found.shared.array[:] = found.own.array
 
     def deliver(self) -> None:
         """After a run: copy what has arrived if the other ranks do not reach the destination."""
-        if (found := self._apart.get("destination")) is not None:
+        if (found := self._apart.get("destination")) is None:
+            return
+        if (structs := found.structs) is None:
             found.own.array[:] = found.shared.array
+        else:
+            for name in self._names:  # what lies beside the fields stays
+                found.own.array.view(structs)[name] = found.shared.array.view(structs)[name]
 
     @property
     def notes(self) -> list[str]:

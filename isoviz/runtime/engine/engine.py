@@ -131,7 +131,8 @@ class BaseEngine:
 
         `source` and `destination` are objects that the devices accept: arrays (host memory, GPUs) or paths of files. Index spaces
         and fields follow from the source, or from the destination where the source is flat. A channel serves transfers of the
-        highest priority first. What fails after planning is the error of the event, for copies of every size.
+        highest priority first. What fails after planning is the error of the event, for copies of every size. Nothing moves
+        between two empty arrays: the event has ended, and has no plan.
 
         Raises:
             InputError: source, destination and layouts do not fit each other.
@@ -140,7 +141,11 @@ class BaseEngine:
         """
         driver = self._driver
         driver.home.require()
-        here, there = driver.real.ends(source, source_layout, destination, destination_layout)
+        ends = driver.real.ends(source, source_layout, destination, destination_layout)
+        if ends is None:
+            driver.require_open()
+            return Event.of_nothing()
+        here, there = ends
         known = self._prepared.of(here, there, priority, self.options)
         if known.copies:
             event = self._idle.at_once(known.plan, known.state, partial(known.carry_out, source, destination))

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from isoviz import checks
-from isoviz.errors import Cancelled
+from isoviz.errors import Cancelled, EmptyArrayError
 from isoviz.forks import Home
 
 if TYPE_CHECKING:
@@ -22,20 +22,20 @@ _LOG = logging.getLogger("isoviz")
 class Event:
     """A submitted transfer: waitable, awaitable and cancellable. It carries the error if the transfer failed.
 
-    Any thread may use it. `plan` is the plan that is carried out. In a forked child, the outcome of a transfer that ended before
+    Any thread may use it. In a forked child, the outcome of a transfer that ended before
     the fork is known. For any other transfer, asking, waiting and cancelling raise ForkedError, because the child would never
     learn of the end.
     """
 
     def __init__(
         self,
-        plan: Plan,
+        plan: Plan | None,
         cancel: Callable[[], None] | None = None,
         arrived: Callable[[], None] | None = None,
         later: Callable[[Callable[[], None]], None] | None = None,
     ) -> None:
         self.home = Home("this transfer")
-        self.plan = plan
+        self._plan = plan
         self._request_cancel = cancel
         self._arrived = arrived
         self._later = later
@@ -47,7 +47,25 @@ class Event:
         self._lock = threading.Lock()
         self._bytes_done = 0
 
+    @classmethod
+    def of_nothing(cls) -> Event:
+        """The event of a copy between empty arrays, which has ended."""
+        found = cls(None)
+        found.end()
+        return found
+
     # ---- asking
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that is carried out.
+
+        Raises:
+            EmptyArrayError: nothing moves between empty arrays.
+        """
+        if self._plan is None:
+            raise EmptyArrayError("event: nothing moves between empty arrays, so there is no plan")
+        return self._plan
 
     @property
     def done(self) -> bool:
@@ -59,12 +77,12 @@ class Event:
     @property
     def bytes_done(self) -> int:
         """Bytes that have arrived."""
-        return self.plan.bytes if self.done and self._error is None else self._bytes_done
+        return self._plan.bytes if self._plan is not None and self.done and self._error is None else self._bytes_done
 
     @property
     def progress(self) -> float:
         """The fraction of the bytes that has arrived, 0 to 1."""
-        return self.bytes_done / self.plan.bytes if self.plan.bytes else 1.0
+        return self.bytes_done / self._plan.bytes if self._plan is not None and self._plan.bytes else 1.0
 
     def error(self, timeout: float | None = None) -> BaseException | None:
         """Wait for the end of the transfer and return its error; None if it succeeded.
@@ -172,8 +190,12 @@ class Event:
 
     def __repr__(self) -> str:
         if not self.home.is_here and not self._ended:
-            return f"<Event {self.plan.transfer}: of another process>"
+            return f"<Event {self._what}: of another process>"
         state = "under way" if not self.done else "done" if self._error is None else type(self._error).__name__
         if isinstance(self._error, Cancelled):
             state = "cancelled"
-        return f"<Event {self.plan.transfer}: {state}, {100 * self.progress:.0f} %>"
+        return f"<Event {self._what}: {state}, {100 * self.progress:.0f} %>"
+
+    @property
+    def _what(self) -> str:
+        return "of empty arrays" if self._plan is None else str(self._plan.transfer)

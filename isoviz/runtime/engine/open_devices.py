@@ -9,7 +9,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from isoviz.checks import expect
-from isoviz.errors import InputError, TransferError, show
+from isoviz.errors import EmptyArrayError, InputError, TransferError, show
 from isoviz.layouts import Layout
 from isoviz.layouts.given_arrays import is_flat
 from isoviz.planner import Plan
@@ -79,8 +79,8 @@ class OpenedDevices:
 
     def ends(
         self, source: Any, source_layout: Layout | str, destination: Any, destination_layout: Layout | str
-    ) -> tuple[Instance, Instance]:
-        """Both objects of a copy as instances.
+    ) -> tuple[Instance, Instance] | None:
+        """Both objects of a copy as instances; None for two empty arrays, which have none.
 
         Raises:
             TransferError: no memory of the machine on this computer accepts one of them.
@@ -89,7 +89,14 @@ class OpenedDevices:
         try:
             here = self.describe(source, source_layout, None)
             return here, self.describe(destination, destination_layout, here)
-        except InputError:
+        except InputError as error:
+            if isinstance(error, EmptyArrayError) and error.holds is not None:
+                try:
+                    self.describe(destination, destination_layout, None)
+                except InputError as other:
+                    if isinstance(other, EmptyArrayError) and error.holds == other.holds:
+                        return None
+                raise
             if isinstance(destination, str | PathLike) or not is_flat(source):
                 raise
             with suppress(InputError):  # the destination may say the sizes

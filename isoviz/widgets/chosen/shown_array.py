@@ -11,11 +11,11 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 
 from isoviz.backends.formats.npy import read_header
-from isoviz.errors import InternalError
+from isoviz.errors import EmptyArrayError, InternalError
 from isoviz.layouts import FIELDS, Component, IndexSpace, Layout, Linearization
 from isoviz.layouts.array_order import default_dims, dense_order
 from isoviz.layouts.dtypes import is_gap
-from isoviz.layouts.given_arrays import cuda_interface, host_array, is_host_array
+from isoviz.layouts.given_arrays import cuda_interface, host_array, is_host_array, no_elements
 
 MOST_VALUES = 4096
 """Values that are sent to the browser at most. An array of more shows none: they would not fit into its cells."""
@@ -52,11 +52,13 @@ def shown_array(given: Any) -> ShownArray:
     Its last axis is x, the axis before it y, and so on.
 
     Raises:
-        ArrayError: it is no array, holds nothing, has a mask, or is not dense, as `Layout.of`. FileError: the file cannot be
+        ArrayError: it is no array, has no elements, has a mask, or is not dense, as `Layout.of`. FileError: the file cannot be
             read, or is no NumPy file.
     """
     array = _mapped(given) if isinstance(given, str | os.PathLike) else given
     order = dense_order(array)
+    if 0 in order.sizes.values():
+        raise EmptyArrayError(no_elements("array", tuple(order.sizes.values())))
     layout = Layout((FIELDS, *map(Component, order.dims)))
     dims = default_dims(len(order.dims))
     linear = layout.on(IndexSpace.of({dim: order.sizes[dim] for dim in reversed(dims)}), order.fields)

@@ -133,7 +133,7 @@ def test_bad_input(tmp_path: Path) -> None:
         isoviz.explore(ROWS, space={"x": 6})
     with pytest.raises(LayoutError, match="gaps"):
         shown_array(np.zeros((4, 8))[:, :3])
-    with pytest.raises(LayoutError, match="holds nothing"):
+    with pytest.raises(LayoutError, match="has no elements"):
         shown_array(np.zeros((0, 3)))
     with pytest.raises(FileError):
         shown_array(tmp_path / "none.npy")
