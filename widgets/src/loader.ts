@@ -12,8 +12,6 @@ declare const IMPORTS: Readonly<Record<string, readonly string[]>>;
 
 /** Milliseconds that the kernel of one view has to answer before all other views ask theirs. */
 const PATIENCE = 500;
-/** Milliseconds in which a kernel may send the first parts unasked. */
-const UNASKED = 30;
 /** Milliseconds after which a view says what it waits for. */
 const QUIET = 800;
 const APP = "explorer.js";
@@ -66,7 +64,7 @@ class Script {
     if (found !== null) arrived(found);
     else {
       this.missing.add(name);
-      queueMicrotask(() => void this.ask());
+      this.askSoon();
     }
     return text;
   }
@@ -94,18 +92,16 @@ class Script {
   /** A view has a line to its kernel: at first, and when that may be there again. */
   join(line: Model): void {
     this.lines.set(line, new Set());
-    setTimeout(() => {
-      this.fetchFirst();
-      void this.ask();
-    }, UNASKED);
+    if (this.missing.size > 0) this.askSoon();
   }
 
   leave(line: Model): void {
     this.lines.delete(line);
   }
 
-  fetchFirst(): void {
-    for (const name of [APP, SHEET]) void this.fetch(name);
+  /** What a kernel has sent unasked is taken first: it lies before the view that is shown. */
+  private askSoon(): void {
+    setTimeout(() => void this.ask());
   }
 
   private remembered(name: string): string | null {
