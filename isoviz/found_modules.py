@@ -14,9 +14,10 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
-def modules_of(package: str, first: Sequence[str] = ()) -> tuple[ModuleType, ...]:
-    """The modules of a package, which are imported: those named in `first` in that order, then the others by name."""
-    names = sorted(module.name for module in pkgutil.iter_modules(import_module(package).__path__))
+def modules_of(package: str, first: Sequence[str] = (), ending: str = "") -> tuple[ModuleType, ...]:
+    """The modules of a package, which are imported: those named in `first` in that order, then by name those with this ending."""
+    listed = (module.name for module in pkgutil.iter_modules(import_module(package).__path__))
+    names = sorted(name for name in listed if name.endswith(ending))
     return tuple(import_module(f"{package}.{name}") for name in [*first, *(each for each in names if each not in first)])
 
 
@@ -33,22 +34,17 @@ class FoundTable(Generic[Key, Value]):
         self._found: dict[Key, Value] = {}
         self._is_whole = False
 
-    def add(self, value: Value, *keys: Key) -> None:
-        """Say that this is the value of some keys.
+    def marking(self, *keys: Key) -> Callable[[Value], Value]:
+        """A decorator: what stands below it is the value of some keys.
 
         Raises:
             InternalError: a key has a value already.
         """
-        for key in keys:
-            if key in self._found:
-                raise InternalError(f"{self._package}: {key} is there twice; expected one module to add it")
-            self._found[key] = value
-
-    def marking(self, *keys: Key) -> Callable[[Value], Value]:
-        """A decorator: what stands below it is the value of some keys."""
 
         def mark(value: Value) -> Value:
-            self.add(value, *keys)
+            for key in keys:
+                if self._found.setdefault(key, value) is not value:
+                    raise InternalError(f"{self._package}: {key} is there twice; expected one module to add it")
             return value
 
         return mark

@@ -19,7 +19,7 @@ from isoviz.backends.cuda.pinned_memory import PinnedMemory, PinnedStore
 from isoviz.backends.cuda.staging import Staging
 from isoviz.backends.host.host_memory import HostMemory, HostStore, Memcpy
 from isoviz.errors import DeviceError, InternalError, TransferError
-from isoviz.machines import ChannelKind, MemoryKind, channel_kinds
+from isoviz.machines import ChannelKind, MemoryKind
 from isoviz.runtime.device_bases import AsynchronousChannel
 
 if TYPE_CHECKING:
@@ -317,8 +317,6 @@ _LANES = 4
 
 _KINDS = (MemoryKind.FBM, MemoryKind.ZCM)
 _ZERO_COPY = (ChannelKind.ZERO_COPY_READ, ChannelKind.ZERO_COPY_WRITE)
-CHANNELS = tuple(kind for kind in channel_kinds() if kind.is_of_gpu)
-"""The kinds of channels that `Gpus.channel` makes."""
 
 
 class ProcessOnHost(NamedTuple):

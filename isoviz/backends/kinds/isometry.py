@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from isoviz.backends.cuda.device_memory import DeviceMemory
-from isoviz.backends.cuda.gpus import CHANNELS
 from isoviz.backends.direct_storage import DirectStorage
 from isoviz.backends.disk.disk_memory import DiskMemory, DiskRead, DiskWrite
 from isoviz.backends.host.host_memory import HostMemory, Memcpy
 from isoviz.backends.host.numa import node_of
 from isoviz.backends.kinds.halves import Computer, are, carries, holds
-from isoviz.machines import ChannelKind, MemoryKind
+from isoviz.machines import ChannelKind, MemoryKind, channel_kinds
 
 if TYPE_CHECKING:
     from isoviz.machines import Channel, Memory
@@ -59,6 +58,6 @@ def _pinned_memory(computer: Computer, memory: Memory) -> RealMemory | None:
     return computer.gpus.pinned_memory(memory)
 
 
-@carries(*CHANNELS)
+@carries(*(kind for kind in channel_kinds() if kind.is_of_gpu))
 def _of_gpu(computer: Computer, channel: Channel, source: Bound, destination: Bound) -> RealChannel | None:
     return computer.gpus.channel(channel, source, destination)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from isoviz import checks
 from isoviz.backends.cuda.gpu import using
-from isoviz.backends.cuda.gpus import CHANNELS, Gpus
+from isoviz.backends.cuda.gpus import Gpus
 from isoviz.errors import DeviceError, InputError, line, show
 from isoviz.machines import Channel, ChannelKind, Constant, LatencyBandwidth, Machine, Memory, MemoryKind, ThroughputFunction
 from isoviz.this_computer import GpuFacts, nvidia_gpus, pci_link
@@ -118,7 +118,7 @@ def with_remark(machine: Machine, missing: str) -> Machine:
     return replace(
         machine,
         channels=tuple(
-            replace(channel, provenance=f"{channel.provenance}, {said}") if channel.kind in CHANNELS else channel
+            replace(channel, provenance=f"{channel.provenance}, {said}") if channel.kind.is_of_gpu else channel
             for channel in machine.channels
         ),
     )
@@ -127,7 +127,7 @@ def with_remark(machine: Machine, missing: str) -> Machine:
 def role_of(machine: Machine, channel: Channel) -> Role:
     """The role of a channel."""
     ends = [machine.memory(end) for end in (channel.source, channel.destination)]
-    if channel.kind not in CHANNELS:
+    if not channel.kind.is_of_gpu:
         return channel.kind, tuple(end.name for end in ends if end.is_file_system), False
     # Pinned and pageable memory differ; GPUs differ by their models, which are their labels.
     said = tuple(end.label if end.kind is MemoryKind.FBM else str(end.kind) for end in ends)

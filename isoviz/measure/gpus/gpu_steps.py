@@ -14,7 +14,6 @@ from dataclasses import replace
 from statistics import median
 from typing import NamedTuple
 
-from isoviz.backends.cuda.gpus import CHANNELS
 from isoviz.backends.direct_storage import is_unsupported
 from isoviz.checks import NAME_LIMIT
 from isoviz.errors import Cancelled, RunError, in_words, line
@@ -99,7 +98,7 @@ class GpuSteps(Steps):
     def _way_beside(self, channel: Channel) -> Way:
         if channel.kind is ChannelKind.GPU_COPY:
             return tuning.COPY_WITHIN
-        return tuning.COPY_OVER_LINK if channel.kind in CHANNELS else super()._way_beside(channel)
+        return tuning.COPY_OVER_LINK if channel.kind.is_of_gpu else super()._way_beside(channel)
 
     def _candidates(self, channel: Channel) -> Sequence[int]:
         """Copies of pinned memory take as many requests as those of main memory, which were measured before."""

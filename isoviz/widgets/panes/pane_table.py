@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import pkgutil
-from importlib import import_module
 from types import MappingProxyType
 
-from isoviz.widgets import panes
+from isoviz.found_modules import modules_of
 from isoviz.widgets.consequences.derive import EVERYTHING
 from isoviz.widgets.panes.pane import registered_panes, registered_views
 
-for _module in pkgutil.iter_modules(panes.__path__):
-    if _module.name.endswith("_pane"):
-        import_module(f"{panes.__name__}.{_module.name}")
+modules_of("isoviz.widgets.panes", ending="_pane")
 
 PANES = MappingProxyType(dict(sorted(registered_panes.items())))
 """Panes by name."""

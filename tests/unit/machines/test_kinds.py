@@ -210,9 +210,9 @@ def test_cards_are_found_in_an_order_of_their_own(monkeypatch: pytest.MonkeyPatc
 
 def test_two_modules_that_carry_one_kind_are_a_mistake_of_isoviz() -> None:
     table: FoundTable[str, int] = FoundTable("isoviz.machines.channel_kinds")
-    table.add(1, "Memcpy")
+    table.marking("Memcpy")(1)
     with pytest.raises(InternalError, match="Memcpy is there twice"):
-        table.add(2, "Memcpy")
+        table.marking("Memcpy")(2)
     assert table.read() == {"Memcpy": 1}
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from isoviz.errors import InternalError
 from isoviz.widgets.panes.pane import pane
+from isoviz.widgets.panes.pane_table import PANES
 
 DEMO = """
 from typing import TypedDict
@@ -44,6 +45,7 @@ def test_a_module_beside_the_others_is_a_pane(tmp_path: Path) -> None:
 
 
 def test_two_panes_or_views_of_one_name_are_a_mistake() -> None:
+    assert "plan" in PANES
     with pytest.raises(InternalError, match="another pane or view called 'plan'"):
         pane("plan", "")(lambda _: None)
     with pytest.raises(InternalError, match="another pane or view called 'timeline'"):
