@@ -96,7 +96,7 @@ CALLED_BY_ISOVIZ = {
         "Store",
     ),
     *("first_come_first_served", "highest_priority_first"),
-    *("Instance.lying_as", "Plan.between"),
+    *("Instance.lying_as", "Plan.lying"),
     *(f"Scheduler.{name}" for name in methods_of(runtime.Scheduler) if name != "of"),
     *(f"RankScheduler.{name}" for name in methods_of(runtime.RankScheduler)),
     *(f"Coordinator.{name}" for name in methods_of(runtime.Coordinator) if name != "free"),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from isoviz.errors import Cancelled, RankError
-from isoviz.layouts import apply
+from isoviz.layouts import Box, View, apply, strided_copies
 from isoviz.runtime.ranks.messages import Landed, Riding
 from isoviz.runtime.scheduling.work import Issue
 from isoviz.runtime.trace.trace import RequestSpan
@@ -43,6 +43,18 @@ def rides(plan: Plan, machine: Machine) -> bool:
     )
 
 
+def _read(execution: RankExecution) -> bytes:
+    """The bytes of a source, as the plan says that they lie: beside the fields of an array may be much more."""
+    store, transfer = execution.source, execution.plan.transfer
+    found, lies, said = store.read(0, store.nbytes), store.lies, transfer.source
+    if lies is None:
+        return bytes(found)
+    packed = np.zeros(said.linearization.nbytes, np.uint8)
+    views = View(lies.linearization), View(said.linearization)
+    apply(strided_copies(*views, Box.whole(said.space), transfer.field_names), np.frombuffer(found, np.uint8), packed)
+    return packed.tobytes()
+
+
 class SmallTransfers:
     """The small transfers of a rank."""
 
@@ -61,10 +73,9 @@ class SmallTransfers:
         number = execution.number
         if execution.sender == self.rank:
             begun = time.perf_counter()
-            source = execution.source.read(0, execution.source.nbytes) if execution.is_open else b""
+            source = _read(execution) if execution.is_open else b""
             refusal = None if execution.error is None else f"rank {self.rank}: {execution.error}"
-            lies = execution.source.lies if execution.is_open else None
-            self._post.send(execution.receiver, Riding(number, execution.digest, bytes(source), refusal, lies))
+            self._post.send(execution.receiver, Riding(number, execution.digest, source, refusal))
             self._post.call((Landed, number), execution.receiver, partial(self._landed, execution, begun))
         else:
             self._post.call((Riding, number), execution.sender, partial(self._arrived, execution))
@@ -99,7 +110,7 @@ class SmallTransfers:
         else:
             error = error or self._disagreement(execution, letter)
             if error is None:
-                error = self._placed(execution, letter)
+                error = self._placed(execution, letter.source)
             said = None if error is None else f"rank {self.rank}: {error}"
             if execution.sender not in self._post.gone:
                 self._post.send(execution.sender, Landed(execution.number, said))
@@ -114,13 +125,12 @@ class SmallTransfers:
             return None
         return RankError(f"transfer {execution.number}: rank {self.rank} has {said}, compared with rank {execution.sender}")
 
-    def _placed(self, execution: RankExecution, letter: Riding) -> BaseException | None:
+    def _placed(self, execution: RankExecution, source: bytes) -> BaseException | None:
         """Convert the bytes into the destination. Returns the error if that fails."""
         try:
             store: Any = execution.destination
-            execution.lie(letter.lies)
             for copies in execution.parts_of(0, 0):
-                apply(copies, np.frombuffer(letter.source, np.uint8), store.read(0, store.nbytes))
+                apply(copies, np.frombuffer(source, np.uint8), store.read(0, store.nbytes))
         except Exception as raised:  # noqa: BLE001  # any error ends this transfer only
             return execution.placed(raised, Issue(execution.number, 0, 0, 0))
         execution.chunks_done = 1

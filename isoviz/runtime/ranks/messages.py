@@ -84,16 +84,12 @@ class Gone(NamedTuple):
 
 
 class Riding(NamedTuple):
-    """A small transfer: all bytes of its source, or why there are none (`refusal`). `Landed` answers it.
-
-    `lies` says how the source lies (`Endpoint.lies`).
-    """
+    """A small transfer: all bytes of its source, or why there are none (`refusal`). `Landed` answers it."""
 
     transfer: int
     digest: Digest | None
     source: bytes
     refusal: str | None = None
-    lies: Instance | None = None
 
 
 class Landed(NamedTuple):
