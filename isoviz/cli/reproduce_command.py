@@ -27,7 +27,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Reproduce and print."""
     from isoviz.cli.output import check_outputs, print_json, print_text, save_file
-    from isoviz.document import Document, Section
+    from isoviz.document import Document, Prose
     from isoviz.errors import FileError
     from isoviz.figures.page import document_page
     from isoviz.reproduce.evaluation import reproduce
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         save_file(args.output, document_page(document, kind="reproduction").encode(), None)
     if args.figures is not None:
         for plot, table in document.plots():
-            shown = Document(plot.title, [Section(document.title, [plot, *([table] if table else [])])])
+            shown = Document(plot.title, [Prose(document.title), plot, *([table] if table else [])])
             save_file(Path(args.figures) / f"{plot.name}.html", document_page(shown, kind="reproduction").encode(), None)
     if args.report is not None:
         save_file(args.report, document.markdown().encode(), None)

@@ -188,7 +188,8 @@ def lines_figure(lines: Sequence[Line], across: Axis, up: Axis, ticks: Sequence[
     if ticks:
         plot.xaxis.ticker = list(ticks)
     decades = range(floor(log10(up.low)), ceil(log10(up.high)))
-    plot.yaxis.ticker = [each * 10.0**power for power in decades for each in (1, 2, 5)]
+    steps = (1, 2, 5) if up.high > 10 * up.low else (1, 2, 3, 4, 5, 7)
+    plot.yaxis.ticker = [step * 10.0**power for power in decades for step in steps]
     used: dict[str, int] = {}
     entries: list[tuple[str, list[Any]]] = []
     for name, token, points, tips in lines:

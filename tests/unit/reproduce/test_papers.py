@@ -76,6 +76,7 @@ def test_curves_of_rows_and_their_table() -> None:
     lines = [each.data_source.data for each in drawn.renderers if type(each.glyph).__name__ == "Line"]
     assert [(line["x"], line["y"]) for line in lines] == [([1024, 2048], [1e9, 2e9]), ([2048], [3e9])]
     assert lines[1]["tip"] == ["b, 2 KiB: 3 GB/s"]
+    assert {1e9, 2e9, 3e9} <= set(drawn.yaxis[0].ticker.ticks), "round numbers"
 
 
 # ---- a folder beside the others
