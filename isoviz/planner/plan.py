@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from isoviz.layouts import ChunkSequence, Linearization, OrderChange, StridedCopy, View
+    from isoviz.planner.explanation.constraints import Constraint
     from isoviz.planner.path_plan import Buffer, Hop, PathPlan
     from isoviz.planner.transfer import Instance, Transfer
 
@@ -31,7 +32,8 @@ class Plan:
 
     `paths` holds one or several paths. Each path moves its share of the data (`share`), and together they move every byte once.
     `gap` is the largest share by which T can lie above the optimum, apart from the thousandth that `chunk_size` accepts for
-    larger chunks; None if nothing is proved. `emulated` names the memories of its paths that are emulated.
+    larger chunks; None if nothing is proved. `emulated` names the memories of its paths that are emulated. `violations` holds the
+    limits that a plan by hand breaks (`isoviz.cost(…, over_limits=True)`), with what is needed and what is allowed.
 
     A plan with one path has the properties of that path: `plan.hops`, `plan.chunks`, `plan.order`. With several paths these raise
     TransferError; use `plan.paths` then.
@@ -52,6 +54,7 @@ class Plan:
     notes: tuple[str, ...] = ()
     gap: float | None = None
     emulated: tuple[str, ...] = ()
+    violations: tuple[Constraint, ...] = ()
 
     explain = PublicMethod()
     simulate = PublicMethod()

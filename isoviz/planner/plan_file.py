@@ -12,12 +12,13 @@ from isoviz.layouts import FIELDS, Box, ChunkSequence, FieldSpace, IndexSpace, L
 from isoviz.machines import machine_from_json
 from isoviz.machines.limits import MOST_SLOTS
 from isoviz.planner.cache import CACHE
+from isoviz.planner.explanation.constraints import Constraint
 from isoviz.planner.options import BY_HAND
 from isoviz.planner.path_plan import Hop, PathPlan
 from isoviz.planner.plan import Plan
 from isoviz.planner.planner_registry import find_planner
 from isoviz.planner.transfer import Instance, Transfer
-from isoviz.schema import MismatchError, Node, read_document
+from isoviz.schema import MismatchError, Node, plain, read_document
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -137,6 +138,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "notes": list(plan.notes),
         "gap": plan.gap,
         **({"emulated": list(plan.emulated)} if plan.emulated else {}),
+        **({"violations": plain(plan.violations)} if plan.violations else {}),
         "transfer": transfer_to_json(plan.transfer),
     }
 
@@ -182,7 +184,7 @@ def plan_from_json(data: Mapping[str, Any] | str) -> Plan:
 
 def _plan(root: Node) -> Plan:
     root.check_format(FORMAT)
-    parts = root.members(_PLAN, ("notes", "gap", "emulated", MACHINE), others=True)
+    parts = root.members(_PLAN, ("notes", "gap", "emulated", "violations", MACHINE), others=True)
     machine = parts["machine"].members(("name", "digest"))
     planner = parts["planner"].read(str)
     if planner != BY_HAND:
@@ -202,6 +204,7 @@ def _plan(root: Node) -> Plan:
         tuple(str(note) for note in _list(parts, "notes")),
         parts["gap"].number() if "gap" in parts and parts["gap"].value is not None else None,
         tuple(name.read(str) for name in parts["emulated"].items()) if "emulated" in parts else (),
+        parts["violations"].read(tuple[Constraint, ...]) if "violations" in parts else (),
     )
     if MACHINE in parts:
         described = parts[MACHINE].made(machine_from_json, parts[MACHINE].value)

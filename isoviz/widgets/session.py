@@ -195,33 +195,42 @@ class Session(traitlets.HasTraits):
         Raises:
             TimeoutError: it takes longer than `timeout` seconds. ForkedError: in a forked child.
         """
-        end = None if timeout is None else time.monotonic() + timeout
-        worker = self._worker
-        assert worker is not None
-        _ = worker.idle  # raises in a forked child, which would wait for a lock that nobody opens
         self._demand_where_no_view()
-        with self._changed:
-            while not (worker.idle and self.state.settled and not self.state.run.active and not self.state.ranks.busy):
-                left = None if end is None else end - time.monotonic()
-                if left is not None and left <= 0:
-                    raise TimeoutError(f"the explorer is still busy after {timeout} seconds")
-                # The worker says so when it has handled a message; it is idle a moment later, hence the short second look.
-                self._changed.wait(0.02 if left is None else min(left, 0.02))
-        return self.state
+        return self.until(lambda state: state.settled and not state.run.active and not state.ranks.busy, timeout)
 
     def caught_up(self, timeout: float = 2.0) -> State:
         """The state in which the layouts follow from everything asked for so far; the present one after `timeout` seconds.
 
         In the thread of the session, which observers are called in, it is the present one at once.
         """
+        with suppress(TimeoutError):
+            return self.until(State.has_layouts, timeout)
+        return self.state
+
+    def until(self, ready: Callable[[State], bool], timeout: float | None, quiet: float = 0.0) -> State:
+        """Wait until everything asked for so far has been taken in and the state is `ready`, and return it.
+
+        It has been so for `quiet` seconds: a gesture that a browser sent just before may still be on its way through the kernel.
+        In the thread of the session, which observers are called in, the present state is returned at once.
+
+        Raises:
+            TimeoutError: it takes longer than `timeout` seconds. ForkedError: in a forked child.
+        """
         worker = self._worker
         assert worker is not None
-        end = time.monotonic() + timeout
+        _ = worker.idle  # raises in a forked child, which would wait for a lock that nobody opens
+        end = None if timeout is None else time.monotonic() + timeout
+        since: float | None = None
         with self._changed:
-            while not worker.is_here and not (worker.idle and self.state.derived.settings == self.state.settings):
-                if (left := end - time.monotonic()) <= 0:
+            while not worker.is_here:
+                now = time.monotonic()
+                since = (since or now) if worker.idle and ready(self.state) else None
+                if since is not None and now - since >= quiet:
                     break
-                self._changed.wait(min(left, 0.02))
+                if end is not None and now >= end:
+                    raise TimeoutError(f"the explorer is still busy after {timeout} seconds")
+                # The worker says so when it has handled a message; it is idle a moment later, hence the short second look.
+                self._changed.wait(0.02 if end is None else min(end - now, 0.02))
         return self.state
 
     def listen(self, listener: Callable[[bool], None]) -> Callable[[], None]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from isoviz.errors import TextError
+from isoviz.errors import TextError, show
 from isoviz.widgets.chosen.selection import SelectionMade
 from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.chosen.what_if import NOTHING, WhatIf
@@ -38,6 +38,15 @@ class Problem:
             problem = str(error).partition(f"character {error.position + 1}: ")[2] or str(error)
             return cls(sentence(problem), error.text, error.position, error.expected)
         return cls(sentence(str(error)))
+
+    @property
+    def words(self) -> str:
+        """The message, with the text and the place that the pane shows beside it."""
+        if self.text is None:
+            return self.message
+        place = "" if self.position is None else f", character {self.position + 1}"
+        expected = "" if self.expected is None or self.expected in self.message else f"; expected {self.expected}"
+        return f"{show(self.text)}{place}: {self.message}{expected}"
 
 
 def sentence(text: str) -> str:
@@ -283,6 +292,10 @@ class State:
     stepped: float = 0.0
     given: Trace | None = None
     given_machine: Machine | None = None
+
+    def has_layouts(self) -> bool:
+        """Whether the layouts follow from the newest settings. What needs a machine may still be at work."""
+        return self.derived.settings == self.settings
 
     @property
     def demanded(self) -> frozenset[str]:

@@ -22,6 +22,7 @@ from isoviz.errors import LimitError, NoPathError, TransferError
 from isoviz.layouts import FIELDS, Box, Component, FieldsComponent, FieldSpace, IndexSpace, Layout, apply, strided_copies
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, preset
 from isoviz.planner import Hop, Instance, Options, PathPlan, Plan, Transfer, plan, plan_from_json, plan_of_paths, plan_to_json
+from isoviz.planner.explanation.rivals import with_bandwidth
 from isoviz.runtime import simulate
 
 Report = Callable[[str, object], None]
@@ -258,6 +259,9 @@ def test_paths_by_hand_with_any_layouts_carry_a_transfer_out(report: Report, ful
         held = [[random_layout(draw, space, last) for _ in way[1:-1]] for way in ways]
         found = cost(transfer, rails(), ways[0], held[0])  # any layouts do: with one chunk if they end in different ways
         check_by_hand(found)
+        if full or seed % 4 == 0:
+            check_explained(found, ways[0], held[0])
+            report("prices of paths by hand", len(found.hops))
         report("paths by hand with any layouts", 1)
         if len(ways) == 1 or max(space.sizes) == 1:
             continue
@@ -281,6 +285,22 @@ def test_paths_by_hand_with_any_layouts_carry_a_transfer_out(report: Report, ful
             continue
         # Chunks of one sequence need layouts that end alike, and padding alone is no share.
         assert "padding alone" in said or any(str(layout) in said for layout in held[1]), said
+
+
+def check_explained(found: Plan, way: list[str], held: list[Layout]) -> None:
+    """The price of each hop is how the time of the same plan changes on a machine with that channel a little faster."""
+    why = found.explain()
+    assert why.plan is found and len(why.stages) == len(found.hops) + 1
+    for hop, stage in zip(found.hops, why.stages, strict=False):
+        assert found.machine_name == why.machine.name and (stage.memory, stage.throughput) == (hop.source, hop.throughput)
+        factor = 1 + 1e-5
+        faster = with_bandwidth(rails(), hop.channel, factor)
+        again = cost(found.transfer, faster, way, held, blocks=found.per_chunk)
+        if (again.outer, again.per_chunk) == (found.outer, found.per_chunk):
+            # a channel with a latency is not faster by the whole factor: by as much as its rate is
+            gained = again.hops[hop.index].throughput - hop.throughput
+            change = again.objective - found.objective
+            assert change == pytest.approx(stage.price * gained, rel=1e-3, abs=1e-9 * found.objective)
 
 
 def check_by_hand(found: Plan) -> None:

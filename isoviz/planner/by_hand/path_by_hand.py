@@ -8,15 +8,16 @@ from __future__ import annotations
 import itertools
 import math
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from isoviz import checks
 from isoviz.errors import InputError, LimitError, MachineError, NoPathError, TransferError, show
 from isoviz.layouts import FIELDS, ChunkSequence, Layout
 from isoviz.planner.cache import CACHE
 from isoviz.planner.check_ends import check_arguments, check_ends
+from isoviz.planner.explanation.constraints import Constraint, broken_limits, limit_notes, limit_text
 from isoviz.planner.intermediate.common_suffix import ending_alike
 from isoviz.planner.intermediate.field_orders import buffer_orders, chunk_order
 from isoviz.planner.one_path.buffer_needs import run_as_blocks
@@ -34,19 +35,11 @@ from isoviz.units import format_bytes, parse_bytes
 if TYPE_CHECKING:
     from isoviz.layouts import Linearization
     from isoviz.machines import Channel, Machine, MachineLike
-    from isoviz.planner.path_plan import Buffer
     from isoviz.planner.transfer import Transfer
 
 MOST_PARALLEL = 64
 """Up to this number of combinations of parallel channels, all are tried. With more, every hop takes the channel that is fastest
 for its runs."""
-
-
-class Violation(NamedTuple):
-    """A constraint that a path given by hand violates: its name, and a text with the figures."""
-
-    constraint: str
-    text: str
 
 
 def cost(
@@ -72,7 +65,8 @@ def cost(
     within the limits. The common suffix of the intermediate layouts numbers the blocks (DESIGN, section 4). If they have no
     common suffix, a single chunk holds everything and is stored and forwarded.
 
-    `options` gives slots and limits. With `over_limits` a plan that breaks limits is returned as well, and its notes name them.
+    `options` gives slots and limits. With `over_limits` a plan that breaks limits is returned as well; `Plan.violations`
+    holds them, and its notes name them.
 
     Raises:
         NoPathError: no channel joins two memories, or a channel moves nothing in such short runs. TransferError: the path does
@@ -84,13 +78,12 @@ def cost(
     check_ends(transfer, machine)
     problem = Problem(transfer, machine, options)
     made, found = costed(problem, path, layouts, chunk, blocks)
-    found = [*found, *violations(problem, made.buffers)]
-    if found and not over_limits:
-        raise LimitError("path by hand: " + "; ".join(each.text for each in found))
+    broken = (*found, *broken_limits(problem, [made]))
+    if broken and not over_limits:
+        raise LimitError("path by hand: " + "; ".join(limit_text(each, machine) for each in broken))
     CACHE.keep_machine(machine)
-    notes = tuple(f"over the limits ({each.constraint}): {each.text}" for each in found)
-    emulated = machine.emulated(made.memories)
-    return Plan(transfer, machine.name, machine.digest, BY_HAND, (made,), notes, emulated=emulated)
+    notes, emulated = limit_notes(broken, machine), machine.emulated(made.memories)
+    return Plan(transfer, machine.name, machine.digest, BY_HAND, (made,), notes, emulated=emulated, violations=broken)
 
 
 def costed(
@@ -100,7 +93,7 @@ def costed(
     chunk: int | str | None = None,
     blocks: int | None = None,
     like: ChunkSequence | None = None,
-) -> tuple[PathPlan, list[Violation]]:
+) -> tuple[PathPlan, list[Constraint]]:
     """The path that `cost` describes, and the violations if its chunks differ from the requested ones.
 
     With `like` the path has that sequence of chunks, and `chunk` and `blocks` have no effect.
@@ -126,7 +119,7 @@ def _costed(
     chunk: int | str | None,
     blocks: int | None,
     like: ChunkSequence | None,
-) -> tuple[PathPlan, list[Violation]] | None:
+) -> tuple[PathPlan, list[Constraint]] | None:
     """As `costed`, where the first `source_fields` buffers hold the fields in the order of the source; None if they cannot."""
     transfer, machine = problem.transfer, problem.machine
     orders = [transfer.source_order, *buffer_orders(transfer, texts, source_fields), transfer.destination_order]
@@ -147,7 +140,7 @@ def _costed(
             return None
     fixed = None if like is None else ChunkSequence(order, outer, like.per_chunk)
     channels = _best_channels(problem, ways, orders, fixed or ChunkSequence(order, outer), fixed)
-    found: list[Violation] = []
+    found: list[Constraint] = []
     if fixed is None:
         search = _Chunks(problem, channels, orders, order, outer)
         per_chunk, found = search.given(chunk, blocks)
@@ -395,7 +388,7 @@ class _Chunks:
         tried = [best, *(number for number in even if number <= most)]
         return min(tried, key=lambda number: clock.pipeline_seconds(number * block, runs))
 
-    def given(self, chunk: int | str | None, blocks: int | None) -> tuple[int, list[Violation]]:
+    def given(self, chunk: int | str | None, blocks: int | None) -> tuple[int, list[Constraint]]:
         """The number of blocks for the requested chunk, and a violation if the request is smaller than a block.
 
         Raises:
@@ -410,39 +403,6 @@ class _Chunks:
         size = parse_bytes(chunk)
         block = self.words(1).chunk
         if size < block:
-            text = (
-                f"a chunk of {format_bytes(size)} is smaller than a block, which a conversion has to hold: {format_bytes(block)}"
-            )
-            return 1, [Violation("shuffle size ≤ chunk", text)]
+            return 1, [Constraint("shuffle", None, "", block, size)]
         number = min(math.floor(size / block * (1 + 1e-12)), self.blocks)
         return (number // self.unit * self.unit if self.unit <= number < self.blocks else number), []
-
-
-# ---- the limits
-
-
-def violations(problem: Problem, buffers: Sequence[Buffer]) -> Iterator[Violation]:
-    """The limits that the buffers of a plan break."""
-    machine, transfer = problem.machine, problem.transfer
-    for buffer in buffers:
-        memory = machine.memory(buffer.memory)
-        if not memory.holds_buffers:
-            yield Violation("buffers", f"{memory.name} ({memory.kind}) holds no intermediate buffers")
-        limit = problem.own_slot_limit([buffer.memory])
-        if buffer.nbytes > limit:
-            yield Violation(
-                "slot limit",
-                f"a chunk takes a slot of {format_bytes(buffer.nbytes)} in {memory.name}, where the slot limit is"
-                f" {format_bytes(limit)}",
-            )
-    every = sum(buffer.total_bytes for buffer in buffers)
-    if problem.memory_limit is not None and every > problem.memory_limit:
-        most = format_bytes(problem.memory_limit)
-        yield Violation("memory limit", f"all buffers take {format_bytes(every)}, the memory limit is {most}")
-    for name in dict.fromkeys(buffer.memory for buffer in buffers):
-        capacity = machine.memory(name).capacity
-        need = sum(buffer.total_bytes for buffer in buffers if buffer.memory == name)
-        if capacity is not None and need > problem.free(name):
-            ends = any(end.memory == name for end in transfer.ends)
-            left = f"{format_bytes(problem.free(name))} free{' beside the ends' if ends else ''}"
-            yield Violation("capacity", f"buffers take {format_bytes(need)} in {name}, which has {left}")

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from isoviz import checks
 from isoviz.errors import InputError, LayoutError, LimitError, MachineError, NoPathError, TransferError, show
 from isoviz.layouts import Box
-from isoviz.planner.by_hand.path_by_hand import costed, violations
+from isoviz.planner.by_hand.path_by_hand import costed
 from isoviz.planner.cache import CACHE
 from isoviz.planner.check_ends import check_arguments, check_ends
+from isoviz.planner.explanation.constraints import broken_limits, limit_text
 from isoviz.planner.intermediate.part_runs import end_runs
 from isoviz.planner.one_path.hop_facts import chunk_bytes, path_orders
 from isoviz.planner.options import BY_HAND, Options
@@ -74,9 +75,8 @@ def plan_of_paths(
             "plan: expected at least one path" if not given else "plan: expected shares of one kind, boxes or runs of chunks"
         )
     made = _of_chunks(transfer, machine, given, options) if runs[0] else _of_boxes(transfer, machine, given, options)
-    buffers = [buffer for path in made for buffer in path.buffers]
-    if found := list(violations(Problem(transfer, machine, options), buffers)):
-        raise LimitError("plan: " + "; ".join(dict.fromkeys(each.text for each in found)))
+    if broken := broken_limits(Problem(transfer, machine, options), made):
+        raise LimitError("plan: " + "; ".join(dict.fromkeys(limit_text(each, machine) for each in broken)))
     CACHE.keep_machine(machine)
     emulated = machine.emulated(name for path in made for name in path.memories)
     return Plan(transfer, machine.name, machine.digest, BY_HAND, tuple(made), emulated=emulated)
@@ -133,7 +133,7 @@ def _made(number: int, problem: Problem, each: PathByHand, like: Any = None) -> 
         kind = next((kind for kind in plain if isinstance(error, kind)), InputError)
         raise kind(f"path {number}: {error}") from error
     if found:
-        raise LimitError(f"path {number}: {found[0].text}")
+        raise LimitError(f"path {number}: {limit_text(found[0], problem.machine)}")
     return path
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from isoviz.planner.options import BY_HAND
 from isoviz.public_method import PublicMethod
 from isoviz.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
+    from isoviz.planner.explanation.constraints import Constraint
     from isoviz.planner.explanation.paths_explanation import PathsExplanation
     from isoviz.planner.plan import Plan
     from isoviz.planner.program.bisection import Bisection
@@ -122,8 +124,15 @@ class Explanation:
     `solution` and `bisection` belong to the chosen path. `whole` is the solution of the program of all paths, if that program
     made the plan.
 
-    Where a plan has several paths, `several` explains them and their shares. All else then explains the path with the largest
-    share, as a `plan` of its part alone.
+    Where a plan has several paths, `several` explains those of `multipath` and their shares. All else then explains the path with
+    the largest share, as a `plan` of its part alone.
+
+    `constraints` are those of the plan as it is, for the throughput `target`, in bytes per second.
+
+    A plan by hand was not searched: it is its own only candidate, and nothing is proved. `program` and `solution` then say what
+    its path sustains with the best blocks, whichever hop converts, and the constraints are judged for that throughput unless
+    another one was asked for. `reference` is what the planner makes of the same transfer; where that is nothing, `refusal` says
+    why.
     """
 
     plan: Plan
@@ -136,9 +145,18 @@ class Explanation:
     solution: Solution
     bisection: Bisection
     region: Region | None
+    constraints: tuple[Constraint, ...]
+    target: float
     turns: tuple[Turn, ...] = ()
     whole: WholeSolution | None = None
     several: PathsExplanation | None = None
+    reference: Plan | None = None
+    refusal: str = ""
+
+    @property
+    def is_by_hand(self) -> bool:
+        """Whether the plan was made by hand."""
+        return self.plan.planner == BY_HAND
 
     @property
     def proved(self) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from isoviz import checks
 from isoviz.checks import expect
+from isoviz.planner.explanation.constraints import RATES
 from isoviz.planner.explanation.explanation import Explanation
 from isoviz.planner.explanation.explanation_words import (
     agreement,
@@ -48,6 +49,7 @@ def explanation_text(explanation: Explanation, most: int = 10) -> str:
         ("1. The path: memories, layouts, common prefixes", _path(explanation)),
         ("2. The hops at work", _hops(explanation)),
         ("3. The constraints at the optimum", _constraints(explanation)),
+        ("The constraints of this plan", _constraints_by_hand(explanation)),
         ("4. The program and its solution", _program(explanation)),
         ("5. Block sizes and chunks", _prose(*sizes_said(explanation))),
         ("6. Where the time goes", _time(explanation)),
@@ -148,6 +150,20 @@ def _constraints(explanation: Explanation) -> list[str]:
         prices = [(row[0], row[1], row[6]) for row in rows if row[6] != "0"]
         lines = [*_columns([row[:6] for row in rows], right=(2, 3, 4)), "", *_columns(prices)]
     return [*lines, "", *_prose(" ".join(verdict(explanation)))]
+
+
+def _constraints_by_hand(explanation: Explanation) -> list[str]:
+    """The constraints of a plan by hand as it is: what it needs and what is allowed."""
+    if not explanation.is_by_hand:
+        return []
+    rows = [("hop", "constraint", "of", "needed", "allowed", "")]
+    for each in explanation.constraints:
+        form = format_rate if each.constraint in RATES else format_bytes
+        hop = "all" if each.hop is None else str(each.hop)
+        rows.append(
+            (hop, each.constraint, each.name, form(each.needed), form(each.allowed), "" if each.holds else "◄ does not hold")
+        )
+    return [*_columns(rows, right=(3, 4)), "", *_prose(f"They are judged for {format_rate(explanation.target)}.")]
 
 
 def _program(explanation: Explanation) -> list[str]:

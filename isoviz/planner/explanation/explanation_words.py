@@ -120,7 +120,7 @@ def allowed(explanation: Explanation) -> dict[str, tuple[float, float]]:
         xs, ys = zip(*region.corners, strict=True)
         return {region.x: (min(xs), max(xs)), region.y: (min(ys), max(ys))}
     if len(program.variables) == 1:
-        return {program.variables[0].name: _interval(program, explanation.plan.throughput * (1 - 1e-9))}
+        return {program.variables[0].name: _interval(program, explanation.target * (1 - 1e-9))}
     return {}
 
 
@@ -173,8 +173,9 @@ def summary(explanation: Explanation) -> list[str]:
     source, destination = plan.transfer.source, plan.transfer.destination
     space = ", ".join(f"{name} = {size:,}" for name, size in plan.transfer.space.as_dict().items())
     count = len(plan.hops)
+    who = "This plan by hand" if explanation.is_by_hand else f"The {plan.planner} planner"
     found = (
-        f"The {plan.planner} planner takes {counted(count, 'hop')}: {format_seconds(plan.seconds)}, that is"
+        f"{who} takes {counted(count, 'hop')}: {format_seconds(plan.seconds)}, that is"
         f" {format_rate(plan.throughput)} in the steady state"
     )
     if plan.buffers:
@@ -261,7 +262,7 @@ def sizes_said(explanation: Explanation) -> list[str]:
         if ranges:
             together = ", not both at their largest" if len(ranges) > 1 and program.space else ""
             said.append(
-                f"To sustain {format_rate(plan.throughput)} the program allows {' and '.join(ranges)}{together}; the middle of"
+                f"To sustain {format_rate(explanation.target)} the program allows {' and '.join(ranges)}{together}; the middle of"
                 f" its best sizes is {_pairs({name: count_text(size) for name, size in solution.values})}."
             )
         taken = blocks_of(explanation)
@@ -278,7 +279,7 @@ def sizes_said(explanation: Explanation) -> list[str]:
         reached += ", all that the program certifies"
     else:
         reached += f", {format_share(less)} less than the {format_rate(solution.throughput)} that the program certifies"
-    if len(plan.hops) == 1 or not plan.overlap:
+    if len(plan.hops) == 1 or not plan.overlap or explanation.is_by_hand:
         said.append(f"{reached}.")
         return said
     most = [row.run.coefficient for row in program.throughput if row.run.label == "chunk"]

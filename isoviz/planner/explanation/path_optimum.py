@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from isoviz.planner.program.path_program import path_program
 
 if TYPE_CHECKING:
     from isoviz.machines import Channel
+    from isoviz.planner.plan import Plan
     from isoviz.planner.problem import Problem
 
 
@@ -44,6 +46,21 @@ def path_optimum(
     return best
 
 
+def sizes_by_hand(program: PathProgram, plan: Plan) -> dict[str, float]:
+    """The sizes that the buffers of a plan by hand have for the variables of a program; a dimension that is not cut has its whole
+    size."""
+    space, sizes = plan.transfer.space, dict[str, float]()
+    text = " ".join(hop.destination_layout for hop in plan.hops[:-1])
+    for variable in program.variables:
+        match = re.search(rf"(?<![\w.]){re.escape(variable.name)}=(\d+)", text)
+        dim = variable.name.rpartition("_")[0]
+        if match:
+            sizes[variable.name] = float(match[1])
+        elif variable.name.endswith("_in") and dim in space and not re.search(rf"(?<![\w.]){re.escape(dim)}_", text):
+            sizes[variable.name] = float(space[dim])
+    return sizes
+
+
 def region_of(program: PathProgram, throughput: float, sizes: Mapping[str, float]) -> Region | None:
     """The block sizes that sustain a throughput; None unless there are two sizes to choose, and `sizes` has both.
 
@@ -54,5 +71,5 @@ def region_of(program: PathProgram, throughput: float, sizes: Mapping[str, float
     x, y = (variable.name for variable in program.variables)
     if x not in sizes or y not in sizes:
         return None
-    corners = tuple(feasible_region(program, throughput * (1 - 1e-9), x, y))
-    return Region(x, y, throughput, corners, (sizes[x], sizes[y]))
+    throughput *= 1 - 1e-9
+    return Region(x, y, throughput, tuple(feasible_region(program, throughput, x, y)), (sizes[x], sizes[y]))

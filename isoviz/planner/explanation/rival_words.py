@@ -33,6 +33,8 @@ def compared_said(explanation: Explanation) -> str:
 
 def ranking_said(explanation: Explanation) -> str:
     """The number of paths, and the rank of the chosen path among them."""
+    if explanation.is_by_hand:
+        return _reference_said(explanation)
     chosen, *others = explanation.candidates
     faster = [other for other in others if _beats(other, chosen)]
     text = f"{counted(len(explanation.candidates), 'path')} {'was' if not others else 'were'} worked out;" + _left_out(
@@ -52,6 +54,25 @@ def ranking_said(explanation: Explanation) -> str:
     elif others:
         text += f" The next best is {difference(others[0], chosen, words=True)}."
     return text
+
+
+def _reference_said(explanation: Explanation) -> str:
+    """What the planner makes of the transfer of a plan by hand."""
+    reference, said = explanation.reference, "The path was chosen by hand; no other was searched."
+    if reference is None:
+        return f"{said} The planner finds no plan: {explanation.refusal}."
+    routes = "; ".join(path_text(path.memories) for path in reference.paths)
+    compared = _compared_with(explanation.plan.seconds, reference.seconds)
+    return f"{said} The {reference.planner} planner takes {format_seconds(reference.seconds)} over {routes}; {compared}."
+
+
+def _compared_with(seconds: float, reference: float) -> str:
+    """How a plan by hand compares with that of the planner."""
+    if abs(seconds / reference - 1) <= SAME:
+        return "this plan takes as long"
+    more = seconds > reference
+    share = seconds / reference - 1 if more else 1 - seconds / reference
+    return f"this plan takes {format_share(share)} {'longer' if more else 'less'}"
 
 
 def _left_out(explanation: Explanation) -> str:

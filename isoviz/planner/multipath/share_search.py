@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from isoviz.planner.by_hand.path_by_hand import violations
+from isoviz.planner.explanation.constraints import broken_limits
 from isoviz.planner.multipath.balance import are_steady, bytes_to_end_together
 from isoviz.planner.multipath.cutting import cut
 from isoviz.planner.multipath.path_choice import PathPlanner, divided
@@ -426,8 +426,7 @@ class ShareSearch:
 
     def _is_over(self, number: int, paths: Sequence[PathPlan]) -> bool:
         """Whether the buffers of all paths of a transfer together break a limit."""
-        buffers = [buffer for path in paths for buffer in path.buffers]
-        return any(True for _ in violations(self.problems[number], buffers))
+        return bool(broken_limits(self.problems[number], paths))
 
 
 def _turns(parts: Parts) -> list[int]:

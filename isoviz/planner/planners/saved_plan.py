@@ -10,6 +10,7 @@ from isoviz.errors import FileError, InputError, TransferError
 from isoviz.machines import machine_to_json
 from isoviz.planner.plan_file import MACHINE, plan_from_json, plan_to_json
 from isoviz.planner.planners.planner_call import machine_of
+from isoviz.planner.program.certificate import check_machine
 from isoviz.regular_files import read_some, write_text
 from isoviz.schema import format_json
 from isoviz.schema.formats import misplaced
@@ -34,8 +35,7 @@ def save_plan(plan: Plan, path: str | Path, machine: MachineLike | None = None) 
         FileError: the file cannot be written.
     """
     machine = machine_of(plan, machine)
-    if machine.digest != plan.machine_digest:
-        raise TransferError(f"plan: made for a machine {plan.machine_name!r} that is not {machine.name!r} as it is; plan again")
+    check_machine(plan, machine)
     write_text(path, format_json({**plan_to_json(plan), MACHINE: machine_to_json(machine)}) + "\n")
 
 

@@ -75,10 +75,7 @@ def certificate(plan: Plan, machine: MachineLike, options: Options | None = None
     """
     expect("certificate", plan, Plan, "a plan")
     machine = machine_argument("certificate", machine)
-    if plan.machine_digest != machine.digest:
-        raise TransferError(
-            f"plan: made for a machine {plan.machine_name!r} that is not {machine.name!r} as it is now; plan again"
-        )
+    check_machine(plan, machine)
     options = replace(Options.given(options), planner="auto", planning_time=None)
     key = plan, options
     with _LOCK:
@@ -90,6 +87,18 @@ def certificate(plan: Plan, machine: MachineLike, options: Options | None = None
             while len(_CERTIFICATES) > MOST_CERTIFICATES:
                 _CERTIFICATES.popitem(last=False)
     return found
+
+
+def check_machine(plan: Plan, machine: Machine) -> None:
+    """Check that a plan was made for a machine.
+
+    Raises:
+        TransferError: it was made for another one.
+    """
+    if plan.machine_digest != machine.digest:
+        raise TransferError(
+            f"plan: made for a machine {plan.machine_name!r} that is not {machine.name!r} as it is now; plan again"
+        )
 
 
 def certificate_lines(solution: Solution) -> list[str]:

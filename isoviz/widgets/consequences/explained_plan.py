@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -13,10 +12,9 @@ from isoviz.widgets.state import Problem, sentence
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
-    from isoviz.planner import Explanation, Options, Plan, Transfer
+    from isoviz.planner import Explanation, Options, Plan
     from isoviz.planner.explanation.constraints import Constraint
-    from isoviz.planner.explanation.explanation import Region, Turn
-    from isoviz.planner.program.path_bound import PathProgram, RowState
+    from isoviz.planner.explanation.explanation import Turn
 
 
 TURN_SECONDS = 6.0
@@ -29,21 +27,16 @@ MOST_RIVALS = 3
 class Explained:
     """The constraints of a plan with what else there is to say.
 
-    `target` is the throughput for which the constraints are judged, `optimum` the most that the path sustains (None: unknown).
-    `rows` are those of the program of the path, with their prices. `explanation` is None for a plan by hand; then `reference` is
-    what the planner makes of the same transfer. `problem` says in words what could not be explained, "" where nothing is missing.
+    `explanation` is None where it could not be made; `problem` then says why, in words. `constraints` are those of the plan for
+    the throughput `target`.
     """
 
     plan: Plan
     machine: Machine
     options: Options
     target: float
-    optimum: float | None
     constraints: tuple[Constraint, ...]
-    rows: tuple[RowState, ...] = ()
-    region: Region | None = None
     explanation: Explanation | None = None
-    reference: Plan | None = None
     problem: str = ""
 
 
@@ -61,79 +54,31 @@ class Turns:
 def explained_plan(
     _problems: dict[str, Problem], plan: Plan, machine: Machine, options: Options, typed_by_hand: ByHand | None
 ) -> Explained:
-    """The explanation of a plan."""
-    return _planned(plan, machine, options) if typed_by_hand is None else _by_hand(plan, machine, options, typed_by_hand)
-
-
-def _planned(plan: Plan, machine: Machine, options: Options) -> Explained:
+    """The explanation of a plan; for a plan by hand, for the throughput that was asked for beside it."""
     from isoviz.planner import explain
-    from isoviz.planner.explanation.constraints import constraints_of
-    from isoviz.planner.explanation.paths_explanation import lead
 
-    first = lead(plan)
-    rows = constraints_of(first, machine, first.throughput, options)
-    found = Explained(plan, machine, options, first.throughput, None, rows)
+    target = None if typed_by_hand is None else typed_by_hand.target or None
     try:
-        why = explain(plan, machine, options=options)
+        return explained(plan, options, explain(plan, machine, options=options, target=target))
     except IsovizError as error:
-        return replace(found, problem=sentence(str(error)))
-    return replace(found, optimum=why.solution.throughput, rows=why.solution.rows, region=why.region, explanation=why)
+        from isoviz.planner.explanation.constraints import constraints_of
+        from isoviz.planner.explanation.paths_explanation import lead
 
-
-def _by_hand(plan: Plan, machine: Machine, options: Options, by_hand: ByHand) -> Explained:
-    from isoviz.planner.explanation.constraints import constraints_of
-    from isoviz.planner.explanation.path_optimum import path_optimum, region_of
-    from isoviz.planner.explanation.paths_explanation import lead
-    from isoviz.planner.one_path.hop_facts import conversion_hop
-    from isoviz.planner.problem import Problem as Planning
-    from isoviz.units import parse_bytes
-
-    if len(plan.paths) > 1:
         first = lead(plan)
-        rows = constraints_of(first, machine, first.throughput, options)
-        return _beside(Explained(plan, machine, options, first.throughput, None, rows))
-    problem = Planning(plan.transfer, machine, options)
-    channels = [machine.channel(hop.channel) for hop in plan.hops]
-    best = path_optimum(problem, channels, conversion_hop(plan.transfer, plan.orders))
-    optimum = None if best is None else best[1].throughput
-    target = by_hand.target or optimum or plan.throughput
-    chunk = parse_bytes(by_hand.chunk) if by_hand.chunk.strip() else None
-    rows = constraints_of(plan, machine, target, options, chunk)
-    found = Explained(plan, machine, options, target, optimum, rows)
-    if best is not None:
-        sizes = _sizes(best[0], by_hand, plan.transfer)
-        found = replace(found, rows=best[1].rows, region=region_of(best[0], min(target, best[1].throughput), sizes))
-    return _beside(found)
+        target = target or first.throughput
+        rows = constraints_of(first, machine, target, options)
+        return Explained(plan, machine, options, target, rows, problem=sentence(str(error)))
 
 
-def _beside(found: Explained) -> Explained:
-    """The explanation of a plan by hand with that of the planner beside it."""
-    from isoviz.planner import plan as planned
-
-    try:
-        return replace(found, reference=planned(found.plan.transfer, found.machine, options=found.options))
-    except IsovizError as error:
-        return replace(found, problem=sentence(str(error)))
-
-
-def _sizes(program: PathProgram, by_hand: ByHand, transfer: Transfer) -> dict[str, float]:
-    """The sizes that the layouts by hand have for the variables of a program; a dimension that is not cut has its whole size."""
-    sizes: dict[str, float] = {}
-    text = " ".join(by_hand.layouts)
-    for variable in program.variables:
-        match = re.search(rf"(?<![\w.]){re.escape(variable.name)}=(\d+)", text)
-        dim = variable.name.rpartition("_")[0]
-        if match:
-            sizes[variable.name] = float(match[1])
-        elif variable.name.endswith("_in") and dim in transfer.space and not re.search(rf"(?<![\w.]){re.escape(dim)}_", text):
-            sizes[variable.name] = float(transfer.space[dim])
-    return sizes
+def explained(plan: Plan, options: Options, why: Explanation) -> Explained:
+    """What a pane shows of an explanation."""
+    return Explained(plan, why.machine, options, why.target, why.constraints, why, sentence(why.refusal))
 
 
 def turns_of_plan(_problems: dict[str, Problem], explanation: Explained, trying: bool) -> Generator[Turns, None, Turns]:
     """What would make the best rivals win, better and better. It waits while something is tried on the plan (`trying`)."""
     turns = Turns(explanation.plan)
-    if explanation.explanation is None:
+    if explanation.explanation is None or explanation.explanation.is_by_hand:
         return replace(turns, done=True)
     if trying:
         return turns

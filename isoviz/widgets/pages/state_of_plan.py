@@ -9,7 +9,7 @@ from isoviz.planner.options import BY_HAND
 from isoviz.widgets.chosen.machine_choice import LOCAL, DescribedMachine, FileMachine, MachineChoice, PresetMachine
 from isoviz.widgets.chosen.settings import ByHand, End, PathShare, Settings, TextSettings, rows, settings_for, transfer_text
 from isoviz.widgets.consequences.derive import LATER, REFINEMENTS, derived_of_plan
-from isoviz.widgets.consequences.explained_plan import Explained, Turns
+from isoviz.widgets.consequences.explained_plan import Turns, explained
 from isoviz.widgets.panes.pane_table import VIEWS
 from isoviz.widgets.state import Derived, Run, State
 from isoviz.widgets.traces.simulating import Simulated, Simulation
@@ -69,15 +69,12 @@ def with_traces(state: State, trace: Trace, stored: Trace | None) -> State:
 def with_explanation(state: State, explanation: Explanation, options: Options | None) -> State:
     """The state with an explanation of its plan that was made already, and with what would make rivals win according to it."""
     from isoviz.planner import Options
-    from isoviz.planner.explanation.constraints import constraints_of
 
-    plan, machine, limits = explanation.plan, explanation.machine, Options.given(options)
-    rows = constraints_of(plan, machine, plan.throughput, limits)
-    solution = explanation.solution
-    explained = Explained(
-        plan, machine, limits, plan.throughput, solution.throughput, rows, solution.rows, explanation.region, explanation
-    )
-    found = {"explanation": explained, "turns": Turns(plan, tuple(explanation.turns), done=True)}
+    plan = explanation.plan
+    found = {
+        "explanation": explained(plan, Options.given(options), explanation),
+        "turns": Turns(plan, tuple(explanation.turns), done=True),
+    }
     return replace(state, derived=replace(state.derived, later={**state.derived.later, **found}))
 
 

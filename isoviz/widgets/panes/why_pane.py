@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, TypedDict
 
+from isoviz.planner.options import BY_HAND
 from isoviz.widgets.consequences.derive import EVERYTHING
 from isoviz.widgets.consequences.explained_plan import Explained, Turns
 from isoviz.widgets.contract import ConstraintKind
@@ -234,29 +235,30 @@ def _why(explained: Explained, turns: Turns, is_of_plan: bool) -> WhyPart:
     from isoviz.planner.explanation.rival_words import compared_said, ranking_said
 
     why, machine = explained.explanation, explained.machine
-    candidates = () if why is None else why.candidates[:MOST_CANDIDATES]
+    searched = None if why is None or why.is_by_hand else why
+    candidates = () if searched is None else searched.candidates[:MOST_CANDIDATES]
     used = [hop.channel for hop in explained.plan.every_hop]
     compared = [name for each in candidates for name in each.channels]
     names = dict.fromkeys([*used, *compared, *(turn.channel for turn in turns.found)])
     channel_names = {name for name in names if machine.find_channel(name) is not None}
-    region = explained.region
-    most = {} if why is None else {variable.name: variable.high for variable in why.program.variables}
+    region = None if why is None else why.region
+    most = {} if searched is None else {variable.name: variable.high for variable in searched.program.variables}
     return {
         "isOfPlan": is_of_plan,
-        "byHand": why is None and explained.reference is not None,
+        "byHand": explained.plan.planner == BY_HAND,
         "target": explained.target,
-        "optimum": explained.optimum,
+        "optimum": None if why is None else why.solution.throughput,
         "seconds": explained.plan.seconds,
-        "referenceSeconds": None if explained.reference is None else explained.reference.seconds,
+        "referenceSeconds": None if why is None or why.reference is None else why.reference.seconds,
         "constraints": [_constraint(row, explained) for row in explained.constraints],
         "candidates": [_candidate(each, candidates[0], machine) for each in candidates],
-        "moreCandidates": 0 if why is None else len(why.candidates) - len(candidates),
-        "beaten": None if why is None else why.beaten,
-        "gap": None if why is None else why.gap,
-        "proved": why is not None and why.proved,
-        "verdict": [] if why is None else [*verdict(why), *emulated_said(explained.plan)],
-        "ranking": "" if why is None else ranking_said(why) + compared_said(why),
-        "turns": [] if why is None else _turns(turns.found, why, machine),
+        "moreCandidates": 0 if searched is None else len(searched.candidates) - len(candidates),
+        "beaten": None if searched is None else searched.beaten,
+        "gap": None if searched is None else searched.gap,
+        "proved": searched is not None and searched.proved,
+        "verdict": [] if searched is None else [*verdict(searched), *emulated_said(explained.plan)],
+        "ranking": "" if searched is None else ranking_said(searched) + compared_said(searched),
+        "turns": [] if searched is None else _turns(turns.found, searched, machine),
         "turnsDone": turns.done,
         "turnsCut": turns.cut,
         "region": None
@@ -286,12 +288,12 @@ def _constraint(row: Constraint, explained: Explained) -> ShownConstraint:
     price = None if state is None or math.isnan(state.price_up) else state.price_up
     down = None if state is None or math.isnan(state.price_down) or math.isinf(state.price_down) else state.price_down
     return {
-        "kind": row.kind,
+        "kind": row.constraint,
         "hop": row.hop,
         "name": row.name,
         "words": _words(row, explained.machine),
-        "left": row.left,
-        "bound": row.bound,
+        "left": row.needed,
+        "bound": row.allowed,
         "holds": row.holds,
         "binding": state is not None and state.binding,
         "price": price,
@@ -301,9 +303,9 @@ def _constraint(row: Constraint, explained: Explained) -> ShownConstraint:
 
 def _words(row: Constraint, machine: Machine) -> str:
     """What the constraint is about, in words."""
-    if row.kind in ("throughput", "shuffle"):
+    if row.constraint in ("throughput", "shuffle"):
         return machine.channel(row.name).kind.words
-    if row.kind in ("slot", "buffers", "capacity"):
+    if row.constraint in ("slot", "buffers", "capacity"):
         memory = machine.memory(row.name)
         return f"{memory.kind.words}, node {memory.node}"
     return row.name
@@ -311,11 +313,11 @@ def _words(row: Constraint, machine: Machine) -> str:
 
 def _state_of(row: Constraint, explained: Explained) -> RowState | None:
     """The row of the program that a constraint belongs to: it has the price."""
-    for state in explained.rows:
+    for state in () if explained.explanation is None else explained.explanation.solution.rows:
         # The limit of a slot is a row of the hop that converts: it is told at the buffer that this hop fills.
-        if (row.kind, state.kind) in (("throughput", "throughput"), ("slot", "space")) and state.hop == row.hop:
+        if (row.constraint, state.kind) in (("throughput", "throughput"), ("slot", "space")) and state.hop == row.hop:
             return state
-        whole = row.kind in ("memory-limit", "capacity", "resource") and row.kind == state.kind
+        whole = row.constraint in ("memory-limit", "capacity", "resource") and row.constraint == state.kind
         if whole and (row.name == "" or row.name in state.label):
             return state
     return None

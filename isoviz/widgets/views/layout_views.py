@@ -25,6 +25,7 @@ from isoviz.widgets.consequences.transfer_stages import fields_of, linearization
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.session import Session
 from isoviz.widgets.state import Problem, State
+from isoviz.widgets.views.answering import TIMEOUT, answered, no_answer
 
 if TYPE_CHECKING:
     Side = Literal["source", "destination"]
@@ -115,6 +116,21 @@ class _Alone(Explorer):
         computed: Linearization | None = getattr(state.derived, self.side)
         return linearization_of(state.settings, self.side, {}) if computed is None else computed
 
+    def answer(self, timeout: float | None = TIMEOUT) -> Layout:
+        """The layout on screen, once every gesture that the browser has sent is taken in. A cell after the editor asks for it:
+
+            editor.answer() == isoviz.Layout("<F, x, y>")
+
+        Raises:
+            InputError: the text on screen is no layout, or one that does not fit; the message says what is wrong and where.
+            TimeoutError: it takes longer than `timeout` seconds.
+        """
+        state = answered(self.session, State.has_layouts, timeout)
+        linear: Linearization | None = getattr(state.derived, self.side)
+        if linear is None or self.side in state.derived.stale:
+            raise no_answer(self.pane.replace("-", " "), state, f"{self.side}-layout")
+        return linear.layout
+
     def close(self) -> None:
         """Take the view off the page, stop its threads, and end its session where it made it."""
         if self._unfollow is not None:
@@ -198,7 +214,8 @@ class LayoutEditor(_Alone):
         editor = isoviz.LayoutEditor("<x, F, y>", space={"x": 8, "y": 6}, fields={"a": "float32"})
         editor
 
-    `editor.value` is an `isoviz.Layout` that can be observed and set; `editor.problem` says what is wrong with a text. Without
+    `editor.value` is an `isoviz.Layout` that can be observed and set; `editor.problem` says what is wrong with a text.
+    `editor.answer()` waits for the last gesture, and returns the layout on screen or says why there is none. Without
     `space` or `fields` small ones are made up. `session` shares the session of an explorer (the explorer itself will do), whose
     layout at the end `side` is then edited.
 

@@ -24,9 +24,20 @@ from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.consequences.chosen_machine import machine_at_once
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.session import Session
+from isoviz.widgets.views.answering import TIMEOUT, answered, no_answer
 
 if TYPE_CHECKING:
     from isoviz.widgets.state import State
+
+
+def _has_machine(state: State) -> bool:
+    """Whether it is known which machine was chosen."""
+    return isinstance(state.settings.machine, DescribedMachine) or state.settled
+
+
+def _faults(state: State) -> list[str]:
+    """The controls of the machine with which something is wrong."""
+    return [control for control in state.derived.problems if control.partition(":")[0] in ("machine", "machine-option")]
 
 
 class MachineEditor(Explorer):
@@ -40,7 +51,7 @@ class MachineEditor(Explorer):
 
     `editor.value` is an `isoviz.Machine` that can be observed and set, to all that `machine` takes; None until this computer is
     measured, and where there is no such preset. `editor.problem` says what was refused last. Observers are called in the thread
-    that caused the change.
+    that caused the change. `editor.answer()` waits for the machine of the last gesture.
     `close` ends the view, and its session where it made it.
 
     Raises:
@@ -68,6 +79,21 @@ class MachineEditor(Explorer):
                 self._tell(made)
         self._unfollow = self.session.listen(self._follow)
         self._follow(True)  # what changed before `listen`
+
+    def answer(self, timeout: float | None = TIMEOUT) -> Machine:
+        """The machine on screen, once every gesture that the browser has sent is taken in. An edit that was refused is not in it.
+
+        Raises:
+            InputError: there is no such machine; the message says why. TimeoutError: it takes longer than `timeout` seconds.
+        """
+        state = answered(self.session, _has_machine, timeout)
+        choice = state.settings.machine
+        if isinstance(choice, DescribedMachine):
+            return choice.machine
+        machine = state.derived.machine
+        if machine is None or state.derived.settings.machine != choice or _faults(state):
+            raise no_answer("machine editor", state, *_faults(state))
+        return machine
 
     def close(self) -> None:
         """Take the view off the page, stop its threads, and end its session where it made it."""

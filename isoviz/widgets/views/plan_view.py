@@ -16,6 +16,7 @@ from isoviz.widgets.chosen.machine_choice import DescribedMachine
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.pages.state_of_plan import settings_of_plan
 from isoviz.widgets.session import Session
+from isoviz.widgets.views.answering import TIMEOUT, answered, no_answer
 
 if TYPE_CHECKING:
     from isoviz.planner import Explanation
@@ -32,9 +33,9 @@ class PlanView(Explorer):
       is then shown. The machine of a plan is known in the process that planned it; else it is given.
     - `options`: the choices of the planner for a transfer, or those that the plan was made with.
 
-    `view.plan` is the plan that is shown, None while there is none; `view.explanation` explains it, None until it is known and
-    where the plan is by hand. `view.session` can be observed: `view.session.observe(…, names="plan")`. `close` ends the view, and
-    its session where it made it.
+    `view.plan` is the plan that is shown, None while there is none; `view.explanation` explains it, None until it is known.
+    `view.answer()` waits for the plan of the last gesture. `view.session` can be observed:
+    `view.session.observe(…, names="plan")`. `close` ends the view, and its session where it made it.
 
     Raises:
         InputError: none of these, a transfer without a machine, or a machine beside a session. Others as `plan`.
@@ -70,9 +71,24 @@ class PlanView(Explorer):
 
     @property
     def explanation(self) -> Explanation | None:
-        """The explanation of `plan`; None until it is known, and where the plan is by hand."""
+        """The explanation of `plan`; None until it is known."""
         explained = self.session.state.derived.later.get("explanation")
         return None if explained is None or explained.plan is not self.plan else explained.explanation
+
+    def answer(self, timeout: float | None = TIMEOUT) -> Plan:
+        """The plan on screen, once every gesture that the browser has sent is taken in and planned; its explanation may follow.
+
+        A plan by hand that breaks limits is an answer, too: `Plan.violations` says which.
+
+        Raises:
+            InputError: there is no plan for what is entered; the message says why.
+            TimeoutError: it takes longer than `timeout` seconds.
+        """
+        state = answered(self.session, lambda state: state.planned, timeout)
+        plan = state.derived.plan
+        if plan is None or not state.planned or "plan" in state.derived.stale:
+            raise no_answer("plan view", state)
+        return plan
 
     def __repr__(self) -> str:
         return f"<isoviz plan view: {'no plan' if self.plan is None else str(self.plan).splitlines()[0]}>"

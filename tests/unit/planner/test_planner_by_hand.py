@@ -18,6 +18,7 @@ from isoviz.machines import Channel, ChannelKind, Constant, LatencyBandwidth, Ma
 from isoviz.machines import Limits as MachineLimits
 from isoviz.planner import Options, plan, plan_from_json, plan_of_paths, plan_to_json
 from isoviz.planner.explanation.constraints import constraints_of
+from isoviz.units import format_seconds
 from isoviz.widgets.panes.hop_parts import limit_words
 
 SPACE, PAIR = IndexSpace(x=256, y=128), FieldSpace(a="f4", b="f8")
@@ -68,7 +69,7 @@ def test_a_channel_taken_three_times() -> None:
     assert thrice.throughput == pytest.approx(1e9 / 3)
     assert thrice.only.slowest == {0, 1, 2}
     assert "hops 0, 1 and 2 (memory copy), which take turns on one channel: together they sustain 333 MB/s" in reasons(thrice)[0]
-    rows = [row for row in constraints_of(thrice, machine, thrice.throughput) if row.kind == "throughput"]
+    rows = [row for row in constraints_of(thrice, machine, thrice.throughput) if row.constraint == "throughput"]
     assert all(row.holds and row.slack == pytest.approx(0, abs=1) for row in rows)
     turns = [limit_words(thrice.only, hop, loop) for hop in range(3)]
     assert turns[0] == "It takes turns with hops 1 and 2 on its channel"
@@ -168,6 +169,75 @@ def test_limits_that_are_broken_are_said_or_noted() -> None:
         "over the limits (memory limit)"
     ]
     assert found.objective == isoviz.cost(between_gpus(), MACHINE, THROUGH, BLOCKED, blocks=2).objective
+    chunk, buffers = 2 * 32 * 16 * 12, 3 * 2 * 2 * 32 * 16 * 12
+    assert [(each.constraint, each.hop, each.name, each.needed, each.allowed) for each in found.violations] == [
+        *(("slot", hop, memory, chunk, 10_000) for hop, memory in enumerate(THROUGH[1:-1])),
+        ("memory-limit", None, "", buffers, 8192),
+    ]
+    assert "slot of hop 1 (node0.reg): 12 KiB needed, 9.77 KiB allowed" in str(found.violations[1])
+    assert isoviz.cost(between_gpus(), MACHINE, THROUGH, BLOCKED, blocks=2).violations == ()
+    assert plan(between_gpus(), MACHINE).violations == ()
+    assert plan_from_json(json.dumps(plan_to_json(found))) == found
+    with pytest.raises(TransferError, match=r"plan\.violations\[0\]\.constraint: expected .*'slot'"):
+        plan_from_json(json.dumps(plan_to_json(found)).replace('"constraint": "slot"', '"constraint": "slots"'))
+
+
+def test_every_kind_of_limit_is_a_violation() -> None:
+    asked = isoviz.cost(between_gpus(), MACHINE, THROUGH, BLOCKED, chunk=100, over_limits=True)
+    (small,) = asked.violations
+    assert (small.constraint, small.hop, small.needed, small.allowed) == ("shuffle", None, 32 * 16 * 12, 100)
+    rows = constraints_of(asked, MACHINE, asked.throughput)
+    assert [(row.hop, row.needed, row.allowed) for row in rows if not row.holds] == [(1, 32 * 16 * 12, 100)]
+    memories = [Memory("a", "SYS"), Memory("b", "SYS", capacity=1000), Memory("d", "DSK", capacity=1 << 20), Memory("c", "SYS")]
+    kinds = {("a", "b"): "Memcpy", ("b", "c"): "Memcpy", ("a", "d"): "DiskWrite", ("d", "c"): "DiskRead"}
+    channels = [Channel("", kind, *ends, Constant(1e9)) for ends, kind in kinds.items()]
+    machine = Machine("narrow", memories, channels, limits=MachineLimits(slots=2))
+    transfer = Transfer.whole(IndexSpace(x=1000), PAIR, "a", "<F, x>", "c", "<x, F>")
+    full = isoviz.cost(transfer, machine, "a,b,c", chunk=800, over_limits=True)
+    assert [(each.constraint, each.name, each.allowed) for each in full.violations] == [("capacity", "b", 1000)]
+    assert full.violations[0].needed == full.buffer_bytes
+    disk = isoviz.cost(transfer, machine, "a,d,c", chunk=800, over_limits=True)
+    assert [(each.constraint, each.name, each.allowed) for each in disk.violations] == [("buffers", "d", 0)]
+
+
+def test_a_plan_by_hand_is_explained() -> None:
+    made = isoviz.cost(between_gpus(), MACHINE, THROUGH, BLOCKED, blocks=2)
+    found, options = made.explain(), Options()
+    assert found.plan is made and found.is_by_hand and not found.proved
+    assert found.target == found.solution.throughput >= made.throughput
+    assert found.constraints == constraints_of(made, MACHINE, found.target)
+    assert found.reference == plan(between_gpus(), MACHINE, options=options)
+    large = Transfer.whole(IndexSpace(x=8192, y=8192), PAIR, "node0.fbm0", "<F, x, y>", "node1.fbm0", "<F, y, x>")
+    region = isoviz.cost(large, MACHINE, THROUGH, BLOCKED).explain().region
+    assert region is not None and (region.x, region.y, *region.chosen) == ("x_in", "y_in", 32.0, 16.0)
+    assert [stage.memory for stage in found.stages] == list(THROUGH)
+    assert [stage.run_bytes for stage in found.stages[:-1]] == [hop.request_bytes for hop in made.hops]
+    (chosen,) = found.candidates
+    assert (chosen.seconds, chosen.layouts, chosen.memories) == (made.objective, BLOCKED, THROUGH)
+    said = str(found)
+    assert "This plan by hand takes 4 hops" in said and "The constraints of this plan" in said
+    assert f"The {found.reference.planner} planner takes {format_seconds(found.reference.seconds)}" in said
+    direct = made.explain(options=Options(planner="direct"))
+    assert direct.reference is None and "node1.fbm0" in direct.refusal
+    assert f"The planner finds no plan: {direct.refusal}." in " ".join(str(direct).split())
+    asked = made.explain(target=1e6)
+    assert asked.target == 1e6 and all(each.holds for each in asked.constraints)
+    with pytest.raises(InputError, match="target"):
+        made.explain(target=0)
+    with pytest.raises(TransferError, match="made for a machine 'two-node' that is not 'sapling'"):
+        isoviz.explain(made, "sapling")
+
+
+def test_a_plan_over_its_limits_is_explained_where_the_planner_finds_none() -> None:
+    options = Options(memory_limit=16)
+    over = isoviz.cost(between_gpus(), MACHINE, THROUGH, BLOCKED, blocks=2, over_limits=True, options=options)
+    with pytest.raises(LimitError, match=r"no block fits the limits on its path node0\.fbm0 → node0\.reg"):
+        over.explain(options=options)
+    options = Options(slot_limit=4096)
+    over = isoviz.cost(between_gpus(), MACHINE, THROUGH, BLOCKED, blocks=2, over_limits=True, options=options)
+    found = over.explain(options=options)
+    assert [each for each in found.constraints if each.constraint == "slot"] == list(over.violations)
+    assert found.solution.throughput < over.explain().solution.throughput, "smaller slots sustain less"
 
 
 def test_capacities_and_disks_are_limits_too() -> None:

@@ -203,9 +203,10 @@ def test_constraints_hold_where_the_plan_keeps_its_limits_and_sustains_the_targe
         transfer = isoviz.Transfer.whole(space, FIELDS, "node0.fbm0", "<F, x, y>", "node1.fbm0", "<F, y, x>")
         plan = isoviz.cost(transfer, MACHINE, PATH, layouts(*blocks), over_limits=True)
         rows = constraints_of(plan, MACHINE, 3e9)
-        limits = [row for row in rows if row.kind not in ("throughput", "resource", "shuffle")]
-        assert all(row.holds for row in limits) == (not plan.notes), blocks
-        rates = [row for row in rows if row.kind == "throughput"]
+        limits = [row for row in rows if row.constraint not in ("throughput", "resource", "shuffle")]
+        assert tuple(row for row in limits if not row.holds) == plan.violations, blocks
+        assert len(plan.violations) == len(plan.notes)
+        rates = [row for row in rows if row.constraint == "throughput"]
         assert all(row.holds for row in rates) == (plan.throughput >= 3e9 * (1 - 1e-9)), blocks
         assert [row.slack for row in rates] == pytest.approx([rate - 3e9 for rate in plan.only.rates], abs=3.1)
 
@@ -302,7 +303,9 @@ def test_plan_view_of_a_transfer_of_a_plan_and_of_a_session() -> None:
     try:
         view.session.wait()
         assert view.plan == hand
-        assert view.explanation is None
+        assert view.explanation is not None
+        assert view.explanation.constraints == isoviz.explain(hand, options=FULL).constraints
+        assert view.explanation.reference == plan
     finally:
         view.close()
 
