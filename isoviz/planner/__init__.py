@@ -6,7 +6,12 @@ from isoviz.planner.cache import CACHE, CacheStatistics
 from isoviz.planner.explanation.chunk_curve import ChunkCurve, ChunkPoint, chunk_curve, rechunked
 from isoviz.planner.explanation.explain_plan import explain
 from isoviz.planner.explanation.explanation import Explanation, Sweep
-from isoviz.planner.explanation.explanation_file import certificate_to_json, explanation_to_json
+from isoviz.planner.explanation.explanation_file import (
+    certificate_to_json,
+    explanation_from_json,
+    explanation_to_json,
+    whole_explanation_to_json,
+)
 from isoviz.planner.explanation.explanation_text import explanation_text
 from isoviz.planner.explanation.sweeping import sweep
 from isoviz.planner.layout_choice import (
@@ -60,6 +65,7 @@ __all__ = [
     "chunk_curve",
     "cost",
     "explain",
+    "explanation_from_json",
     "explanation_text",
     "explanation_to_json",
     "find_layout",
@@ -80,5 +86,6 @@ __all__ = [
     "sweep",
     "transfer_from_json",
     "transfer_to_json",
+    "whole_explanation_to_json",
     "whole_solution",
 ]

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from isoviz import checks
 from isoviz.errors import InputError, show
@@ -17,6 +17,7 @@ from isoviz.machines.kinds import request_rule
 from isoviz.planner.intermediate.field_orders import buffer_orders, chunk_order
 from isoviz.planner.time.makespan import makespan
 from isoviz.planner.time.schedule import MOST_REQUESTS, HopWork, PathWork, scheduled_end
+from isoviz.units import format_bytes, format_rate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -360,3 +361,48 @@ class PathPlan:
         held = self._held[buffer]
         # The first byte in this buffer's own layout: it may pad a block differently from the layout that numbers the chunks.
         return View(held.linearization, base=-held.first_byte(chunk))
+
+
+ConstraintKind = Literal["throughput", "shuffle", "slot", "memory-limit", "capacity", "resource", "buffers"]
+RATES = ("throughput", "resource")
+"""The constraints in bytes per second; all others are in bytes."""
+
+ROUNDING = 1e-9
+"""A rate above its bound by at most this share is rounding, and the constraint holds."""
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """`needed` ≤ `allowed`: bytes per second for `throughput` and `resource`, else bytes.
+
+    - `throughput`: the wanted throughput ≤ the rate of hop `hop`, with its runs and chunks. Hops of one channel take turns; then
+      the bound is what the channel sustains for all of them.
+    - `shuffle`: the shuffle size of hop `hop`, between two buffers, ≤ the chunk. Without a hop: the smallest block of the path ≤
+      the chunk that was asked for.
+    - `slot`: the slot that a chunk takes in the memory `name` ≤ the slot limit there (TH).
+    - `memory-limit`: all buffers of the transfer together ≤ their limit.
+    - `capacity`: the buffers in the memory `name` ≤ what is free in it.
+    - `resource`: the bytes per second of the shared resource `name` at the wanted throughput ≤ its capacity.
+    - `buffers`: the bytes of a buffer in the memory `name`, which holds no buffers, ≤ 0.
+    """
+
+    constraint: ConstraintKind
+    hop: int | None
+    name: str
+    needed: float
+    allowed: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the constraint holds."""
+        return self.needed <= (self.allowed * (1 + ROUNDING) if self.constraint in RATES else self.allowed)
+
+    @property
+    def slack(self) -> float:
+        """The unused part of what is allowed; negative by what is missing where the constraint does not hold."""
+        return 0.0 if self.holds and self.needed > self.allowed else self.allowed - self.needed
+
+    def __str__(self) -> str:
+        form = format_rate if self.constraint in RATES else format_bytes
+        where = [f" of hop {self.hop}"] * (self.hop is not None) + [f" ({self.name})"] * bool(self.name)
+        return f"{self.constraint}{''.join(where)}: {form(self.needed)} needed, {form(self.allowed)} allowed"

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from isoviz.layouts import ChunkSequence, Linearization, OrderChange, StridedCopy, View
-    from isoviz.planner.explanation.constraints import Constraint
-    from isoviz.planner.path_plan import Buffer, Hop, PathPlan
+    from isoviz.planner.path_plan import Buffer, Constraint, Hop, PathPlan
     from isoviz.planner.transfer import Instance, Transfer
 
 

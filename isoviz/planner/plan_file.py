@@ -12,9 +12,8 @@ from isoviz.layouts import FIELDS, Box, ChunkSequence, FieldSpace, IndexSpace, L
 from isoviz.machines import machine_from_json
 from isoviz.machines.limits import MOST_SLOTS
 from isoviz.planner.cache import CACHE
-from isoviz.planner.explanation.constraints import Constraint
 from isoviz.planner.options import BY_HAND
-from isoviz.planner.path_plan import Hop, PathPlan
+from isoviz.planner.path_plan import Constraint, Hop, PathPlan
 from isoviz.planner.plan import Plan
 from isoviz.planner.planner_registry import find_planner
 from isoviz.planner.transfer import Instance, Transfer

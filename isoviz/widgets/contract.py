@@ -30,7 +30,7 @@ Stage = Literal["prepare", "ranks", "trial", "generate", "move", "verify"]
 """What a run is doing: it starts ranks, tries a few MiB, opens both ends and fills the source, moves, verifies."""
 
 ConstraintKind = Literal["throughput", "shuffle", "slot", "memory-limit", "capacity", "resource", "buffers"]
-"""What a constraint of a plan is about (isoviz.planner.explanation.constraints)."""
+"""What a constraint of a plan is about (isoviz.planner.path_plan)."""
 
 
 # ---- what can be chosen

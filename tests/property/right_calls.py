@@ -482,6 +482,8 @@ PLANNER: dict[str, Callable[[Things], Call]] = {
     "explain": lambda it: call(isoviz.explain, it.transfer, it.machine, "simple", it.options, turns=0),
     "explain (a plan)": lambda it: call(isoviz.explain, it.plan, it.machine, options=it.options, turns=0),
     "explanation_text": lambda it: call(planner.explanation_text, it.explanation, 10),
+    "explanation_from_json": lambda it: _json(planner.explanation_from_json, it.explanation.to_json()),
+    "whole_explanation_to_json": lambda it: call(planner.whole_explanation_to_json, it.explanation),
     "explanation_to_json": lambda it: call(planner.explanation_to_json, it.explanation, 3),
     "sweep": lambda it: call(isoviz.sweep, it.transfer, it.machine, "slot_limit", [1 << 16, 1 << 20], options=it.options),
     "Use": lambda it: call(isoviz.Use, "to", "node0.sys", "<F, y, x>", "", 2.0, (("x", 1),), ("v",)),

@@ -62,6 +62,7 @@ READ_BACK: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any] | None]] 
     isoviz.Instance: (lambda it: planner.transfer_to_json(isoviz.Transfer(it, replace(it, path=None)))["source"], None),
     isoviz.Options: (isoviz.Options.as_dict, lambda data: isoviz.Options(**data)),
     isoviz.Plan: (planner.plan_to_json, planner.plan_from_json),
+    planner.Explanation: (planner.whole_explanation_to_json, planner.explanation_from_json),
     planner.LayoutChoice: (planner.layout_choice_to_json, planner.layout_choice_from_json),
     isoviz.Layout: (str, isoviz.Layout),
     isoviz.IndexSpace: (isoviz.IndexSpace.as_dict, isoviz.IndexSpace.of),

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from isoviz import checks
 from isoviz.errors import InputError, LimitError, MachineError, NoPathError, TransferError, show
 from isoviz.layouts import FIELDS, ChunkSequence, Layout
+from isoviz.planner.by_hand.limits import broken_limits, limit_notes, limit_text
 from isoviz.planner.cache import CACHE
 from isoviz.planner.check_ends import check_arguments, check_ends
-from isoviz.planner.explanation.constraints import Constraint, broken_limits, limit_notes, limit_text
 from isoviz.planner.intermediate.common_suffix import ending_alike
 from isoviz.planner.intermediate.field_orders import buffer_orders, chunk_order
 from isoviz.planner.one_path.buffer_needs import run_as_blocks
@@ -25,7 +25,7 @@ from isoviz.planner.one_path.hop_facts import PlanFacts, chunk_bytes, hop_runs, 
 from isoviz.planner.one_path.one_layout import chunk_multiple
 from isoviz.planner.one_path.sizes import fastest_size, round_numbers
 from isoviz.planner.options import BY_HAND, Options
-from isoviz.planner.path_plan import Hop, PathPlan
+from isoviz.planner.path_plan import Constraint, Hop, PathPlan
 from isoviz.planner.plan import Plan
 from isoviz.planner.problem import Problem
 from isoviz.planner.time.run_rates import rate_of

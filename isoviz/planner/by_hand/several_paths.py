@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from isoviz import checks
 from isoviz.errors import InputError, LayoutError, LimitError, MachineError, NoPathError, TransferError, show
 from isoviz.layouts import Box
+from isoviz.planner.by_hand.limits import broken_limits, limit_text
 from isoviz.planner.by_hand.path_by_hand import costed
 from isoviz.planner.cache import CACHE
 from isoviz.planner.check_ends import check_arguments, check_ends
-from isoviz.planner.explanation.constraints import broken_limits, limit_text
 from isoviz.planner.intermediate.part_runs import end_runs
 from isoviz.planner.one_path.hop_facts import chunk_bytes, path_orders
 from isoviz.planner.options import BY_HAND, Options

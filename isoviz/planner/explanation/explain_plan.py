@@ -133,6 +133,8 @@ def _explained_by_hand(whole: Plan, machine: Machine, options: Options, target: 
     target = solution.throughput if target is None else target
     way = path_orders(plan.transfer, path.orders)
     clock, chunk = path_clock(plan.transfer, machine, channels, way, path.slots), chunk_bytes(path.chunks)
+    if whole.paths[0].run is not None:
+        plan = plan.changed(objective=clock.seconds(chunk, way.runs))
     kinds = tuple(hop.kind for hop in path.hops)
     reference, refusal = _reference(whole.transfer, machine, options)
     limit, slowest = _limit_of(clock, kinds, chunk, way.runs)

@@ -6,16 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from isoviz.planner.options import BY_HAND
+from isoviz.planner.program.program_rows import RowState  # a stage is read from JSON by its types
 from isoviz.public_method import PublicMethod
 from isoviz.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
-    from isoviz.planner.explanation.constraints import Constraint
     from isoviz.planner.explanation.paths_explanation import PathsExplanation
+    from isoviz.planner.path_plan import Constraint
     from isoviz.planner.plan import Plan
     from isoviz.planner.program.bisection import Bisection
-    from isoviz.planner.program.path_bound import PathProgram, RowState, Solution
+    from isoviz.planner.program.path_bound import PathProgram, Solution
     from isoviz.planner.whole_program.solving import WholeSolution
 
 
@@ -127,6 +128,9 @@ class Explanation:
     Where a plan has several paths, `several` explains those of `multipath` and their shares. All else then explains the path with
     the largest share, as a `plan` of its part alone.
 
+    `explanation.to_json()` has all of it, with the plan and the machine. `Explanation.from_json(data)` makes an equal explanation
+    of it or of its text.
+
     `constraints` are those of the plan as it is, for the throughput `target`, in bytes per second.
 
     A plan by hand was not searched: it is its own only candidate, and nothing is proved. `program` and `solution` then say what
@@ -162,6 +166,9 @@ class Explanation:
     def proved(self) -> bool:
         """Whether the best time is proved to be the optimum over all paths, layouts and blocks."""
         return self.gap is not None and self.gap <= CERTAIN
+
+    to_json = PublicMethod("isoviz.planner", "whole_explanation_to_json")
+    from_json = PublicMethod("isoviz.planner", "explanation_from_json", of_class=True)
 
     __str__ = PublicMethod("isoviz.planner", "explanation_text")
 

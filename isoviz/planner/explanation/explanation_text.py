@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from isoviz import checks
 from isoviz.checks import expect
-from isoviz.planner.explanation.constraints import RATES
 from isoviz.planner.explanation.explanation import Explanation
 from isoviz.planner.explanation.explanation_words import (
     agreement,
@@ -29,6 +28,7 @@ from isoviz.planner.explanation.explanation_words import (
 )
 from isoviz.planner.explanation.paths_explanation import paths_said
 from isoviz.planner.explanation.rival_words import difference, ranking_said, turn_text, turns_said
+from isoviz.planner.path_plan import RATES
 from isoviz.planner.whole_program.wording import program_lines
 from isoviz.units import format_bytes, format_rate, format_seconds
 

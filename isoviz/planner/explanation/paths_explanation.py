@@ -73,11 +73,14 @@ def paths_explanation(plan: Plan, machine: Machine, options: Options) -> PathsEx
 
 
 def lead(plan: Plan) -> Plan:
-    """The path with the largest share as a plan of its part alone; the plan itself where it has one path."""
+    """The path with the largest share as a plan of its part alone; the plan itself where it has one path.
+
+    Where the shares are runs of chunks, it is a plan of all chunks over that path, with T of its run.
+    """
     if len(plan.paths) == 1:
         return plan
     path = max(plan.paths, key=lambda each: each.bytes)
-    return replace(plan, transfer=path.transfer, paths=(path,), notes=())
+    return replace(plan, transfer=path.transfer, paths=(replace(path, run=None),), notes=())
 
 
 def paths_said(explained: PathsExplanation) -> list[str]:

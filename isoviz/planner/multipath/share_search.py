@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from isoviz.planner.explanation.constraints import broken_limits
+from isoviz.planner.by_hand.limits import broken_limits
 from isoviz.planner.multipath.balance import are_steady, bytes_to_end_together
 from isoviz.planner.multipath.cutting import cut
 from isoviz.planner.multipath.path_choice import PathPlanner, divided

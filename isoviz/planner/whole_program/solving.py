@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from isoviz.errors import FileError, LimitError, NoPathError
+from isoviz.errors import FileError, InputError, LimitError, NoPathError
 from isoviz.machines import shortest_path
 from isoviz.planner.failures import limits_too_small
 from isoviz.planner.planning_work import Work
@@ -45,7 +45,8 @@ class WholeSolution:
     digits of both ends' orders that the buffers keep together, each with its number of values (a real number). `binding`
     holds the names of the rows without slack.
 
-    `seconds` (of all solves) and `rounds` (of whole programs) do not affect the equality of solutions.
+    `seconds` (of all solves) and `rounds` (of whole programs) do not affect the equality of solutions. `model` is the program
+    itself; None in a solution that was read from JSON.
     """
 
     throughput: float
@@ -63,7 +64,7 @@ class WholeSolution:
     binding: tuple[str, ...]
     seconds: float = field(compare=False)
     rounds: int = field(compare=False)
-    model: Model = field(compare=False, repr=False)
+    model: Model | None = field(compare=False, repr=False)
 
     @property
     def gap(self) -> float:
@@ -77,8 +78,10 @@ class WholeSolution:
         not read the file `source`, which the transfer is from, may read it.
 
         Raises:
-            FileError: the file cannot be written.
+            FileError: the file cannot be written. InputError: the solution was read from JSON.
         """
+        if self.model is None:
+            raise InputError("program: this solution was read from JSON, which has no program; expected one that was solved here")
         try:
             text = self.model.rows.text
         except OSError as error:

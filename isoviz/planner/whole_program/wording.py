@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from isoviz.planner.whole_program.solving import WholeSolution
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
-    from isoviz.planner.whole_program.solving import WholeSolution
+    from isoviz.schema import Node
 
 
 def program_note(solution: WholeSolution) -> str:
@@ -78,6 +79,33 @@ def program_json(solution: WholeSolution) -> dict[str, Any]:
         "rounds": solution.rounds,
         "solver_seconds": solution.seconds,
     }
+
+
+def program_from_json(node: Node) -> WholeSolution:
+    """The result of a JSON object of `program_json`. Its program itself is not in there."""
+    keys = ("throughput", "bound", "channels", "converting", "exact", "finished", "chunk_bytes", "block_bytes", "kept",
+            "variables", "binaries", "constraints", "binding", "solver_seconds", "rounds")  # fmt: skip
+    parts = node.members(keys, ("gap",))
+    block = parts["block_bytes"]
+    kept = [each.members(("end", "digit", "size")) for each in parts["kept"].items()]
+    return WholeSolution(
+        parts["throughput"].number(),
+        parts["bound"].number(),
+        parts["channels"].read(tuple[str, ...]),
+        parts["converting"].read(int | None),
+        parts["exact"].read(bool),
+        parts["finished"].read(bool),
+        parts["chunk_bytes"].number(),
+        None if block.value is None else block.number(),
+        tuple((each["end"].read(str), each["digit"].read(str), each["size"].number()) for each in kept),
+        parts["variables"].read(int),
+        parts["binaries"].read(int),
+        parts["constraints"].read(int),
+        parts["binding"].read(tuple[str, ...]),
+        parts["solver_seconds"].number(),
+        parts["rounds"].read(int),
+        None,
+    )
 
 
 def _size(solution: WholeSolution) -> str:

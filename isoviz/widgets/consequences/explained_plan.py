@@ -13,8 +13,8 @@ from isoviz.widgets.state import Problem, sentence
 if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.planner import Explanation, Options, Plan
-    from isoviz.planner.explanation.constraints import Constraint
     from isoviz.planner.explanation.explanation import Turn
+    from isoviz.planner.path_plan import Constraint
 
 
 TURN_SECONDS = 6.0

@@ -16,8 +16,8 @@ from isoviz.widgets.state import State
 if TYPE_CHECKING:
     from isoviz.machines import Channel, Machine
     from isoviz.planner import Explanation
-    from isoviz.planner.explanation.constraints import Constraint
     from isoviz.planner.explanation.explanation import RankedPath, Turn
+    from isoviz.planner.path_plan import Constraint
     from isoviz.planner.program.path_bound import RowState
 MOST_CANDIDATES = 12
 """Candidates that are shown; the rest is counted."""

@@ -690,7 +690,7 @@ export interface WhatIfPart {
   problem: string;
 }
 
-/** What a constraint of a plan is about (isoviz.planner.explanation.constraints). */
+/** What a constraint of a plan is about (isoviz.planner.path_plan). */
 export type ConstraintKind = "throughput" | "shuffle" | "slot" | "memory-limit" | "capacity" | "resource" | "buffers";
 
 /**
