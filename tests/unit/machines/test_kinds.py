@@ -85,18 +85,25 @@ def test_a_kind_is_its_name_and_one_object() -> None:
 
 
 def test_properties_of_the_kinds_of_isometry() -> None:
-    assert [str(kind) for kind in memory_kinds()][:5] == ["SYS", "REG", "ZCM", "FBM", "DSK"]
-    assert [str(kind) for kind in memory_kinds() if kind.is_host] == ["SYS", "REG", "ZCM", "CXL"]
-    assert [str(kind) for kind in memory_kinds() if not kind.holds_buffers] == ["DSK", "TAPE"]
-    assert [str(kind) for kind in memory_kinds() if kind.is_file_system] == ["DSK", "TAPE"]
-    assert [str(kind) for kind in channel_kinds() if kind.crosses_nodes] == [
+    memories, channels = memory_kinds()[:5], channel_kinds()[:18]
+    assert [str(kind) for kind in memories] == ["SYS", "REG", "ZCM", "FBM", "DSK"]
+    assert [str(kind) for kind in memories if kind.is_host] == ["SYS", "REG", "ZCM"]
+    assert [str(kind) for kind in memories if kind.is_of_ranks] == ["SYS", "REG", "DSK"]
+    assert [str(kind) for kind in memories if not kind.holds_buffers] == ["DSK"]
+    assert [str(kind) for kind in memories if kind.is_file_system] == ["DSK"]
+    assert [str(kind) for kind in channels if kind.crosses_nodes] == [
         "RemoteMemcpy", "Window", "ProcessWrite", "TwoSided", "Packed", "Derived", "Put", "GPUDirectRemote"
     ]  # fmt: skip
-    assert [str(kind) for kind in channel_kinds() if kind.is_host_copy] == ["Memcpy", "Stream"]
-    assert [str(kind) for kind in channel_kinds() if kind.in_flight > 1] == [
+    assert [str(kind) for kind in channels if kind.is_host_copy] == ["Memcpy"]
+    assert [str(kind) for kind in channels if kind.in_flight > 1] == [
         "GPURead", "GPUWrite", "GPUCopy", "ZeroCopyRead", "ZeroCopyWrite"
     ]  # fmt: skip
-    assert all(kind.description for kind in memory_kinds())
+    assert [str(kind) for kind in channels if kind.prepares] == ["Window", "ProcessWrite"]
+    assert [str(kind) for kind in channels if kind.ways is not None and kind.ways.converting and kind.crosses_nodes] == [
+        "Window", "ProcessWrite", "Packed"
+    ]  # fmt: skip
+    assert all(kind.description for kind in (*memories, *channels))
+    assert {HBM, TAPE, CXL, HBM_READ, HBM_WRITE, TAPE_READ, STREAM} <= {*memory_kinds()[5:], *channel_kinds()[18:]}
 
 
 def test_channels_have_the_requests_in_flight_of_their_kind_unless_they_say_otherwise() -> None:
