@@ -15,7 +15,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Run a paper's evaluation again, in simulation on the presets of its machines, and print ours beside what the"
         " paper states. Takes two to three minutes on a quiet computer.",
     )
-    parser.add_argument("paper", help="whose evaluation: isometry, bgq, or one of an installed package")
+    parser.add_argument("paper", help="whose evaluation, such as bgq; with another name, the error has all there are")
     parser.add_argument("-o", "--output", metavar="PAGE", help="also write figures and tables as one HTML page")
     parser.add_argument("--figures", metavar="DIR", help="also write a page for each figure into a folder")
     parser.add_argument("--report", metavar="FILE", help="also write the tables as Markdown")
