@@ -395,3 +395,16 @@ test("what cannot be exported says why", async () => {
   report.click();
   assert.ok(!kinds(model).includes("export"));
 });
+
+test("the report names the time in which the system gave memory, where it is worth a word", async () => {
+  for (const [bufferSeconds, said] of [
+    [0.25, true],
+    [null, false],
+  ] as const) {
+    const changed = aSnapshot((snapshot) => Object.assign(snapshot.panes.run.report ?? {}, { bufferSeconds }));
+    const { root } = show(changed, "run");
+    await drawn();
+    const text = find(root, "report").textContent ?? "";
+    assert.equal(/Before the measured time, the system took 250 ms to give memory for the buffers/.test(text), said, text);
+  }
+});

@@ -62,7 +62,7 @@ def report_html(report: Report, machine: Machine | None = None, *, theme: ThemeN
         key.append(("by the model alone", format_seconds(plan.seconds)))
     if report.flush_seconds > 0.01 * report.seconds:
         key.append(("of it waiting for the disk", format_seconds(report.flush_seconds)))
-    if report.buffer_seconds > 0.01 * report.seconds:
+    if report.waited_for_memory:
         key.append(("before it, memory of buffers", format_seconds(report.buffer_seconds)))
     rows = measurements(report)
     body: list[Sequence[object]] = [

@@ -63,6 +63,11 @@ class Report:
     buffer_seconds: float = 0.0
 
     @property
+    def waited_for_memory(self) -> bool:
+        """Whether `buffer_seconds` are worth a word beside `seconds`: more than a hundredth of them."""
+        return self.buffer_seconds > 0.01 * self.seconds
+
+    @property
     def expected(self) -> Plan:
         """The plan with its expected seconds and rates: from the trial if there was one."""
         return self.tried or self.plan
@@ -126,7 +131,7 @@ class Report:
             lines.append(("  " + "  ".join(cells)).rstrip())
         if self.flush_seconds > 0.01 * self.seconds:
             lines.append(f"  part of it spent waiting for the disk (fsync): {format_seconds(self.flush_seconds)}")
-        if self.buffer_seconds > 0.01 * self.seconds:
+        if self.waited_for_memory:
             lines.append(
                 f"  buffers: {format_seconds(self.buffer_seconds)} until the system had given their memory, before that time"
             )

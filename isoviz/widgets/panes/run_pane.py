@@ -58,7 +58,8 @@ class ShownMeasure(TypedDict):
 
 class ShownReport(TypedDict):
     """A run that ended well, in seconds. `plannedSeconds` is what the plan said where a trial predicted another time, else
-    null. `spread` has the seconds of repeated runs, else null: then all other figures are those of the run in the middle.
+    null. `bufferSeconds` is the time before the run in which the system gave memory for its buffers; null where it is not worth a
+    word. `spread` has the seconds of repeated runs, else null: then all other figures are those of the run in the middle.
     """
 
     number: int
@@ -68,6 +69,7 @@ class ShownReport(TypedDict):
     seconds: float
     predictedSeconds: float
     plannedSeconds: float | None
+    bufferSeconds: float | None
     spread: ShownSpread | None
     rows: list[ShownMeasure]
     notes: list[str]
@@ -226,6 +228,7 @@ def _report(run: Run, report: Report) -> ShownReport:
         "seconds": report.seconds,
         "predictedSeconds": predicted.seconds,
         "plannedSeconds": None if report.tried is None else run.plan.seconds,
+        "bufferSeconds": report.buffer_seconds if report.waited_for_memory else None,
         "spread": spread_of([each.seconds for each in run.reports]) if several else None,
         "rows": rows,
         "notes": [whole_sentence(note) for note in report.notes],

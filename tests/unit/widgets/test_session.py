@@ -280,6 +280,10 @@ def test_a_run_says_what_its_copies_were_tried_to_take(session: Session) -> None
     told = snapshot(state, 1)["panes"]["run"]
     assert told["report"]["predictedSeconds"] == report.expected.seconds == past_runs(state)[0]["predicted"]
     assert told["report"]["plannedSeconds"] == report.plan.seconds
+    for seconds, said in ((0.02 * report.seconds, 0.02 * report.seconds), (0.005 * report.seconds, None)):
+        late = replace(report, buffer_seconds=seconds)
+        told = snapshot(replace(state, run=replace(state.run, report=late, reports=(late,))), 1)["panes"]["run"]
+        assert told["report"]["bufferSeconds"] == said, "the time in which the system gave memory, where it is worth a word"
 
 
 def test_the_snapshot_is_json_and_tells_of_the_newest_command(session: Session) -> None:

@@ -558,7 +558,9 @@ export interface ShownMeasure {
 
 /**
  * A run that ended well, in seconds. `plannedSeconds` is what the plan said where a trial predicted another time, else
- * null. `spread` has the seconds of repeated runs, else null: then all other figures are those of the run in the middle.
+ * null. `bufferSeconds` is the time before the run in which the system gave memory for its buffers; null where it is not
+ * worth a word. `spread` has the seconds of repeated runs, else null: then all other figures are those of the run in the
+ * middle.
  */
 export interface ShownReport {
   number: number;
@@ -568,6 +570,7 @@ export interface ShownReport {
   seconds: number;
   predictedSeconds: number;
   plannedSeconds: number | null;
+  bufferSeconds: number | null;
   spread: ShownSpread | null;
   rows: ShownMeasure[];
   notes: string[];

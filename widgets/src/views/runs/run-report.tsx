@@ -73,6 +73,10 @@ export function Report({ report, emulated, several = false }: ReportProps): JSX.
     report.plannedSeconds === null
       ? []
       : [`A trial just before the run made the prediction. The model alone: ${formatSeconds(report.plannedSeconds)}.`];
+  const waited =
+    report.bufferSeconds === null
+      ? []
+      : [`Before the measured time, the system took ${formatSeconds(report.bufferSeconds)} to give memory for the buffers.`];
   const { spread } = report;
   const stood =
     emulated.length > 0 ? [`Emulated in main memory: ${emulated.join(", ")}. The times say nothing about the hardware.`] : [];
@@ -94,7 +98,7 @@ export function Report({ report, emulated, several = false }: ReportProps): JSX.
         keyOf={(row) => row.title}
         tableClass="iv-report"
       />
-      <Notes notes={[...stood, ...tried, ...report.notes]} />
+      <Notes notes={[...stood, ...tried, ...waited, ...report.notes]} />
     </div>
   );
 }
