@@ -767,6 +767,19 @@ def _told_of_close(recipe: Callable[[Things], Call], it: Things) -> Call:
     return call(close, lambda: None)
 
 
+def _answered(recipe: Callable[[Things], Call], it: Things) -> Call:
+    shown = recipe(it)
+
+    def answer(*arguments: Any) -> str:
+        view = shown.function(*shown.arguments, **shown.keywords)
+        try:
+            return repr(view.answer(*arguments))
+        finally:
+            view.close()
+
+    return call(answer, 30.0)
+
+
 def _view(recipe: Callable[[Things], Call], it: Things) -> Call:
     right = recipe(it)
     right.function = partial(_shown, right.function)
@@ -776,8 +789,10 @@ def _view(recipe: Callable[[Things], Call], it: Things) -> Call:
 WIDGETS |= {name: partial(_view, recipe) for name, recipe in VIEWS.items()}
 WIDGETS["RunPanel.repeat"] = _repeated
 WIDGETS |= {f"{name}.before_close": partial(_told_of_close, VIEWS[name]) for name in VIEWS if name != "Explorer"}
+ANSWERING = ("LayoutEditor", "LinearizationView", "MachineEditor", "PlanView")
+WIDGETS |= {f"{name}.answer": partial(_answered, VIEWS[name]) for name in ANSWERING}
 SLOW = {"explore": 8, "RunPanel.repeat": 8, "probe": 4} | dict.fromkeys(VIEWS, 4)
-SLOW |= {f"{name}.before_close": 8 for name in VIEWS}
+SLOW |= {f"{name}.before_close": 8 for name in VIEWS} | {f"{name}.answer": 8 for name in ANSWERING}
 """How much rarer these are called."""
 
 COMPUTER: dict[str, Callable[[Things], Call]] = {

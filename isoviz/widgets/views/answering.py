@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from isoviz import checks
 from isoviz.errors import InputError, InternalError
 from isoviz.widgets.state import is_of_other_transfer
 
@@ -22,9 +23,10 @@ def answered(session: Session, ready: Callable[[State], bool], timeout: float | 
     """The state of a session once it has taken in the last gesture and is `ready`.
 
     Raises:
-        TimeoutError: it takes longer than `timeout` seconds. InternalError: something happened that should not have.
+        TimeoutError: it takes longer than `timeout` seconds. InputError: that is no time.
+        InternalError: something happened that should not have.
     """
-    state = session.until(ready, timeout, QUIET)
+    state = session.until(ready, checks.timeout(timeout), QUIET)
     if state.defect:
         raise InternalError(state.defect.splitlines()[0])
     return state
