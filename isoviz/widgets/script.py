@@ -36,7 +36,8 @@ class Parts(NamedTuple):
 
 def parts_of_view(pane: str) -> frozenset[str]:
     """The names of the parts that a view needs to be drawn first. The part of a pane has its name, where it has one."""
-    return _with_imports([*_FIRST, *({f"{pane}.js"} & _IMPORTS.keys())])
+    own = f"{pane}.js"
+    return _with_imports([*_FIRST, own] if own in _IMPORTS else _FIRST)
 
 
 def message_of(names: Iterable[str]) -> Parts:
