@@ -18,7 +18,7 @@ import networkx
 from benchmarks.growth import REPEAT, PlannerTable, growth
 from isoviz.bench.table import interleaved, seconds_of
 from isoviz.layouts import FieldSpace, IndexSpace
-from isoviz.machines import Machine, preset
+from isoviz.machines import Machine, MachineLike, preset
 from isoviz.planner import CACHE, Options, Transfer, plan
 from isoviz.planner.full import forget_machines, search
 from isoviz.planner.problem import Problem
@@ -127,7 +127,10 @@ def _planners(machine: Machine, large: Machine, dims: str, make: Make, repeat: i
     """The rows of one case; planners and peers take turns, so that what else the computer does hits all alike."""
     same = _new(make, 256 * MIB, machine, "full")
     program = _program(same, machine)
-    actions: dict[str, Callable[[], float]] = {f"cached {dims}": partial(_cached, same, machine)}
+    actions: dict[str, Callable[[], float]] = {
+        f"cached {dims}": partial(_cached, same, machine),
+        f"cached {dims}, by the name of the preset": partial(_cached, same, machine.name),
+    }
     planners = {f"{name} {dims}": (machine, name) for name in ("direct", "spsl", "spdl", "simple", "full")}
     planners[f"full {dims}, 64 nodes"] = large, "full"
     for what, (where, name) in planners.items():
@@ -165,7 +168,7 @@ def _new(make: Make, nbytes: int, machine: Machine, name: str) -> Transfer:
     return make(nbytes, next(_NUMBERS), "fbm0" if fits and name != "direct" else "sys")
 
 
-def _cached(transfer: Transfer, machine: Machine) -> float:
+def _cached(transfer: Transfer, machine: MachineLike) -> float:
     """Seconds of one plan that is known."""
     plan(transfer, machine, "full")
     return seconds_of(lambda: [plan(transfer, machine, "full") for _ in range(BATCH)]) / BATCH

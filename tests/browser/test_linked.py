@@ -177,13 +177,15 @@ def test_a_layout_editor_alone_is_bound_both_ways(desk: harness.Notebook) -> Non
     assert desk.chips("source") == ["x", "F", "y"]
     desk.picture("layout-editor-alone")
     desk.chip("source", "y:0").press("Home")
-    desk.settled()
+    assert desk.python("print(editor.answer())") == "<y, x, F>", "the gesture just before counts"
     assert desk.python("print(editor.value)") == "<y, x, F>"
     desk.python('editor.value = "<x_in=2, F, y, x_out>"')
     expect(desk.part("source-layout")).to_have_value("<x_in=2, F, y, x_out>")
     assert desk.chips("source") == ["x_in=2", "F", "y", "x_out"]
     # A text that is wrong is shown with its mistake; the value stays what it was.
     desk.part("source-layout").fill("<x, F>")
+    said = desk.python("try:\n    print(editor.answer())\nexcept isoviz.errors.InputError as error:\n    print(error)")
+    assert said.startswith("layout editor: ") and "'y'" in said
     harness.assert_seen(desk.part("error-source-layout"), "y")
     value, problem = json.loads(desk.python("import json\nprint(json.dumps([str(editor.value), editor.problem]))"))
     assert value == "<x_in=2, F, y, x_out>"

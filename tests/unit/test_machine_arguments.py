@@ -168,17 +168,19 @@ def test_every_argument_that_is_a_machine_is_of_one_type() -> None:
 
 
 @pytest.fixture(scope="module")
-def forms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, MachineLike]:
-    """A machine, its preset and its file, and files by other names."""
+def forms(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, MachineLike]]:
+    """A machine, its preset and its file. No call changes the machine, which all calls by name share."""
     folder = tmp_path_factory.mktemp("machines")
     machine = machines.preset(NAME)
     machines.save(machine, folder / "two-node.json")
-    return {
+    yield {
         "a machine": machine,
         "a name": NAME,
         "a path": folder / "two-node.json",
         "text of a path": str(folder / "two-node.json"),
     }
+    assert machines.preset(NAME) is machine
+    assert machine.to_json() == machines.presets()[NAME].make().to_json()
 
 
 @pytest.mark.parametrize("call", CALLS)
