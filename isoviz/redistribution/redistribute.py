@@ -99,7 +99,7 @@ def redistribute(
 
     - `array`: the data. In a program of ranks: this rank's part of the source, an array that lies as its layout says, or for the
       memory `dsk` the path of a file of the rank's host. In a notebook: such arrays or paths by rank, in a list or a mapping.
-      None: the data are generated.
+      None: the data are generated. A rank that holds no part gives None or an empty array.
     - `into`: in a program of ranks, such an array for this rank's part of the destination. None: isoviz provides it. An array of
       your own that stands for `reg` is copied before or after the run, because other ranks do not reach it; the report says so.
     - `options`: those of every transfer.

@@ -16,7 +16,7 @@ from group import Group, broken, group, random_machine
 from run_cases import elements, no_leaked_files, random_bytes
 
 from isoviz import FieldSpace, IndexSpace, Instance, Machine, Options, Plan, Report, Transfer, plan
-from isoviz.errors import Cancelled, RankError, RankLost
+from isoviz.errors import Cancelled, RankError, RankLost, TransferError
 from isoviz.machines.throughput import LatencyBandwidth
 from isoviz.runtime.ranks.messages import Compare, Consult, Tell
 from isoviz.runtime.ranks.rank_engine import RankEngine
@@ -245,3 +245,24 @@ def test_a_file_is_as_private_as_its_source_on_another_rank(three: Group, tmp_pa
         done = three.together(partial(carried_out, plan=found, how=how))
         assert not any(isinstance(each, Exception) for each in done), done
         assert there.stat().st_size and there.stat().st_mode & 0o777 == after
+
+
+@pytest.mark.parametrize("count", [8, 512])
+def test_a_struct_without_a_field_that_moves_is_refused_on_both_ranks(three: Group, machine: Machine, count: int) -> None:
+    """Of a transfer that rides with a message, and of one that does not. The next transfer is right."""
+    chosen = direct(machine, count=count)
+    larger = np.ones((16, count), [("z", "u1"), ("b", "<i4"), ("a", "<f8")])
+    room = np.zeros(16 * count * 12, "u1")
+    for source, words in ((larger[["a"]], "field 'b' is not in the source"), (larger[["b", "z"]], "has the fields")):
+        given = {0: (source, None), 1: (None, room)}
+        found = three.together(partial(_run, chosen, given))
+        assert isinstance(found[0], TransferError) and words in str(found[0]), found
+        assert all(isinstance(error, TransferError | RankError) for error in found[:2])
+        assert not room.any(), "nothing was written"
+    done = three.together(partial(_run, chosen, {0: (larger[["b", "a"]], None), 1: (None, room)}))
+    assert all(isinstance(each, Report) and each.verified for each in done)
+    assert room.tobytes() == np.ones(16 * count, "<f8").tobytes() + np.ones(16 * count, "<i4").tobytes()
+
+
+def _run(chosen: Plan, given: Any, engine: RankEngine) -> Report:
+    return engine.run(chosen, *given.get(engine.rank, (None, None)))

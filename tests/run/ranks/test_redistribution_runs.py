@@ -117,6 +117,25 @@ def test_structs_with_gaps_at_both_ends(network: bool, tmp_path: Path, full: boo
     report("redistributions of structs with gaps", done)
 
 
+def test_files_of_structs_with_gaps_are_read_where_their_fields_are(three: Group, tmp_path: Path) -> None:
+    fields = FieldSpace(a="<f8", b="<i4")
+    ends = [
+        DistributedInstance(SPACE, fields, Distribution({dim: 3}), Layout(layout), memory)
+        for dim, layout, memory in (("y", "<F, x, y>", "dsk"), ("x", "<x, y, F>", "sys"))
+    ]
+    values = np.random.default_rng(3).random((40, 48))
+    mixed = np.dtype({"names": ["b", "a"], "formats": ["<i4", "<f8"], "offsets": [2, 9], "itemsize": 20})
+    for rank, rows in enumerate((slice(0, 14), slice(14, 28), slice(28, 40))):
+        held = np.zeros(values[rows].shape, mixed)
+        held["a"], held["b"] = values[rows], 1000 * values[rows]
+        np.save(tmp_path / f"{rank}.npy", held)
+    done = three.together(lambda engine: redistribute_on_rank(engine, *ends, tmp_path / f"{engine.rank}.npy"))
+    for rank, found in enumerate(done):
+        assert isinstance(found, OnRank) and found.report.verified, found
+        mine = values[:, 16 * rank : 16 * rank + 16]
+        assert np.array_equal(found.array["a"], mine) and np.array_equal(found.array["b"], (1000 * mine).astype("<i4"))
+
+
 def test_a_struct_without_a_field_is_refused_by_all_ranks(three: Group) -> None:
     fields = FieldSpace(a="<f8", b="<i4")
     ends = [
