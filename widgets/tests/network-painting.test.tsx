@@ -76,5 +76,6 @@ test("routers with coordinates lie in frames, which stand for them from afar, an
   assert.deepEqual([at(0, 0), at(8, 0), at(8, 6), at(8, 20)], ["router", "link", "frame", "nothing"]);
   assert.deepEqual([at(-10, 0), at(42, 0), at(42, 6), at(16, -10)], ["link", "link", "frame", "frame"]);
   const far = painted(framed, 0.1);
-  assert.deepEqual([far(0, 0), far(0, 60), far(0, 30)], ["frame", "frame", "nothing"]);
+  assert.deepEqual([far(16, 0), far(16, 60), far(16, 30)], ["frame", "frame", "nothing"]);
+  for (let x = -10; x <= 42; x += 1) assert.ok(["frame", "nothing"].includes(far(x, 0)), `a router at ${x}`);
 });

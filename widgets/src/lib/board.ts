@@ -37,7 +37,7 @@ export interface Limits {
   readonly follows: boolean;
 }
 
-/** How far what is at rest is painted beyond the edges: it can be dragged so far without being painted again. */
+/** How far what is at rest is painted beyond the edges once it is dragged: so far it goes without being painted again. */
 export const BEYOND = 160;
 export const FONT = "12px system-ui, sans-serif";
 export const SMALL = "11px system-ui, sans-serif";
@@ -55,6 +55,8 @@ export abstract class Board<Scene, Marks> {
   private live: HTMLCanvasElement | null = null;
   /** How the drawing lay when what is at rest was painted. */
   private painted: Placement = this.at;
+  /** How far beyond the edges it was painted: while it is zoomed, not at all. */
+  private reach = 0;
   private dirty: Layers | null = null;
   private request = 0;
   private colour: Colour | null = null;
@@ -65,7 +67,7 @@ export abstract class Board<Scene, Marks> {
 
   /** The rectangle of all of a drawing; null where nothing is drawn. */
   protected abstract bounds(scene: Scene): Rect | null;
-  /** Paints what is at rest, on a sheet that reaches beyond the board. */
+  /** Paints what is at rest, on a sheet that may reach beyond the board. */
   protected abstract paintRest(sheet: Sheet, scene: Scene): void;
   protected abstract paintLive(sheet: Sheet, scene: Scene, marks: Marks): void;
   /** How much is drawn at this scale, in a word for style sheets. */
@@ -140,7 +142,9 @@ export abstract class Board<Scene, Marks> {
     this.at = { ...this.at, x: this.at.x + dx, y: this.at.y + dy };
     this.shift();
     const far = Math.max(Math.abs(this.at.x - this.painted.x), Math.abs(this.at.y - this.painted.y));
-    this.draw(far > BEYOND ? "all" : "live");
+    const lacks = far > this.reach;
+    if (lacks) this.reach = BEYOND;
+    this.draw(lacks ? "all" : "live");
   }
 
   zoom(factor: number, around: Point = { x: this.size.width / 2, y: this.size.height / 2 }): void {
@@ -194,6 +198,7 @@ export abstract class Board<Scene, Marks> {
   private lie(at: Placement): void {
     this.laid = true;
     this.at = at;
+    this.reach = 0;
     this.sync();
     this.draw("all");
   }
@@ -249,10 +254,12 @@ export abstract class Board<Scene, Marks> {
     if (this.dirty === "all") {
       this.painted = at;
       this.shift();
-      const size = { width: width + 2 * BEYOND, height: height + 2 * BEYOND };
-      const context = cleared(rest, size);
-      const beyond = { ...at, x: at.x + BEYOND, y: at.y + BEYOND };
-      if (context !== null) this.paintRest({ context, at: beyond, ...size, colour }, scene);
+      const context = cleared(rest, { width: width + 2 * BEYOND, height: height + 2 * BEYOND });
+      const { reach } = this;
+      const beyond = { ...at, x: at.x + reach, y: at.y + reach };
+      context?.translate(BEYOND - reach, BEYOND - reach);
+      if (context !== null)
+        this.paintRest({ context, at: beyond, width: width + 2 * reach, height: height + 2 * reach, colour }, scene);
     }
     this.dirty = null;
     const context = cleared(live, this.size);
@@ -329,16 +336,16 @@ export function paintText({ context, colour }: Sheet, text: string, box: Rect, f
 
 // ---- the keyboard
 
-const WAYS: Readonly<Record<string, readonly [number, number]>> = {
-  ArrowLeft: [-1, 0],
-  ArrowRight: [1, 0],
-  ArrowUp: [0, -1],
-  ArrowDown: [0, 1],
-};
+const WAYS: ReadonlyMap<string, readonly [number, number]> = new Map([
+  ["ArrowLeft", [-1, 0]],
+  ["ArrowRight", [1, 0]],
+  ["ArrowUp", [0, -1]],
+  ["ArrowDown", [0, 1]],
+]);
 
 /** The place nearest to another one in the direction of an arrow key, or null where there is none. */
 export function neighbour(places: ReadonlyMap<string, Point>, from: string, key: string): string | null {
-  const [here, way] = [places.get(from), WAYS[key]];
+  const [here, way] = [places.get(from), WAYS.get(key)];
   if (here === undefined || way === undefined) return null;
   const [wx, wy] = way;
   let best: string | null = null;
