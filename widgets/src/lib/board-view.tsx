@@ -1,7 +1,7 @@
 // The element of a drawing board: two canvases with the gestures, keys and buttons that every board has.
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { BEYOND, type Board } from "./board.ts";
+import type { Board } from "./board.ts";
 import { Button } from "./button.tsx";
 import { THRESHOLD } from "./dragging.ts";
 import type { Point } from "./geometry.ts";
@@ -40,8 +40,6 @@ interface BoardProps<Scene, Marks> {
   below?: ComponentChildren;
   children?: ComponentChildren;
 }
-
-const SHEET = { inset: `${-BEYOND}px`, width: `calc(100% + ${2 * BEYOND}px)`, height: `calc(100% + ${2 * BEYOND}px)` };
 
 export function BoardView<Scene, Marks>(props: BoardProps<Scene, Marks>): JSX.Element {
   const { board, scene, marks, subject, zooms } = props;
@@ -120,7 +118,7 @@ export function BoardView<Scene, Marks>(props: BoardProps<Scene, Marks>): JSX.El
       }}
     >
       {props.below}
-      <canvas ref={rest} class="iv-board-sheet" style={SHEET} aria-hidden="true" />
+      <canvas ref={rest} class="iv-board-sheet" aria-hidden="true" />
       <canvas ref={live} class="iv-board-sheet" aria-hidden="true" />
       {props.children}
       <div class="iv-board-overlay iv-board-zoom">

@@ -38,7 +38,7 @@ export interface Limits {
 }
 
 /** How far what is at rest is painted beyond the edges once it is dragged: so far it goes without being painted again. */
-export const BEYOND = 160;
+const BEYOND = 160;
 export const FONT = "12px system-ui, sans-serif";
 export const SMALL = "11px system-ui, sans-serif";
 
@@ -254,12 +254,12 @@ export abstract class Board<Scene, Marks> {
     if (this.dirty === "all") {
       this.painted = at;
       this.shift();
-      const context = cleared(rest, { width: width + 2 * BEYOND, height: height + 2 * BEYOND });
       const { reach } = this;
+      const size = { width: width + 2 * reach, height: height + 2 * reach };
+      Object.assign(rest.style, { inset: `${-reach}px`, width: `${size.width}px`, height: `${size.height}px` });
+      const context = cleared(rest, size);
       const beyond = { ...at, x: at.x + reach, y: at.y + reach };
-      context?.translate(BEYOND - reach, BEYOND - reach);
-      if (context !== null)
-        this.paintRest({ context, at: beyond, width: width + 2 * reach, height: height + 2 * reach, colour }, scene);
+      if (context !== null) this.paintRest({ context, at: beyond, ...size, colour }, scene);
     }
     this.dirty = null;
     const context = cleared(live, this.size);

@@ -25,13 +25,14 @@ registerShape("routers", {
     const { bounds } = places;
     const moved = ({ x, y }: Point): Point => ({ x: x - bounds.x, y: y - bounds.y });
     const at = (router: number): Point => moved(places.at(router));
+    const segments = segmentsOf(network, places);
     return {
       width: bounds.width,
       height: bounds.height,
       at,
       end: at,
       lines: (from, to) => lines(places, from, to, at),
-      paint: (sheet) => paint(sheet, network, places),
+      paint: (sheet) => paint(sheet, network, places, segments),
     };
   },
 });
@@ -56,20 +57,30 @@ function arc(from: Point, to: Point): Point {
   };
 }
 
-function paint(sheet: Sheet, network: ShownNetwork, places: Places): void {
+interface Segment extends Line {
+  readonly width: number;
+}
+
+/** The lines of the links of every panel, from its corner; of the first one where all are alike. */
+function segmentsOf({ panels }: ShownNetwork, places: Places): readonly Segment[][] {
+  const { links, points } = places;
+  const found: Segment[][] = panels.map(() => []);
+  for (const [from, to, width] of links)
+    for (const line of lines(places, from, to, (router) => points[router % points.length]!))
+      found[Math.floor(from / points.length)]?.push({ ...line, width });
+  return found;
+}
+
+function paint(sheet: Sheet, network: ShownNetwork, places: Places, segments: readonly Segment[][]): void {
   const { context, at, colour } = sheet;
   const { points, panel, bounds, links } = places;
   const framed = network.axes.length > 0;
   const cell = network.apart * at.scale;
   const { natural, most } = framed ? SIZE.framed : SIZE.free;
   const size = Math.max(framed ? 1 : 2, Math.min(most, Math.min(natural, network.apart / 2) * at.scale));
+  const drawn = !framed || cell >= LINKS_FROM;
   const dead = new Set(network.deadRouters);
   const [routers, gone, rest] = [new Path2D(), new Path2D(), new Map<number, Path2D>()];
-  const segments: (Line & { width: number })[][] = network.panels.map(() => []);
-  if (!framed || cell >= LINKS_FROM)
-    for (const [from, to, width] of links)
-      for (const line of lines(places, from, to, (router) => points[router % points.length]!))
-        segments[Math.floor(from / points.length)]?.push({ ...line, width });
   network.panels.forEach(({ x, y, title }, number) => {
     const corner = onScreen({ x: x - bounds.x, y: y - bounds.y }, at);
     const inPanel = { scale: at.scale, ...corner };
@@ -81,7 +92,7 @@ function paint(sheet: Sheet, network: ShownNetwork, places: Places): void {
       context.roundRect(frame.x, frame.y, frame.width, frame.height, Math.min(6, cell / 3));
       context.fill();
     }
-    for (const { from, to, width } of segments[network.alike ? 0 : number]!) {
+    for (const { from, to, width } of drawn ? segments[network.alike ? 0 : number]! : []) {
       let path = rest.get(width);
       if (path === undefined) rest.set(width, (path = new Path2D()));
       path.moveTo(corner.x + at.scale * from.x, corner.y + at.scale * from.y);
