@@ -98,6 +98,7 @@ def probed(
         "2026-01-01",
         "here",
         lambda *t: told.append(t),
+        kinds={distance: tuple(kind for kind in kinds if kind in TRUE) for distance, kinds in kinds_between().items()},
     )
     found = steps.measure()
     assert all(0 <= done <= count for done, count, _ in told)

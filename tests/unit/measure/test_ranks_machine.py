@@ -28,6 +28,7 @@ SAME_HOST = {"Window": 2, "ProcessWrite": 2, "TwoSided": 4, "Packed": 4}
 OTHER_HOST = {"TwoSided": 4, "Packed": 4}
 COMPARED = {"Derived": 4, "Put": 2}, {"Derived": 4}
 """What else there is on request, on one host and between two."""
+KNOWN = {*SAME_HOST, *OTHER_HOST, *COMPARED[0]}
 
 
 def ranks(count: int, hosts: Any = 1, **options: Any) -> Machine:
@@ -61,7 +62,7 @@ def test_channels_join_every_pair(count: int, hosts: Any, is_compared: bool) -> 
         for b in range(count):
             expected = near if placed.of[a] == placed.of[b] else far
             if a != b:
-                assert {kind: n for (x, y, kind), n in pairs.items() if (x, y) == (a, b)} == expected
+                assert {kind: n for (x, y, kind), n in pairs.items() if (x, y) == (a, b) and kind in KNOWN} == expected
     assert all(c.name == f"{c.source}->{c.destination} {c.kind}" for c in machine.channels if c.kind.crosses_nodes)
 
 
