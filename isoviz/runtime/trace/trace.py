@@ -16,7 +16,7 @@ from isoviz import checks
 from isoviz.errors import InputError, MissingPartError, show
 from isoviz.machines.memory import emulated_text
 from isoviz.runtime.scheduling.work import Work
-from isoviz.schema import read
+from isoviz.schema import parse, read
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
@@ -356,15 +356,17 @@ class Trace:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Trace:
-        """The trace that `to_json` described.
+    def from_json(cls, data: Mapping[str, Any] | str) -> Trace:
+        """The trace that `to_json` described, from its object or the text of it.
 
         Raises:
             InputError: `data` is no such object.
         """
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise InputError(f"trace: expected an object of format {FORMAT!r}, got {show(data)}")
         try:
+            if isinstance(data, str):
+                data = parse(data, "a trace", InputError)
+            if not isinstance(data, dict) or data.get("format") != FORMAT:
+                raise InputError(f"expected an object of format {FORMAT!r}, got {show(data)}")
             json.dumps(data, allow_nan=False)  # raises where something is no JSON
             transfers = tuple(map(_transfer_span, read(data["transfers"], list[dict[str, object]], place="transfers")))
             requests = tuple(RequestSpan(*span) for span in read(data["requests"], list[list[float]], place="requests"))

@@ -94,7 +94,9 @@ def test_what_two_paths_did() -> None:
     assert trace.fill(0, 2) == ((1.5, 1), (4.5, 1), (7.5, 1), (10.5, 1), (13.5, 0))
     steps = [(*step.span[1:3], step.waited_for) for step in critical_path(trace)]
     assert steps[:3] == [(2, 0, "start"), (3, 0, "data"), (2, 1, "slot")] and steps[-1] == (3, 3, "data")
-    again = Trace.from_json(json.loads(json.dumps(trace.to_json())))
+    text = json.dumps(trace.to_json())
+    again = Trace.from_json(json.loads(text))
+    assert Trace.from_json(text) == again
     assert again == trace and "shares" not in alone.to_json()["transfers"][0]
     assert "2 paths: 2 hops, 3 chunks; 2 hops, 4 chunks" in stimulus_text(Submit(0, transfer.work), {})
 
