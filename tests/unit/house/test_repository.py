@@ -110,7 +110,8 @@ def test_nothing_left_for_later(texts: dict[Path, str]) -> None:
 
 
 def test_files_that_are_named_exist(files: list[Path], texts: dict[Path, str]) -> None:
-    """A name may begin at the root, or at a folder below it."""
+    """A name may begin at the root, or at a folder below it. The files that CONTRIBUTING has its reader write are new."""
+    new = set(re.findall(r"^ *# (isoviz/\S+\.py)$", texts[Path("CONTRIBUTING.md")], re.MULTILINE))
     named = re.compile(r"(?<![\w/.])(?:isoviz|widgets|tests|benchmarks|docs|examples|notebooks)/[\w./-]*\w\.[a-z]{2,5}\b")
     endings = {"/".join(parts[k:]) for path in files for parts in [path.relative_to(ROOT).parts] for k in range(len(parts))}
     written = (".py", ".ts", ".tsx", ".mjs", ".css", ".md", ".toml")
@@ -120,7 +121,7 @@ def test_files_that_are_named_exist(files: list[Path], texts: dict[Path, str]) -
         if path.suffix in written
         for number, line in enumerate(text.splitlines(), start=1)
         for name in named.findall(line)
-        if name not in endings
+        if name not in endings and not (path.name == "CONTRIBUTING.md" and name in new)
     ] == []
 
 
