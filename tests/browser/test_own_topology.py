@@ -81,7 +81,9 @@ POINTS = ((0.0, 0.0), (120.0, 0.0), (240.0, 40.0), (60.0, 100.0), (180.0, 140.0)
 
 PIXELS = """\
 stage => {
+  if (stage === null) return {};  // the page is being loaded again
   const canvas = stage.querySelector("canvas"), { width, height } = canvas;
+  if (width === 0 || height === 0) return {};
   const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
   const found = {};
   for (let at = 0; at < width * height; at += 1) {
