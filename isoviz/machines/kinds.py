@@ -225,10 +225,6 @@ class ChannelKind(_Kind):
     PUT: ClassVar[ChannelKind]
     """MPI put into a window of the peer."""
 
-    def assumed(self, distance: Distance) -> AssumedFigures | None:
-        """What is assumed of it between two ranks at this distance; None if they have no channels of this kind."""
-        return self.same_host if distance == "same host" else self.other_host
-
 
 def memory_kinds() -> tuple[MemoryKind, ...]:
     """The registered kinds of memory, in order of registration."""
@@ -238,6 +234,11 @@ def memory_kinds() -> tuple[MemoryKind, ...]:
 def channel_kinds() -> tuple[ChannelKind, ...]:
     """The registered kinds of channel, in order of registration."""
     return tuple(ChannelKind._registered.values())  # noqa: SLF001  # this module's
+
+
+def assumed_at(kind: ChannelKind, distance: Distance) -> AssumedFigures | None:
+    """What is assumed of a kind between two ranks at a distance; None if they have no channels of this kind."""
+    return kind.same_host if distance == "same host" else kind.other_host
 
 
 def request_rule(name: str) -> RequestRule:

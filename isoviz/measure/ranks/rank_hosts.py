@@ -8,7 +8,7 @@ from typing import get_args
 
 from isoviz import checks
 from isoviz.machines.cards import Distance
-from isoviz.machines.kinds import ChannelKind, channel_kinds
+from isoviz.machines.kinds import ChannelKind, assumed_at, channel_kinds
 
 MOST_RANKS = 128
 
@@ -46,7 +46,7 @@ class RankHosts:
 def kinds_between(*, usual: bool = True) -> dict[Distance, tuple[ChannelKind, ...]]:
     """The kinds of channels between two ranks by their distance: those that machines always have, or those to compare with."""
     return {
-        distance: tuple(kind for kind in channel_kinds() if kind.assumed(distance) is not None and kind.is_usual == usual)
+        distance: tuple(kind for kind in channel_kinds() if assumed_at(kind, distance) is not None and kind.is_usual == usual)
         for distance in get_args(Distance)
     }
 

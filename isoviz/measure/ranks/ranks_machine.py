@@ -14,7 +14,7 @@ from isoviz.machines.cards import AssumedFigures, Distance
 from isoviz.machines.channel import Channel, Resource
 from isoviz.machines.channel_kinds.ranks import LINK
 from isoviz.machines.costs import OneTimeCost
-from isoviz.machines.kinds import ChannelKind, MemoryKind
+from isoviz.machines.kinds import ChannelKind, MemoryKind, assumed_at
 from isoviz.machines.machine import Machine
 from isoviz.machines.memory import Memory
 from isoviz.machines.throughput import LatencyBandwidth, Sampled, ThroughputFunction
@@ -162,7 +162,9 @@ def assumed_between_ranks(local: Machine, kinds: Mapping[Distance, Collection[Ch
     """Assumed figures between ranks, on hosts like a machine of one rank, of these kinds of channels (None: the usual ones)."""
     (copy,) = local.between("node0.sys", "node0.sys")
     figures = {
-        distance: {kind: assumed_figures(copy.throughput, card) for kind in each if (card := kind.assumed(distance)) is not None}
+        distance: {
+            kind: assumed_figures(copy.throughput, card) for kind in each if (card := assumed_at(kind, distance)) is not None
+        }
         for distance, each in (kinds_between() if kinds is None else kinds).items()
     }
     return RankFigures(local, figures)
@@ -246,7 +248,7 @@ class _Within:
     def uses_between(self, kind: ChannelKind, here: int, there: int) -> Uses:
         """The uses of a channel of this kind from a rank on host `here` to one on host `there`."""
         distance: Distance = "same host" if here == there else "other host"
-        figures, card = self.figures.between[distance][kind], kind.assumed(distance)
+        figures, card = self.figures.between[distance][kind], assumed_at(kind, distance)
         measured, copies = figures.memory_use, 1.0 if self.memory.held or card is None else card.memory_copies
         if here == there:
             use = self.copy_use * copies if measured is None else measured
