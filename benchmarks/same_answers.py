@@ -31,6 +31,8 @@ from isoviz.planner import Options, Transfer
 DIGITS = 1e-9
 PLANNERS = ("auto", "auto", "full", "simple", "multipath", "program", "together")
 REPRODUCTIONS = ("isometry", "bgq")
+IN_ANY_ORDER = (("rows", ("where", "what")), ("sensitivity", ("assumption", "metric")))
+"""Lists of a reproduction whose order is no answer, and the words that name one of their rows."""
 LAYOUTS = {
     1: ("<F, x>", "<x, F>", "<x_in=16, F, x_out>"),
     2: ("<F, x, y>", "<x, F, y>", "<F, y, x>", "<y, F, x>", "<F, x_in=8, y, x_out>", "<F, x_in=4, y_in=4, x_out, y_out>"),
@@ -107,7 +109,8 @@ def reproduced(name: str, full: bool) -> Any:
     here = {**os.environ, "PYTHONPATH": str(Path(machines.__file__).parents[2])}  # the isoviz that answers here
     runs = (subprocess.run(command, capture_output=True, text=True, check=True, env=here) for _ in range(2))  # noqa: S603
     first, second = (json.loads(run.stdout) for run in runs)
-    return common(first, second)
+    shared = common(first, second)
+    return shared | {name: {" / ".join(row[word] for word in words): row for row in shared[name]} for name, words in IN_ANY_ORDER}
 
 
 def common(first: Any, second: Any) -> Any:
