@@ -172,7 +172,12 @@ def _beside(path: Path) -> Path:
 
 
 def sources_of(path: str | Path) -> tuple[Rights, ...]:
-    """The rights of a file that a new file has its content from; none if the content is from a pipe."""
+    """The rights of a file that a new file has its content from; none if the content is from a pipe.
+
+    Raises:
+        FileError: it is no path.
+    """
+    _check_path(path)
     return tuple(filter(None, [Rights.of(Path(os.path.realpath(path)))]))
 
 
