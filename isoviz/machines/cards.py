@@ -19,7 +19,7 @@ Distance = Literal["same host", "other host"]
 Way = tuple[str, int]
 """The shape of a job (`isoviz.measure.jobs.SHAPES`), and its run in bytes."""
 Shapes = tuple[tuple[int, tuple[str, ...]], ...]
-"""Shapes of jobs by their runs: each entry holds for runs of at least so many bytes, up to the next entry."""
+"""Shapes of jobs by the bytes of their runs. An entry holds from its number of bytes up to that of the next entry."""
 
 COPIES_PAY, REQUESTS_PAY = 1.15, 1.05
 """The least gain that justifies more concurrent copies, and more disk requests in flight.

@@ -85,7 +85,7 @@ class Transfer:
 
     `lying` are the ends as a run finds them, where the fields of an entry lie otherwise than the instances say: with gaps between
     them, or in another order. The first and the last hop read and write there. Everything else follows from the instances, so
-    that all ranks have the same chunks and buffers, whatever each of them finds at its own end.
+    that all ranks have the same chunks and buffers, though each of them knows only its own end.
 
     Raises:
         TransferError: the ends have different dimensions, the box leaves one of them, a field is unknown or has another dtype

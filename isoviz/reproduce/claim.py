@@ -43,7 +43,7 @@ class Claim:
         return replace(self, why=why)
 
     def put_in(self, why: Words) -> Claim:
-        """The claim as one of which the paper's figure was put in."""
+        """The same claim, marked: the model was given the paper's figure."""
         return replace(self, why=why, given="put in")
 
     def fitted(self, why: Words) -> Claim:

@@ -92,7 +92,7 @@ def read_document(given: Any, what: str, place: str, error: type[InputError], ma
     `what` the document is, such as "a plan", is said of a text that is none, `place` in front of all other complaints.
 
     Raises:
-        InputError: as `error`: whatever is wrong with the document; the message names the place.
+        InputError (or `error`): something is wrong with the document. The message names the place.
     """
     try:
         with errors_as(error):

@@ -25,7 +25,7 @@ STUB = 11.0
 _ENOUGH = 3
 """Routers of a slice in one direction that are enough."""
 _WIDEST, _WANTED = 3.4, 1.8
-"""A drawing is at most so many times as wide as high; what would be wider is folded to this."""
+"""The largest width of a drawing, and the width to which a wider one is folded, both as multiples of its height."""
 _HOST, _LEVEL, _IN_CIRCLE = 26.0, 74.0, 74.0
 """Between hosts of a tree, between its levels, and between neighbours in a circle."""
 

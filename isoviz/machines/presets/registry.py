@@ -34,7 +34,7 @@ GROUP = "isoviz.presets"
 MOST_KEPT = 32
 """The most machines of presets that are kept, those asked for last."""
 MOST_CHANNELS = 100_000
-"""The most channels of kept machines together, some 40 MB. The machine asked for last is kept whatever it has."""
+"""The most channels of kept machines together, some 40 MB. The machine that was asked for last is always kept."""
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,7 @@ def test_panels_are_alike_and_axes_count_on_through_them() -> None:
 
 @dataclass(frozen=True)
 class Odd(Topology):
-    """A topology of three routers that draws itself in whatever way it is told."""
+    """A topology of three routers with places that the test gives."""
 
     kind: ClassVar[str] = "odd"
     default_routing: ClassVar[str] = "shortest"

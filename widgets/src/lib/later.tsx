@@ -3,7 +3,7 @@ import type { ComponentType, FunctionComponent } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ErrorLine } from "./error-line.tsx";
 
-/** The component that `load` brings, in the place of which a line stands until it is there. Loaded once, it is drawn at once. */
+/** The component that `load` brings. Until it has come, a line stands in its place; afterwards it is drawn at once. */
 export function later<Props extends object>(load: () => Promise<ComponentType<Props>>): FunctionComponent<Props> {
   let Loaded: ComponentType<Props> | null = null;
   let loading: Promise<void> | null = null;
