@@ -65,7 +65,7 @@ def test_planning_beside_its_peers(capsys: pytest.CaptureFixture[str], told: Non
     rows = {row["what"]: row for row in found["rows"]}
     assert len(rows) == len(found["rows"])
     known = {
-        *("cached", "direct", "spsl", "spdl", "simple", "full", "full, 64 nodes"),
+        *("cached", "cached, by the name of the preset", "direct", "spsl", "spdl", "simple", "full", "full, 64 nodes"),
         *("certifying full", "networkx shortest path", "one PuLP solve"),
         *(f"full{nodes}, {what}" for nodes in ("", ", 64 nodes") for what in ("path unknown", "first plan on a machine")),
     }
