@@ -143,6 +143,16 @@ def mean_run(source: View, destination: View, shape: tuple[int, ...], fields: tu
     Raises:
         LayoutError: as `strided_copies`.
     """
+    copies, share = copies_at_origin(source, destination, shape, fields)
+    count = sum([copy.nbytes // copy.run for copy in copies])
+    return sum([copy.nbytes for copy in copies]) / count if count > 1 or share < 1 else math.inf
+
+
+def copies_at_origin(
+    source: View, destination: View, shape: tuple[int, ...], fields: tuple[str, ...]
+) -> tuple[list[StridedCopy], float]:
+    """The copies of a box at its origin in both views, or of a part of it where it is cut into very many pieces, and the share
+    of the box that they move."""
     extents = list(shape)
     while True:
         pieces = [
@@ -153,12 +163,11 @@ def mean_run(source: View, destination: View, shape: tuple[int, ...], fields: tu
         longest = max(range(len(pieces)), key=pieces.__getitem__)
         extents[longest] = -(-extents[longest] // 2)
     copies = strided_copies(source, destination, Box((0,) * len(shape), tuple(extents)), fields)
-    count = sum([copy.nbytes // copy.run for copy in copies])
-    return sum([copy.nbytes for copy in copies]) / count if count > 1 or extents != list(shape) else math.inf
+    return copies, math.prod(extents) / math.prod(shape) if extents != list(shape) else 1.0
 
 
 MOST_PIECES = 1024
-"""`mean_run` looks at a part of a box that is cut into more pieces than this."""
+"""`copies_at_origin` looks at a part of a box that is cut into more pieces than this."""
 
 
 def _most_pieces(extent: int, source: View, destination: View, dim: str, field: str) -> int:

@@ -127,6 +127,33 @@ def messages(whole: int) -> Shapes:
     return ((0, ("gather",)), (LONG_FIELD, ("split", "join", "transpose")), *conversions(whole, fields=True)[2:])
 
 
+@dataclass(frozen=True)
+class Signal:
+    """A message of a protocol that carries no data of the transfer: its name, the end that sends it, and what it says.
+
+    `key_bytes` are its bytes for every request whose descriptors the other end has to know.
+    """
+
+    name: str
+    sender: Literal["source", "destination"]
+    words: str
+    key_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """The messages of a kind of channels: those before the data, what a request is called, and those after the data.
+
+    The set-up of a channel stands for all signals, in equal parts. `mapped` says what the one-time costs are, which each end pays
+    before it answers; empty if there are none.
+    """
+
+    before: tuple[Signal, ...]
+    data: str
+    after: tuple[Signal, ...] = ()
+    mapped: str = ""
+
+
 # ---- requests
 
 REQUEST_BYTES = 1 << 20

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, NoReturn, Self, TypeVar, get_args
 
 from isoviz import checks
 from isoviz.errors import MachineError
-from isoviz.machines.cards import IN_MEMORY, ON_DISK, ON_GPU, PLAIN, AssumedFigures, Distance, RequestRule, Ways
+from isoviz.machines.cards import IN_MEMORY, ON_DISK, ON_GPU, PLAIN, AssumedFigures, Distance, Protocol, RequestRule, Ways
 
 DeviceForm = Literal["number", "directory", "text"]
 """The form of `Memory.device` for a kind: a number (of a GPU, a rank, a NUMA node), a directory, or a name as text."""
@@ -168,14 +168,17 @@ class ChannelKind(_Kind):
     - `is_usual`: whether machines of ranks always have it, and their probe measures it. Others are there to compare with, on
       request.
     - `prepares`: whether a prepared transfer between two ranks of one host needs no message, so that a probe measures its start.
+    - `counts_both_ends`: whether its requests gather at the source and scatter at the destination. `Channel.descriptors` then
+      limits the runs of a request at either end, each counted by itself.
+    - `protocol`: the messages that a transfer takes besides its data; None if they are not known.
 
     Raises:
         MachineError: no kind of this name is registered.
     """
 
     __slots__ = (
-        *("colour", "crosses_nodes", "destinations", "in_flight", "is_host_copy", "is_of_gpu", "is_usual", "other_host"),
-        *("prepares", "requests", "same_host", "sources", "ways"),
+        *("colour", "counts_both_ends", "crosses_nodes", "destinations", "in_flight", "is_host_copy", "is_of_gpu", "is_usual"),
+        *("other_host", "prepares", "protocol", "requests", "same_host", "sources", "ways"),
     )
 
     sources: tuple[MemoryKind, ...]
@@ -191,6 +194,8 @@ class ChannelKind(_Kind):
     other_host: AssumedFigures | None
     is_usual: bool
     prepares: bool
+    counts_both_ends: bool
+    protocol: Protocol | None
     _noun = "channel kind"
     _registered: ClassVar[dict[str, Any]] = {}
 
@@ -224,6 +229,8 @@ class ChannelKind(_Kind):
     """MPI send and receive of derived datatypes."""
     PUT: ClassVar[ChannelKind]
     """MPI put into a window of the peer."""
+    UMR: ClassVar[ChannelKind]
+    """The network cards gather and scatter, by keys that are mapped to lists of runs (user-mode memory registration)."""
 
 
 def memory_kinds() -> tuple[MemoryKind, ...]:
@@ -301,6 +308,8 @@ def register_channel_kind(
     other_host: AssumedFigures | None = None,
     is_usual: bool = True,
     prepares: bool = False,
+    counts_both_ends: bool = False,
+    protocol: Protocol | None = None,
 ) -> ChannelKind:
     """Register a kind of channel for machines and machine files. `ChannelKind` explains the properties.
 
@@ -332,6 +341,8 @@ def register_channel_kind(
         "other_host": _part(owner, "other_host", other_host, AssumedFigures),
         "is_usual": checks.flag(owner, "is_usual", is_usual),
         "prepares": checks.flag(owner, "prepares", prepares),
+        "counts_both_ends": checks.flag(owner, "counts_both_ends", counts_both_ends),
+        "protocol": _part(owner, "protocol", protocol, Protocol),
     }
     if not crosses_nodes and (same_host is not None or other_host is not None):
         raise checks.FieldError(owner, "crosses_nodes", "expected true: it has figures between ranks, which are nodes")

@@ -80,9 +80,9 @@ def test_kinds_of_channel_are_those_of_table_2() -> None:
         found = fitting_kinds(machine.memory(f"node0.{source}"), machine.memory(f"node0.{destination}"))
         assert found[0].name == kind  # other tests register kinds of their own
     across = fitting_kinds(machine.memory("node0.reg"), machine.memory("node1.zcm"))
-    assert [each.name for each in across] == ["RemoteMemcpy", "TwoSided", "Packed", "Derived"]
+    assert [each.name for each in across] == ["RemoteMemcpy", "TwoSided", "Packed", "Derived", "UMR"]
     gpus = fitting_kinds(machine.memory("node0.fbm0"), machine.memory("node1.fbm0"))
-    assert [each.name for each in gpus] == ["TwoSided", "GPUDirectRemote"]
+    assert [each.name for each in gpus] == ["TwoSided", "GPUDirectRemote", "UMR"]
     _, name = connected(machine, "node0.fbm0", "node1.fbm0", "GPUDirectRemote")
     assert connected(machine, "node0.fbm0", "node1.fbm0", "GPUDirectRemote")[0].channel(name).provenance.endswith("gh200")
     direct = fitting_kinds(machine.memory("node0.dsk"), machine.memory("node0.fbm0"))
