@@ -17,6 +17,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     add_transfer_arguments(parser)
     parser.add_argument("-o", "--output", metavar="OUT.html", help="the page (default: FILE with .html instead of its ending)")
+    parser.add_argument(
+        "--map",
+        action="store_true",
+        help="also show which path wins for which length and number of runs between the two memories, and print it",
+    )
     parser.set_defaults(func=run)
 
 
@@ -25,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     from isoviz.cli.output import check_outputs, print_text, save_file
     from isoviz.errors import printable
     from isoviz.measure.run_file import plan_transfer_file
-    from isoviz.planner import explain, load_transfer
+    from isoviz.planner import explain, load_transfer, sweep
     from isoviz.widgets.pages.plan_page import plan_page
     from isoviz.widgets.pages.state_of_plan import machine_choice_of
 
@@ -35,7 +40,17 @@ def run(args: argparse.Namespace) -> int:
     machine = file.machine()
     plan = plan_transfer_file(file, machine, args.planner)
     explanation = explain(plan, machine, options=file.options, turns=RIVALS)
-    page = plan_page(plan, machine, choice=machine_choice_of(file, machine), options=file.options, explanation=explanation)
+    winners = sweep(plan.transfer, machine, ("run", "runs"), options=file.options) if args.map else None
+    page = plan_page(
+        plan,
+        machine,
+        choice=machine_choice_of(file, machine),
+        options=file.options,
+        explanation=explanation,
+        winners=winners,
+    )
     save_file(out, page.encode(), args.file)
+    if winners is not None:
+        print_text(winners)
     print_text(printable(out))
     return 0

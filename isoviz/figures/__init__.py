@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from isoviz.figures.plots.throughput import throughput_figure as throughput_figure
     from isoviz.figures.plots.traces import buffer_figure as buffer_figure
     from isoviz.figures.plots.traces import channel_use_figure as channel_use_figure
+    from isoviz.figures.plots.winner_map import winner_map_figure as winner_map_figure
     from isoviz.figures.traces.timeline import compare_svg as compare_svg
     from isoviz.figures.traces.timeline import timeline_svg as timeline_svg
     from isoviz.figures.traces.trace_html import comparison_html as comparison_html
@@ -40,6 +41,7 @@ PICTURES = {
     "isoviz.planner.plan.Plan": "plans.plan_html.plan_html",
     "isoviz.planner.explanation.explanation.Explanation": "plans.explanation_html.explanation_html",
     "isoviz.planner.explanation.explanation.Sweep": "plans.explanation_html.sweep_html",
+    "isoviz.planner.explanation.winner_map.WinnerMap": "plans.explanation_html.winner_map_html",
     "isoviz.planner.explanation.chunk_curve.ChunkCurve": "traces.trace_html.curve_html",
     "isoviz.planner.layout_choice.choice.LayoutChoice": "plans.layout_choice_html.layout_choice_html",
     "isoviz.runtime.trace.report.Report": "plans.report_html.report_html",
@@ -66,6 +68,7 @@ _HOMES = {
     "throughput_figure": "plots.throughput",
     "timeline_svg": "traces.timeline",
     "trade_off_figure": "plots.planning",
+    "winner_map_figure": "plots.winner_map",
 }
 """Name → the module of this package that holds it."""
 
@@ -90,6 +93,7 @@ __all__ = [
     "throughput_figure",
     "timeline_svg",
     "trade_off_figure",
+    "winner_map_figure",
 ]
 
 

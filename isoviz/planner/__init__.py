@@ -14,6 +14,7 @@ from isoviz.planner.explanation.explanation_file import (
 )
 from isoviz.planner.explanation.explanation_text import explanation_text
 from isoviz.planner.explanation.sweeping import sweep
+from isoviz.planner.explanation.winner_map import WinnerMap
 from isoviz.planner.layout_choice import (
     LayoutChoice,
     RankedLayout,
@@ -60,6 +61,7 @@ __all__ = [
     "TransferFile",
     "Use",
     "WholeSolution",
+    "WinnerMap",
     "certificate",
     "certificate_to_json",
     "chunk_curve",

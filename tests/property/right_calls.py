@@ -486,6 +486,7 @@ PLANNER: dict[str, Callable[[Things], Call]] = {
     "whole_explanation_to_json": lambda it: call(planner.whole_explanation_to_json, it.explanation),
     "explanation_to_json": lambda it: call(planner.explanation_to_json, it.explanation, 3),
     "sweep": lambda it: call(isoviz.sweep, it.transfer, it.machine, "slot_limit", [1 << 16, 1 << 20], options=it.options),
+    "sweep (two)": lambda it: call(isoviz.sweep, it.transfer, it.machine, ("run", "runs"), ([64, 1 << 12], [4, 16])),
     "Use": lambda it: call(isoviz.Use, "to", "node0.sys", "<F, y, x>", "", 2.0, (("x", 1),), ("v",)),
     "Use.to": lambda it: call(isoviz.Use.to, "node0.sys", "<F, y, x>", weight=2.0, shape={"x": 1}, fields=("v",)),
     "Use.from_": lambda it: call(isoviz.Use.from_, "node0.sys", "<F, y, x>", weight=2.0, shape={"x": 1}, fields=("v",)),

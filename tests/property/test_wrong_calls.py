@@ -79,7 +79,7 @@ MADE_BY_ISOVIZ = {
     *("CacheStatistics", "Certificate", "ChunkCurve", "ChunkPoint", "Explanation", "PathByHand", "PathPlan", "Plan"),
     *("LayoutChoice", "RankedLayout"),
     *("WarpLoad", "OrderChange", "Link"),
-    *("Sweep", "Planner", "PreparedTransfer", "Problem", "TransferFile", "WholeSolution", "Event", "HopMeasurement"),
+    *("Sweep", "WinnerMap", "Planner", "PreparedTransfer", "Problem", "TransferFile", "WholeSolution", "Event", "HopMeasurement"),
     *("Progress", "Report"),
     *("RequestSpan", "Span", "TransferSpan", "Trace", "RedistributionPlan", "Sending", "Ranks"),
 }

@@ -13,6 +13,7 @@ from isoviz.figures.plots.block_region import Mark, block_region_figure
 from isoviz.figures.plots.bokeh_plot import plot_html
 from isoviz.figures.plots.planning import NAMES, candidate_figure, sweep_figure, ways
 from isoviz.figures.plots.throughput import plan_throughput_figure
+from isoviz.figures.plots.winner_map import winner_map_figure
 from isoviz.machines import ChannelKind
 from isoviz.machines.memory import emulated_text
 from isoviz.planner.explanation.explanation_text import explanation_text
@@ -27,6 +28,7 @@ from isoviz.planner.explanation.explanation_words import (
     verdict,
 )
 from isoviz.planner.explanation.rival_words import ranking_said, turn_text, turns_said
+from isoviz.planner.explanation.winner_map import letter, map_said
 from isoviz.planner.program.certificate import certificate_lines
 from isoviz.planner.whole_program.wording import program_lines
 from isoviz.units import format_bytes, format_rate, format_seconds
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
     from isoviz.figures.charts.theme import ThemeName
     from isoviz.planner.explanation.explanation import Explanation, Sweep
+    from isoviz.planner.explanation.winner_map import MapPoint, WinnerMap
 
 MOST_ROWS = 16
 """A table with more candidates is folded."""
@@ -166,3 +169,28 @@ def sweep_html(sweep: Sweep, *, theme: ThemeName = "auto") -> str:
         plot_html(sweep_figure, sweep, theme=theme),
         points,
     )
+
+
+def winner_map_html(found: WinnerMap, *, theme: ThemeName = "auto", plots: bool = True) -> str:
+    """Which path wins over two parameters: the map, what it says, and every point as a table.
+
+    Without `plots` there are tables and sentences only.
+    """
+    named = enumerate(zip(found.names, found.ways, strict=True))
+    ways = [(letter(number), name, path_text(way.memories, way.converting)) for number, (name, way) in named]
+    rows = [(format_bytes(run), *(_map_cell(found.at.get((run, runs))) for runs in found.rows)) for run in found.columns]
+    header = ("bytes of a run", *(f"{runs:,} {'run' if runs == 1 else 'runs'}" for runs in found.rows))
+    points = table("The fastest path and T for every vector tried", header, rows, numbers=(0,))
+    return representation(
+        "winner-map",
+        heading(found.title),
+        paragraph(found.meaning),
+        plot_html(winner_map_figure, found, theme=theme) if plots else "",
+        items(map_said(found)),
+        table("The paths", ("", "channels", "memories (⇒ changes the order)"), ways),
+        folded("Every point as a table", points),
+    )
+
+
+def _map_cell(point: MapPoint | None) -> str:
+    return "–" if point is None else f"{letter(point.way)} {format_seconds(point.seconds)}"

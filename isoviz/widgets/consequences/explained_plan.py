@@ -1,4 +1,4 @@
-"""Why a plan is what it is, and what would make a rival win: slow stages."""
+"""Why a plan is what it is, what would make a rival win, and which path wins for which runs: slow stages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from isoviz.widgets.state import Problem, sentence
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
-    from isoviz.planner import Explanation, Options, Plan
+    from isoviz.planner import Explanation, Options, Plan, Transfer, WinnerMap
     from isoviz.planner.explanation.explanation import Turn
     from isoviz.planner.path_plan import Constraint
 
@@ -49,6 +49,17 @@ class Turns:
     found: tuple[Turn, ...] = ()
     done: bool = False
     cut: bool = False
+
+
+@dataclass(frozen=True)
+class FoundMap:
+    """The map of the fastest paths, as far as it is known; `done` where nothing follows. `problem` says why there is none."""
+
+    transfer: Transfer
+    options: Options
+    found: WinnerMap | None = None
+    done: bool = False
+    problem: str = ""
 
 
 def explained_plan(
@@ -95,3 +106,20 @@ def turns_of_plan(_problems: dict[str, Problem], explanation: Explained, trying:
             return replace(turns, done=True, cut=True)
         yield turns
     return replace(turns, done=True)
+
+
+def winner_map_of(
+    _problems: dict[str, Problem], transfer: Transfer, machine: Machine, options: Options
+) -> Generator[FoundMap | None, None, FoundMap]:
+    """Which path wins over run length and number of runs, better and better."""
+    from isoviz.planner.explanation.sweeping import map_steps
+
+    latest = FoundMap(transfer, options)
+    try:
+        for found in map_steps(transfer, machine, options):
+            if found is not None:
+                latest = replace(latest, found=found)
+            yield None if found is None else latest
+    except IsovizError as error:
+        return replace(latest, problem=sentence(str(error)), done=True)
+    return replace(latest, done=True)

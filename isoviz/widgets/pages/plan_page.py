@@ -15,7 +15,7 @@ from isoviz.widgets.commands.trace_answers import trace_answer
 from isoviz.widgets.contract import WIRE, Exported, Side
 from isoviz.widgets.pages.page_contract import PageEnd, PageKind, PageLine, PagePart
 from isoviz.widgets.pages.page_frame import Embedded, html_page
-from isoviz.widgets.pages.state_of_plan import state_of_plan, with_explanation, with_traces, with_views
+from isoviz.widgets.pages.state_of_plan import state_of_plan, with_explanation, with_map, with_traces, with_views
 from isoviz.widgets.panes.pane_table import VIEWS
 from isoviz.widgets.panes.trace_pane import trace_part
 from isoviz.widgets.snapshot import snapshot, traits
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isoviz.machines import Machine
-    from isoviz.planner import ChunkCurve, Explanation, Instance, Options, Plan, Transfer
+    from isoviz.planner import ChunkCurve, Explanation, Instance, Options, Plan, Transfer, WinnerMap
     from isoviz.runtime import Report, Trace
     from isoviz.widgets.chosen.machine_choice import MachineChoice
     from isoviz.widgets.state import State
@@ -60,12 +60,13 @@ def plan_page(
     trace: Trace | None = None,
     stored: Trace | None = None,
     curve: ChunkCurve | None = None,
+    winners: WinnerMap | None = None,
 ) -> str:
     """A complete HTML page about a plan for `machine`, which draws itself from what it holds.
 
     `choice` says how the machine was chosen and `options` which limits the plan has, for the session and the Python in the page.
     `report` is that of a run of the plan, `explanation` says why it is what it is, `trace` what happened when (`stored`: the same
-    stored and forwarded; `curve`: other sizes of chunks).
+    stored and forwarded; `curve`: other sizes of chunks). `winners` says which path wins for which runs.
 
     Raises:
         MachineError: the plan was made for a machine with other memories or channels.
@@ -76,10 +77,14 @@ def plan_page(
     state = state_of_plan(plan, machine, choice=choice, options=options, report=report, views=views)
     if explanation is not None:
         state = with_explanation(state, explanation, options)
+    if winners is not None:
+        state = with_map(state, winners, options)
     if trace is not None:
         state = with_traces(state, trace, stored)
     said, lines = _summary(trace), _lines(plan, report, trace, stored)
-    static = _static(plan, machine, report=report, explanation=explanation, trace=trace, stored=stored, curve=curve)
+    static = _static(
+        plan, machine, report=report, explanation=explanation, trace=trace, stored=stored, curve=curve, winners=winners
+    )
     return _page(state, kind, said, lines, static)
 
 
@@ -219,11 +224,12 @@ def _static(
     trace: Trace | None = None,
     stored: Trace | None = None,
     curve: ChunkCurve | None = None,
+    winners: WinnerMap | None = None,
 ) -> list[str]:
     """The picture of each value with its tables, for viewers without scripts and for paper."""
     from isoviz.figures.charts.svg import escape
     from isoviz.figures.machines.machine_html import machine_html
-    from isoviz.figures.plans.explanation_html import explanation_html
+    from isoviz.figures.plans.explanation_html import explanation_html, winner_map_html
     from isoviz.figures.plans.plan_html import plan_html, plan_title, transfer_html
     from isoviz.figures.plans.report_html import report_html
     from isoviz.figures.traces.trace_html import comparison_html, curve_html, trace_html
@@ -236,5 +242,6 @@ def _static(
     shown += [curve_html(curve, plots=False)] if curve is not None else []
     shown.append(plan_html(plan, machine))
     shown += [explanation_html(explanation, plots=False)] if explanation is not None else []
+    shown += [winner_map_html(winners, plots=False)] if winners is not None else []
     shown += [transfer_html(plan.transfer), machine_html(machine)]
     return [*(f"<section>{each}</section>" for each in shown), f"<footer>isoviz {escape(__version__)}</footer>"]

@@ -9,7 +9,7 @@ from isoviz.planner.options import BY_HAND
 from isoviz.widgets.chosen.machine_choice import LOCAL, DescribedMachine, FileMachine, MachineChoice, PresetMachine
 from isoviz.widgets.chosen.settings import ByHand, End, PathShare, Settings, TextSettings, rows, settings_for, transfer_text
 from isoviz.widgets.consequences.derive import LATER, REFINEMENTS, derived_of_plan
-from isoviz.widgets.consequences.explained_plan import Turns, explained
+from isoviz.widgets.consequences.explained_plan import FoundMap, Turns, explained
 from isoviz.widgets.panes.pane_table import VIEWS
 from isoviz.widgets.state import Derived, Run, State
 from isoviz.widgets.traces.simulating import Simulated, Simulation
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from isoviz.machines import Machine
-    from isoviz.planner import Explanation, Instance, Options, PathPlan, Plan, Transfer, TransferFile
+    from isoviz.planner import Explanation, Instance, Options, PathPlan, Plan, Transfer, TransferFile, WinnerMap
     from isoviz.runtime import Report, Trace
 
 
@@ -76,6 +76,16 @@ def with_explanation(state: State, explanation: Explanation, options: Options | 
         "turns": Turns(plan, tuple(explanation.turns), done=True),
     }
     return replace(state, derived=replace(state.derived, later={**state.derived.later, **found}))
+
+
+def with_map(state: State, found: WinnerMap, options: Options | None) -> State:
+    """The state with a map of the fastest paths that was made already."""
+    from isoviz.planner import Options
+
+    transfer = state.derived.transfer
+    assert transfer is not None
+    later = {**state.derived.later, "winner_map": FoundMap(transfer, Options.given(options), found, done=True)}
+    return replace(state, derived=replace(state.derived, later=later))
 
 
 def _simulation(plan: Plan, machine: Machine, trace: Trace, *, pipelined: bool) -> Simulation:

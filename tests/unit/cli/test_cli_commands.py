@@ -133,6 +133,11 @@ def test_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert "Constraints" in saved.static.text
         python = saved.answers[command_key({"kind": "export", "what": "python"})]["message"]["text"]
         assert "isoviz.explore(" in python
+    status, told, _ = call(capsys, "show", path, "--map", "-o", str(tmp_path / "map.html"))
+    assert status == 0 and "run \\ runs" in told and told.endswith("map.html\n")
+    saved = check_saved_page((tmp_path / "map.html").read_text(encoding="utf-8"))
+    shown = saved.content["traits"]["part_winner_map"]
+    assert shown["isDone"] and shown["isOfPlan"] and shown["map"]["said"][0] in saved.static.text
     status, _, error = call(capsys, "show", path, "-o", path)
     assert status == 2
     assert "itself" in error

@@ -23,6 +23,7 @@ from isoviz.planner import (
     Explanation,
     Options,
     Plan,
+    WinnerMap,
     chunk_curve,
     cost,
     explain,
@@ -74,6 +75,7 @@ class Made:
         self.curve: ChunkCurve = chunk_curve(self.plan, self.machine, self.options)
         self.far = self._between_nodes(emulated)
         self.sweep: Sweep = sweep(self.transfer, self.machine, "slot_limit", [2048, 4096, 8192], options=self.options)
+        self.winners: WinnerMap = sweep(self.transfer, self.machine, ("run", "runs"), ([8, 512], [1, 64]), options=self.options)
 
     def _between_nodes(self, emulated: bool) -> Explanation:
         """A matrix that is transposed from GPU to GPU: its plan has blocks."""
@@ -124,6 +126,9 @@ SURFACES: dict[str, Callable[[Made], str]] = {
     "block sizes": lambda it: _plot_in("Block sizes", figures.html(it.far)),
     "sweep": lambda it: figures.html(it.sweep),
     "sweep, picture": lambda it: _plot(figures.sweep_figure, it.sweep),
+    "winners, text": lambda it: str(it.winners),
+    "winners": lambda it: figures.html(it.winners),
+    "winners, picture": lambda it: _plot(figures.winner_map_figure, it.winners),
     "chunk sizes": lambda it: figures.html(it.curve),
     "chunk sizes, text": lambda it: str(it.curve),
     "chunk sizes, picture": lambda it: _plot(figures.chunk_curve_figure, it.curve),

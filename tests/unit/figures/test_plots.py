@@ -27,6 +27,7 @@ from isoviz.figures import (
     prediction_figure,
     sweep_figure,
     throughput_figure,
+    winner_map_figure,
 )
 from isoviz.figures.charts.theme import TOKENS, colour
 from isoviz.figures.machines.curves import OperatingPoint
@@ -38,9 +39,10 @@ from isoviz.figures.throughput_page import throughput_page
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind, Resource, Sampled, preset
 from isoviz.machines.measurement import Check, Measurement, Pair
-from isoviz.planner import Explanation, Options, Plan, Sweep, Transfer, chunk_curve, explain, plan
+from isoviz.planner import Explanation, Options, Plan, Sweep, Transfer, WinnerMap, chunk_curve, explain, plan
 from isoviz.planner.explanation.explanation import Region, SweepPoint
 from isoviz.planner.explanation.explanation_words import path_text
+from isoviz.planner.explanation.winner_map import MapPoint, MapTurn, Way
 from isoviz.runtime import Trace, simulate
 from isoviz.runtime.ledger.prediction_errors import Outcome
 from isoviz.this_computer import ComputerFacts
@@ -283,6 +285,20 @@ def test_sweep_names_paths_and_marks_now() -> None:
     many = sweep_figure(Sweep("other", "", 3.0, tuple(point(2.0**k, 2.0**-k, f"m{k}") for k in range(30))))
     assert legend(many)[-1] == "and 18 more paths"
     assert "nothing to draw" in words(sweep_figure(Sweep("size", "B", 1.0, ())))
+
+
+def test_map_of_winners_has_regions_boundaries_and_the_transfer() -> None:
+    ways = tuple(Way(("a.m", "b.m"), (name,), (kind,)) for name, kind in (("p", "Memcpy"), ("q", "GPURead")))
+    points = tuple(MapPoint(run, runs, 1e-6, int(runs > 2)) for run in (8, 16) for runs in (1, 2, 4) if (run, runs) != (16, 4))
+    turn = MapTurn("runs", 8, 3, 0, 1)
+    found = WinnerMap(("a.m", "b.m"), "both ends", 5, (8, 16), (1, 2, 4), ways, points, MapPoint(8, 2, 1e-6, 0), 0, 1e-6, (turn,))
+    plot: Any = winner_map_figure(found)
+    assert legend(plot) == ["A: memory copy", "B: GPU read", "the transfer: 2 runs of 8 B"]
+    assert [len(each.data_source.data["left"]) for each in glyphs(plot, "Quad")] == [4, 1]
+    assert len(glyphs(plot, "Segment")[0].data_source.data["x0"]) == 1, "one boundary: above (16, 2) nothing is known"
+    said = words(plot)
+    assert "B from 3" in said and "each 5 times" in said
+    assert "nothing to draw" in words(winner_map_figure(replace(found, points=(), turns=(), now=None)))
 
 
 @pytest.mark.parametrize("planner", ["full", "simple", "spsl"])

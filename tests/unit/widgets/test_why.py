@@ -12,9 +12,11 @@ import isoviz
 from isoviz.errors import InputError
 from isoviz.machines import preset
 from isoviz.planner import Options, Plan
+from isoviz.planner.explanation import sweeping
 from isoviz.planner.explanation.constraints import constraints_of
 from isoviz.planner.explanation.rivals import turn_steps, turns_of, with_bandwidth
 from isoviz.planner.explanation.scaling import resized
+from isoviz.planner.explanation.winner_map import map_said
 from isoviz.planner.problem import Problem
 from isoviz.schema import named, plain
 from isoviz.widgets.chosen.examples import EXAMPLES
@@ -368,3 +370,27 @@ def test_the_plan_stays_while_something_is_tried_on_it(session: Session) -> None
     session.send(tried({}, slot=1 << 20))
     assert session.wait().derived.later["what_if"].plan is not None
     assert session.plan is not None and seen == []
+
+
+def test_the_map_is_worked_out_where_somebody_looks_at_it_and_once(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Options] = []
+    real = sweeping.map_steps
+
+    def counted(transfer: Any, machine: Any, options: Options, *more: Any) -> Any:
+        asked.append(options)
+        yield from real(transfer, machine, options, ([16, 512], [1, 64, 256]))
+
+    monkeypatch.setattr(sweeping, "map_steps", counted)
+    assert panes(session)["winner_map"] is None
+    release = session.demand("map")
+    session.until(lambda state: getattr(state.derived.later.get("winner_map"), "done", False), 60)
+    part = panes(session)["winner_map"]
+    assert part["isDone"] and part["isOfPlan"] and part["problem"] == ""
+    found = isoviz.sweep(TRANSFER, MACHINE, ("run", "runs"), ([16, 512], [1, 64, 256]), FULL)
+    shown = part["map"]
+    assert (shown["columns"], shown["rows"]) == ([16, 512], [1, 64, 256]) and shown["said"] == map_said(found)
+    assert [[found.at[run, runs].way for run in (16, 512)] for runs in (1, 64, 256)] == shown["winners"]
+    assert len(asked) == 1 + 1
+    release()
+    session.demand("map")
+    assert panes(session)["winner_map"]["isDone"] and len(asked) == 1 + 1, "it is known"

@@ -72,6 +72,7 @@ export const glossary = {
   "slack": "How far a bound is from being reached. Without slack, it holds the plan back.",
   "candidate": "A path with layouts that the planner has looked at.",
   "binding": "A bound that is used up and holds the throughput back: only more of it makes the path faster.",
+  "map": "Which path is the fastest for so many runs of so many bytes, between the memories of the transfer.",
   "what if": "Changes that are tried on the plan: nothing is saved until they are kept.",
   "target": "The throughput for which the constraints are judged. The most that the path sustains, unless chosen.",
   "median": "The figure in the middle of repeated runs: half of them are below it, half are above.",

@@ -792,6 +792,73 @@ export interface WhyPart {
   problem: string;
 }
 
+/**
+ * A path on the map: `letter` stands for it, `key` names it on every map, `words` are the kinds of its channels and `name`
+ * the same made unique.
+ */
+export interface ShownWay {
+  key: string;
+  letter: string;
+  words: string;
+  name: string;
+}
+
+/** `runs` runs of `run` bytes: T in seconds, and the number of the path that wins. */
+export interface ShownMapPoint {
+  run: number;
+  runs: number;
+  seconds: number;
+  way: number;
+}
+
+/** On the line of `fixed` along an axis, another path wins from `value` on, which is `text` in words. */
+export interface ShownMapTurn {
+  axis: "run" | "runs";
+  fixed: number;
+  value: number;
+  text: string;
+  before: number;
+  after: number;
+}
+
+/**
+ * The fastest paths over the bytes of a run (`columns`) and the number of runs (`rows`). `winners` and `seconds` have a
+ * list for each row, with null where no plan is known. `now` is the vector that is like the transfer, `regions` are points
+ * in the middle of each region, `turns` the boundaries in the row and the column of `now`. `said` has all of that in
+ * sentences.
+ */
+export interface ShownMap {
+  title: string;
+  meaning: string;
+  columns: number[];
+  rows: number[];
+  ways: ShownWay[];
+  winners: ((number | null)[])[];
+  seconds: ((number | null)[])[];
+  now: ShownMapPoint | null;
+  regions: ShownMapPoint[];
+  turns: ShownMapTurn[];
+  said: string[];
+}
+
+/** A colour in the light and in the dark theme. */
+export interface ShownColour {
+  light: string;
+  dark: string;
+}
+
+/**
+ * The map as far as it is known. `problem` says why there is none. `isOfPlan` says whether it is that of the plan on the
+ * screen, `isDone` that nothing follows. `colours` are those of paths, in the order in which they are given out.
+ */
+export interface WinnerMapPart {
+  map: ShownMap | null;
+  isOfPlan: boolean;
+  isDone: boolean;
+  problem: string;
+  colours: ShownColour[];
+}
+
 /** The parts of the panes by name; null where there is nothing to show yet. */
 export interface Panes {
   find_layout: FindLayoutPart | null;
@@ -805,6 +872,7 @@ export interface Panes {
   transfers: TransfersPart;
   what_if: WhatIfPart | null;
   why: WhyPart | null;
+  winner_map: WinnerMapPart | null;
 }
 
 /** A command that was refused: its kind, the view that sent it with its number (null where it did not say), and why. */
@@ -995,12 +1063,6 @@ export interface Menus {
 export interface Faults {
   problems: Record<string, ShownProblem>;
   stale: string[];
-}
-
-/** A colour in the light and in the dark theme. */
-export interface ShownColour {
-  light: string;
-  dark: string;
 }
 
 /** An entry of the array: its index by dimension, and the name of its field. */
@@ -1622,7 +1684,7 @@ export interface PagePart {
 }
 
 /** The panes whose parts are traits of the model, each called `part_<name>`. */
-export const paneNames = ["find_layout", "hand", "layout", "machine", "network", "plan", "run", "trace", "transfers", "what_if", "why"] as const;
+export const paneNames = ["find_layout", "hand", "layout", "machine", "network", "plan", "run", "trace", "transfers", "what_if", "why", "winner_map"] as const;
 
 /** The settings that are one text: by the name of the control, the key of the text. */
 export const textSettings = {

@@ -16,6 +16,7 @@ import { Region } from "#views/plan/region.tsx";
 import { SeveralByHand } from "#views/plan/several-by-hand.tsx";
 import { useHand } from "#views/plan/use-hand.ts";
 import { WhatIf } from "#views/plan/what-if.tsx";
+import { WinnerMap } from "#views/plan/winner-map.tsx";
 
 export function WhyPane(): JSX.Element {
   const { connection, snapshot } = useView();
@@ -60,6 +61,7 @@ export function WhyPane(): JSX.Element {
           )}
           {why !== null && why.problem !== "" && <p class="iv-reason">{why.problem}</p>}
           <Curves />
+          {hand === null && <WinnerMap />}
         </div>
         <div class="iv-why-column">
           {hand !== null && !connection.offline && hand.paths.length > 0 && <SeveralByHand hand={hand} />}

@@ -1,0 +1,196 @@
+"""The fastest path over two parameters, as plain values and in words: a map of run length and number of runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from isoviz.machines import ChannelKind
+from isoviz.machines.memory import emulated_text
+from isoviz.planner.explanation.explanation_words import counted, path_text
+from isoviz.units import format_bytes, format_seconds
+
+
+@dataclass(frozen=True)
+class Way:
+    """A path that wins somewhere: its memories, its channels, their kinds, and the number of its converting hop, if any."""
+
+    memories: tuple[str, ...]
+    channels: tuple[str, ...]
+    kinds: tuple[str, ...]
+    converting: int | None = None
+
+    @property
+    def words(self) -> str:
+        """The kinds of its channels, in words."""
+        return " · ".join(map(ChannelKind.words_for, self.kinds))
+
+
+@dataclass(frozen=True)
+class MapPoint:
+    """The best plan for `runs` runs of `run` bytes: T in seconds, and the number of its path among the ways."""
+
+    run: int
+    runs: int
+    seconds: float
+    way: int
+
+
+@dataclass(frozen=True)
+class MapTurn:
+    """Along one axis, another path wins from `value` on.
+
+    `axis` is "runs": runs of `fixed` bytes, and `value` counts them; or "run": `fixed` runs, and `value` is the bytes of each.
+    """
+
+    axis: Literal["run", "runs"]
+    fixed: int
+    value: int
+    before: int
+    after: int
+
+    @property
+    def text(self) -> str:
+        """The value in words."""
+        return f"{self.value:,}" if self.axis == "runs" else format_bytes(self.value)
+
+
+@dataclass(frozen=True)
+class WinnerMap:
+    """The fastest path for vectors, by the length of their runs and by their number, between the ends of a transfer.
+
+    A vector is `runs` runs of `run` bytes. `gaps` says at which ends a gap as long as a run follows each: "both ends",
+    "the source" or "the destination". It moves between `memories` `reuse` times, and T is the mean of these starts.
+
+    `columns` are the run lengths and `rows` the numbers of runs. A point is missing where such a vector has no plan, or was not
+    reached because planning was `stopped`; and on a map that is not `whole` yet. `now` is the vector that is like the transfer:
+    its runs are as long on average, and as many bytes move. `own` is the path of the transfer itself and `own_seconds` its T.
+    `turns` are where the winner changes in the row and in the column of `now`.
+    """
+
+    memories: tuple[str, str]
+    gaps: str
+    reuse: int
+    columns: tuple[int, ...]
+    rows: tuple[int, ...]
+    ways: tuple[Way, ...]
+    points: tuple[MapPoint, ...]
+    now: MapPoint | None
+    own: int
+    own_seconds: float
+    turns: tuple[MapTurn, ...] = ()
+    stopped: bool = False
+    whole: bool = True
+    emulated: tuple[str, ...] = ()
+
+    @cached_property
+    def at(self) -> dict[tuple[int, int], MapPoint]:
+        """The points by (bytes of a run, number of runs)."""
+        return {(point.run, point.runs): point for point in self.points}
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The ways in words. Where two would read alike, their memories or their channels follow."""
+        words = [way.words for way in self.ways]
+        paths = [path_text(way.memories, way.converting) for way in self.ways]
+        for more in (paths, [", ".join(way.channels) for way in self.ways]):
+            often = Counter(words)
+            words = [f"{each} ({other})" if often[each] > 1 else each for each, other in zip(words, more, strict=True)]
+        return tuple(words)
+
+    def label(self, way: int) -> str:
+        """A way in a sentence: its letter and the kinds of its channels."""
+        return f"{letter(way)} ({self.ways[way].words})"
+
+    @cached_property
+    def regions(self) -> tuple[MapPoint, ...]:
+        """A point in the middle of each region of neighbouring points with one winner: where its letter stands."""
+        places = {(self.columns.index(point.run), self.rows.index(point.runs)): point for point in self.points}
+        middles = []
+        while places:
+            begin = next(iter(places))
+            region, new = {begin: places.pop(begin)}, [begin]
+            while new:
+                i, j = new.pop()
+                for near in ((i - 1, j), (i + 1, j), (i, j - 1), (i, j + 1)):
+                    if near in places and places[near].way == region[begin].way:
+                        region[near] = places.pop(near)
+                        new.append(near)
+            x, y = (sum(place[axis] for place in region) / len(region) for axis in (0, 1))
+            middles.append(region[min(region, key=lambda place: (place[0] - x) ** 2 + (place[1] - y) ** 2)])
+        return tuple(middles)
+
+    @property
+    def title(self) -> str:
+        """What is drawn, in a line."""
+        again = f", each {self.reuse:,} times" if self.reuse > 1 else ""
+        return f"Fastest path for runs of bytes, {' → '.join(self.memories)}{again}"
+
+    @property
+    def meaning(self) -> str:
+        """What a point stands for, in sentences."""
+        both = "both ends" if self.gaps == "both ends" else f"{self.gaps} alone"
+        often = f" T is the mean of {self.reuse:,} starts." if self.reuse > 1 else ""
+        return f"A point is a vector of bytes: runs of one length, at {both} with a gap as long behind each of them.{often}"
+
+    def __str__(self) -> str:
+        letters = [letter(number) for number in range(len(self.ways))]
+        lines = [self.title, f"  {self.meaning}"]
+        lines += [f"  {mark}  {name}" for mark, name in zip(letters, self.names, strict=True)]
+        heads = [_short(runs) for runs in self.rows]
+        width = max(map(len, [*heads, *letters]), default=1)
+        lines.append("  " + "run \\ runs".rjust(10) + "".join(f" {head:>{width}}" for head in heads))
+        for run in self.columns:
+            marks = [letters[point.way] if (point := self.at.get((run, runs))) else "–" for runs in self.rows]
+            lines.append(f"  {format_bytes(run):>10}" + "".join(f" {mark:>{width}}" for mark in marks))
+        return "\n".join([*lines, *(f"  {each}" for each in map_said(self))])
+
+
+def letter(number: int) -> str:
+    """The mark of a way by its number: A, B, … Z, then Z1, Z2, …"""
+    return chr(ord("A") + number) if number < 26 else f"Z{number - 25}"
+
+
+def map_said(found: WinnerMap) -> list[str]:
+    """What a map says: the transfer in it, the boundaries in its row and its column, and what is missing."""
+    said = [] if found.now is None else [_now_said(found, found.now)]
+    lines = ([turn for turn in found.turns if turn.axis == axis] for axis in ("runs", "run"))
+    said += [_turns_said(found, turns) for turns in lines if turns]
+    missing = len(found.columns) * len(found.rows) - len(found.points)
+    if found.stopped:
+        said.append("The planning time did not suffice for the other points.")
+    elif missing and found.whole:
+        has = "has" if missing == 1 else "have"
+        said.append(f"{counted(missing, 'point').capitalize()} {has} no plan: the vector or its buffers do not fit.")
+    if found.emulated:
+        said.append(emulated_text(found.emulated))
+    return said
+
+
+def _now_said(found: WinnerMap, now: MapPoint) -> str:
+    said = f"Moved run by run, the transfer is like {size_text(now.run, now.runs)}: {found.label(now.way)} wins"
+    said += f", {format_seconds(now.seconds)}."
+    if found.own == now.way:
+        return said
+    return f"{said} The transfer itself takes {found.label(found.own)}, {format_seconds(found.own_seconds)}."
+
+
+def _turns_said(found: WinnerMap, turns: Sequence[MapTurn]) -> str:
+    """`Runs of 1 KiB: A (GPUDirect) wins for few of them, B (UMR) from 13, C (GPU copy) from 4,097.`"""
+    first = turns[0]
+    counts = first.axis == "runs"
+    head = f"Runs of {format_bytes(first.fixed)}" if counts else counted(first.fixed, "run").capitalize()
+    rest = [f"{found.label(turn.after)} from {turn.text}" for turn in turns]
+    return f"{head}: {found.label(first.before)} wins for {'few of them' if counts else 'short ones'}, {', '.join(rest)}."
+
+
+def size_text(run: int, runs: int) -> str:
+    """A vector in words: `64 runs of 1 KiB`."""
+    return f"{counted(runs, 'run')} of {format_bytes(run)}"
+
+
+def _short(count: int) -> str:
+    return f"{count >> 20}M" if count >= 1 << 20 else f"{count >> 10}K" if count >= 1 << 10 else str(count)
