@@ -68,8 +68,8 @@ class Channel:
       common; None if `throughput` holds for these hops as well. A kernel changes a layout with tiles in fast memory: it touches
       whole sectors or cache lines of the source and of the destination, even where both have only 4 bytes in common. A plain copy
       of runs of 4 bytes does not. A hop is never faster than `throughput` allows for its chunk as one run.
-    - `setup`: seconds paid once per transfer that uses the channel.
-    - `conversion_setup`: further seconds paid once per transfer if the hop over the channel converts.
+    - `setup`: seconds paid once at every start of a transfer that uses the channel.
+    - `conversion_setup`: further seconds paid once at every start if the hop over the channel converts.
     - `costs`: further one-time costs (`OneTimeCost`), such as the registration of a buffer or the creation of a datatype.
     - `request_seconds`: the seconds that every request costs besides its bytes: a launch, a hand-over. A hop moves a chunk with
       one request, unless `descriptors` says otherwise.
@@ -157,8 +157,13 @@ class Channel:
             plain = _moving(self.throughput, CopyShape(shape.nbytes, min(stretch, shape.nbytes)))
             found = max(plain, _moving(layouts, shape))
         if self.request_seconds:
-            found += (1 if self.descriptors is None else -(-shape.pieces // self.descriptors)) * self.request_seconds
+            found += self.requests(shape) * self.request_seconds
         return found
+
+    def requests(self, shape: CopyShape) -> int:
+        """The number of requests of a copy: one, or more where it has more runs than a request takes (`descriptors`)."""
+        expect("channel", shape, CopyShape, "the shape of a copy")
+        return 1 if self.descriptors is None else -(-shape.pieces // self.descriptors)
 
     @cached_property
     def by_run(self) -> bool:
@@ -175,14 +180,14 @@ class Channel:
 
     @cached_property
     def one_time(self) -> tuple[OneTimeCost, ...]:
-        """All one-time costs of the channel: `setup`, `conversion_setup` and `costs`."""
+        """All one-time costs of the channel: `setup`, `conversion_setup` and `costs`. Every start pays the first two."""
         own = [OneTimeCost(SET_UP, self.setup)] if self.setup else []
         own += [OneTimeCost(CONVERSION, self.conversion_setup, only_converting=True)] if self.conversion_setup else []
         return (*own, *self.costs)
 
     @cached_property
     def least_setup(self) -> float:
-        """A lower bound on the one-time costs of a hop, in seconds, for all layouts and all other hops of the path."""
+        """A lower bound on the one-time costs of a hop, in seconds, for all layouts, chunks and other hops of the path."""
         return self.setup + sum([cost.least(False) for cost in self.costs])
 
     @cached_property

@@ -11,7 +11,10 @@ from isoviz.errors import InputError
 from isoviz.schema import member
 from isoviz.units import format_seconds
 
-Paid = Literal["transfer", "buffer", "layout"]
+Paid = Literal["transfer", "buffer", "layout", "request", "run", "page"]
+
+PAGE_BYTES = 4096
+"""The bytes of a page, the unit in which memory is registered."""
 
 SET_UP, CONVERSION = "set-up", "conversion"
 """The cost names that are reserved for `Channel.setup` and `Channel.conversion_setup`."""
@@ -21,22 +24,32 @@ LONGEST = 1e6
 
 @dataclass(frozen=True)
 class OneTimeCost:
-    """Seconds that a transfer pays once per transfer, buffer or layout, independent of the bytes moved.
+    """Seconds that a transfer pays for what is made ready before its first chunk moves.
+
+    They are set-up: no chunk moves meanwhile, also where every chunk has descriptors of its own. What the requests of a chunk
+    cost while the others move is `Channel.request_seconds`.
 
     - `name`: the purpose of the cost, such as "registration".
     - `seconds`: the seconds that a hop over the channel pays, once per unit of `per`.
-    - `per`: the unit. It is "transfer"; "buffer", one for each buffer that the hop reads or writes (an instance, or a ring of
-      slots); or "layout", one for each distinct layout of these buffers.
+    - `per`: the unit.
+      - "transfer": one.
+      - "buffer": one for each buffer that the hop reads or writes (an instance, or a ring of slots).
+      - "layout": one for each distinct layout of these buffers.
+      - "page": one for each page of these buffers (`PAGE_BYTES`); of an instance all its pages, of a ring those of its slots.
+      - "request": one for each request of every chunk (`Channel.requests`): a list of descriptors or a memory key that is mapped.
+      - "run": one for each contiguous run of every chunk: a block that is parsed.
     - `cached_by`: the name of a cache that channels share, such as "registrations". For the same unit, only the first hop of a
-      path with this cache pays. If it is empty, every hop pays.
+      path with this cache pays. If it is empty, every hop pays. Requests and runs are those of one hop, so no cache shares them.
     - `only_converting`: only hops that convert pay.
     - `only_following`: only hops that are not the first one of their path pay, such as the time until another thread takes a
       chunk further on.
+    - `kept`: what was made ready stays so. A transfer that runs several times (`Options.reuse`) pays at its first start only;
+      if it is false, at every start.
 
     Creating an MPI datatype is `OneTimeCost("datatype", 2e-6, per="layout", cached_by="datatypes")`.
 
     Raises:
-        MachineError: a field has the wrong type or is out of range.
+        MachineError: a field has the wrong type or is out of range, or requests or runs have a cache.
     """
 
     name: str
@@ -45,6 +58,7 @@ class OneTimeCost:
     cached_by: str = member("", brief=True)
     only_converting: bool = member(False, brief=True)
     only_following: bool = member(False, brief=True)
+    kept: bool = member(True, brief=True)
 
     def __post_init__(self) -> None:
         owner = f"cost {checks.text('cost', 'name', self.name)!r}"
@@ -54,6 +68,9 @@ class OneTimeCost:
         checks.text(owner, "cached_by", self.cached_by, empty=True)
         checks.flag(owner, "only_converting", self.only_converting)
         checks.flag(owner, "only_following", self.only_following)
+        checks.flag(owner, "kept", self.kept)
+        if self.cached_by and self.per in ("request", "run"):
+            raise checks.FieldError(owner, "cached_by", f"expected none: a {self.per} belongs to one hop, no other shares it")
 
     @property
     def words(self) -> str:
@@ -61,16 +78,22 @@ class OneTimeCost:
         hops = " that converts" if self.only_converting else ""
         hops += ", but for the first hop" if self.only_following else ""
         where = f", once for all channels with {self.cached_by}" if self.cached_by else ""
-        return f"{self.name} {format_seconds(self.seconds)} per {self.per}{hops}{where}"
+        starts = "" if self.kept else ", at every start"
+        return f"{self.name} {format_seconds(self.seconds)} per {self.per}{hops}{where}{starts}"
+
+    @property
+    def is_sized(self) -> bool:
+        """Whether the seconds that a hop pays depend on its chunks and runs."""
+        return self.per in ("request", "run", "page")
 
     @property
     def is_fixed(self) -> bool:
         """Whether the seconds that a hop pays depend only on whether the hop converts."""
-        return self.per != "layout" and not self.cached_by and not self.only_following
+        return self.per in ("transfer", "buffer") and not self.cached_by and not self.only_following
 
     def least(self, converts: bool) -> float:
-        """A lower bound on the seconds that a hop pays, for all layouts and all other hops of the path."""
-        if self.cached_by or self.only_following or (self.only_converting and not converts):
+        """A lower bound on the seconds that a hop pays, for all layouts, chunks and other hops of the path."""
+        if self.is_sized or self.cached_by or self.only_following or (self.only_converting and not converts):
             return 0.0
         if self.per == "layout":
             return self.seconds * (2 if converts else 1)
@@ -87,6 +110,11 @@ class CopyShape(NamedTuple):
     def pieces(self) -> int:
         """The number of contiguous runs."""
         return max(1, math.ceil(self.nbytes / self.run_bytes * (1 - 1e-12)))
+
+
+def pages(nbytes: float) -> int:
+    """The number of pages of a buffer of `nbytes` bytes."""
+    return max(1, math.ceil(nbytes / PAGE_BYTES * (1 - 1e-12)))
 
 
 def checked_costs(owner: str, costs: object) -> tuple[OneTimeCost, ...]:

@@ -21,7 +21,9 @@ def make_plan(problem: Problem, choice: Choice, clock: Clock, planner: str, note
     held = buffer_layouts(problem, choice)
     texts = [str(layout) for layout in path_layouts(problem, choice, held)]
     way, chunks = orders_along(problem, choice, held), chunk_sequence(problem, held)
-    words = plan_facts(problem.transfer, problem.machine, clock.channels, way, chunks, problem.slots, choice.route.pace)
+    words = plan_facts(
+        *(problem.transfer, problem.machine, clock.channels, way, chunks, problem.slots, choice.route.pace), reuse=problem.reuse
+    )
     hops = [
         Hop(
             *step,
@@ -49,6 +51,8 @@ def make_plan(problem: Problem, choice: Choice, clock: Clock, planner: str, note
         shares=words.shares,
         resources=words.resources,
         source_fields=held.source_fields,
+        kept=words.kept,
+        reuse=problem.reuse,
     )
     machine, found = problem.machine, (*notes, *unproved(problem, planner))
     emulated = machine.emulated(path.memories)

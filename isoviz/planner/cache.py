@@ -126,7 +126,7 @@ def _path_key(problem: Problem) -> Hashable:
     transfer, options = problem.transfer, problem.options
     source, destination = transfer.source, transfer.destination
     ends = (source.memory, source.layout, source.fields, destination.memory, destination.layout, destination.fields)
-    limits = (options.slot_limit, options.memory_limit, options.slots)
+    limits = (options.slot_limit, options.memory_limit, options.slots, problem.reuse)
     return problem.machine.digest, ends, transfer.field_names, tuple(transfer.source.space), limits
 
 

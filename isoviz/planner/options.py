@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isoviz import checks
 from isoviz.machines.limits import MOST_SLOTS
 from isoviz.planner.planner_registry import find_planner
 from isoviz.units import parse_bytes
+
+if TYPE_CHECKING:
+    from isoviz.planner.plan import Plan
 
 AUTO = "auto"
 """The planner unless the options say otherwise."""
@@ -19,6 +22,8 @@ MOST_PLANNING_TIME = 86400.0
 """The largest planning time in seconds that the options may give."""
 MOST_COUNTED = 64
 """The most paths, and the most proxies of a path, that the options may allow."""
+MOST_REUSE = 10**9
+"""The largest number of runs that the options may give: from here on, what is kept costs nothing."""
 BY_HAND = "by hand"
 """The planner's name in a plan whose path the user gave (`isoviz.planner.by_hand.path_by_hand`)."""
 
@@ -33,6 +38,9 @@ class Options:
     `paths` is the most paths of a plan, and `proxies` the most memories of each path between its ends; both are for `multipath`,
     which raises NoPathError where every path stops in more memories.
 
+    `reuse` is how often the transfer will run, 1 by default. What is made ready once and kept between the runs is then paid once
+    (`OneTimeCost.kept`), so that the plan with the least time of all runs is another one. `prepare` is what reuse is at run time.
+
     `planning_time` bounds planning, in seconds. No clock is read: planning counts its steps, a million for a second
     (`isoviz.planner.planning_work`). So the same question has the same plan on every computer. A second of planning time takes
     about a second on a computer of 2024 that does nothing else, longer on others. Without it the bound is `PLANNING_TIME`, in
@@ -40,8 +48,8 @@ class Options:
     so far is returned, and says how far from the optimum it can be at most.
 
     Raises:
-        InputError: an unknown planner, an invalid size or number of slots, paths or proxies, or a planning time that is not a
-            number above 0.
+        InputError: an unknown planner, an invalid size or number of slots, paths, proxies or runs, or a planning time that is not
+            a number above 0.
     """
 
     planner: str = AUTO
@@ -51,6 +59,7 @@ class Options:
     planning_time: float | None = None
     paths: int | None = None
     proxies: int | None = None
+    reuse: int | None = None
 
     def __post_init__(self) -> None:
         planner: object = self.planner
@@ -68,6 +77,9 @@ class Options:
             count: Any = getattr(self, name)
             if count is not None:
                 object.__setattr__(self, name, checks.whole("options", name, count, low=least, high=MOST_COUNTED))
+        reuse: Any = self.reuse
+        if reuse is not None:
+            object.__setattr__(self, "reuse", checks.whole("options", "reuse", reuse, low=1, high=MOST_REUSE))
         if self.planning_time is not None:
             seconds = checks.number("options", "planning_time", self.planning_time, open_low=True, high=MOST_PLANNING_TIME)
             object.__setattr__(self, "planning_time", seconds)
@@ -96,9 +108,15 @@ class Options:
 
     def as_dict(self) -> dict[str, Any]:
         """The choices that were made, by name; those left to the machine are omitted."""
-        names = ("planner", "slot_limit", "memory_limit", "slots", "planning_time", "paths", "proxies")
+        names = ("planner", "slot_limit", "memory_limit", "slots", "planning_time", "paths", "proxies", "reuse")
         found = {name: getattr(self, name) for name in names}
         return {name: value for name, value in found.items() if value is not None}
+
+
+def options_about(plan: Plan, options: Options | None) -> Options:
+    """The options for questions about a plan, with the number of runs that it was made for unless they say another one."""
+    options = Options.given(options)
+    return replace(options, reuse=plan.reuse) if options.reuse is None and plan.reuse > 1 else options
 
 
 _NONE = Options()

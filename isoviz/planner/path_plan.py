@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -62,6 +62,11 @@ def slowest_hops(hops: Sequence[Hop], rates: Sequence[float]) -> frozenset[int]:
     return frozenset(hop.index for hop in hops if busy[hop.channel] >= most * (1 - 1e-9))
 
 
+def mean_of(first: float, again: float, starts: int) -> float:
+    """The mean of so many starts, all but the first of which are alike."""
+    return first if starts == 1 else again + (first - again) / starts
+
+
 MOST_PADDED, MOST_CONVERTED = 2.0, 1.25
 """The largest ratio of bytes moved with padding to bytes moved without: between equal orders, and between different orders."""
 
@@ -91,10 +96,10 @@ class PathPlan:
 
     The `outer` slowest components of the layout `order` number the blocks. A chunk consists of `per_chunk` blocks. All
     intermediate layouts end with the same components. `objective` is T, the time that planners minimise: it counts the last chunk
-    as a fraction of a full one (DESIGN, section 2; `isoviz.planner.time.path_time`). `throughput` is the rate in the steady
-    state, in bytes per second. `setup` is the set-up time of the channels, in seconds. `overlap` says whether hops work at the
-    same time. `resources` names the shared resources of the path. `shares` holds, for each of them, the seconds of the resource
-    that a byte costs on each hop.
+    as a fraction of a full one (DESIGN, section 2; `isoviz.planner.time.path_time`), and is the mean of `reuse` starts.
+    `throughput` is the rate in the steady state, in bytes per second. `setup` is the set-up time of the channels at the first
+    start, in seconds; later starts save `kept` of it. `overlap` says whether hops work at the same time. `resources` names the
+    shared resources of the path. `shares` holds, for each of them, the seconds of the resource that a byte costs on each hop.
 
     The first `source_fields` buffers hold the fields in the order of the source, the others in that of the destination; where `F`
     numbers the blocks, all buffers or none do. Without buffers it is 1 if chunks come in the order of the source's fields.
@@ -114,22 +119,40 @@ class PathPlan:
     resources: tuple[str, ...] = ()
     run: tuple[int, int] | None = None
     source_fields: int = 0
+    kept: float = 0.0
+    reuse: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("outer", "per_chunk", "slots", "source_fields"):
+        for name in ("outer", "per_chunk", "slots", "source_fields", "reuse"):
             value = getattr(self, name)
             if type(value) is not int:
                 object.__setattr__(self, name, checks.count("plan", name, value))
 
     @cached_property
     def seconds(self) -> float:
-        """The predicted completion time: the exact time of this pipeline on an idle machine, with its short last chunk.
+        """The predicted completion time of the first start: the exact time of this pipeline on an idle machine, with its short
+        last chunk.
 
         It is at most T and the latencies of the last chunk, and above T minus the time of one chunk through all hops. There are
         three exceptions. If three or more hops share a resource, it may be slightly above T. If hops share a channel, it may be
         above T, because they take turns (`isoviz.planner.time.schedule`). If padding moves too (`moved`), it may be well above T.
         """
         return self.seconds_of(self.chunk_count)
+
+    @cached_property
+    def later(self) -> PathPlan:
+        """The path at a start after the first one, when what is kept is there already."""
+        return replace(self, setup=max(0.0, self.setup - self.kept), kept=0.0) if self.kept else self
+
+    @property
+    def mean_setup(self) -> float:
+        """The set-up time of a start in the mean of all, in seconds."""
+        return self.setup if self.reuse == 1 else self.later.setup + self.kept / self.reuse
+
+    @property
+    def mean(self) -> float:
+        """The predicted completion time of a start in the mean of all: `seconds` where there is one."""
+        return mean_of(self.seconds, self.later.seconds, self.reuse)
 
     def seconds_of(self, count: int) -> float:
         """The predicted completion time of the first `count` chunks of the path."""

@@ -11,6 +11,7 @@ from isoviz import checks
 from isoviz.errors import TransferError
 from isoviz.layouts import Layout
 from isoviz.machines.memory import emulated_text
+from isoviz.planner.path_plan import mean_of
 from isoviz.planner.shares import Share, check_shares, share_of, share_text
 from isoviz.planner.time.schedule import ScheduledEnds, scheduled_ends
 from isoviz.planner.time.together import rates_together, seconds_together, sharing_paths
@@ -68,6 +69,8 @@ class Plan:
             check_shares(self.transfer, self.paths)
         if len(self.paths) > 1 and len({path.overlap for path in self.paths}) > 1:
             raise TransferError("plan: some paths overlap their hops, others do not; expected what the machine says, of all")
+        if len(self.paths) > 1 and len({path.reuse for path in self.paths}) > 1:
+            raise TransferError("plan: its paths start differently often; expected one number of starts, of all")
 
     def lying(self, source: Instance | None, destination: Instance | None) -> Plan:
         """The plan for ends whose fields lie otherwise (`Transfer.lying`); None: as its instance says. No decision changes.
@@ -93,7 +96,7 @@ class Plan:
 
     @cached_property
     def seconds(self) -> float:
-        """The predicted completion time.
+        """The predicted completion time of the first start.
 
         For one path it is the exact time of its pipeline on an idle machine (`PathPlan.seconds`). For several paths it is their
         set-up plus the time of the slowest path. Paths that share channels or resources take turns as the scheduler lets them
@@ -101,16 +104,49 @@ class Plan:
         """
         return max(ends_of_paths(self.paths).seconds)
 
+    @property
+    def first(self) -> float:
+        """The predicted seconds of the first start, which pays for everything: `seconds`."""
+        return self.seconds
+
+    @property
+    def again(self) -> float:
+        """The predicted seconds of every later start, which finds ready what is kept (`OneTimeCost.kept`)."""
+        return self.later.seconds
+
+    @property
+    def total(self) -> float:
+        """The predicted seconds of all starts, one after the other (`reuse`)."""
+        return self.first + (self.reuse - 1) * self.again
+
+    @property
+    def mean(self) -> float:
+        """The predicted seconds of a start in the mean of all: `seconds` where there is one."""
+        return mean_of(self.first, self.again, self.reuse)
+
+    @property
+    def reuse(self) -> int:
+        """How often the transfer starts (`Options.reuse`)."""
+        return self.paths[0].reuse
+
+    @cached_property
+    def later(self) -> Plan:
+        """The plan at a start after the first one: with the set-up that such a start pays, everything else alike."""
+        if not any(path.kept for path in self.paths):
+            return self
+        return replace(self, paths=tuple([path.later for path in self.paths]))
+
     @cached_property
     def objective(self) -> float:
-        """T, the time that planners minimise (`PathPlan.objective`).
+        """T, the time that planners minimise (`PathPlan.objective`): the mean of all starts.
 
         Several paths count as streams of bytes, which divide shared channels and resources fairly
         (`isoviz.planner.time.together`).
         """
         if len(self.paths) == 1:
             return self.paths[0].objective
-        return self.setup + seconds_together(self.paths, [path.objective - path.setup for path in self.paths])
+        setup = mean_of(self.setup, self.later.setup, self.reuse)
+        return setup + seconds_together(self.paths, [path.objective - path.mean_setup for path in self.paths])
 
     @cached_property
     def throughput(self) -> float:
@@ -119,7 +155,7 @@ class Plan:
 
     @property
     def setup(self) -> float:
-        """The set-up time of the channels, in seconds; the longest of several paths, because they are set up at the same time."""
+        """The set-up time of the channels at the first start, in seconds; the longest of several paths, set up together."""
         return max(path.setup for path in self.paths)
 
     @property
@@ -311,6 +347,16 @@ def ends_of_paths(paths: Sequence[PathPlan]) -> ScheduledEnds:
         for number, end in zip(sharing, found, strict=True):
             ends[number] = end
     return ScheduledEnds(ends, followed)
+
+
+def ends_in_mean(paths: Sequence[PathPlan]) -> ScheduledEnds:
+    """As `ends_of_paths`, in the mean of all starts."""
+    first, starts = ends_of_paths(paths), paths[0].reuse
+    if starts == 1 or not any(path.kept for path in paths):
+        return first
+    again = ends_of_paths([path.later for path in paths])
+    ends = [mean_of(*both, starts) for both in zip(first.seconds, again.seconds, strict=True)]
+    return ScheduledEnds(ends, first.followed + again.followed)
 
 
 def _path_lines(path: PathPlan, emulated: Sequence[str]) -> list[str]:

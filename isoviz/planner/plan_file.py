@@ -12,7 +12,7 @@ from isoviz.layouts import FIELDS, Box, ChunkSequence, FieldSpace, IndexSpace, L
 from isoviz.machines import machine_from_json
 from isoviz.machines.limits import MOST_SLOTS
 from isoviz.planner.cache import CACHE
-from isoviz.planner.options import BY_HAND
+from isoviz.planner.options import BY_HAND, MOST_REUSE
 from isoviz.planner.path_plan import Constraint, Hop, PathPlan
 from isoviz.planner.plan import Plan
 from isoviz.planner.planner_registry import find_planner
@@ -31,6 +31,8 @@ _TRANSFER = ("source", "destination"), ("shape", "source_origin", "destination_o
 _ORDER = ("layout", "outer", "per_chunk")
 _PLAN = ("transfer", "machine", "planner", "seconds", "paths")
 _DECIDED = ("hops", "order", "slots", "overlap", "seconds", "objective", "throughput", "setup", "shares")
+_STARTS = ("reuse", "first", "again", "total")
+_OPTIONAL = ("source_fields", "kept", "reuse")
 _FIGURES = ("bytes", "chunk_bytes", "chunks", "buffer_bytes")
 _HOP = ("index", "channel", "kind", "source", "destination", "source_layout", "destination_layout")
 _HOP_FIGURES = ("request_bytes", "throughput", "converts")
@@ -117,7 +119,8 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
 
     `plan_from_json` makes an equal plan from it. `paths` holds the complete paths. `hops`
     repeats the hops of all paths, with the numbers of their paths, for programs that read only figures. Bytes, seconds and the
-    other figures are those of all paths together.
+    other figures are those of all paths together. `reuse`, `first`, `again` and `total` stand there where a plan is for several
+    starts, or a later start is shorter than the first.
     """
     expect("plan_to_json", plan, Plan, "a plan")
     paths = [_path_to_json(plan, number) for number in range(len(plan.paths))]
@@ -128,6 +131,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "bytes": plan.bytes,
         "seconds": plan.seconds,
         "objective": plan.objective,
+        **({name: getattr(plan, name) for name in _STARTS} if plan.reuse > 1 or plan.later is not plan else {}),
         "throughput": plan.throughput,
         "chunk_bytes": plan.chunk_bytes,
         "chunks": plan.chunk_count,
@@ -167,6 +171,8 @@ def _path_to_json(plan: Plan, number: int) -> dict[str, Any]:
         "buffer_bytes": path.buffer_bytes,
         "order": {"layout": str(path.order), "outer": path.outer, "per_chunk": path.per_chunk},
         **({"source_fields": path.source_fields} if path.source_fields else {}),
+        **({"kept": path.kept} if path.kept else {}),
+        **({"reuse": path.reuse} if path.reuse > 1 else {}),
         "hops": [hop._asdict() | {"shuffle_bytes": shuffle} for hop, shuffle in zip(path.hops, path.shuffles, strict=True)],
     }
 
@@ -215,7 +221,7 @@ def _plan(root: Node) -> Plan:
 
 def _path(node: Node, transfer: Transfer) -> PathPlan:
     """A path of a plan."""
-    parts = node.members(("share", "resources", *_DECIDED), (*_FIGURES, "source_fields"))
+    parts = node.members(("share", "resources", *_DECIDED), (*_FIGURES, *_OPTIONAL))
     part, run = _share(parts["share"], transfer)
     shares = parts["shares"].items()
     names = [name.read(str) for name in parts["resources"].items()]
@@ -225,6 +231,8 @@ def _path(node: Node, transfer: Transfer) -> PathPlan:
     hops = parts["hops"].items()
     if not hops:
         parts["hops"].fail("expected a list of at least one hop, got none")
+    setup = parts["setup"].number()
+    kept, reuse = _starts(parts, setup)
     path = PathPlan(
         transfer=part,
         hops=tuple(_hop(hop, i) for i, hop in enumerate(hops)),
@@ -235,15 +243,28 @@ def _path(node: Node, transfer: Transfer) -> PathPlan:
         overlap=parts["overlap"].read(bool),
         objective=parts["objective"].number(),
         throughput=parts["throughput"].number(),
-        setup=parts["setup"].number(),
+        setup=setup,
         shares=tuple(_resource_share(share, len(hops)) for share in parts["shares"].items()),
         resources=tuple(names),
         run=run,
         source_fields=parts["source_fields"].read(int) if "source_fields" in parts else 0,
+        kept=kept,
+        reuse=reuse,
     )
     node.made(_check_path, path, node.path)
     parts["seconds"].number()  # which follows from the rest
     return path
+
+
+def _starts(parts: Mapping[str, Node], setup: float) -> tuple[float, int]:
+    """What later starts of a path save of its set-up, and the number of starts."""
+    kept = parts["kept"].number() if "kept" in parts else 0.0
+    if kept > setup:
+        parts["kept"].fail(f"expected at most the set-up, {setup!r}, got {kept!r}")
+    reuse = parts["reuse"].read(int) if "reuse" in parts else 1
+    if not 1 <= reuse <= MOST_REUSE:
+        parts["reuse"].fail(f"expected 1 to {MOST_REUSE}, got {show(reuse)}")
+    return kept, reuse
 
 
 def _share(node: Node, transfer: Transfer) -> tuple[Transfer, tuple[int, int] | None]:

@@ -45,10 +45,12 @@ class Work:
     Sparing work goes on only while it costs less than a share of what it can still save (`pays`, `WORTH`).
     """
 
-    def __init__(self, seconds: float, *, sparing: bool = False) -> None:
+    def __init__(self, seconds: float, *, sparing: bool = False, starts: int = 1) -> None:
         self.seconds = seconds
         """The planning time: the steps that it may take, in seconds."""
         self.sparing = sparing
+        self.starts = starts
+        """How often the transfer starts, and saves what planning finds."""
         self.steps = 0.0
         """The steps taken so far."""
 
@@ -79,11 +81,12 @@ class Work:
     def pays(self, saving: float, steps: float) -> bool:
         """Whether planning may go on.
 
-        There are steps left, and sparing work takes `steps` further ones only where they can save more: at most `saving` seconds.
+        There are steps left, and sparing work takes `steps` further ones only where they can save more: at most `saving` seconds
+        of every start.
         """
-        return not self.is_done and (not self.sparing or steps < WORTH * saving * STEPS_PER_SECOND)
+        return not self.is_done and (not self.sparing or steps < WORTH * saving * self.starts * STEPS_PER_SECOND)
 
 
 def work_of(options: Options, searches: int = 1, *, sparing: bool = False) -> Work:
     """The work that the options allow for some searches together."""
-    return Work(searches * (options.planning_time or PLANNING_TIME), sparing=sparing)
+    return Work(searches * (options.planning_time or PLANNING_TIME), sparing=sparing, starts=options.reuse or 1)

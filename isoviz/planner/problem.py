@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,8 @@ from isoviz.planner.tuning import MOST_BOXES, UNBUFFERED_UNIT
 
 if TYPE_CHECKING:
     from isoviz.layouts import Layout
-    from isoviz.machines import Machine, Memory
+    from isoviz.machines import Channel, Machine, Memory, OneTimeCost
+    from isoviz.machines.networks import Transport
     from isoviz.planner.one_path.choice import BlockedEnds, Choice
     from isoviz.planner.one_path.hop_facts import PathOrders
     from isoviz.planner.options import Options
@@ -34,6 +36,11 @@ class Problem:
         self.transfer = transfer
         self.machine = machine
         """The whole machine; `part` is what planners search."""
+        self.reuse = options.reuse or 1
+        """How often the transfer starts."""
+        self.in_mean = machine_in_mean(machine, self.reuse)
+        """The machine with the one-time costs of a start in the mean of all: each has its share of what is kept. So planners that
+        look for the least T of one start find the least mean."""
         self.options = options
         self.ends = ends_of(transfer.source_order, transfer.destination_order)
         self.nbytes = transfer.nbytes
@@ -63,8 +70,9 @@ class Problem:
 
     @cached_property
     def part(self) -> Machine:
-        """The part of the machine that matters for this transfer, with all its channels listed (`Machine.around`)."""
-        return self.machine.around(self.transfer.source.memory, self.transfer.destination.memory)
+        """The part of the machine that matters for this transfer, with all its channels listed (`Machine.around`). Its costs are
+        those of a start in the mean."""
+        return self.in_mean.around(self.transfer.source.memory, self.transfer.destination.memory)
 
     # ---- limits
 
@@ -234,6 +242,34 @@ class Problem:
             return self.follows
         here, there, nbytes = self.transfer.source_order, self.transfer.destination_order, min(UNBUFFERED_UNIT, self.nbytes)
         return "source" if stretch_bytes(here, there, nbytes) > stretch_bytes(there, here, nbytes) else "destination"
+
+
+def channels_in_mean(problem: Problem, names: Iterable[str]) -> tuple[Channel, ...]:
+    """The channels with these names, at the costs of a start in the mean (`Problem.in_mean`).
+
+    Raises:
+        MachineError: the machine has no such channel.
+    """
+    return tuple([problem.in_mean.channel(name) for name in names])
+
+
+@lru_cache(maxsize=64)
+def machine_in_mean(machine: Machine, starts: int) -> Machine:
+    """See `Problem.in_mean`: the machine itself where nothing is kept, or one start pays for it."""
+
+    def costs(each: Channel | Transport) -> tuple[OneTimeCost, ...]:
+        return tuple([replace(cost, seconds=cost.seconds / starts) if cost.kept else cost for cost in each.costs])
+
+    every = [each.costs for each in machine.channels]
+    every += [each.costs for network in machine.networks for each in network.transports]
+    if starts == 1 or not any(cost.kept for each in every for cost in each):
+        return machine
+    channels = tuple([replace(each, costs=costs(each)) if each.costs else each for each in machine.channels])
+    networks = [
+        replace(network, transports=tuple([replace(each, costs=costs(each)) for each in network.transports]))
+        for network in machine.networks
+    ]
+    return replace(machine, channels=channels, networks=tuple(networks))
 
 
 @lru_cache(maxsize=256)

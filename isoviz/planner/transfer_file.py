@@ -23,7 +23,7 @@ from isoviz.schema.toml_text import LARGEST_TOML, parse_toml
 
 _TABLES = ("space", "fields", "source", "destination"), ("box", "machine", "options")
 _END = ("memory", "layout"), ("path", "offset", "origin", "space", "fields")
-_OPTIONS = ("planner", "slot_limit", "memory_limit", "slots", "planning_time", "paths", "proxies", "priority")
+_OPTIONS = ("planner", "slot_limit", "memory_limit", "slots", "planning_time", "paths", "proxies", "reuse", "priority")
 
 
 @dataclass(frozen=True)

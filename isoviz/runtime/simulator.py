@@ -377,14 +377,18 @@ def simulate(
     pipelined: bool = True,
     policy: Policy = highest_priority_first,
     request_bytes: int = REQUEST_BYTES,
+    starts: int = 1,
 ) -> Trace:
     """Simulate one or more plans, submitted together, on their machine.
 
     Without `pipelined`, transfers of several hops are stored and forwarded, as in Realm (Isometry, section 6.1).
 
+    With several `starts`, the plans run so often, each time once all of them have ended. The trace has the transfers of every
+    start, in order. On an idle machine the first one takes `Plan.first` seconds, every later one `Plan.again`.
+
     Raises:
         TransferError: the machine is not the one that the plans were made for.
-        InputError: there is no plan, or this process does not know the machine; pass `machine`.
+        InputError: there is no plan, this process does not know the machine (pass `machine`), or `starts` is below 1.
     """
     chosen = [plans] if isinstance(plans, Plan) else list(checks.items("simulate", plans, "a plan or several"))
     if not chosen:
@@ -392,6 +396,8 @@ def simulate(
     for plan in chosen:
         expect("simulate", plan, Plan, "a plan")
     simulator = Simulator(machine_of(chosen[0], machine), policy=policy, request_bytes=request_bytes)
-    for plan in chosen:
-        simulator.submit(plan, pipelined=pipelined)
-    return simulator.run()
+    for start in range(checks.count("simulate", "starts", starts, low=1)):
+        for plan in chosen:
+            simulator.submit(plan.later if start else plan, pipelined=pipelined)
+        simulator.advance()
+    return simulator.trace()

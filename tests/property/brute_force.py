@@ -14,7 +14,9 @@ size × every chunk. A problem is plain data:
 
 Throughputs are ("latency", seconds, bandwidth), ("constant", bandwidth) or ("samples", ((run, rate), ...)). A channel may have
 "layouts", the throughput of hops between different layouts (these are also no faster than "throughput" is for the chunk), and
-"request", the seconds that each chunk costs on top of its bytes.
+"request", the seconds that each chunk costs on top of its bytes. It may have "prepares", what it pays before the first chunk
+moves: (seconds, "transfer" | "buffer" | "request" | "run" | "page", kept). "descriptors" is the number of runs in a request, and
+a page has PAGE bytes. With "reuse" in the problem, T is the mean of so many starts; only the first pays what is kept.
 
 Lengths are counted in *elements* (one field of one entry, of the mean size |F| / fields): run = elements in the common prefix,
 block = elements before the common suffix. How long a path takes depends on its layouts only through the runs of its hops and
@@ -36,7 +38,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -45,6 +47,8 @@ import numpy as np
 from brute_force_layouts import Parts, block, extent, parts_of, prefix, tables, whole_entries
 
 Problem = dict[str, Any]
+PAGE = 16
+"""The bytes of a page, few so that buffers have several."""
 FEWER_HOPS = 1e-3
 """More hops count only where they save this share of the time."""
 WHOLE_ENTRIES = True
@@ -129,6 +133,29 @@ def slot_limit(problem: Problem, path: Sequence[dict[str, Any]]) -> int:
     return min(bounds)
 
 
+def prepared(problem: Problem, path: Sequence[dict[str, Any]], runs: Sequence[Any], elements: Any) -> Any:
+    """The mean set-up of many ways at once: for every hop of the path the runs, and the chunks, both in elements."""
+    fields, starts = len(problem["fields"]), problem.get("reuse", 1)
+    total = math.prod(problem["sizes"].values()) * fields
+    elements = np.minimum(elements, total)
+    count = -(-total // elements)
+    last = total - (count - 1) * elements
+    ring = slot_count(problem) * elements * entry_bytes(problem) / fields
+    held = [stored_bytes(problem, "source"), *[ring] * (len(path) - 1), stored_bytes(problem, "destination")]
+    found = 0.0 * elements
+    for hop, (channel, run) in enumerate(zip(path, runs, strict=True)):
+        found = found + channel["setup"]
+        for seconds, per, kept in channel.get("prepares", ()):
+            pieces = [-(-size // np.minimum(run, size)) for size in (elements, last)]
+            if per == "request":
+                most = channel.get("descriptors")
+                pieces = [-(-each // most) if most else 1 for each in pieces]
+            things = {"transfer": 1, "buffer": 2, "page": sum(np.ceil(each / PAGE) for each in held[hop : hop + 2])}
+            units = things[per] if per in things else (count - 1) * pieces[0] + pieces[1]
+            found = found + seconds * units / (starts if kept else 1)
+    return found
+
+
 def whole_runs(elements: int, runs: Sequence[int], total: int) -> bool:
     """Whether no end of a chunk cuts a run of a hop between different layouts: chunks are everything, or multiples of these."""
     return elements >= total or all(elements % run == 0 for run in runs if run < total)
@@ -161,9 +188,10 @@ def seconds_of(problem: Problem, path: Sequence[dict[str, Any]], layouts: Sequen
     if elements % unit or places * (entry if held else count * max(fields)) > slot_limit(problem, path) * count:
         return None
     chunk = min(float(elements * entry / count), payload)
-    hops = []
+    hops, alikes = [], []
     for channel, (a, b) in zip(path, itertools.pairwise([ends[0], *layouts, ends[1]]), strict=True):
         alike = prefix(a, b, sizes, count)
+        alikes.append(alike)
         run = min(alike * entry / count, chunk)
         shares = [weight * chunk / problem["resources"][name] for name, weight in channel["resources"]]
         if channel.get("layouts") is None or alike == payload // entry * count:
@@ -180,7 +208,7 @@ def seconds_of(problem: Problem, path: Sequence[dict[str, Any]], layouts: Sequen
     for name, capacity in problem["resources"].items():
         weights = sum(weight for channel in path for used, weight in channel["resources"] if used == name)
         period = max(period, chunk * weights / capacity)
-    return float(sum(channel["setup"] for channel in path) + sum(hops) + (payload / chunk - 1) * period)
+    return float(prepared(problem, path, alikes, elements) + sum(hops) + (payload / chunk - 1) * period)
 
 
 # ---- all ways
@@ -277,6 +305,8 @@ class Search:
             more = [unit, share, kinds[used, 3] | ways.inside[k], kinds[used, 4] | ways.differ[k]]
             rows.append(np.column_stack([np.tile(ways.runs[k], (len(used), 1)), kinds[used, 0], *more]))
             ats.append(reached[used])
+        if not rows:  # nothing fits
+            return replace(ways, runs=np.zeros((0, ways.runs.shape[1] + 1), np.int64))
         found, which_row = np.unique(np.concatenate(rows), axis=0, return_inverse=True)
         order = np.argsort(which_row.reshape(-1), kind="stable")
         starts = np.searchsorted(which_row.reshape(-1)[order], np.arange(len(found)))
@@ -373,7 +403,7 @@ class Search:
         for name, capacity in self.problem["resources"].items():
             weights = sum(weight for channel in path for used, weight in channel["resources"] if used == name)
             period = np.maximum(period, chunk * weights / capacity)
-        return np.asarray(sum(channel["setup"] for channel in path) + total + (payload / chunk - 1) * period)
+        return np.asarray(prepared(self.problem, path, runs.T, elements) + total + (payload / chunk - 1) * period)
 
     def bound(self, path: Sequence[dict[str, Any]], limit: int) -> float:
         """T of a path whose runs are all as long as the chunk."""

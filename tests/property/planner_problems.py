@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from isoviz.layouts import FieldSpace, IndexSpace
-from isoviz.machines import Channel, Constant, LatencyBandwidth, Limits, Machine, Memory, Resource, Sampled
+from isoviz.machines import Channel, Constant, LatencyBandwidth, Limits, Machine, Memory, OneTimeCost, Resource, Sampled
 from isoviz.machines.throughput import ThroughputFunction
 from isoviz.planner import Options, Transfer
 
@@ -354,13 +354,15 @@ def throughput(given: tuple[Any, ...]) -> ThroughputFunction:
 
 
 def _built(given: dict[str, Any]) -> Channel:
-    known = {name: value for name, value in given.items() if name not in ("throughput", "layouts", "request")}
+    known = {name: value for name, value in given.items() if name not in ("throughput", "layouts", "request", "prepares")}
+    costs = [OneTimeCost(f"c{k}", seconds, per, kept=kept) for k, (seconds, per, kept) in enumerate(given.get("prepares", ()))]
     layouts, request = given.get("layouts"), given.get("request", 0.0)
     return Channel(
         **known,
         throughput=throughput(given["throughput"]),
         layout_throughput=None if layouts is None else throughput(layouts),
         request_seconds=request,
+        costs=costs,
     )
 
 
@@ -377,4 +379,4 @@ def build(problem: Problem) -> tuple[Transfer, Machine, Options]:
         Limits(**problem["limits"]),
     )
     transfer = Transfer.whole(space, fields, here, text(source), there, text(destination))
-    return transfer, machine, Options(**problem["options"])
+    return transfer, machine, Options(**problem["options"], reuse=problem.get("reuse"))

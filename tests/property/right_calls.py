@@ -362,6 +362,7 @@ MACHINES: dict[str, Callable[[Things], Call]] = {
         request_seconds=0.0,
     ),
     "Channel.rate": lambda it: call(it.machine.channels[0].rate, 64.0),
+    "Channel.requests": lambda it: call(it.machine.channels[0].requests, machines.CopyShape(100.0, 10.0)),
     "Channel.seconds": lambda it: call(it.machine.channels[0].seconds, machines.CopyShape(100.0, 10.0)),
     "ChannelKind": lambda it: call(machines.ChannelKind, "Memcpy"),
     "MemoryKind": lambda it: call(machines.MemoryKind, "SYS"),
@@ -407,7 +408,7 @@ MACHINES: dict[str, Callable[[Things], Call]] = {
         machines.Memory, "a", "SYS", 0, capacity=1 << 30, slot_limit=1 << 20, label="a", emulated=False, device=None
     ),
     "OneTimeCost": lambda it: call(
-        machines.OneTimeCost, "pin", 1e-6, "transfer", cached_by="", only_converting=False, only_following=False
+        machines.OneTimeCost, "pin", 1e-6, "transfer", cached_by="", only_converting=False, only_following=False, kept=True
     ),
     "OneTimeCost.least": lambda it: call(machines.OneTimeCost("pin", 1e-6).least, True),
     "Resource": lambda it: call(machines.Resource, "bus", 1e9, "assumed", held=False),
@@ -476,7 +477,9 @@ PLANNER: dict[str, Callable[[Things], Call]] = {
         isoviz.Transfer.whole, it.space, it.fields, "node0.sys", "<F, x, y>", "node0.sys", "<F, y, x>", priority=1
     ),
     "Transfer.part": lambda it: call(it.transfer.part, isoviz.Box((0, 0), (3, 4))),
-    "Options": lambda it: call(isoviz.Options, "full", slot_limit="32KiB", memory_limit=1 << 22, slots=2, planning_time=1.0),
+    "Options": lambda it: call(
+        isoviz.Options, "full", slot_limit="32KiB", memory_limit=1 << 22, slots=2, planning_time=1.0, reuse=3
+    ),
     "Options.given": lambda it: call(isoviz.Options.given, it.options),
     "plan": lambda it: call(isoviz.plan, it.far, it.cluster, planner="simple", options=it.options),
     "explain": lambda it: call(isoviz.explain, it.transfer, it.machine, "simple", it.options, turns=0),
@@ -629,7 +632,13 @@ RUNTIME: dict[str, Callable[[Things], Call]] = {
     "Simulator.run": lambda it: _simulated(it, "run", until=1.0),
     "Simulator.advance": lambda it: _simulated(it, "advance", until=1.0, most=5),
     "simulate": lambda it: call(
-        isoviz.simulate, [it.far_plan], it.cluster, pipelined=True, policy=runtime.highest_priority_first, request_bytes=1 << 20
+        isoviz.simulate,
+        [it.far_plan],
+        it.cluster,
+        pipelined=True,
+        policy=runtime.highest_priority_first,
+        request_bytes=1 << 20,
+        starts=2,
     ),
     "critical_path": lambda it: call(runtime.critical_path, it.trace),
     "Trace.from_json": lambda it: _json(isoviz.Trace.from_json, it.trace.to_json()),

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from brute_force import optimum, rate
+from brute_force import PAGE, optimum, rate
 from planner_problems import build, random_problem
 from test_plan_words import chunk_elements
 
@@ -47,6 +47,39 @@ def test_costs_that_come_to_a_setup_leave_the_optimum_as_it_is(report: Report, f
         assert found.objective == pytest.approx(best.seconds, rel=1e-9), seed
         compared += 1
     report("plans with split set-up against brute force", compared)
+    assert compared > BATCH / 2
+
+
+def preparing(problem: dict[str, Any], draw: random.Random) -> dict[str, Any]:
+    """The problem with what its channels prepare, once or at every start, and with the number of starts."""
+    channels = []
+    for channel in problem["channels"]:
+        units = draw.sample(("transfer", "buffer", "request", "run", "page"), draw.choice((0, 1, 1, 2)))
+        prepares = [(draw.choice((0.0001, 0.001, 0.01)), per, draw.random() < 0.7) for per in units]
+        channels.append({**channel, "prepares": tuple(prepares), "descriptors": draw.choice((None, 1, 3, 16))})
+    return {**problem, "channels": tuple(channels), "reuse": draw.choice((1, 2, 5, 100))}
+
+
+@pytest.mark.parametrize("first", range(0, 10 * BATCH, BATCH))
+@pytest.mark.few(2)
+def test_the_least_mean_of_all_starts_is_found(report: Report, monkeypatch: pytest.MonkeyPatch, first: int) -> None:
+    """Against brute force, with costs per request, run and page, kept or not. The plans promise nothing: `gap` may be None."""
+    monkeypatch.setattr("isoviz.machines.costs.PAGE_BYTES", PAGE)
+    compared = 0
+    for seed in range(first, first + BATCH):
+        problem = preparing(random_problem(seed), random.Random(seed))
+        best = optimum(problem)
+        transfer, machine, options = build(problem)
+        if best is None:
+            with pytest.raises((NoPathError, LimitError)):
+                plan(transfer, machine, "full", options)
+            continue
+        found = plan(transfer, machine, "full", options)
+        assert found.objective == pytest.approx(best.seconds, rel=1e-9), (seed, best)
+        starts = [each.seconds for each in simulate(found, machine, starts=2).transfers] if found.chunk_count < 200 else []
+        assert starts == pytest.approx([found.first, found.again][: len(starts)], rel=1e-9), seed
+        compared += 1
+    report("plans for several starts against brute force", compared)
     assert compared > BATCH / 2
 
 

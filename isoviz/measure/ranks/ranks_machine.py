@@ -175,7 +175,7 @@ def ranks_machine(hosts: RankHosts, figures: RankFigures, provenance: str = "") 
     within = _Within(hosts, figures)
     channels = [channel for rank in range(hosts.ranks) for channel in (*within.channels(rank), *_between(within, rank))]
     if figures.hand_over:
-        more = OneTimeCost("hand-over", figures.hand_over, only_following=True)
+        more = OneTimeCost("hand-over", figures.hand_over, only_following=True, kept=False)
         channels = [replace(channel, costs=(*channel.costs, more)) for channel in channels]
     origin = within.local.provenance
     between = "rates between ranks assumed"

@@ -101,7 +101,7 @@ def costed(
     Raises:
         As `cost`, except for limits. TransferError: the layout of a buffer does not end as the sequence `like` does.
     """
-    transfer, machine = problem.transfer, problem.machine
+    transfer, machine = problem.transfer, problem.in_mean
     _check_types(path, layouts)
     ways = _ways(transfer, machine, path)
     texts = _layouts(transfer, [way[0].destination for way in ways[:-1]], layouts)
@@ -145,7 +145,7 @@ def _costed(
         search = _Chunks(problem, channels, orders, order, outer)
         per_chunk, found = search.given(chunk, blocks)
         fixed = search.sequence(per_chunk)
-    words = plan_facts(transfer, machine, channels, path_orders(transfer, orders), fixed, problem.slots)
+    words = plan_facts(transfer, machine, channels, path_orders(transfer, orders), fixed, problem.slots, reuse=problem.reuse)
     if math.isinf(words.seconds):
         slow = next(hop for hop, rate in enumerate(words.rates) if not rate)
         raise NoPathError(f"path by hand: {channels[slow].name} moves nothing in runs of {format_bytes(words.requests[slow])}")
@@ -219,6 +219,8 @@ def _path(
         words.shares,
         words.resources,
         source_fields=source_fields,
+        kept=words.kept,
+        reuse=problem.reuse,
     )
 
 

@@ -14,13 +14,11 @@ from isoviz.planner.by_hand.limits import broken_limits, limit_text
 from isoviz.planner.by_hand.path_by_hand import costed
 from isoviz.planner.cache import CACHE
 from isoviz.planner.check_ends import check_arguments, check_ends
-from isoviz.planner.intermediate.part_runs import end_runs
-from isoviz.planner.one_path.hop_facts import chunk_bytes, path_orders
+from isoviz.planner.one_path.hop_facts import chunk_bytes, first_setup, path_clock, path_orders
 from isoviz.planner.options import BY_HAND, Options
 from isoviz.planner.plan import Plan
-from isoviz.planner.problem import Problem
+from isoviz.planner.problem import Problem, channels_in_mean
 from isoviz.planner.shares import Share, check_boxes, check_holds_entries, check_numbers
-from isoviz.planner.time.path_time import Clock
 
 if TYPE_CHECKING:
     from isoviz.layouts import Layout
@@ -146,18 +144,11 @@ def _with_run(problem: Problem, number: int, path: PathPlan, run: range) -> Path
     found = replace(path, run=(run.start, run.stop))
     check_holds_entries(number, found)
     way = path_orders(path.transfer, path.orders)
-    channels = [problem.machine.channel(hop.channel) for hop in path.hops]
-    converting = [hop for hop, converts in enumerate(way.converts) if converts]
-    clock = Clock(
-        problem.machine,
-        channels,
-        found.bytes,
-        path.slots,
-        converting=converting,
-        setup=path.setup,
-        gaps=end_runs(path.transfer),
-    )
-    return replace(found, objective=clock.seconds(chunk_bytes(path.chunks), way.runs))
+    channels = channels_in_mean(problem, [hop.channel for hop in path.hops])
+    clock = path_clock(path.transfer, problem.machine, channels, way, path.slots, nbytes=found.bytes)
+    chunk = chunk_bytes(path.chunks)
+    setup, kept = first_setup(clock, way, chunk, problem.reuse)
+    return replace(found, objective=clock.seconds(chunk, way.runs), setup=setup, kept=kept)
 
 
 def _box(number: int, transfer: Transfer, share: Share | Mapping[str, tuple[int, int]]) -> Box:

@@ -14,7 +14,7 @@ from isoviz.planner.build_plan import make_plan
 from isoviz.planner.explanation.chunk_curve import rechunked
 from isoviz.planner.full import search
 from isoviz.planner.one_path.chunk_size import with_larger_chunks
-from isoviz.planner.options import Options
+from isoviz.planner.options import Options, options_about
 from isoviz.planner.planners import plan
 from isoviz.planner.problem import Problem
 
@@ -33,7 +33,7 @@ def alternatives(chosen: Plan, machine: Machine, count: int = 5, options: Option
     The alternatives are of two kinds, in equal numbers where possible: plans with other paths, other converting hops or other
     planners; and the chosen plan with smaller or larger chunks. An engine can run all of them. They keep the limits of `options`.
     """
-    problem = Problem(chosen.transfer, machine, Options.given(options))
+    problem = Problem(chosen.transfer, machine, options_about(chosen, options))
     found = {identity(chosen): chosen}
     kinds = []
     for kind in (every_route(problem), in_other_chunks(chosen, machine, problem, FACTORS)):
@@ -42,9 +42,9 @@ def alternatives(chosen: Plan, machine: Machine, count: int = 5, options: Option
             if identity(made) not in found:
                 new.setdefault(identity(made), made)
         found |= new
-        kinds.append(sorted(new.values(), key=lambda made: made.seconds))
+        kinds.append(sorted(new.values(), key=lambda made: made.mean))
     in_turn = [made for pair in itertools.zip_longest(*kinds) for made in pair if made is not None]
-    return [chosen, *sorted(in_turn[: max(0, count - 1)], key=lambda made: made.seconds)]
+    return [chosen, *sorted(in_turn[: max(0, count - 1)], key=lambda made: made.mean)]
 
 
 def identity(made: Plan) -> tuple[object, ...]:

@@ -23,11 +23,11 @@ from isoviz.planner.build_plan import make_plan
 from isoviz.planner.one_path.chunk_size import with_larger_chunks
 from isoviz.planner.one_path.hop_facts import chunk_bytes, conversion_hop, path_clock, path_orders, plan_facts
 from isoviz.planner.one_path.optimum import best_feasible_choice
-from isoviz.planner.options import Options
+from isoviz.planner.options import Options, options_about
 from isoviz.planner.paths.routes import Route
 from isoviz.planner.plan import Plan
 from isoviz.planner.planners import machine_of
-from isoviz.planner.problem import Problem
+from isoviz.planner.problem import Problem, channels_in_mean, machine_in_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -94,10 +94,10 @@ def chunk_curve(plan: Plan, machine: MachineLike | None = None, options: Options
         machine of the plan.
     """
     machine = _checked(plan, machine)
-    options = Options.given(options)
+    options = options_about(plan, options)
     problem = Problem(plan.transfer, machine, options)
     way = path_orders(plan.transfer, plan.orders)
-    clock = path_clock(plan.transfer, machine, [machine.channel(hop.channel) for hop in plan.hops], way, plan.slots)
+    clock = path_clock(plan.transfer, machine, channels_in_mean(problem, [hop.channel for hop in plan.hops]), way, plan.slots)
     runs = way.runs
     inside = [hop.destination for hop in plan.hops[:-1]]
     limit = problem.limit(inside) if inside else None
@@ -126,14 +126,17 @@ def _rechunked(plan: Plan, per_chunk: int, machine: Machine) -> Plan:
     if per_chunk == plan.per_chunk:
         return plan
     chunks = ChunkSequence(plan.chunks.linearization, plan.outer, per_chunk)
-    channels = [machine.channel(hop.channel) for hop in plan.hops]
-    words = plan_facts(plan.transfer, machine, channels, path_orders(plan.transfer, plan.orders), chunks, plan.slots)
+    in_mean = machine_in_mean(machine, plan.reuse)
+    channels, way = [in_mean.channel(hop.channel) for hop in plan.hops], path_orders(plan.transfer, plan.orders)
+    words = plan_facts(plan.transfer, machine, channels, way, chunks, plan.slots, reuse=plan.reuse)
     said = zip(plan.hops, words.requests, words.rates, words.latencies, strict=True)
     return plan.changed(
         hops=tuple(hop._replace(request_bytes=run, throughput=rate, latency=latency) for hop, run, rate, latency in said),
         per_chunk=per_chunk,
         objective=words.seconds,
         throughput=words.throughput,
+        setup=words.setup,
+        kept=words.kept,
         shares=words.shares,
         resources=words.resources,
     )
@@ -171,8 +174,9 @@ def _point(clock: Clock, plan: Plan, runs: Runs, per_chunk: int, *, fits: bool) 
         (max(full, least), max(last, least * last / full))
         for (full, last), least in zip(plan.only.chunk_seconds(), bounds, strict=True)
     ]
-    stored = clock.setup + sum([(plan.chunk_count - 1) * full + last for full, last in hops])
-    return ChunkPoint(timing.chunk_bytes, per_chunk, plan.chunk_count, plan.seconds, stored, fits)
+    setup = clock.setup + clock.sized_seconds(timing.chunk_bytes, runs)
+    stored = setup + sum([(plan.chunk_count - 1) * full + last for full, last in hops])
+    return ChunkPoint(timing.chunk_bytes, per_chunk, plan.chunk_count, plan.mean, stored, fits)
 
 
 def _smaller(plan: Plan, machine: Machine, options: Options, clock: Clock, block: float, least: float) -> Iterator[ChunkPoint]:

@@ -14,7 +14,7 @@ from isoviz.planner.one_path.hop_facts import conversion_hop, converting_hops
 from isoviz.planner.one_path.non_nesting import blocked_ends
 from isoviz.planner.one_path.optimum import clock_of
 from isoviz.planner.paths.routes import Route
-from isoviz.planner.problem import Problem
+from isoviz.planner.problem import Problem, channels_in_mean
 
 if TYPE_CHECKING:
     from isoviz.layouts import Linearization
@@ -40,7 +40,7 @@ def layouts_converting_at(
     problem = Problem(transfer, machine, options)
     for candidates in (_of_the_planner(problem, path, hop), _of_boxes(problem, path, hop)):
         able = (layouts for layouts in candidates if _converts_at(problem, layouts, hop))
-        costs = [(costed(problem, path, layouts)[0].seconds, layouts) for layouts in islice(able, MOST_BLOCKS)]
+        costs = [(costed(problem, path, layouts)[0].mean, layouts) for layouts in islice(able, MOST_BLOCKS)]
         if costs:
             return min(costs, key=lambda each: each[0])[1]
     raise NoPathError(f"path by hand: hop {hop} cannot convert: no block within the limits has two orders there")
@@ -58,7 +58,7 @@ def _of_boxes(problem: Problem, path: Sequence[str], hop: int) -> Iterator[tuple
     another hop is faster with them.
     """
     transfer, last = problem.transfer, len(path) - 1
-    route = Route(tuple(map(problem.machine.channel, path)), hop)
+    route = Route(channels_in_mean(problem, path), hop)
     clock = clock_of(problem, route)
     found: list[tuple[float, int, tuple[Layout, ...]]] = []
     for ends in blocked_ends(problem, problem.limit(route.inside)):

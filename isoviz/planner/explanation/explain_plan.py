@@ -20,11 +20,11 @@ from isoviz.planner.full import search
 from isoviz.planner.multipath.path_choice import MULTIPATH
 from isoviz.planner.one_path.buffer_needs import buffer_layouts, path_layouts
 from isoviz.planner.one_path.hop_facts import chunk_bytes, conversion_hop, path_clock, path_orders
-from isoviz.planner.options import BY_HAND, Options
+from isoviz.planner.options import BY_HAND, Options, options_about
 from isoviz.planner.plan import Plan
 from isoviz.planner.planners import machine_of
 from isoviz.planner.planners import plan as make_plan
-from isoviz.planner.problem import Problem
+from isoviz.planner.problem import Problem, channels_in_mean
 from isoviz.planner.program.certificate import certificate, check_machine
 from isoviz.planner.program.path_bound import bisect
 from isoviz.planner.transfer import Transfer
@@ -79,7 +79,7 @@ def explain(
     if isinstance(transfer, Plan):
         if planner is not None:
             raise InputError(f"explain: a plan is explained as it is; expected no planner with it, got {show(planner)}")
-        return _explained(transfer, machine_of(transfer, machine), options, turns, target)
+        return _explained(transfer, machine_of(transfer, machine), options_about(transfer, options), turns, target)
     if machine is None:
         raise InputError("explain: expected a machine with a transfer, or the name or file of one")
     machine = machine_argument("explain", machine)
@@ -124,7 +124,7 @@ def _explained_by_hand(whole: Plan, machine: Machine, options: Options, target: 
     check_machine(whole, machine)
     plan = lead(whole)
     problem, path = Problem(plan.transfer, machine, options), plan.only
-    channels = [machine.channel(hop.channel) for hop in path.hops]
+    channels = channels_in_mean(problem, [hop.channel for hop in path.hops])
     converting = conversion_hop(plan.transfer, path.orders)
     best = path_optimum(problem, channels, converting)
     if best is None:

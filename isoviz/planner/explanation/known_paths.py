@@ -12,9 +12,10 @@ from isoviz.planner.one_path.chunk_size import with_comparable_chunks, with_larg
 from isoviz.planner.one_path.fewest_hops import FewestHops
 from isoviz.planner.one_path.hop_facts import conversion_hop
 from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of, lower_bounds
+from isoviz.planner.options import options_about
 from isoviz.planner.paths.routes import Route
 from isoviz.planner.planning_work import Work
-from isoviz.planner.problem import Problem
+from isoviz.planner.problem import Problem, channels_in_mean
 from isoviz.planner.tuning import ASKED_STEPS, WORKED_OUT_STEPS
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def compared_paths(plan: Plan, machine: Machine, options: Options) -> tuple[Rout
         TransferError: the plan has several paths. Others as `isoviz.planner.full.search`.
     """
     own = path_of(plan)
-    found = search(Problem(plan.transfer, machine, options), own, everything=True)
+    found = search(Problem(plan.transfer, machine, options_about(plan, options)), own, everything=True)
     by_bound = sorted(found.bounds, key=lambda each: each[1])[:MOST_PATHS]
     return tuple(dict.fromkeys([own, *((route.names, route.converting) for route, _ in by_bound)]))
 
@@ -51,7 +52,7 @@ def best_of_paths(problem: Problem, paths: Sequence[RouteKey], work: Work | None
     Raises:
         MachineError: a channel that the machine does not have.
     """
-    routes = [Route(tuple(problem.machine.channel(name) for name in names), hop) for names, hop in paths]
+    routes = [Route(channels_in_mean(problem, names), hop) for names, hop in paths]
     bounds = lower_bounds(problem, routes)
     first, *others = range(len(routes))
     work = work or Work(math.inf)

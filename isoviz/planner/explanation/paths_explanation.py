@@ -63,7 +63,7 @@ def paths_explanation(plan: Plan, machine: Machine, options: Options) -> PathsEx
     if len(plan.paths) > 1 and {path.memories for path in found.paths[0]} != {path.memories for path in plan.paths}:
         streams = tuple(stream_of(0, path) for path in plan.paths)
         split = split_bytes(streams, [problem.nbytes])
-    busy = busy_links(plan.paths, plan.seconds)
+    busy = busy_links(plan.paths, plan.mean)
     priced = [(name, price) for name, price in full_links(split) if name in busy]
     links = tuple(LinkPrice(name.partition(" ")[2], link_text(machine, name), price) for name, price in priced)
     most = min(len(streams), len(plan.paths) + 1, MOST_COUNTED)

@@ -73,7 +73,7 @@ def _questions(problem: Problem, candidates: Sequence[RankedPath], most: int, wo
 
 def _bandwidth_turn(problem: Problem, rival: RankedPath, channel: str, work: Work) -> Iterator[Turn | None]:
     """The peak of a channel, in bytes per second, at which the rival overtakes. The whole throughput function is scaled."""
-    machine = problem.part
+    machine = problem.machine.around(problem.transfer.source.memory, problem.transfer.destination.memory)
     now = machine.channel(channel).peak
 
     def at(value: float) -> Problem:

@@ -18,6 +18,7 @@ from isoviz.planner.multipath.disjoint_paths import FlowGraph, disjoint_paths
 from isoviz.planner.multipath.split import Split, Stream, split_bytes
 from isoviz.planner.multipath.tuning import FEW_LINKS, LINK_STEPS, MOST_PATHS, MOST_PRICED, MOST_QUICK, PLAN_GAIN, SURE_GAIN
 from isoviz.planner.planning_work import Work
+from isoviz.planner.problem import machine_in_mean
 from isoviz.planner.time.run_rates import rate_of
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class MachineLinks:
     """The links of a machine for chunks of `chunk` bytes, between memories that hold buffers and the ends of transfers.
 
     `known` holds the link-disjoint paths of every demand, where a network has determined them, and `direct` others of the only
-    demand, with fewer stops (`network_paths`).
+    demand, with fewer stops (`network_paths`). `starts` is how often the transfers start.
     """
 
     def __init__(
@@ -52,7 +53,9 @@ class MachineLinks:
         demands: Sequence[Demand],
         known: list[list[Path]] | None = None,
         direct: Sequence[Path] = (),
+        starts: int = 1,
     ) -> None:
+        self._in_mean = machine_in_mean(machine, starts)
         self.machine, self.chunk, self.known, self.direct = machine, chunk, known, direct
         self.demands = tuple(demands)
         outer = {name for source, destinations in demands for name in (source, *destinations)}
@@ -63,6 +66,12 @@ class MachineLinks:
         self.graph: dict[str, list[tuple[Channel, str]]] = {}
         for name in self._stops:
             self.graph[name] = [(channel, channel.destination) for channel in self._leaving(name)]
+
+    def begin(self, path: Path) -> float:
+        """The least seconds of a path before its bytes count."""
+        if self._in_mean is not self.machine:
+            path = tuple([self._in_mean.channel(channel.name) for channel in path])
+        return sum(channel.least_setup + channel.request_seconds for channel in path)
 
     def _leaving(self, memory: str) -> list[Channel]:
         best: dict[tuple[str, frozenset[str]], Channel] = {}
@@ -132,7 +141,7 @@ class MachineLinks:
         view: networkx.DiGraph[str | tuple[str]] = networkx.DiGraph()  # channels are nodes as well: some are parallel
         for tail, links in self.graph.items():
             for channel, head in links:
-                start = channel.least_setup + channel.request_seconds + nbytes / MOST_QUICK * self.seconds(channel)
+                start = self.begin((channel,)) + nbytes / MOST_QUICK * self.seconds(channel)
                 view.add_edge(tail, (channel.name,), seconds=start)
                 view.add_edge((channel.name,), head, seconds=0.0)
         found: list[Path] = []
@@ -155,7 +164,7 @@ class MachineLinks:
                 further: dict[str, tuple[float, Path]] = {}
                 for here, (so_far, path) in ways.items():
                     for channel, there in self.graph[here] if here not in demand.destinations else ():
-                        seconds = channel.least_setup + channel.request_seconds + nbytes * self.seconds(channel)
+                        seconds = self.begin((channel,)) + nbytes * self.seconds(channel)
                         total = combine(so_far, seconds)
                         if there != demand.source and (there not in further or total < further[there][0]):
                             further[there] = total, (*path, channel)

@@ -12,6 +12,7 @@ from isoviz.planner.multipath.tuning import EVEN_LOSS, MOST_ROUTES, NEARLY_AS_GO
 from isoviz.planner.one_path.chunk_size import with_larger_chunks
 from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
 from isoviz.planner.paths.routes import Route
+from isoviz.planner.problem import channels_in_mean
 from isoviz.planner.tuning import BOUND_SLACK
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class PathPlanner:
 
     def plan(self, problem: Problem) -> PathPlan | None:
         """The fastest plan found of a part; None where its chunks do not fit the limits."""
-        routes = self.routes or routes_over(problem.machine, self.path, converts=problem.ends.converts)
+        routes = self.routes or self._routes_of(problem)
         best: tuple[Choice, Clock] | None = None
         tried: list[tuple[float, Route]] = []
         in_vain = 0
@@ -85,6 +86,10 @@ class PathPlanner:
         choice, clock = best
         return _with_even_chunks(problem, with_larger_chunks(problem, choice, clock), clock)
 
+    def _routes_of(self, problem: Problem) -> list[Route]:
+        path = channels_in_mean(problem, [channel.name for channel in self.path]) if problem.reuse > 1 else self.path
+        return routes_over(problem.in_mean, path, converts=problem.ends.converts)
+
 
 def _with_even_chunks(problem: Problem, choice: Choice, clock: Clock) -> PathPlan:
     """The plan of a choice, with chunks of equal length where the last one would be short and cost a whole request.
@@ -92,7 +97,7 @@ def _with_even_chunks(problem: Problem, choice: Choice, clock: Clock) -> PathPla
     T counts the last chunk as a fraction. The paths of a plan end together only if their exact times are good.
     """
     made = make_plan(problem, choice, clock, MULTIPATH).only
-    if made.chunk_count == 1 or made.seconds <= made.objective * (1 + EVEN_LOSS):
+    if made.chunk_count == 1 or made.mean <= made.objective * (1 + EVEN_LOSS):
         return made
     if problem.ends.converts and choice.family is None and choice.layout_before is None:
         return made  # chunks are multiples of the runs
@@ -104,7 +109,7 @@ def _with_even_chunks(problem: Problem, choice: Choice, clock: Clock) -> PathPla
             even = choice._replace(per_chunk=per_chunk * each, slot=-(-per_chunk * choice.slot // made.per_chunk))
             found.append(make_plan(problem, even, clock, MULTIPATH).only)
     problem.work.add(PATH_STEPS * (len(found) - 1))
-    return min(found, key=lambda path: path.seconds)
+    return min(found, key=lambda path: path.mean)
 
 
 def plan_over(problem: Problem, path: Path) -> PathPlan | None:

@@ -88,7 +88,7 @@ def busy_links(paths: Sequence[PathPlan], seconds: float, least: float = FULL) -
     for path in paths:
         for name, cost in uses_of(path).items():
             busy[name] = busy.get(name, 0.0) + cost * path.bytes
-    moving = seconds - max(path.setup for path in paths)
+    moving = seconds - max(path.mean_setup for path in paths)
     return {name: each / moving for name, each in busy.items() if each >= least * moving}
 
 

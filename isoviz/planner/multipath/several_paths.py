@@ -45,12 +45,12 @@ def links_of(problems: Sequence[Problem], destinations: Sequence[str], more: Seq
     chunk = float(min(min(problem.nbytes, problem.slot_limit) for problem in problems))
     ends = [(each.transfer.source.memory, each.transfer.destination.memory) for each in problems]
     demands = [Demand(here, tuple(dict.fromkeys((there, *destinations)))) for here, there in ends]
-    machine = problems[0].machine
+    machine, starts = problems[0].machine, problems[0].reuse
     found = network_paths(machine, demands, [float(problem.nbytes) for problem in problems], chunk, more)
     if found is not None:
-        return MachineLinks(found.machine, chunk, demands, found.paths, found.direct)
+        return MachineLinks(found.machine, chunk, demands, found.paths, found.direct, starts)
     names = dict.fromkeys(itertools.chain(*ends, destinations))
-    return MachineLinks(machine.around(*names), chunk, demands)
+    return MachineLinks(machine.around(*names), chunk, demands, starts=starts)
 
 
 def path_of(plan: Plan, problem: Problem) -> Path:
@@ -133,7 +133,7 @@ def _with_few_stops(links: MachineLinks, number: int, problem: Problem, single: 
     made = [path for path in (plan_over(problem, path) for path in paths) if path is not None]
     if not made:
         raise limits_too_small(problem, [tuple(channel.destination for channel in path[:-1]) for path in paths])
-    best = min(made, key=lambda path: (path.seconds, len(path.hops)))
+    best = min(made, key=lambda path: (path.mean, len(path.hops)))
     return plan_of(problem, [best])
 
 

@@ -40,7 +40,7 @@ from isoviz.planner.multipath.tuning import (
     SHIFT_GAIN,
     SMALLEST_SHIFT,
 )
-from isoviz.planner.plan import ends_of_paths
+from isoviz.planner.plan import ends_in_mean
 from isoviz.planner.problem import Problem
 from isoviz.planner.time.together import seconds_together, sharing_paths, uses_of
 
@@ -71,16 +71,16 @@ class Shared(NamedTuple):
 
 
 def seconds_of(problems: Sequence[Problem], paths: Sequence[Sequence[PathPlan]]) -> float:
-    """The seconds until the last of some transfers ends that begin together.
+    """The seconds until the last of some transfers ends that begin together, in the mean of their starts.
 
     Of one transfer it is exact. Several count as streams that divide shared links fairly. Of many paths it is a lower bound: no
     link that they share is idle before the last of them ends.
     """
     if _is_alone(problems, paths):
-        return max(ends_of_paths(paths[0]).seconds)
+        return max(ends_in_mean(paths[0]).seconds)
     every = [path for each in paths for path in each]
-    setup = max(path.setup for path in every)
-    alone = [path.objective - path.setup for path in every]
+    setup = max(path.mean_setup for path in every)
+    alone = [path.objective - path.mean_setup for path in every]
     if len(every) <= MOST_CHOSEN:
         return setup + seconds_together(every, alone)
     busy: dict[str, float] = {}
@@ -178,7 +178,7 @@ class ShareSearch:
     def _promise(self, k: int) -> float:
         """About the least time of a path for a part of the only transfer."""
         stream = self.links.stream(0, self.ways[k][1])
-        return _begin(self.ways[k][1]) + self.sizes[0] / FIRST_PARTS[0] * stream.seconds_per_byte
+        return self.links.begin(self.ways[k][1]) + self.sizes[0] / FIRST_PARTS[0] * stream.seconds_per_byte
 
     def _fit(self, parts: int, most: int | None, *, disjoint: bool) -> bool:
         """Fit shares and paths to each other, beginning with paths that are timed for one part in `parts`.
@@ -217,8 +217,8 @@ class ShareSearch:
             return None
         if not self.is_alone:
             made = Tried(parts, seconds_of(self.problems, self._paths(parts)), ())
-        elif max(path.seconds for path in parts.values()) >= self.best.seconds * HOPE:
-            made = Tried(parts, math.inf, tuple(parts[k].seconds for k in _turns(parts)))
+        elif max(path.mean for path in parts.values()) >= self.best.seconds * HOPE:
+            made = Tried(parts, math.inf, tuple(parts[k].mean for k in _turns(parts)))
         else:
             ends = self._ends(self._paths(parts)[0])
             made = Tried(parts, max(ends), ends)
@@ -227,8 +227,8 @@ class ShareSearch:
         return made
 
     def _ends(self, paths: Sequence[PathPlan]) -> tuple[float, ...]:
-        """When each path of the only transfer ends."""
-        found = ends_of_paths(paths)
+        """When each path of the only transfer ends, in the mean of its starts."""
+        found = ends_in_mean(paths)
         self.work.add(FOLLOWED_STEPS * found.followed)
         return tuple(found.seconds)
 
@@ -253,7 +253,7 @@ class ShareSearch:
                 return
             for k, end in zip(_turns(found.parts), found.ends, strict=True):
                 path = found.parts[k]
-                begin = _begin(self.ways[k][1]) if path.chunk_count == 1 else stream_of(0, path).seconds(0)
+                begin = self.links.begin(self.ways[k][1]) if path.chunk_count == 1 else stream_of(0, path).seconds(0)
                 before = {} if is_steady else known.get(k, {})
                 known[k] = {0.0: begin, **before, float(path.bytes): end}
             end, sizes = bytes_to_end_together(
@@ -354,7 +354,7 @@ class ShareSearch:
         alike: dict[tuple[int, int], Stream | None] = {}
         for k in ways:
             number, way = self.ways[k]
-            if self.is_alone and _begin(way) >= self.best.seconds:
+            if self.is_alone and self.links.begin(way) >= self.best.seconds:
                 continue  # it begins too late
             key = len(way), round(ALIKE * math.log(self.sizes[number]))
             if not self.many or key not in alike:
@@ -437,11 +437,6 @@ def _turns(parts: Parts) -> list[int]:
 def _with_gain(seconds: float, count: int) -> float:
     """The time of `count` paths, longer by what each of them has to save."""
     return seconds * (1 + LEAST_GAIN * count)
-
-
-def _begin(way: Path) -> float:
-    """The seconds of a path before its bytes count."""
-    return sum(channel.least_setup + channel.request_seconds for channel in way)
 
 
 def _destination(way: Path) -> str:

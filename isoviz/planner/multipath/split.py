@@ -62,10 +62,10 @@ def stream_of(demand: int, path: PathPlan, shorter: PathPlan | None = None) -> S
 
     The bytes of a path with one chunk are not in a steady state: `shorter`, its plan for fewer bytes, shows how its time grows.
     """
-    each, moved = 1 / path.throughput, path.objective - path.setup
+    each, moved = 1 / path.throughput, path.objective - path.mean_setup
     if shorter is not None and shorter.bytes < path.bytes:
-        each = min(each, max(0.0, moved - (shorter.objective - shorter.setup)) / (path.bytes - shorter.bytes))
-    return Stream(demand, path.setup, max(0.0, moved - path.bytes * each), each, uses_of(path))
+        each = min(each, max(0.0, moved - (shorter.objective - shorter.mean_setup)) / (path.bytes - shorter.bytes))
+    return Stream(demand, path.mean_setup, max(0.0, moved - path.bytes * each), each, uses_of(path))
 
 
 class Split(NamedTuple):

@@ -194,7 +194,7 @@ class BlockSearch:
             found = [self._chunked(1, size) if only_b else self._chunked(size, 1) for size in sizes]
             return min((choice for choice in found if choice is not None), key=lambda choice: choice.key, default=None)
         largest = sizes[-1]
-        if not self.clock.overlap:  # nothing to fill, and rates only grow with blocks
+        if not self.clock.overlap and self.clock.sized is None:  # nothing to fill, and rates only grow with blocks
             return self.choice_for(1, largest) if only_b else self.choice_for(largest, 1)
         start = None
         if not self.every and self.clock.separable and self.clock.is_plain:
@@ -367,7 +367,7 @@ class BlockSearch:
     def _nested(self) -> tuple[int, int]:
         def best_b(a: int) -> tuple[float, int]:
             fitting = [b for b in self.b if self.fits(a, b)] or [self.b[0]]
-            if not self.clock.overlap:
+            if not self.clock.overlap and self.clock.sized is None:
                 return self._seconds(a, fitting[-1]), fitting[-1]
             return fastest_size(lambda b: self._seconds(a, b), fitting, self.every)
 
@@ -392,7 +392,7 @@ class BlockSearch:
         if math.isinf(here[0]):
             return None
         choice = self.choice_for(self.a[i], self.b[j])
-        several = self.clock.overlap is False or not self.clock.is_plain or len(seen) < 3
+        several = self.clock.overlap is False or not self.clock.is_plain or len(seen) < 3 or self.clock.sized is not None
         more = self._chunked(self.a[i], self.b[j]) if several else None
         return min((c for c in (choice, more) if c is not None), key=lambda c: c.key, default=None)
 

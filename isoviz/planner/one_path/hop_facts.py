@@ -9,7 +9,7 @@ which throughput they sustain, and T.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,38 +17,13 @@ from isoviz.layouts import ChunkSequence, FieldsComponent, Mode, View
 from isoviz.layouts.compare import run_bytes
 from isoviz.layouts.geometry import mean_run
 from isoviz.planner.intermediate.part_runs import end_runs
+from isoviz.planner.time.one_time import one_time_seconds
 from isoviz.planner.time.path_time import Clock, Pace
 
 if TYPE_CHECKING:
     from isoviz.layouts import Linearization
     from isoviz.machines import Channel, Machine
     from isoviz.planner.transfer import Transfer
-
-
-def one_time_seconds(channels: Sequence[Channel], converts: Sequence[bool], orders: Sequence[Linearization]) -> float:
-    """The sum of all one-time costs of a path (`OneTimeCost`), in seconds.
-
-    `converts` says for every hop whether it converts. `orders` holds the orders at both ends and in every buffer: one more than
-    hops.
-    """
-    total = 0.0
-    paid: set[Hashable] = set()
-    for hop, (channel, converting) in enumerate(zip(channels, converts, strict=True)):
-        total += channel.setup + (channel.conversion_setup if converting else 0.0)
-        for cost in channel.costs:
-            if (cost.only_converting and not converting) or (cost.only_following and not hop):
-                continue
-            things: tuple[Hashable, ...] = ("transfer",)
-            if cost.per == "buffer":
-                things = hop, hop + 1
-            elif cost.per == "layout":
-                things = tuple(dict.fromkeys((order.normal, order.fields.names) for order in orders[hop : hop + 2]))
-            owner = f"cache {cost.cached_by}" if cost.cached_by else (hop, cost.name)
-            for thing in things:
-                if (owner, cost.per, thing) not in paid:
-                    paid.add((owner, cost.per, thing))
-                    total += cost.seconds
-    return total
 
 
 class PlanFacts(NamedTuple):
@@ -59,7 +34,8 @@ class PlanFacts(NamedTuple):
     4.2). `rates` is in bytes per second.
 
     `chunk` is the size of a full chunk in bytes; where fields differ in size, it counts the mean field. `seconds` is T,
-    `throughput` the steady state in bytes per second, `setup` is in seconds. `shares` and `resources` are as in `PathPlan`.
+    `throughput` the steady state in bytes per second. `setup` and `kept` are in seconds; they, `shares` and `resources` are as in
+    `PathPlan`.
     `latencies` are in seconds per chunk (`Hop.latency`).
     """
 
@@ -71,6 +47,7 @@ class PlanFacts(NamedTuple):
     seconds: float
     throughput: float
     setup: float
+    kept: float
     shares: tuple[tuple[float, ...], ...]
     resources: tuple[str, ...]
     latencies: tuple[float, ...]
@@ -100,10 +77,12 @@ def plan_facts(
     chunks: ChunkSequence,
     slots: int,
     pace: Pace | None = None,
+    *,
+    reuse: int = 1,
 ) -> PlanFacts:
     """The facts about a plan that goes over `channels`, with the orders `path` and these chunks.
 
-    `pace` is that of the channels, if it is known already.
+    `channels` cost what they cost in the mean of `reuse` starts (`Problem.in_mean`). `pace` is theirs, if it is known already.
     """
     runs, chunk = path.runs, chunk_bytes(chunks)
     clock = path_clock(transfer, machine, channels, path, slots, pace)
@@ -112,9 +91,22 @@ def plan_facts(
     throughput = clock.throughput(chunk, rates) if all(rates) else 0.0
     shares = clock.shares(rates)
     latencies = _latencies(clock, chunks, runs, rates)
-    return PlanFacts(
-        path.converts, runs, requests, rates, chunk, seconds, throughput, clock.setup, shares, clock.shared_names, latencies
-    )
+    setup, kept = first_setup(clock, path, chunk, reuse)
+    shared = shares, clock.shared_names
+    return PlanFacts(path.converts, runs, requests, rates, chunk, seconds, throughput, setup, kept, *shared, latencies)
+
+
+def first_setup(clock: Clock, path: PathOrders, chunk: float, reuse: int) -> tuple[float, float]:
+    """The set-up of the first of `reuse` starts, and what later starts save of it, in seconds.
+
+    The channels of `clock` cost what they cost in the mean.
+    """
+    setup, kept = clock.setup + clock.sized_seconds(chunk, path.runs), 0.0
+    if any(cost.kept for channel in clock.channels for cost in channel.costs):
+        kept = one_time_seconds(clock.channels, path.converts, path.orders, kept=True)
+        kept += clock.sized_seconds(chunk, path.runs, kept=True)
+    setup += (reuse - 1) * kept
+    return setup, min(setup, reuse * kept)
 
 
 def _latencies(clock: Clock, chunks: ChunkSequence, runs: Sequence[float], rates: Sequence[float]) -> tuple[float, ...]:
@@ -143,13 +135,20 @@ def path_clock(
     path: PathOrders,
     slots: int,
     pace: Pace | None = None,
+    nbytes: int | None = None,
 ) -> Clock:
-    """The clock of these channels, with the one-time costs of those that convert."""
+    """The clock of these channels, with the one-time costs of those that convert; `nbytes` where they move less than all."""
     converting = [hop for hop, converts in enumerate(path.converts) if converts]
     pace = pace or Pace(channels)
     setup = None if pace.has_fixed_costs else one_time_seconds(channels, path.converts, path.orders)
     gaps = (math.inf, math.inf) if pace.is_plain else end_runs(transfer)
-    return Clock(machine, channels, transfer.nbytes, slots, pace, converting, setup, gaps)
+    moved = transfer.nbytes if nbytes is None else nbytes
+    return Clock(machine, channels, moved, slots, pace, converting, setup, gaps, stored_bytes(transfer))
+
+
+def stored_bytes(transfer: Transfer) -> tuple[int, int]:
+    """The bytes of the instances at both ends, with what does not move."""
+    return transfer.source.linearization.nbytes, transfer.destination.linearization.nbytes
 
 
 def converting_hops(orders: Sequence[Linearization]) -> tuple[bool, ...]:

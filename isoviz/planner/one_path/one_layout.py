@@ -177,7 +177,7 @@ class _OneLayoutSearch:
         def seconds(number: int) -> float:
             return clock.seconds(number * unit, runs)
 
-        if not clock.overlap:
+        if not clock.overlap and clock.sized is None:
             number = smallest_as_fast(seconds, most)
         else:
             _, number = fastest_size(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from isoviz.layouts import ChunkSequence
 from isoviz.planner.one_path.blocked import best_blocked
 from isoviz.planner.one_path.buffer_needs import buffer_layouts, evaluated
+from isoviz.planner.one_path.hop_facts import stored_bytes
 from isoviz.planner.one_path.non_nesting import best_non_nesting, with_exact_runs
 from isoviz.planner.one_path.one_layout import best_one_layout
 from isoviz.planner.time.path_time import Clock
@@ -72,7 +73,8 @@ def clock_of(problem: Problem, route: Route) -> Clock:
     """The clock of a route for this problem."""
     converting = () if route.converting is None else (route.converting,)
     gaps = problem.end_runs
-    return Clock(problem.machine, route.channels, problem.nbytes, problem.slots, route.pace, converting, gaps=gaps)
+    ends = stored_bytes(problem.transfer) if route.pace.has_sized_costs else None
+    return Clock(problem.machine, route.channels, problem.nbytes, problem.slots, route.pace, converting, gaps=gaps, ends=ends)
 
 
 def best_choice(problem: Problem, route: Route, clock: Clock) -> Choice | None:

@@ -64,7 +64,9 @@ def _no_further(here: Further, there: Further) -> bool:
     costs, descriptors, seconds = here
     if (costs and costs != there[0]) or seconds > there[2]:
         return False
-    return descriptors is None or not seconds or (there[1] is not None and descriptors >= there[1])
+    if descriptors is None or not (seconds or any(cost.per == "request" for cost in costs)):
+        return True
+    return there[1] is not None and descriptors >= there[1]
 
 
 class CostClasses:

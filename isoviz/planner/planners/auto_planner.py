@@ -46,10 +46,10 @@ def auto(problem: Problem) -> Plan:
     """
     work = work_of(problem.options, sparing=True)
     one = _one_path(problem, work)
-    if not may_pay(problem, one.seconds, work):
+    if not may_pay(problem, one.mean, work):
         return one
     several = multipath(problem, work, one)
-    pays = len(several.paths) > 1 and several.seconds < one.seconds * (1 - AUTO_GAIN)
+    pays = len(several.paths) > 1 and several.mean < one.mean * (1 - AUTO_GAIN)
     return several if pays and are_links_named(several, problem.machine) else one
 
 
@@ -140,11 +140,12 @@ def _best_that_pays(
 
 
 def _costs_nothing(problem: Problem, seconds: float) -> bool:
-    """Whether `full` costs nothing beside a transfer of `seconds` seconds: its paths are listed, and few."""
-    if NO_COST * seconds * STEPS_PER_SECOND < listed_steps(problem, 0):
+    """Whether `full` costs nothing beside a transfer of `seconds` seconds a start: its paths are listed, and few."""
+    most = NO_COST * seconds * problem.reuse * STEPS_PER_SECOND
+    if most < listed_steps(problem, 0):
         return False
     routes = listed_routes(problem)
-    return routes is not None and listed_steps(problem, len(routes)) <= NO_COST * seconds * STEPS_PER_SECOND
+    return routes is not None and listed_steps(problem, len(routes)) <= most
 
 
 def _search_pays(problem: Problem, saving: float, work: Work) -> bool:

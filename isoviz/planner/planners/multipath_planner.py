@@ -89,7 +89,7 @@ def plans_of_problems(
     if not going:
         return [_with_note(plan, why) for plan, why in zip(single, inner, strict=True)]
     moved = [problems[number] for number in going]
-    rest = Work(max(work.left / STEPS_PER_SECOND, LEAST_REST * work.seconds), sparing=work.sparing)
+    rest = Work(max(work.left / STEPS_PER_SECOND, LEAST_REST * work.seconds), sparing=work.sparing, starts=work.starts)
     found = several_paths(moved, [single[number] for number in going], destinations, rest)
     work.add(rest.steps)
     one = seconds_of(moved, [(plan.only,) for plan in found.single])

@@ -17,10 +17,10 @@ from isoviz.machines import Machine, MachineLike, machine_argument
 from isoviz.planner.one_path.chunk_size import with_comparable_chunks, with_larger_chunks
 from isoviz.planner.one_path.hop_facts import conversion_hop
 from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
-from isoviz.planner.options import Options
+from isoviz.planner.options import Options, options_about
 from isoviz.planner.paths.routes import Route
 from isoviz.planner.plan import Plan
-from isoviz.planner.problem import Problem
+from isoviz.planner.problem import Problem, channels_in_mean
 from isoviz.planner.program.path_bound import PathProgram, Solution, solve
 from isoviz.planner.program.path_program import path_program
 from isoviz.planner.program.program_text import plain_number
@@ -112,8 +112,8 @@ def certificate_lines(solution: Solution) -> list[str]:
 
 
 def _certificate(plan: Plan, machine: Machine, options: Options) -> Certificate:
-    problem = Problem(plan.transfer, machine, options)
-    route = Route(tuple(machine.channel(hop.channel) for hop in plan.hops), conversion_hop(plan.transfer, plan.orders))
+    problem = Problem(plan.transfer, machine, options_about(plan, options))
+    route = Route(channels_in_mean(problem, [hop.channel for hop in plan.hops]), conversion_hop(plan.transfer, plan.orders))
     clock = clock_of(problem, route)
     choice = best_feasible_choice(problem, route, clock)
     if choice is None:

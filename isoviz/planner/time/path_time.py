@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from isoviz.planner.time.makespan import makespan
+from isoviz.planner.time.one_time import SizedCosts
 from isoviz.planner.time.run_rates import rate_of, rates_of
 from isoviz.planner.tuning import MOST_SIZES_NOT_CONVEX, MOST_SIZES_TRIED
 
@@ -80,6 +81,8 @@ class Pace:
         self.is_concave = self.by_run and all(function.is_concave for function in functions)
         self.has_fixed_costs = all(channel.has_fixed_costs for channel in channels)
         """Whether the one-time costs depend only on which hops convert."""
+        self.has_sized_costs = not self.has_fixed_costs and any(cost.is_sized for each in channels for cost in each.costs)
+        """Whether some of them depend on chunks and runs (`SizedCosts`)."""
         self.in_turn = hops_in_turn([channel.name for channel in channels])
 
     def hop_seconds(self, hop: int, chunk: float, run: float, gap: float = math.inf) -> float:
@@ -112,9 +115,9 @@ class Clock:
     """The time of a transfer of `nbytes` bytes along `channels`, as a function of chunk and runs.
 
     `pace` holds the properties of the channels, if they are known already. `converting` holds the numbers of the hops that
-    convert. `setup` is the sum of all one-time costs, in seconds. Without `setup`, a cost that depends on layouts or on other
-    hops counts at its lower bound. `gaps` bounds the runs of the first and of the last hop, in bytes, where only a part moves
-    (`end_runs`).
+    convert. `setup` is the sum of the one-time costs that do not depend on chunks and runs, in seconds. Without `setup`, a cost
+    that depends on layouts or on other hops counts at its lower bound. `gaps` bounds the runs of the first and of the last hop,
+    in bytes, where only a part moves (`end_runs`). `ends` holds the bytes of the instances at both ends, by default `nbytes`.
     """
 
     def __init__(
@@ -127,6 +130,7 @@ class Clock:
         converting: Iterable[int] = (),
         setup: float | None = None,
         gaps: tuple[float, float] = (math.inf, math.inf),
+        ends: tuple[int, int] | None = None,
     ) -> None:
         self.pace = pace = pace or Pace(channels)
         self.asked = 0
@@ -135,25 +139,31 @@ class Clock:
         self.channels = pace.channels
         self.nbytes = nbytes
         self.functions = pace.functions
+        converting = tuple(converting)
         more = sum([pace.channels[hop].least_conversion for hop in converting])
         self.setup = pace.setup + more if setup is None else setup
         names = dict.fromkeys(name for channel in self.channels for name, _ in channel.resources) if pace.uses_resources else ()
         self.resources = {name: machine.resource(name) for name in names}
-        self.every = (
-            0 if pace.is_concave and not self.resources else MOST_SIZES_TRIED if pace.is_concave else MOST_SIZES_NOT_CONVEX
-        )
+        self.sized = SizedCosts(pace.channels, converting, slots, ends or (nbytes, nbytes)) if pace.has_sized_costs else None
+        concave = pace.is_concave and self.sized is None  # sized costs grow in steps
+        self.every = 0 if concave and not self.resources else MOST_SIZES_TRIED if concave else MOST_SIZES_NOT_CONVEX
         """Up to this number of sizes, a search tries all of them. It is 0 where T is convex in the logarithms of chunk and runs.
         It is small where shared resources may give T several minima, and large where a throughput function may."""
         self.overlap = machine.limits.overlap
         self.slots = slots
         self.in_turn = pace.in_turn if self.overlap else ()
-        self.separable = self.overlap and (slots > 1 or len(self.channels) == 1) and not self.in_turn
-        """Whether each hop bounds the steady state by itself: no buffer with one slot and no channel couples two hops."""
+        self.separable = self.overlap and (slots > 1 or len(self.channels) == 1) and not self.in_turn and self.sized is None
+        """Whether each hop bounds the steady state by itself: no buffer with one slot and no channel couples two hops. So larger
+        blocks than those that sustain it save nothing, as they would where a run has costs of its own."""
         self._separate = self.separable and not pace.uses_resources and pace.by_run
         self.gaps = [float(nbytes)] * len(self.channels)
         """For every hop, the run that equal layouts have: everything, or less where gaps of a part bound it."""
         self.gaps[0] = min(self.gaps[0], gaps[0])
         self.gaps[-1] = min(self.gaps[-1], gaps[1])
+
+    def sized_seconds(self, chunk: float, runs: Runs, *, kept: bool = False) -> float:
+        """The one-time costs that depend on chunks and runs, in seconds; with `kept` those of them that are kept."""
+        return 0.0 if self.sized is None else self.sized.seconds(self.nbytes, min(chunk, self.nbytes), runs, self.gaps, kept=kept)
 
     def shares(self, rates: Sequence[float]) -> tuple[tuple[float, ...], ...]:
         """For every shared resource of the channels, the seconds of the resource that a byte costs on each hop at these rates."""
@@ -223,7 +233,8 @@ class Clock:
         chunks = math.ceil(self.nbytes / chunk * (1 - 1e-12))
         hops = self.timing(chunk, runs).hop_seconds
         last = self.timing(self.nbytes - (chunks - 1) * chunk, runs).hop_seconds
-        return self.setup + makespan(hops, chunks, last, slots=self.slots, overlap=self.overlap)
+        setup = self.setup + self.sized_seconds(chunk, runs)
+        return setup + makespan(hops, chunks, last, slots=self.slots, overlap=self.overlap)
 
     def seconds_of_chunks(self, chunks: Floats, runs: Runs) -> Floats:
         """T for each of these chunk sizes in bytes; equal to `seconds` up to rounding."""
@@ -249,6 +260,8 @@ class Clock:
         for share in shares.values():
             period = np.maximum(period, share)
         found: Floats = self.setup + total + (self.nbytes / chunks - 1.0) * period
+        if self.sized is not None:
+            found = found + np.array([self.sized_seconds(chunk, runs) for chunk in chunks.tolist()])
         return found
 
     def least_seconds(self, runs: Runs) -> float:
@@ -290,7 +303,10 @@ class Clock:
         return rates
 
     def timing(self, chunk: float, runs: Runs, rates: Sequence[float] | None = None) -> Timing:
-        """T with its parts. `rates` are the rates of the hops, if they are known already."""
+        """T with its parts. `rates` are the rates of the hops, if they are known already.
+
+        Without `runs`, T lacks the costs that depend on them.
+        """
         chunk = min(chunk, self.nbytes)
         rates = self.rates(chunk, runs) if rates is None else rates
         if not all(rates):  # such runs move nothing
@@ -303,6 +319,8 @@ class Clock:
             if share > hops[i]:
                 hops[i] = share
         seconds, period = self._combined(chunk, hops, shares)
+        if self.sized is not None and runs:
+            seconds += self.sized_seconds(chunk, runs)
         return Timing(seconds, period, tuple(hops), chunk)
 
     def throughput(self, chunk: float, rates: Sequence[float]) -> float:

@@ -17,7 +17,7 @@ from isoviz.planner.one_path.chunk_size import with_larger_chunks
 from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
 from isoviz.planner.options import Options
 from isoviz.planner.paths.routes import Route
-from isoviz.planner.problem import Problem
+from isoviz.planner.problem import Problem, channels_in_mean
 from isoviz.planner.whole_program.solving import WholeSolution, solve_whole
 from isoviz.planner.whole_program.wording import cut_off_note, no_whole_blocks_note, program_note
 
@@ -50,7 +50,7 @@ def program(problem: Problem) -> Plan:
     solution = solved(problem)
     if solution is None:
         return _plan_of(problem, _shortest(problem), cut_off_note())
-    channels = tuple(problem.machine.channel(name) for name in solution.channels)
+    channels = channels_in_mean(problem, solution.channels)
     candidates = _candidate_hops(problem, len(channels))
     if solution.converting is not None:
         found = _best(problem, [Route(channels, solution.converting)]) or _best(

@@ -146,9 +146,12 @@ def test_costs_of_a_hop() -> None:
 BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: OneTimeCost("", 1.0), "cost, name: expected a name"),
     (lambda: OneTimeCost("a", -1.0), "cost 'a', seconds: expected a finite number"),
-    (lambda: OneTimeCost("a", 1.0, "byte"), "per: expected one of transfer, buffer, layout, got 'byte'"),  # type: ignore[arg-type]
+    (lambda: OneTimeCost("a", 1.0, "byte"), "per: expected one of transfer, buffer, layout, request, run, page, got"),  # type: ignore[arg-type]
     (lambda: OneTimeCost("a", 1.0, only_converting=1), "only_converting: expected true or false"),  # type: ignore[arg-type]
     (lambda: OneTimeCost("a", 1.0, only_following="no"), "only_following: expected true or false"),  # type: ignore[arg-type]
+    (lambda: OneTimeCost("a", 1.0, kept="no"), "kept: expected true or false"),  # type: ignore[arg-type]
+    (lambda: OneTimeCost("a", 1.0, "run", cached_by="c"), "cached_by: expected none: a run belongs to one hop"),
+    (lambda: OneTimeCost("a", 1.0, "request", cached_by="c"), "cached_by: expected none: a request belongs to one hop"),
     (lambda: remote("a", costs=3), "costs: expected a list of OneTimeCost, got 3"),
     (lambda: remote("a", costs=[3]), r"costs\[0\]: expected a OneTimeCost, got 3"),
     (lambda: remote("a", costs=[DATATYPE, DATATYPE]), r"costs\[1\]\.name: the cost 'datatype' stands twice"),
@@ -312,6 +315,8 @@ def test_what_is_promised() -> None:
     assert not promised(costs=(REGISTRATION,))
     assert not promised(costs=(OneTimeCost("r", 1.0, only_following=True),))
     assert not promised(costs=(OneTimeCost("r", 1.0, only_converting=True),))
+    for per in ("request", "run", "page"):
+        assert not promised(costs=(OneTimeCost("r", 1.0, per),))
     assert not promised(descriptors=3, request_seconds=1e-9)
     assert not promised(function=Doorbell(1e9, 1e-5))
     assert promised(function=Sampled(((1.0, 1e8), (64.0, 1e9))))
