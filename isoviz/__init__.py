@@ -38,11 +38,13 @@ if TYPE_CHECKING:
     from isoviz.measure.local_engine import measure_layouts as measure_layouts
     from isoviz.measure.local_engine import run as run
     from isoviz.measure.trials.trial import try_out as try_out
+    from isoviz.planner import Bundle as Bundle
     from isoviz.planner import Instance as Instance
     from isoviz.planner import Options as Options
     from isoviz.planner import Plan as Plan
     from isoviz.planner import Transfer as Transfer
     from isoviz.planner import Use as Use
+    from isoviz.planner import bundle as bundle
     from isoviz.planner import cost as cost
     from isoviz.planner import explain as explain
     from isoviz.planner import find_layout as find_layout
@@ -68,6 +70,7 @@ if TYPE_CHECKING:
 # name → the module that holds it; None: the name is a module of its own
 _HOMES: dict[str, str | None] = {
     "Box": "isoviz.layouts",
+    "Bundle": "isoviz.planner",
     "DistributedInstance": "isoviz.redistribution",
     "Distribution": "isoviz.redistribution",
     "Engine": "isoviz.measure.local_engine",
@@ -90,6 +93,7 @@ _HOMES: dict[str, str | None] = {
     "TraceView": "isoviz.widgets",
     "Transfer": "isoviz.planner",
     "Use": "isoviz.planner",
+    "bundle": "isoviz.planner",
     "convert": "isoviz.conversion.convert",
     "cost": "isoviz.planner",
     "errors": None,
@@ -115,6 +119,7 @@ _HOMES: dict[str, str | None] = {
 
 __all__ = [
     "Box",
+    "Bundle",
     "DistributedInstance",
     "Distribution",
     "Engine",
@@ -138,6 +143,7 @@ __all__ = [
     "Transfer",
     "Use",
     "__version__",
+    "bundle",
     "convert",
     "cost",
     "errors",

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from isoviz.backends.boxes import Array, Boxes, Ranges
 from isoviz.errors import VerificationError
 from isoviz.layouts import Linearization
 from isoviz.layouts.modes import Mode
+from isoviz.planner.bundles import Bundle
+from isoviz.runtime.device_bases import BaseStore
 
 if TYPE_CHECKING:
     from isoviz.planner import Transfer
@@ -25,6 +28,17 @@ K = TypeVar("K")
 
 BUDGET = 64 << 20
 _BLOCK = 1 << 16  # bytes of both ends that are compared together: they stay in a cache, whatever their strides
+
+
+class Part(BaseStore):
+    """Some bytes of a store, as a store."""
+
+    def __init__(self, store: Store, first: int, nbytes: int) -> None:
+        self._store, self._first, self.nbytes = store, first, nbytes
+        self.reads_in_place = store.reads_in_place
+
+    def read(self, offset: int, nbytes: int) -> Any:
+        return self._store.read(self._first + offset, nbytes)
 
 
 def verify(
@@ -43,6 +57,9 @@ def verify(
         VerificationError: names the first index and field that differ.
         RunError: a store cannot be read.
     """
+    if isinstance(transfer, Bundle):
+        _verify_members(transfer, source, destination, budget, check, told)
+        return
     ends, equal = [], 0
     origins = transfer.source_origin, transfer.destination_origin
     for store, instance, origin in zip((source, destination), transfer.as_they_lie, origins, strict=True):
@@ -60,6 +77,29 @@ def verify(
                 told(equal)
         for boxes, _ in ends:
             boxes.forget()
+
+
+def _verify_members(
+    bundle: Bundle,
+    source: Store,
+    destination: Store,
+    budget: int,
+    check: Callable[[], None] | None,
+    told: Callable[[int], None] | None,
+) -> None:
+    """Compare the data of all members of a bundle; see `verify`. The error names the member."""
+    for number, each in enumerate(bundle.placed):
+        ends = zip((source, destination), each.starts, each.transfer.as_they_lie, strict=True)
+        here, there = [Part(store, first, instance.linearization.nbytes) for store, first, instance in ends]
+        more = None if told is None else partial(_told, told, each.first)
+        try:
+            verify(each.transfer, here, there, budget, check, more)
+        except VerificationError as error:
+            raise VerificationError(f"bundle, transfer {number}: {error}") from None
+
+
+def _told(told: Callable[[int], None], before: int, nbytes: int) -> None:
+    told(before + nbytes)
 
 
 def _moved(tile: Ranges, by: dict[str, int]) -> Ranges:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -168,6 +169,32 @@ class ChunkSequence:
 
     def __iter__(self) -> Iterator[Chunk]:
         return (self[i] for i in range(len(self)))
+
+    def of_bytes(self, first: int, end: int) -> tuple[tuple[ChunkPart, ...], tuple[tuple[ChunkPart, int, int], ...]]:
+        """The content of a range of bytes of the layout, where every block is one element (`outer`: all components).
+
+        The first answer is the elements that lie in it as a whole. The second one is up to two elements at its edges that are
+        cut, each with the bytes of it that the range holds: from the first number to the second one.
+        """
+        low, begun = self._block_at(first)
+        high, more = self._block_at(end)
+        if low == high:
+            return (), ((self._element(low), begun, more),) if more > begun else ()
+        size = self._byte(low + 1) - self._byte(low)
+        cut = [(self._element(low), begun, size)] if begun else []
+        cut += [(self._element(high), 0, more)] if more else []
+        return self._parts_of(low + (begun > 0), high), tuple(cut)
+
+    def _element(self, block: int) -> ChunkPart:
+        return self._parts_of(block, block + 1)[0]
+
+    def _block_at(self, byte: int) -> tuple[int, int]:
+        """The block that holds a byte, and the number of its bytes before that one."""
+        turns, rest = divmod(byte, self._turn_bytes)
+        fields, unit = self.linearization.fields, self._entries * self._like
+        field = bisect_right(fields.starts, rest // unit) - 1
+        number, inside = divmod(rest - unit * fields.starts[field], self._entries * fields.sizes[field])
+        return turns * self._turn + field * self._like + number, inside
 
     def _byte(self, block: int) -> int:
         """The byte at which a block begins; for `blocks`, the end of the last block."""

@@ -1,5 +1,6 @@
 """Planning: transfers, planners, plans and their explanations."""
 
+from isoviz.planner.bundles import Bundle, bundle
 from isoviz.planner.by_hand.path_by_hand import cost
 from isoviz.planner.by_hand.several_paths import PathByHand, plan_of_paths
 from isoviz.planner.cache import CACHE, CacheStatistics
@@ -41,6 +42,7 @@ __all__ = [
     "CACHE",
     "PLANNERS",
     "Buffer",
+    "Bundle",
     "CacheStatistics",
     "Certificate",
     "ChunkCurve",
@@ -62,6 +64,7 @@ __all__ = [
     "Use",
     "WholeSolution",
     "WinnerMap",
+    "bundle",
     "certificate",
     "certificate_to_json",
     "chunk_curve",

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from isoviz import checks
 from isoviz.errors import InputError, show
 from isoviz.layouts import ChunkSequence, Layout, Mode, OrderChange, View, compare, order_change
-from isoviz.layouts.recurring import RecurringChunks
 from isoviz.machines.cards import REQUEST_BYTES
 from isoviz.machines.kinds import request_rule
 from isoviz.planner.intermediate.field_orders import buffer_orders, chunk_order
@@ -20,9 +19,10 @@ from isoviz.planner.time.schedule import MOST_REQUESTS, HopWork, PathWork, sched
 from isoviz.units import format_bytes, format_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from isoviz.layouts import Linearization, StridedCopy
+    from isoviz.layouts import Chunk, Linearization, StridedCopy
+    from isoviz.layouts.recurring import RecurringChunks
     from isoviz.planner.transfer import Transfer
 
 
@@ -378,7 +378,11 @@ class PathPlan:
         """The copies of a hop for chunk number `chunk`."""
         hop = checks.count("plan", "hop", hop, high=len(self.hops) - 1)
         chunk = checks.count("plan", "chunk", chunk, high=len(self.chunks) - 1)
-        return RecurringChunks(self.chunks, partial(self.views, hop), padding=self.padding[hop]).of(chunk)[0]
+        return self.recurring(hop).of(chunk)[0]
+
+    def recurring(self, hop: int, chunk: Callable[[int], Chunk] | None = None) -> RecurringChunks:
+        """The copies of a hop, chunk by chunk; `chunk` as in `RecurringChunks`."""
+        return self.transfer.recurring(self.chunks, partial(self.views, hop), chunk, self.padding[hop])
 
     def _slot(self, buffer: int, chunk: int) -> View:
         held = self._held[buffer]

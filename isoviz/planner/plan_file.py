@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from isoviz.checks import expect
@@ -11,6 +12,7 @@ from isoviz.errors import TransferError, show
 from isoviz.layouts import FIELDS, Box, ChunkSequence, FieldSpace, IndexSpace, Layout
 from isoviz.machines import machine_from_json
 from isoviz.machines.limits import MOST_SLOTS
+from isoviz.planner.bundles import Bundle, bundle
 from isoviz.planner.cache import CACHE
 from isoviz.planner.options import BY_HAND, MOST_REUSE
 from isoviz.planner.path_plan import Constraint, Hop, PathPlan
@@ -64,6 +66,8 @@ def transfer_from_json(data: Mapping[str, Any] | str, where: str = "transfer") -
 
 
 def _transfer(node: Node) -> Transfer:
+    if "bundle" in node.table():
+        return _bundle(node)
     parts = node.members(*_TRANSFER)
     return node.made(
         Transfer,
@@ -75,6 +79,23 @@ def _transfer(node: Node) -> Transfer:
         tuple(name.read(str) for name in parts["fields"].items()) if "fields" in parts else (),
         parts["priority"].read(int) if "priority" in parts else 0,
     )
+
+
+def _bundle(node: Node) -> Transfer:
+    """The bundle of some transfers. The ends and the box beside them follow from its members, but for the range of bytes."""
+    parts = node.members(("bundle", "order", "shape", "source_origin"), (*_TRANSFER[0], *_TRANSFER[1]))
+    members = [_transfer(each) for each in parts["bundle"].items()]
+    made = parts["bundle"].made(bundle, members)
+    if not isinstance(made, Bundle):
+        parts["bundle"].fail(f"expected at least two transfers, got {len(members)}")
+    order = parts["order"].value
+    if order not in ("source", "destination", None):
+        parts["order"].fail(f"expected 'source', 'destination' or null, got {show(order)}")
+    priority = parts["priority"].read(int) if "priority" in parts else made.priority
+    whole, shape, origin = replace(made, order=order, priority=priority), _list(parts, "shape"), _list(parts, "source_origin")
+    if not all(len(each) == 1 and type(each[0]) is int for each in (shape, origin)):
+        parts["shape"].fail(f"expected a length and an origin of one dimension, got {show(shape)} and {show(origin)}")
+    return parts["shape"].made(whole.part, Box(origin, (origin[0] + shape[0],)))
 
 
 def _instance_to_json(instance: Instance) -> dict[str, Any]:

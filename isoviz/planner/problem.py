@@ -9,7 +9,6 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from isoviz.layouts import View
-from isoviz.layouts.geometry import mean_run
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled
 from isoviz.planner.intermediate.intermediate_layouts import ends_of
 from isoviz.planner.intermediate.part_runs import boxes_of_runs, end_runs, stretch_bytes
@@ -197,7 +196,7 @@ class Problem:
             return True
         packed = View(transfer.source_order), View(transfer.destination_order)
         hops = (transfer.source_view(), packed[0]), (packed[1], transfer.destination_view())
-        return tuple([mean_run(*ends, transfer.shape, transfer.fields.names) for ends in hops]) == self.end_runs
+        return tuple([transfer.mean_run(*ends, transfer.fields.names) for ends in hops]) == self.end_runs
 
     @cached_property
     def bounded(self) -> bool:

@@ -6,15 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import InputError, TransferError, show
 from isoviz.layouts import Box, FieldSpace, IndexSpace, Layout, Linearization, View
+from isoviz.layouts.geometry import mean_run, strided_copies
 from isoviz.layouts.layout import known_layout
+from isoviz.layouts.recurring import RecurringChunks
 from isoviz.planner.intermediate.part_layouts import fitted
 from isoviz.public_method import PublicMethod
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from isoviz.layouts import Chunk, ChunkSequence, StridedCopy
 
 GivenEnd: TypeAlias = tuple[str, Layout | str]
 """An end of a transfer, as a memory and the layout that the data have there."""
@@ -245,6 +252,11 @@ class Transfer:
         return self.lying or (self.source, self.destination)
 
     @property
+    def orders(self) -> tuple[Transfer, ...]:
+        """What `plan` has to choose from where a kind of transfer leaves it a choice, the best of equals first."""
+        return (self,)
+
+    @property
     def ends(self) -> tuple[Instance, ...]:
         """The instances of the transfer: a single one if source and destination are the same."""
         return (self.source,) if self.source == self.destination else (self.source, self.destination)
@@ -283,6 +295,27 @@ class Transfer:
     def destination_view(self) -> View:
         """The destination as one end of a copy."""
         return View(self.as_they_lie[1].linearization, self.destination_origin)
+
+    def mean_run(self, here: View, there: View, fields: Sequence[str]) -> float:
+        """The bytes that move on average between two gaps, from one view of the moved data to another (`geometry.mean_run`)."""
+        shape = dict(zip(self.source.space, self.shape, strict=True))
+        return mean_run(here, there, tuple([shape[dim] for dim in here.dims]), tuple(fields))
+
+    def recurring(
+        self,
+        chunks: ChunkSequence,
+        views: Callable[[int], tuple[View, View]],
+        chunk: Callable[[int], Chunk] | None = None,
+        padding: Sequence[int] = (),
+    ) -> RecurringChunks:
+        """The copies of a hop of a path, chunk by chunk."""
+        return RecurringChunks(chunks, views, chunk, padding)
+
+    @property
+    def copies(self) -> list[StridedCopy]:
+        """The copies of all that moves, from the source to the destination."""
+        box = Box((0,) * len(self.shape), self.shape)
+        return strided_copies(self.source_view(), self.destination_view(), box, self.field_names)
 
     @property
     def is_whole(self) -> bool:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from isoviz.file_rights import Rights
     from isoviz.layouts import Layout, StridedCopy
     from isoviz.planner import Instance
+    from isoviz.planner.bundles import BundleEnd
     from isoviz.planner.path_plan import Hop, PathPlan
     from isoviz.runtime.protocols import Check, Done, Endpoint, Expected, Slot, Store
 
@@ -89,6 +90,12 @@ class BaseMemory(ABC):
 
     @abstractmethod
     def destination(self, instance: Instance, given: Any | None, partial: bool) -> Endpoint: ...
+
+    def together(self, stores: Sequence[Endpoint], end: BundleEnd) -> Endpoint:
+        raise TransferError(
+            f"{self.name}: takes no list of {len(stores)} objects for the {len(end.members)} transfers of a bundle; leave it out,"
+            " or give one object that holds the data of all"
+        )
 
     def received(self, given: Any) -> Any:
         """The object itself."""

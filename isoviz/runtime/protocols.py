@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from isoviz.layouts import Layout, StridedCopy
     from isoviz.machines import Channel, Memory
     from isoviz.planner import Instance, Plan
+    from isoviz.planner.bundles import BundleEnd
     from isoviz.planner.path_plan import Hop, PathPlan
 
 Check = Callable[[], None]
@@ -161,6 +162,13 @@ class RealMemory(Protocol):
         Raises:
             FileError: no file can be at this place.
             RunError: no room.
+        """
+
+    def together(self, stores: Sequence[Endpoint], end: BundleEnd) -> Endpoint:
+        """One store of the stores of all members at an end of a bundle, which it closes. `lies` says where it has them.
+
+        Raises:
+            TransferError: the memory has no such store.
         """
 
     def received(self, given: Any) -> Any:

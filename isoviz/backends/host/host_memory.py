@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from isoviz.backends.formats.arrays import opened_array
 from isoviz.backends.formats.describing import array_instance
@@ -23,7 +24,8 @@ from isoviz.runtime.protocols import Holds
 if TYPE_CHECKING:
     from isoviz.layouts import Layout, StridedCopy
     from isoviz.planner import Instance
-    from isoviz.runtime.protocols import Check, Store
+    from isoviz.planner.bundles import BundleEnd
+    from isoviz.runtime.protocols import Check, Endpoint, Store
 
 SMALL = 256 << 10
 """Bytes that a disk moves as one request, independent of their number of pages."""
@@ -90,15 +92,65 @@ class HostStore(BaseEndpoint, BaseSlot):
 class HostRange:
     """The addresses of some bytes. Overlapping ranges compare equal."""
 
-    __slots__ = ("_bytes",)
+    __slots__ = ("parts",)
 
-    def __init__(self, array: Bytes) -> None:
-        self._bytes = array
+    def __init__(self, *arrays: Bytes) -> None:
+        self.parts = arrays
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, HostRange) and np.may_share_memory(self._bytes, other._bytes)
+        if not isinstance(other, HostRange):
+            return False
+        if len(self.parts) == len(other.parts) == 1:
+            return np.may_share_memory(self.parts[0], other.parts[0])
+        reach = [-1, -1]
+        for low, end, mine in sorted([(*byte_bounds(each), k) for k, of in enumerate((self, other)) for each in of.parts]):
+            if low < reach[1 - mine]:
+                return True
+            reach[mine] = max(reach[mine], end)
+        return False
 
     __hash__ = None  # type: ignore[assignment]  # Overlap is not transitive.
+
+
+class Addresses:
+    """Host memory from the first to the last byte of some arrays, which NumPy takes as an array: not all of it need exist.
+
+    It keeps the arrays. Nobody may read or write other bytes of it than theirs.
+    """
+
+    def __init__(self, arrays: Sequence[Bytes]) -> None:
+        bounds = [byte_bounds(each) for each in arrays]
+        self._kept = arrays
+        self.first = min(low for low, _ in bounds)
+        self.starts = [low - self.first for low, _ in bounds]
+        nbytes = max(end for _, end in bounds) - self.first
+        self.__array_interface__ = {"version": 3, "typestr": "|u1", "shape": (nbytes,), "data": (self.first, False)}
+
+
+class JoinedStore(HostStore):
+    """The arrays at an end of a bundle, as one store."""
+
+    def __init__(self, stores: Sequence[HostStore], end: BundleEnd) -> None:
+        arrays = [store.array for store in stores]
+        addresses = Addresses(arrays)
+        notes = tuple(dict.fromkeys(note for store in stores for note in store.notes))
+        super().__init__(np.asarray(addresses), notes=notes)
+        self.lies = end.placed(addresses.starts, [store.lies for store in stores])
+        self.is_large = sum([store.nbytes for store in stores]) >= LARGE
+        self._stores = stores
+
+    @property
+    def identity(self) -> object:
+        return HostRange(*[store.array for store in self._stores])
+
+    def clear(self) -> None:
+        for store in self._stores:
+            store.clear()
+
+    def close(self) -> None:
+        super().close()
+        for store in self._stores:
+            store.close()
 
 
 class HostMemory(BaseMemory):
@@ -183,6 +235,9 @@ class HostMemory(BaseMemory):
         array = self._fresh(_size(instance))
         touch(array)
         return HostStore(array)
+
+    def together(self, stores: Sequence[Endpoint], end: BundleEnd) -> HostStore:
+        return JoinedStore([cast("HostStore", store) for store in stores], end)
 
     def _of_given(self, end: str) -> tuple[str, ...]:
         """The notes about an array from the caller, for a memory that is bound to a NUMA node."""

@@ -18,23 +18,16 @@ def end_runs(transfer: Transfer) -> tuple[float, float]:
     """Bytes that are contiguous in the source and in the destination, where only a part moves; infinite where the whole moves."""
     if transfer.is_whole:
         return math.inf, math.inf
-    extent = dict(zip(transfer.source.space, transfer.shape, strict=True))
-    return (
-        _contiguous_bytes(transfer.source_view(), transfer.shape, transfer.source_fields.names),
-        _contiguous_bytes(
-            transfer.destination_view(), tuple([extent[dim] for dim in transfer.destination.space]), transfer.fields.names
-        ),
-    )
+    ends = (transfer.source_view(), transfer.source_fields), (transfer.destination_view(), transfer.fields)
+    here, there = [transfer.mean_run(view, view, fields.names) for view, fields in ends]  # a buffer adds no gap
+    return here, there
 
 
 def contiguous_bytes(lin: Linearization, origin: Sequence[int], shape: Sequence[int], fields: Sequence[str]) -> float:
     """The mean bytes of the contiguous runs of a box with some of the fields, where `origin` and `shape` are in the order of the
     dimensions; infinite where it is one run."""
-    return _contiguous_bytes(View(lin, tuple(origin)), tuple(shape), tuple([name for name in lin.fields if name in fields]))
-
-
-def _contiguous_bytes(view: View, shape: tuple[int, ...], fields: tuple[str, ...]) -> float:
-    return mean_run(view, view, shape, fields)  # a buffer of its own order would have no gap in addition
+    view = View(lin, tuple(origin))
+    return mean_run(view, view, tuple(shape), tuple([name for name in lin.fields if name in fields]))
 
 
 def stretch_bytes(order: Linearization, other: Linearization, nbytes: float) -> float:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.layouts import ChunkSequence, FieldsComponent, Mode, View
 from isoviz.layouts.compare import run_bytes
-from isoviz.layouts.geometry import mean_run
 from isoviz.planner.intermediate.part_runs import end_runs
 from isoviz.planner.time.one_time import one_time_seconds
 from isoviz.planner.time.path_time import Clock, Pace
@@ -174,7 +173,7 @@ def hop_runs(transfer: Transfer, orders: Sequence[Linearization]) -> tuple[float
         views = [transfer.source_view(), *[View(order) for order in orders[1:-1]], transfer.destination_view()]
         for hop in dict.fromkeys((0, len(found) - 1)):
             fields = orders[1 if hop == 0 else hop].fields
-            found[hop] = mean_run(views[hop], views[hop + 1], transfer.shape, fields.names)
+            found[hop] = transfer.mean_run(views[hop], views[hop + 1], fields.names)
     return tuple(found)
 
 

@@ -95,7 +95,10 @@ def plan(transfer: Transfer, machine: MachineLike, planner: str | None = None, o
     made = CACHE.plan(key)
     if made is None:
         check_ends(transfer, machine)
-        made = chosen.make(Problem(transfer, machine, options))
+        made = min(
+            [chosen.make(Problem(each, machine, options)) for each in transfer.orders],
+            key=lambda found: getattr(found, "objective", 0.0),
+        )
         expect(f"planner {chosen.name!r}", made, Plan, "a plan as its result")
         CACHE.keep(key, made)
     return made

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from isoviz.errors import Cancelled, IsovizError, RankLost, RunError, TransferError
+from isoviz.planner.bundles import Bundle, require_apart_in
 
 if TYPE_CHECKING:
     from isoviz.planner import Transfer
@@ -93,10 +94,12 @@ def unplaced(error: Exception) -> RunError:
 
 
 def require_apart(transfer: Transfer, source: Endpoint, destination: Endpoint) -> None:
-    """Require that both ends of a transfer share no bytes.
+    """Require that both ends of a transfer share no bytes, and the members of a bundle none at the destination.
 
     Raises:
         TransferError: they do.
     """
     if source.identity == destination.identity:
         raise TransferError(f"transfer: source and destination are the same or overlap ({transfer.source}); nothing was changed")
+    if isinstance(transfer, Bundle):
+        require_apart_in(transfer)

@@ -10,7 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import Cancelled, RunError
-from isoviz.layouts.recurring import RecurringChunks, split, split_together
+from isoviz.layouts.recurring import split, split_together
+from isoviz.runtime.bundle_ends import destination_of, received, source_of
 from isoviz.runtime.engine.device_errors import Closing, of_opening, of_request, of_step, require_apart, tidied
 from isoviz.runtime.engine.prepared_plans import SMALL_REQUEST, PreparedPlan
 from isoviz.runtime.trace.report import HopMeasurement
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isoviz.layouts import Chunk, StridedCopy
+    from isoviz.layouts.recurring import RecurringChunks
     from isoviz.planner import Instance, Plan
     from isoviz.runtime.engine.dispatcher import Dispatcher
     from isoviz.runtime.engine.event import Event
@@ -126,7 +128,7 @@ class Execution:
         """The objects of the caller as the memories take them, in the thread of the caller. An error is raised by `open`."""
         try:
             ends = [
-                end if end is None or receiver is None else receiver(end)
+                end if end is None or receiver is None else received(receiver, end)
                 for end, receiver in zip(given, self.prepared.receivers, strict=True)
             ]
         except Exception as error:  # noqa: BLE001  # the event carries it
@@ -139,13 +141,13 @@ class Execution:
             raise self._refusal
         transfer = self.plan.transfer
         self.admitted = time.perf_counter()
-        self.source = self.memories[0][0].source(transfer.source, self.given[0])
+        self.source = source_of(self.memories[0][0], transfer, self.given[0])
         self.stack.callback(self.source.close)
-        self.destination = self.memories[0][-1].destination(transfer.destination, self.given[1], transfer.is_partial)
+        self.destination = destination_of(self.memories[0][-1], transfer, self.given[1])
         self.stack.callback(self.destination.close)
         if self.source.lies or self.destination.lies:
             self.lie(self.source.lies, self.destination.lies)
-        require_apart(transfer, self.source, self.destination)
+        require_apart(self.lying.transfer, self.source, self.destination)
         self.destination.comes_from(self.source.sources)
         self._allocate()
         if self.work.chunks:
@@ -388,9 +390,7 @@ class Execution:
             return copies
         recurring = self._recurring.get(hop)
         if recurring is None:
-            recurring = self._recurring[hop] = RecurringChunks(
-                at.path.chunks, partial(at.path.views, at.hop), partial(self._chunk, at), at.path.padding[at.hop]
-            )
+            recurring = self._recurring[hop] = at.path.recurring(at.hop, partial(self._chunk, at))
         copies, payload = recurring.of(at.first + number)
         self._payloads[at.number, number] = payload
         if not number:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import InputError, RunError
 from isoviz.layouts.recurring import split_together
+from isoviz.runtime.bundle_ends import destination_of, received, source_of
 from isoviz.runtime.engine.device_errors import Closing, of_opening, of_request, require_apart, tidied
 from isoviz.runtime.engine.execution import UNIT
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from isoviz.planner import Plan
     from isoviz.runtime.engine.event import Event
     from isoviz.runtime.engine.prepared_plans import PreparedPlan
-    from isoviz.runtime.protocols import Endpoint
 
 
 class PreparedTransfer:
@@ -148,21 +148,18 @@ def opened(plan: Plan, prepared: PreparedPlan, given: tuple[Any, Any]) -> OpenEn
     first, last = prepared.memories[0][0], prepared.memories[0][-1]
     closing = Closing()
     try:
-        ends: list[Endpoint] = []
         channel.prepare(plan.bytes)
-        for memory, receiver, instance, end in (
-            (first, prepared.receivers[0], transfer.source, given[0]),
-            (last, prepared.receivers[1], transfer.destination, given[1]),
-        ):
-            received = end if end is None or receiver is None else receiver(end)
-            make = memory.destination if ends else memory.source
-            more = (transfer.is_partial,) if ends else ()
-            ends.append(make(instance, received, *more))
-            closing.callback(ends[-1].close)
-        source, destination = ends
+        here, there = [
+            end if end is None or receiver is None else received(receiver, end)
+            for receiver, end in zip(prepared.receivers, given, strict=True)
+        ]
+        source = source_of(first, transfer, here)
+        closing.callback(source.close)
+        destination = destination_of(last, transfer, there)
+        closing.callback(destination.close)
         if source.lies is not None or destination.lies is not None:
             plan, prepared = prepared.lying(plan, source.lies, destination.lies)
-        require_apart(transfer, source, destination)
+        require_apart(plan.transfer, source, destination)
         moves = None if destination.durable else channel.prepared_move(_copies(plan), source, destination)
         if moves is None and not destination.durable and not channel.is_asynchronous:
             moves = (partial(channel.move, _copies(plan), source, destination, _go_on),)

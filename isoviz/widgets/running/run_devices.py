@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from isoviz.backends.devices import ThisComputer
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from isoviz.layouts import Layout
     from isoviz.machines import Channel, Memory
     from isoviz.planner import Instance, Plan
+    from isoviz.planner.bundles import BundleEnd
     from isoviz.runtime.protocols import Check, Endpoint, Holds, RealChannel, RealMemory, Slot
 
 
@@ -78,6 +79,9 @@ class MemoryWithOpenedEnds:
 
     def destination(self, instance: Instance, given: Any | None, partial: bool) -> Endpoint:
         return given.end if isinstance(given, OpenedEnd) else self.inner.destination(instance, given, partial)
+
+    def together(self, stores: Sequence[Endpoint], end: BundleEnd) -> Endpoint:
+        return self.inner.together(stores, end)
 
     def received(self, given: Any) -> Any:
         return given if isinstance(given, OpenedEnd) else self.inner.received(given)

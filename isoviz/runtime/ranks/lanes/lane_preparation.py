@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from isoviz.errors import Cancelled, RankError, RunError
-from isoviz.layouts import Box, strided_copies
 from isoviz.runtime.engine.device_errors import Closing, of_opening, tidied
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.interrupts import permit_interrupts
@@ -17,7 +16,6 @@ from isoviz.runtime.ranks.lanes.lane_transfers import LaneRuntime, LaneTransfer,
 from isoviz.runtime.ranks.messages import LaneOffer, for_others
 
 if TYPE_CHECKING:
-    from isoviz.layouts import StridedCopy
     from isoviz.planner import Instance, Plan
     from isoviz.runtime.ranks.messages import Digest
 
@@ -137,7 +135,7 @@ def _prepare_receiving(runtime: LaneRuntime, plan: Plan, given: Any, talk: _Talk
         tidied(closing.close)
         return refusal
     try:
-        runtime.devices.lanes.share(lane, store, answer.address, _copies(plan.lying(answer.lies, store.lies)))
+        runtime.devices.lanes.share(lane, store, answer.address, plan.lying(answer.lies, store.lies).transfer.copies)
     except RunError as error:
         _LOG.info("%s is moved by the rank of its source alone: %s", transfer, error)
     return ReceivingTransfer(runtime, plan, talk.peer, closing, lane)
@@ -159,7 +157,7 @@ def _prepare_sending(
     lane, refusal = None, offer.refusal
     if not refusal:
         try:
-            lane = runtime.devices.lanes.sending(offer.address, store, _copies(plan.lying(store.lies, offer.lies)))
+            lane = runtime.devices.lanes.sending(offer.address, store, plan.lying(store.lies, offer.lies).transfer.copies)
             closing.callback(lane.close)
         except RunError as error:
             refusal = str(error)
@@ -168,10 +166,3 @@ def _prepare_sending(
         tidied(closing.close)
         return refusal
     return SendingTransfer(runtime, plan, talk.peer, closing, lane, prepared, priority)
-
-
-def _copies(plan: Plan) -> list[StridedCopy]:
-    """All copies of a plan's transfer, alike on both ranks."""
-    transfer = plan.transfer
-    box = Box((0,) * len(transfer.shape), transfer.shape)
-    return strided_copies(transfer.source_view(), transfer.destination_view(), box, transfer.field_names)

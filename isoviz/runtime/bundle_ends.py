@@ -1,0 +1,74 @@
+"""Ends of transfers as stores of a memory: the end of a bundle has an object of the caller for each of its members."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from isoviz.errors import InputError, IsovizError, show
+from isoviz.planner.bundles import BundleEnd
+
+if TYPE_CHECKING:
+    from isoviz.planner import Instance, Transfer
+    from isoviz.runtime.protocols import Endpoint, RealMemory
+
+
+def source_of(memory: RealMemory, transfer: Transfer, given: Any | None) -> Endpoint:
+    """The store that a transfer reads.
+
+    Raises:
+        Exception: as `RealMemory.source`; it names the member of a bundle. InputError: not as many objects as members.
+    """
+    objects = _objects(transfer.source, given)
+    if objects is None:
+        return memory.source(transfer.source, given)
+    return _together(memory, transfer.source, objects, memory.source)
+
+
+def destination_of(memory: RealMemory, transfer: Transfer, given: Any | None) -> Endpoint:
+    """The store that a transfer writes.
+
+    Raises:
+        Exception: as `RealMemory.destination`; it names the member of a bundle. InputError: not as many objects as members.
+    """
+    objects = _objects(transfer.destination, given)
+    if objects is None:
+        return memory.destination(transfer.destination, given, transfer.is_partial)
+    is_partial = transfer.is_partial
+    return _together(memory, transfer.destination, objects, lambda end, each: memory.destination(end, each, is_partial))
+
+
+def received(receiver: Callable[[Any], Any], given: Any) -> Any:
+    """What a memory makes of an object of the caller, or of each of a list of them."""
+    return [receiver(each) for each in given] if isinstance(given, list | tuple) else receiver(given)
+
+
+def _objects(end: Instance, given: Any | None) -> Sequence[Any] | None:
+    """The objects for the members of an end; None if it has no members, or one object or none for all of them."""
+    if given is None or not isinstance(end, BundleEnd) or isinstance(given, str | PathLike):
+        return None
+    count = len(end.members)
+    if not isinstance(given, list | tuple):
+        raise InputError(f"bundle: expected a list of {count} objects in {end.memory}, one for each transfer, got {show(given)}")
+    if len(given) != count or any(each is None for each in given):
+        found = f"{len(given)} objects" if len(given) != count else "None among them"
+        raise InputError(f"bundle: expected {count} objects in {end.memory}, one for each transfer, got {found}")
+    return given
+
+
+def _together(memory: RealMemory, end: Instance, objects: Sequence[Any], opened: Callable[[Instance, Any], Endpoint]) -> Endpoint:
+    assert isinstance(end, BundleEnd)
+    stores: list[Endpoint] = []
+    try:
+        for number, (member, each) in enumerate(zip(end.members, objects, strict=True)):
+            try:
+                stores.append(opened(member, each))
+            except IsovizError as error:
+                error.args = (f"bundle, transfer {number}: {error}", *error.args[1:])
+                raise
+        return memory.together(stores, end)
+    except BaseException:
+        for store in stores:
+            store.close()
+        raise
