@@ -73,6 +73,7 @@ def copy_pages() -> None:
     for name in ("CHANGELOG.md", "CONTRIBUTING.md"):
         text = (ROOT / name).read_text(encoding="utf-8")
         text = re.sub(r"\]\(docs/([^)]+)\)", r"](\1)", text)
+        text = text.replace("](SECURITY.md)", "](guide/security.md)")
         text = re.sub(r"\[([^]]+)\]\(((?:examples|benchmarks|widgets|tests)/[^)]+)\)", r"`\2`", text)  # not pages of the site
         (HERE / f"_{name}").write_text(text, encoding="utf-8")
 
