@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from isoviz.planner import cost as cost
     from isoviz.planner import explain as explain
     from isoviz.planner import find_layout as find_layout
+    from isoviz.planner import rest as rest
     from isoviz.planner import sweep as sweep
     from isoviz.planner.planners import plan as plan
     from isoviz.redistribution import DistributedInstance as DistributedInstance
@@ -111,6 +112,7 @@ _HOMES: dict[str, str | None] = {
     "redistribute": "isoviz.redistribution.redistribute",
     "ranks": "isoviz.launch.ranks",
     "relayout": "isoviz.conversion.relayout",
+    "rest": "isoviz.planner",
     "run": "isoviz.measure.local_engine",
     "simulate": "isoviz.runtime",
     "sweep": "isoviz.planner",
@@ -161,6 +163,7 @@ __all__ = [
     "ranks",
     "redistribute",
     "relayout",
+    "rest",
     "run",
     "simulate",
     "sweep",

@@ -65,6 +65,11 @@ class Boxes:
         self._box: Ranges = {}
         self._kept: dict[tuple[tuple[int, int], ...], tuple[Bytes, list[_Axis]]] = {}
 
+    @property
+    def in_place(self) -> bool:
+        """Whether a box is a view of the stored bytes."""
+        return self._array is not None
+
     def forget(self) -> None:
         """Free the memory of the last box, which was kept for its other fields."""
         self._kept.clear()

@@ -17,10 +17,12 @@ from isoviz.backends.boxes import Array, Boxes, Ranges
 from isoviz.errors import VerificationError
 from isoviz.layouts import Linearization
 from isoviz.layouts.modes import Mode
+from isoviz.planner import ListedTransfer
 from isoviz.planner.bundles import Bundle
 from isoviz.runtime.device_bases import BaseStore
 
 if TYPE_CHECKING:
+    from isoviz.layouts.layout import IntArray
     from isoviz.planner import Transfer
     from isoviz.runtime.protocols import Store
 
@@ -60,11 +62,17 @@ def verify(
     if isinstance(transfer, Bundle):
         _verify_members(transfer, source, destination, budget, check, told)
         return
-    ends, equal = [], 0
+    ends: list[tuple[Boxes | ListedBoxes, dict[str, int]]] = []
+    equal = 0
     origins = transfer.source_origin, transfer.destination_origin
-    for store, instance, origin in zip((source, destination), transfer.as_they_lie, origins, strict=True):
+    lists = (transfer.entries, transfer.to) if isinstance(transfer, ListedTransfer) else (None, None)
+    for store, instance, origin, found in zip((source, destination), transfer.as_they_lie, origins, lists, strict=True):
         start = dict(zip(instance.space.dims, origin, strict=True))
-        ends.append((Boxes(store, instance.linearization, transfer.space.dims, check), start))
+        whole = Boxes(store, instance.linearization, transfer.space.dims, check)
+        if isinstance(transfer, ListedTransfer) and found is not None:
+            ends.append((ListedBoxes(whole, transfer.dim, found.indices, budget), start))
+        else:
+            ends.append((whole, start))
     for tile in _tiles(transfer, [boxes.lin for boxes, _ in ends], budget):
         for field in transfer.field_names:
             if check is not None:
@@ -100,6 +108,36 @@ def _verify_members(
 
 def _told(told: Callable[[int], None], before: int, nbytes: int) -> None:
     told(before + nbytes)
+
+
+class ListedBoxes:
+    """Boxes of the entries that a list names along a dimension: entry `indices[k]` of an instance has coordinate k."""
+
+    def __init__(self, boxes: Boxes, dim: str, indices: IntArray, budget: int) -> None:
+        self.lin, self._boxes, self._dim, self._indices = boxes.lin, boxes, dim, indices
+        # A box of a store that is read in place is a view; of other stores, what lies between the entries is read too.
+        each = boxes.lin.nbytes // boxes.lin.space[dim]
+        self._most = boxes.lin.space[dim] if boxes.in_place else max(1, budget // max(1, each))
+
+    def read(self, ranges: Ranges, field: str) -> Array:
+        """The elements of a box."""
+        axis = self._boxes.dims.index(self._dim)
+        wanted = self._indices[slice(*ranges[self._dim])]
+        order = np.argsort(wanted, kind="stable")
+        ordered, pieces, first = wanted[order], [], 0
+        while first < len(ordered):
+            low = int(ordered[first])
+            end = int(np.searchsorted(ordered, low + self._most))
+            piece = self._boxes.read({**ranges, self._dim: (low, int(ordered[end - 1]) + 1)}, field)
+            pieces.append(np.take(piece, ordered[first:end] - low, axis))
+            first = end
+        places = np.empty_like(order)
+        places[order] = np.arange(len(order))
+        return np.take(pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis), places, axis)
+
+    def forget(self) -> None:
+        """As `Boxes.forget`."""
+        self._boxes.forget()
 
 
 def _moved(tile: Ranges, by: dict[str, int]) -> Ranges:

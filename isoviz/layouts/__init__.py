@@ -1,14 +1,15 @@
 """Layouts: index spaces, field spaces, linearization orders, comparisons of layouts, and strided copies between layouts."""
 
 from isoviz.layouts.chunks import Chunk, ChunkSequence
-from isoviz.layouts.compare import Comparison, compare
+from isoviz.layouts.compare import Comparison, OrderChange, compare, order_change
 from isoviz.layouts.components import FIELDS, Component, FieldsComponent
-from isoviz.layouts.geometry import StridedCopy, View, strided_copies, view_of_array
+from isoviz.layouts.copies import ListedCopy, StridedCopy
+from isoviz.layouts.geometry import View, strided_copies, view_of_array
 from isoviz.layouts.hardware import WarpLoad, pieces_along, warp_load
 from isoviz.layouts.layout import Layout, Linearization, Location
+from isoviz.layouts.lists import EntryList
 from isoviz.layouts.modes import Mode
 from isoviz.layouts.numpy_copy import apply
-from isoviz.layouts.order_change import OrderChange, order_change
 from isoviz.layouts.spaces import Box, FieldSpace, IndexSpace
 
 __all__ = [
@@ -18,11 +19,13 @@ __all__ = [
     "ChunkSequence",
     "Comparison",
     "Component",
+    "EntryList",
     "FieldSpace",
     "FieldsComponent",
     "IndexSpace",
     "Layout",
     "Linearization",
+    "ListedCopy",
     "Location",
     "Mode",
     "OrderChange",

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from isoviz.errors import SpaceError
-from isoviz.layouts.literals import parse_literal
+from isoviz.schema.literals import parse_literal
 
 _LONGEST = 1 << 20
 """Characters of a dtype at most."""

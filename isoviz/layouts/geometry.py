@@ -4,7 +4,7 @@ An offset is a sum over the dimensions. The term of a dimension is a sum over it
 Therefore a range of one dimension can be cut into pieces on which both offsets are affine in a few loop counters. A box is a
 union of products of such pieces, and each product is one strided copy. Blocks that divide the range evenly give one piece;
 ragged ends and sub-boxes give a few more. Blocks that do not nest (4 and 6) give one piece per overlap within their common
-period.
+period. Entries that a list names along a dimension lie anywhere: they are one copy with a table of offsets (`ListedCopy`).
 """
 
 from __future__ import annotations
@@ -12,45 +12,26 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property, lru_cache, wraps
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import LayoutError
-from isoviz.layouts.array_order import array_order
 from isoviz.layouts.components import FIELDS, Component
+from isoviz.layouts.copies import ListedCopy, Loop, StridedCopy, listed, step_of
+from isoviz.layouts.given_arrays import array_order
 from isoviz.layouts.layout import Layout, Linearization
+from isoviz.layouts.lists import ListedLinearization
 from isoviz.layouts.spaces import Box, IndexSpace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-Loop = tuple[int, int, int]
-"""(extent, source stride, destination stride), strides in bytes."""
+    from isoviz.layouts.layout import IntArray
 
 
-class StridedCopy(NamedTuple):
-    """For every combination of the loop counters, `run` contiguous bytes move from source to destination.
-
-    `loops` are triples (extent, source stride in bytes, destination stride in bytes), slowest first. No two loops can be merged,
-    and no loop has extent 1.
-    """
-
-    source_offset: int
-    destination_offset: int
-    run: int
-    loops: tuple[Loop, ...] = ()
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes moved."""
-        return self.run * math.prod(extent for extent, _, _ in self.loops)
-
-    def reversed(self) -> StridedCopy:
-        """The copy of the same bytes from destination to source."""
-        loops = tuple((extent, there, here) for extent, here, there in self.loops)
-        return StridedCopy(self.destination_offset, self.source_offset, self.run, loops)
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -81,6 +62,16 @@ class View:
     def dims(self) -> tuple[str, ...]:
         """The dimensions, in the order of the local index."""
         return self.linearization.space.dims
+
+    @property
+    def listed(self) -> str | None:
+        """The dimension along which a list names the entries; None without a list."""
+        return self.linearization.listed if isinstance(self.linearization, ListedLinearization) else None
+
+    def places(self, dim: str, low: int, high: int, field: str) -> IntArray:
+        """What the local coordinates `low` to `high` - 1 of a dimension add to the offset of a field, in bytes."""
+        origin = self.origin[self.dims.index(dim)]
+        return self.linearization.dim_offsets(dim, field, origin + low, origin + high)
 
 
 def view_of_array(array: Any, dims: Sequence[str] | None = None) -> View:
@@ -128,23 +119,47 @@ def strided_copies(
         return []
     found: list[StridedCopy] = []
     groups = _mergeable(a, b, names)
+    if (dim := source.listed or destination.listed) is not None:
+        for group in groups:
+            found += _listed_copies(source, destination, box, group, dim)
+        return joined(found)
     # The pieces depend on where digits wrap around, which is the same for all fields with the same strides.
     for group in groups:
         found += _copies_of(source, destination, box, group)
     return joined(found)
 
 
-@lru_cache(maxsize=4096)
+def kept_by_views(function: Callable[..., Found]) -> Callable[..., Found]:
+    """Keep what a function of two views finds. What belongs to a list goes with the list: a cache of all views would keep the
+    tables of old ones."""
+    known = lru_cache(maxsize=4096)(function)
+
+    @wraps(function)
+    def found(source: View, destination: View, *more: Any) -> Found:
+        for lin in (source.linearization, destination.linearization):
+            if isinstance(lin, ListedLinearization):
+                key = function, source, destination, *more
+                if key not in lin.known:
+                    lin.known[key] = function(source, destination, *more)
+                result: Found = lin.known[key]
+                return result
+        return known(source, destination, *more)
+
+    return found
+
+
+@kept_by_views
 def mean_run(source: View, destination: View, shape: tuple[int, ...], fields: tuple[str, ...]) -> float:
     """The bytes that the copies of a box move on average between two gaps, at its origin in both views; infinite without a gap.
 
-    `shape` is in the order of the source's dimensions. Of a box that is cut into very many pieces a part counts.
+    `shape` is in the order of the source's dimensions. Of a box that is cut into very many pieces a part counts. A list counts as
+    a whole: its entries that follow each other at both ends are one run.
 
     Raises:
         LayoutError: as `strided_copies`.
     """
     copies, share = copies_at_origin(source, destination, shape, fields)
-    count = sum([copy.nbytes // copy.run for copy in copies])
+    count = sum([copy.run_count for copy in copies])
     return sum([copy.nbytes for copy in copies]) / count if count > 1 or share < 1 else math.inf
 
 
@@ -153,10 +168,11 @@ def copies_at_origin(
 ) -> tuple[list[StridedCopy], float]:
     """The copies of a box at its origin in both views, or of a part of it where it is cut into very many pieces, and the share
     of the box that they move."""
-    extents = list(shape)
+    extents, listed = list(shape), (source.listed, destination.listed)
     while True:
         pieces = [
-            _most_pieces(extent, source, destination, dim, fields[0]) for dim, extent in zip(source.dims, extents, strict=True)
+            1 if dim in listed else _most_pieces(extent, source, destination, dim, fields[0])
+            for dim, extent in zip(source.dims, extents, strict=True)
         ]
         if math.prod(pieces) <= MOST_PIECES:
             break
@@ -247,9 +263,29 @@ def _step(a: Linearization, b: Linearization, last: _Group, group: _Group, strid
     )
 
 
-def _copies_of(source: View, destination: View, box: Box, group: _Group) -> list[StridedCopy]:
+def _listed_copies(source: View, destination: View, box: Box, group: _Group, dim: str) -> list[StridedCopy]:
+    """The copies of a box whose entries a list names along `dim`: those of a single entry, for each place in the tables."""
+    axis = source.dims.index(dim)
+    here, there = (view.places(dim, box.lo[axis], box.hi[axis], group.first) for view in (source, destination))
+    from_here, to_there = step_of(here), step_of(there)
+    even = None if from_here is None or to_there is None else (len(here), from_here, to_there)
+    found: list[StridedCopy] = []
+    for copy in _copies_of(source, destination, box, group, without=dim):
+        at, to, run, loops = copy
+        if even is not None and (len(here) == 1 or min(even) > 0):
+            found.append(merged(at + int(here[0]), to + int(there[0]), run, (*loops, even)))
+        else:
+            found.append(listed((at, to), here, there, run, loops))
+    return found
+
+
+def _copies_of(source: View, destination: View, box: Box, group: _Group, without: str | None = None) -> list[StridedCopy]:
+    """The copies of a group of fields. The dimension `without` adds nothing to their offsets, and has no loop."""
     per_dim: list[list[tuple[int, int, tuple[Loop, ...]]]] = []
     for dim, lo, hi in zip(source.dims, box.lo, box.hi, strict=True):
+        if dim == without:
+            per_dim.append([(0, 0, ())])
+            continue
         here, there = _Axis(source, dim, group.first), _Axis(destination, dim, group.first)
         per_dim.append(
             [
@@ -348,6 +384,7 @@ def joined(copies: list[StridedCopy]) -> list[StridedCopy]:
         last = found[-1] if found else None
         if (
             last is not None
+            and not isinstance(copy, ListedCopy)
             and last.loops == copy.loops
             and last.source_offset + last.run == copy.source_offset
             and last.destination_offset + last.run == copy.destination_offset
@@ -360,6 +397,8 @@ def joined(copies: list[StridedCopy]) -> list[StridedCopy]:
 
 def _without_loops(copy: StridedCopy) -> StridedCopy:
     """The copy with contiguous loops merged into its run."""
+    if isinstance(copy, ListedCopy):
+        return copy
     run, loops = copy.run, list(copy.loops)
     while (inner := next((loop for loop in loops if loop[1] == loop[2] == run), None)) is not None:
         run *= inner[0]

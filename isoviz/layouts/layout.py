@@ -23,8 +23,8 @@ import numpy as np
 from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import LayoutError, show
-from isoviz.layouts.array_order import dense_order
 from isoviz.layouts.components import FIELDS, Component, Part, whole_dimensions
+from isoviz.layouts.given_arrays import dense_order
 from isoviz.layouts.modes import Mode, NormalPart, modes_of, normal_form, steps_of, strides_of
 from isoviz.layouts.notation import check_components, parse
 from isoviz.layouts.spaces import MAX_BYTES, FieldSpace, IndexSpace
@@ -301,12 +301,12 @@ class Linearization:
             known = self._steps[dim, field] = steps_of(dim, self.strides(field))
         return known
 
-    def dim_offsets(self, dim: str, field: str) -> IntArray:
-        """The contribution of every coordinate of a dimension to the offset, in bytes, as int64 of shape (size,).
+    def dim_offsets(self, dim: str, field: str, low: int = 0, high: int | None = None) -> IntArray:
+        """The contributions of the coordinates `low` to `high` - 1 of a dimension to the offset, in bytes, as int64.
 
-        The offset of (i, f) is `field_base(f)` plus the sum of these contributions over the dimensions.
+        The default is all of them. The offset of (i, f) is `field_base(f)` plus these contributions of all dimensions.
         """
-        coordinates = np.arange(self.space[dim], dtype=np.int64)
+        coordinates = np.arange(low, self.space[dim] if high is None else high, dtype=np.int64)
         return self._along(dim, coordinates, field)
 
     def _along(self, dim: str, coordinates: IntArray, field: str) -> IntArray:

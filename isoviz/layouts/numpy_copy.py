@@ -9,7 +9,7 @@ import numpy as np
 from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import LayoutError, show
-from isoviz.layouts.geometry import StridedCopy
+from isoviz.layouts.copies import ListedCopy, StridedCopy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,6 +59,9 @@ def apply_one(copy: StridedCopy, source: Bytes, destination: Bytes) -> None:
     Raises:
         LayoutError: the copy reaches outside one of the arrays. No byte has been moved.
     """
+    if isinstance(copy, ListedCopy):
+        _apply_listed(copy, source, destination)
+        return
     if copy.loops and copy.run > _LONGEST_SCALAR:
         copy = copy._replace(run=1, loops=(*copy.loops, (copy.run, 1, 1)))
     if copy.loops:
@@ -69,6 +72,32 @@ def apply_one(copy: StridedCopy, source: Bytes, destination: Bytes) -> None:
         if min(here, there) < 0 or here + copy.run > source.size or there + copy.run > destination.size:
             raise _outside(copy, source, destination)
         destination[there : there + copy.run] = source[here : here + copy.run]
+
+
+_TOGETHER = 1 << 16
+"""Runs whose places are worked out together, so that their tables stay in a cache."""
+
+
+def _apply_listed(copy: ListedCopy, source: Bytes, destination: Bytes) -> None:
+    here, there = copy.spans()
+    if min(here[0], there[0]) < 0 or here[1] > source.size or there[1] > destination.size:
+        raise _outside(copy, source, destination)
+    within = np.zeros((2, 1), np.int64)  # where the runs of an entry begin at both ends
+    for extent, *strides in reversed(copy.loops):
+        turns = np.arange(extent, dtype=np.int64)
+        within = (np.multiply.outer(strides, turns)[:, :, None] + within[:, None, :]).reshape(2, -1)
+    windows = [_windows(array, copy.run) for array in (source, destination)]
+    step = max(1, _TOGETHER // within.shape[1])
+    for first in range(0, copy.entries, step):
+        some = copy.part(first, first + step)
+        at, to = (offsets[:, None] + each for offsets, each in zip(some.offsets, within, strict=True))
+        windows[1][to] = windows[0][at]
+
+
+def _windows(array: Bytes, run: int) -> np.ndarray[Any, Any]:
+    """For every byte of an array, the `run` bytes from it on, as one element."""
+    dtype = _SCALARS.get(run) or np.dtype((np.void, run))
+    return np.ndarray((array.size - run + 1,), dtype, array.data, 0, (1,))
 
 
 def strided_view(array: Bytes, copy: StridedCopy, dtype: np.dtype[Any], end: int) -> np.ndarray[Any, Any]:

@@ -11,7 +11,8 @@ import math
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
-from isoviz.layouts.geometry import StridedCopy, joined, strided_copies
+from isoviz.layouts.copies import ListedCopy, StridedCopy
+from isoviz.layouts.geometry import joined, strided_copies
 from isoviz.layouts.modes import Mode
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ class _Alike:
         ]
 
     def of(self, source: View, destination: View, box: Box, fields: tuple[str, ...]) -> list[StridedCopy]:
+        if source.listed or destination.listed:  # the places of a list never recur
+            return strided_copies(source, destination, box, fields)
         lo = box.lo
         shape = tuple([high - low for low, high in zip(lo, box.hi, strict=True)])
         phase = tuple([low % period for low, period in zip(lo, self.periods, strict=True)])
@@ -169,7 +172,7 @@ class RecurringChunks:
         """
         slowest = chunks.digits[-1] if chunks.outer else None
         space = chunks.linearization.space
-        if not isinstance(slowest, Mode) or not slowest.top:
+        if not isinstance(slowest, Mode) or not slowest.top or any(view.listed for view in self._views(0)):
             return 0, 0
         axis, size = space.dims.index(slowest.dim), space[slowest.dim]
         row = chunks.blocks // slowest.extent
@@ -196,7 +199,12 @@ def shifted(copies: list[StridedCopy], here: int, there: int) -> list[StridedCop
     """Copies shifted by `here` bytes in the source and by `there` bytes in the destination."""
     if not here and not there:
         return copies
-    return [StridedCopy(copy.source_offset + here, copy.destination_offset + there, copy.run, copy.loops) for copy in copies]
+    return [
+        copy.moved(here, there)
+        if isinstance(copy, ListedCopy)
+        else StridedCopy(copy.source_offset + here, copy.destination_offset + there, copy.run, copy.loops)
+        for copy in copies
+    ]
 
 
 def _along(axis: Sequence[tuple[int, int, int]], distance: int) -> int:
@@ -221,6 +229,9 @@ def split(
     """
     if parts <= 1:
         return [list(copies)]
+    lists, copies = _lists_cut(copies, parts)
+    if any(lists):
+        return [[*some, *more] for some, more in zip(lists, split(copies, parts, unit, base, by), strict=True)]
     total = sum(copy.nbytes for copy in copies)
     found: list[list[StridedCopy]] = [[] for _ in range(parts)]
     done = number = 0
@@ -236,6 +247,19 @@ def split(
             if rest is not None:  # the part is full up to half a unit, which is not worth a copy of its own
                 number = min(parts - 1, number + 1)
     return found
+
+
+def _lists_cut(copies: Sequence[StridedCopy], parts: int) -> tuple[list[list[StridedCopy]], list[StridedCopy]]:
+    """The listed ones among the copies, each cut into parts of about equal length, and the other copies."""
+    found: list[list[StridedCopy]] = [[] for _ in range(parts)]
+    others: list[StridedCopy] = []
+    for copy in copies:
+        if isinstance(copy, ListedCopy):
+            for part, piece in zip(found, copy.cut(parts, EVEN if copy.entries >= 4 * EVEN * parts else 1), strict=False):
+                part.append(piece)
+        else:
+            others.append(copy)
+    return found, others
 
 
 def neighbours(group: list[StridedCopy]) -> list[list[StridedCopy]]:
@@ -278,6 +302,9 @@ def split_together(copies: Sequence[StridedCopy], parts: int, unit: int = 1) -> 
     """
     if parts <= 1 or not copies:  # a chunk may hold nothing but padding
         return [list(copies), *([] for _ in range(parts - 1))]
+    lists, copies = _lists_cut(copies, parts)
+    if any(lists):
+        return [[*some, *more] for some, more in zip(lists, split_together(copies, parts, unit), strict=True)]
     least = sum([copy.nbytes for copy in copies]) / parts / 4
     if len(copies) > MANY:
         few = [copy for copy in copies if copy.nbytes >= least]

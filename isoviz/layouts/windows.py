@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from isoviz import checks
 from isoviz.errors import LayoutError
-from isoviz.layouts.geometry import StridedCopy, View, copies_at_origin
+from isoviz.layouts.copies import ListedCopy, StridedCopy
+from isoviz.layouts.geometry import View, copies_at_origin, kept_by_views
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -160,6 +160,8 @@ def _listed(copy: StridedCopy, most: int | None) -> tuple[Ints, Ints]:
         if most is not None and extents[at] * inner > most:
             extents[at] = max(2, min(extents[at], most // inner))
     here, there = np.array([copy.source_offset]), np.array([copy.destination_offset])
+    if isinstance(copy, ListedCopy):
+        here, there = copy.part(0, copy.entries if most is None else max(2, most // math.prod(extents))).offsets
     for extent, (_, source, destination) in zip(extents, copy.loops, strict=True):
         steps = np.arange(extent)
         here = (here[:, None] + steps * source).ravel()
@@ -186,7 +188,7 @@ class Keyed(NamedTuple):
         return max(1, math.ceil(nbytes / self.window * (1 - 1e-12)))
 
 
-@lru_cache(maxsize=1024)
+@kept_by_views
 def keyed(source: View, destination: View, shape: tuple[int, ...], fields: tuple[str, ...], limit: int) -> Keyed:
     """What keys of at most `limit` runs map where a box moves, at its origin in both views. Of a very large box a part counts.
 

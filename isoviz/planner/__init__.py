@@ -24,6 +24,7 @@ from isoviz.planner.layout_choice import (
     layout_choice_from_json,
     layout_choice_to_json,
 )
+from isoviz.planner.listed.listed_transfer import ListedTransfer, listed_transfer, rest
 from isoviz.planner.options import Options
 from isoviz.planner.path_plan import Buffer, Hop, PathPlan
 from isoviz.planner.plan import Plan
@@ -51,6 +52,7 @@ __all__ = [
     "Hop",
     "Instance",
     "LayoutChoice",
+    "ListedTransfer",
     "Options",
     "PathByHand",
     "PathPlan",
@@ -76,6 +78,7 @@ __all__ = [
     "find_layout",
     "layout_choice_from_json",
     "layout_choice_to_json",
+    "listed_transfer",
     "load_plan",
     "load_transfer",
     "machine_of",
@@ -87,6 +90,7 @@ __all__ = [
     "rechunked",
     "register_planner",
     "registered_planners",
+    "rest",
     "save_plan",
     "sweep",
     "transfer_from_json",

@@ -22,6 +22,7 @@ from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import TransferError
 from isoviz.layouts import FIELDS, Box, ChunkSequence, FieldSpace, IndexSpace, Layout, Linearization, Mode, StridedCopy, View
+from isoviz.layouts.copies import ListedCopy
 from isoviz.layouts.geometry import mean_run, strided_copies
 from isoviz.layouts.recurring import RecurringChunks, RecurringCopies, shifted, together
 from isoviz.planner.intermediate.part_layouts import layout_of
@@ -418,7 +419,8 @@ def _require_apart(made: Bundle, near: Sequence[int]) -> None:
         shape = each.transfer.space.as_dict()
         box = Box((0,) * len(shape), tuple([shape[dim] for dim in view.dims]))
         for copy in strided_copies(view, view, box, each.transfer.field_names):
-            begins = np.array([copy.destination_offset + each.starts[1]])
+            begins = copy.offsets[1] if isinstance(copy, ListedCopy) else np.array([copy.destination_offset])
+            begins = begins + each.starts[1]
             for extent, _, stride in copy.loops:
                 begins = np.add.outer(begins, np.arange(extent) * stride).ravel()
             rows.append(np.stack([begins, begins + copy.run, np.full(len(begins), number)]))

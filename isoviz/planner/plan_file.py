@@ -5,15 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from isoviz.checks import expect
 from isoviz.errors import TransferError, show
 from isoviz.layouts import FIELDS, Box, ChunkSequence, FieldSpace, IndexSpace, Layout
+from isoviz.layouts.lists import EntryList
 from isoviz.machines import machine_from_json
 from isoviz.machines.limits import MOST_SLOTS
 from isoviz.planner.bundles import Bundle, bundle
 from isoviz.planner.cache import CACHE
+from isoviz.planner.listed.listed_transfer import ListedTransfer
 from isoviz.planner.options import BY_HAND, MOST_REUSE
 from isoviz.planner.path_plan import Constraint, Hop, PathPlan
 from isoviz.planner.plan import Plan
@@ -29,7 +32,7 @@ FORMAT = "isoviz-plan-3"
 MACHINE = "machine_file"
 """The key of the machine beside the members of `plan_to_json`, where a file holds both (`save_plan`)."""
 
-_TRANSFER = ("source", "destination"), ("shape", "source_origin", "destination_origin", "fields", "priority")
+_TRANSFER = ("source", "destination"), ("shape", "source_origin", "destination_origin", "fields", "priority", "list")
 _ORDER = ("layout", "outer", "per_chunk")
 _PLAN = ("transfer", "machine", "planner", "seconds", "paths")
 _DECIDED = ("hops", "order", "slots", "overlap", "seconds", "objective", "throughput", "setup", "shares")
@@ -70,7 +73,7 @@ def _transfer(node: Node) -> Transfer:
         return _bundle(node)
     parts = node.members(*_TRANSFER)
     return node.made(
-        Transfer,
+        partial(ListedTransfer, **_lists(parts["list"])) if "list" in parts else Transfer,
         _instance(parts["source"]),
         _instance(parts["destination"]),
         _list(parts, "shape"),
@@ -96,6 +99,15 @@ def _bundle(node: Node) -> Transfer:
     if not all(len(each) == 1 and type(each[0]) is int for each in (shape, origin)):
         parts["shape"].fail(f"expected a length and an origin of one dimension, got {show(shape)} and {show(origin)}")
     return parts["shape"].made(whole.part, Box(origin, (origin[0] + shape[0],)))
+
+
+def _lists(node: Node) -> dict[str, Any]:
+    parts = node.members(("dim",), ("entries", "to"))
+    found: dict[str, Any] = {"dim": parts["dim"].read(str)}
+    for name in ("entries", "to"):
+        if name in parts:
+            found[name] = parts[name].made(EntryList.from_json, parts[name].table())
+    return found
 
 
 def _instance_to_json(instance: Instance) -> dict[str, Any]:

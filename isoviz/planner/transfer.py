@@ -88,7 +88,8 @@ class Transfer:
     box in each instance, in the order of that instance's dimensions. `field_names` names the fields that move.
 
     `transfer.to_json()` is `isoviz.planner.transfer_to_json(transfer)`. `Transfer.from_json(data)` makes an equal transfer of it
-    or of its text.
+    or of its text. `Transfer.listed(source, destination, entries=…, to=…)` is the transfer of entries that index arrays name
+    (`isoviz.planner.listed_transfer`).
 
     `lying` are the ends as a run finds them, where the fields of an entry lie otherwise than the instances say: with gaps between
     them, or in another order. The first and the last hop read and write there. Everything else follows from the instances, so
@@ -116,12 +117,13 @@ class Transfer:
 
     to_json = PublicMethod("isoviz.planner", "transfer_to_json")
     from_json = PublicMethod("isoviz.planner", "transfer_from_json", of_class=True)
+    listed = PublicMethod("isoviz.planner", "listed_transfer", of_class=True)
 
     def __post_init__(self) -> None:
         for given in (self.source, self.destination):
             expect("transfer", given, Instance, "an instance at each end")
         object.__setattr__(self, "priority", checks.priority(self.priority))
-        here, there = self.source.space, self.destination.space
+        here, there = self.counted
         if set(here.dims) != set(there.dims):
             raise TransferError(f"transfer: the source has dimensions ({', '.join(here)}), the destination ({', '.join(there)})")
         shape = _numbers("shape", self.shape, here, lowest=1)
@@ -133,13 +135,11 @@ class Transfer:
         object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "source_origin", origin or (0,) * len(here))
         object.__setattr__(self, "destination_origin", target or (0,) * len(there))
-        for end, instance, starts_at in (
-            ("source", self.source, self.source_origin),
-            ("destination", self.destination, self.destination_origin),
+        for end, counted, starts_at in (
+            ("source", here, self.source_origin),
+            ("destination", there, self.destination_origin),
         ):
-            _check_box(
-                end, instance.space, dict(zip(instance.space, starts_at, strict=True)), dict(zip(here, shape, strict=True))
-            )
+            _check_box(end, counted, dict(zip(counted, starts_at, strict=True)), dict(zip(here, shape, strict=True)))
         names = self._checked_fields()
         object.__setattr__(self, "field_names", names)
         object.__setattr__(self, "space", here if shape == here.sizes else IndexSpace.of(dict(zip(here, shape, strict=True))))
@@ -220,6 +220,11 @@ class Transfer:
         here, there = self.source, self.destination  # without their spaces, which distinguish few transfers
         ends = (here.memory, str(here.layout), there.memory, str(there.layout))
         return hash((ends, self.shape, self.source_origin, self.destination_origin, self.field_names, self.priority))
+
+    @property
+    def counted(self) -> tuple[IndexSpace, IndexSpace]:
+        """The index spaces in which the shape and the origins count: those of the ends."""
+        return self.source.space, self.destination.space
 
     @property
     def nbytes(self) -> int:

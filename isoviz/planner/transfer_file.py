@@ -14,6 +14,8 @@ from isoviz.checks import expect
 from isoviz.errors import FileError, MachineError, TransferError, show
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 from isoviz.machines import Machine, preset
+from isoviz.planner.listed.list_file import list_at
+from isoviz.planner.listed.listed_transfer import listed_transfer
 from isoviz.planner.options import Options
 from isoviz.planner.transfer import Instance, Transfer
 from isoviz.regular_files import base_of, read_some
@@ -23,6 +25,8 @@ from isoviz.schema.toml_text import LARGEST_TOML, parse_toml
 
 _TABLES = ("space", "fields", "source", "destination"), ("box", "machine", "options")
 _END = ("memory", "layout"), ("path", "offset", "origin", "space", "fields")
+_LISTS = {"source": "entries", "destination": "to"}
+"""The key of the list at each end."""
 _OPTIONS = ("planner", "slot_limit", "memory_limit", "slots", "planning_time", "paths", "proxies", "reuse", "priority")
 
 
@@ -68,6 +72,10 @@ def load_transfer(source: str | Path | Mapping[str, Any]) -> TransferFile:
     and `fields` (a list). `origin` in `[source]` and `[destination]` is the first coordinate of the box; `space` and `fields`
     there override the common ones, and `offset` is the byte at which the data of a raw file begin.
 
+    `entries` in `[source]` and `to` in `[destination]` list what moves (`Transfer.listed`): the name of a `.npy` file beside the
+    transfer file, numbers, or `{random = 3062, of = 3534, seed = 1}` (`in_order = true` sorts them); for an instance with several
+    dimensions `{y = …}`.
+
     A relative path of a data file starts from the directory that its memory is bound to: `directory` in `[machine]`, or the
     `device` of that memory in a machine file. If there is none, it is relative to the transfer file. Paths of machine files and
     `directory` itself are relative to the transfer file as well. If the transfer file is a pipe, these paths are relative to the
@@ -102,7 +110,7 @@ def _parse(data: Mapping[str, Any], where: str, folder: Path) -> TransferFile:
 def _transfer_file(root: Node, folder: Path) -> TransferFile:
     parts = root.members(*_TABLES)
     space, fields = IndexSpace.of(parts["space"].table()), FieldSpace.of(parts["fields"].table())
-    ends = {name: parts[name].members(*_END) for name in ("source", "destination")}
+    ends = {name: parts[name].members(_END[0], (*_END[1], key)) for name, key in _LISTS.items()}
     machine = _machine_table(parts["machine"]) if "machine" in parts else {"preset": "local"}
     origins = {
         name: _origin(machine, end["memory"].read(str), folder)
@@ -115,15 +123,23 @@ def _transfer_file(root: Node, folder: Path) -> TransferFile:
     options = parts["options"].members((), _OPTIONS) if "options" in parts else {}
     if "fields" in box and not (isinstance(box["fields"].value, list) and all(isinstance(n, str) for n in box["fields"].value)):
         box["fields"].fail(f"expected a list of names, got {show(box['fields'].value)}")
-    transfer = Transfer(
-        instances["source"],
-        instances["destination"],
-        shape=_numbers(box, "shape", instances["source"].space),
-        source_origin=_numbers(ends["source"], "origin", instances["source"].space),
-        destination_origin=_numbers(ends["destination"], "origin", instances["destination"].space),
-        field_names=tuple(box["fields"].value) if "fields" in box else (),
-        priority=options["priority"].read(int) if "priority" in options else 0,
-    )
+    names = tuple(box["fields"].value) if "fields" in box else ()
+    priority = options["priority"].read(int) if "priority" in options else 0
+    lists = {key: list_at(ends[name][key], folder) for name, key in _LISTS.items() if key in ends[name]}
+    if lists:
+        for node in [box[key] for key in box if key == "shape"] + [end["origin"] for end in ends.values() if "origin" in end]:
+            node.fail("a transfer with lists moves all that they name; expected no box")
+        transfer = listed_transfer(instances["source"], instances["destination"], **lists, field_names=names, priority=priority)
+    else:
+        transfer = Transfer(
+            instances["source"],
+            instances["destination"],
+            shape=_numbers(box, "shape", instances["source"].space),
+            source_origin=_numbers(ends["source"], "origin", instances["source"].space),
+            destination_origin=_numbers(ends["destination"], "origin", instances["destination"].space),
+            field_names=names,
+            priority=priority,
+        )
     chosen = Options(**{key: part.value for key, part in options.items() if key != "priority"})
     return TransferFile(transfer, chosen, dict(machine), folder, origins)
 

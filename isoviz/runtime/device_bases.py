@@ -112,6 +112,7 @@ class BaseChannel(ABC):
     """An ordinary `RealChannel`: `move` carries out copies."""
 
     at_once = False
+    takes_lists = False
     is_asynchronous = False
 
     @property

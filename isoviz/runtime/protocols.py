@@ -209,6 +209,10 @@ class RealChannel(Protocol):
         """
 
     @property
+    def takes_lists(self) -> bool:
+        """Whether the channel knows copies with a table of offsets (`ListedCopy`). Other channels get a copy for each run."""
+
+    @property
     def is_asynchronous(self) -> bool:
         """Whether the engine calls `start` instead of `move`."""
 

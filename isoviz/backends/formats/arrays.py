@@ -21,9 +21,8 @@ import numpy as np
 from isoviz.backends.formats.records import Record, array_of
 from isoviz.errors import ArrayError, EmptyArrayError, FileError
 from isoviz.layouts import FIELDS, Component, FieldSpace, IndexSpace, Layout, Linearization
-from isoviz.layouts.array_order import default_dims
 from isoviz.layouts.dtypes import dtype_text, is_added
-from isoviz.layouts.given_arrays import Array, ArrayForm, bytes_in_order, host_array, memory_order, no_elements
+from isoviz.layouts.given_arrays import Array, ArrayForm, bytes_in_order, default_dims, host_array, memory_order, no_elements
 from isoviz.layouts.modes import Mode
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ import numpy as np
 from isoviz.backends.formats.known_files import HEAD, MAGIC, check_head, open_array_file
 from isoviz.errors import FileError
 from isoviz.layouts.dtypes import described_dtype, is_added
-from isoviz.layouts.literals import parse_literal
 from isoviz.layouts.spaces import MAX_BYTES
+from isoviz.schema.literals import parse_literal
 
 ALIGNMENT = 4096
 LONGEST_HEADER = 1 << 20

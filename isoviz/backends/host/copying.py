@@ -22,6 +22,7 @@ from isoviz.backends.host.kernels.many import many_of
 from isoviz.errors import LayoutError
 from isoviz.forks import in_child
 from isoviz.layouts import StridedCopy
+from isoviz.layouts.copies import ListedCopy
 from isoviz.layouts.numpy_copy import apply_one, strided_view
 from isoviz.layouts.recurring import neighbours, split_together
 
@@ -56,6 +57,9 @@ def copy_strided(copy: StridedCopy, source: Bytes, destination: Bytes, *, large:
         LayoutError: the copy exceeds one of the arrays, or its destination may overlap its source.
     """
     _check(copy, source, destination)
+    if isinstance(copy, ListedCopy):
+        apply_one(copy, source, destination)
+        return
     if kernels.copy(copy, source, destination, large=large):
         return
     swap = _transposed(copy)
@@ -100,6 +104,11 @@ def copy_all(
             for other in others:
                 other.result()
             return
+    if any(isinstance(copy, ListedCopy) for copy in copies):
+        for copy in copies:
+            check()
+            copy_strided(copy, source, destination, large=large)
+        return
     if len(copies) > 1 and kernels.is_ready():
         copies = _without_small(copies, source, destination, check, large=large)
     for group in _alike(copies) if len(copies) > 1 and kernels.is_ready() else (copies,):
@@ -126,7 +135,10 @@ def prepared_copies(
     """
     for copy in copies:
         _check(copy, source, destination)
-    moves: list[Callable[[], object]] = []
+    moves: list[Callable[[], object]] = [
+        partial(apply_one, copy, source, destination) for copy in copies if isinstance(copy, ListedCopy)
+    ]
+    copies = [copy for copy in copies if not isinstance(copy, ListedCopy)]
     if len(copies) > 1 and kernels.is_ready():
         many, copies = many_of(copies, large=large)
         if many is not None:
@@ -203,12 +215,7 @@ in_child(_pool.cache_clear)  # A child process would wait for threads that it di
 
 
 def _check(copy: StridedCopy, source: Bytes, destination: Bytes) -> None:
-    here = there = copy.run
-    for extent, from_here, to_there in copy.loops:
-        here += (extent - 1) * from_here
-        there += (extent - 1) * to_there
-    lo, hi = copy.source_offset, copy.source_offset + here
-    low, high = copy.destination_offset, copy.destination_offset + there
+    (lo, hi), (low, high) = copy.spans()
     if lo < 0 or low < 0 or hi > source.size or high > destination.size:
         raise LayoutError(
             f"copy {copy}: reaches outside the source ({source.size} bytes) or the destination ({destination.size} bytes)"

@@ -258,6 +258,7 @@ class Memcpy(BaseChannel):
     """The channel between two host memories."""
 
     at_once = True
+    takes_lists = True
 
     def prepare(self, nbytes: int) -> None:
         """Load the kernels for a transfer of `nbytes` bytes, before time is measured. Small transfers do not need them.

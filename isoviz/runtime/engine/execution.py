@@ -391,7 +391,7 @@ class Execution:
         recurring = self._recurring.get(hop)
         if recurring is None:
             recurring = self._recurring[hop] = at.path.recurring(at.hop, partial(self._chunk, at))
-        copies, payload = recurring.of(at.first + number)
+        copies, payload = self.prepared.taken(hop, *recurring.of(at.first + number))
         self._payloads[at.number, number] = payload
         if not number:
             self._fitted.keep(hop, copies, payload)

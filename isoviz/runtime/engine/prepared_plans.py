@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz import checks
+from isoviz.layouts.copies import without_lists
 from isoviz.runtime.device_bases import BaseMemory
 from isoviz.runtime.scheduling.pipeline import work_of
 
@@ -147,6 +148,10 @@ class PreparedPlan:
             for hop, (at, count) in enumerate(zip(self.hops, requests, strict=True))
         ]
         return Handling(False, tuple(small))
+
+    def taken(self, hop: int, copies: list[StridedCopy], payload: int) -> Copies:
+        """The copies of a chunk as the channel of a hop takes them."""
+        return copies if self.channels[hop].takes_lists else without_lists(copies), payload
 
     def lying(self, plan: Plan, source: Instance | None, destination: Instance | None) -> LyingPlan:
         """The plan for ends whose fields lie otherwise (`Plan.lying`), prepared as this one.

@@ -160,9 +160,9 @@ def opened(plan: Plan, prepared: PreparedPlan, given: tuple[Any, Any]) -> OpenEn
         if source.lies is not None or destination.lies is not None:
             plan, prepared = prepared.lying(plan, source.lies, destination.lies)
         require_apart(plan.transfer, source, destination)
-        moves = None if destination.durable else channel.prepared_move(_copies(plan), source, destination)
+        moves = None if destination.durable else channel.prepared_move(_copies(plan, prepared), source, destination)
         if moves is None and not destination.durable and not channel.is_asynchronous:
-            moves = (partial(channel.move, _copies(plan), source, destination, _go_on),)
+            moves = (partial(channel.move, _copies(plan, prepared), source, destination, _go_on),)
     except BaseException as error:
         tidied(closing.close)
         if isinstance(error, Exception):
@@ -174,12 +174,12 @@ def opened(plan: Plan, prepared: PreparedPlan, given: tuple[Any, Any]) -> OpenEn
     return OpenEnds(plan, moves, closing)
 
 
-def _copies(plan: Plan) -> list[StridedCopy]:
+def _copies(plan: Plan, prepared: PreparedPlan) -> list[StridedCopy]:
     """The copies of all chunks of a plan of one hop, each at most as long as a request."""
     path, hop = plan.paths[0], plan.hops[0]
     count = path.requests(hop)
     parts = [split_together(plan.copies(0, number), count, UNIT) for number in range(path.chunk_count)]
-    return [copy for chunk in parts for part in chunk for copy in part]
+    return prepared.taken(0, [copy for chunk in parts for part in chunk for copy in part], plan.bytes)[0]
 
 
 def _go_on() -> None:

@@ -13,9 +13,8 @@ import numpy as np
 from isoviz.backends.formats.npy import read_header
 from isoviz.errors import EmptyArrayError, InternalError
 from isoviz.layouts import FIELDS, Component, IndexSpace, Layout, Linearization
-from isoviz.layouts.array_order import default_dims, dense_order
 from isoviz.layouts.dtypes import is_gap
-from isoviz.layouts.given_arrays import cuda_interface, host_array, is_host_array, no_elements
+from isoviz.layouts.given_arrays import cuda_interface, default_dims, dense_order, host_array, is_host_array, no_elements
 
 MOST_VALUES = 4096
 """Values that are sent to the browser at most. An array of more shows none: they would not fit into its cells."""

@@ -17,7 +17,7 @@ from isoviz.backends.formats.known_files import MAGIC, is_npy
 from isoviz.backends.formats.npy import ALIGNMENT, LONGEST_HEADER, header_bytes, header_of, read_header
 from isoviz.cli.command_line import main
 from isoviz.errors import FileError
-from isoviz.layouts.array_order import default_dims
+from isoviz.layouts.given_arrays import default_dims
 
 LONG = np.dtype([(f"field_with_a_long_name_{i}", "f4") for i in range(300)])
 DTYPES = [

@@ -19,10 +19,10 @@ from isoviz.errors import SpaceError
 from isoviz.figures.layouts.numpy_text import numpy_equivalent
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 from isoviz.layouts.dtypes import dtype_of, dtype_text
-from isoviz.layouts.literals import parse_literal
 from isoviz.machines import preset
 from isoviz.planner import Transfer, load_transfer, plan, plan_from_json, plan_to_json
 from isoviz.redistribution import DistributedInstance, Distribution, instance_from_json
+from isoviz.schema.literals import parse_literal
 from isoviz.widgets.chosen.settings import settings_for
 
 ADDED = tuple(

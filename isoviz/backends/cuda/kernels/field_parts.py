@@ -17,7 +17,7 @@ from isoviz.layouts import StridedCopy
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from isoviz.layouts.geometry import Loop
+    from isoviz.layouts.copies import Loop
 
 MOST_PARTS = 12
 """Copies of one kernel. Each adds its own code."""

@@ -17,7 +17,7 @@ from isoviz.backends.host.kernels.choices import chosen
 from isoviz.backends.host.kernels.recipe import LINE, Integers, goes_past, integers
 
 if TYPE_CHECKING:
-    from isoviz.layouts.geometry import Loop
+    from isoviz.layouts.copies import Loop
 
 
 class Blocks(NamedTuple):

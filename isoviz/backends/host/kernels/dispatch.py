@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from isoviz.backends.host.kernels.many import Many
     from isoviz.backends.host.kernels.pattern import Shape
     from isoviz.layouts import StridedCopy
-    from isoviz.layouts.geometry import Loop
+    from isoviz.layouts.copies import Loop
 
 _PAGE = 4096
 _local = threading.local()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isoviz.layouts import StridedCopy
-    from isoviz.layouts.geometry import Loop
+    from isoviz.layouts.copies import Loop
 
 MOST_LOOPS = 16
 """Loops of a copy at most. This number is compiled in."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isoviz.backends.host.kernels.recipe import Bare
-    from isoviz.layouts.geometry import Loop
+    from isoviz.layouts.copies import Loop
 
     Shape = tuple[int, int, int, tuple[Loop, ...]]
     """Source offset, destination offset, bytes of a run, loops."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-    from isoviz.layouts.geometry import Loop
+    from isoviz.layouts.copies import Loop
 
 
 def warm_up(compiled: ModuleType) -> None:

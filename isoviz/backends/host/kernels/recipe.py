@@ -19,7 +19,7 @@ from isoviz.backends.host.kernels.choices import chosen, remembered
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from isoviz.layouts.geometry import Loop
+    from isoviz.layouts.copies import Loop
 
     Bare = tuple[tuple[int, tuple[Loop, ...]], ...]
     """(bytes of a run, loops) of copies at any offset."""

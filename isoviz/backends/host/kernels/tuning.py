@@ -29,7 +29,7 @@ from isoviz.regular_files import open_lock, read_own, write_text
 from isoviz.this_computer import caches, processor
 
 if TYPE_CHECKING:
-    from isoviz.layouts.geometry import Loop
+    from isoviz.layouts.copies import Loop
 
     Prepared = Callable[[Choices, int, tuple[Loop, ...]], Callable[[int, int], object]]
 

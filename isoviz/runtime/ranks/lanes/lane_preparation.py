@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from isoviz.errors import Cancelled, RankError, RunError
+from isoviz.layouts.copies import without_lists
 from isoviz.runtime.engine.device_errors import Closing, of_opening, tidied
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.interrupts import permit_interrupts
@@ -135,7 +136,8 @@ def _prepare_receiving(runtime: LaneRuntime, plan: Plan, given: Any, talk: _Talk
         tidied(closing.close)
         return refusal
     try:
-        runtime.devices.lanes.share(lane, store, answer.address, plan.lying(answer.lies, store.lies).transfer.copies)
+        copies = without_lists(plan.lying(answer.lies, store.lies).transfer.copies)
+        runtime.devices.lanes.share(lane, store, answer.address, copies)
     except RunError as error:
         _LOG.info("%s is moved by the rank of its source alone: %s", transfer, error)
     return ReceivingTransfer(runtime, plan, talk.peer, closing, lane)
@@ -157,7 +159,8 @@ def _prepare_sending(
     lane, refusal = None, offer.refusal
     if not refusal:
         try:
-            lane = runtime.devices.lanes.sending(offer.address, store, plan.lying(store.lies, offer.lies).transfer.copies)
+            copies = without_lists(plan.lying(store.lies, offer.lies).transfer.copies)
+            lane = runtime.devices.lanes.sending(offer.address, store, copies)
             closing.callback(lane.close)
         except RunError as error:
             refusal = str(error)

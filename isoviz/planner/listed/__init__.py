@@ -1,0 +1,1 @@
+"""Transfers of entries that index arrays name."""
