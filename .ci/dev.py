@@ -55,7 +55,7 @@ class Other(NamedTuple):
 OLDER_KERNELS = tuple(
     Other(f"ipykernel-{version}", f"ipykernel=={version}.*", ("tests/notebook", "tests/browser")) for version in ("6.31", "7.3")
 )
-RANDOM = ("rank_channels", "rank_lanes", "rank_redistributions", "rank_runs", "windows")
+RANDOM = ("rank_channels", "rank_lanes", "rank_redistributions", "rank_runs", "scattered", "windows")
 """Tests of ranks with many random transfers."""
 SECOND_MPI = Other("mpich", "mpich", ("tests/ranks",), tuple(f"tests/ranks/test_{name}.py" for name in RANDOM))
 

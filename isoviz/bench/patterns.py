@@ -1,8 +1,10 @@
-"""Scattered data of known programs as transfers: faces of grids, vectors, structs of arrays.
+"""Scattered data of known programs as transfers: faces of grids, lists of entries, structs of arrays, caches of language models.
 
 - `DDTBench`: the access patterns of applications that DDTBench collects (Schneider, Gerstenberger, Hoefler, EuroMPI 2012), with
-  its sizes.
-- `UMR`: the sizes of paper 002, "UMR: user-mode memory registration": figures 8 and 10 (vectors), 9 (stencil), 11 (applications).
+  its sizes. The lists of LAMMPS and SPECFEM3D are the first entries of a random permutation, as there.
+- `UMR`: the sizes of Suresh et al., Network Assisted Non-Contiguous Transfers for GPU-Aware MPI Libraries: figures 8 and 10
+  (vectors), 9 (stencil) and 11 (applications).
+- `KV cache`: pages of keys and values by list. NHD has the tokens of a page before its heads, HND the heads before the tokens.
 
 Arrays have x fastest: `<F, x, y>`. Both ends of a face are arrays of the same sizes, and the face moves into the halo, as the
 application does it.
@@ -10,12 +12,18 @@ application does it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from isoviz.errors import InputError, show
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.planner import Instance, Transfer
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Ends = tuple[str, str]
 """The memories of source and destination."""
@@ -38,12 +46,12 @@ class Pattern(NamedTuple):
 
 
 def patterns(family: str | None = None) -> dict[str, Pattern]:
-    """All patterns by name, or those of a family: `DDTBench` or `UMR`.
+    """All patterns by name, or those of a family: `DDTBench`, `UMR` or `KV cache`.
 
     Raises:
         InputError: there is no such family.
     """
-    found = [each for make in (_ddtbench, _umr) for each in make()]
+    found = [each for make in (_ddtbench, _umr, _kv_caches) for each in make()]
     if family is not None and family not in (families := sorted({each.family for each in found})):
         raise InputError(f"patterns: family {show(family)}; expected one of {', '.join(families)}")
     return {each.name: each for each in found if family in (None, each.family)}
@@ -98,6 +106,40 @@ def vector(ends: Ends, count: int, block: int, stride: int) -> list[Transfer]:
     return face(ends, "u1", {"b": stride, "n": count}, {"b": block}, {})
 
 
+def listed(ends: Ends, dtype: str, size: int, each: int, entries: NDArray[np.int64], to: NDArray[np.int64]) -> list[Transfer]:
+    """Entries of an array of `size` groups of `each` elements, named by lists at both ends (`MPI_Type_indexed_block`)."""
+    return by_list(ends, dtype, {"c": each, "n": size} if each > 1 else {"n": size}, "n", entries, to)
+
+
+def by_list(
+    ends: Ends,
+    dtype: str,
+    space: Mapping[str, int],
+    dim: str,
+    entries: NDArray[np.int64],
+    to: NDArray[np.int64],
+    layouts: tuple[str, str] | None = None,
+    into: Mapping[str, int] | None = None,
+) -> list[Transfer]:
+    """The slabs of one dimension that lists name at both ends."""
+    order = f"<F, {', '.join(space)}>"
+    fields = FieldSpace.of({"v": dtype})
+    here, there = layouts or (order, order)
+    return [
+        Transfer.listed(
+            Instance(ends[0], IndexSpace.of(dict(space)), fields, here),  # type: ignore[arg-type]
+            Instance(ends[1], IndexSpace.of(dict(into or space)), fields, there),  # type: ignore[arg-type]
+            entries={dim: entries},
+            to={dim: to},
+        )
+    ]
+
+
+def sample(count: int, of: int, seed: int = 0) -> NDArray[np.int64]:
+    """The first `count` of a random permutation of `of` numbers."""
+    return np.random.default_rng(seed).permutation(of)[:count].astype(np.int64)
+
+
 # DDTBench
 
 
@@ -121,6 +163,23 @@ def _nas_mg(ends: Ends, axis: str, x: int, y: int, z: int) -> list[Transfer]:
     if axis == "z":
         return face(ends, "f8", space, shape, one, {**one, axis: 0})
     return face(ends, "f8", space, shape, {**one, axis: space[axis] - 2}, {**one, axis: space[axis] - 1})
+
+
+def _lammps(ends: Ends, arrays: Mapping[str, int], count: int, size: int) -> list[Transfer]:
+    """Atoms that leave: each array's entries of one list, to the places behind all atoms."""
+    entries, behind = sample(count, size), np.arange(size, size + count, dtype=np.int64)
+    return [made for each in arrays.values() for made in listed(ends, "f8", size + count, each, entries, behind)]
+
+
+def _specfem_oc(ends: Ends, count: int, size: int) -> list[Transfer]:
+    entries = sample(count, size)
+    return listed(ends, "f4", size, 1, entries, entries)
+
+
+def _specfem_cm(ends: Ends, counts: tuple[int, int], sizes: tuple[int, int]) -> list[Transfer]:
+    """The points of the crust with the mantle and of the inner core, which both neighbours have."""
+    lists = [sample(count, size, seed) for seed, (count, size) in enumerate(zip(counts, sizes, strict=True))]
+    return [made for size, each in zip(sizes, lists, strict=True) for made in listed(ends, "f4", size, 3, each, each)]
 
 
 def _specfem_mt(ends: Ends, block: int, gap: int, count: int) -> list[Transfer]:
@@ -150,6 +209,8 @@ def _wrf(ends: Ends, i: tuple[int, ...], j: tuple[int, ...], levels: int = 65) -
     ]
 
 
+_ATOMIC = {"x": 3, "tag": 1, "type": 1, "mask": 1}
+_FULL = {**_ATOMIC, "q": 1, "molecule": 1}
 _WRF_Y = (
     ((-4, 27, 1, 23), (34, 85, 41, 43)),
     ((8, 34, 12, 30), (21, 61, 28, 30)),
@@ -160,36 +221,55 @@ _WRF_Y = (
 _WRF_X = (((-4, 27, 18, 20), (34, 85, 38, 81)), ((4, 27, 18, 20), (14, 47, 18, 43)), ((4, 22, 13, 15), (4, 27, 8, 23)))
 
 
-def _ddtbench() -> Iterator[Pattern]:
-    def named(name: str, sizes: tuple[int, ...], make: Callable[..., list[Transfer]], *args: Any) -> Pattern:
-        return Pattern("DDTBench", f"{name} {'×'.join(map(str, sizes))}", lambda ends: make(ends, *args))
+Sizes = tuple[int, ...]
+_CUBES = (34, 18, 18), (130, 66, 66), (258, 130, 130), (514, 258, 258)
+_SQUARES = 12, 33, 64, 102, 162, 408, 1020
+_Cases = Sequence[tuple[Sizes, tuple[Any, ...]]]
+_CASES: tuple[tuple[str, Callable[..., list[Transfer]], _Cases], ...] = (
+    ("MILC_su3_zd", _milc, [(n, n) for n in ((16, 16, 16, 16), (8, 16, 16, 16), (8, 8, 8, 16), (8, 8, 8, 8))]),
+    *[(f"NAS_LU_{axis}", _nas_lu, [((n, n), (axis, n, n)) for n in _SQUARES]) for axis in "xy"],
+    *[(f"NAS_MG_{axis}", _nas_mg, [(n, (axis, *n)) for n in _CUBES]) for axis in "xyz"],
+    ("SPECFEM3D_mt", _specfem_mt, [((3, 2, n), (3, 2, n)) for n in (7600, 6400, 5600, 6200)]),
+    ("SPECFEM3D_oc", _specfem_oc, [(n, n) for n in ((3225, 88881), (1897, 38585), (877, 12857), (493, 3697))]),
+    (
+        "SPECFEM3D_cm",
+        _specfem_cm,
+        [
+            (n, (n, of))
+            for n, of in (
+                ((11797, 3009), (834917, 51153)),
+                ((7125, 1729), (396849, 22477)),
+                ((3801, 801), (152001, 7209)),
+                ((1957, 245), (39929, 1225)),
+            )
+        ],
+    ),
+    ("LAMMPS_full", _lammps, [(n, (_FULL, *n)) for n in ((3062, 3534), (2243, 2597), (1662, 1907))]),
+    ("LAMMPS_atomic", _lammps, [(n, (_ATOMIC, *n)) for n in ((243, 4084), (145, 2157), (114, 1217))]),
+    ("FFT2", _fft, [((n, ranks), (n, ranks)) for n in (256, 512, 768, 1024, 1536) for ranks in (2, 4)]),
+    *[
+        (f"WRF_{axis}", _wrf, [((i[3] - i[2] + 1, j[3] - j[2] + 1, i[1] - i[0] + 1), (i, j)) for i, j in boxes])
+        for axis, boxes in (("y", _WRF_Y), ("x", _WRF_X))
+    ],
+)
+"""Name, how it is made, and for each size: the numbers in its name, and the arguments."""
 
-    for milc in ((16, 16, 16, 16), (8, 16, 16, 16), (8, 8, 8, 16), (8, 8, 8, 8)):
-        yield named("MILC_su3_zd", milc, _milc, *milc)
-    for size in (12, 33, 64, 102, 162, 408, 1020):
-        for axis in "xy":
-            yield named(f"NAS_LU_{axis}", (size, size), _nas_lu, axis, size, size)
-    for grid in ((34, 18, 18), (130, 66, 66), (258, 130, 130), (514, 258, 258)):
-        for axis in "xyz":
-            yield named(f"NAS_MG_{axis}", grid, _nas_mg, axis, *grid)
-    for count in (7600, 6400, 5600, 6200):
-        yield named("SPECFEM3D_mt", (3, 2, count), _specfem_mt, 3, 2, count)
-    for size in (256, 512, 768, 1024, 1536):
-        for ranks in (2, 4):
-            yield named("FFT2", (size, ranks), _fft, size, ranks)
-    for axis, boxes in (("y", _WRF_Y), ("x", _WRF_X)):
-        for i, j in boxes:
-            shape = (i[3] - i[2] + 1, j[3] - j[2] + 1)
-            yield named(f"WRF_{axis}", (*shape, i[1] - i[0] + 1), _wrf, i, j)
+
+def _ddtbench() -> Iterator[Pattern]:
+    for name, make, cases in _CASES:
+        for sizes, args in cases:
+            yield _named("DDTBench", f"{name} {'×'.join(map(str, sizes))}", make, *args)
+
+
+def _named(family: str, name: str, make: Callable[..., list[Transfer]], *args: Any, **options: Any) -> Pattern:
+    return Pattern(family, name, lambda ends: make(ends, *args, **options))
 
 
 # Paper 002
 
 
 def _umr() -> Iterator[Pattern]:
-    def named(name: str, make: Callable[..., list[Transfer]], *args: Any) -> Pattern:
-        return Pattern("UMR", name, lambda ends: make(ends, *args))
-
+    named = partial(_named, "UMR")
     for letter, milc in zip("ABCD", ((8, 8, 16, 32), (8, 16, 16, 32), (16, 16, 32, 32), (16, 32, 32, 32)), strict=True):
         yield named(f"MILC {letter}", _milc, *milc)
     for letter, grid in zip("ABC", ((512, 66, 66), (1024, 66, 66), (2048, 66, 120)), strict=True):
@@ -202,3 +282,47 @@ def _umr() -> Iterator[Pattern]:
     cube = {"x": 128, "y": 128, "z": 128}
     for axis in cube:
         yield named(f"stencil 128³, face {axis}", face, "f8", cube, {axis: 1}, {axis: 127}, {axis: 0})
+
+
+# Caches of language models
+
+HEAD, HEADS, TOKENS, LAYERS = 128, 8, 16, 32
+"""A cache of pages of 16 tokens: 8 heads of 128 values in half precision, keys and values, 32 layers."""
+PAGE = {"NHD": "d, h, t", "HND": "d, t, h"}
+PLACES = {"by layer": "p, kv, l", "by page": "kv, l, p"}
+"""An array of pages for each layer, keys before values; or all that belongs to a page together, as caches in main memory have
+it."""
+
+
+def kv_cache(
+    ends: Ends,
+    *,
+    layers: int = 1,
+    pages: int = 64,
+    of: int = 256,
+    order: tuple[str, str] = ("NHD", "NHD"),
+    places: tuple[str, str] = ("by layer", "by layer"),
+    heads: int = HEADS,
+    in_order: bool = False,
+    seed: int = 1,
+) -> list[Transfer]:
+    """Some pages of a paged cache, each named by its number at both ends.
+
+    `order` says what comes first within a page at each end, tokens (NHD) or heads (HND); `places` how pages and layers lie.
+    `in_order`: the pages are contiguous in the destination, which holds only them.
+    """
+    space = {"d": HEAD, "h": heads, "t": TOKENS, "p": of, "kv": 2, "l": layers}
+    layouts = tuple(f"<F, {PAGE[inside]}, {PLACES[lie]}>" for inside, lie in zip(order, places, strict=True))
+    to = np.arange(pages, dtype=np.int64) if in_order else sample(pages, of, seed + 1)
+    into = {**space, "p": pages} if in_order else None
+    return by_list(ends, "f2", space, "p", sample(pages, of, seed), to, (layouts[0], layouts[1]), into)
+
+
+def _kv_caches() -> Iterator[Pattern]:
+    named, few = partial(_named, "KV cache"), {"layers": LAYERS, "pages": 16, "of": 64}
+    for words, some in (("one layer", {}), ("all layers", few)):
+        for turn in (("NHD", "NHD"), ("NHD", "HND"), ("HND", "NHD")):
+            yield named(f"KV {words} {' → '.join(turn)}", kv_cache, order=turn, **some)
+    for places in (("by layer", "by page"), ("by page", "by layer")):
+        in_order = places[1] == "by page"
+        yield named(f"KV all layers {' → '.join(places)}", kv_cache, places=places, in_order=in_order, **few)

@@ -16,7 +16,7 @@ from mpi_jobs import environment, is_open_mpi, kill, needs_mpi
 from waiting import until
 
 HERE = Path(__file__).parent
-PROGRAM, RUNS = str(HERE / "hosts_program.py"), str(HERE / "rank_runs.py")
+PROGRAM, RUNS, SCATTERED = (str(HERE / name) for name in ("hosts_program.py", "rank_runs.py", "scattered_runs.py"))
 pytestmark = needs_mpi
 BETWEEN = """
 space = { x = 300, y = 200 }
@@ -71,6 +71,14 @@ def test_random_plans_between_hosts(two: Hosts, full: bool, report: Callable[[st
     assert found["across"] > 0
     report("plans on two hosts, every byte verified", found["done"])
     report("plans on two hosts that cross ranks", found["across"])
+
+
+@pytest.mark.full
+def test_random_lists_between_hosts(two: Hosts, full: bool, report: Callable[[str, object], None], tmp_path: Path) -> None:
+    """Lists, boxes and bundles, run, submitted and prepared: as MPI packs and unpacks them."""
+    found = run_json(two, SCATTERED, "random", "hosts", "120" if full else "5", str(tmp_path), seconds=290)
+    assert found["list"] > 0
+    report("scattered transfers between two hosts equal to MPI's pack and unpack", found)
 
 
 @pytest.mark.full

@@ -15,6 +15,7 @@ import numpy as np
 
 from isoviz.backends.disk import data_sieving as sieve
 from isoviz.backends.disk.file_access import NewFile, ReadFile
+from isoviz.backends.disk.listed_runs import are_close, read_listed, write_listed
 from isoviz.backends.disk.run_requests import read_runs, write_runs
 from isoviz.backends.disk.shared_pages import SHARED
 from isoviz.backends.formats.describing import file_instance
@@ -27,6 +28,7 @@ from isoviz.backends.host.host_memory import HostStore
 from isoviz.backends.pages import PAGE, Bytes
 from isoviz.errors import FileError, RunError, TransferError, printable
 from isoviz.layouts import StridedCopy
+from isoviz.layouts.copies import ListedCopy
 from isoviz.regular_files import final_path, reason
 from isoviz.runtime.device_bases import BaseChannel, BaseEndpoint, BaseMemory
 from isoviz.runtime.protocols import Holds
@@ -370,25 +372,37 @@ def _offsets(base: int, loops: Sequence[tuple[int, int, int]], end: int) -> Numb
     return found
 
 
+def _lists(copies: Sequence[StridedCopy]) -> tuple[list[ListedCopy], list[StridedCopy]]:
+    """The copies of lists, and the others."""
+    lists = [copy for copy in copies if isinstance(copy, ListedCopy)]
+    return lists, [copy for copy in copies if not isinstance(copy, ListedCopy)] if lists else list(copies)
+
+
 class DiskRead(BaseChannel):
     """The channel from a file to host memory.
 
     Long runs take several requests. Short runs close together share one request (data sieving).
     """
 
+    takes_lists = True
+
     def kept_together(self, copies: Sequence[StridedCopy]) -> tuple[list[StridedCopy], list[StridedCopy]]:
         """Split copies into those read by data sieving and the others."""
+        lists, copies = _lists(copies)
         groups = sieve.groups(copies)
         near = [sieve.is_close(group) for group in groups]
         close, others = (
             [copy for group, each in zip(groups, near, strict=True) if each == which for copy in group] for which in (1, 0)
         )
+        for copy in lists:
+            (close if are_close(copy, disk=1) else others).append(copy)
         return close, others
 
     def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
         assert isinstance(source, FileStore) and isinstance(destination, HostStore)
-        requests = 0
         memory, base = destination.array, source.base
+        lists, copies = _lists(copies)
+        requests = sum([read_listed(source.file, base, copy, memory, check) for copy in lists])
         for group in sieve.groups(copies):
             if sieve.is_close(group):
                 requests += self._sieved(group, source, memory, check)
@@ -416,12 +430,21 @@ class DiskRead(BaseChannel):
 class DiskWrite(BaseChannel):
     """The channel from host memory to a file."""
 
+    takes_lists = True
+
+    def kept_together(self, copies: Sequence[StridedCopy]) -> tuple[list[StridedCopy], list[StridedCopy]]:
+        """Split copies into lists whose entries lie one behind the other in the file, in any order, and the others."""
+        near = [isinstance(copy, ListedCopy) and are_close(copy, disk=2) for copy in copies]
+        close, others = ([copy for copy, each in zip(copies, near, strict=True) if each == which] for which in (True, False))
+        return close, others
+
     def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
         assert isinstance(source, HostStore) and isinstance(destination, FileStore)
         file = destination.file
         assert isinstance(file, NewFile), "the destination was opened for reading"
-        requests = 0
         memory, base = source.array, destination.base
+        lists, copies = _lists(copies)
+        requests = sum([write_listed(file, base, copy, memory, check) for copy in lists])
         for copy in copies:
             for at, to in runs_in_order(copy, disk=2):
                 requests += write_runs(file, at, base + to, copy.run, memory, check)

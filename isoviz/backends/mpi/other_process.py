@@ -14,6 +14,7 @@ import numpy as np
 
 from isoviz.backends.mpi.thread.bells import library
 from isoviz.errors import RunError
+from isoviz.layouts.copies import ListedCopy
 
 if TYPE_CHECKING:
     from isoviz.layouts import StridedCopy
@@ -61,8 +62,11 @@ def runs_at(at: int | None, copies: Sequence[StridedCopy], is_source: bool, end:
 def _joined(copies: Sequence[StridedCopy], is_source: bool) -> Runs:
     """The offsets and lengths of the runs of copies at one end; neighbours are joined."""
     found = []
-    for source, destination, run, loops in copies:
+    for copy in copies:
+        source, destination, run, loops = copy
         offsets = np.array([source if is_source else destination])
+        if isinstance(copy, ListedCopy):
+            offsets = copy.offsets[0 if is_source else 1]
         for extent, here, there in loops:
             offsets = (offsets[:, None] + np.arange(extent) * (here if is_source else there)).reshape(-1)
         found.append(np.stack([offsets, np.full(len(offsets), run)], axis=1))

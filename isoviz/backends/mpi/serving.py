@@ -16,7 +16,7 @@ import numpy as np
 from isoviz.backends.cuda.device_memory import DeviceStore
 from isoviz.backends.host.copying import copy_all
 from isoviz.backends.host.host_memory import HostStore
-from isoviz.backends.mpi.channels.cutting import copies_of, reach
+from isoviz.backends.mpi.channels.cutting import copies_of, is_run, reach
 from isoviz.backends.mpi.channels.datatypes import datatype
 from isoviz.backends.mpi.channels.runs import RunReceiver
 from isoviz.errors import RunError
@@ -127,7 +127,7 @@ class Server:
         store = self._target(key, copies)
         array = store.array
         data = np.frombuffer(payload, np.uint8)
-        if len(copies) <= _FEW and not any(copy.loops for copy in copies):
+        if len(copies) <= _FEW and all(is_run(copy) for copy in copies):
             for at, to, run, _ in copies:
                 array[to : to + run] = data[at : at + run]
             self._exchange.answer(sender, number)
@@ -143,7 +143,7 @@ class Server:
             self._drain(sender, number, tag, nbytes, error)
             return
         array = store.array
-        if len(copies) == 1 and not copies[0].loops:
+        if len(copies) == 1 and is_run(copies[0]):
             at = copies[0].destination_offset
             self._thread.irecv(array[at : at + nbytes], sender, tag, partial(self._exchange.answer, sender, number))
             return

@@ -44,7 +44,12 @@ def choices_on_rank(machine: Machine, order: Order) -> list[dict[str, Any]]:
     found = Outcomes({}, [], [], [])
     with rank_bench(machine, order) as rank:
         for what, transfer in _transfers(order.nbytes, ("reg",) if order.quick else ("sys", "reg")):
-            _compare(rank, what, transfer, order.repeat, found)
+            compare(rank, what, transfer, order.repeat, found)
+    return summed(found)
+
+
+def summed(found: Outcomes) -> list[dict[str, Any]]:
+    """Rows for what was found about each transfer, and rows that sum up."""
     within = statistics.fmean([regret <= REGRET for regret in found.regrets.values()])
     rows = found.reports
     rows += [
@@ -136,7 +141,8 @@ def terms(one: Plan, busy: Sequence[float]) -> str:
     return ", ".join(words)
 
 
-def _compare(rank: RankBench, what: str, transfer: Transfer, repeat: int, found: Outcomes) -> None:
+def compare(rank: RankBench, what: str, transfer: Transfer, repeat: int, found: Outcomes) -> None:
+    """Time the plan that is chosen for a transfer, and its rivals; note in `found` what came out."""
     plans = rank.agreed(lambda: _candidates(transfer, rank.machine))
     memory = transfer.source.memory.split(".")[1]
     array = rank.array(memory, max(end.linearization.nbytes for end in (transfer.source, transfer.destination)))

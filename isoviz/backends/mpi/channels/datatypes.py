@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from isoviz.layouts.copies import ListedCopy
+
 if TYPE_CHECKING:
     from isoviz.layouts import StridedCopy
 
@@ -23,8 +25,13 @@ def datatype(mpi: Any, copies: Sequence[StridedCopy], end: Literal["source", "de
         for loop in reversed(copy.loops):
             kind = kind.Create_hvector(loop[0], 1, loop[stride])
             made.append(kind)
+        if isinstance(copy, ListedCopy):
+            kind = kind.Create_hindexed_block(1, copy.offsets[stride - 1])
+            made.append(kind)
+            places.append(0)
+        else:
+            places.append(copy.source_offset if end == "source" else copy.destination_offset)
         kinds.append(kind)
-        places.append(copy.source_offset if end == "source" else copy.destination_offset)
     whole = mpi.Datatype.Create_struct([1] * len(kinds), places, kinds)
     for unused in made:
         unused.Free()

@@ -13,6 +13,7 @@ from isoviz.backends.mpi.channels.writing import bytes_of, handle_of, require_in
 from isoviz.backends.mpi.other_process import WRITE, AccessRefusedError, accesses, runs_at
 from isoviz.backends.mpi.piece_pool import PIECE, PiecePool
 from isoviz.backends.mpi.stores import RemoteStore
+from isoviz.layouts.copies import ListedCopy, run_begins
 from isoviz.layouts.recurring import split_together
 from isoviz.machines import ChannelKind
 
@@ -108,7 +109,10 @@ def _run_count(copies: Sequence[StridedCopy]) -> int:
             if there != run:
                 break
             run *= extent
-        count += copy.nbytes // run
+        if isinstance(copy, ListedCopy) and copy.nbytes == run * copy.entries:
+            count += len(run_begins(copy.destination_places, copy.destination_places, run))
+        else:
+            count += copy.nbytes // run
     return count
 
 

@@ -29,6 +29,8 @@ class Put(AsynchronousChannel):
     The Flush holds up the MPI thread. If the other rank is stopped meanwhile, this rank waits, too.
     """
 
+    takes_lists = True
+
     def __init__(self, window: PutWindow) -> None:
         self._window = window
 

@@ -10,6 +10,8 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from isoviz.layouts.copies import ListedCopy
+
 if TYPE_CHECKING:
     from isoviz.backends.mpi.thread.mpi_thread import MpiThread
     from isoviz.backends.pages import Bytes
@@ -25,7 +27,7 @@ Ended = Callable[[BaseException | None], None]
 
 def runs(copies: Sequence[StridedCopy], end: int) -> Iterator[tuple[int, int]]:
     """The offset and the length of every message at one end (0: source, 1: destination)."""
-    for copy in copies:
+    for copy in (each for one in copies for each in (one.one_by_one() if isinstance(one, ListedCopy) else (one,))):
         for counters in itertools.product(*(range(loop[0]) for loop in copy.loops)):
             steps = [k * loop[1 + end] for k, loop in zip(counters, copy.loops, strict=True)]
             at = (copy.destination_offset if end else copy.source_offset) + sum(steps)

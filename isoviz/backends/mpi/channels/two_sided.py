@@ -31,6 +31,8 @@ class TwoSided(AsynchronousChannel):
     A few KiB ride with one message, unless `of_gpu`: then one of the memories belongs to a GPU, and MPI gets its addresses.
     """
 
+    takes_lists = True
+
     def __init__(self, exchange: Exchange, buffers: MessageBuffers, *, of_gpu: bool = False) -> None:
         self._exchange = exchange
         self._buffers = buffers
@@ -73,6 +75,8 @@ class TwoSided(AsynchronousChannel):
 
 class Derived(AsynchronousChannel):
     """MPI datatypes describe both ends, and MPI packs and unpacks. For comparison with the copy kernels."""
+
+    takes_lists = True
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange

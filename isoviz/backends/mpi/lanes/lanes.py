@@ -11,22 +11,21 @@ import numpy as np
 
 from isoviz.backends.host.copying import prepared_copies
 from isoviz.backends.host.host_memory import HostStore
-from isoviz.backends.mpi.channels.cutting import filled, piece, pieces, reach
+from isoviz.backends.mpi.channels.cutting import by_source, filled, piece, pieces, reach
 from isoviz.backends.mpi.lanes.lane_ends import LaneAddress, LanePart, ReceivingLane, SendingLane
 from isoviz.backends.mpi.other_process import READ, WRITE, Runs, accesses, allow_tracing, check_reach, runs_at
 from isoviz.backends.mpi.stores import MappedStore
 from isoviz.backends.mpi.thread.bells import are_shared
 from isoviz.backends.pages import PAGE
 from isoviz.errors import RunError
-from isoviz.layouts import StridedCopy
-from isoviz.layouts.recurring import split_together
+from isoviz.layouts.recurring import shifted, split_together
 from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
-    from isoviz.backends.mpi.channels.cutting import Piece
     from isoviz.backends.mpi.stores import Stores
     from isoviz.backends.mpi.windows import Windows
     from isoviz.backends.pages import Bytes
+    from isoviz.layouts import StridedCopy
     from isoviz.runtime.protocols import Store
     from isoviz.runtime.ranks.handles import StoreHandle
 
@@ -160,13 +159,13 @@ def _read(parts: Iterable[Sequence[StridedCopy]], destination: HostStore, end: S
     """
     room, found = _Room(), []
     for copies in parts:
-        each = _by_source(copies)
+        each = piece(by_source(copies))
         first, behind = _reach_of_source(copies)
         runs = runs_at(each.source, each.pack, True, end)
         is_span = _are_short(runs, each.nbytes, 2 * LEAST_RUN) and behind - first <= LARGEST_SPAN * each.nbytes
         if is_span:
             at, array = room.of(behind - first)
-            picked = [copy._replace(source_offset=copy.source_offset - first) for copy in copies]
+            picked = shifted(list(copies), -first, 0)
             there = np.array([[end.address + first, behind - first]])
             moves = [*accesses(READ, end, at, there), *prepared_copies(picked, array, destination.array)]
         else:
@@ -183,7 +182,7 @@ def _read(parts: Iterable[Sequence[StridedCopy]], destination: HostStore, end: S
 
 def _reach_of_source(copies: Sequence[StridedCopy]) -> tuple[int, int]:
     """The first byte and the end of the bytes that copies read."""
-    return reach([StridedCopy(b, a, run, tuple((n, there, here) for n, here, there in loops)) for a, b, run, loops in copies])
+    return reach([copy.reversed() for copy in copies])
 
 
 class _Room:
@@ -216,11 +215,6 @@ def _are_short(runs: Runs, nbytes: int, least: int) -> bool:
 def _require_long(runs: Runs, nbytes: int, where: str) -> None:
     if _are_short(runs, nbytes, LEAST_RUN):
         raise RunError(f"its {where} in runs of less than {format_bytes(LEAST_RUN)}")
-
-
-def _by_source(copies: Sequence[StridedCopy]) -> Piece:
-    """Copies as one message in the order of the source."""
-    return piece(sorted(copy._replace(loops=tuple(sorted(copy.loops, key=lambda loop: -loop[1]))) for copy in copies))
 
 
 def _size(copies: Sequence[StridedCopy]) -> int:

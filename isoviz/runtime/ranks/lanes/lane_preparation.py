@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from isoviz.errors import Cancelled, RankError, RunError
-from isoviz.layouts.copies import without_lists
 from isoviz.runtime.engine.device_errors import Closing, of_opening, tidied
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.interrupts import permit_interrupts
@@ -136,7 +135,7 @@ def _prepare_receiving(runtime: LaneRuntime, plan: Plan, given: Any, talk: _Talk
         tidied(closing.close)
         return refusal
     try:
-        copies = without_lists(plan.lying(answer.lies, store.lies).transfer.copies)
+        copies = plan.lying(answer.lies, store.lies).transfer.copies
         runtime.devices.lanes.share(lane, store, answer.address, copies)
     except RunError as error:
         _LOG.info("%s is moved by the rank of its source alone: %s", transfer, error)
@@ -159,7 +158,7 @@ def _prepare_sending(
     lane, refusal = None, offer.refusal
     if not refusal:
         try:
-            copies = without_lists(plan.lying(store.lies, offer.lies).transfer.copies)
+            copies = plan.lying(store.lies, offer.lies).transfer.copies
             lane = runtime.devices.lanes.sending(offer.address, store, copies)
             closing.callback(lane.close)
         except RunError as error:
