@@ -9,7 +9,7 @@ either end.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -183,6 +183,10 @@ class Keyed(NamedTuple):
     source_runs: int
     destination_runs: int
 
+    def runs(self, share: float = 1.0) -> int:
+        """The number of runs at both ends together, for a share of the bytes."""
+        return sum([max(1, math.ceil(count * share * (1 - 1e-12))) for count in (self.source_runs, self.destination_runs)])
+
     def keys(self, nbytes: float) -> int:
         """The number of keys, at either end, for a chunk of `nbytes` bytes."""
         return max(1, math.ceil(nbytes / self.window * (1 - 1e-12)))
@@ -195,10 +199,19 @@ def keyed(source: View, destination: View, shape: tuple[int, ...], fields: tuple
     Raises:
         LayoutError: as `strided_copies`.
     """
+    return keyed_in_parts([runs_at_origin(source, destination, shape, fields)], limit)
+
+
+def runs_at_origin(source: View, destination: View, shape: tuple[int, ...], fields: tuple[str, ...]) -> tuple[EndRuns, float]:
+    """The runs of both ends where a box moves, or those of a part of it, and the share of the box that this is."""
     copies, share = copies_at_origin(source, destination, shape, fields)
     found = end_runs(copies, MOST_RUNS)
-    listed = int(found.source.sum())
-    share *= listed / max(1, sum([copy.nbytes for copy in copies]))
-    counts = [max(1, round(len(runs) / share)) if share else 0 for runs in found]
-    whole = share == 1 and max(counts) <= limit
-    return Keyed(math.inf if whole else agreed_window(*found, limit), *counts)
+    return found, share * int(found.source.sum()) / max(1, sum([copy.nbytes for copy in copies]))
+
+
+def keyed_in_parts(parts: Sequence[tuple[EndRuns, float]], limit: int) -> Keyed:
+    """What keys of at most `limit` runs map, whose data are those of some parts, one after the other (`runs_at_origin`)."""
+    here, there = [np.concatenate([runs[end] for runs, _ in parts]) for end in (0, 1)]
+    counts = [sum([max(1, round(len(runs[end]) / share)) for runs, share in parts if share]) for end in (0, 1)]
+    whole = all(share == 1 for _, share in parts) and max(counts) <= limit
+    return Keyed(math.inf if whole else agreed_window(here, there, limit), *counts)

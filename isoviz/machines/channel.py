@@ -74,7 +74,7 @@ class Channel:
     - `request_seconds`: the seconds that every request costs besides its bytes: a launch, a hand-over. A hop moves a chunk with
       one request, unless `descriptors` says otherwise.
     - `descriptors`: the number of contiguous runs per request (a gather/scatter list, an IOV); None for no limit. A chunk of more
-      runs needs more requests.
+      runs needs more requests. Where both ends have such lists (`ChannelKind.counts_both_ends`), each has at most this number.
     - `alignment`: offsets and lengths of requests are multiples of this power of two, in bytes. It is one block for disk access
       that bypasses the page cache, and 1 for no alignment.
     - `resources`: pairs (resource, weight), weight ≥ 0. The weight is the number of resource bytes per payload byte; for a held
@@ -161,9 +161,21 @@ class Channel:
         return found
 
     def requests(self, shape: CopyShape) -> int:
-        """The number of requests of a copy: one, or more where it has more runs than a request takes (`descriptors`)."""
+        """The number of requests of a copy: one, or more where it has more runs than a request takes (`descriptors`).
+
+        Where descriptors count at both ends, requests are windows, if the shape of the copy has their bytes.
+        """
         expect("channel", shape, CopyShape, "the shape of a copy")
-        return 1 if self.descriptors is None else -(-shape.pieces // self.descriptors)
+        if self.descriptors is None:
+            return 1
+        if self.has_windows and shape.window:
+            return max(1, math.ceil(shape.nbytes / shape.window * (1 - 1e-12)))
+        return -(-shape.pieces // self.descriptors)
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether its requests are windows over the runs of both ends (`isoviz.layouts.windows`)."""
+        return self.descriptors is not None and self.kind.counts_both_ends
 
     @cached_property
     def by_run(self) -> bool:

@@ -37,7 +37,8 @@ class OneTimeCost:
       - "layout": one for each distinct layout of these buffers.
       - "page": one for each page of these buffers (`PAGE_BYTES`); of an instance all its pages, of a ring those of its slots.
       - "request": one for each request of every chunk (`Channel.requests`): a list of descriptors or a memory key that is mapped.
-      - "run": one for each contiguous run of every chunk: a block that is parsed.
+      - "run": one for each contiguous run of every chunk: a block that is parsed; at both ends where each has a list of them
+        (`ChannelKind.counts_both_ends`).
     - `cached_by`: the name of a cache that channels share, such as "registrations". For the same unit, only the first hop of a
       path with this cache pays. If it is empty, every hop pays. Requests and runs are those of one hop, so no cache shares them.
     - `only_converting`: only hops that convert pay.
@@ -101,10 +102,14 @@ class OneTimeCost:
 
 
 class CopyShape(NamedTuple):
-    """The shape of one copy on a channel: `nbytes` bytes, in contiguous runs of `run_bytes` bytes on average."""
+    """The shape of one copy on a channel: `nbytes` bytes, in contiguous runs of `run_bytes` bytes on average.
+
+    `window` is the bytes of a request whose descriptors count at both ends (`ChannelKind.counts_both_ends`); 0 if it is unknown.
+    """
 
     nbytes: float
     run_bytes: float
+    window: float = 0.0
 
     @property
     def pieces(self) -> int:

@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from isoviz.layouts import FIELDS, Box, ChunkSequence, FieldSpace, IndexSpace, L
 from isoviz.layouts.copies import ListedCopy
 from isoviz.layouts.geometry import mean_run, strided_copies
 from isoviz.layouts.recurring import RecurringChunks, RecurringCopies, shifted, together
+from isoviz.layouts.windows import Keyed, keyed_in_parts, runs_at_origin
 from isoviz.planner.intermediate.part_layouts import layout_of
 from isoviz.planner.transfer import Instance, Transfer
 from isoviz.units import format_bytes
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from isoviz.layouts import Chunk
 
+Found = TypeVar("Found")
 BYTES = FieldSpace(data="uint8")
 """The field of the stream of a bundle."""
 STREAM = Layout("<F, byte>")
@@ -194,26 +196,28 @@ class Bundle(Transfer):
 
         Every member is a run of its own at least: it lies in a buffer of its own.
         """
-        ends = [each.end if isinstance(each, StreamView) else None for each in (here, there)]
-        if ends == [None, None]:
+        if not isinstance(here, StreamView) and not isinstance(there, StreamView):
             return math.inf
-        return self._mean_runs(*ends)
+        sizes = [each.transfer.nbytes for each in self.placed]
+        means = self._in_members(here, there, mean_run)
+        runs = sum([1 if math.isinf(run) else nbytes / run for nbytes, run in zip(sizes, means, strict=True)])
+        return sum(sizes) / runs if runs > 1 else math.inf
 
-    def _mean_runs(self, here: int | None, there: int | None) -> float:
-        known: dict[int, float] = {}
-        total = runs = 0.0
+    def keyed(self, here: View, there: View, fields: Sequence[str], limit: int) -> Keyed:  # noqa: ARG002  # as that of a transfer
+        """What keys of at most `limit` runs map at both ends: the runs of all members, one after the other."""
+        return keyed_in_parts(self._in_members(here, there, runs_at_origin), limit)
+
+    def _in_members(self, here: View, there: View, found: Callable[..., Found]) -> list[Found]:
+        """What a function of two views, a shape and fields finds for every member. Members that look alike share it."""
+        ends = [each.end if isinstance(each, StreamView) else None for each in (here, there)]
+        known: dict[int, Found] = {}
         for each in self.placed:
-            nbytes = each.transfer.nbytes
-            run = known.get(each.looks)
-            if run is None:
+            if each.looks not in known:
                 member = each.transfer
-                views = [View(each.order) if end is None else _view(member, end) for end in (here, there)]
+                views = [View(each.order) if end is None else _view(member, end) for end in ends]
                 shape = member.space.as_dict()
-                run = mean_run(views[0], views[1], tuple([shape[dim] for dim in views[0].dims]), member.field_names)
-                known[each.looks] = run
-            total += nbytes
-            runs += 1 if math.isinf(run) else nbytes / run
-        return total / runs if runs > 1 else math.inf
+                known[each.looks] = found(*views, tuple([shape[dim] for dim in views[0].dims]), member.field_names)
+        return [known[each.looks] for each in self.placed]
 
     def recurring(
         self,

@@ -15,6 +15,7 @@ from isoviz.layouts import Box, FieldSpace, IndexSpace, Layout, Linearization, V
 from isoviz.layouts.geometry import mean_run, strided_copies
 from isoviz.layouts.layout import known_layout
 from isoviz.layouts.recurring import RecurringChunks
+from isoviz.layouts.windows import Keyed, keyed
 from isoviz.planner.intermediate.part_layouts import fitted
 from isoviz.public_method import PublicMethod
 
@@ -305,6 +306,11 @@ class Transfer:
         """The bytes that move on average between two gaps, from one view of the moved data to another (`geometry.mean_run`)."""
         shape = dict(zip(self.source.space, self.shape, strict=True))
         return mean_run(here, there, tuple([shape[dim] for dim in here.dims]), tuple(fields))
+
+    def keyed(self, here: View, there: View, fields: Sequence[str], limit: int) -> Keyed:
+        """What keys of at most `limit` runs map, from one view of the moved data to another (`windows.keyed`)."""
+        shape = dict(zip(self.source.space, self.shape, strict=True))
+        return keyed(here, there, tuple([shape[dim] for dim in here.dims]), tuple(fields), limit)
 
     def recurring(
         self,

@@ -3,7 +3,7 @@
 from isoviz.machines.presets import clusters, dgx, single_socket  # each registers its presets, in this order
 
 # isort: split
-from isoviz.machines.presets import blue_gene, several_ways
+from isoviz.machines.presets import blue_gene, gpu_clusters, several_ways
 from isoviz.machines.presets.registry import PresetInfo, PresetOption, preset, presets, register_preset
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "blue_gene",
     "clusters",
     "dgx",
+    "gpu_clusters",
     "preset",
     "presets",
     "register_preset",

@@ -21,6 +21,7 @@ from isoviz.planner.time.path_time import Clock, Pace
 
 if TYPE_CHECKING:
     from isoviz.layouts import Linearization
+    from isoviz.layouts.windows import Keyed
     from isoviz.machines import Channel, Machine
     from isoviz.planner.transfer import Transfer
 
@@ -141,8 +142,26 @@ def path_clock(
     pace = pace or Pace(channels)
     setup = None if pace.has_fixed_costs else one_time_seconds(channels, path.converts, path.orders)
     gaps = (math.inf, math.inf) if pace.is_plain else end_runs(transfer)
+    keys = [hop_keys(transfer, channel, path.orders, hop) for hop, channel in enumerate(pace.channels)]
     moved = transfer.nbytes if nbytes is None else nbytes
-    return Clock(machine, channels, moved, slots, pace, converting, setup, gaps, stored_bytes(transfer))
+    return Clock(machine, channels, moved, slots, pace, converting, setup, gaps, stored_bytes(transfer), keys)
+
+
+def hop_keys(transfer: Transfer, channel: Channel, orders: Sequence[Linearization], hop: int) -> Keyed | None:
+    """What the keys of a hop map at both ends; None where the descriptors of the channel do not count at both ends.
+
+    `orders` are those of the path. Both ends agree once on a window for the whole hop; it cuts every chunk.
+    """
+    if not channel.has_windows or channel.descriptors is None:
+        return None
+    return transfer.keyed(*_ends(transfer, orders, hop), channel.descriptors)
+
+
+def _ends(transfer: Transfer, orders: Sequence[Linearization], hop: int) -> tuple[View, View, tuple[str, ...]]:
+    """All that moves at both ends of a hop, in buffers as large as all of it: two views, and the fields."""
+    here = transfer.source_view() if hop == 0 else View(orders[hop])
+    there = transfer.destination_view() if hop == len(orders) - 2 else View(orders[hop + 1])
+    return here, there, orders[1 if hop == 0 else hop].fields.names
 
 
 def stored_bytes(transfer: Transfer) -> tuple[int, int]:
@@ -170,10 +189,8 @@ def hop_runs(transfer: Transfer, orders: Sequence[Linearization]) -> tuple[float
     """
     found = [_prefix_bytes(here, there) for here, there in pairwise(orders)]
     if not transfer.is_whole:
-        views = [transfer.source_view(), *[View(order) for order in orders[1:-1]], transfer.destination_view()]
         for hop in dict.fromkeys((0, len(found) - 1)):
-            fields = orders[1 if hop == 0 else hop].fields
-            found[hop] = transfer.mean_run(views[hop], views[hop + 1], fields.names)
+            found[hop] = transfer.mean_run(*_ends(transfer, orders, hop))
     return tuple(found)
 
 

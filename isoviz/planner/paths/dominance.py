@@ -24,8 +24,9 @@ def at_least_as_fast(f: ThroughputFunction, g: ThroughputFunction) -> bool:
     return False
 
 
-Further = tuple[tuple["OneTimeCost", ...], int | None, float]
-"""A channel's one-time costs besides set-up, its descriptors per request, and the seconds of each request."""
+Further = tuple[tuple["OneTimeCost", ...], int | None, float, bool]
+"""A channel's one-time costs besides set-up, its descriptors per request, the seconds of each request, and whether its requests
+are windows."""
 
 
 class ChannelCost(NamedTuple):
@@ -61,11 +62,13 @@ def _no_further(here: Further, there: Further) -> bool:
     """Whether a channel pays no further costs that the other one does not pay as well."""
     if here == there:
         return True
-    costs, descriptors, seconds = here
+    costs, descriptors, seconds, has_windows = here
     if (costs and costs != there[0]) or seconds > there[2]:
         return False
     if descriptors is None or not (seconds or any(cost.per == "request" for cost in costs)):
         return True
+    if has_windows or there[3]:
+        return False  # what a window holds depends on the runs of both ends
     return there[1] is not None and descriptors >= there[1]
 
 
@@ -78,7 +81,7 @@ class CostClasses:
         by_parts: dict[tuple[object, ...], int] = {}
         for channel in machine.channels:
             setups = channel.setup, channel.conversion_setup
-            further = channel.costs, channel.descriptors, channel.request_seconds
+            further = channel.costs, channel.descriptors, channel.request_seconds, channel.has_windows
             functions = channel.throughput, channel.layout_rates
             parts = (id(functions[0]), id(functions[1]), setups, further, channel.resources)  # most channels share theirs
             number = by_parts.get(parts)

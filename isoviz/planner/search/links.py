@@ -81,7 +81,7 @@ class Links:
             least_seconds_per_byte.append(cap)
             held_factor.append(hold)
             setups = channel.setup, channel.conversion_setup, channel.costs
-            requests = channel.descriptors, channel.request_seconds
+            requests = channel.descriptors, channel.request_seconds, channel.has_windows
             key = channel.throughput, channel.layout_rates, setups, requests, cap, hold, tuple(sorted(shared))
             self.cost_class.append(cost_classes.setdefault(key, len(cost_classes)))
         self.least_seconds_per_byte: Floats = np.array(least_seconds_per_byte, float)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterator, Sequence
 
     from isoviz.layouts import Linearization
+    from isoviz.layouts.windows import Keyed
     from isoviz.machines import Channel, OneTimeCost
 
 
@@ -75,20 +76,32 @@ class SizedCosts:
                         paid.add((cost.cached_by, place))
                         self._of_buffers.append((place, cost))
 
-    def seconds(self, nbytes: float, chunk: float, runs: Sequence[float], gaps: Sequence[float], *, kept: bool = False) -> float:
+    def seconds(
+        self,
+        nbytes: float,
+        chunk: float,
+        runs: Sequence[float],
+        gaps: Sequence[float],
+        keys: Sequence[Keyed | None],
+        *,
+        kept: bool = False,
+    ) -> float:
         """Their sum for `nbytes` bytes in chunks of `chunk` bytes, the last of which may be short; with `kept` of those kept.
 
-        `runs` and `gaps` bound the runs of every hop, in bytes, as in `rate_of`.
+        `runs` and `gaps` bound the runs of every hop, in bytes, as in `rate_of`. `keys` are those of a `Clock`.
         """
         count = max(1, math.ceil(nbytes / chunk * (1 - 1e-12)))
         last = nbytes - (count - 1) * chunk
         total = 0.0
         for hop, of_runs, cost in self._of_hops:
             if cost.kept or not kept:
-                each = []
+                each, known = [], keys[hop]
                 for size in (chunk, last):
-                    shape = CopyShape(size, min(runs[hop], gaps[hop], size))
-                    each.append(shape.pieces if of_runs else self.channels[hop].requests(shape))
+                    shape = CopyShape(size, min(runs[hop], gaps[hop], size), 0.0 if known is None else known.window)
+                    if known is not None and of_runs:
+                        each.append(known.runs(size / nbytes))
+                    else:
+                        each.append(shape.pieces if of_runs else self.channels[hop].requests(shape))
                 total += cost.seconds * ((count - 1) * each[0] + each[1])
         for place, cost in self._of_buffers:
             if cost.kept or not kept:

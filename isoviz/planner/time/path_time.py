@@ -34,6 +34,7 @@ from isoviz.planner.tuning import MOST_SIZES_NOT_CONVEX, MOST_SIZES_TRIED
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from isoviz.layouts.windows import Keyed
     from isoviz.machines import Channel, Machine
 
     Floats = NDArray[np.float64]
@@ -79,8 +80,8 @@ class Pace:
         self.requests = tuple(channel.request_seconds for channel in channels)
         functions = self.functions if self.is_plain else (*self.functions, *(each for each in self.layouts if each is not None))
         self.is_concave = self.by_run and all(function.is_concave for function in functions)
-        self.has_fixed_costs = all(channel.has_fixed_costs for channel in channels)
-        """Whether the one-time costs depend only on which hops convert."""
+        self.has_fixed_costs = all(channel.has_fixed_costs and not channel.has_windows for channel in channels)
+        """Whether the one-time costs depend only on which hops convert, and no request on more than the mean run."""
         self.has_sized_costs = not self.has_fixed_costs and any(cost.is_sized for each in channels for cost in each.costs)
         """Whether some of them depend on chunks and runs (`SizedCosts`)."""
         self.in_turn = hops_in_turn([channel.name for channel in channels])
@@ -118,6 +119,7 @@ class Clock:
     convert. `setup` is the sum of the one-time costs that do not depend on chunks and runs, in seconds. Without `setup`, a cost
     that depends on layouts or on other hops counts at its lower bound. `gaps` bounds the runs of the first and of the last hop,
     in bytes, where only a part moves (`end_runs`). `ends` holds the bytes of the instances at both ends, by default `nbytes`.
+    `keys` has for every hop what its keys map, if they are keys and it is known.
     """
 
     def __init__(
@@ -131,6 +133,7 @@ class Clock:
         setup: float | None = None,
         gaps: tuple[float, float] = (math.inf, math.inf),
         ends: tuple[int, int] | None = None,
+        keys: Sequence[Keyed | None] = (),
     ) -> None:
         self.pace = pace = pace or Pace(channels)
         self.asked = 0
@@ -160,10 +163,14 @@ class Clock:
         """For every hop, the run that equal layouts have: everything, or less where gaps of a part bound it."""
         self.gaps[0] = min(self.gaps[0], gaps[0])
         self.gaps[-1] = min(self.gaps[-1], gaps[1])
+        self.keys = tuple(keys) or (None,) * len(self.channels)
+        self.windows = tuple([0.0 if each is None else each.window for each in self.keys])
 
     def sized_seconds(self, chunk: float, runs: Runs, *, kept: bool = False) -> float:
         """The one-time costs that depend on chunks and runs, in seconds; with `kept` those of them that are kept."""
-        return 0.0 if self.sized is None else self.sized.seconds(self.nbytes, min(chunk, self.nbytes), runs, self.gaps, kept=kept)
+        if self.sized is None:
+            return 0.0
+        return self.sized.seconds(self.nbytes, min(chunk, self.nbytes), runs, self.gaps, self.keys, kept=kept)
 
     def shares(self, rates: Sequence[float]) -> tuple[tuple[float, ...], ...]:
         """For every shared resource of the channels, the seconds of the resource that a byte costs on each hop at these rates."""
@@ -274,7 +281,8 @@ class Clock:
         """Bytes per second of every hop."""
         if self.pace.by_run:
             return self.most_rates(chunk, runs)
-        return [rate_of(channel, chunk, run, gap) for channel, run, gap in zip(self.channels, runs, self.gaps, strict=True)]
+        each = zip(self.channels, runs, self.gaps, self.windows, strict=True)
+        return [rate_of(channel, chunk, run, gap, window) for channel, run, gap, window in each]
 
     def most_rates(self, chunk: float, runs: Runs) -> list[float]:
         """For every hop, an upper bound on its bytes per second with chunks up to this size."""
@@ -290,9 +298,9 @@ class Clock:
 
     def _rates_of(self, hop: int, chunks: Floats, run: float) -> Floats:
         """Bytes per second of a hop for chunks of each of these sizes."""
-        channel, gap = self.channels[hop], self.gaps[hop]
+        channel, gap, window = self.channels[hop], self.gaps[hop], self.windows[hop]
         if not channel.by_run:
-            return np.array([rate_of(channel, chunk, run, gap) for chunk in chunks.tolist()])
+            return np.array([rate_of(channel, chunk, run, gap, window) for chunk in chunks.tolist()])
         layouts = channel.layout_throughput if run < gap else None
         rates = rates_of(channel.throughput, np.minimum(run if layouts is None else gap, chunks))
         if layouts is not None:

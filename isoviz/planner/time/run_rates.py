@@ -22,14 +22,14 @@ SHORTEST_RUN = 1e-9
 """A run in bytes, shorter than every real run: it stands for the left end of a sampled function."""
 
 
-def rate_of(channel: Channel, nbytes: float, run: float, gap: float = math.inf) -> float:
+def rate_of(channel: Channel, nbytes: float, run: float, gap: float = math.inf, window: float = 0.0) -> float:
     """Bytes per second of a channel that moves `nbytes` bytes per copy, its requests included.
 
     The layouts at both ends have runs of `run` bytes in common; infinite where they are equal. Gaps of a part cut its bytes into
-    stretches of `gap` bytes. Where `gap` bounds the runs, the layouts do not matter. The rate is 0 if the channel moves nothing
-    in such runs.
+    stretches of `gap` bytes. Where `gap` bounds the runs, the layouts do not matter. `window` is as in `CopyShape`. The rate is 0
+    if the channel moves nothing in such runs.
     """
-    shape = CopyShape(nbytes, min(run, gap, nbytes))
+    shape = CopyShape(nbytes, min(run, gap, nbytes), window)
     if channel.is_plain:
         return channel.throughput(shape.run_bytes)
     return nbytes / channel.seconds(shape, stretch=gap if run < gap else None) if shape.run_bytes > 0 else 0.0
