@@ -11,10 +11,10 @@ from __future__ import annotations
 import itertools
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -42,11 +42,23 @@ STREAM = Layout("<F, byte>")
 """The layout of the stream."""
 
 
+def stretches(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ranges in order, with those that overlap or touch as one."""
+    found: list[tuple[int, int]] = []
+    for begin, end in sorted(ranges):
+        if found and begin <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], end)
+        else:
+            found.append((begin, end))
+    return found
+
+
 @dataclass(frozen=True)
 class BundleEnd(Instance):
     """All instances at one end of a bundle, one after the other. `starts` are their first bytes, from the begin of the first one.
 
-    A run gives an object for each of `members`, or none. What it finds may lie elsewhere: `Transfer.lying` has other starts.
+    A run gives an object for each of `members`, or none. What it finds may lie elsewhere: `Transfer.lying` has other starts, and
+    no members where they are those of the bundle.
     """
 
     members: tuple[Instance, ...] = ()
@@ -72,9 +84,9 @@ class BundleEnd(Instance):
 
     def placed(self, starts: Sequence[int], lies: Sequence[Instance | None]) -> BundleEnd | None:
         """This end where a run has found its members; None if they lie as they are here."""
+        if not any(lies):
+            return None if tuple(starts) == self.starts else replace(self, members=(), starts=tuple(starts))
         members = tuple([mine if found is None else found for mine, found in zip(self.members, lies, strict=True)])
-        if tuple(starts) == self.starts and members == self.members:
-            return None
         return replace(self, members=members, starts=tuple(starts))
 
 
@@ -163,16 +175,28 @@ class Bundle(Transfer):
     def placed(self) -> tuple[Placed, ...]:
         """The members where their ends lie, in the order of the stream."""
         found, first, looks = [], 0, dict[Any, int]()
-        ends = [end for end in self.as_they_lie if isinstance(end, BundleEnd)]
+        ends = [cast("BundleEnd", end) for end in self.as_they_lie]
+        found_lying = self.lying is not None and any(end.members for end in ends)
         for number, member in enumerate(self.members):
-            here, there = (end.members[number] for end in ends)
-            is_found = here is not member.source or there is not member.destination
-            lies = replace(member, lying=(here, there)) if is_found else member
+            lies = member
+            if found_lying:
+                here, there = [
+                    end.members[number] if end.members else mine
+                    for end, mine in zip(ends, (member.source, member.destination), strict=True)
+                ]
+                lies = replace(member, lying=(here, there))
             starts = ends[0].starts[number], ends[1].starts[number]
             order = _plain(member.source_order if self.order == "source" else member.destination_order)
             found.append(Placed(lies, starts, order, first, looks.setdefault(_looks(lies), len(looks))))
             first += member.nbytes
         return tuple(found)
+
+    def stretches(self, end: int) -> list[tuple[int, int]]:
+        """The ranges of bytes of an end (0: the source) that its instances take where they lie, in order and apart."""
+        found = [
+            (each.starts[end], each.starts[end] + each.transfer.as_they_lie[end].linearization.nbytes) for each in self.placed
+        ]
+        return stretches(found)
 
     @cached_property
     def _firsts(self) -> list[int]:
@@ -394,12 +418,14 @@ def bundle(transfers: Sequence[Transfer], *, priority: int | None = None) -> Tra
     return made
 
 
-def require_apart_in(made: Bundle) -> None:
-    """Require that no two members of a bundle write the same bytes at the destination, where their ends lie.
+def require_apart_in(made: Transfer) -> None:
+    """Require that no two members write the same bytes at the destination, where their ends lie, if this is a bundle.
 
     Raises:
-        TransferError: they do; the message names both members and the first byte.
+        TransferError: they do; the message names both members.
     """
+    if not isinstance(made, Bundle):
+        return
     starts = [each.starts[1] for each in made.placed]
     ends = [each.starts[1] + each.transfer.as_they_lie[1].linearization.nbytes for each in made.placed]
     order = sorted(range(len(starts)), key=starts.__getitem__)

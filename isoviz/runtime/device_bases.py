@@ -114,6 +114,7 @@ class BaseChannel(ABC):
     at_once = False
     takes_lists = False
     is_asynchronous = False
+    names_places = False
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -217,6 +217,10 @@ class RealChannel(Protocol):
         """Whether the engine calls `start` instead of `move`."""
 
     @property
+    def names_places(self) -> bool:
+        """Whether it tells the rank of a store at which bytes of the store to write, and never writes to a mapped one itself."""
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Notes for the report of a run that used this channel."""
 

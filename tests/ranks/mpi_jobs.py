@@ -50,7 +50,7 @@ def environment(seconds: float = 240) -> dict[str, str]:
     return {
         **os.environ,
         "RANK_SECONDS": str(0.95 * seconds),
-        "PYTHONPATH": os.pathsep.join([str(ROOT), str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), *map(str, Path(__file__).parents[:2]), os.environ.get("PYTHONPATH", "")]),
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     }

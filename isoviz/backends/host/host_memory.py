@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -18,6 +19,7 @@ from isoviz.backends.host.copying import copy_all, prepared_copies
 from isoviz.backends.host.numa import prefer
 from isoviz.backends.pages import HUGE, PAGE, Bytes, page_aligned, touch
 from isoviz.layouts.given_arrays import is_host_array
+from isoviz.planner.bundles import stretches
 from isoviz.runtime.device_bases import BaseChannel, BaseEndpoint, BaseMemory, BaseSlot
 from isoviz.runtime.protocols import Holds
 
@@ -69,6 +71,10 @@ class HostStore(BaseEndpoint, BaseSlot):
     def identity(self) -> object:
         """The address range; overlapping ranges compare equal."""
         return HostRange(self.array)
+
+    def holds(self, low: int, high: int) -> bool:
+        """Whether all bytes from `low` to `high` belong to the store."""
+        return 0 <= low <= high <= self.nbytes
 
     def place(self, shift: int) -> None:
         """Begin `shift` bytes after the page boundary."""
@@ -128,20 +134,25 @@ class Addresses:
 
 
 class JoinedStore(HostStore):
-    """The arrays at an end of a bundle, as one store."""
+    """The arrays at an end of a bundle, as one store. Only the bytes of the arrays belong to it."""
 
     def __init__(self, stores: Sequence[HostStore], end: BundleEnd) -> None:
-        arrays = [store.array for store in stores]
-        addresses = Addresses(arrays)
+        self.arrays = [store.array for store in stores]
+        addresses = Addresses(self.arrays)
         notes = tuple(dict.fromkeys(note for store in stores for note in store.notes))
         super().__init__(np.asarray(addresses), notes=notes)
         self.lies = end.placed(addresses.starts, [store.lies for store in stores])
         self.is_large = sum([store.nbytes for store in stores]) >= LARGE
         self._stores = stores
+        self._stretches = stretches((low, low + len(each)) for low, each in zip(addresses.starts, self.arrays, strict=True))
 
     @property
     def identity(self) -> object:
-        return HostRange(*[store.array for store in self._stores])
+        return HostRange(*self.arrays)
+
+    def holds(self, low: int, high: int) -> bool:
+        at = bisect_right(self._stretches, (low, self.nbytes)) - 1
+        return at >= 0 and low <= high <= self._stretches[at][1]
 
     def clear(self) -> None:
         for store in self._stores:

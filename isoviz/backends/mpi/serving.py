@@ -15,7 +15,7 @@ import numpy as np
 
 from isoviz.backends.cuda.device_memory import DeviceStore
 from isoviz.backends.host.copying import copy_all
-from isoviz.backends.host.host_memory import HostStore
+from isoviz.backends.host.host_memory import HostStore, JoinedStore
 from isoviz.backends.mpi.channels.cutting import copies_of, is_run, reach
 from isoviz.backends.mpi.channels.datatypes import datatype
 from isoviz.backends.mpi.channels.runs import RunReceiver
@@ -104,9 +104,10 @@ class Server:
     def _written(self, key: int, copies: list[StridedCopy]) -> Store:
         """The store of a key. It holds all bytes that the copies write."""
         store = self._store(key)
-        low, high = reach(copies)
-        if low < 0 or high > store.nbytes:
-            raise RunError(f"a write reaches from byte {low} to byte {high} of store {key}, which has {store.nbytes} bytes")
+        for low, high in [reach([copy]) for copy in copies] if isinstance(store, JoinedStore) else [reach(copies)]:
+            inside = store.holds(low, high) if isinstance(store, HostStore) else low >= 0 and high <= store.nbytes
+            if not inside:
+                raise RunError(f"a write reaches from byte {low} to byte {high} of store {key}, which has {store.nbytes} bytes")
         return store
 
     def _later(self, sender: int, number: int, work: Any) -> None:
@@ -200,7 +201,8 @@ class Server:
     def _read(self, sender: int, number: int, arguments: tuple[Any, ...]) -> None:
         key, offset, nbytes = arguments
         store = self._store(key)
-        if offset < 0 or offset + nbytes > store.nbytes:
+        inside = store.holds(offset, offset + nbytes) if isinstance(store, HostStore) else 0 <= offset <= store.nbytes - nbytes
+        if not inside:
             raise RunError(f"a read reaches from byte {offset} to byte {offset + nbytes} of store {key}, of {store.nbytes} bytes")
         if isinstance(store, HostStore):
             self._send(sender, number, store.read(offset, nbytes))

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isoviz.backends.host.host_memory import HostStore
+from isoviz.backends.host.host_memory import Addresses, HostStore, JoinedStore
 from isoviz.backends.mpi.windows import PeerWindows, Segment, Windows
 from isoviz.errors import RunError
 from isoviz.runtime.device_bases import BaseEndpoint, BaseSlot
 from isoviz.runtime.ranks.handles import StoreHandle
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from isoviz.backends.mpi.exchange import Exchange
     from isoviz.backends.pages import Bytes
     from isoviz.runtime.protocols import Store
@@ -30,6 +32,16 @@ class MappedStore(HostStore):
 
     def place(self, shift: int) -> None:
         """Do nothing: its owner has placed it."""
+
+
+class MappedPieces(MappedStore):
+    """The arrays at the end of a bundle on another rank of this host, mapped window by window: at other places than there."""
+
+    def __init__(self, arrays: Sequence[Bytes], handle: StoreHandle) -> None:
+        addresses = Addresses(arrays)
+        room = np.asarray(addresses)
+        super().__init__(room, handle._replace(nbytes=len(room)))
+        self.starts = tuple(addresses.starts)
 
 
 class RemoteStore(BaseEndpoint, BaseSlot):
@@ -104,19 +116,34 @@ class Stores:
     def export(self, store: Store) -> StoreHandle:
         """Make a store reachable. A slot has to be placed before, because its handle says where its first byte is."""
         window: tuple[object, ...] | None = None
+        pieces: tuple[tuple[tuple[object, ...], int], ...] = ()
         process = address = 0
         if isinstance(store, HostStore):
             process, address = os.getpid(), int(store.array.ctypes.data)
             place = self._windows.place(store.array)
             if place is not None:
                 window = (*place[0], place[1])
+            elif isinstance(store, JoinedStore):
+                pieces = self._pieces(store)
         key = next(self._keys)
         self.exported[key] = store
-        return StoreHandle(self._rank, key, store.nbytes, window, store.alignment, store.base, process, address)
+        return StoreHandle(self._rank, key, store.nbytes, window, store.alignment, store.base, process, address, pieces)
+
+    def _pieces(self, store: JoinedStore) -> tuple[tuple[tuple[object, ...], int], ...]:
+        """Where each array lies; empty if one of them lies in no window."""
+        found = []
+        for array in store.arrays:
+            place = self._windows.place(array)
+            if place is None:
+                return ()
+            found.append(((*place[0], place[1]), len(array)))
+        return tuple(found)
 
     def exported_segments(self) -> set[int]:
         """The inodes of the segments in which exported stores lie."""
-        places = [self._windows.place(store.array) for store in list(self.exported.values()) if isinstance(store, HostStore)]
+        stores = [store for store in list(self.exported.values()) if isinstance(store, HostStore)]
+        arrays = [array for store in stores for array in (store.arrays if isinstance(store, JoinedStore) else (store.array,))]
+        places = [self._windows.place(array) for array in arrays]
         return {place[0].inode for place in places if place is not None}
 
     def withdraw(self, handle: StoreHandle) -> None:
@@ -134,15 +161,25 @@ class Stores:
             if store is None:
                 raise RunError(f"store {handle.key} was withdrawn")
             return store
-        if handle.window is None or not self.shares_host(handle.rank):
+        if not self.shares_host(handle.rank):
             return RemoteStore(handle, self._exchange)
-        segment, offset = window_of(handle)
-        array = self._peers.array(segment)
-        return MappedStore(array[offset : offset + handle.nbytes], handle)
+        if handle.window is not None:
+            return MappedStore(self._array(handle.window, handle.nbytes), handle)
+        if handle.pieces:
+            return MappedPieces([self._array(*piece) for piece in handle.pieces], handle)
+        return RemoteStore(handle, self._exchange)
+
+    def _array(self, window: tuple[object, ...], nbytes: int) -> Bytes:
+        segment, offset = _place_of(window)
+        return self._peers.array(segment)[offset : offset + nbytes]
 
 
 def window_of(handle: StoreHandle) -> tuple[Segment, int]:
     """The segment and the offset of a store in a window."""
     assert handle.window is not None
-    process, descriptor, inode, nbytes, offset = handle.window
+    return _place_of(handle.window)
+
+
+def _place_of(window: tuple[object, ...]) -> tuple[Segment, int]:
+    process, descriptor, inode, nbytes, offset = window
     return Segment(int(process), int(descriptor), int(inode), int(nbytes)), int(offset)  # type: ignore[call-overload]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from isoviz.errors import Cancelled, IsovizError, RankLost, RunError, TransferError
-from isoviz.planner.bundles import Bundle, require_apart_in
+from isoviz.planner.bundles import require_apart_in
 
 if TYPE_CHECKING:
     from isoviz.planner import Transfer
@@ -101,5 +101,4 @@ def require_apart(transfer: Transfer, source: Endpoint, destination: Endpoint) -
     """
     if source.identity == destination.identity:
         raise TransferError(f"transfer: source and destination are the same or overlap ({transfer.source}); nothing was changed")
-    if isinstance(transfer, Bundle):
-        require_apart_in(transfer)
+    require_apart_in(transfer)

@@ -16,14 +16,16 @@ import numpy as np
 
 from isoviz.errors import Cancelled, RankError
 from isoviz.layouts import Box, View, apply, strided_copies
+from isoviz.planner.bundles import Bundle
 from isoviz.runtime.ranks.messages import Landed, Riding
 from isoviz.runtime.scheduling.work import Issue
 from isoviz.runtime.trace.trace import RequestSpan
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
-    from isoviz.planner import Plan
+    from isoviz.planner import Plan, Transfer
     from isoviz.runtime.engine.driver import Driver
+    from isoviz.runtime.protocols import Endpoint
     from isoviz.runtime.ranks.post import Post
     from isoviz.runtime.ranks.rank_execution import RankExecution
 
@@ -45,9 +47,16 @@ def rides(plan: Plan, machine: Machine) -> bool:
 
 def _read(execution: RankExecution) -> bytes:
     """The bytes of a source, as the plan says that they lie: beside the fields of an array may be much more."""
-    store, transfer = execution.source, execution.plan.transfer
-    found, lies, said = store.read(0, store.nbytes), store.lies, transfer.source
-    if lies is None:
+    store, transfer = execution.source, execution.lying.transfer
+    if isinstance(transfer, Bundle):
+        return b"".join([_packed(store, each.starts[0], each.transfer) for each in transfer.placed])
+    return _packed(store, 0, transfer)
+
+
+def _packed(store: Endpoint, first: int, transfer: Transfer) -> bytes:
+    lies, said = transfer.as_they_lie[0], transfer.source
+    found = store.read(first, lies.linearization.nbytes)
+    if lies is said:
         return bytes(found)
     packed = np.zeros(said.linearization.nbytes, np.uint8)
     views = View(lies.linearization), View(said.linearization)

@@ -20,6 +20,7 @@ class StoreHandle(NamedTuple):
     - `window`: what the devices need to map the store (a segment and an offset); None if it cannot be mapped.
     - `alignment`, `base`: those of the store.
     - `process`, `address`: the process, and the address of the first byte in it if it is host memory; else 0.
+    - `pieces`: of the end of a bundle whose arrays lie in several windows, what `window` is and the bytes of each array.
     """
 
     rank: int
@@ -30,6 +31,7 @@ class StoreHandle(NamedTuple):
     base: int = 0
     process: int = 0
     address: int = 0
+    pieces: tuple[tuple[tuple[object, ...], int], ...] = ()
 
 
 class ReceivingLane(Protocol):

@@ -171,9 +171,9 @@ class JointRun:
                     offer = cast("Offer", self._post.wait((Offer, execution.number), execution.sender, execution.check))
                     if offer.handle is None:
                         raise self._interrupted(execution)
-                    execution.lie(offer.lies)
                     execution.destination.comes_from(offer.sources)
-                    source = cast("Any", execution.far_source(offer.handle)) if self._verify else source
+                    if self._verify:
+                        source = cast("Any", execution.far_source(offer.handle, offer.lies))
                 if self._verify:
                     self._devices.verify(execution.lying, source, execution.destination, partial(self._check, execution))
                     verified = True

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from isoviz.planner.bundles import Bundle
 from isoviz.runtime.device_bases import BaseStore
 from isoviz.runtime.engine.device_errors import tidied
 from isoviz.runtime.engine.execution import Execution
 
 if TYPE_CHECKING:
     from isoviz.layouts import StridedCopy
-    from isoviz.planner import Instance
+    from isoviz.planner import Instance, Transfer
+    from isoviz.planner.bundles import BundleEnd
     from isoviz.runtime.protocols import Slot, Store
     from isoviz.runtime.ranks.handles import RankDevices, StoreHandle
     from isoviz.runtime.ranks.messages import Digest
@@ -30,38 +34,54 @@ KEPT = 64
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 
-class FetchedStore(BaseStore):
-    """A store that is read from another rank in blocks, the last of them kept. It is for one thread. `close` closes the store."""
+def _as_reached(lies: Instance | None, store: Store, end: Instance) -> Instance | None:
+    """How an end of another rank lies in the store through which it is reached: the arrays of a bundle may be elsewhere there."""
+    starts: tuple[int, ...] | None = getattr(store, "starts", None)
+    if starts is None:
+        return lies
+    members = () if lies is None else cast("BundleEnd", lies).members
+    return replace(cast("BundleEnd", end), starts=starts, members=members)
 
-    def __init__(self, store: Store) -> None:
+
+class FetchedStore(BaseStore):
+    """A store that is read from another rank in blocks, the last of them kept. It is for one thread. `close` closes the store.
+
+    `transfer` is what is read: of the source of a bundle no byte exists but those of its members.
+    """
+
+    def __init__(self, store: Store, transfer: Transfer) -> None:
         self._store = store
         self.nbytes = store.nbytes
-        self._blocks: OrderedDict[int, Bytes] = OrderedDict()
+        self._blocks: OrderedDict[tuple[int, int], Bytes] = OrderedDict()
+        self._stretches = transfer.stretches(0) if isinstance(transfer, Bundle) else [(0, store.nbytes)]
 
     def read(self, offset: int, nbytes: int) -> Bytes:
-        first, last = offset // BLOCK, max(offset, offset + nbytes - 1) // BLOCK
+        place = bisect_right(self._stretches, (offset, self.nbytes)) - 1
+        inside = offset - self._stretches[place][0]
+        first, last = inside // BLOCK, max(inside, inside + nbytes - 1) // BLOCK
         if first == last:
-            at = offset - first * BLOCK
-            return self._block(first)[at : at + nbytes]
+            at = inside - first * BLOCK
+            return self._block(place, first)[at : at + nbytes]
         found = np.empty(nbytes, np.uint8)
         done = 0
         for number in range(first, last + 1):
-            at = offset + done - number * BLOCK
-            piece = self._block(number)[at : at + nbytes - done]
+            at = inside + done - number * BLOCK
+            piece = self._block(place, number)[at : at + nbytes - done]
             found[done : done + piece.size] = piece
             done += piece.size
         return found
 
-    def _block(self, number: int) -> Bytes:
-        found = self._blocks.get(number)
+    def _block(self, place: int, number: int) -> Bytes:
+        found = self._blocks.get((place, number))
         if found is None:
-            begin = number * BLOCK
-            read = self._store.read(begin, min(BLOCK, self.nbytes - begin))
-            found = self._blocks[number] = read if isinstance(read, np.ndarray) else np.frombuffer(read, np.uint8)
+            first, end = self._stretches[place]
+            begin = first + number * BLOCK
+            read = self._store.read(begin, min(BLOCK, end - begin))
+            found = self._blocks[place, number] = read if isinstance(read, np.ndarray) else np.frombuffer(read, np.uint8)
             if len(self._blocks) > KEPT:
                 self._blocks.popitem(last=False)
         else:
-            self._blocks.move_to_end(number)
+            self._blocks.move_to_end((place, number))
         return found
 
     def close(self) -> None:
@@ -131,16 +151,19 @@ class RankExecution(Execution):
     def provide(self, hop: int, handles: Sequence[StoreHandle], lies: Instance | None) -> None:
         """Another rank provides the stores that a hop here writes. `lies` is that of a destination."""
         if hop not in self._far:
-            self.lie(destination=lies)
+            if self.channels[hop].names_places:
+                handles = [handle._replace(pieces=()) for handle in handles]
             stores = [self._devices.reach(handle) for handle in handles]
             for store in stores:
                 self._reached.callback(store.close)
+            self.lie(destination=_as_reached(lies, stores[0], self.plan.transfer.destination))
             self._far[hop] = stores
 
-    def far_source(self, handle: StoreHandle) -> Store:
-        """The source on the rank that offers it, for verification."""
+    def far_source(self, handle: StoreHandle, lies: Instance | None) -> Store:
+        """The source on the rank that offers it, and says how it lies, for verification."""
         store = self._devices.reach(handle)
-        found = store if store.reads_in_place else FetchedStore(store)
+        self.lie(_as_reached(lies, store, self.plan.transfer.source))
+        found = store if store.reads_in_place else FetchedStore(store, self.lying.transfer)
         self._reached.callback(found.close)
         return found
 

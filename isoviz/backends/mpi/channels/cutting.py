@@ -216,7 +216,8 @@ def reach(copies: Iterable[StridedCopy]) -> tuple[int, int]:
         else:
             first, last = copy.destination_offset, copy.destination_offset + copy.run
             for extent, _, there in copy.loops:
-                last += (extent - 1) * there
+                first += min(0, (extent - 1) * there)
+                last += max(0, (extent - 1) * there)
         low = first if low is None else min(low, first)
         high = max(high, last)
     return low or 0, high

@@ -23,7 +23,10 @@ def datatype(mpi: Any, copies: Sequence[StridedCopy], end: Literal["source", "de
         kind = mpi.BYTE.Create_contiguous(copy.run)
         made.append(kind)
         for loop in reversed(copy.loops):
-            kind = kind.Create_hvector(loop[0], 1, loop[stride])
+            if loop[stride] < 0:  # Open MPI 5.0 takes a vector that goes back as one that goes on
+                kind = kind.Create_hindexed([1] * loop[0], [turn * loop[stride] for turn in range(loop[0])])
+            else:
+                kind = kind.Create_hvector(loop[0], 1, loop[stride])
             made.append(kind)
         if isinstance(copy, ListedCopy):
             kind = kind.Create_hindexed_block(1, copy.offsets[stride - 1])

@@ -43,6 +43,7 @@ class Packed(Memcpy):
     """
 
     at_once = False
+    names_places = True
 
     def __init__(self, exchange: Exchange, pool: PiecePool) -> None:
         self._exchange = exchange

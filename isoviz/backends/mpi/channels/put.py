@@ -30,6 +30,7 @@ class Put(AsynchronousChannel):
     """
 
     takes_lists = True
+    names_places = True
 
     def __init__(self, window: PutWindow) -> None:
         self._window = window

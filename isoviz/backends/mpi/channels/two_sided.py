@@ -32,6 +32,7 @@ class TwoSided(AsynchronousChannel):
     """
 
     takes_lists = True
+    names_places = True
 
     def __init__(self, exchange: Exchange, buffers: MessageBuffers, *, of_gpu: bool = False) -> None:
         self._exchange = exchange
@@ -77,6 +78,7 @@ class Derived(AsynchronousChannel):
     """MPI datatypes describe both ends, and MPI packs and unpacks. For comparison with the copy kernels."""
 
     takes_lists = True
+    names_places = True
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange

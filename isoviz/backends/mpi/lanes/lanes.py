@@ -64,10 +64,13 @@ class Lanes:
             raise RunError(f"rank {sender} cannot map memory of this rank")
         if not isinstance(store, HostStore) or isinstance(store, MappedStore):
             raise RunError("the destination is not in host memory")
+        handle = self._stores.export(store)
+        if handle.pieces:
+            self._stores.withdraw(handle)
+            raise RunError("the arrays of the bundle lie in several windows")
         array = self._windows.array(PAGE)
         array[:] = 0
         page = self._stores.export(HostStore(array))
-        handle = self._stores.export(store)
         self._stores.withdraw(page)  # the sender maps it; it asks for nothing by its number
         allow_tracing()
         return ReceivingLane(array, LaneAddress(page, handle), partial(self._stores.withdraw, handle))
@@ -111,6 +114,8 @@ class Lanes:
         if len(parts) < LEAST_SHARED:
             return
         far = self._stores.reach(address)
+        if address.pieces:
+            raise RunError("the arrays of the bundle lie in several windows")
         if isinstance(far, MappedStore):
             lane.share(_mapped(parts, far, store), far)
         else:

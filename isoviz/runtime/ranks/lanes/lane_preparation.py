@@ -7,6 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from isoviz.errors import Cancelled, RankError, RunError
+from isoviz.planner.bundles import require_apart_in
+from isoviz.runtime.bundle_ends import destination_of, received, source_of
 from isoviz.runtime.engine.device_errors import Closing, of_opening, tidied
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.interrupts import permit_interrupts
@@ -117,11 +119,12 @@ def _prepare_receiving(runtime: LaneRuntime, plan: Plan, given: Any, talk: _Talk
     prepared, transfer = runtime.plan(plan), plan.transfer
     receiver = prepared.receivers[1]
     try:
-        end = given if given is None or receiver is None else receiver(given)
-        store = prepared.memories[0][-1].destination(transfer.destination, end, transfer.is_partial)
+        end = given if given is None or receiver is None else received(receiver, given)
+        store = destination_of(prepared.memories[0][-1], transfer, end)
+        closing.callback(store.close)
+        require_apart_in(plan.lying(None, store.lies).transfer)
     except Exception as error:  # noqa: BLE001  # it is raised, typed
         raise of_opening(error)  # noqa: B904  # it has its cause already
-    closing.callback(store.close)
     lane, refusal = None, ""
     try:
         lane = runtime.devices.lanes.receiving(store, talk.peer)
@@ -148,9 +151,9 @@ def _prepare_sending(
     prepared, transfer = runtime.plan(plan), plan.transfer
     receiver = prepared.receivers[0]
     try:
-        end = given if given is None or receiver is None else receiver(given)
+        end = given if given is None or receiver is None else received(receiver, given)
         prepared.channels[0].prepare(plan.bytes)
-        store = prepared.memories[0][0].source(transfer.source, end)
+        store = source_of(prepared.memories[0][0], transfer, end)
     except Exception as error:  # noqa: BLE001  # it is raised, typed
         raise of_opening(error)  # noqa: B904  # it has its cause already
     closing.callback(store.close)
