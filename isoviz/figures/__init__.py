@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from isoviz.figures.layouts.order_plot import linearization_svg as linearization_svg
     from isoviz.figures.machines.network_picture import network_svg as network_svg
     from isoviz.figures.machines.path_picture import path_svg as path_svg
+    from isoviz.figures.plans.handshake_html import handshake_svg as handshake_svg
     from isoviz.figures.plots.block_region import block_region_figure as block_region_figure
     from isoviz.figures.plots.bokeh_plot import plot_html as plot_html
     from isoviz.figures.plots.planning import candidate_figure as candidate_figure
@@ -41,6 +42,7 @@ PICTURES = {
     "isoviz.planner.plan.Plan": "plans.plan_html.plan_html",
     "isoviz.planner.explanation.explanation.Explanation": "plans.explanation_html.explanation_html",
     "isoviz.planner.explanation.explanation.Sweep": "plans.explanation_html.sweep_html",
+    "isoviz.planner.explanation.handshake.Handshake": "plans.handshake_html.handshake_html",
     "isoviz.planner.explanation.winner_map.WinnerMap": "plans.explanation_html.winner_map_html",
     "isoviz.planner.explanation.chunk_curve.ChunkCurve": "traces.trace_html.curve_html",
     "isoviz.planner.layout_choice.choice.LayoutChoice": "plans.layout_choice_html.layout_choice_html",
@@ -57,6 +59,7 @@ _HOMES = {
     "chunk_curve_figure": "plots.planning",
     "compare_svg": "traces.timeline",
     "comparison_html": "traces.trace_html",
+    "handshake_svg": "plans.handshake_html",
     "linearization_svg": "layouts.order_plot",
     "machine_throughput_figure": "plots.throughput",
     "network_svg": "machines.network_picture",
@@ -81,6 +84,7 @@ __all__ = [
     "chunk_curve_figure",
     "compare_svg",
     "comparison_html",
+    "handshake_svg",
     "html",
     "linearization_svg",
     "machine_throughput_figure",

@@ -139,7 +139,19 @@ class EndRuns(NamedTuple):
     destination: Ints
 
 
+class PlacedRuns(NamedTuple):
+    """The contiguous runs at one end of copies, in the order of their data: where each begins, and its length, in bytes."""
+
+    starts: Ints
+    nbytes: Ints
+
+
 def end_runs(copies: Iterable[StridedCopy], most: int | None = None) -> EndRuns:
+    """The lengths of `placed_runs`."""
+    return EndRuns(*[runs.nbytes for runs in placed_runs(copies, most)])
+
+
+def placed_runs(copies: Iterable[StridedCopy], most: int | None = None) -> tuple[PlacedRuns, PlacedRuns]:
     """The contiguous runs at both ends of copies, each end for itself: neighbours in memory that follow each other are one run.
 
     The order of the data is that of the copies. With `most`, copies of more runs are listed in part.
@@ -147,9 +159,11 @@ def end_runs(copies: Iterable[StridedCopy], most: int | None = None) -> EndRuns:
     given = list(copies)
     parts = [_listed(copy, None if most is None else max(1, most // len(given))) for copy in given]
     if not parts:
-        return EndRuns(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        none = np.zeros(0, np.int64)
+        return PlacedRuns(none, none), PlacedRuns(none, none)
     lengths = np.concatenate([np.full(len(here), copy.run) for copy, (here, _) in zip(given, parts, strict=True)])
-    return EndRuns(*[_joined(np.concatenate([part[end] for part in parts]), lengths) for end in (0, 1)])
+    here, there = (_joined(np.concatenate([part[end] for part in parts]), lengths) for end in (0, 1))
+    return here, there
 
 
 def _listed(copy: StridedCopy, most: int | None) -> tuple[Ints, Ints]:
@@ -169,11 +183,10 @@ def _listed(copy: StridedCopy, most: int | None) -> tuple[Ints, Ints]:
     return here, there
 
 
-def _joined(offsets: Ints, lengths: Ints) -> Ints:
-    """The lengths of the runs that are left once neighbours are joined."""
+def _joined(offsets: Ints, lengths: Ints) -> PlacedRuns:
+    """The runs that are left once neighbours are joined."""
     begins = np.flatnonzero(np.concatenate(([True], offsets[1:] != offsets[:-1] + lengths[:-1])))
-    found: Ints = np.add.reduceat(lengths, begins)
-    return found
+    return PlacedRuns(offsets[begins], np.add.reduceat(lengths, begins))
 
 
 class Keyed(NamedTuple):

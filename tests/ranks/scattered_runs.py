@@ -21,11 +21,11 @@ import numpy as np
 from ddtbench_types import Maker, types_of
 from rank_runs import layout_of, machine_of
 
-from isoviz import FieldSpace, IndexSpace, Instance, Layout, Machine, Options, Plan, Transfer, cost, plan, rest
+from isoviz import FieldSpace, IndexSpace, Instance, Machine, Options, Plan, Transfer, cost, plan, rest
 from isoviz.backends.host import kernels
 from isoviz.backends.mpi.world import World
 from isoviz.bench.patterns import patterns
-from isoviz.errors import IsovizError, RankError
+from isoviz.errors import IsovizError
 from isoviz.runtime.ranks.rank_engine import RankEngine
 
 TYPES = ("u1", "<f4", ">f8", "i2", "S3", "c16", "V12", "V100", "V700")
@@ -292,30 +292,6 @@ def ddtbench(world: World, _: str, cases: int) -> dict[str, Any]:
     return {"patterns": done, "arrays": arrays}
 
 
-def differing(world: World, *_: object) -> dict[str, str]:
-    """Each rank has another list for the same end: nothing moves, and both say so."""
-    machine = roomy(random.Random("differing"), world)
-    space, fields = IndexSpace(x=1000), FieldSpace(v="f8")
-    ends = Instance("node0.reg", space, fields, Layout("<F, x>")), Instance("node1.reg", space, fields, Layout("<F, x>"))
-    made = plan(Transfer.listed(*ends, entries=np.arange(500), to=np.arange(500)[:: 1 - 2 * world.rank]), machine, "simple")
-    said = {}
-    with RankEngine(machine, world.devices, world.transport) as engine:
-        ends_ = Ends(world, engine, made.transfer, 1)
-        for what, move in (
-            ("submitted", lambda: engine.submit(made, ends_.source, ends_.room).wait(60)),
-            ("prepared", lambda: engine.prepare(made, ends_.source, ends_.room)),
-        ):
-            try:
-                move()
-                said[what] = "moved"
-            except RankError as error:
-                said[what] = str(error)
-            engine.barrier()
-        assert ends_.room is None or not ends_.room.any()
-        every = engine.gather(said)
-    return {f"{what} {rank}": words for rank, found in enumerate(every) for what, words in found.items()}  # type: ignore[attr-defined]
-
-
 def _some(found: list[Any], cases: int) -> Iterator[Any]:
     """One pattern of each name, the smallest first; as many as are asked for."""
     first = {each.name.split()[0]: each for each in reversed(found)}
@@ -327,7 +303,7 @@ def main() -> None:
     way, seed, cases, folder = sys.argv[1], sys.argv[2], int(sys.argv[3]), Path(sys.argv[4])
     kernels.prepare(wait=cases > MANY)
     with World(limit=60, directory=folder) as world:
-        found = {"random": random_cases, "ddtbench": ddtbench, "differing": differing}[way](world, seed, cases)
+        found = {"random": random_cases, "ddtbench": ddtbench}[way](world, seed, cases)
         rank = world.rank
     if rank == 0:
         print(json.dumps(found))

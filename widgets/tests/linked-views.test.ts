@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type BlockDigit, type ChunkNumbers, chunkOf } from "#model/layouts/chunks.ts";
 import { type Linearization, linearize } from "#model/layouts/linearization.ts";
+import type { Entry } from "#model/layouts/order.ts";
 import { cellPixels } from "#views/linearization/drawing/cells.ts";
-import { chosenChunk, firstEntry, isInside } from "#views/linearization/drawing/chunk-marks.ts";
+import { chosenChunk, isInside } from "#views/linearization/drawing/chunk-marks.ts";
 import { colouring, elementColour, separables } from "#views/linearization/drawing/colouring.ts";
 import { gridModel } from "#views/linearization/geometry/model.ts";
 import { fitted, followed, isFitted, panned, type Room, zoomed } from "#views/linearization/geometry/viewport.ts";
@@ -139,7 +140,7 @@ test("the first entry of a chunk is inside of it", () => {
     for (let number = 0; number < chunks.count; number += 1) {
       const chunk = chosenChunk(linear, chunks, number);
       assert.ok(chunk !== null);
-      const { index, field } = firstEntry(chunk);
+      const [{ index, field }] = chunk.entries as [Entry];
       assert.ok(isInside(chunk, index, field), `${text} ${number}`);
     }
   }

@@ -27,7 +27,7 @@ from isoviz.figures.machines.path_picture import path_svg
 from isoviz.layouts import Layout, OrderChange, compare
 from isoviz.machines import ChannelKind, Machine
 from isoviz.machines.memory import emulated_text
-from isoviz.planner import Instance, PathPlan, Plan, Transfer
+from isoviz.planner import Instance, ListedTransfer, PathPlan, Plan, Transfer
 from isoviz.planner.shares import share_text
 from isoviz.units import format_bytes, format_rate, format_seconds
 
@@ -216,11 +216,15 @@ def moved_part(transfer: Transfer, end: Instance) -> str:
     """The part of an instance that moves, in its own coordinates; "" where all of it does."""
     shape = dict(zip(transfer.source.space.dims, transfer.shape, strict=True))
     origin = transfer.source_origin if end is transfer.source else transfer.destination_origin
+    lists = (transfer.entries, transfer.to) if isinstance(transfer, ListedTransfer) else (None, None)
+    found, listed = lists[end is not transfer.source], getattr(transfer, "dim", "")
     ranges = [
         f"{dim} {start:,} to {start + shape[dim] - 1:,}"
         for dim, start in zip(end.space.dims, origin, strict=True)
-        if shape[dim] != end.space[dim]
+        if shape[dim] != end.space[dim] and (found is None or dim != listed)
     ]
+    if found is not None:
+        ranges.insert(0, f"{listed}: {found}")
     if set(transfer.field_names) != set(end.fields.names):
         ranges.append(f"fields {', '.join(transfer.field_names)}")
     return "; ".join(ranges)

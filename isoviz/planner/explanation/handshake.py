@@ -21,7 +21,7 @@ from isoviz.planner.plan import Plan
 from isoviz.planner.planners import machine_of
 from isoviz.planner.time.one_time import SizedCosts, one_time_seconds
 from isoviz.schema import BY_NAME, plain
-from isoviz.units import format_bytes
+from isoviz.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from isoviz.layouts.windows import Keyed
@@ -74,6 +74,20 @@ class Handshake:
     def seconds(self) -> float:
         """Seconds until the last message has arrived."""
         return self.messages[-1].end
+
+    def __str__(self) -> str:
+        rows = [
+            (
+                format_seconds(each.start),
+                format_seconds(each.end),
+                each.sender if each.sender == each.receiver else f"{each.sender} → {each.receiver}",
+                f"{each.name}: {each.words}",
+            )
+            for each in self.messages
+        ]
+        widths = [max(len(row[column]) for row in rows) for column in range(3)]
+        lines = [f"  {a:>{widths[0]}} to {b:>{widths[1]}}  {who:<{widths[2]}}  {words}" for a, b, who, words in rows]
+        return "\n".join([f"messages of {self.channel}, start {self.start:,}: {format_seconds(self.seconds)} in all", *lines])
 
     def to_json(self) -> dict[str, Any]:
         """A JSON object."""

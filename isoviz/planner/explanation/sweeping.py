@@ -253,7 +253,7 @@ class _Winners:
         return WinnerMap(
             memories=(transfer.source.memory, transfer.destination.memory),
             gaps=both,
-            reuse=self._own.options.as_dict().get("reuse", 1),
+            reuse=self._own.options.reuse or 1,
             columns=columns,
             rows=rows,
             ways=tuple(ways),

@@ -93,12 +93,18 @@ class WinnerMap:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The ways in words. Where two would read alike, their memories or their channels follow."""
+        """The ways in words. Where two would read alike, what tells them apart follows: their memories, or some channels."""
         words = [way.words for way in self.ways]
-        paths = [path_text(way.memories, way.converting) for way in self.ways]
-        for more in (paths, [", ".join(way.channels) for way in self.ways]):
-            often = Counter(words)
-            words = [f"{each} ({other})" if often[each] > 1 else each for each, other in zip(words, more, strict=True)]
+        often = Counter(words)
+        for number, way in enumerate(self.ways):
+            alike = [other for other in self.ways if other.words == way.words]
+            if often[way.words] < 2:
+                continue
+            same = [other for other in alike if (other.memories, other.converting) == (way.memories, way.converting)]
+            apart = [name for hop, name in enumerate(way.channels) if any(other.channels[hop] != name for other in same)]
+            if len(same) < len(alike):
+                apart.insert(0, path_text(way.memories, way.converting))
+            words[number] += f" ({', '.join(apart)})"
         return tuple(words)
 
     def label(self, way: int) -> str:

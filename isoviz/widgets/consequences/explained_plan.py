@@ -1,10 +1,10 @@
-"""Why a plan is what it is, what would make a rival win, and which path wins for which runs: slow stages."""
+"""Why a plan is what it is, what would make a rival win, and which path wins for which runs, what requests name: slow stages."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.errors import IsovizError
 from isoviz.widgets.chosen.settings import ByHand
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.planner import Explanation, Options, Plan, Transfer, WinnerMap
     from isoviz.planner.explanation.explanation import Turn
-    from isoviz.planner.path_plan import Constraint
+    from isoviz.planner.explanation.handshake import Handshake
+    from isoviz.planner.explanation.hop_descriptors import HopDescriptors
+    from isoviz.planner.path_plan import Constraint, PathPlan
 
 
 TURN_SECONDS = 6.0
@@ -123,3 +125,35 @@ def winner_map_of(
     except IsovizError as error:
         return replace(latest, problem=sentence(str(error)), done=True)
     return replace(latest, done=True)
+
+
+class HopRequests(NamedTuple):
+    """The requests of a hop: what its descriptors name, if they have a limit, and its messages at the first start of the
+    transfer, and at a later one where that is another; none where its kind has no known protocol."""
+
+    descriptors: HopDescriptors | None
+    handshakes: tuple[Handshake, ...]
+
+
+@dataclass(frozen=True)
+class FoundRequests:
+    """The requests of every hop of a plan, path after path."""
+
+    plan: Plan
+    hops: tuple[HopRequests, ...]
+
+
+def requests_of(_problems: dict[str, Problem], plan: Plan, machine: Machine) -> FoundRequests:
+    """The requests of every hop."""
+    from isoviz.planner.explanation.handshake import handshake
+    from isoviz.planner.explanation.hop_descriptors import hop_descriptors
+
+    def of(number: int, path: PathPlan, hop: int) -> HopRequests:
+        named = hop_descriptors(path, hop, machine)
+        if machine.channel(path.hops[hop].channel).kind.protocol is None:
+            return HopRequests(named, ())
+        first, again = (handshake(plan, hop, path=number, start=start, machine=machine) for start in (1, 2))
+        return HopRequests(named, (first,) if again.messages == first.messages else (first, again))
+
+    hops = [of(number, path, hop) for number, path in enumerate(plan.paths) for hop in range(len(path.hops))]
+    return FoundRequests(plan, tuple(hops))

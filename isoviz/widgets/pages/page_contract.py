@@ -6,6 +6,7 @@ from typing import Literal, TypedDict
 
 from isoviz.schema import Named
 from isoviz.widgets.panes.layout_pane import ShownField
+from isoviz.widgets.panes.requests_pane import ShownPieces
 
 PageKind = Literal["show", "simulate", "run", "explorer"]
 """What a page is about: a plan, its simulation, its run, or the state of an explorer."""
@@ -20,12 +21,17 @@ class PageLine(TypedDict):
 
 
 class PageEnd(TypedDict):
-    """One end of the transfer with its own spaces. `moved` says which part of it moves; it is empty where all of it does."""
+    """One end of the transfer with its own spaces. `moved` says which part of it moves; it is empty where all of it does.
+
+    `listed` are the bytes that move where a list names the entries: owners are thousandths of the way, so that the order can be
+    seen. It is null without a list.
+    """
 
     dims: Named[int]
     fields: list[ShownField]
     layout: str
     moved: str
+    listed: ShownPieces | None
 
 
 class PageEnds(TypedDict):

@@ -17,6 +17,7 @@ from isoviz.widgets.pages.page_contract import PageEnd, PageKind, PageLine, Page
 from isoviz.widgets.pages.page_frame import Embedded, html_page
 from isoviz.widgets.pages.state_of_plan import state_of_plan, with_explanation, with_map, with_traces, with_views
 from isoviz.widgets.panes.pane_table import VIEWS
+from isoviz.widgets.panes.requests_pane import MOST_PIECES, shown_pieces
 from isoviz.widgets.panes.trace_pane import trace_part
 from isoviz.widgets.snapshot import snapshot, traits
 from isoviz.widgets.trace_contract import TraceKind
@@ -201,6 +202,8 @@ def _lines(plan: Plan, report: Report | None, trace: Trace | None, stored: Trace
 
 def _end(transfer: Transfer, side: Side) -> PageEnd:
     from isoviz.figures.plans.plan_html import moved_part
+    from isoviz.planner import ListedTransfer
+    from isoviz.planner.explanation.hop_descriptors import moved_pieces
 
     end: Instance = getattr(transfer, side)
     sizes = zip(end.fields.names, end.fields.sizes, strict=True)
@@ -209,6 +212,9 @@ def _end(transfer: Transfer, side: Side) -> PageEnd:
         "fields": [{"name": name, "size": size} for name, size in sizes],
         "layout": str(end.layout),
         "moved": moved_part(transfer, end),
+        "listed": shown_pieces(moved_pieces(transfer, MOST_PIECES)[side == "destination"])
+        if isinstance(transfer, ListedTransfer)
+        else None,
     }
 
 

@@ -51,7 +51,8 @@ class ShownHop(TypedDict):
     `shuffle` is null where the layout stays the same. `rate` is bytes per second, `busy` the share of the transfer for which the
     channel is at work, from 0 to 1. `curve` is the throughput function around the operating point, `measured` the samples behind
     it where it was measured. `peak` is the highest rate of the channel, `origin` the source of its figures. `limits` names what
-    bounds the rate: the run, the chunk, the channel itself, or a resource that channels share.
+    bounds the rate: the run, the chunk, the channel itself, or a resource that channels share. `descriptors` is the most runs of
+    one request, null where there is no such limit; `hasProtocol` says whether its messages are known.
     """
 
     index: int
@@ -71,6 +72,8 @@ class ShownHop(TypedDict):
     busy: float
     bottleneck: bool
     limits: str
+    descriptors: int | None
+    hasProtocol: bool
     curve: list[CurvePoint]
     measured: list[CurvePoint]
     origin: str
@@ -268,6 +271,8 @@ def _hop(plan: Plan, path: PathPlan, index: int, machine: Machine) -> ShownHop:
         "busy": _busy(path.bytes, rate, plan.seconds),
         "bottleneck": index in path.slowest,
         "limits": limit_words(path, index, channel),
+        "descriptors": channel.descriptors,
+        "hasProtocol": channel.kind.protocol is not None,
         "curve": curve_points(channel, hop.request_bytes),
         "measured": measured_points(channel, hop.request_bytes),
         "origin": channel.provenance,

@@ -1,1 +1,1 @@
-import{db as a,eb as b}from"./core.js";export{b as default,a as drawPage};
+import{hb as a,ib as b}from"./core.js";export{b as default,a as drawPage};

@@ -372,7 +372,7 @@ def test_the_plan_stays_while_something_is_tried_on_it(session: Session) -> None
     assert session.plan is not None and seen == []
 
 
-def test_the_map_is_worked_out_where_somebody_looks_at_it_and_once(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_map_is_worked_out_where_somebody_looks_at_it_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Options] = []
     real = sweeping.map_steps
 
@@ -381,6 +381,8 @@ def test_the_map_is_worked_out_where_somebody_looks_at_it_and_once(session: Sess
         yield from real(transfer, machine, options, ([16, 512], [1, 64, 256]))
 
     monkeypatch.setattr(sweeping, "map_steps", counted)
+    session = Session(SETTINGS)
+    session.demand("explorer")
     assert panes(session)["winner_map"] is None
     release = session.demand("map")
     session.until(lambda state: getattr(state.derived.later.get("winner_map"), "done", False), 60)
@@ -394,3 +396,32 @@ def test_the_map_is_worked_out_where_somebody_looks_at_it_and_once(session: Sess
     release()
     session.demand("map")
     assert panes(session)["winner_map"]["isDone"] and len(asked) == 1 + 1, "it is known"
+    session.close()
+
+
+def test_requests_are_worked_out_for_hops_with_descriptors() -> None:
+    settings = settings_for(
+        machine="theta-gpu", space={"x": 2048, "y": 64}, fields={"v": "u1"}, planner="direct", part={"x": (0, 1024, 0)},
+        source=("node0.fbm0", "<F, x, y>"), destination=("node1.fbm0", "<F, x, y>"),
+    )  # fmt: skip
+    session = Session(settings)
+    try:
+        session.demand("explorer")
+        assert panes(session)["requests"] is None
+        hop = panes(session)["plan"]["paths"][0]["hops"][0]
+        assert hop["hasProtocol"] and hop["descriptors"] == 22
+        session.demand("requests")
+        session.until(lambda state: state.derived.later.get("requests") is not None, 60)
+        part = panes(session)["requests"]
+        ((shown),) = part["hops"]
+        named = shown["descriptors"]
+        assert part["isOfPlan"] and (named["count"], named["shown"], named["window"]) == (3, 3, 22 * 1024)
+        for end in ("source", "destination"):
+            assert named[end]["owners"] == [run // 22 for run in range(64)]
+            assert named[end]["starts"] == [2048 * run for run in range(64)] and set(named[end]["lengths"]) == {1024}
+        first, again = shown["handshakes"]
+        assert [each["name"] for each in first["messages"]] == ["RTS", "ready", "CTS", "ready", "write", "write", "write", "FIN"]
+        assert first["messages"][1]["sender"] == first["messages"][1]["receiver"] == "destination"
+        assert again["again"] and again["seconds"] < first["seconds"]
+    finally:
+        session.close()

@@ -39,6 +39,8 @@ export const glossary = {
   "journey": "The path as a strip: the source on the left, the destination on the right, a stop for every memory.",
   "stop": "A memory on the path, with the layout that the data have there.",
   "hop": "The step from one stop to the next, over one channel.",
+  "handshake": "The messages by which both ends of a hop agree before and after the data.",
+  "descriptor": "What a request or a key of a network card names: some runs of memory, at one end or at both.",
   "channel": "A way by which data go from one memory to another, such as a copy engine, a bus or a network.",
   "conversion": "A hop that changes the layout: it reads in one order and writes in another.",
   "run": "Bytes next to each other in both layouts of a hop: the longest piece that one contiguous request can move.",

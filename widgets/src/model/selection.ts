@@ -16,12 +16,21 @@ export const PAUSE = 100;
 
 export const NOTHING: ShownSelection = { entry: null, chunk: null, time: null, stop: null, hop: null };
 
+/** Bytes at both ends of a hop, as the first byte and the length of each stretch: what a descriptor names. */
+export interface PointedBytes {
+  readonly hop: number;
+  readonly source: { readonly starts: readonly number[]; readonly lengths: readonly number[] };
+  readonly destination: PointedBytes["source"];
+}
+
 /** The selection of a session on this page. It is plain data and functions, for copies of this module share it. */
 interface Store {
   selection: ShownSelection;
   hover: HoveredEntry | null;
   /** Names of the channels of a path that is pointed at, such as a candidate that was not chosen; null where none is. */
   highlightedPath: readonly string[] | null;
+  /** The bytes that are pointed at, at both ends of a hop; null where none are. */
+  pointedBytes: PointedBytes | null;
   /** The newest selection of the kernel that has been looked at. */
   count: number;
   /** The views of this page. */
@@ -33,7 +42,7 @@ interface Store {
 
 type Stores = Map<string, Store>;
 
-const KEY = Symbol.for("isoviz.selections.2");
+const KEY = Symbol.for("isoviz.selections.3");
 
 function stores(): Stores {
   const page = globalThis as unknown as Record<symbol, Stores | undefined>;
@@ -59,6 +68,7 @@ class Membership {
         selection: selected?.selection ?? NOTHING,
         hover: null,
         highlightedPath: null,
+        pointedBytes: null,
         count: selected?.count ?? 0,
         clients: new Set(),
         listeners: new Set(),
@@ -96,6 +106,12 @@ class Membership {
   readonly highlight = (path: readonly string[] | null): void => {
     if (same(this.store.highlightedPath, path)) return;
     this.store.highlightedPath = path;
+    tell(this.store);
+  };
+
+  readonly point = (bytes: PointedBytes | null): void => {
+    if (this.store.pointedBytes === bytes) return;
+    this.store.pointedBytes = bytes;
     tell(this.store);
   };
 
@@ -167,6 +183,7 @@ function useStore<Value>(read: (store: Store) => Value): [Value, Membership] {
 const selectionOf = (store: Store): ShownSelection => store.selection;
 const placeOf = ({ selection: { hop, stop } }: Store): string => `${hop ?? ""} ${stop ?? ""}`;
 const hoverOf = (store: Store): HoveredEntry | null => store.hover;
+const pointedOf = (store: Store): PointedBytes | null => store.pointedBytes;
 const highlightedOf = (store: Store): readonly string[] | null => store.highlightedPath;
 
 /** What is selected, and what changes it: selecting a stop lets a hop go, and a hop a stop. */
@@ -192,4 +209,10 @@ export function useHover(): [HoveredEntry | null, (entry: HoveredEntry | null) =
 export function useHighlightedPath(): [readonly string[] | null, (channels: readonly string[] | null) => void] {
   const [path, member] = useStore(highlightedOf);
   return [path, member.highlight];
+}
+
+/** The bytes at both ends of a hop that are pointed at, and what changes it. Both grids and tapes mark them. */
+export function usePointedBytes(): [PointedBytes | null, (bytes: PointedBytes | null) => void] {
+  const [bytes, member] = useStore(pointedOf);
+  return [bytes, member.point];
 }

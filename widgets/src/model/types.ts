@@ -417,7 +417,8 @@ export interface CurvePoint {
  * per second, `busy` the share of the transfer for which the channel is at work, from 0 to 1. `curve` is the throughput
  * function around the operating point, `measured` the samples behind it where it was measured. `peak` is the highest rate
  * of the channel, `origin` the source of its figures. `limits` names what bounds the rate: the run, the chunk, the channel
- * itself, or a resource that channels share.
+ * itself, or a resource that channels share. `descriptors` is the most runs of one request, null where there is no such
+ * limit; `hasProtocol` says whether its messages are known.
  */
 export interface ShownHop {
   index: number;
@@ -437,6 +438,8 @@ export interface ShownHop {
   busy: number;
   bottleneck: boolean;
   limits: string;
+  descriptors: number | null;
+  hasProtocol: boolean;
   curve: CurvePoint[];
   measured: CurvePoint[];
   origin: string;
@@ -479,6 +482,69 @@ export interface PlanPart {
   bufferBytes: number;
   paths: ShownPath[];
   notes: string[];
+}
+
+/** Stretches of memory in the order of the data: the first byte and the length of each, and the number of whose it is. */
+export interface ShownPieces {
+  starts: number[];
+  lengths: number[];
+  owners: number[];
+}
+
+/**
+ * The requests or keys of a hop for its first chunk, of `chunks`. Each has at most `limit` runs. `window` is the bytes of
+ * a key, null where there are no keys. Of the `count` requests or keys the first `shown` are listed, with their pieces at
+ * both ends.
+ */
+export interface ShownDescriptors {
+  limit: number;
+  window: number | null;
+  count: number;
+  chunks: number;
+  shown: number;
+  source: ShownPieces;
+  destination: ShownPieces;
+}
+
+/**
+ * A message between the ends of a hop, or what one end does by itself, where `sender` is `receiver`: both are "source" or
+ * "destination". `start` and `end` are seconds from the beginning of the hop. `count` is the number of messages that it
+ * stands for.
+ */
+export interface ShownMessage {
+  name: string;
+  sender: Side;
+  receiver: Side;
+  start: number;
+  end: number;
+  bytes: number;
+  words: string;
+  count: number;
+}
+
+/** The messages of a hop at one start of its transfer: the first, or (`again`) a later one, which finds what was kept. */
+export interface ShownHandshake {
+  again: boolean;
+  seconds: number;
+  source: string;
+  destination: string;
+  messages: ShownMessage[];
+}
+
+/**
+ * The requests of hop `hop`: what its descriptors name (null: they have no limit), and its messages at the first start,
+ * and at a later one where that is another.
+ */
+export interface ShownHopRequests {
+  hop: number;
+  descriptors: ShownDescriptors | null;
+  handshakes: ShownHandshake[];
+}
+
+/** The requests of hops with descriptors or a protocol. `isOfPlan` says whether they are those of the plan on the screen. */
+export interface RequestsPart {
+  hops: ShownHopRequests[];
+  isOfPlan: boolean;
 }
 
 /** Where a run is between its click and its end. */
@@ -867,6 +933,7 @@ export interface Panes {
   machine: MachinePart | null;
   network: NetworkPart | null;
   plan: PlanPart | null;
+  requests: RequestsPart | null;
   run: RunPart;
   trace: TracePart;
   transfers: TransfersPart;
@@ -1655,12 +1722,17 @@ export interface PageLine {
   rate: number;
 }
 
-/** One end of the transfer with its own spaces. `moved` says which part of it moves; it is empty where all of it does. */
+/**
+ * One end of the transfer with its own spaces. `moved` says which part of it moves; it is empty where all of it does.
+ * `listed` are the bytes that move where a list names the entries: owners are thousandths of the way, so that the order
+ * can be seen. It is null without a list.
+ */
 export interface PageEnd {
   dims: Named<number>;
   fields: ShownField[];
   layout: string;
   moved: string;
+  listed: ShownPieces | null;
 }
 
 /** Both ends. */
@@ -1684,7 +1756,7 @@ export interface PagePart {
 }
 
 /** The panes whose parts are traits of the model, each called `part_<name>`. */
-export const paneNames = ["find_layout", "hand", "layout", "machine", "network", "plan", "run", "trace", "transfers", "what_if", "why", "winner_map"] as const;
+export const paneNames = ["find_layout", "hand", "layout", "machine", "network", "plan", "requests", "run", "trace", "transfers", "what_if", "why", "winner_map"] as const;
 
 /** The settings that are one text: by the name of the control, the key of the text. */
 export const textSettings = {

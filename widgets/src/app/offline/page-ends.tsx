@@ -1,11 +1,15 @@
 // Both ends of a saved page, each on its own spaces, as fully interactive pictures.
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
+import { useDark } from "#lib/hooks.ts";
 import { type Linearization, linearize } from "#model/layouts/linearization.ts";
+import { usePointedBytes } from "#model/selection.ts";
 import type { Side } from "#model/settings.ts";
 import type { PageEnd } from "#model/types.ts";
 import { useView } from "#model/view.ts";
 import { Term } from "#views/controls/term.tsx";
+import { offsetScale } from "#views/linearization/drawing/scales.ts";
+import { gradient } from "#views/linearization/legend.tsx";
 import { OPTIONS } from "#views/linearization/options.ts";
 import { LinearizationView } from "#views/linearization/view.tsx";
 
@@ -28,6 +32,9 @@ export function PageEnds({ ends }: { ends: Record<Side, PageEnd> }): JSX.Element
     () => (path === undefined ? null : { digits: path.chunkDigits, perChunk: path.perChunk, count: path.chunks }),
     [path],
   );
+  const dark = useDark();
+  const [pointed] = usePointedBytes();
+  const hops = { source: 0, destination: (snapshot.panes.plan?.paths[0]?.hops.length ?? 1) - 1 };
   const both: readonly [Side, string][] = [
     ["source", "Source"],
     ["destination", "Destination"],
@@ -42,6 +49,12 @@ export function PageEnds({ ends }: { ends: Record<Side, PageEnd> }): JSX.Element
             <h3>
               <Term name={side}>{title}</Term> <code>{shown?.pretty ?? ends[side].layout}</code>
             </h3>
+            {ends[side].listed !== null && (
+              <p class="iv-faint" data-testid={`listed-${side}`}>
+                The entries of the list have colours in the order in which they move: first{" "}
+                <i class="iv-lin-ramp" style={{ background: gradient(offsetScale(dark)) }} /> last.
+              </p>
+            )}
             {ends[side].moved !== "" && <p class="iv-faint">Moves: {ends[side].moved}</p>}
             {own === null ? (
               <p class="iv-faint">This array is too large to be drawn.</p>
@@ -54,6 +67,7 @@ export function PageEnds({ ends }: { ends: Record<Side, PageEnd> }): JSX.Element
                 chunks={chunks}
                 options={options}
                 onOptions={(change) => setOptions({ ...options, ...change })}
+                bytesAt={pointed?.hop === hops[side] ? (pointed?.[side] ?? null) : ends[side].listed}
                 compact
                 title={title}
                 {...(shown === null ? {} : { numpy: shown.numpy })}

@@ -1,8 +1,10 @@
 // The inspector: what there is to know about the stop or the hop that is selected, or else about the slowest hop.
 
 import type { ComponentChildren, JSX } from "preact";
+import { useState } from "preact/hooks";
 import { Button } from "#lib/button.tsx";
 import { Folded } from "#lib/card.tsx";
+import { later } from "#lib/later.tsx";
 import { byName } from "#model/by-name.ts";
 import { useSelection } from "#model/selection.ts";
 import { proxyWords, trackColour } from "#model/tracks.ts";
@@ -18,6 +20,9 @@ import { isMovable, useMoveConversion } from "#views/plan/move-conversion.ts";
 import { useTried } from "#views/plan/tried.ts";
 import { HopWhatIf } from "#views/plan/what-if.tsx";
 import { Curve } from "./curve.tsx";
+
+const Messages = later(() => import("./handshake.tsx").then((part) => part.Messages));
+const Descriptors = later(() => import("./descriptors.tsx").then((part) => part.Descriptors));
 
 export function Inspector(): JSX.Element {
   const { snapshot } = useView();
@@ -94,6 +99,16 @@ function AboutHop({ number, hop, path }: PlacedHop): JSX.Element {
         <Fact term={<Term name="shuffle">shuffle</Term>}>{hop.shuffle === null ? "none" : formatBytes(hop.shuffle)}</Fact>
         <Fact term={<Term name="busy">busy</Term>}>{formatShare(hop.busy)}</Fact>
       </Facts>
+      {hop.hasProtocol && (
+        <Opened title={<Term name="handshake">Messages</Term>} testid="messages">
+          <Messages key={number} hop={number} />
+        </Opened>
+      )}
+      {hop.descriptors !== null && (
+        <Opened title={<Term name="descriptor">Descriptors</Term>} testid="descriptors">
+          <Descriptors hop={number} />
+        </Opened>
+      )}
       {hop.limits !== "" && (
         <>
           <h3>{hop.bottleneck ? "Why it is the slowest" : "What limits its rate"}</h3>
@@ -113,6 +128,25 @@ function AboutHop({ number, hop, path }: PlacedHop): JSX.Element {
         </Folded>
       )}
     </>
+  );
+}
+
+/** What is worked out while it is open. */
+function Opened({
+  title,
+  testid,
+  children,
+}: {
+  title: ComponentChildren;
+  testid: string;
+  children: ComponentChildren;
+}): JSX.Element {
+  const [open, setOpen] = useState(false);
+  return (
+    <details class="iv-details" data-testid={testid} open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>{title}</summary>
+      {open && children}
+    </details>
   );
 }
 

@@ -11,7 +11,7 @@ import type { Entry } from "#model/layouts/order.ts";
 import type { RequestBox } from "#model/layouts/requests.ts";
 import { drawAxes, leftRoom, topRoom } from "#views/linearization/drawing/axes-canvas.ts";
 import { drawBox } from "#views/linearization/drawing/box.ts";
-import { type ChosenChunk, gridOverlay } from "#views/linearization/drawing/chunk-marks.ts";
+import { gridOverlay, type Marked } from "#views/linearization/drawing/chunk-marks.ts";
 import { type Colouring, separables } from "#views/linearization/drawing/colouring.ts";
 import { drawGrid, type Scene, type Store } from "#views/linearization/drawing/grid-canvas.ts";
 import type { Ink } from "#views/linearization/drawing/ink.ts";
@@ -56,7 +56,8 @@ export interface GridProps {
   chunks: ChunkNumbers | null;
   hovered: Entry | null;
   selected: Entry | null;
-  chunk: ChosenChunk | null;
+  /** The chunk or the bytes that are marked. */
+  marked: Marked | null;
   /** The entries that a warp loads; null where that is not shown. */
   warp: readonly Entry[] | null;
   trail: number;
@@ -172,8 +173,8 @@ export function Grid(props: GridProps): JSX.Element {
     if (canvas !== null) canvas.dataset.drawn = props.label; // what a test or a benchmark waits for
   }, [current, colours, numbers, ink, size, ratio, options, props.runs, props.chunks, props.values]);
   const chunk = useMemo(
-    () => (current === null || ink === null || props.chunk === null ? null : gridOverlay(current, props.chunk, ink, size)),
-    [current, ink, props.chunk, size],
+    () => (current === null || ink === null || props.marked === null ? null : gridOverlay(current, props.marked, ink, size)),
+    [current, ink, props.marked, size],
   );
   useFrame(() => {
     const canvas = marks.current;

@@ -8,6 +8,7 @@ import type { ChunkNumbers } from "#model/layouts/chunks.ts";
 import { type Linearization, linearize } from "#model/layouts/linearization.ts";
 import { EVERYTHING, movedTo, partWords, rangesOf, selected, withRanges } from "#model/part.ts";
 import { pinsOf } from "#model/pins.ts";
+import { usePlace, usePointedBytes } from "#model/selection.ts";
 import type { Side } from "#model/settings.ts";
 import type { Cards } from "#model/shown-stops.ts";
 import { useView } from "#model/view.ts";
@@ -45,6 +46,8 @@ export function LinearizationView({ side, compact = false, shown = NO_STOPS }: L
   const part = usePart(side, end.linear, options, change);
   const linear = on?.linear ?? end.linear;
   const title = on === null ? TITLES[side] : `Stop ${on.placed.number}`;
+  const [pointed] = usePointedBytes();
+  const [{ hop }] = usePlace();
   const { pin, beside, axes } = usePins(side, linear, title, source.linear);
   if (linear === null)
     return <p class="iv-faint iv-lin-none">{end.problem?.message ?? "This array is too large to be drawn."}</p>;
@@ -65,6 +68,8 @@ export function LinearizationView({ side, compact = false, shown = NO_STOPS }: L
       title={title}
       pin={pin}
       beside={beside}
+      // A buffer of a part has an order of its own: where it lies there, this picture does not show.
+      bytesAt={pointed?.hop === hop && (on === null || path?.box === null) ? (pointed?.[side] ?? null) : null}
       part={snapshot.frame.bothEnds && on === null ? part : null}
       {...(numpy === undefined || on !== null ? {} : { numpy })}
     />

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { fitCanvas, useFrame, useRatio, useSize } from "#lib/hooks.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
 import type { Entry } from "#model/layouts/order.ts";
-import { type ChosenChunk, drawTapeChunk, firstEntry } from "#views/linearization/drawing/chunk-marks.ts";
+import { drawTapeMarked, type Marked } from "#views/linearization/drawing/chunk-marks.ts";
 import type { Colouring } from "#views/linearization/drawing/colouring.ts";
 import type { Ink } from "#views/linearization/drawing/ink.ts";
 import {
@@ -24,7 +24,8 @@ export interface TapeProps {
   ink: Ink | null;
   hovered: Entry | null;
   selected: Entry | null;
-  chunk: ChosenChunk | null;
+  /** The chunk or the bytes that are marked. */
+  marked: Marked | null;
   label: string;
   /** Names the tape for tests, where a card has two. */
   testid?: string;
@@ -33,7 +34,7 @@ export interface TapeProps {
 }
 
 export function Tape(props: TapeProps): JSX.Element {
-  const { linear, colours, ink, hovered, selected, chunk } = props;
+  const { linear, colours, ink, hovered, selected, marked } = props;
   const frame = useRef<HTMLDivElement>(null);
   const base = useRef<HTMLCanvasElement>(null);
   const marks = useRef<HTMLCanvasElement>(null);
@@ -42,7 +43,7 @@ export function Tape(props: TapeProps): JSX.Element {
   const [firstLine, setFirstLine] = useState(0);
   const letters = ink?.size ?? 12;
   const lines = linesThatFit(linear, (size.width * 12) / letters);
-  const focus = hovered ?? selected ?? (chunk === null ? null : firstEntry(chunk));
+  const focus = hovered ?? selected ?? marked?.entries[0] ?? null;
   const byte = focus === null ? 0 : linear.offset(focus.index, focus.field);
   const first =
     focus === null
@@ -66,8 +67,14 @@ export function Tape(props: TapeProps): JSX.Element {
       ...(selected === null ? [] : [{ entry: selected, colour: ink.accent, rim: ink.paper }]),
       ...(hovered === null ? [] : [{ entry: hovered, colour: "#05080c", rim: "#ffffff" }]),
     ];
-    drawTapeMarks(context, tape, byField, shown, chunk === null ? null : (pen) => drawTapeChunk(pen, tape, byField, chunk, ink));
-  }, [tape, byField, ink, hovered, selected, chunk, size]);
+    drawTapeMarks(
+      context,
+      tape,
+      byField,
+      shown,
+      marked === null ? null : (pen) => drawTapeMarked(pen, tape, byField, marked, ink),
+    );
+  }, [tape, byField, ink, hovered, selected, marked, size]);
 
   const at = (event: TargetedPointerEvent<HTMLDivElement> | TargetedMouseEvent<HTMLDivElement>): Entry | null => {
     const box = event.currentTarget.getBoundingClientRect();

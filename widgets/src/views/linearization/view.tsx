@@ -11,6 +11,7 @@
 //   numpy       the NumPy array with the same bytes
 //   pin         the layout that is pinned beside this one, and what pins and lets go; without it that is not offered
 //   beside      further layouts that are drawn beside this one, for the scale
+//   bytesAt     the bytes that are pointed at, such as those of a descriptor
 //
 // What is hovered and selected is the session's (`useHover`, `useSelection`): all views of a page mark it.
 
@@ -28,6 +29,7 @@ import { useHover, useSelection } from "#model/selection.ts";
 import type { Named, ShownColour } from "#model/types.ts";
 import { formatBytes, formatCount } from "#model/units.ts";
 import { SavePicture } from "#views/controls/save-picture.tsx";
+import type { Stretches } from "#views/linearization/drawing/chunk-marks.ts";
 import { type Ink, inkOf } from "#views/linearization/drawing/ink.ts";
 import { type LayoutPicture, type Looks, useLayoutPicture } from "#views/linearization/drawing/picture.ts";
 import type { IndexBox } from "#views/linearization/geometry/index-box.ts";
@@ -64,6 +66,8 @@ export interface LinearizationProps {
   part?: PartOfEnd | null;
   pin?: PinOfCard | null;
   beside?: readonly Linearization[];
+  /** The bytes of it that are pointed at. */
+  bytesAt?: Stretches | null;
 }
 
 /** The layout that is pinned on a card. */
@@ -159,6 +163,7 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
     ...{ options, palette, chunks, dark, twin, all, bytes, dims, fixed, seen },
     entry: shown,
     chosen: selection.chunk,
+    bytesAt: props.bytesAt ?? null,
   };
   const now = useLayoutPicture(linear, common) as LayoutPicture;
   const before = useLayoutPicture(pinned, common);
@@ -184,7 +189,7 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
     others: all,
     colours: of.inView,
     runs: of.runs,
-    chunk: of.chunk,
+    marked: of.marked,
     warp: of.warp?.entries ?? null,
     trail: playing ? TRAIL : 0,
     box: part?.box ?? null,
@@ -193,7 +198,7 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
     onChunk: hasChunks ? markChunk : null,
   });
   const tape = (of: LayoutPicture, words: string): TapeProps => ({
-    ...{ linear: of.linear, colours: of.colours, chunk: of.chunk, ...marked },
+    ...{ linear: of.linear, colours: of.colours, marked: of.marked, ...marked },
     label: `${words}: ${formatBytes(of.linear.nbytes)} as a strip`,
     onSelect: onPick,
   });

@@ -11,7 +11,7 @@ import { type RequestBox, requestBox } from "#model/layouts/requests.ts";
 import type { Named, ShownColour } from "#model/types.ts";
 import type { SeenPart } from "#views/linearization/geometry/scene.ts";
 import type { ViewOptions } from "#views/linearization/options.ts";
-import { type ChosenChunk, chosenChunk } from "./chunk-marks.ts";
+import { type ChosenChunk, chosenBytes, chosenChunk, type Marked, type Stretches } from "./chunk-marks.ts";
 import { type Colouring, colouring, inView } from "./colouring.ts";
 
 /** The load of a warp along a dimension, and the entries that it takes. */
@@ -30,6 +30,8 @@ export interface LayoutPicture {
   readonly runs: RequestBox | null;
   readonly runBytes: number | null;
   readonly chunk: ChosenChunk | null;
+  /** The bytes that are pointed at, else the chunk. */
+  readonly marked: Marked | null;
   readonly warp: ShownWarp | null;
 }
 
@@ -50,6 +52,8 @@ export interface Looks {
   readonly entry: Entry | null;
   /** The number of the selected chunk. */
   readonly chosen: number | null;
+  /** The bytes that are pointed at. */
+  readonly bytesAt: Stretches | null;
 }
 
 /** What the pictures of a layout show; null where there is no layout. */
@@ -70,13 +74,14 @@ export function useLayoutPicture(linear: Linearization | null, looks: Looks): La
     () => (linear === null ? null : chosenChunk(linear, chunks, looks.chosen)),
     [linear, chunks, looks.chosen],
   );
+  const bytesAt = useMemo(() => (linear === null ? null : chosenBytes(linear, looks.bytesAt)), [linear, looks.bytesAt]);
   const warp = useMemo(
     () => (linear === null ? null : shownWarp(linear, options, dims, entry, fixed)),
     [linear, options, entry, fixedKey],
   );
   if (linear === null || colours === null || near === null) return null;
   const boxed = runs !== null && runs.entries > 1 && runs.entries < linear.payload / linear.entryBytes;
-  return { linear, colours, inView: near, runs: boxed ? runs : null, runBytes, chunk, warp };
+  return { linear, colours, inView: near, runs: boxed ? runs : null, runBytes, chunk, marked: bytesAt ?? chunk, warp };
 }
 
 /** The load of a warp that begins at an entry, or at the first one in view; null where colours do not say sectors. */
