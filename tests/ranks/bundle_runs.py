@@ -129,8 +129,10 @@ def main() -> None:
     faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
     seed, cases = sys.argv[1], int(sys.argv[2])
     ways: dict[str, int] = {}
-    with World(limit=60, mapped="apart" not in seed) as world:
-        machine = machine_of(random.Random(f"{seed} machine"), world.hosts)
+    is_apart = "apart" in seed
+    with World(limit=60, mapped=not is_apart) as world:
+        hosts = tuple(f"host {rank}" for rank in range(world.size)) if is_apart else world.hosts
+        machine = machine_of(random.Random(f"{seed} machine"), hosts)
         machine = replace(machine, memories=tuple(replace(memory, capacity=None) for memory in machine.memories))
         with RankEngine(machine, world.devices, world.transport) as engine:
             for number in range(cases):
