@@ -6,6 +6,7 @@ import argparse
 from dataclasses import replace
 
 from isoviz.cli.output import whole_number
+from isoviz.cli.plan_command import add_reuse, asked_file
 
 EPILOG = """examples:
   isoviz cost in.toml --path node0.dsk,node0.sys
@@ -35,6 +36,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     size.add_argument("--chunk", metavar="SIZE", help="bytes of a chunk, such as 4MiB (default: what takes the least time)")
     size.add_argument("--blocks", metavar="N", type=whole_number, help="blocks of a chunk")
     parser.add_argument("--slots", metavar="N", type=whole_number, help="slots of a buffer (default: what file and machine say)")
+    add_reuse(parser)
     parser.add_argument("--over-limits", action="store_true", help="print the plan even where it breaks limits, and say which")
     parser.add_argument("--json", action="store_true", help="print the plan as one JSON object")
     parser.set_defaults(func=run)
@@ -44,9 +46,9 @@ def run(args: argparse.Namespace) -> int:
     """Price the path and print its plan."""
     from isoviz.cli.output import print_json, print_text
     from isoviz.measure.run_file import as_stored
-    from isoviz.planner import cost, load_transfer, plan_to_json
+    from isoviz.planner import cost, plan_to_json
 
-    file = load_transfer(args.file)
+    file = asked_file(args)
     options = file.options if args.slots is None else replace(file.options, slots=args.slots)
     plan = cost(
         as_stored(file.transfer),

@@ -12,7 +12,7 @@ from isoviz.cli.output import whole_number
 if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.measure.trials.trial import Trial
-    from isoviz.planner import Options, Plan
+    from isoviz.planner import Options, Plan, TransferFile
     from isoviz.planner.time.spread import Prediction
 
 CANDIDATES = 10
@@ -69,6 +69,24 @@ def add_transfer_arguments(parser: argparse.ArgumentParser) -> None:
         " else at the file",
     )
     parser.add_argument("--planner", metavar="NAME")  # `Parser.format_help` names the planners
+    add_reuse(parser)
+
+
+def add_reuse(parser: argparse.ArgumentParser) -> None:
+    """How often the transfer will run."""
+    parser.add_argument(
+        "--reuse",
+        metavar="N",
+        type=whole_number,
+        help="plan for so many runs of the transfer: what is kept between them is paid once (default: what the file says, or 1)",
+    )
+
+
+def asked_file(args: argparse.Namespace) -> TransferFile:
+    """The transfer file of a command, with the reuse that it asks for."""
+    from isoviz.planner import load_transfer
+
+    return load_transfer(args.file).for_runs(args.reuse)
 
 
 def add_explain_arguments(parser: argparse.ArgumentParser) -> None:
@@ -89,13 +107,12 @@ def run(args: argparse.Namespace) -> int:
     from isoviz.cli.output import check_outputs, print_text
     from isoviz.errors import InputError
     from isoviz.measure.run_file import plan_transfer_file
-    from isoviz.planner import load_transfer
     from isoviz.planner.time.spread import spread_prediction
 
     if args.candidates is not None and args.candidates < 0:
         raise InputError(f"plan: --candidates {args.candidates}; expected 0 or more")
     check_outputs(args.file, (args.lp,))
-    file = load_transfer(args.file)
+    file = asked_file(args)
     machine = file.machine()
     plan = plan_transfer_file(file, machine, args.planner)
     expected = spread_prediction(plan, machine)

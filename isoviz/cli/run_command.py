@@ -8,7 +8,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from isoviz.cli.output import whole_number
-from isoviz.cli.plan_command import add_transfer_arguments
+from isoviz.cli.plan_command import add_transfer_arguments, asked_file
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
@@ -61,11 +61,10 @@ def run(args: argparse.Namespace) -> int:
     from isoviz.cli.output import check_outputs, watched
     from isoviz.launch.hello import ranks_of_this_job
     from isoviz.measure.run_file import run_file
-    from isoviz.planner import load_transfer
 
     if args.ranks is None and ranks_of_this_job() > 1:
         return _run_with_others(args)
-    file = load_transfer(args.file)
+    file = asked_file(args)
     check_outputs(args.file, (args.chrome, args.output))
     if args.ranks is not None:
         return _run_on_ranks(args, file)
@@ -114,7 +113,7 @@ def _run_with_others(args: argparse.Namespace) -> int:
     try:
         with watched(quiet=True) as watch:
             watch.running = True  # A signal ends the run on all ranks.
-            asked = {"planner": args.planner, "verify": not args.no_verify, "overwrite": args.overwrite}
+            asked = {"planner": args.planner, "reuse": args.reuse, "verify": not args.no_verify, "overwrite": args.overwrite}
             found = run_together(args.file, cancel=watch.cancel, check=check, **asked)
     except (Exception, KeyboardInterrupt) as error:
         if is_first:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from isoviz.cli.plan_command import RIVALS, add_transfer_arguments
+from isoviz.cli.plan_command import RIVALS, add_transfer_arguments, asked_file
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -30,11 +30,11 @@ def run(args: argparse.Namespace) -> int:
     from isoviz.cli.output import check_outputs, print_text, save_file
     from isoviz.errors import printable
     from isoviz.measure.run_file import plan_transfer_file
-    from isoviz.planner import explain, load_transfer, sweep
+    from isoviz.planner import explain, sweep
     from isoviz.widgets.pages.plan_page import plan_page
     from isoviz.widgets.pages.state_of_plan import machine_choice_of
 
-    file = load_transfer(args.file)
+    file = asked_file(args)
     out = str(Path(args.file).with_suffix(".html")) if args.output is None else args.output
     check_outputs(args.file, (out,))
     machine = file.machine()

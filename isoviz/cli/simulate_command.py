@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from isoviz.cli.output import whole_number
-from isoviz.cli.plan_command import add_transfer_arguments
+from isoviz.cli.plan_command import add_transfer_arguments, asked_file
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
@@ -51,7 +51,6 @@ def run(args: argparse.Namespace) -> int:
     from isoviz.cli.output import check_outputs, print_json, print_text, write_file
     from isoviz.errors import InputError
     from isoviz.measure.run_file import plan_transfer_file
-    from isoviz.planner import load_transfer
 
     if not 1 <= args.repeat <= MOST_REPEATS:
         raise InputError(f"simulate: --repeat {args.repeat}; expected 1 to {MOST_REPEATS}")
@@ -60,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json and args.steps is not None:
         raise InputError("simulate: --steps is for people; give it without --json")
     check_outputs(args.file, (args.trace, args.chrome, args.output))
-    file = load_transfer(args.file)
+    file = asked_file(args)
     machine = file.machine()
     plan = plan_transfer_file(file, machine, args.planner)
     simulator = _submitted(plan, machine, args.repeat, pipelined=not args.store_and_forward)
@@ -71,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(_summary(plan, trace, stored, args))
     else:
-        print_text(_text(plan, trace, stored, args))
+        print_text(_text(plan, machine, trace, stored, args))
     if args.trace is not None:
         write_file(args.trace, json.dumps(trace.to_json(), allow_nan=False).encode(), args.file)
     if args.chrome is not None:
@@ -115,16 +114,20 @@ def _print_steps(simulator: Simulator, most: int) -> None:
 # ---- what it says
 
 
-def _text(plan: Plan, trace: Trace, stored: Trace | None, args: argparse.Namespace) -> str:
+def _text(plan: Plan, machine: Machine, trace: Trace, stored: Trace | None, args: argparse.Namespace) -> str:
     from isoviz.figures.traces.critical_parts import critical_path_text
     from isoviz.machines.memory import emulated_text
     from isoviz.units import format_rate, format_seconds
 
     several = f"{args.repeat:,} transfers at once, each " if args.repeat > 1 else ""
-    lines = [f"{several}{str(plan).splitlines()[0]}", str(plan).splitlines()[1]]
+    first, *others = str(plan).splitlines()
+    lines = [several + first, *others[: 1 + (plan.reuse > 1)]]
     rows = [("predicted, one alone" if args.repeat > 1 else "predicted by the plan", plan.seconds, plan.bytes / plan.seconds)]
     if trace is not stored:
         rows.append(("simulated", trace.seconds, trace.throughput))
+    if plan.reuse > 1 and args.repeat == 1:
+        again = _submitted(plan.later, machine, 1, pipelined=not args.store_and_forward).run()
+        rows.append(("simulated, a later start", again.seconds, again.throughput))
     if stored is not None:
         rows.append(("stored and forwarded", stored.seconds, stored.throughput))
     width = max(len(name) for name, _, _ in rows)
@@ -157,7 +160,7 @@ def _summary(plan: Plan, trace: Trace, stored: Trace | None, args: argparse.Name
         "bytes": plan.bytes,
         "chunk_bytes": plan.chunk_bytes,
         "chunks": plan.chunk_count,
-        "predicted": {"seconds": plan.seconds, "throughput": plan.throughput},
+        "predicted": {"seconds": plan.seconds, "throughput": plan.throughput, **_starts(plan)},
         "simulated": {"seconds": trace.seconds, "throughput": trace.throughput, "overlap": trace.overlap},
         "stored_and_forwarded": {"seconds": stored.seconds, "throughput": stored.throughput} if stored is not None else None,
         "channels": [{**use._asdict(), "nbytes": round(use.nbytes)} for use in trace.uses],
@@ -168,6 +171,12 @@ def _summary(plan: Plan, trace: Trace, stored: Trace | None, args: argparse.Name
             "parts": [part._asdict() for part in critical.parts],
         },
     }
+
+
+def _starts(plan: Plan) -> dict[str, float]:
+    if plan.reuse == 1:
+        return {}
+    return {"reuse": plan.reuse, "first": plan.first, "again": plan.again, "total": plan.total}
 
 
 def _page(plan: Plan, machine: Machine, file: TransferFile, trace: Trace, stored: Trace | None) -> str:

@@ -13,6 +13,7 @@ from isoviz.errors import InternalError
 from isoviz.launch.rank_files import plan_on_ranks
 from isoviz.machines import Machine, Memory, MemoryKind
 from isoviz.measure.run_file import target_of
+from isoviz.planner import load_transfer
 
 if TYPE_CHECKING:
     from isoviz.backends.disk.disk_memory import FileTarget
@@ -44,6 +45,7 @@ def run_together(
     path: str | Path,
     *,
     planner: str | None = None,
+    reuse: int | None = None,
     verify: bool = True,
     overwrite: bool = False,
     cancel: CancelToken | None = None,
@@ -62,7 +64,7 @@ def run_together(
 
     def decide() -> _Agreed:
         check()
-        plan, machine, file = plan_on_ranks(path, world.hosts, planner)
+        plan, machine, file = plan_on_ranks(load_transfer(path).for_runs(reuse), world.hosts, planner)
         return _Agreed(plan, machine, file, verify, target_of(file, machine, overwrite))
 
     shared: Shared | None = None

@@ -321,6 +321,7 @@ class Plan:
             f"{self.planner} plan for {self.machine_name}: {format_bytes(self.bytes)} in {format_seconds(self.seconds)},"
             f" {format_rate(self.throughput)}" + (f", over {len(self.paths)} paths" if many else "")
         ]
+        lines += [f"  {said}"] if (said := starts_text(self)) else []
         for number, path in enumerate(self.paths):
             if many:
                 share = f"{share_text(self.transfer.space, self.share(number))}, {format_bytes(path.bytes)}"
@@ -329,6 +330,14 @@ class Plan:
         lines += [f"  {said}"] if (said := emulated_text(self.emulated)) else []
         lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)
+
+
+def starts_text(plan: Plan) -> str:
+    """What the starts of a plan take, in words; empty where it is for one."""
+    if plan.reuse == 1:
+        return ""
+    first, again, mean = map(format_seconds, (plan.first, plan.again, plan.mean))
+    return f"{plan.reuse:,} starts: {first} the first, {again} every later one, {mean} in the mean"
 
 
 def ends_of_paths(paths: Sequence[PathPlan]) -> ScheduledEnds:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,14 @@ class TransferFile:
             MachineError: the preset does not exist or does not take these options. FileError: the machine file does not exist.
         """
         return _machine(self.machine_options, self.folder)
+
+    def for_runs(self, reuse: int | None) -> TransferFile:
+        """The file for another number of runs of its transfer (`Options.reuse`); None: what it says itself.
+
+        Raises:
+            InputError: it is no such number.
+        """
+        return self if reuse is None else replace(self, options=replace(self.options, reuse=reuse))
 
     def check_source(self) -> None:
         """Check that the source file exists.

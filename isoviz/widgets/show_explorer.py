@@ -52,7 +52,8 @@ def explore(
     Everything can be changed on screen; the arguments say where to begin: an `example` (a name in `EXAMPLES`), a machine preset
     with its options, a machine of your own or the path of a machine file, the sizes of the dimensions and the dtypes of the
     fields (by name, or an IndexSpace and a FieldSpace), memory and layout of both ends. `texts` are the other settings:
-    `planner`, `slot_limit` and `memory_limit` (bytes, or text such as "32MiB"), `paths` and `proxies` (at most), and `runs_in`.
+    `planner`, `slot_limit` and `memory_limit` (bytes, or text such as "32MiB"), `paths` and `proxies` (at most), `reuse`
+    (how often it will run), and `runs_in`.
     Where a machine is named without ends, and lacks the usual ones, the first of its memories that a path joins are taken.
     `array` is an array of yours: of NumPy, on a GPU, one that DLPack hands over, or the path of a `.npy` file. The source then
     has its sizes, fields and layout, and the destination the reversed order, unless ends are given. An array that is no file

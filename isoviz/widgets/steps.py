@@ -133,7 +133,7 @@ def converting(state: State, hop: int) -> State:
 
     derived, settings = state.derived, state.settings
     plan, machine, transfer = derived.plan, derived.planned_on, derived.transfer
-    typed = (settings.planner, settings.slot_limit, settings.memory_limit, settings.paths, settings.proxies)
+    typed = (settings.planner, settings.slot_limit, settings.memory_limit, settings.paths, settings.proxies, settings.reuse)
     if plan is None or machine is None or transfer is None or not state.planned or (options := options_of({}, *typed)) is None:
         raise InputError("convert here: there is no plan yet for these settings")
     if len(plan.paths) > 1:

@@ -83,3 +83,45 @@ def test_a_candidate_is_pointed_at_and_taken(explorer: harness.Notebook) -> None
     explorer.part("back-to-planner").click()
     explorer.settled()
     expect(explorer.part("journey-note")).to_contain_text("planned by the planner full")
+
+
+KEYED = """
+import isoviz
+from dataclasses import replace
+from isoviz.machines import Channel, LatencyBandwidth, OneTimeCost, preset
+machine = preset("two-node")
+key = OneTimeCost("key", 1.0, per="request")
+card = Channel("card", "GPUDirectRemote", "node0.fbm0", "node1.fbm0", LatencyBandwidth(1e-9, 50e9), costs=(key,))
+machine = replace(machine, channels=(*machine.channels, card))
+ends = dict(source=("node0.fbm0", "<F, x, y>"), destination=("node1.fbm0", "<F, y, x>"))
+array = dict(space={"x": 1024, "y": 1024}, fields={"v": "c16"})
+explorer = isoviz.explore(machine=machine, planner="full", restore=False, **array, **ends)
+"""
+
+
+def test_reuse_turns_the_choice(desk: harness.Notebook) -> None:
+    """A key that takes a second pays once it is used often: tried by the keyboard, kept, and said in the bar."""
+    desk.show(KEYED)
+    desk.to_top()
+    desk.settled()
+    desk.part("tab-why").click()
+    slider = desk.part("what-if-reuse")
+    slider.scroll_into_view_if_needed()
+    slider.focus()
+    for _ in range(5):
+        desk.page.keyboard.press("ArrowRight")
+    expect(desk.part("what-if-answer")).to_contain_text("The first of 6 starts takes")
+    desk.page.keyboard.press("End")
+    expect(desk.part("what-if-answer")).to_have_attribute("data-final", "true")
+    expect(desk.part("what-if-answer")).to_contain_text("The first of 10,000 starts takes")
+    expect(desk.part("what-if-answer")).to_contain_text("Another path")
+    expect(desk.part("journey-tried")).to_contain_text("in the mean of 10,000 starts")
+    desk.part("what-if-keep").click()
+    desk.settled()
+    expect(desk.part("figure-again")).to_contain_text("then")
+    said = "plan = explorer.session.plan\nprint(plan.reuse, [hop.channel for hop in plan.hops])"
+    assert desk.python(said) == "10000 ['card']"
+    desk.part("title").click()
+    expect(desk.part("reuse")).to_have_value("10000")
+    desk.part("reuse").fill("0")
+    expect(desk.part("error-reuse")).to_contain_text("expected a whole number from 1")

@@ -306,10 +306,12 @@ test("a slider asks while it moves, one question at a time, and the latest value
 
 test("what is tried stands beside the plan, is kept and dropped", async () => {
   const answer: WhatIfPart = {
-    whatIf: { bandwidths: [["a->b", 4e9]], slotLimit: null, sizes: [] },
+    whatIf: { bandwidths: [["a->b", 4e9]], slotLimit: null, sizes: [], reuse: null },
     isAnswer: true,
     isFinal: true,
     seconds: 0.5,
+    again: 0.5,
+    reuse: 1,
     throughput: 4e9,
     samePath: true,
     problem: "",
@@ -327,8 +329,16 @@ test("what is tried stands beside the plan, is kept and dropped", async () => {
   find(root, "what-if-keep").click();
   assert.ok(last(model, "keep-what-if"));
   find(root, "what-if-reset").click();
-  assert.deepEqual(last(model, "what-if")?.whatIf, { bandwidths: [], slotLimit: null, sizes: [] });
-  assert.match(answerWords(aSnapshot().panes.plan!, { ...answer, problem: "No path." }), /No path/);
+  assert.deepEqual(last(model, "what-if")?.whatIf, { bandwidths: [], slotLimit: null, sizes: [], reuse: null });
+  const plan = { ...aSnapshot().panes.plan!, seconds: 3, again: 1 };
+  assert.match(answerWords(plan, { ...answer, problem: "No path." }), /No path/);
+  assert.match(answerWords(plan, answer), /^3 s → 500 ms \(83 % less\), 4 GB\/s\. Slowest/);
+  const often = { ...answer, seconds: 5, again: 0.5, reuse: 10 };
+  assert.match(
+    answerWords(plan, often),
+    /^In the mean 1.2 s → 950 ms \(21 % less\), 4 GB\/s\. The first of 10 starts takes 5 s, every later one 500 ms\. Slowest/,
+    "as many starts of both",
+  );
 });
 
 test("by hand: the plan as it is, then blocks by keys in the picture of the block sizes", async () => {

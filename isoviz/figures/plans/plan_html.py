@@ -86,6 +86,8 @@ def plan_facts(plan: Plan) -> str:
         ("steady rate", format_rate(plan.throughput)),
         ("chunks", f"{plan.chunk_count:,} × {format_bytes(plan.chunk_bytes)}"),
     ]
+    if plan.reuse > 1:
+        key.insert(2, ("starts", f"{plan.reuse:,}: later ones {format_seconds(plan.again)}, mean {format_seconds(plan.mean)}"))
     if len(plan.paths) > 1:
         key.insert(1, ("paths", len(plan.paths)))
     if plan.emulated:

@@ -68,11 +68,14 @@ def with_rates(plan: Plan, machine: Machine, rates: Mapping[int, float], idle: f
         for hop in rates
         if channels[hop].is_self_loop
     )
+    setup = max(0.0, plan.setup - contained + idle)
+    saved = plan.setup - plan.only.mean_setup  # by later starts, in the mean of all
     return plan.changed(
         hops=hops,
-        objective=clock.timing(plan.chunk_payload, (), every).seconds - contained + idle,
+        objective=clock.timing(plan.chunk_payload, (), every).seconds - contained + idle - saved,
         throughput=clock.throughput(plan.chunk_payload, every),
-        setup=max(0.0, plan.setup - contained + idle),
+        setup=setup,
+        kept=min(plan.only.kept, setup),
         shares=clock.shares(every),
     )
 

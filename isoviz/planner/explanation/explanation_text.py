@@ -201,9 +201,9 @@ def _time(explanation: Explanation) -> list[str]:
     """T as the sum of its parts."""
     parts = time_parts(explanation)
     whole = parts.seconds or 1.0
-    steady = "(N − 1) × period"
+    steady, starts = "(N − 1) × period", explanation.plan.reuse
     rows = [
-        ("set-up", "once per channel", parts.setup),
+        ("set-up", "once per channel" + (f", in the mean of {starts:,} starts" if starts > 1 else ""), parts.setup),
         ("filling", "the first chunk through all hops", parts.filling),
         ("steady state", f"{steady}, N = {parts.chunks:,.6g}, period = {format_seconds(parts.period)}", parts.steady),
     ]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from isoviz.layouts import Layout, OrderChange
 from isoviz.machines.memory import emulated_text
+from isoviz.planner.plan import starts_text
 from isoviz.units import format_bytes, format_rate, format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ SAME = 1e-6
 
 @dataclass(frozen=True)
 class TimeParts:
-    """The parts of the predicted time: T = `setup` + `filling` + (`chunks` − 1) × `period`, in seconds.
+    """The parts of the predicted time in the mean of all starts: T = `setup` + `filling` + (`chunks` − 1) × `period`, in seconds.
 
     `filling` is the time of the first chunk through all hops. `period` is the time that every further chunk adds. `chunks` is the
     payload divided by the bytes of a chunk; it is a fraction if the last chunk is short.
@@ -56,8 +57,8 @@ def time_parts(explanation: Explanation) -> TimeParts:
     """The parts of the predicted time of a plan."""
     plan, hops = explanation.plan, hop_stages(explanation)
     period = hops[0].seconds / hops[0].share
-    chunks, ahead = plan.bytes / (plan.throughput * period), plan.objective - plan.seconds
-    return TimeParts(plan.setup, sum(hop.seconds for hop in hops), period, chunks, ahead, max(plan.moved) - 1)
+    chunks, ahead = plan.bytes / (plan.throughput * period), plan.objective - plan.mean
+    return TimeParts(plan.only.mean_setup, sum(hop.seconds for hop in hops), period, chunks, ahead, max(plan.moved) - 1)
 
 
 def hop_stages(explanation: Explanation) -> tuple[Stage, ...]:
@@ -194,6 +195,7 @@ def summary(explanation: Explanation) -> list[str]:
         asked,
         f"{found}.",
         f"The plan is limited by {_limit(explanation.candidates[0])}.",
+        *([f"{said}."] if (said := starts_text(plan)) else []),
         *emulated_said(plan),
     ]
 
@@ -310,8 +312,9 @@ def time_said(explanation: Explanation) -> str:
     parts = time_parts(explanation)
     whole = abs(parts.chunks - round(parts.chunks)) < 1e-6 * parts.chunks
     count = counted(round(parts.chunks), "chunk") if whole or parts.chunks >= 1000 else f"{parts.chunks:,.1f} chunks"
+    total = "T" if explanation.plan.reuse == 1 else f"T, the mean of {explanation.plan.reuse:,} starts,"
     return (
-        f"T = set-up {format_seconds(parts.setup)} + filling {format_seconds(parts.filling)} + steady state"
+        f"{total} = set-up {format_seconds(parts.setup)} + filling {format_seconds(parts.filling)} + steady state"
         f" {format_seconds(parts.steady)} = {format_seconds(parts.seconds)}, with {count} and a period of"
         f" {format_seconds(parts.period)}.{ahead_said(parts)}"
     )

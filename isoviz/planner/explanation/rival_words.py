@@ -19,7 +19,7 @@ SAME = 1e-7
 def compared_said(explanation: Explanation) -> str:
     """What the times of candidates are, in words, where that of the chosen path reads otherwise than the plan's; else empty."""
     plan = explanation.plan
-    shown, whole, ours = map(format_seconds, (explanation.candidates[0].least, plan.objective, plan.seconds))
+    shown, whole, ours = map(format_seconds, (explanation.candidates[0].least, plan.objective, plan.mean))
     if shown == ours:
         return ""
     if shown == whole:
@@ -62,8 +62,8 @@ def _reference_said(explanation: Explanation) -> str:
     if reference is None:
         return f"{said} The planner finds no plan: {explanation.refusal}."
     routes = "; ".join(path_text(path.memories) for path in reference.paths)
-    compared = _compared_with(explanation.plan.seconds, reference.seconds)
-    return f"{said} The {reference.planner} planner takes {format_seconds(reference.seconds)} over {routes}; {compared}."
+    compared = _compared_with(explanation.plan.mean, reference.mean)
+    return f"{said} The {reference.planner} planner takes {format_seconds(reference.mean)} over {routes}; {compared}."
 
 
 def _compared_with(seconds: float, reference: float) -> str:

@@ -246,11 +246,11 @@ class LayoutSearch:
         return Timed(candidate.order.layout, candidate.order, tuple(times), self._weighted(times))
 
     def _seconds(self, number: int, problem: Problem, layout: Layout) -> float:
-        """The seconds of the plan of a use."""
+        """The seconds of the plan of a use, in the mean of its starts."""
         routes = listed_routes(problem)
         if self.planner.make is not full or routes is None:
             self._costs += 1 if routes is not None else SEARCHED_PLANS
-            return self.planner.make(problem).seconds
+            return self.planner.make(problem).mean
         rough = len(routes) * len(problem.ends.families) > FEW_LAYOUTS
         if rough:
             self._rough.add(layout)
@@ -262,7 +262,7 @@ class LayoutSearch:
         """The seconds of a plan of `full` whose paths are listed."""
         made = full_within(problem, work_of(self.options), first=self._paths.get(number), within=within)
         self._paths[number] = tuple(hop.channel for hop in made.hops), made.converting[0] if made.converting else None
-        return made.seconds
+        return made.mean
 
     def _weighted(self, times: Sequence[float]) -> float:
         return sum(use.weight * seconds for use, seconds in zip(self.uses, times, strict=True))

@@ -225,6 +225,7 @@ class TransferSettings:
     memory_limit: str = text_setting("", "memory-limit")
     paths: str = text_setting("", "paths", optional=True)
     proxies: str = text_setting("", "proxies", optional=True)
+    reuse: str = text_setting("", "reuse", optional=True)
     by_hand: ByHand | None = None
     layout_question: LayoutQuestion | None = member(None, optional=True)
 
@@ -288,6 +289,7 @@ class TextSettings(TypedDict, total=False):
     memory_limit: str | int | None
     paths: str | int | None
     proxies: str | int | None
+    reuse: str | int | None
     runs_in: str | None
 
 

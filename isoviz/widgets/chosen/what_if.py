@@ -12,14 +12,15 @@ from isoviz.widgets.chosen.settings import Part
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
-    from isoviz.planner import Transfer
+    from isoviz.planner import Options, Transfer
     from isoviz.widgets.chosen.settings import Settings
 
 
 @dataclass(frozen=True)
 class WhatIf:
     """Changes that are tried on the present plan: bandwidths by channel (the peak, in bytes per second; the whole throughput
-    function is scaled), the slot limit in bytes (None: as it is), and sizes by dimension.
+    function is scaled), the slot limit in bytes (None: as it is), sizes by dimension, and how often the transfer starts (None: as
+    it does).
 
     While `moving`, a slider is still being dragged: the answer may come from the candidates alone.
     """
@@ -27,12 +28,22 @@ class WhatIf:
     bandwidths: tuple[tuple[str, float], ...] = ()
     slot_limit: int | None = None
     sizes: tuple[tuple[str, int], ...] = ()
+    reuse: int | None = None
     moving: bool = False
 
     @property
     def changes_nothing(self) -> bool:
         """Whether nothing is changed."""
-        return not self.bandwidths and self.slot_limit is None and not self.sizes
+        return not self.bandwidths and self.slot_limit is None and not self.sizes and self.reuse is None
+
+    def options(self, options: Options) -> Options:
+        """The options with those that are tried.
+
+        Raises:
+            InputError: one that cannot be.
+        """
+        slot_limit = options.slot_limit if self.slot_limit is None else self.slot_limit
+        return replace(options, slot_limit=slot_limit, reuse=options.reuse if self.reuse is None else self.reuse)
 
 
 NOTHING = WhatIf()
@@ -59,15 +70,19 @@ def kept(settings: Settings, question: WhatIf, machine: Machine, transfer: Trans
     """The settings in which the changes of a question to a `transfer` hold. A machine with other bandwidths is a drawn one.
 
     Raises:
-        MachineError, InputError: as `changed_machine`; a slot limit that cannot be, or sizes where there is no transfer.
+        MachineError, InputError: as `changed_machine`; a slot limit or a number of starts that cannot be, or sizes where there is
+            no transfer.
     """
     from isoviz.planner import Options
 
     if question.bandwidths:
         after = drawn_machine(settings.machine, machine, changed_machine(machine, question))
         settings = replace(settings, machine=DescribedMachine(after))
-    if question.slot_limit is not None:
-        settings = replace(settings, slot_limit=size_text(Options(slot_limit=question.slot_limit).slot_limit or 0))
+    options = question.options(Options())
+    if options.slot_limit is not None:
+        settings = replace(settings, slot_limit=size_text(options.slot_limit))
+    if options.reuse is not None:
+        settings = replace(settings, reuse=str(options.reuse))
     if not question.sizes:
         return settings
     if transfer is None:

@@ -24,12 +24,13 @@ else:  # what is declared of the settings
 
 class ShownWhatIf(TypedDict):
     """What is tried on the present plan: the peak of channels in bytes per second by name, the slot limit in bytes (null: as it
-    is), and sizes by dimension.
+    is), sizes by dimension, and how often the transfer starts (null: as it does).
     """
 
     bandwidths: Named[float]
     slotLimit: int | None
     sizes: Named[int]
+    reuse: int | None
 
 
 @dataclass(frozen=True)

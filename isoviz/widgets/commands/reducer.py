@@ -100,7 +100,7 @@ def reduce(state: State, command: Command, sender: Sender) -> State:
 
 def _question(command: AskWhatIf) -> WhatIf:
     tried = command.what_if
-    question = WhatIf(tuple(tried["bandwidths"]), tried["slotLimit"], tuple(tried["sizes"]))
+    question = WhatIf(tuple(tried["bandwidths"]), tried["slotLimit"], tuple(tried["sizes"]), tried["reuse"])
     return question if question.changes_nothing else replace(question, moving=command.moving)
 
 

@@ -393,6 +393,7 @@ def options_of(
     typed_memory_limit: str,
     typed_paths: str,
     typed_proxies: str,
+    typed_reuse: str,
 ) -> Options | None:
     """The options of the planner; None where one cannot be."""
     from isoviz.planner import Options
@@ -411,7 +412,8 @@ def options_of(
     memory = caught(lambda: Options(memory_limit=size(typed_memory_limit)), "memory-limit", problems)
     paths = caught(lambda: Options(paths=count(typed_paths)), "paths", problems)
     proxies = caught(lambda: Options(proxies=count(typed_proxies)), "proxies", problems)
-    if named is None or slot is None or memory is None or paths is None or proxies is None:
+    reuse = caught(lambda: Options(reuse=count(typed_reuse)), "reuse", problems)
+    if named is None or slot is None or memory is None or paths is None or proxies is None or reuse is None:
         return None
     return Options(
         named.planner,
@@ -419,4 +421,5 @@ def options_of(
         memory.memory_limit,
         paths=paths.paths,
         proxies=proxies.proxies,
+        reuse=reuse.reuse,
     )

@@ -63,7 +63,7 @@ def what_if_plans(
     try:
         changed = changed_machine(machine, question)
         transfer = resized(plan.transfer, question)
-        limited = options if question.slot_limit is None else replace(options, slot_limit=question.slot_limit)
+        limited = question.options(options)
     except IsovizError as error:
         return replace(answer, problem=sentence(str(error)), is_final=True)
     answer = replace(answer, machine=changed)

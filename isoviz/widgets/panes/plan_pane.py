@@ -126,7 +126,8 @@ class ShownInterval(TypedDict):
 
 
 class PlanPart(TypedDict):
-    """A plan in bytes, seconds and bytes per second, with its notes in words.
+    """A plan in bytes, seconds and bytes per second, with its notes in words. `seconds` are those of the first of `reuse` starts,
+    `again` those of each later one.
 
     `where` says where it runs: "this computer", ranks such as "4 ranks of this computer", or "simulated only". ", emulated"
     follows where main memory stands in for a memory. `interval` is null where nothing is known of the errors of predictions.
@@ -137,6 +138,8 @@ class PlanPart(TypedDict):
     where: str
     bytes: int
     seconds: float
+    again: float
+    reuse: int
     interval: ShownInterval | None
     throughput: float
     setup: float
@@ -175,6 +178,8 @@ def _plan(plan: Plan, machine: Machine, where: str, interval: ModelInterval | No
         "where": where,
         "bytes": plan.bytes,
         "seconds": plan.seconds,
+        "again": plan.again,
+        "reuse": plan.reuse,
         "interval": None if interval is None else _interval(interval),
         "throughput": plan.throughput,
         "setup": plan.setup,

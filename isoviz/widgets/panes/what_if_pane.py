@@ -31,14 +31,17 @@ class WhatIfHop(TypedDict):
 class WhatIfPart(TypedDict):
     """What is tried, and the plan with it. `plan` is null where there is none yet, or none at all: then `problem` says why.
 
-    `isAnswer` says whether the plan is that of `whatIf`, else it is that of a moment ago. `isFinal` says that the planner has
-    compared all that it compares, else the plan is the best of the paths that are known.
+    `seconds` are those of the first of `reuse` starts, `again` those of each later one. `isAnswer` says whether the plan is that
+    of `whatIf`, else it is that of a moment ago. `isFinal` says that the planner has compared all that it compares, else the plan
+    is the best of the paths that are known.
     """
 
     whatIf: ShownWhatIf
     isAnswer: bool
     isFinal: bool
     seconds: float | None
+    again: float | None
+    reuse: int
     throughput: float | None
     samePath: bool
     hops: list[WhatIfHop]
@@ -57,8 +60,8 @@ def what_if_part(state: State) -> WhatIfPart | None:
     what_if_plan: WhatIfPlan | None = state.derived.later.get("what_if")
     if what_if_plan is None or what_if_plan.question.changes_nothing or what_if_plan.base is not state.derived.plan:
         return {
-            "whatIf": _shown(question), "isAnswer": False, "isFinal": False, "seconds": None, "throughput": None,
-            "samePath": True, "hops": [], "problem": "",
+            "whatIf": _shown(question), "isAnswer": False, "isFinal": False, "seconds": None, "again": None, "reuse": 1,
+            "throughput": None, "samePath": True, "hops": [], "problem": "",
         }  # fmt: skip
     plan, machine = what_if_plan.plan, what_if_plan.machine
     hops: list[WhatIfHop] = []
@@ -70,6 +73,8 @@ def what_if_part(state: State) -> WhatIfPart | None:
         "isAnswer": what_if_plan.question == question,
         "isFinal": what_if_plan.is_final,
         "seconds": None if plan is None else plan.seconds,
+        "again": None if plan is None else plan.again,
+        "reuse": 1 if plan is None else plan.reuse,
         "throughput": None if plan is None else plan.throughput,
         "samePath": [hop["channel"] for hop in hops] == base,
         "hops": hops,
@@ -78,7 +83,12 @@ def what_if_part(state: State) -> WhatIfPart | None:
 
 
 def _shown(question: WhatIf) -> ShownWhatIf:
-    return {"bandwidths": list(question.bandwidths), "slotLimit": question.slot_limit, "sizes": list(question.sizes)}
+    return {
+        "bandwidths": list(question.bandwidths),
+        "slotLimit": question.slot_limit,
+        "sizes": list(question.sizes),
+        "reuse": question.reuse,
+    }
 
 
 def hops_of(plan: Plan, machine: Machine) -> list[WhatIfHop]:

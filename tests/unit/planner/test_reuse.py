@@ -7,16 +7,30 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import isoviz
 from isoviz import FieldSpace, IndexSpace, Instance, Options, Plan, Transfer, explain
+from isoviz.cli import main
 from isoviz.errors import InputError, TransferError
+from isoviz.figures.plans.plan_html import plan_html
 from isoviz.layouts import Box
-from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, OneTimeCost, Resource
-from isoviz.planner import PLANNERS, PathByHand, plan, plan_from_json, plan_of_paths, plan_to_json, plan_together
+from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, OneTimeCost, Resource, save
+from isoviz.planner import (
+    PLANNERS,
+    PathByHand,
+    explanation_text,
+    load_transfer,
+    plan,
+    plan_from_json,
+    plan_of_paths,
+    plan_to_json,
+    plan_together,
+)
+from isoviz.planner.explanation.explanation_words import time_said
 from isoviz.runtime import simulate
 
 US, GB = 1e-6, 1e9
@@ -228,3 +242,71 @@ def test_an_explanation_compares_the_means() -> None:
     chosen, *others = said.candidates
     assert chosen.channels == ("umr",) and chosen.seconds == pytest.approx(found.objective)
     assert all(each.seconds is None or each.seconds > chosen.seconds * (1 - 1e-3) for each in others)
+
+
+def test_what_is_said_has_the_first_start_every_later_one_and_the_mean() -> None:
+    machine, transfer = cards(MAPPING), vector(64, 1024)
+    once, often = (plan(transfer, machine, "full", Options(reuse=reuse)) for reuse in (1, 1000))
+    starts = "1,000 starts: 59.3 µs the first, 21.4 µs every later one, 21.5 µs in the mean"
+    assert starts in str(often) and starts in explanation_text(explain(often, machine)).replace("\n  ", " ")
+    assert "T, the mean of 1,000 starts, = set-up 10.4 µs" in time_said(explain(often, machine))
+    assert "1,000: later ones 21.4 µs, mean 21.5 µs" in plan_html(often, machine)
+    for said in (str(once), explanation_text(explain(once, machine)), plan_html(once, machine)):
+        assert "start" not in said.replace("restart", ""), "nothing of it where the transfer runs once"
+
+
+FILE = """
+[space]
+x = 2048
+y = 64
+[fields]
+v = "uint8"
+[box]
+shape = { x = 1024 }
+[source]
+memory = "node0.fbm0"
+layout = "<F, x, y>"
+[destination]
+memory = "node1.fbm0"
+layout = "<F, x, y>"
+[machine]
+file = "cards.json"
+[options]
+planner = "full"
+reuse = 1000
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    save(cards(MAPPING), tmp_path / "cards.json")
+    (tmp_path / "transfer.toml").write_text(FILE)
+    return tmp_path / "transfer.toml"
+
+
+def said(capsys: pytest.CaptureFixture[str], *args: object) -> str:
+    assert main([str(each) for each in args]) == 0, capsys.readouterr().err
+    return capsys.readouterr().out
+
+
+def test_files_and_commands_take_the_reuse(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert load_transfer(file).options.reuse == 1000
+    by_file, by_command = (json.loads(said(capsys, "plan", file, "--json", *more)) for more in ((), ("--reuse", "2")))
+    assert (by_file["reuse"], by_command["reuse"]) == (1000, 2)
+    assert [hop["channel"] for hop in by_file["hops"]] == ["umr"]
+    assert [hop["channel"] for hop in by_command["hops"]] == ["pack0", "gdr", "pack1"]
+    assert by_file["first"] == pytest.approx(59.28e-6, rel=1e-3) and by_file["again"] == pytest.approx(21.42e-6, rel=1e-3)
+    priced = json.loads(said(capsys, "cost", file, "--path", "umr", "--reuse", "3", "--json"))
+    assert (priced["reuse"], priced["total"]) == (3, pytest.approx(priced["first"] + 2 * priced["again"]))
+    assert "1,000 starts: " in said(capsys, "simulate", file) and "a later start" in said(capsys, "simulate", file)
+    simulated = json.loads(said(capsys, "simulate", file, "--json"))
+    assert simulated["predicted"]["again"] == by_file["again"]
+    said(capsys, "show", file)
+    assert "1,000" in file.with_suffix(".html").read_text()
+    for wrong in ("0", "-3"):
+        assert main(["plan", str(file), "--reuse", wrong]) == 2
+        assert "options, reuse: expected a whole number" in capsys.readouterr().err
+    text = FILE.replace("reuse = 1000", 'reuse = "often"')
+    file.write_text(text)
+    assert main(["plan", str(file)]) == 2
+    assert "reuse" in capsys.readouterr().err

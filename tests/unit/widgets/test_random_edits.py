@@ -141,6 +141,7 @@ def command(draw: random.Random, rows: list[int]) -> dict[str, Any]:
                 "bandwidths": draw.choice([[], [[draw.choice((*CHANNELS, "nowhere")), draw.choice([0.0, 1e6, 1e12, -1.0])]]]),
                 "slotLimit": draw.choice([None, 0, 1, 1 << 20]),
                 "sizes": draw.choice([[], [["x", 64]], [["q", 4]], [["y", 0]]]),
+                "reuse": draw.choice([None, 0, 1, 1000]),
             },
             "moving": draw.random() < 0.5,
         },

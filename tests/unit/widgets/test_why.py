@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 import isoviz
 from isoviz.errors import InputError
-from isoviz.machines import preset
+from isoviz.machines import Machine, preset
 from isoviz.planner import Options, Plan
 from isoviz.planner.explanation import sweeping
 from isoviz.planner.explanation.constraints import constraints_of
@@ -60,12 +61,14 @@ def by_hand(session: Session, hand: ByHand | None, part: str = "") -> None:
     session.send({"kind": "by-hand", "part": part, "byHand": plain(hand)})
 
 
-def tried(bandwidths: dict[str, float], slot: int | None = None, sizes: dict[str, int] | None = None) -> dict[str, Any]:
+def tried(
+    bandwidths: dict[str, float], slot: int | None = None, sizes: dict[str, int] | None = None, reuse: int | None = None
+) -> dict[str, Any]:
     """The command that tries these changes."""
     return {
         "kind": "what-if",
         "moving": False,
-        "whatIf": {"bandwidths": named(bandwidths), "slotLimit": slot, "sizes": named(sizes or {})},
+        "whatIf": {"bandwidths": named(bandwidths), "slotLimit": slot, "sizes": named(sizes or {}), "reuse": reuse},
     }
 
 
@@ -169,6 +172,42 @@ def test_what_is_tried_is_kept_as_settings_and_undone(session: Session) -> None:
     assert state.derived.plan.seconds == expected
     session.undo()
     assert session.wait().settings == SETTINGS
+
+
+def keyed(machine: Machine) -> Machine:
+    """The machine with a card between its GPUs that is quick once its keys are made."""
+    key = isoviz.machines.OneTimeCost("key", 1.0, per="request")
+    rate = isoviz.machines.LatencyBandwidth(1e-9, 50e9)
+    card = isoviz.machines.Channel("card", "GPUDirectRemote", "node0.fbm0", "node1.fbm0", rate, costs=(key,))
+    return replace(machine, channels=(*machine.channels, card))
+
+
+def test_reuse_is_set_tried_and_kept() -> None:
+    machine = keyed(MACHINE)
+    once, often = (isoviz.plan(TRANSFER, machine, options=replace(FULL, reuse=reuse)) for reuse in (None, 1000))
+    settings = settings_for(machine=machine, start=SETTINGS)
+    with closing(Session(settings)) as session:
+        assert panes(session)["plan"]["reuse"] == 1
+        session.send(tried({}, reuse=1000))
+        answer = panes(session)["what_if"]
+        assert [hop["channel"] for hop in answer["hops"]] == ["card"] != [hop.channel for hop in once.hops]
+        assert (answer["seconds"], answer["again"], answer["reuse"]) == (often.seconds, often.again, 1000)
+        session.send({"kind": "keep-what-if"})
+        state = session.wait()
+        assert state.settings.reuse == "1000" and state.derived.plan is not None
+        told = panes(session)["plan"]
+        assert (told["seconds"], told["again"], told["reuse"]) == (often.seconds, often.again, 1000)
+        assert "reuse=1000" in python_text(state.settings).replace('"', "").replace("'", "")
+        assert settings_in(session_text(state.settings), "session").reuse == "1000"
+        for wrong in ("0", "often", "1.5"):
+            session.send({"kind": "set", "field": "reuse", "value": wrong})
+            assert "reuse" in session.wait().derived.problems, wrong
+        session.send({"kind": "set", "field": "reuse", "value": ""})
+        state = session.wait()
+        assert state.derived.problems == {} and state.derived.plan is not None
+        assert state.derived.plan.hops == once.hops
+        session.send(tried({}, reuse=0))
+        assert "reuse" in panes(session)["what_if"]["problem"]
 
 
 def test_what_is_tried_ends_with_the_settings_that_it_is_about(session: Session) -> None:

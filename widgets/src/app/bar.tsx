@@ -9,9 +9,9 @@ import { measuredOf } from "#model/measured.ts";
 import { partWords } from "#model/part.ts";
 import { statusText } from "#model/status.ts";
 import type { PlanPart } from "#model/types.ts";
-import { formatBytes, formatRate, formatSeconds } from "#model/units.ts";
+import { formatBytes, formatCount, formatRate, formatSeconds } from "#model/units.ts";
 import { useView } from "#model/view.ts";
-import { intervalAbout, intervalText, machineWords, memoryWords, titleOf } from "#model/words.ts";
+import { intervalAbout, intervalText, machineWords, meanOf, memoryWords, titleOf } from "#model/words.ts";
 import { Errors } from "#views/controls/errors.tsx";
 import { Term } from "#views/controls/term.tsx";
 import { TriedFigure } from "#views/plan/tried-marks.tsx";
@@ -135,12 +135,24 @@ const figures: readonly FigureValue[] = [
     title: "time",
     term: "predicted time",
     value: (plan) => formatSeconds(plan.seconds),
-    beside: ({ interval, seconds }) =>
-      interval === null ? null : (
-        <span class="iv-figure-beside" data-testid="figure-interval" title={intervalAbout(seconds, interval)}>
-          {intervalText(seconds, interval)}
-        </span>
-      ),
+    beside: ({ interval, seconds, again, reuse }) => (
+      <>
+        {interval !== null && reuse === 1 && (
+          <span class="iv-figure-beside" data-testid="figure-interval" title={intervalAbout(seconds, interval)}>
+            {intervalText(seconds, interval)}
+          </span>
+        )}
+        {reuse > 1 && (
+          <span
+            class="iv-figure-beside"
+            data-testid="figure-again"
+            title={`The first of ${formatCount(reuse)} starts takes ${formatSeconds(seconds)}, every later one ${formatSeconds(again)}: ${formatSeconds(meanOf(seconds, again, reuse))} in the mean`}
+          >
+            then {formatSeconds(again)}
+          </span>
+        )}
+      </>
+    ),
   },
   { name: "throughput", title: "steady rate", term: "throughput", value: (plan) => formatRate(plan.throughput) },
   {

@@ -167,6 +167,14 @@ function Planner(): JSX.Element {
           problem={problems["memory-limit"]}
           command={(value) => ({ kind: "set", field: "memory-limit", value })}
         />
+        <TextControl
+          name="reuse"
+          label={<Term name="reuse">Reuse</Term>}
+          placeholder="one start"
+          value={settings.reuse}
+          problem={problems.reuse}
+          command={(value) => ({ kind: "set", field: "reuse", value })}
+        />
       </div>
     </fieldset>
   );

@@ -68,6 +68,7 @@ export const glossary = {
   "throughput function": "The bytes per second that a channel sustains, for each length of the runs.",
   "peak": "The highest rate of a channel, with runs long enough.",
   "set-up": "The time before the first byte moves: opening files, starting copies.",
+  "reuse": "How often the transfer will run. What is made ready and kept, such as registered memory and keys, is paid once.",
   "busy": "The share of the transfer's time during which the hop's channel is at work.",
   "slowest hop": "The hop that sets the pace of the whole transfer: only a faster one here makes it faster.",
   "bound": "A limit on the throughput or on a size that the plan has to keep.",

@@ -465,9 +465,10 @@ export interface ShownPath {
 }
 
 /**
- * A plan in bytes, seconds and bytes per second, with its notes in words. `where` says where it runs: "this computer",
- * ranks such as "4 ranks of this computer", or "simulated only". ", emulated" follows where main memory stands in for a
- * memory. `interval` is null where nothing is known of the errors of predictions.
+ * A plan in bytes, seconds and bytes per second, with its notes in words. `seconds` are those of the first of `reuse`
+ * starts, `again` those of each later one. `where` says where it runs: "this computer", ranks such as "4 ranks of this
+ * computer", or "simulated only". ", emulated" follows where main memory stands in for a memory. `interval` is null where
+ * nothing is known of the errors of predictions.
  */
 export interface PlanPart {
   planner: string;
@@ -475,6 +476,8 @@ export interface PlanPart {
   where: string;
   bytes: number;
   seconds: number;
+  again: number;
+  reuse: number;
   interval: ShownInterval | null;
   throughput: number;
   setup: number;
@@ -724,12 +727,13 @@ export interface TransfersPart {
 
 /**
  * What is tried on the present plan: the peak of channels in bytes per second by name, the slot limit in bytes (null: as
- * it is), and sizes by dimension.
+ * it is), sizes by dimension, and how often the transfer starts (null: as it does).
  */
 export interface ShownWhatIf {
   bandwidths: Named<number>;
   slotLimit: number | null;
   sizes: Named<number>;
+  reuse: number | null;
 }
 
 /** A hop of the plan with the changes, in bytes per second. */
@@ -745,14 +749,17 @@ export interface WhatIfHop {
 
 /**
  * What is tried, and the plan with it. `plan` is null where there is none yet, or none at all: then `problem` says why.
- * `isAnswer` says whether the plan is that of `whatIf`, else it is that of a moment ago. `isFinal` says that the planner
- * has compared all that it compares, else the plan is the best of the paths that are known.
+ * `seconds` are those of the first of `reuse` starts, `again` those of each later one. `isAnswer` says whether the plan is
+ * that of `whatIf`, else it is that of a moment ago. `isFinal` says that the planner has compared all that it compares,
+ * else the plan is the best of the paths that are known.
  */
 export interface WhatIfPart {
   whatIf: ShownWhatIf;
   isAnswer: boolean;
   isFinal: boolean;
   seconds: number | null;
+  again: number | null;
+  reuse: number;
   throughput: number | null;
   samePath: boolean;
   hops: WhatIfHop[];
@@ -1061,6 +1068,7 @@ export interface ShownTransfer {
   memoryLimit: string;
   paths: string;
   proxies: string;
+  reuse: string;
   byHand: ShownByHand | null;
   layoutQuestion: ShownLayoutQuestion | null;
 }
@@ -1085,6 +1093,7 @@ export interface ShownSettings {
   memoryLimit: string;
   paths: string;
   proxies: string;
+  reuse: string;
   byHand: ShownByHand | null;
   layoutQuestion: ShownLayoutQuestion | null;
   machine: ShownMachineChoice;
@@ -1175,7 +1184,7 @@ export interface Snapshot {
   panes: Panes;
 }
 
-export type TextControl = "machine" | "planner" | "slot-limit" | "memory-limit" | "paths" | "proxies" | "runs-in" | "source-memory" | "source-layout" | "destination-memory" | "destination-layout";
+export type TextControl = "machine" | "planner" | "slot-limit" | "memory-limit" | "paths" | "proxies" | "reuse" | "runs-in" | "source-memory" | "source-layout" | "destination-memory" | "destination-layout";
 
 /** Enter the text of a control; `machine` takes the name of a preset, `runs-in` a place: "", "process" or "ranks". */
 export interface SetText {
@@ -1765,6 +1774,7 @@ export const textSettings = {
   "memory-limit": "memoryLimit",
   "paths": "paths",
   "proxies": "proxies",
+  "reuse": "reuse",
   "runs-in": "runsIn",
 } as const;
 

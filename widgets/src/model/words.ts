@@ -32,6 +32,11 @@ export function hopsOf(plan: PlanPart): PlacedHop[] {
   return plan.paths.flatMap((path) => path.hops.map((hop) => ({ hop, path }))).map((each, number) => ({ ...each, number }));
 }
 
+/** The seconds of a start in the mean of `reuse`, the first of which takes `first` and every later one `again`. */
+export function meanOf(first: number, again: number, reuse: number): number {
+  return again + (first - again) / reuse;
+}
+
 export function stopsOf(plan: PlanPart): PlacedStop[] {
   return plan.paths
     .flatMap((path) => path.stops.map((stop, place) => ({ stop, place, path })))

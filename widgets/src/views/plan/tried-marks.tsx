@@ -3,19 +3,23 @@ import type { JSX } from "preact";
 import { useHighlightedPath } from "#model/selection.ts";
 import { formatRate, formatSeconds } from "#model/units.ts";
 import { useView } from "#model/view.ts";
-import { slowestWords } from "./what-if.tsx";
+import { meanTime, slowestWords, timeWords } from "./what-if.tsx";
 
 /** The time and the rate with what is tried, beside those of the plan. */
 export function TriedFigure({ name }: { name: string }): JSX.Element | null {
   const answer = useView().snapshot.panes.what_if;
   const text =
-    name === "seconds" && answer?.seconds != null
-      ? formatSeconds(answer.seconds)
+    name === "seconds" && answer !== null && answer.seconds !== null
+      ? formatSeconds(meanTime(answer))
       : name === "throughput" && answer?.throughput != null
         ? formatRate(answer.throughput)
         : null;
   return text === null ? null : (
-    <span class="iv-figure-tried" data-testid={`tried-${name}`}>
+    <span
+      class="iv-figure-tried"
+      data-testid={`tried-${name}`}
+      title={name === "seconds" && answer !== null ? `What if: ${timeWords(answer)}` : undefined}
+    >
       <span class="iv-hidden">what if </span>
       {text}
     </span>
@@ -41,7 +45,7 @@ export function JourneyTried(): JSX.Element | null {
   if (answer === null || answer.seconds === null) return null;
   return (
     <p class="iv-journey-tried" data-testid="journey-tried" data-final={answer.isAnswer && answer.isFinal}>
-      What if: {formatSeconds(answer.seconds)}. {slowestWords(answer)}
+      What if: {timeWords(answer)}. {slowestWords(answer)}
       {!answer.samePath && ` Path: ${answer.hops.map((hop) => hop.words).join(" → ")}.`}
     </p>
   );

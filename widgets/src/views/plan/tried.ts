@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { ShownWhatIf } from "#model/types.ts";
 import { useView } from "#model/view.ts";
 
-export const NOTHING_TRIED: ShownWhatIf = { bandwidths: [], slotLimit: null, sizes: [] };
+export const NOTHING_TRIED: ShownWhatIf = { bandwidths: [], slotLimit: null, sizes: [], reuse: null };
 
 interface Question {
   whatIf: ShownWhatIf;
@@ -21,7 +21,7 @@ export interface Tried {
 }
 
 export function isNothing(whatIf: ShownWhatIf): boolean {
-  return whatIf.bandwidths.length === 0 && whatIf.slotLimit === null && whatIf.sizes.length === 0;
+  return whatIf.bandwidths.length === 0 && whatIf.slotLimit === null && whatIf.sizes.length === 0 && whatIf.reuse === null;
 }
 
 export function useTried(): Tried {

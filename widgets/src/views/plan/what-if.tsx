@@ -7,13 +7,15 @@ import { byName, withName } from "#model/by-name.ts";
 import type { PlanPart, ShownChannel, ShownTurn, WhatIfPart } from "#model/types.ts";
 import { formatBytes, formatCount, formatRate, formatSeconds, formatShare } from "#model/units.ts";
 import { useView } from "#model/view.ts";
-import { hopsOf } from "#model/words.ts";
+import { hopsOf, meanOf } from "#model/words.ts";
 import { Term } from "#views/controls/term.tsx";
 import { LogSlider, type SliderMark } from "./slider.tsx";
 import { type Tried, useTried } from "./tried.ts";
 
 /** A bandwidth can be tried up to this factor from what it is. */
 const REACH = 16;
+/** Starts that can be tried; after the last of them what is kept hardly counts. */
+const STARTS = [1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 5000, 10_000];
 
 /** The sliders, the answer, and what makes settings of it. */
 export function WhatIf(): JSX.Element | null {
@@ -76,6 +78,7 @@ export function WhatIf(): JSX.Element | null {
       )}
       <SlotLimit tried={tried} />
       <Sizes tried={tried} />
+      <Reuse tried={tried} />
       <Answer />
     </section>
   );
@@ -201,6 +204,29 @@ function Sizes({ tried }: { tried: Tried }): JSX.Element {
   );
 }
 
+/** How often the transfer starts. */
+function Reuse({ tried }: { tried: Tried }): JSX.Element {
+  const value = tried.whatIf.reuse ?? useView().snapshot.panes.plan?.reuse ?? 1;
+  return (
+    <LogSlider
+      testid="what-if-reuse"
+      label={<Term name="reuse" />}
+      name="Reuse"
+      low={1}
+      high={10_000}
+      stops={STARTS}
+      value={value}
+      text={startsText(value)}
+      onValue={(next, moving) => tried.ask({ reuse: next }, moving)}
+    />
+  );
+}
+
+/** "one start", "100 starts". */
+function startsText(count: number): string {
+  return count === 1 ? "one start" : `${formatCount(count)} starts`;
+}
+
 /** What follows from what is tried. */
 function Answer(): JSX.Element {
   const { snapshot } = useView();
@@ -226,13 +252,33 @@ function Answer(): JSX.Element {
   );
 }
 
-/** "358 ms → 239 ms (33 % less), 4.5 GB/s. Slowest then: GPU read, 5.9 GB/s." */
+/**
+ * "358 ms → 239 ms (33 % less), 4.5 GB/s. Slowest then: GPU read, 5.9 GB/s." Of several starts the mean is compared, of as many starts
+ * of the plan as it is.
+ */
 export function answerWords(plan: PlanPart, answer: WhatIfPart): string {
   if (answer.problem !== "") return answer.problem;
-  if (answer.seconds === null || answer.throughput === null) return "Planning with the changes…";
-  const change = answer.seconds / plan.seconds - 1;
+  const { seconds, again, reuse } = answer;
+  if (seconds === null || again === null || answer.throughput === null) return "Planning with the changes…";
+  const [before, after] = [meanOf(plan.seconds, plan.again, reuse), meanTime(answer)];
+  const change = after / before - 1;
   const share = Math.abs(change) < 5e-5 ? "as long" : `${formatShare(Math.abs(change))} ${change < 0 ? "less" : "more"}`;
-  return `${formatSeconds(plan.seconds)} → ${formatSeconds(answer.seconds)} (${share}), ${formatRate(answer.throughput)}. ${slowestWords(answer)}`;
+  const starts =
+    reuse === 1
+      ? ""
+      : ` The first of ${startsText(reuse)} takes ${formatSeconds(seconds)}, every later one ${formatSeconds(again)}.`;
+  const mean = reuse === 1 ? "" : "In the mean ";
+  return `${mean}${formatSeconds(before)} → ${formatSeconds(after)} (${share}), ${formatRate(answer.throughput)}.${starts} ${slowestWords(answer)}`;
+}
+
+/** The seconds of a start with what is tried, in the mean of all. */
+export function meanTime({ seconds, again, reuse }: WhatIfPart): number {
+  return meanOf(seconds ?? 0, again ?? 0, reuse);
+}
+
+/** The time with what is tried: "239 ms", "239 ms in the mean of 100 starts". */
+export function timeWords(answer: WhatIfPart): string {
+  return formatSeconds(meanTime(answer)) + (answer.reuse === 1 ? "" : ` in the mean of ${startsText(answer.reuse)}`);
 }
 
 /** Which hop is the slowest with what is tried. */
@@ -267,7 +313,7 @@ export function HopWhatIf({ channel, peak, words }: { channel: string; peak: num
         >
           {answer.problem !== "" || answer.throughput === null
             ? answerWords(plan, answer)
-            : `${formatRate(answer.throughput)}, ${formatSeconds(answer.seconds ?? 0)}: ${slowest === undefined ? "one hop" : slowest.words} is the slowest`}{" "}
+            : `${formatRate(answer.throughput)}, ${timeWords(answer)}: ${slowest === undefined ? "one hop" : slowest.words} is the slowest`}{" "}
           <Button label="Keep" quiet testid="hop-what-if-keep" onClick={tried.keep} />{" "}
           <Button label="Reset" quiet testid="hop-what-if-reset" onClick={tried.reset} />
         </p>
