@@ -20,7 +20,7 @@ import numpy as np
 
 from isoviz.errors import InputError, show
 from isoviz.layouts import FieldSpace, IndexSpace
-from isoviz.planner import Instance, Transfer
+from isoviz.planner import Instance, Transfer, bundle
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,7 +33,7 @@ Make = Callable[[Ends], list[Transfer]]
 class Pattern(NamedTuple):
     """One access pattern: its family, its name with the sizes, and how it becomes transfers between two memories.
 
-    Most patterns are one transfer. A struct of arrays is several ones, which belong together.
+    Most patterns are one transfer. A struct of arrays is several ones, which `transfer` makes a bundle.
     """
 
     family: str
@@ -41,8 +41,12 @@ class Pattern(NamedTuple):
     make: Make
 
     def transfers(self, source: str = "node0.sys", destination: str = "node1.sys") -> list[Transfer]:
-        """The transfers of the pattern from one memory to another."""
+        """The transfers of the pattern from one memory to another, one for each array."""
         return self.make((source, destination))
+
+    def transfer(self, source: str = "node0.sys", destination: str = "node1.sys") -> Transfer:
+        """The pattern as one transfer: a bundle where it is made of several arrays."""
+        return bundle(self.transfers(source, destination))
 
 
 def patterns(family: str | None = None) -> dict[str, Pattern]:
@@ -323,6 +327,7 @@ def _kv_caches() -> Iterator[Pattern]:
     for words, some in (("one layer", {}), ("all layers", few)):
         for turn in (("NHD", "NHD"), ("NHD", "HND"), ("HND", "NHD")):
             yield named(f"KV {words} {' → '.join(turn)}", kv_cache, order=turn, **some)
+    yield Pattern("KV cache", "KV all layers, an array each", lambda ends: kv_cache(ends) * LAYERS)
     for places in (("by layer", "by page"), ("by page", "by layer")):
         in_order = places[1] == "by page"
         yield named(f"KV all layers {' → '.join(places)}", kv_cache, places=places, in_order=in_order, **few)

@@ -54,6 +54,10 @@ SUITES: Mapping[str, Suite] = MappingProxyType(
             "isoviz.bench.multipath",
             page="HTML",
         ),
+        "noncontiguous": Suite(
+            "lists and strided runs between ranks, beside MPI's indexed and vector types; chosen plans beside their rivals",
+            "isoviz.bench.noncontiguous",
+        ),
         "permutations": Suite(
             "permutations of 2 to 6 dimensions in memory, beside memcpy, NumPy, PyTorch and OpenCV",
             "isoviz.bench.permutations",

@@ -21,7 +21,7 @@ import numpy as np
 from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import TransferError
-from isoviz.layouts import FIELDS, Box, ChunkSequence, FieldSpace, IndexSpace, Layout, Linearization, Mode, StridedCopy, View
+from isoviz.layouts import Box, ChunkSequence, FieldSpace, IndexSpace, Layout, Linearization, Mode, StridedCopy, View
 from isoviz.layouts.copies import ListedCopy
 from isoviz.layouts.geometry import mean_run, strided_copies
 from isoviz.layouts.recurring import RecurringChunks, RecurringCopies, shifted, together
@@ -357,7 +357,7 @@ def _plain(order: Linearization) -> Linearization:
     """An order without padding: where it pads blocks, its dimensions are not cut."""
     if not order.is_padded:
         return order
-    parts = [part if part is FIELDS else Mode(part.dim, order.space[part.dim], 1, True) for part in order.parts]  # type: ignore[union-attr]
+    parts = [Mode(part.dim, order.space[part.dim], 1, True) if isinstance(part, Mode) else part for part in order.parts]
     return layout_of(list(dict.fromkeys(parts))).on(order.space, order.fields)
 
 

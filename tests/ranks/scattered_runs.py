@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ddtbench_types import Maker, types_of
+from ddtbench_types import Maker, Types, types_of
 from rank_runs import layout_of, machine_of
 
-from isoviz import FieldSpace, IndexSpace, Instance, Machine, Options, Plan, Transfer, cost, plan, rest
+from isoviz import FieldSpace, IndexSpace, Instance, Layout, Machine, Options, Plan, Transfer, bundle, cost, plan, rest
 from isoviz.backends.host import kernels
 from isoviz.backends.mpi.world import World
 from isoviz.bench.patterns import patterns
-from isoviz.errors import IsovizError
+from isoviz.errors import IsovizError, RankError
 from isoviz.runtime.ranks.rank_engine import RankEngine
 
 TYPES = ("u1", "<f4", ">f8", "i2", "S3", "c16", "V12", "V100", "V700")
@@ -171,29 +171,35 @@ def path_of(rng: random.Random, transfer: Transfer, machine: Machine) -> list[st
 
 
 class Ends:
-    """The arrays of a transfer on this rank. The source is known on all ranks."""
+    """The arrays of a transfer on this rank, one for each member of a bundle. The sources are known on all ranks."""
 
     def __init__(self, world: World, engine: RankEngine, transfer: Transfer, seed: int) -> None:
-        self.transfer, self.seed, self.turn = transfer, seed, 0
-        self.sends, self.receives = (engine.node_of(end.memory) == world.rank for end in (transfer.source, transfer.destination))
-        self.source = array(world, transfer.source) if self.sends else None
-        self.room = array(world, transfer.destination) if self.receives else None
+        self.members, self.seed, self.turn = getattr(transfer, "members", (transfer,)), seed, 0
+        sends, receives = (engine.node_of(end.memory) == world.rank for end in (transfer.source, transfer.destination))
+        self.sources = [array(world, each.source) for each in self.members] if sends else []
+        self.rooms = [array(world, each.destination) for each in self.members] if receives else []
 
-    def content(self) -> Bytes:
-        some = np.random.default_rng((self.seed, self.turn)).integers(0, 256, 1_000_003, np.uint8)
-        return np.resize(some, self.transfer.source.linearization.nbytes)
+    @property
+    def given(self) -> tuple[Any, Any]:
+        """What a run gets: the array of each end here, or a list of them."""
+        ends = [found[0] if len(found) == 1 else found or None for found in (self.sources, self.rooms)]
+        return ends[0], ends[1]
+
+    def content(self, number: int) -> Bytes:
+        some = np.random.default_rng((self.seed, self.turn, number)).integers(0, 256, 1_000_003, np.uint8)
+        return np.resize(some, self.members[number].source.linearization.nbytes)
 
     def next(self) -> None:
         self.turn += 1
-        if self.source is not None:
-            self.source[:] = self.content()
-        if self.room is not None:
-            self.room[:] = 0
+        for number, source in enumerate(self.sources):
+            source[:] = self.content(number)
+        for room in self.rooms:
+            room[:] = 0
 
     def check(self, expected: Any, what: object) -> None:
-        if self.room is not None:
-            wrong = np.flatnonzero(expected(self.content()) != self.room)
-            assert not len(wrong), f"{what}: byte {wrong[0]}, of {len(wrong)}"
+        for number, room in enumerate(self.rooms):
+            wrong = np.flatnonzero(expected(number, self.content(number)) != room)
+            assert not len(wrong), f"{what}: byte {wrong[0]} of array {number}, of {len(wrong)}"
 
 
 def array(world: World, end: Instance) -> Bytes:
@@ -210,8 +216,8 @@ def roomy(rng: random.Random, world: World) -> Machine:
 def moved(world: World, engine: RankEngine, made: Plan, by_mpi: Any, seed: int) -> None:
     """Run it, submit it, and start it twice when it is prepared. What takes long is only prepared and started once."""
 
-    def expected(source: Bytes) -> Any:
-        return world.thread.call(lambda: by_mpi(source))
+    def expected(number: int, source: Bytes) -> Any:
+        return world.thread.call(lambda: by_mpi(number, source))
 
     ends = Ends(world, engine, made.transfer, seed)
     is_large = made.transfer.source.linearization.nbytes > LARGE
@@ -220,9 +226,9 @@ def moved(world: World, engine: RankEngine, made: Plan, by_mpi: Any, seed: int) 
         assert report.verified, made
         ends.next()
         engine.barrier()
-        engine.submit(made, ends.source, ends.room).wait(120)
+        engine.submit(made, *ends.given).wait(120)
         ends.check(expected, made)
-    with engine.prepare(made, ends.source, ends.room) as prepared:
+    with engine.prepare(made, *ends.given) as prepared:
         for _ in range(1 if is_large else 2):
             engine.barrier()
             ends.next()
@@ -244,16 +250,21 @@ def random_cases(world: World, seed: str, cases: int) -> dict[str, Any]:
         machine, asked = roomy(rng, world), rng.choice((1 << 14, 1 << 20))
         with RankEngine(machine, world.devices, world.transport, request_bytes=asked) as engine:
             for number in range(10):
-                kind = rng.choice(("list", "list", "list", "box"))
+                kind = rng.choice(("list", "list", "list", "box", "bundle"))
                 here = rng.randrange(world.size)
                 there = (here + rng.randrange(1, world.size)) % world.size
                 ends = tuple(f"node{rank}.{rng.choice(('sys', 'reg'))}" for rank in (here, there))
-                case = random_case(rng, ends, kind)  # type: ignore[arg-type]
+                each = ["list", "box"] if kind == "bundle" else [kind]
+                members = [random_case(rng, ends, rng.choice(each)) for _ in range(rng.randint(2, 4) if len(each) > 1 else 1)]  # type: ignore[arg-type]
                 chosen = random.Random(f"{seed} {batch} {number}")
-                own = way_of(chosen, case.transfer, machine) if world.rank == 0 else None
+                own = way_of(chosen, bundle([case.transfer for case in members]), machine) if world.rank == 0 else None
                 made = engine.gather(own)[0]
                 assert isinstance(made, Plan)
-                moved(world, engine, made, lambda source, case=case: case.expected(mpi, source), batch * 10 + number)
+
+                def expected(member: int, source: Bytes, members: list[Scattered] = members) -> Bytes:
+                    return members[member].expected(mpi, source)
+
+                moved(world, engine, made, expected, batch * 10 + number)
                 done[kind] += 1
                 nodes = {machine.memory(name).node for name in made.every_memory}
                 across += len(nodes) > 2
@@ -275,21 +286,45 @@ def ddtbench(world: World, _: str, cases: int) -> dict[str, Any]:
                 transfers = each.transfers(*ends)
                 datatypes = types_of(each.name, make)
                 assert len(transfers) == len(datatypes), each.name
+                sizes = [transfer.destination.linearization.nbytes for transfer in transfers]
                 for transfer, (here, there) in zip(transfers, datatypes, strict=True):
                     assert transfer.nbytes == here.Get_size() == there.Get_size(), each.name
-                    own = plan(transfer, machine) if world.rank == 0 else None
-                    made = engine.gather(own)[0]
-                    assert isinstance(made, Plan)
-                    nbytes = transfer.destination.linearization.nbytes
+                own = plan(bundle(transfers), machine) if world.rank == 0 else None
+                made = engine.gather(own)[0]
+                assert isinstance(made, Plan)
 
-                    def expected(source: Bytes, here: Any = here, there: Any = there, nbytes: int = nbytes) -> Bytes:
-                        return through_mpi(mpi, here, there, source, nbytes)
+                def expected(number: int, source: Bytes, datatypes: Types = datatypes, sizes: list[int] = sizes) -> Bytes:
+                    return through_mpi(mpi, *datatypes[number], source, sizes[number])
 
-                    moved(world, engine, made, expected, done)
-                    arrays += 1
+                moved(world, engine, made, expected, done)
+                arrays += len(transfers)
                 make.free()
             done += 1
     return {"patterns": done, "arrays": arrays}
+
+
+def differing(world: World, *_: object) -> dict[str, str]:
+    """Each rank has another list for the same end: nothing moves, and both say so."""
+    machine = roomy(random.Random("differing"), world)
+    space, fields = IndexSpace(x=1000), FieldSpace(v="f8")
+    ends = Instance("node0.reg", space, fields, Layout("<F, x>")), Instance("node1.reg", space, fields, Layout("<F, x>"))
+    made = plan(Transfer.listed(*ends, entries=np.arange(500), to=np.arange(500)[:: 1 - 2 * world.rank]), machine, "simple")
+    said = {}
+    with RankEngine(machine, world.devices, world.transport) as engine:
+        ends_ = Ends(world, engine, made.transfer, 1)
+        for what, move in (
+            ("submitted", lambda: engine.submit(made, *ends_.given).wait(60)),
+            ("prepared", lambda: engine.prepare(made, *ends_.given)),
+        ):
+            try:
+                move()
+                said[what] = "moved"
+            except RankError as error:
+                said[what] = str(error)
+            engine.barrier()
+        assert not any(room.any() for room in ends_.rooms)
+        every = engine.gather(said)
+    return {f"{what} {rank}": words for rank, found in enumerate(every) for what, words in found.items()}  # type: ignore[attr-defined]
 
 
 def _some(found: list[Any], cases: int) -> Iterator[Any]:
@@ -303,7 +338,7 @@ def main() -> None:
     way, seed, cases, folder = sys.argv[1], sys.argv[2], int(sys.argv[3]), Path(sys.argv[4])
     kernels.prepare(wait=cases > MANY)
     with World(limit=60, directory=folder) as world:
-        found = {"random": random_cases, "ddtbench": ddtbench}[way](world, seed, cases)
+        found = {"random": random_cases, "ddtbench": ddtbench, "differing": differing}[way](world, seed, cases)
         rank = world.rank
     if rank == 0:
         print(json.dumps(found))

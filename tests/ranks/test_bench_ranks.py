@@ -76,6 +76,19 @@ def test_some_parts_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
             assert each["ratio"] == pytest.approx(each["limit"] / each["figure"])
 
 
+@needs_mpi
+@pytest.mark.usefixtures("no_leaked_threads")
+@pytest.mark.full
+def test_scattered_data_beside_the_types_of_mpi(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`isoviz bench noncontiguous`: every transfer is checked before it is timed."""
+    assert main(["bench", "noncontiguous", "--quick", "--repeat", "1", "--directory", str(tmp_path), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert {each["part"] for each in rows} >= {"2 ranks", "4 ranks", "reports", "regret"}
+    beside = {each["beside"] for each in rows if each["part"].endswith(" ranks")}
+    assert beside == {"MPI's indexed type", "MPI's vector type"}
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_parts_have_to_exist(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "ranks", "--parts", "choices,others"]) == 2
     assert "there is no part 'others'; expected some of prepared, contiguous" in capsys.readouterr().err

@@ -25,3 +25,9 @@ def test_all_patterns_of_ddtbench(ranks: int, full: bool, report: Callable[[str,
     found = run_json(ranks, SCRIPT, "ddtbench", "", "1000" if full else "4", str(tmp_path), seconds=280)
     assert found["arrays"] >= 2 * found["patterns"] > 0
     report("patterns of DDTBench between ranks equal to MPI's pack and unpack", found)
+
+
+def test_ranks_with_different_lists_refuse(tmp_path: Path) -> None:
+    """A plan names the lists of both ends, and ranks compare the digests of their plans."""
+    found = run_json(2, SCRIPT, "differing", "", "1", str(tmp_path), seconds=150)
+    assert len(found) == 4 and all("another plan" in words for words in found.values()), found

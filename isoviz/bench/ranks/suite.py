@@ -96,8 +96,8 @@ def measure(
     """
     if repeat < 1:
         raise InputError(f"bench ranks: repeat={repeat}; expected at least 1")
-    chosen = _chosen(parts)
-    tell = progress or _nobody
+    chosen = chosen_parts("ranks", parts, (*TWO_RANKS, *FOUR_RANKS))
+    tell = progress or nobody
     mpi, load = mpi_here(), os.getloadavg()[0]
     if not quick:
         kernels.prepare(wait=True)  # the ranks only load them then
@@ -111,7 +111,7 @@ def measure(
         start = 0.0
         if on_two := [part for name, part in TWO_RANKS.items() if name in chosen]:
             with ranks(2) as two:
-                machine = _machine(two, folder, quick, tell)
+                machine = machine_of_ranks(two, folder, quick, tell)
                 start = max((each for _, each in machine.measurement.starts), default=0.0) if machine.measurement else 0.0
                 for part in on_two:
                     tell(f"two ranks: {part.words}")
@@ -119,7 +119,7 @@ def measure(
         if any(name in chosen for name in FOUR_RANKS):
             with ExitStack() as stack:
                 four, started = _started(stack, 1 if quick or "launch" not in chosen else 3, tell)
-                machine = _machine(four, folder, quick, tell)
+                machine = machine_of_ranks(four, folder, quick, tell)
                 if "transposition" in chosen:
                     tell("four ranks: a transposition")
                     rows += four.call(transposition_on_rank, machine, order("matrix"))[0]
@@ -142,22 +142,25 @@ def measure(
     return replace(table, machine={**table.machine, **more})
 
 
-def _chosen(parts: str | None) -> Collection[str]:
-    """The names of the parts to measure; all where none is named."""
-    known = (*TWO_RANKS, *FOUR_RANKS)
+def chosen_parts(bench: str, parts: str | None, known: Sequence[str]) -> Collection[str]:
+    """The names of the parts of a benchmark to measure; all where none is named.
+
+    Raises:
+        InputError: there is no such part.
+    """
     if parts is None:
         return known
     wanted = [name.strip() for name in parts.split(",")]
     if unknown := [name for name in wanted if name not in known]:
-        raise InputError(f"bench ranks: there is no part {unknown[0]!r}; expected some of {', '.join(known)}")
+        raise InputError(f"bench {bench}: there is no part {unknown[0]!r}; expected some of {', '.join(known)}")
     return wanted
 
 
-def _nobody(_what: str) -> None:
+def nobody(_what: str) -> None:
     """Progress that nobody follows."""
 
 
-def _machine(group: Ranks, folder: Path, quick: bool, tell: Tell) -> Machine:
+def machine_of_ranks(group: Ranks, folder: Path, quick: bool, tell: Tell) -> Machine:
     """The machine of these ranks: measured now, or with assumed rates."""
     hosts = [hello.host for hello in group.processes]
     if quick:

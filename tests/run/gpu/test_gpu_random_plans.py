@@ -16,7 +16,7 @@ from gpu_cases import FBM, SYS, engine, held, machine, random_plan_moves_every_e
 from ptx_executor import Executor
 from run_cases import elements, no_leaked_files, random_bytes, random_layout, random_spaces
 
-from isoviz import FieldSpace, IndexSpace, Transfer, plan
+from isoviz import FieldSpace, IndexSpace, Instance, Transfer, plan
 from isoviz.backends.cuda import staging
 from isoviz.backends.cuda.kernels.choose_kernels import SMALL
 from isoviz.errors import MissingPartError, RunError
@@ -114,3 +114,22 @@ def test_many_at_once(tmp_path: Path, full: bool, report: Report, monkeypatch: p
                 done += 1
             assert running.held_bytes == 0
     report("transfers at once over a driver that plays GPUs", done)
+
+
+def test_lists_move_run_by_run(tmp_path: Path, full: bool, report: Report) -> None:
+    """Entries that lists name, from, to and between GPUs: a device that knows no tables gets a copy for each run."""
+    rng = random.Random(5)
+    kinds: Counter[str] = Counter()
+    for _ in range(60 if full else 6):
+        made = machine()
+        space, fields = IndexSpace(x=rng.randint(4, 60), y=rng.randint(1, 4)), FieldSpace(a="f4", b="f8")
+        count = rng.randint(1, space["x"])
+        lists = [{"x": np.array(rng.sample(range(space["x"]), count))} for _ in range(2)]
+        near, far = (rng.choice(("fbm0", "fbm1")), rng.choice(("fbm0", "fbm1", "zcm", "sys")))
+        names = [near, far] if rng.random() < 0.5 else [far, near]
+        ends = [Instance(f"node0.{name}", space, fields, random_layout(rng, space)) for name in names]
+        chosen = plan(Transfer.listed(*ends, entries=lists[0], to=lists[1]), made)
+        with engine(FakeDriver(rng.randrange(1 << 30)), made, tmp_path) as running:
+            assert running.run(chosen).verified, chosen
+        kinds.update(str(hop.kind) for hop in chosen.every_hop)
+    report("lists on a driver that plays GPUs", dict(kinds))

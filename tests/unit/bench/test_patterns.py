@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from isoviz import Transfer
-from isoviz.bench.patterns import pattern, patterns
+from isoviz.bench.patterns import kv_cache, pattern, patterns, sample
 from isoviz.errors import InputError
-from isoviz.layouts import Box, strided_copies
+from isoviz.layouts import Box, apply, strided_copies
 
 Blocks = tuple[int, int]
 BLOCKS: dict[str, Callable[..., Blocks]] = {
@@ -75,6 +76,31 @@ def test_an_exchange_that_transposes_turns_at_the_destination() -> None:
     (made,) = pattern("FFT2 256×4").transfers()
     assert made.converts
     assert blocks([made], "destination") == (64, {64 * 16})
+
+
+@pytest.mark.parametrize(
+    "name", ["WRF_y 11×3×19", "LAMMPS_atomic 114×1217", "SPECFEM3D_cm 1957×245", "KV all layers, an array each"]
+)
+def test_arrays_of_a_struct_are_one_transfer(name: str) -> None:
+    found = pattern(name)
+    several = found.transfers()
+    assert len(several) > 1
+    assert found.transfer().nbytes == sum(each.nbytes for each in several)
+    assert pattern("MILC A").transfer() == pattern("MILC A").transfers()[0]
+
+
+def test_a_cache_moves_the_pages_that_lists_name() -> None:
+    """Tokens before heads become heads before tokens."""
+    (made,) = kv_cache(("node0.sys", "node0.sys"), pages=2, of=3, heads=2, order=("NHD", "HND"))
+    space = made.source.space
+    cache = np.arange(space.volume, dtype=np.int64) % 60_000
+    source = cache.astype("u2").reshape([space[dim] for dim in ("l", "kv", "p", "t", "h", "d")])
+    room = np.zeros(space.volume, "u2")
+    copies = strided_copies(made.source_view(), made.destination_view(), Box.whole(made.space), made.field_names)
+    apply(copies, source.view(np.uint8).reshape(-1), room.view(np.uint8))
+    found = room.reshape([space[dim] for dim in ("l", "kv", "p", "h", "t", "d")])
+    for here, there in zip(sample(2, 3, 1), sample(2, 3, 2), strict=True):
+        assert np.array_equal(found[0, :, there], source[0, :, here].swapaxes(1, 2))
 
 
 def test_a_name_that_is_not_there() -> None:

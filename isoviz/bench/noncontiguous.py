@@ -1,0 +1,80 @@
+"""`isoviz bench noncontiguous`: scattered data, beside what MPI makes of them in the same run.
+
+Lists and strided runs of 64 B to 4 KiB move between two ranks, and between two pairs of four ranks at the same time. Patterns of
+programs show whether the plan that is chosen is the best one.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from isoviz.backends.host import kernels
+from isoviz.bench.aims import COLUMNS, AimsTable
+from isoviz.bench.ranks.bench import Order
+from isoviz.bench.ranks.scattered import scattered_choices_on_rank, scattered_on_rank
+from isoviz.bench.ranks.suite import FEWEST, Tell, chosen_parts, machine_of_ranks, nobody
+from isoviz.bench.table import Table, scratch_folder
+from isoviz.errors import InputError
+from isoviz.launch.ranks import ranks
+from isoviz.measure.ranks.ranks_machine import mpi_here
+
+PARTS = {
+    "two ranks": (2, scattered_on_rank, "lists and strided runs"),
+    "four ranks": (4, scattered_on_rank, "lists and strided runs"),
+    "choices": (2, scattered_choices_on_rank, "the plans of patterns"),
+}
+"""By name: the number of ranks, the function, and what it measures."""
+SIZE, QUICK_SIZE = 8 << 20, 64 << 10
+"""Bytes of a transfer; the second one only shows that everything runs."""
+NOTES = (
+    "ratio: figure of the peer ÷ figure of isoviz, the median of all rounds; above 1, isoviz is faster",
+    "a transfer takes its share of a chain of them, each waited for; its peer waits for an empty answer",
+    "datatypes, buffers and prepared transfers are kept; MPI's datatypes are made of words of 8 B",
+    "regret: the time of the chosen plan ÷ that of its best rival in fresh runs, as reports measure them",
+    "SYS is pageable memory, REG memory in the windows of a rank; * marks memory of the other rank",
+    "all ranks are on this computer; where they are more than its cores, MPI's blocking calls compete for them",
+)
+
+
+def measure(
+    repeat: int = FEWEST,
+    directory: str | Path | None = None,
+    quick: bool = False,
+    parts: str | None = None,
+    progress: Tell | None = None,
+) -> Table:
+    """Medians of `repeat` rounds in turn; files are written below `directory`. `progress` gets a text about each part.
+
+    `parts` names those to measure, with commas between. With `quick` all transfers are small and rates are assumed instead of
+    measured: it takes seconds, and its figures say nothing.
+
+    Raises:
+        MissingPartError: there is no MPI in this Python's environment. LaunchError: the ranks did not start.
+        RankError, RankLost: a part failed on a rank. InputError: `repeat` is less than 1, or there is no such part.
+    """
+    if repeat < 1:
+        raise InputError(f"bench noncontiguous: repeat={repeat}; expected at least 1")
+    chosen = chosen_parts("noncontiguous", parts, tuple(PARTS))
+    tell = progress or nobody
+    mpi, load, rows = mpi_here(), os.getloadavg()[0], []
+    if not quick:
+        kernels.prepare(wait=True)  # the ranks only load them then
+    with scratch_folder(directory) as folder:
+        order = Order(repeat, QUICK_SIZE if quick else SIZE, str(folder), quick)
+        for count in sorted({PARTS[name][0] for name in chosen}):
+            with ranks(count) as group:
+                machine = machine_of_ranks(group, folder, quick, tell)
+                for name in chosen:
+                    size, function, words = PARTS[name]
+                    if size == count:
+                        tell(f"{count} ranks: {words}")
+                        rows += group.call(function, machine, order)[0]
+    table = AimsTable("noncontiguous", f"scattered data, {mpi}: medians of {repeat}", COLUMNS, rows, NOTES)
+    more = {
+        "mpi": mpi,
+        "load": f"load {load:.1f} to {os.getloadavg()[0]:.1f}",
+        "rates": "assumed" if quick else "measured in this run",
+    }
+    return replace(table, machine={**table.machine, **more})
