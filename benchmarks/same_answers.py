@@ -30,7 +30,7 @@ from isoviz.planner import Options, Transfer
 
 DIGITS = 1e-9
 PLANNERS = ("auto", "auto", "full", "simple", "multipath", "program", "together")
-REPRODUCTIONS = ("isometry", "bgq")
+REPRODUCTIONS = ("isometry", "bgq", "umr")
 IN_ANY_ORDER = (("rows", ("where", "what")), ("sensitivity", ("assumption", "metric")))
 """Lists of a reproduction whose order is no answer, and the words that name one of their rows."""
 LAYOUTS = {

@@ -44,7 +44,7 @@ class Experiment(Generic[P, Found]):
 
     def section(self, found: Any) -> Section:
         """What it shows, and its data."""
-        heading = f"{self.name.capitalize()}: {self.title}"
+        heading = f"{self.name[:1].upper()}{self.name[1:]}: {self.title}"
         parts = [part for each in self.shows for part in each(found, self.name.replace(" ", ""), heading)]
         return Section(heading, parts, self.data(found))
 

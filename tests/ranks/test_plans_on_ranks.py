@@ -9,6 +9,7 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from waiting import until
 
 import isoviz
 from isoviz.errors import ArrayError, Cancelled, FileError, InputError, MachineError, RankError, RankLost, TransferError
+from isoviz.machines import Channel, LatencyBandwidth
 
 pytestmark = needs_mpi
 FIELDS = isoviz.FieldSpace(a="float32", b="int64")
@@ -274,6 +276,16 @@ def test_errors_name_the_rank_and_the_ranks_stay(four: isoviz.Ranks, tmp_path: P
     with pytest.raises(MachineError, match="has 5 nodes; expected at most 4, one for each rank"):
         four.machine = five
     assert four.run(plan_between(four, "node0.sys", "node1.sys")).verified
+
+
+def test_plans_by_keys_of_network_cards_are_refused_in_words(four: isoviz.Ranks) -> None:
+    ends = "node0.sys", "node1.sys"
+    keyed = Channel("by keys", "UMR", *ends, LatencyBandwidth(1e-8, 1e10), descriptors=22)  # type: ignore[arg-type]
+    machine = replace(four.machine, channels=(*four.machine.channels, keyed))
+    transfer = isoviz.Transfer.whole(isoviz.IndexSpace(x=64, y=64), FIELDS, ends[0], "<F, x, y>", ends[1], "<F, y, x>")
+    with pytest.raises(TransferError, match=r"channel by keys: .* keys \(UMR\), but drives none; expected a path that packs"):
+        four.run(isoviz.cost(transfer, machine, ["by keys"]), machine=machine)
+    assert four.run(plan_between(four, *ends)).verified
 
 
 def test_a_rank_without_room_for_arrays_stops_no_other(four: isoviz.Ranks) -> None:

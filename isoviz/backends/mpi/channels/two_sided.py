@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from isoviz.backends.mpi.channels.carrying import RankParts, carries
 from isoviz.backends.mpi.channels.cutting import pieces, plain
@@ -118,3 +118,11 @@ def _two_sided(rank: RankParts, _: int, channel: Channel, of_gpu: bool) -> TwoSi
 @carries(ChannelKind.DERIVED)
 def _derived(rank: RankParts, *_: object) -> Derived:
     return Derived(rank.exchange)
+
+
+@carries(ChannelKind.UMR)
+def _keyed(_rank: RankParts, _peer: int, channel: Channel, _of_gpu: bool) -> NoReturn:
+    raise TransferError(
+        f"channel {channel.name}: isoviz plans and simulates network cards with keys (UMR), but drives none; expected"
+        " a path that packs, or a channel of the kind Derived, where MPI gathers and scatters"
+    )
