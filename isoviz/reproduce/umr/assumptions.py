@@ -85,7 +85,7 @@ either side. RTS, CTS and FIN take the handshake, each key one write. The first 
 ends and exchanges them; later starts find them in the caches. UMR-default of figure 8 is the first start, again and again.
 
 Keys are made beforehand, 200 µs each, and come from a pool (section IV-E). No figure but that section's has this time in it: with
-it, UMR-default would be 50 to 185 times slower than with the cache, and figure 8 has 2 and 3.
+it, UMR-default would take tens of times as long as with the cache, and figure 8 has 2 and 3.
 """,
 )
 
