@@ -164,7 +164,12 @@ class BaseEngine:
     ) -> PreparedTransfer:
         """A transfer that is started again and again between the same ends: `prepare(...).start().wait()`.
 
-        The arguments are those of `submit`. What can be known before the transfer starts is found out here.
+        The arguments are those of `submit`. What can be known before the transfer starts is found out here, and kept until
+        `close`: the open ends, the copies of all chunks and their compiled moves (the parsed layouts of both ends), and between
+        ranks the places of the peer that they write to. So a start pays what a plan with `Options(reuse=n)` counts for every
+        start, and not its kept one-time costs. All of it belongs to the objects given here, which it keeps alive. Another object
+        at the address of one that is gone is prepared anew, and a peer that has closed its end is written to no more: a start
+        then raises RankError.
 
         Raises:
             TransferError: as `submit`; also if source and destination are the same.
