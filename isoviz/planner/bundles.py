@@ -77,6 +77,8 @@ class BundleEnd(Instance):
         total = starts.pop()
         if any(each.path is not None for each in members):
             path, offset, starts, total = _in_one_file(end, members)
+            if end == "destination" and not offset:
+                offset = None  # a new file begins with the data
         return cls(first.memory, IndexSpace(byte=total), BYTES, STREAM, path, offset, tuple(members), tuple(starts))
 
     def __hash__(self) -> int:
@@ -154,7 +156,9 @@ class Bundle(Transfer):
     @property
     def is_partial(self) -> bool:
         """Whether a destination holds more data than is written."""
-        return self.destination.path is not None or any(each.is_partial for each in self.members)
+        there = cast("BundleEnd", self.destination)
+        has_gaps = sum([each.linearization.nbytes for each in there.members]) != there.linearization.nbytes
+        return has_gaps or any(each.is_partial for each in self.members)
 
     @property
     def converts(self) -> bool:
@@ -379,8 +383,9 @@ def bundle(transfers: Sequence[Transfer], *, priority: int | None = None) -> Tra
         >>> plan = isoviz.plan(isoviz.bundle(layers), machine)
         >>> isoviz.run(plan, sources, destinations)  # lists of 32 arrays each
 
-    A run gets a list at each end, with an object for each transfer in this order, or no object. An end in a file system is one
-    file: with the data of all transfers one after the other, or, where they name a file and an offset, at those places of it.
+    A run gets a list at each end, with an object for each transfer in this order; or one object, with the bytes of the instances
+    one after the other; or none. An end in a file system is one file, where its instances lie one after the other, or at the
+    offsets that they name.
     `priority` is that of the bundle: by default the highest of the transfers.
 
     Raises:

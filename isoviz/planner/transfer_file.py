@@ -14,6 +14,7 @@ from isoviz.checks import expect
 from isoviz.errors import FileError, MachineError, TransferError, show
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 from isoviz.machines import Machine, preset
+from isoviz.planner.bundles import bundle
 from isoviz.planner.listed.list_file import list_at
 from isoviz.planner.listed.listed_transfer import listed_transfer
 from isoviz.planner.options import Options
@@ -80,6 +81,9 @@ def load_transfer(source: str | Path | Mapping[str, Any]) -> TransferFile:
     and `fields` (a list). `origin` in `[source]` and `[destination]` is the first coordinate of the box; `space` and `fields`
     there override the common ones, and `offset` is the byte at which the data of a raw file begin.
 
+    A file with tables `[[bundle]]` is a bundle (`isoviz.bundle`): each of them has the tables of a transfer, such as
+    `[bundle.space]`, and takes what it lacks from those of the file. `count` stands for that many equal transfers.
+
     `entries` in `[source]` and `to` in `[destination]` list what moves (`Transfer.listed`): the name of a `.npy` file beside the
     transfer file, numbers, or `{random = 3062, of = 3534, seed = 1}` (`in_order = true` sorts them); for an instance with several
     dimensions `{y = …}`.
@@ -116,10 +120,44 @@ def _parse(data: Mapping[str, Any], where: str, folder: Path) -> TransferFile:
 
 
 def _transfer_file(root: Node, folder: Path) -> TransferFile:
-    parts = root.members(*_TABLES)
+    is_bundle = "bundle" in root.table()
+    parts = root.members(("bundle",), (*_TABLES[0], *_TABLES[1])) if is_bundle else root.members(*_TABLES)
+    machine = _machine_table(parts["machine"]) if "machine" in parts else {"preset": "local"}
+    options = parts["options"].members((), _OPTIONS) if "options" in parts else {}
+    priority = options["priority"].read(int) if "priority" in options else 0
+    if is_bundle:
+        members = [each for node in parts["bundle"].items() for each in _members(node, parts, machine, folder, priority)]
+        transfer, origins = parts["bundle"].made(bundle, [each for each, _ in members]), members[0][1] if members else {}
+    else:
+        transfer, origins = _one_transfer(parts, machine, folder, priority)
+    chosen = Options(**{key: part.value for key, part in options.items() if key != "priority"})
+    return TransferFile(transfer, chosen, dict(machine), folder, origins)
+
+
+def _members(
+    node: Node, common: Mapping[str, Node], machine: Mapping[str, Any], folder: Path, priority: int
+) -> list[tuple[Transfer, Mapping[str, tuple[Path, str]]]]:
+    """A table of a bundle: one transfer, or `count` equal ones. What it does not say is what the tables of the file say."""
+    count = 1
+    own = node.members((), (*_TABLES[0], "box", "count"))
+    if "count" in own and (count := own["count"].read(int)) < 1:
+        own["count"].fail(f"expected at least 1, got {count}")
+    tables: dict[str, Any] = {}
+    for name in (*_TABLES[0], "box"):
+        both = [each[name].table() for each in (common, own) if name in each]
+        if both:  # a space or the fields of a member replace those of the file; of an end it says what differs
+            tables[name] = (
+                both[-1] if name in ("space", "fields") else {key: value for each in both for key, value in each.items()}
+            )
+    made = _one_transfer(Node(tables, node.path).members(_TABLES[0], ("box",)), machine, folder, priority)
+    return [made] * count
+
+
+def _one_transfer(
+    parts: Mapping[str, Node], machine: Mapping[str, Any], folder: Path, priority: int
+) -> tuple[Transfer, Mapping[str, tuple[Path, str]]]:
     space, fields = IndexSpace.of(parts["space"].table()), FieldSpace.of(parts["fields"].table())
     ends = {name: parts[name].members(_END[0], (*_END[1], key)) for name, key in _LISTS.items()}
-    machine = _machine_table(parts["machine"]) if "machine" in parts else {"preset": "local"}
     origins = {
         name: _origin(machine, end["memory"].read(str), folder)
         for name, end in ends.items()
@@ -128,28 +166,26 @@ def _transfer_file(root: Node, folder: Path) -> TransferFile:
     begins = {name: origins.get(name, (folder, ""))[0] for name in ends}
     instances = {name: _instance(end, space, fields, begins[name]) for name, end in ends.items()}
     box = parts["box"].members((), ("shape", "fields")) if "box" in parts else {}
-    options = parts["options"].members((), _OPTIONS) if "options" in parts else {}
     if "fields" in box and not (isinstance(box["fields"].value, list) and all(isinstance(n, str) for n in box["fields"].value)):
         box["fields"].fail(f"expected a list of names, got {show(box['fields'].value)}")
     names = tuple(box["fields"].value) if "fields" in box else ()
-    priority = options["priority"].read(int) if "priority" in options else 0
     lists = {key: list_at(ends[name][key], folder) for name, key in _LISTS.items() if key in ends[name]}
     if lists:
         for node in [box[key] for key in box if key == "shape"] + [end["origin"] for end in ends.values() if "origin" in end]:
             node.fail("a transfer with lists moves all that they name; expected no box")
-        transfer = listed_transfer(instances["source"], instances["destination"], **lists, field_names=names, priority=priority)
-    else:
-        transfer = Transfer(
-            instances["source"],
-            instances["destination"],
-            shape=_numbers(box, "shape", instances["source"].space),
-            source_origin=_numbers(ends["source"], "origin", instances["source"].space),
-            destination_origin=_numbers(ends["destination"], "origin", instances["destination"].space),
-            field_names=names,
-            priority=priority,
-        )
-    chosen = Options(**{key: part.value for key, part in options.items() if key != "priority"})
-    return TransferFile(transfer, chosen, dict(machine), folder, origins)
+        return listed_transfer(
+            instances["source"], instances["destination"], **lists, field_names=names, priority=priority
+        ), origins
+    transfer = Transfer(
+        instances["source"],
+        instances["destination"],
+        shape=_numbers(box, "shape", instances["source"].space),
+        source_origin=_numbers(ends["source"], "origin", instances["source"].space),
+        destination_origin=_numbers(ends["destination"], "origin", instances["destination"].space),
+        field_names=names,
+        priority=priority,
+    )
+    return transfer, origins
 
 
 def _machine_table(node: Node) -> Mapping[str, Any]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from isoviz.errors import InputError, IsovizError, show
+from isoviz.errors import InputError, IsovizError
 from isoviz.planner.bundles import BundleEnd
 
 if TYPE_CHECKING:
@@ -46,11 +45,9 @@ def received(receiver: Callable[[Any], Any], given: Any) -> Any:
 
 def _objects(end: Instance, given: Any | None) -> Sequence[Any] | None:
     """The objects for the members of an end; None if it has no members, or one object or none for all of them."""
-    if given is None or not isinstance(end, BundleEnd) or isinstance(given, str | PathLike):
+    if not isinstance(end, BundleEnd) or not isinstance(given, list | tuple):
         return None
     count = len(end.members)
-    if not isinstance(given, list | tuple):
-        raise InputError(f"bundle: expected a list of {count} objects in {end.memory}, one for each transfer, got {show(given)}")
     if len(given) != count or any(each is None for each in given):
         found = f"{len(given)} objects" if len(given) != count else "None among them"
         raise InputError(f"bundle: expected {count} objects in {end.memory}, one for each transfer, got {found}")

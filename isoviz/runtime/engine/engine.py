@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakSet
@@ -19,13 +19,14 @@ from isoviz import checks
 from isoviz.checks import expect
 from isoviz.machines import machine_argument
 from isoviz.machines.cards import REQUEST_BYTES
-from isoviz.planner import Options, Plan
+from isoviz.planner import Bundle, Options, Plan
+from isoviz.planner import plan as make_plan
 from isoviz.runtime.engine.driver import Driver
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.execution import Execution
 from isoviz.runtime.engine.idle_channels import IdleChannels
 from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
-from isoviz.runtime.engine.open_devices import OpenedDevices
+from isoviz.runtime.engine.open_devices import OpenedDevices, bundle_of
 from isoviz.runtime.engine.peers import Peers
 from isoviz.runtime.engine.prepared_plans import PreparedPlans
 from isoviz.runtime.engine.prepared_transfer import PreparedTransfer, never, opened
@@ -122,9 +123,9 @@ class BaseEngine:
     def copy(
         self,
         source: Any,
-        source_layout: Layout | str,
+        source_layout: Layout | str | Sequence[Layout | str],
         destination: Any,
-        destination_layout: Layout | str,
+        destination_layout: Layout | str | Sequence[Layout | str],
         priority: int = 0,
     ) -> Event:
         """Copy an array or a file into another one and convert the layout; returns at once (Isometry, section 2).
@@ -134,6 +135,9 @@ class BaseEngine:
         highest priority first. What fails after planning is the error of the event, for copies of every size. Nothing moves
         between two empty arrays: the event has ended, and has no plan.
 
+        Lists of objects at both ends are copied as a bundle (`isoviz.bundle`), each object to the one at the same place. Then a
+        layout may be a list as well.
+
         Raises:
             InputError: source, destination and layouts do not fit each other.
             EngineClosed: after `close`.
@@ -141,7 +145,11 @@ class BaseEngine:
         """
         driver = self._driver
         driver.home.require()
-        ends = driver.real.ends(source, source_layout, destination, destination_layout)
+        if isinstance(source, list | tuple) or isinstance(destination, list | tuple):
+            made = bundle_of(driver.real, (source, destination), (source_layout, destination_layout), priority)
+            found = make_plan(made, self.machine, None, self.options)
+            return self.submit(found, *((source, destination) if isinstance(made, Bundle) else (source[0], destination[0])))
+        ends = driver.real.ends(source, source_layout, destination, destination_layout)  # type: ignore[arg-type]  # one layout each
         if ends is None:
             driver.require_open()
             return Event.of_nothing()

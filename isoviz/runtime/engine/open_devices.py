@@ -9,10 +9,10 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from isoviz.checks import expect
-from isoviz.errors import EmptyArrayError, InputError, TransferError, show
+from isoviz.errors import EmptyArrayError, InputError, IsovizError, TransferError, show
 from isoviz.layouts import Layout
 from isoviz.layouts.given_arrays import is_flat
-from isoviz.planner import Plan
+from isoviz.planner import Plan, Transfer, bundle
 from isoviz.runtime.engine.dispatcher import Dispatcher
 from isoviz.runtime.protocols import Bound, Holds
 
@@ -235,3 +235,30 @@ class OpenedDevices:
                 threads = 1 if channel.is_asynchronous else described.max_in_flight
                 found = self._channels[name] = channel, Dispatcher(name, threads)
             return found
+
+
+def bundle_of(real: OpenedDevices, objects: tuple[Any, Any], layouts: tuple[Any, Any], priority: int) -> Transfer:
+    """The bundle of copies of several objects, each to the one at the same place of the other list.
+
+    Raises:
+        InputError: the lists do not fit each other, or as `OpenedDevices.ends`. TransferError: as `bundle`.
+    """
+    if not all(isinstance(each, list | tuple) for each in objects):
+        raise InputError("copy: expected lists at both ends, or an object at each end")
+    count = len(objects[0])
+    if len(objects[1]) != count:
+        raise InputError(f"copy: {count} sources and {len(objects[1])} destinations; expected as many of both")
+    every = [[each] * count if isinstance(each, str | Layout) else each for each in layouts]
+    if not all(isinstance(each, list | tuple) and len(each) == count for each in every):
+        raise InputError(f"copy: expected {count} layouts or one for all at each end")
+    members = []
+    for number, (here, there, *orders) in enumerate(zip(*objects, *every, strict=True)):
+        try:
+            ends = real.ends(here, orders[0], there, orders[1])
+            if ends is None:
+                raise EmptyArrayError("the arrays are empty; leave them out")
+        except IsovizError as error:
+            error.args = (f"copy, transfer {number}: {error}", *error.args[1:])
+            raise
+        members.append(Transfer(*ends))
+    return bundle(members, priority=priority)

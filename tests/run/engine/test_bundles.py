@@ -17,7 +17,7 @@ import isoviz
 from isoviz import Bundle, Engine, FieldSpace, IndexSpace, Instance, Machine, Options, Plan, Transfer, plan, simulate
 from isoviz.errors import InputError, IsovizError, LimitError, TransferError
 from isoviz.machines import Channel, LatencyBandwidth, Memory, OneTimeCost
-from isoviz.planner import plan_from_json, plan_to_json, transfer_from_json
+from isoviz.planner import load_transfer, plan_from_json, plan_to_json, transfer_from_json
 
 FLOATS = FieldSpace(a="<f4")
 
@@ -124,6 +124,93 @@ def test_plans_and_bundles_in_files(tmp_path: Path) -> None:
         assert isoviz.planner.load_plan(tmp_path / "plan.json").transfer == found.transfer
 
 
+def test_copy_of_lists() -> None:
+    rng = np.random.default_rng(3)
+    sources = [rng.random((7, 5)).astype("<f4"), rng.random((3, 4, 2)), rng.integers(0, 9, 1000, np.int16)]
+    layouts = ["<F, x, y>", "<F, x, y, z>", "<F, x>"]
+    with Engine(isoviz.preset("local", measure="assumed")) as engine:
+        same = [np.zeros_like(each) for each in sources]
+        event = engine.copy(sources, layouts, same, layouts)
+        event.wait()
+        assert isinstance(event.plan.transfer, Bundle)
+        assert all(np.array_equal(a, b) for a, b in zip(sources, same, strict=True))
+        turned = [np.zeros_like(each.T, order="C") for each in sources[:1] * 3]
+        engine.copy(sources[:1] * 3, "<F, x, y>", turned, "<F, y, x>").wait()
+        assert all(np.array_equal(each, sources[0].T) for each in turned)
+        one = np.zeros_like(sources[0])
+        engine.copy([sources[0]], "<F, x, y>", [one], "<F, x, y>").wait()
+        assert np.array_equal(one, sources[0])
+        for given, words in (
+            ((sources, layouts, same[:2], layouts), "3 sources and 2 destinations"),
+            ((sources, layouts[:2], same, layouts), "3 layouts or one for all"),
+            ((sources, layouts, [*same[:2], 5], layouts), "copy, transfer 2: "),
+            (([], "<F, x>", [], "<F, x>"), "at least one"),
+            ((sources, layouts, same[0], layouts), "expected lists at both ends"),
+        ):
+            with pytest.raises(IsovizError) as error:
+                engine.copy(*given).wait()
+            assert words in str(error.value), error.value
+
+
+def test_transfer_files(tmp_path: Path) -> None:
+    """Members say what differs from the tables of the file."""
+    written = tmp_path / "layers.toml"
+    written.write_text(LAYERS)
+    read = load_transfer(written)
+    assert isinstance(read.transfer, Bundle)
+    assert [each.nbytes for each in read.transfer.members] == [4096, 4096, 4096, 80, 400]
+    assert [str(each.destination.layout) for each in read.transfer.members] == ["<F, x, y>"] * 3 + ["<F, y, x>", "<F, x>"]
+    assert read.transfer.priority == 2
+    with Engine(read.machine()) as engine:
+        assert engine.run(plan(read.transfer, read.machine(), options=read.options)).verified
+    for before, after, words in (
+        ("count = 3", "count = 0", "bundle[0].count: expected at least 1"),
+        ("count = 3", "number = 3", "unknown"),
+        ('{ layout = "<F, y, x>" }', '{ memory = "node1.sys" }', "the destination of transfer 3 is in 'node1.sys'"),
+    ):
+        written.write_text(LAYERS.replace(before, after, 1))
+        with pytest.raises(IsovizError) as error:
+            load_transfer(written)
+        assert words in str(error.value), error.value
+
+
+LAYERS = """
+[machine]
+preset = "local"
+measure = "assumed"
+
+[fields]
+a = "float32"
+
+[space]
+x = 32
+y = 32
+
+[source]
+memory = "node0.sys"
+layout = "<F, x, y>"
+
+[destination]
+memory = "node0.sys"
+layout = "<F, x, y>"
+
+[options]
+priority = 2
+
+[[bundle]]
+count = 3
+
+[[bundle]]
+box = { shape = { x = 5, y = 4 } }
+destination = { layout = "<F, y, x>" }
+
+[[bundle]]
+space = { x = 100 }
+source = { layout = "<F, x>" }
+destination = { layout = "<F, x>" }
+"""
+
+
 def test_an_end_in_a_file(tmp_path: Path) -> None:
     """One file holds the data of all members, one after the other, or at the places that they name."""
     machine = isoviz.preset("local", measure="assumed", directory=tmp_path)
@@ -167,7 +254,10 @@ def test_cancel_and_errors_of_a_run() -> None:
         found = plan(made, machine)
         with Engine(machine) as engine:
             assert "3 objects in node0.a, one for each transfer, got 2" in refused(engine, found, sources[:2], destinations)
-            assert "a list of 3 objects" in refused(engine, found, sources[0], destinations)
+            assert "source array for node0.a: has 400 bytes" in refused(engine, found, sources[0], destinations)
+            all_bytes = np.concatenate(sources)
+            assert engine.run(found, all_bytes, destinations).verified
+            assert np.array_equal(np.concatenate(destinations), all_bytes)
             short = [destinations[0], destinations[2], destinations[2]]
             assert refused(engine, found, sources, short).startswith("bundle, transfer 1: ")
             same = np.zeros(700, np.uint8)
