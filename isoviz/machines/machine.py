@@ -353,15 +353,11 @@ class Machine:
 
 def _further(channel: Channel) -> tuple[object, ...]:
     """Rare properties of a channel, for the digest. They are added only where present, so that older digests stay valid."""
-    costs = tuple(
-        (
-            *(each.name, each.seconds, each.per, each.cached_by, each.only_converting),
-            *([True] if each.only_following else []),
-            *([] if each.kept else ["every start"]),
-        )
-        for each in channel.costs
-    )
-    return costs, channel.descriptors, channel.request_seconds
+    costs = []
+    for each in channel.costs:
+        rare = (*([True] if each.only_following else []), *([] if each.kept else ["every start"]))
+        costs.append((each.name, each.seconds, each.per, each.cached_by, each.only_converting, *rare))
+    return tuple(costs), channel.descriptors, channel.request_seconds
 
 
 def some(names: Iterable[str], most: int = 12) -> str:
