@@ -10,7 +10,7 @@ from isoviz.machines import Machine, MemoryKind
 from isoviz.measure import tuning
 from isoviz.planner import Instance, Options, Transfer, cost
 from isoviz.planner import plan as make_plan
-from isoviz.planner.explanation.chunk_curve import rechunked
+from isoviz.planner.explanation.curves.chunk_curve import rechunked
 
 if TYPE_CHECKING:
     from isoviz.machines import Channel

@@ -4,7 +4,9 @@ from isoviz.planner.bundles import Bundle, bundle
 from isoviz.planner.by_hand.path_by_hand import cost
 from isoviz.planner.by_hand.several_paths import PathByHand, plan_of_paths
 from isoviz.planner.cache import CACHE, CacheStatistics
-from isoviz.planner.explanation.chunk_curve import ChunkCurve, ChunkPoint, chunk_curve, rechunked
+from isoviz.planner.explanation.curves.chunk_curve import ChunkCurve, ChunkPoint, chunk_curve, rechunked
+from isoviz.planner.explanation.curves.sweeping import sweep
+from isoviz.planner.explanation.curves.winner_map import WinnerMap
 from isoviz.planner.explanation.explain_plan import explain
 from isoviz.planner.explanation.explanation import Explanation, Sweep
 from isoviz.planner.explanation.explanation_file import (
@@ -14,8 +16,6 @@ from isoviz.planner.explanation.explanation_file import (
     whole_explanation_to_json,
 )
 from isoviz.planner.explanation.explanation_text import explanation_text
-from isoviz.planner.explanation.sweeping import sweep
-from isoviz.planner.explanation.winner_map import WinnerMap
 from isoviz.planner.layout_choice import (
     LayoutChoice,
     RankedLayout,

@@ -16,6 +16,7 @@ from isoviz.figures.plots.throughput import plan_throughput_figure
 from isoviz.figures.plots.winner_map import winner_map_figure
 from isoviz.machines import ChannelKind
 from isoviz.machines.memory import emulated_text
+from isoviz.planner.explanation.curves.winner_map import letter, map_said
 from isoviz.planner.explanation.explanation_text import explanation_text
 from isoviz.planner.explanation.explanation_words import (
     agreement,
@@ -28,7 +29,6 @@ from isoviz.planner.explanation.explanation_words import (
     verdict,
 )
 from isoviz.planner.explanation.rival_words import ranking_said, turn_text, turns_said
-from isoviz.planner.explanation.winner_map import letter, map_said
 from isoviz.planner.program.certificate import certificate_lines
 from isoviz.planner.whole_program.wording import program_lines
 from isoviz.units import format_bytes, format_rate, format_seconds
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isoviz.figures.charts.theme import ThemeName
+    from isoviz.planner.explanation.curves.winner_map import MapPoint, WinnerMap
     from isoviz.planner.explanation.explanation import Explanation, Sweep
-    from isoviz.planner.explanation.winner_map import MapPoint, WinnerMap
 
 MOST_ROWS = 16
 """A table with more candidates is folded."""

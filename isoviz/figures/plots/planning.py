@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from bokeh.plotting import figure
 
-    from isoviz.planner.explanation.chunk_curve import ChunkCurve, ChunkPoint
+    from isoviz.planner.explanation.curves.chunk_curve import ChunkCurve, ChunkPoint
     from isoviz.planner.explanation.explanation import RankedPath, Sweep, SweepPoint
     from isoviz.planner.layout_choice.choice import LayoutChoice
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from isoviz.figures.charts.theme import DIMENSION_COLOURS, FIELD_COLOUR, colour
 from isoviz.figures.plots.bokeh_plot import Axis, add_hover, add_legend, bokeh, new_plot, text_style
 from isoviz.machines.memory import emulated_text
-from isoviz.planner.explanation.winner_map import letter, size_text
+from isoviz.planner.explanation.curves.winner_map import letter, size_text
 from isoviz.units import format_seconds
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from bokeh.plotting import figure
 
-    from isoviz.planner.explanation.winner_map import MapPoint, MapTurn, WinnerMap
+    from isoviz.planner.explanation.curves.winner_map import MapPoint, MapTurn, WinnerMap
 
 WAY_COLOURS = (*DIMENSION_COLOURS, FIELD_COLOUR)
 """Colours of paths in the order of the map; further paths share one, and are told by their letters."""

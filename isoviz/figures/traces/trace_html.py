@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isoviz.figures.charts.theme import ThemeName
-    from isoviz.planner.explanation.chunk_curve import ChunkCurve
+    from isoviz.planner.explanation.curves.chunk_curve import ChunkCurve
     from isoviz.runtime import Trace
 
 MOST = 200

@@ -22,7 +22,7 @@ from isoviz.errors import Cancelled, InputError, RunError
 from isoviz.machines import ChannelKind, MemoryKind
 from isoviz.measure import tuning
 from isoviz.measure.trials.idle_devices import IdleDevices
-from isoviz.planner.explanation.chunk_curve import rechunked
+from isoviz.planner.explanation.curves.chunk_curve import rechunked
 from isoviz.planner.time.path_time import Clock
 from isoviz.planner.time.spread import seconds_at, spread_at
 from isoviz.runtime import BaseEngine

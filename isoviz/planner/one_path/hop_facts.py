@@ -2,8 +2,8 @@
 
 Planners search with formulas of their own: families of layouts whose runs follow from a few numbers
 (`intermediate.intermediate_layouts`). Every finished plan takes its facts from this module instead: plans of the search, plans by
-hand (`by_hand`) and plans in other chunks (`explanation.chunk_curve`). The facts are which hops convert, how long the runs are,
-which throughput they sustain, and T.
+hand (`by_hand`) and plans in other chunks (`explanation.curves.chunk_curve`). The facts are which hops convert, how long the runs
+are, which throughput they sustain, and T.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def winner_map_of(
     _problems: dict[str, Problem], transfer: Transfer, machine: Machine, options: Options
 ) -> Generator[FoundMap | None, None, FoundMap]:
     """Which path wins over run length and number of runs, better and better."""
-    from isoviz.planner.explanation.sweeping import map_steps
+    from isoviz.planner.explanation.curves.sweeping import map_steps
 
     latest = FoundMap(transfer, options)
     try:

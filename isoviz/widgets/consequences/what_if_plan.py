@@ -124,7 +124,7 @@ def resized(transfer: Transfer, question: WhatIf) -> Transfer:
     Raises:
         InputError, LayoutError: a size that cannot be, or that is smaller than a block.
     """
-    from isoviz.planner.explanation.scaling import resized as with_size
+    from isoviz.planner.explanation.curves.scaling import resized as with_size
 
     for dim, size in question.sizes:
         if dim in transfer.space:

@@ -15,7 +15,7 @@ from isoviz.widgets.state import State
 
 if TYPE_CHECKING:
     from isoviz.planner import WinnerMap
-    from isoviz.planner.explanation.winner_map import MapPoint
+    from isoviz.planner.explanation.curves.winner_map import MapPoint
 
 
 class ShownWay(TypedDict):
@@ -113,7 +113,7 @@ def way_colours() -> list[ShownColour]:
 
 
 def _map(found: WinnerMap) -> ShownMap:
-    from isoviz.planner.explanation.winner_map import letter, map_said
+    from isoviz.planner.explanation.curves.winner_map import letter, map_said
 
     grid = [[found.at.get((run, runs)) for run in found.columns] for runs in found.rows]
     return {

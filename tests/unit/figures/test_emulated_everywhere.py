@@ -33,7 +33,7 @@ from isoviz.planner import (
     plan_to_json,
     sweep,
 )
-from isoviz.planner.explanation.chunk_curve import ChunkCurve
+from isoviz.planner.explanation.curves.chunk_curve import ChunkCurve
 from isoviz.planner.explanation.explanation import Sweep
 from isoviz.runtime import Report, Trace
 

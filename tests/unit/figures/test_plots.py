@@ -40,9 +40,9 @@ from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind, Resource, Sampled, preset
 from isoviz.machines.measurement import Check, Measurement, Pair
 from isoviz.planner import Explanation, Options, Plan, Sweep, Transfer, WinnerMap, chunk_curve, explain, plan
+from isoviz.planner.explanation.curves.winner_map import MapPoint, MapTurn, Way
 from isoviz.planner.explanation.explanation import Region, SweepPoint
 from isoviz.planner.explanation.explanation_words import path_text
-from isoviz.planner.explanation.winner_map import MapPoint, MapTurn, Way
 from isoviz.runtime import Trace, simulate
 from isoviz.runtime.ledger.prediction_errors import Outcome
 from isoviz.this_computer import ComputerFacts

@@ -19,7 +19,7 @@ from isoviz.machines import (
     machine_to_json,
 )
 from isoviz.planner import Options, Transfer, explain, explanation_text, plan
-from isoviz.planner.explanation.chunk_curve import rechunked
+from isoviz.planner.explanation.curves.chunk_curve import rechunked
 from isoviz.runtime import simulate
 
 MIB = 1 << 20

@@ -14,9 +14,9 @@ from isoviz.errors import InputError, LimitError, NoPathError, TransferError
 from isoviz.layouts import FieldSpace, IndexSpace, Layout, compare
 from isoviz.machines import Channel, ChannelKind, Constant, Limits, Machine, Memory, MemoryKind, Sampled, preset
 from isoviz.planner import Explanation, Options, Plan, Transfer, explain, explanation_text, plan, sweep
+from isoviz.planner.explanation.curves.scaling import resized
 from isoviz.planner.explanation.rival_words import turn_text
 from isoviz.planner.explanation.rivals import scaled, with_bandwidth
-from isoviz.planner.explanation.scaling import resized
 from isoviz.planner.full import search
 from isoviz.planner.one_path.chunk_size import with_larger_chunks
 from isoviz.planner.one_path.one_layout import _OneLayoutSearch, best_one_layout

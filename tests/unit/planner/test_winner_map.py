@@ -11,7 +11,7 @@ from isoviz import FieldSpace, IndexSpace, Instance, Options, Transfer, plan, sw
 from isoviz.errors import InputError
 from isoviz.machines import Channel, LatencyBandwidth, Machine, Memory
 from isoviz.planner import WinnerMap
-from isoviz.planner.explanation.sweeping import map_steps
+from isoviz.planner.explanation.curves.sweeping import map_steps
 
 US, GB = 1e-6, 1e9
 BYTES = FieldSpace(v="uint8")

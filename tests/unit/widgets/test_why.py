@@ -15,9 +15,9 @@ from isoviz.machines import Machine, preset
 from isoviz.planner import Options, Plan
 from isoviz.planner.explanation import sweeping
 from isoviz.planner.explanation.constraints import constraints_of
+from isoviz.planner.explanation.curves.scaling import resized
+from isoviz.planner.explanation.curves.winner_map import map_said
 from isoviz.planner.explanation.rivals import turn_steps, turns_of, with_bandwidth
-from isoviz.planner.explanation.scaling import resized
-from isoviz.planner.explanation.winner_map import map_said
 from isoviz.planner.problem import Problem
 from isoviz.schema import named, plain
 from isoviz.widgets.chosen.examples import EXAMPLES

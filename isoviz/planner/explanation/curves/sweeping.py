@@ -12,9 +12,9 @@ from isoviz import checks
 from isoviz.errors import InputError, LayoutError, LimitError, TransferError, show
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 from isoviz.planner.check_ends import check_arguments, check_ends
+from isoviz.planner.explanation.curves.scaling import resized
+from isoviz.planner.explanation.curves.winner_map import MapPoint, MapTurn, Way, WinnerMap
 from isoviz.planner.explanation.explanation import Sweep, SweepPoint
-from isoviz.planner.explanation.scaling import resized
-from isoviz.planner.explanation.winner_map import MapPoint, MapTurn, Way, WinnerMap
 from isoviz.planner.full import search
 from isoviz.planner.one_path.optimum import clock_of
 from isoviz.planner.options import Options
