@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -150,9 +151,26 @@ class ListedCopy(StridedCopy):
 
     def spans(self) -> tuple[tuple[int, int], tuple[int, int]]:
         """As `StridedCopy.spans`."""
+        return self._spans
+
+    @cached_property
+    def _spans(self) -> tuple[tuple[int, int], tuple[int, int]]:
         (here, behind), (there, beyond) = StridedCopy(0, 0, self.run, self.loops).spans()
         at, to = ((base + int(each.min()), base + int(each.max())) for base, each in zip(self.bases, self.places, strict=True))
         return (at[0] + here, at[1] + behind), (to[0] + there, to[1] + beyond)
+
+    @cached_property
+    def steps(self) -> tuple[int | None, int | None]:
+        """How far apart neighbours lie in the source and in the destination, in bytes; None where that differs."""
+        return step_of(self.source_places), step_of(self.destination_places)
+
+    @property
+    def joins_much(self) -> bool:
+        """Whether its entries are so often neighbours at both ends that its runs are far fewer, by a look at some of them."""
+        if self.entries < 2 * _JOINED:
+            return False
+        parts = [self.part(low, low + _LOOK * _JOINED) for low in range(0, self.entries, -(-self.entries // 4))]
+        return sum([each.run_count for each in parts]) * _JOINED <= sum([each.entries for each in parts])
 
     def runs(self) -> tuple[IntArray, IntArray, IntArray]:
         """Its adjacent entries joined: offsets in the source and in the destination, and lengths, all in bytes.
@@ -176,6 +194,8 @@ def run_begins(here: IntArray, there: IntArray, run: int) -> IntArray:
     return np.concatenate((np.zeros(1, np.int64), np.flatnonzero(breaks) + 1))
 
 
+_JOINED = 8
+"""Entries in a run from which moving it as a whole pays."""
 _LOOK = 64
 """Entries at the beginning of a list that usually tell that nothing can be joined."""
 

@@ -58,7 +58,8 @@ def copy_strided(copy: StridedCopy, source: Bytes, destination: Bytes, *, large:
     """
     _check(copy, source, destination)
     if isinstance(copy, ListedCopy):
-        apply_one(copy, source, destination)
+        for move in _listed_moves(copy, source, destination):
+            move()
         return
     if kernels.copy(copy, source, destination, large=large):
         return
@@ -135,9 +136,8 @@ def prepared_copies(
     """
     for copy in copies:
         _check(copy, source, destination)
-    moves: list[Callable[[], object]] = [
-        partial(apply_one, copy, source, destination) for copy in copies if isinstance(copy, ListedCopy)
-    ]
+    lists = [copy for copy in copies if isinstance(copy, ListedCopy)]
+    moves = [move for copy in lists for move in _listed_moves(copy, source, destination)]
     copies = [copy for copy in copies if not isinstance(copy, ListedCopy)]
     if len(copies) > 1 and kernels.is_ready():
         many, copies = many_of(copies, large=large)
@@ -156,6 +156,10 @@ def prepared_copies(
             views = strided_view(destination, copy, dtype, end=2), strided_view(source, copy, dtype, end=1)
             moves.append(partial(np.copyto, *views))
     return tuple(moves)
+
+
+def _listed_moves(copy: ListedCopy, source: Bytes, destination: Bytes) -> Sequence[Callable[[], object]]:
+    return kernels.prepared_listed(copy, source, destination) or [partial(apply_one, copy, source, destination)]
 
 
 def _without_small(

@@ -6,7 +6,14 @@ text whether they or NumPy make the copies.
 
 from __future__ import annotations
 
-from isoviz.backends.host.kernels.dispatch import copy, copy_many, copy_structs, prepared_copy, prepared_many
+from isoviz.backends.host.kernels.dispatch import (
+    copy,
+    copy_many,
+    copy_structs,
+    prepared_copy,
+    prepared_listed,
+    prepared_many,
+)
 from isoviz.backends.host.kernels.preparation import (
     SWITCH,
     is_compiled,
@@ -28,6 +35,7 @@ __all__ = [
     "prepare",
     "prepare_unless_cancelled",
     "prepared_copy",
+    "prepared_listed",
     "prepared_many",
     "state",
     "suiting",

@@ -22,6 +22,7 @@ from isoviz.backends.host.kernels.recipe import (
     LINE,
     Recipe,
     goes_past,
+    integers,
     is_box,
     is_plane,
     recipe_of,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from isoviz.backends.host.kernels.direct import StridedRest
     from isoviz.backends.host.kernels.many import Many
     from isoviz.backends.host.kernels.pattern import Shape
-    from isoviz.layouts import StridedCopy
+    from isoviz.layouts import ListedCopy, StridedCopy
     from isoviz.layouts.copies import Loop
 
 _PAGE = 4096
@@ -143,6 +144,40 @@ def copy_many(many: Many, source: Bytes, destination: Bytes, rows: slice) -> Non
 def prepared_many(many: Many, source: Bytes, destination: Bytes, rows: slice) -> Call:
     """The call that carries out some rows of a table of small copies between two arrays."""
     return partial(_kernels().copy_many, source.ctypes.data, destination.ctypes.data, many.rows[rows], many.loops)
+
+
+def prepared_listed(copy: ListedCopy, source: Bytes, destination: Bytes) -> tuple[Call, ...]:
+    """The call that carries out a copy with tables of offsets; none where NumPy should."""
+    if in_use.compiled is None or any(min(loop) <= 0 for loop in copy.loops):
+        return ()
+    kernels = _kernels()
+    if not copy.loops and copy.joins_much:
+        return (partial(kernels.copy_runs, source.ctypes.data, destination.ctypes.data, *copy.runs()),)
+    starts, tables, steps = [], [], []
+    even = (None, None) if None not in copy.steps else copy.steps  # one end at least has a table
+    for array, base, places, step in zip((source, destination), copy.bases, copy.places, even, strict=True):
+        starts.append(array.ctypes.data + base + (0 if step is None else int(places[0])))
+        tables.append(np.ascontiguousarray(places) if step is None else _NONE)
+        steps.append(step or 0)
+    loops = np.array(copy.loops, np.int64).reshape(-1, 3)
+    way = tuple(steps), copy.entries, copy.run, loops, _block_of(copy)
+    return (partial(kernels.copy_listed, *starts, *tables, *way),)
+
+
+_NONE = integers(())
+_TOGETHER = 4096
+"""Entries that go through outer loops together: their places stay in the first caches."""
+_TILE = 64
+"""Entries that go through loops together where these lead within entries at one end, and past them at the other."""
+
+
+def _block_of(copy: ListedCopy) -> int:
+    """The number of entries that go through the loops together, so that what lies close together is moved together."""
+    if not copy.loops:
+        return copy.entries
+    apart = [(int(each.max()) - int(each.min())) // copy.entries for each in copy.places]
+    within = [all(loop[end + 1] <= apart[end] for loop in copy.loops) for end in (0, 1)]
+    return 1 if all(within) else _TILE if any(within) else _TOGETHER
 
 
 @remembered(maxsize=256)

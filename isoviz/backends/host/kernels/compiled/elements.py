@@ -71,7 +71,7 @@ def _moved(source, destination, places, count, size):
 
 
 @njit(nogil=True)
-def _strided(a, step, b, by, count, size):
+def strided(a, step, b, by, count, size):
     """Runs with a constant stride at both ends."""
     if size == 4:
         for _ in range(count):
@@ -227,7 +227,7 @@ def copy_tiles(source, destination, buffer, extents, tiles, jobs, outs, chain, o
                         for line in range(low, top):
                             fetch(here + ahead + lines[k, line])
                         if columns == 1:
-                            _strided(here + first * step, step, there + first * by, by, turns, element)
+                            strided(here + first * step, step, there + first * by, by, turns, element)
                         else:
                             _moved(here, there, table, turns, element)
         if len(outs):
@@ -249,7 +249,7 @@ def copy_many(source, destination, rows, loops):
         a, b, size, first, count = source + rows[row, 0], destination + rows[row, 1], rows[row, 2], rows[row, 3], rows[row, 4]
         inner = first + count - 1
         while True:
-            _strided(a, loops[inner, 1], b, loops[inner, 2], loops[inner, 0], size)
+            strided(a, loops[inner, 1], b, loops[inner, 2], loops[inner, 0], size)
             turned = False
             for loop in range(inner - 1, first - 1, -1):
                 at = loop - first
