@@ -1,7 +1,8 @@
 """`isoviz bench noncontiguous`: scattered data, beside what MPI makes of them in the same run.
 
-Lists and strided runs of 64 B to 4 KiB move between two ranks, and between two pairs of four ranks at the same time. Patterns of
-programs show whether the plan that is chosen is the best one.
+Lists of a million entries move in the memory of one process, beside NumPy. Lists and strided runs of 64 B to 4 KiB move between
+two ranks, and between two pairs of four ranks at the same time. Patterns of programs show whether the plan that is chosen is the
+best one.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from isoviz.backends.host import kernels
 from isoviz.bench.aims import COLUMNS, AimsTable
+from isoviz.bench.listed import listed_rows
 from isoviz.bench.ranks.bench import Order
 from isoviz.bench.ranks.scattered import scattered_choices_on_rank, scattered_on_rank
 from isoviz.bench.ranks.suite import FEWEST, Tell, chosen_parts, machine_of_ranks, nobody
@@ -20,6 +22,8 @@ from isoviz.errors import InputError
 from isoviz.launch.ranks import ranks
 from isoviz.measure.ranks.ranks_machine import mpi_here
 
+HERE = "lists"
+"""The part that needs no ranks."""
 PARTS = {
     "two ranks": (2, scattered_on_rank, "lists and strided runs"),
     "four ranks": (4, scattered_on_rank, "lists and strided runs"),
@@ -56,17 +60,21 @@ def measure(
     """
     if repeat < 1:
         raise InputError(f"bench noncontiguous: repeat={repeat}; expected at least 1")
-    chosen = chosen_parts("noncontiguous", parts, tuple(PARTS))
+    chosen = chosen_parts("noncontiguous", parts, (HERE, *PARTS))
     tell = progress or nobody
-    mpi, load, rows = mpi_here(), os.getloadavg()[0], []
+    ranked = [name for name in chosen if name in PARTS]
+    mpi, load, rows = mpi_here() if ranked else "no MPI", os.getloadavg()[0], []
     if not quick:
         kernels.prepare(wait=True)  # the ranks only load them then
+    if HERE in chosen:
+        tell("one process: lists")
+        rows += listed_rows(repeat, quick)
     with scratch_folder(directory) as folder:
         order = Order(repeat, QUICK_SIZE if quick else SIZE, str(folder), quick)
-        for count in sorted({PARTS[name][0] for name in chosen}):
+        for count in sorted({PARTS[name][0] for name in ranked}):
             with ranks(count) as group:
                 machine = machine_of_ranks(group, folder, quick, tell)
-                for name in chosen:
+                for name in ranked:
                     size, function, words = PARTS[name]
                     if size == count:
                         tell(f"{count} ranks: {words}")

@@ -55,7 +55,7 @@ SUITES: Mapping[str, Suite] = MappingProxyType(
             page="HTML",
         ),
         "noncontiguous": Suite(
-            "lists and strided runs between ranks, beside MPI's indexed and vector types; chosen plans beside their rivals",
+            "lists beside NumPy; lists and strided runs between ranks beside MPI's types; chosen plans beside their rivals",
             "isoviz.bench.noncontiguous",
         ),
         "permutations": Suite(

@@ -86,6 +86,9 @@ class ListedCopy(StridedCopy):
     def __getnewargs__(self) -> Any:
         return self.bases, self.places, self.run, self.loops
 
+    def __getstate__(self) -> None:
+        """All that it is stands in these arguments."""
+
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, ListedCopy)
@@ -144,10 +147,22 @@ class ListedCopy(StridedCopy):
         """Its entries `low` to `high` - 1, which share its tables."""
         return ListedCopy(self.bases, (self.source_places[low:high], self.destination_places[low:high]), self.run, self.loops)
 
+    @cached_property
+    def kept(self) -> dict[Any, Any]:
+        """What is found out about it once, by those that move it again and again."""
+        return {}
+
     def cut(self, parts: int, unit: int = 1) -> list[ListedCopy]:
-        """It in `parts` parts of about equal length, cut at multiples of `unit` entries; fewer where there are fewer entries."""
+        """It in `parts` parts of about equal length, cut at multiples of `unit` entries; fewer where there are fewer entries.
+
+        The same call returns the same parts.
+        """
+        if (parts, unit) in self.kept:
+            known: list[ListedCopy] = self.kept[parts, unit]
+            return known
         bounds = [self.entries * k // parts // unit * unit for k in range(parts)] + [self.entries]
-        return [self.part(low, high) for low, high in itertools.pairwise(bounds) if high > low]
+        found = self.kept[parts, unit] = [self.part(low, high) for low, high in itertools.pairwise(bounds) if high > low]
+        return found
 
     def spans(self) -> tuple[tuple[int, int], tuple[int, int]]:
         """As `StridedCopy.spans`."""

@@ -120,9 +120,7 @@ def strided_copies(
     found: list[StridedCopy] = []
     groups = _mergeable(a, b, names)
     if (dim := source.listed or destination.listed) is not None:
-        for group in groups:
-            found += _listed_copies(source, destination, box, group, dim)
-        return joined(found)
+        return list(_kept_copies(source, destination, box, groups, dim))
     # The pieces depend on where digits wrap around, which is the same for all fields with the same strides.
     for group in groups:
         found += _copies_of(source, destination, box, group)
@@ -261,6 +259,23 @@ def _step(a: Linearization, b: Linearization, last: _Group, group: _Group, strid
         )
         else None
     )
+
+
+def _kept_copies(source: View, destination: View, box: Box, groups: list[_Group], dim: str) -> list[StridedCopy]:
+    """The copies of a box whose entries a list names along `dim`, the same ones for the same box: devices keep facts on them."""
+    lin = source.linearization if source.listed else destination.linearization
+    assert isinstance(lin, ListedLinearization)
+    key = source, destination, box, tuple(groups)
+    if key not in lin.known:
+        if len(lin.known) >= MOST_KEPT:
+            lin.known.clear()
+        lin.known[key] = joined([copy for group in groups for copy in _listed_copies(source, destination, box, group, dim)])
+    found: list[StridedCopy] = lin.known[key]
+    return found
+
+
+MOST_KEPT = 1024
+"""The most boxes of a list whose copies are kept."""
 
 
 def _listed_copies(source: View, destination: View, box: Box, group: _Group, dim: str) -> list[StridedCopy]:

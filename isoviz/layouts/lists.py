@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from isoviz.layouts.layout import Index, IntArray
 
 
+_MARKED = 16
+"""Entries of an instance for each listed one up to which marks tell whether an entry is listed twice."""
+
+
 class EntryList:
     """The numbers of entries along one dimension, in the order in which they move.
 
@@ -80,6 +84,11 @@ class EntryList:
         indices = self.indices
         if bool((indices[1:] > indices[:-1]).all()):
             return None
+        if self.last < _MARKED * len(indices):  # marks are quicker than sorting
+            marks = np.zeros(self.last + 1, bool)
+            marks[indices] = True
+            if np.count_nonzero(marks) == len(indices):
+                return None
         order = np.argsort(indices, kind="stable")
         inner = indices[order]
         again = np.flatnonzero(inner[1:] == inner[:-1])

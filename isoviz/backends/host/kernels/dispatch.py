@@ -150,18 +150,26 @@ def prepared_listed(copy: ListedCopy, source: Bytes, destination: Bytes) -> tupl
     """The call that carries out a copy with tables of offsets; none where NumPy should."""
     if in_use.compiled is None or any(min(loop) <= 0 for loop in copy.loops):
         return ()
-    kernels = _kernels()
+    starts = source.ctypes.data, destination.ctypes.data
+    kernel, offsets, arguments = copy.kept.get("host") or copy.kept.setdefault("host", _listed_way(copy))
+    here, there = (start + offset for start, offset in zip(starts, offsets, strict=True))
+    return (partial(getattr(_kernels(), kernel), here, there, *arguments),)
+
+
+def _listed_way(copy: ListedCopy) -> tuple[str, tuple[int, int], tuple[Any, ...]]:
+    """The kernel for a copy with tables of offsets, what is added to both addresses, and its further arguments."""
     if not copy.loops and copy.joins_much:
-        return (partial(kernels.copy_runs, source.ctypes.data, destination.ctypes.data, *copy.runs()),)
-    starts, tables, steps = [], [], []
-    even = (None, None) if None not in copy.steps else copy.steps  # one end at least has a table
-    for array, base, places, step in zip((source, destination), copy.bases, copy.places, even, strict=True):
-        starts.append(array.ctypes.data + base + (0 if step is None else int(places[0])))
-        tables.append(np.ascontiguousarray(places) if step is None else _NONE)
-        steps.append(step or 0)
+        return "copy_runs", (0, 0), copy.runs()
+    tables: list[Any] = []
+    steps, offsets = list(copy.steps), list(copy.bases)
+    if None not in steps:
+        steps = [None, None]  # one end at least has a table
+    for end, places in enumerate(copy.places):
+        tables.append(np.ascontiguousarray(places) if steps[end] is None else _NONE)
+        offsets[end] += 0 if steps[end] is None else int(places[0])
     loops = np.array(copy.loops, np.int64).reshape(-1, 3)
-    way = tuple(steps), copy.entries, copy.run, loops, _block_of(copy)
-    return (partial(kernels.copy_listed, *starts, *tables, *way),)
+    strides = tuple([step or 0 for step in steps])
+    return "copy_listed", (offsets[0], offsets[1]), (*tables, strides, copy.entries, copy.run, loops, _block_of(copy))
 
 
 _NONE = integers(())
