@@ -71,14 +71,14 @@ test("the map is asked for while it is open, and its points are told by keys", a
   const told = (): string => find(root, "winner-map-told").textContent ?? "";
   press(chart, "ArrowRight");
   await drawn();
-  assert.match(told(), /^64 runs of 1 KiB: B, way B, 4 µs/);
+  assert.match(told(), /^64 runs of 1 KiB: B, way B, T = 4 µs/);
   press(chart, "ArrowDown");
   press(chart, "ArrowRight");
   await drawn();
   assert.match(told(), /^1 run of 2 KiB: no plan/);
   for (let step = 0; step < 4; step += 1) press(chart, "ArrowLeft");
   await drawn();
-  assert.match(told(), /^1 run of 512 B: A, way A, 1 µs/);
+  assert.match(told(), /^1 run of 512 B: A, way A, T = 1 µs/);
   find(root, "winner-map-open").click();
   await drawn();
   assert.doesNotMatch(JSON.stringify(watched()), /map/);
@@ -113,5 +113,5 @@ test("a path keeps its colour on later maps", () => {
 test("cells reach half-way to their neighbours in the logarithm", () => {
   assert.deepEqual(cellEdges([4, 16, 64]), [2, 8, 32, 128]);
   assert.equal(cellEdges([4]).length, 2);
-  assert.match(pointWords(map(), 0, 1), /^64 runs of 512 B: A, way A, 3 µs\.$/);
+  assert.match(pointWords(map(), 0, 1), /^64 runs of 512 B: A, way A, T = 3 µs\.$/);
 });

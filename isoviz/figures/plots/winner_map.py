@@ -105,7 +105,7 @@ def _now(plot: Any, found: WinnerMap, now: MapPoint) -> Any:
 
 
 def _tip(found: WinnerMap, point: MapPoint) -> str:
-    return f"{size_text(point.run, point.runs)}: {found.label(point.way)}, {format_seconds(point.seconds)}"
+    return f"{size_text(point.run, point.runs)}: {found.label(point.way)}, T = {format_seconds(point.seconds)}"
 
 
 def _letters() -> dict[str, Any]:

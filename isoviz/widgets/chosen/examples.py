@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from isoviz.widgets.chosen.machine_choice import PresetMachine
-from isoviz.widgets.chosen.settings import End, Settings, rows
+from isoviz.widgets.chosen.settings import End, Part, Range, Settings, rows
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,10 @@ def _example(
     destination: tuple[str, str],
     machine: str = "local",
     planner: str = Settings().planner,
+    part: tuple[Range, ...] = (),
     **options: str,
 ) -> Example:
-    """`options` are those of the preset."""
+    """`part` says what moves, everything by default; `options` are those of the preset."""
     return Example(
         title,
         Settings(
@@ -37,6 +38,7 @@ def _example(
             fields=rows(fields, 1 + len(sizes)),
             source=End(*source),
             destination=End(*destination),
+            part=Part.of(part, ()),
         ),
     )
 
@@ -107,5 +109,15 @@ EXAMPLES: dict[str, Example] = {
         destination=("node1.sys", "<F, x, y>"),
         machine="two-nics",
         planner="multipath",
+    ),
+    "lattice": _example(
+        "A face of a lattice from GPU to GPU, in 64 runs (MILC)",
+        sizes={"c": 6, "s": 128, "z": 32, "t": 32, "parity": 2},
+        fields={"v": "float32"},
+        source=("node0.fbm0", "<F, c, s, z, t, parity>"),
+        destination=("node1.fbm0", "<F, c, s, z, t, parity>"),
+        machine="theta-gpu",
+        planner="full",
+        part=(Range(3, "31", "1", "0"),),
     ),
 }

@@ -54,6 +54,7 @@ def _given(now: Derived) -> dict[str, object]:
         "source_memory": settings.source.memory,
         "destination_memory": settings.destination.memory,
         "question": now.what_if,
+        "tried_reuse": now.what_if.reuse,
         "trying": not now.what_if.changes_nothing,
         "layouts_to_measure": now.layouts_to_measure,
         "machine": None,
@@ -194,7 +195,9 @@ def _later(now: Derived, stages: Evaluation) -> Generator[Derived, None, Derived
 
 def _refined(now: Derived, stages: Evaluation) -> Generator[Derived, None, Derived]:
     """What was derived, with what is demanded beyond what is complete."""
-    for name in sorted(REFINEMENTS & now.demanded):
+    # A map waits until the slider rests. What a person has opened comes before what takes longest.
+    waits = {"winner_map"} if now.what_if.moving else set()
+    for name in sorted((REFINEMENTS & now.demanded) - waits, key=lambda name: (name == "turns", name)):
         for part in stages.parts_of(name):
             now = now if part is None else replace(now, later={**now.later, name: part})
             yield replace(now, step="", refines=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.errors import IsovizError
 from isoviz.widgets.chosen.settings import ByHand
+from isoviz.widgets.remembered import Remembered
 from isoviz.widgets.state import Problem, sentence
 
 if TYPE_CHECKING:
@@ -110,12 +111,20 @@ def turns_of_plan(_problems: dict[str, Problem], explanation: Explained, trying:
     return replace(turns, done=True)
 
 
+_known_maps: Remembered[dict[Options, FoundMap]] = Remembered()
+"""By transfer and machine: the whole maps by the options, so that none is worked out twice."""
+
+
 def winner_map_of(
-    _problems: dict[str, Problem], transfer: Transfer, machine: Machine, options: Options
+    _problems: dict[str, Problem], transfer: Transfer, machine: Machine, options: Options, tried_reuse: int | None
 ) -> Generator[FoundMap | None, None, FoundMap]:
-    """Which path wins over run length and number of runs, better and better."""
+    """Which path wins over run length and number of runs, better and better, for as many starts as are tried."""
     from isoviz.planner.explanation.curves.sweeping import map_steps
 
+    options = options if tried_reuse is None else replace(options, reuse=tried_reuse)
+    known = _known_maps.of(dict, transfer, machine)
+    if options in known:
+        return known[options]
     latest = FoundMap(transfer, options)
     try:
         for found in map_steps(transfer, machine, options):
@@ -124,7 +133,8 @@ def winner_map_of(
             yield None if found is None else latest
     except IsovizError as error:
         return replace(latest, problem=sentence(str(error)), done=True)
-    return replace(latest, done=True)
+    known[options] = replace(latest, done=True)
+    return known[options]
 
 
 class HopRequests(NamedTuple):

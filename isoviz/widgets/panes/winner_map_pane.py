@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Literal, TypedDict
 
@@ -93,10 +94,13 @@ def winner_map_part(state: State) -> WinnerMapPart | None:
     shown: FoundMap | None = derived.later.get("winner_map")
     if shown is None:
         return None
-    found, options = shown.found, derived.kept.get("options")
+    found, kept, reuse = shown.found, derived.kept.get("options"), state.what_if.reuse
+    options = None if kept is None or kept.value is None else kept.value
+    if options is not None and reuse is not None:
+        options = replace(options, reuse=reuse)
     return {
         "map": None if found is None else _maps.of(lambda: _map(found), found),
-        "isOfPlan": shown.transfer is derived.transfer and (options is None or options.value == shown.options),
+        "isOfPlan": shown.transfer is derived.transfer and options in (None, shown.options),
         "isDone": shown.done,
         "problem": shown.problem,
         "colours": way_colours(),

@@ -9,7 +9,7 @@ import pytest
 
 from isoviz import FieldSpace, IndexSpace, Instance, Options, Transfer, plan, sweep
 from isoviz.errors import InputError
-from isoviz.machines import Channel, LatencyBandwidth, Machine, Memory
+from isoviz.machines import Channel, LatencyBandwidth, Machine, Memory, preset
 from isoviz.planner import WinnerMap
 from isoviz.planner.explanation.curves.sweeping import map_steps
 
@@ -64,6 +64,20 @@ def test_the_transfer_is_a_point_and_the_boundaries_around_it_are_exact() -> Non
     text = str(found)
     assert "Moved run by run, the transfer is like 40 runs of 1 KiB" in text
     assert text.count("\n") > len(found.columns) and "Runs of 1 KiB: A (" in text
+
+
+def test_the_map_is_that_of_the_starts_that_are_asked_for() -> None:
+    machine, runs = preset("theta-gpu"), ([1024, 4096], [16, 64])
+    once, often = (sweep(vector(1024, 64), machine, ("run", "runs"), runs, Options(reuse=reuse)) for reuse in (1, 1000))
+    assert (once.reuse, often.reuse) == (1, 1000) and "each 1,000 times" in str(often)
+    for found in (once, often):
+        for point in found.points:
+            same = plan(vector(point.run, point.runs), machine, "full", Options(reuse=found.reuse))
+            assert found.ways[point.way].channels == tuple(hop.channel for hop in same.hops)
+            assert point.seconds == pytest.approx(same.objective, rel=2e-3)
+    assert once.now is not None and often.now is not None
+    assert once.ways[once.now.way].kinds == ("GPUCopy", "GPUDirectRemote", "GPUCopy")
+    assert often.ways[often.now.way].kinds == ("UMR",)
 
 
 def test_maps_get_better_and_the_last_one_is_whole() -> None:

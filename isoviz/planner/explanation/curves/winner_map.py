@@ -178,10 +178,10 @@ def map_said(found: WinnerMap) -> list[str]:
 
 def _now_said(found: WinnerMap, now: MapPoint) -> str:
     said = f"Moved run by run, the transfer is like {size_text(now.run, now.runs)}: {found.label(now.way)} wins"
-    said += f", {format_seconds(now.seconds)}."
+    said += f", T = {format_seconds(now.seconds)}."
     if found.own == now.way:
         return said
-    return f"{said} The transfer itself takes {found.label(found.own)}, {format_seconds(found.own_seconds)}."
+    return f"{said} The transfer itself takes {found.label(found.own)}, T = {format_seconds(found.own_seconds)}."
 
 
 def _turns_said(found: WinnerMap, turns: Sequence[MapTurn]) -> str:

@@ -13,7 +13,7 @@ const LINES = { source: 40, destination: WIDTH - 40 };
 const TOP = 30;
 /** Pixels from one label to the next. */
 const APART = 16;
-const LEAST = 140;
+const LEAST = 200;
 const MOST = 460;
 /** Messages with fewer pixels each are drawn as one band. */
 const DENSE = 6;

@@ -145,7 +145,7 @@ function Opened({
   return (
     <details class="iv-details" data-testid={testid} open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>{title}</summary>
-      {open && children}
+      {open && <div data-own-stops>{children}</div>}
     </details>
   );
 }

@@ -34,6 +34,7 @@ import { type Ink, inkOf } from "#views/linearization/drawing/ink.ts";
 import { type LayoutPicture, type Looks, useLayoutPicture } from "#views/linearization/drawing/picture.ts";
 import type { IndexBox } from "#views/linearization/geometry/index-box.ts";
 import { fastestDims } from "#views/linearization/geometry/model.ts";
+import { elementAtOrAfter } from "#views/linearization/geometry/order.ts";
 import type { SeenPart } from "#views/linearization/geometry/scene.ts";
 import { ColourMenu, Drop, MoreControls, Slices } from "./controls.tsx";
 import { Digits } from "./digits.tsx";
@@ -143,9 +144,16 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
 
   const first = props.side === "destination" && twin !== null ? twin : linear;
   const dims = shownDims(props.reference && alike(linear, props.reference) ? props.reference : first, options);
+  // The slice that is drawn has what is pointed at, else what is selected.
+  const bytesAt = props.bytesAt ?? null;
+  const lead = useMemo(() => {
+    const first = bytesAt?.owners === undefined ? bytesAt?.starts[0] : undefined;
+    return first === undefined ? null : elementAtOrAfter(linear, first);
+  }, [linear, bytesAt]);
+  const sliced = lead ?? selected;
   const fixed: ByName<number> = new Map(
     linear.dims
-      .map(({ name }, dim) => [name, selected?.index[dim] ?? options.fixed.get(name) ?? 0] as const)
+      .map(({ name }, dim) => [name, sliced?.index[dim] ?? options.fixed.get(name) ?? 0] as const)
       .filter(([name]) => !dims.includes(name)),
   );
   const slice = (dim: string, to: number): void => {
@@ -163,7 +171,7 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
     ...{ options, palette, chunks, dark, twin, all, bytes, dims, fixed, seen },
     entry: shown,
     chosen: selection.chunk,
-    bytesAt: props.bytesAt ?? null,
+    bytesAt,
   };
   const now = useLayoutPicture(linear, common) as LayoutPicture;
   const before = useLayoutPicture(pinned, common);

@@ -246,11 +246,11 @@ function Picture({ map, part, numbers }: PictureProps): JSX.Element {
   );
 }
 
-/** What is known of a point: "64 runs of 1 KiB: B, GPU copy · network, 12.3 µs". */
+/** What is known of a point: "64 runs of 1 KiB: B, GPU copy · network, T = 12.3 µs". */
 export function pointWords(map: ShownMap, i: number, j: number): string {
   const [run = 1, runs = 1, way, seconds] = [map.columns[i], map.rows[j], map.winners[j]?.[i], map.seconds[j]?.[i]];
   const known = way == null ? undefined : map.ways[way];
-  return `${sizeWords(run, runs)}: ${known === undefined || seconds == null ? "no plan" : `${known.letter}, ${known.words}, ${formatSeconds(seconds)}`}.`;
+  return `${sizeWords(run, runs)}: ${known === undefined || seconds == null ? "no plan" : `${known.letter}, ${known.words}, T = ${formatSeconds(seconds)}`}.`;
 }
 
 /** Lines between neighbouring cells with different winners. */
