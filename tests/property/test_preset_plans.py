@@ -44,8 +44,8 @@ def works(monkeypatch: pytest.MonkeyPatch) -> list[Work]:
     made: list[Work] = []
     before = Work.__init__
 
-    def init(self: Work, seconds: float, *, sparing: bool = False) -> None:
-        before(self, seconds, sparing=sparing)
+    def init(self: Work, seconds: float, *, sparing: bool = False, starts: int = 1) -> None:
+        before(self, seconds, sparing=sparing, starts=starts)
         made.append(self)
 
     monkeypatch.setattr(Work, "__init__", init)
