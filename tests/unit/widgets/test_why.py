@@ -13,8 +13,8 @@ import isoviz
 from isoviz.errors import InputError
 from isoviz.machines import Machine, preset
 from isoviz.planner import Options, Plan
-from isoviz.planner.explanation import sweeping
 from isoviz.planner.explanation.constraints import constraints_of
+from isoviz.planner.explanation.curves import sweeping
 from isoviz.planner.explanation.curves.scaling import resized
 from isoviz.planner.explanation.curves.winner_map import map_said
 from isoviz.planner.explanation.rivals import turn_steps, turns_of, with_bandwidth
