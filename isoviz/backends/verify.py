@@ -18,7 +18,7 @@ from isoviz.errors import VerificationError
 from isoviz.layouts import Linearization
 from isoviz.layouts.modes import Mode
 from isoviz.planner import ListedTransfer
-from isoviz.planner.bundles import Bundle
+from isoviz.planner.bundled.bundle import Bundle
 from isoviz.runtime.device_bases import BaseStore
 
 if TYPE_CHECKING:

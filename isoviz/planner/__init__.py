@@ -1,6 +1,6 @@
 """Planning: transfers, planners, plans and their explanations."""
 
-from isoviz.planner.bundles import Bundle, bundle
+from isoviz.planner.bundled.bundle import Bundle, bundle
 from isoviz.planner.by_hand.path_by_hand import cost
 from isoviz.planner.by_hand.several_paths import PathByHand, plan_of_paths
 from isoviz.planner.cache import CACHE, CacheStatistics

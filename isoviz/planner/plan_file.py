@@ -14,7 +14,7 @@ from isoviz.layouts import FIELDS, Box, ChunkSequence, FieldSpace, IndexSpace, L
 from isoviz.layouts.lists import EntryList
 from isoviz.machines import machine_from_json
 from isoviz.machines.limits import MOST_SLOTS
-from isoviz.planner.bundles import Bundle, bundle
+from isoviz.planner.bundled.bundle import Bundle, bundle
 from isoviz.planner.cache import CACHE
 from isoviz.planner.listed.listed_transfer import ListedTransfer
 from isoviz.planner.options import BY_HAND, MOST_REUSE

@@ -257,6 +257,9 @@ class Transfer:
         """Source and destination with their fields where a run finds them."""
         return self.lying or (self.source, self.destination)
 
+    def require_apart(self) -> None:
+        """Require that no byte of the destination is written twice; a kind of transfer may raise TransferError."""
+
     @property
     def orders(self) -> tuple[Transfer, ...]:
         """What `plan` has to choose from where a kind of transfer leaves it a choice, the best of equals first."""

@@ -14,7 +14,7 @@ from isoviz.checks import expect
 from isoviz.errors import FileError, MachineError, TransferError, show
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 from isoviz.machines import Machine, preset
-from isoviz.planner.bundles import bundle
+from isoviz.planner.bundled.bundle import bundle
 from isoviz.planner.listed.list_file import list_at
 from isoviz.planner.listed.listed_transfer import listed_transfer
 from isoviz.planner.options import Options

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import InputError, IsovizError
-from isoviz.planner.bundles import BundleEnd
+from isoviz.planner.bundled.bundle import BundleEnd
 
 if TYPE_CHECKING:
     from isoviz.planner import Instance, Transfer

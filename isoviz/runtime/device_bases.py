@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from isoviz.file_rights import Rights
     from isoviz.layouts import Layout, StridedCopy
     from isoviz.planner import Instance
-    from isoviz.planner.bundles import BundleEnd
+    from isoviz.planner.bundled.bundle import BundleEnd
     from isoviz.planner.path_plan import Hop, PathPlan
     from isoviz.runtime.protocols import Check, Done, Endpoint, Expected, Slot, Store
 

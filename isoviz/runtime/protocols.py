@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from isoviz.layouts import Layout, StridedCopy
     from isoviz.machines import Channel, Memory
     from isoviz.planner import Instance, Plan
-    from isoviz.planner.bundles import BundleEnd
+    from isoviz.planner.bundled.bundle import BundleEnd
     from isoviz.planner.path_plan import Hop, PathPlan
 
 Check = Callable[[], None]

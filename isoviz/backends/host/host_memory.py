@@ -19,14 +19,14 @@ from isoviz.backends.host.copying import copy_all, prepared_copies
 from isoviz.backends.host.numa import prefer
 from isoviz.backends.pages import HUGE, PAGE, Bytes, page_aligned, touch
 from isoviz.layouts.given_arrays import is_host_array
-from isoviz.planner.bundles import stretches
+from isoviz.planner.bundled.stream import stretches
 from isoviz.runtime.device_bases import BaseChannel, BaseEndpoint, BaseMemory, BaseSlot
 from isoviz.runtime.protocols import Holds
 
 if TYPE_CHECKING:
     from isoviz.layouts import Layout, StridedCopy
     from isoviz.planner import Instance
-    from isoviz.planner.bundles import BundleEnd
+    from isoviz.planner.bundled.bundle import BundleEnd
     from isoviz.runtime.protocols import Check, Endpoint, Store
 
 SMALL = 256 << 10

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from isoviz.errors import Cancelled, IsovizError, RankLost, RunError, TransferError
-from isoviz.planner.bundles import require_apart_in
 
 if TYPE_CHECKING:
     from isoviz.planner import Transfer
@@ -101,4 +100,4 @@ def require_apart(transfer: Transfer, source: Endpoint, destination: Endpoint) -
     """
     if source.identity == destination.identity:
         raise TransferError(f"transfer: source and destination are the same or overlap ({transfer.source}); nothing was changed")
-    require_apart_in(transfer)
+    transfer.require_apart()

@@ -16,7 +16,7 @@ import numpy as np
 
 from isoviz.errors import Cancelled, RankError
 from isoviz.layouts import Box, View, apply, strided_copies
-from isoviz.planner.bundles import Bundle
+from isoviz.planner.bundled.bundle import Bundle
 from isoviz.runtime.ranks.messages import Landed, Riding
 from isoviz.runtime.scheduling.work import Issue
 from isoviz.runtime.trace.trace import RequestSpan

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from isoviz.planner.bundles import Bundle
+from isoviz.planner.bundled.bundle import Bundle
 from isoviz.runtime.device_bases import BaseStore
 from isoviz.runtime.engine.device_errors import tidied
 from isoviz.runtime.engine.execution import Execution
@@ -20,7 +20,7 @@ from isoviz.runtime.engine.execution import Execution
 if TYPE_CHECKING:
     from isoviz.layouts import StridedCopy
     from isoviz.planner import Instance, Transfer
-    from isoviz.planner.bundles import BundleEnd
+    from isoviz.planner.bundled.bundle import BundleEnd
     from isoviz.runtime.protocols import Slot, Store
     from isoviz.runtime.ranks.handles import RankDevices, StoreHandle
     from isoviz.runtime.ranks.messages import Digest

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from isoviz.layouts import Layout
     from isoviz.machines import Channel, Memory
     from isoviz.planner import Instance, Plan
-    from isoviz.planner.bundles import BundleEnd
+    from isoviz.planner.bundled.bundle import BundleEnd
     from isoviz.runtime.protocols import Check, Endpoint, Holds, RealChannel, RealMemory, Slot
 
 

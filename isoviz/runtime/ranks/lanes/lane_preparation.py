@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from isoviz.errors import Cancelled, RankError, RunError
-from isoviz.planner.bundles import require_apart_in
 from isoviz.runtime.bundle_ends import destination_of, received, source_of
 from isoviz.runtime.engine.device_errors import Closing, of_opening, tidied
 from isoviz.runtime.engine.event import Event
@@ -122,7 +121,7 @@ def _prepare_receiving(runtime: LaneRuntime, plan: Plan, given: Any, talk: _Talk
         end = given if given is None or receiver is None else received(receiver, given)
         store = destination_of(prepared.memories[0][-1], transfer, end)
         closing.callback(store.close)
-        require_apart_in(plan.lying(None, store.lies).transfer)
+        plan.lying(None, store.lies).transfer.require_apart()
     except Exception as error:  # noqa: BLE001  # it is raised, typed
         raise of_opening(error)  # noqa: B904  # it has its cause already
     lane, refusal = None, ""

@@ -10,23 +10,31 @@ from __future__ import annotations
 
 import itertools
 import math
-from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import TransferError
-from isoviz.layouts import Box, ChunkSequence, FieldSpace, IndexSpace, Layout, Linearization, Mode, StridedCopy, View
-from isoviz.layouts.copies import ListedCopy
-from isoviz.layouts.geometry import mean_run, strided_copies
-from isoviz.layouts.recurring import RecurringChunks, RecurringCopies, shifted, together
+from isoviz.layouts import Box, ChunkSequence, IndexSpace, StridedCopy, View
+from isoviz.layouts.geometry import mean_run
+from isoviz.layouts.recurring import RecurringChunks
 from isoviz.layouts.windows import Keyed, keyed_in_parts, runs_at_origin
-from isoviz.planner.intermediate.part_layouts import layout_of
+from isoviz.planner.bundled.apart import require_apart_in
+from isoviz.planner.bundled.stream import (
+    BYTES,
+    STREAM,
+    Placed,
+    StreamChunks,
+    StreamView,
+    copies_of,
+    end_view,
+    looks_of,
+    plain_order,
+    stretches,
+)
 from isoviz.planner.transfer import Instance, Transfer
 from isoviz.units import format_bytes
 
@@ -36,21 +44,6 @@ if TYPE_CHECKING:
     from isoviz.layouts import Chunk
 
 Found = TypeVar("Found")
-BYTES = FieldSpace(data="uint8")
-"""The field of the stream of a bundle."""
-STREAM = Layout("<F, byte>")
-"""The layout of the stream."""
-
-
-def stretches(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Ranges in order, with those that overlap or touch as one."""
-    found: list[tuple[int, int]] = []
-    for begin, end in sorted(ranges):
-        if found and begin <= found[-1][1]:
-            found[-1] = found[-1][0], max(found[-1][1], end)
-        else:
-            found.append((begin, end))
-    return found
 
 
 @dataclass(frozen=True)
@@ -90,19 +83,6 @@ class BundleEnd(Instance):
             return None if tuple(starts) == self.starts else replace(self, members=(), starts=tuple(starts))
         members = tuple([mine if found is None else found for mine, found in zip(self.members, lies, strict=True)])
         return replace(self, members=members, starts=tuple(starts))
-
-
-class Placed(NamedTuple):
-    """A member of a bundle: its transfer as its ends lie, where its instances begin at both ends, and its order in the stream.
-
-    `first` is its first byte in the stream. Members that differ in these numbers alone have the same `looks`.
-    """
-
-    transfer: Transfer
-    starts: tuple[int, int]
-    order: Linearization
-    first: int
-    looks: int
 
 
 @dataclass(frozen=True)
@@ -190,8 +170,8 @@ class Bundle(Transfer):
                 ]
                 lies = replace(member, lying=(here, there))
             starts = ends[0].starts[number], ends[1].starts[number]
-            order = _plain(member.source_order if self.order == "source" else member.destination_order)
-            found.append(Placed(lies, starts, order, first, looks.setdefault(_looks(lies), len(looks))))
+            order = plain_order(member.source_order if self.order == "source" else member.destination_order)
+            found.append(Placed(lies, starts, order, first, looks.setdefault(looks_of(lies), len(looks))))
             first += member.nbytes
         return tuple(found)
 
@@ -202,9 +182,9 @@ class Bundle(Transfer):
         ]
         return stretches(found)
 
-    @cached_property
-    def _firsts(self) -> list[int]:
-        return [each.first for each in self.placed]
+    def require_apart(self) -> None:
+        """Require that no two members write the same bytes where their ends lie; see `require_apart_in`."""
+        require_apart_in(self.placed)
 
     def source_view(self) -> StreamView:
         """The source as one end of a copy; local index 0 is the first byte of the stream that moves."""
@@ -242,7 +222,7 @@ class Bundle(Transfer):
         for each in self.placed:
             if each.looks not in known:
                 member = each.transfer
-                views = [View(each.order) if end is None else _view(member, end) for end in ends]
+                views = [View(each.order) if end is None else end_view(member, end) for end in ends]
                 shape = member.space.as_dict()
                 known[each.looks] = found(*views, tuple([shape[dim] for dim in views[0].dims]), member.field_names)
         return [known[each.looks] for each in self.placed]
@@ -256,121 +236,20 @@ class Bundle(Transfer):
     ) -> RecurringChunks:
         """The copies of a hop of a path, chunk by chunk."""
         is_end = any(isinstance(view, StreamView) for view in views(0))
-        return StreamChunks(self, chunks, views) if is_end else super().recurring(chunks, views, chunk, padding)
+        made = StreamChunks(self.placed, self.source_origin[0], chunks, views) if is_end else None
+        return made or super().recurring(chunks, views, chunk, padding)
 
     @property
     def copies(self) -> list[StridedCopy]:
         """The copies of all that moves, from the sources to the destinations."""
         low = self.source_origin[0]
-        return self.copies_of(low, low + self.nbytes, self._views, {})
+        return copies_of(self.placed, [each.first for each in self.placed], low, low + self.nbytes, self._views, {})
 
     def __str__(self) -> str:
         return (
             f"{self.source.memory} → {self.destination.memory} (a bundle of {len(self.members)} transfers,"
             f" {format_bytes(self.nbytes)}; the first one: {self.members[0]})"
         )
-
-    def copies_of(self, low: int, high: int, ends: tuple[View, View], known: dict[int, _Model]) -> list[StridedCopy]:
-        """The copies of a range of bytes of the stream between two views, of which one at least is an end.
-
-        `known` keeps what members that look the same have in common.
-        """
-        found: list[list[StridedCopy]] = []
-        at = bisect_right(self._firsts, low) - 1
-        while at < len(self.placed) and self._firsts[at] < high:
-            each = self.placed[at]
-            at += 1
-            here, there = [_base(each, view) for view in ends]
-            model = known.get(each.looks)
-            if model is None:
-                model = known[each.looks] = _Model.of(each, ends)
-            copies = model.copies(each, max(0, low - each.first), min(high - each.first, each.transfer.nbytes))
-            found.append(shifted(copies, here - model.bases[0], there - model.bases[1]))
-        return together(found) if found else []
-
-
-@dataclass(frozen=True)
-class StreamView(View):
-    """One end of a bundle: 0 is the source, 1 the destination. Its linearization is that of the stream."""
-
-    end: int = 0
-
-
-class StreamChunks(RecurringChunks):
-    """The copies of the first or the last hop of a bundle, chunk by chunk, as `RecurringChunks` has those of other hops."""
-
-    def __init__(self, bundle: Bundle, chunks: ChunkSequence, views: Callable[[int], tuple[View, View]]) -> None:
-        self._bundle, self._chunks, self._views = bundle, chunks, views
-        self._models: dict[int, _Model] = {}
-
-    def of(self, number: int) -> tuple[list[StridedCopy], int]:
-        """The copies of a chunk, and its payload in bytes."""
-        first = self._bundle.source_origin[0]
-        low, high = self._chunks.first_byte(number), self._chunks.first_byte(number + 1)
-        ends = self._views(number)
-        slots = [view if isinstance(view, StreamView) else replace(view, base=view.base - first) for view in ends]
-        return self._bundle.copies_of(first + low, first + high, (slots[0], slots[1]), self._models), high - low
-
-
-class _Model(NamedTuple):
-    """The views of a member, of which others that look the same differ in their bases alone, and what it keeps of its copies."""
-
-    views: tuple[View, View]
-    bases: tuple[int, int]
-    recurring: RecurringCopies
-    whole: list[list[StridedCopy]]
-
-    @classmethod
-    def of(cls, each: Placed, ends: tuple[View, View]) -> _Model:
-        bases = _base(each, ends[0]), _base(each, ends[1])
-        here, there = [_member_view(each, view, base) for view, base in zip(ends, bases, strict=True)]
-        return cls((here, there), bases, RecurringCopies(here, there), [])
-
-    def copies(self, each: Placed, first: int, end: int) -> list[StridedCopy]:
-        """The copies of a range of bytes of the member. An element that the range cuts is cut as well."""
-        if not first and end == each.transfer.nbytes:
-            if not self.whole:
-                box = Box.whole(each.transfer.space)
-                self.whole.append(self.recurring.of(*self.views, box, each.order.fields.names))
-            return self.whole[0]
-        whole, cut = ChunkSequence(each.order, len(each.order.parts)).of_bytes(first, end)
-        found = [self.recurring.of(*self.views, box, names) for box, names in whole]
-        for (box, names), low, high in cut:
-            (copy,) = self.recurring.of(*self.views, box, names)
-            found.append([StridedCopy(copy.source_offset + low, copy.destination_offset + low, high - low)])
-        return together(found) if found else []
-
-
-def _base(each: Placed, view: View) -> int:
-    """Where a member begins in a view of the stream: at an end, or in a slot."""
-    return each.starts[view.end] if isinstance(view, StreamView) else each.first + view.base
-
-
-def _member_view(each: Placed, view: View, base: int) -> View:
-    if not isinstance(view, StreamView):
-        return View(each.order, base=base)
-    found = _view(each.transfer, view.end)
-    return replace(found, base=found.base + base)
-
-
-def _view(member: Transfer, end: int) -> View:
-    return member.destination_view() if end else member.source_view()
-
-
-def _plain(order: Linearization) -> Linearization:
-    """An order without padding: where it pads blocks, its dimensions are not cut."""
-    if not order.is_padded:
-        return order
-    parts = [Mode(part.dim, order.space[part.dim], 1, True) if isinstance(part, Mode) else part for part in order.parts]
-    return layout_of(list(dict.fromkeys(parts))).on(order.space, order.fields)
-
-
-def _looks(member: Transfer) -> object:
-    """What the copies of a member follow from, besides where it lies."""
-    if type(member) is not Transfer:
-        return member
-    ends = tuple([(end.space, end.fields, end.layout) for end in (member.source, member.destination, *member.as_they_lie)])
-    return ends, member.shape, member.source_origin, member.destination_origin, member.field_names
 
 
 def bundle(transfers: Sequence[Transfer], *, priority: int | None = None) -> Transfer:
@@ -379,9 +258,9 @@ def bundle(transfers: Sequence[Transfer], *, priority: int | None = None) -> Tra
     They may have different index spaces, fields, layouts and boxes. A chunk holds as many small ones as fit, so that they share
     messages: the structs of a simulation, or all layers of a KV cache. A bundle of one transfer is that transfer.
 
-        >>> layers = [Transfer.whole(space, fields, "node0.sys", "<F, x>", "node1.sys", "<F, x>") for _ in range(32)]
-        >>> plan = isoviz.plan(isoviz.bundle(layers), machine)
-        >>> isoviz.run(plan, sources, destinations)  # lists of 32 arrays each
+        >>> space, fields = isoviz.IndexSpace(x=1024), isoviz.FieldSpace(a="float32")
+        >>> layer = isoviz.Transfer.whole(space, fields, "node0.sys", "<F, x>", "node1.sys", "<F, x>")
+        >>> plan = isoviz.plan(isoviz.bundle([layer] * 32), "two-node")
 
     A run gets a list at each end, with an object for each transfer in this order; or one object, with the bytes of the instances
     one after the other; or none. An end in a file system is one file, where its instances lie one after the other, or at the
@@ -419,56 +298,8 @@ def bundle(transfers: Sequence[Transfer], *, priority: int | None = None) -> Tra
     made = Bundle(*ends, priority=chosen, members=given)
     if made.source.path is not None and made.source.path == made.destination.path:
         raise TransferError(f"bundle: source and destination are the same file, {made.source.path!r}")
-    require_apart_in(made)
+    made.require_apart()
     return made
-
-
-def require_apart_in(made: Transfer) -> None:
-    """Require that no two members write the same bytes at the destination, where their ends lie, if this is a bundle.
-
-    Raises:
-        TransferError: they do; the message names both members.
-    """
-    if not isinstance(made, Bundle):
-        return
-    starts = [each.starts[1] for each in made.placed]
-    ends = [each.starts[1] + each.transfer.as_they_lie[1].linearization.nbytes for each in made.placed]
-    order = sorted(range(len(starts)), key=starts.__getitem__)
-    reach, near = -1, list[int]()
-    for number in order:  # only members whose instances overlap are looked at
-        if starts[number] >= reach:
-            _require_apart(made, near)
-            near.clear()
-        near.append(number)
-        reach = max(reach, ends[number])
-    _require_apart(made, near)
-
-
-def _require_apart(made: Bundle, near: Sequence[int]) -> None:
-    if len(near) < 2:
-        return
-    rows: list[np.ndarray[Any, np.dtype[np.int64]]] = []
-    for number in near:
-        each = made.placed[number]
-        view = _view(each.transfer, 1)
-        shape = each.transfer.space.as_dict()
-        box = Box((0,) * len(shape), tuple([shape[dim] for dim in view.dims]))
-        for copy in strided_copies(view, view, box, each.transfer.field_names):
-            begins = copy.offsets[1] if isinstance(copy, ListedCopy) else np.array([copy.destination_offset])
-            begins = begins + each.starts[1]
-            for extent, _, stride in copy.loops:
-                begins = np.add.outer(begins, np.arange(extent) * stride).ravel()
-            rows.append(np.stack([begins, begins + copy.run, np.full(len(begins), number)]))
-    begins, stops, numbers = np.concatenate(rows, axis=1)
-    order = np.argsort(begins, kind="stable")
-    begins, stops, numbers = begins[order], np.maximum.accumulate(stops[order]), numbers[order]
-    wrong = np.flatnonzero(begins[1:] < stops[:-1])
-    if len(wrong):
-        at = int(wrong[0])
-        pair = sorted((int(numbers[at]), int(numbers[at + 1])))
-        raise TransferError(
-            f"bundle: transfers {pair[0]} and {pair[1]} write the same bytes at the destination; expected each byte once"
-        )
 
 
 def _in_one_file(end: str, members: Sequence[Instance]) -> tuple[str, int, list[int], int]:

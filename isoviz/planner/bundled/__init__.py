@@ -1,0 +1,1 @@
+"""Bundles: several transfers as one."""

@@ -1,0 +1,152 @@
+"""The stream of a bundle: its members one after the other, and the copies between it and the ends of the members."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from isoviz.layouts import Box, ChunkSequence, FieldSpace, Layout, Linearization, Mode, StridedCopy, View
+from isoviz.layouts.recurring import RecurringChunks, RecurringCopies, shifted, together
+from isoviz.planner.intermediate.part_layouts import layout_of
+from isoviz.planner.transfer import Transfer
+
+BYTES = FieldSpace(data="uint8")
+"""The field of the stream of a bundle."""
+STREAM = Layout("<F, byte>")
+"""The layout of the stream."""
+
+
+def stretches(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ranges in order, with those that overlap or touch as one."""
+    found: list[tuple[int, int]] = []
+    for begin, end in sorted(ranges):
+        if found and begin <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], end)
+        else:
+            found.append((begin, end))
+    return found
+
+
+class Placed(NamedTuple):
+    """A member of a bundle: its transfer as its ends lie, where its instances begin at both ends, and its order in the stream.
+
+    `first` is its first byte in the stream. Members that differ in these numbers alone have the same `looks`.
+    """
+
+    transfer: Transfer
+    starts: tuple[int, int]
+    order: Linearization
+    first: int
+    looks: int
+
+
+@dataclass(frozen=True)
+class StreamView(View):
+    """One end of a bundle: 0 is the source, 1 the destination. Its linearization is that of the stream."""
+
+    end: int = 0
+
+
+class StreamChunks(RecurringChunks):
+    """The copies of the first or the last hop of a bundle, chunk by chunk, as `RecurringChunks` has those of other hops."""
+
+    def __init__(
+        self, placed: Sequence[Placed], first: int, chunks: ChunkSequence, views: Callable[[int], tuple[View, View]]
+    ) -> None:
+        self._placed, self._first, self._chunks, self._views = placed, first, chunks, views
+        self._firsts = [each.first for each in placed]
+        self._models: dict[int, Model] = {}
+
+    def of(self, number: int) -> tuple[list[StridedCopy], int]:
+        """The copies of a chunk, and its payload in bytes."""
+        first = self._first
+        low, high = self._chunks.first_byte(number), self._chunks.first_byte(number + 1)
+        ends = self._views(number)
+        slots = [view if isinstance(view, StreamView) else replace(view, base=view.base - first) for view in ends]
+        copies = copies_of(self._placed, self._firsts, first + low, first + high, (slots[0], slots[1]), self._models)
+        return copies, high - low
+
+
+def copies_of(
+    placed: Sequence[Placed], firsts: Sequence[int], low: int, high: int, ends: tuple[View, View], known: dict[int, Model]
+) -> list[StridedCopy]:
+    """The copies of a range of bytes of the stream between two views, of which one at least is an end.
+
+    `firsts` are the first bytes of the members that are `placed`. `known` keeps what those that look the same have in common.
+    """
+    found: list[list[StridedCopy]] = []
+    at = bisect_right(firsts, low) - 1
+    while at < len(placed) and firsts[at] < high:
+        each = placed[at]
+        at += 1
+        here, there = [_base(each, view) for view in ends]
+        model = known.get(each.looks)
+        if model is None:
+            model = known[each.looks] = Model.of(each, ends)
+        copies = model.copies(each, max(0, low - each.first), min(high - each.first, each.transfer.nbytes))
+        found.append(shifted(copies, here - model.bases[0], there - model.bases[1]))
+    return together(found) if found else []
+
+
+class Model(NamedTuple):
+    """The views of a member, of which others that look the same differ in their bases alone, and what it keeps of its copies."""
+
+    views: tuple[View, View]
+    bases: tuple[int, int]
+    recurring: RecurringCopies
+    whole: list[list[StridedCopy]]
+
+    @classmethod
+    def of(cls, each: Placed, ends: tuple[View, View]) -> Model:
+        bases = _base(each, ends[0]), _base(each, ends[1])
+        here, there = [_member_view(each, view, base) for view, base in zip(ends, bases, strict=True)]
+        return cls((here, there), bases, RecurringCopies(here, there), [])
+
+    def copies(self, each: Placed, first: int, end: int) -> list[StridedCopy]:
+        """The copies of a range of bytes of the member. An element that the range cuts is cut as well."""
+        if not first and end == each.transfer.nbytes:
+            if not self.whole:
+                box = Box.whole(each.transfer.space)
+                self.whole.append(self.recurring.of(*self.views, box, each.order.fields.names))
+            return self.whole[0]
+        whole, cut = ChunkSequence(each.order, len(each.order.parts)).of_bytes(first, end)
+        found = [self.recurring.of(*self.views, box, names) for box, names in whole]
+        for (box, names), low, high in cut:
+            (copy,) = self.recurring.of(*self.views, box, names)
+            found.append([StridedCopy(copy.source_offset + low, copy.destination_offset + low, high - low)])
+        return together(found) if found else []
+
+
+def _base(each: Placed, view: View) -> int:
+    """Where a member begins in a view of the stream: at an end, or in a slot."""
+    return each.starts[view.end] if isinstance(view, StreamView) else each.first + view.base
+
+
+def _member_view(each: Placed, view: View, base: int) -> View:
+    if not isinstance(view, StreamView):
+        return View(each.order, base=base)
+    found = end_view(each.transfer, view.end)
+    return replace(found, base=found.base + base)
+
+
+def end_view(member: Transfer, end: int) -> View:
+    """One end of a member (0: its source)."""
+    return member.destination_view() if end else member.source_view()
+
+
+def plain_order(order: Linearization) -> Linearization:
+    """An order without padding: where it pads blocks, its dimensions are not cut."""
+    if not order.is_padded:
+        return order
+    parts = [Mode(part.dim, order.space[part.dim], 1, True) if isinstance(part, Mode) else part for part in order.parts]
+    return layout_of(list(dict.fromkeys(parts))).on(order.space, order.fields)
+
+
+def looks_of(member: Transfer) -> object:
+    """What the copies of a member follow from, besides where it lies."""
+    if type(member) is not Transfer:
+        return member
+    ends = tuple([(end.space, end.fields, end.layout) for end in (member.source, member.destination, *member.as_they_lie)])
+    return ends, member.shape, member.source_origin, member.destination_origin, member.field_names
