@@ -130,8 +130,8 @@ def _page(state: State, kind: PageKind, said: list[str], lines: list[PageLine], 
 
 
 def _demanded(kind: PageKind) -> tuple[str, ...]:
-    """The views of a page that need more than the plan, as `VIEWS` calls them."""
-    return tuple(view for view in _VIEWS[kind] if view in VIEWS)
+    """The views of a page that need more than the plan, as `VIEWS` calls them, and what the inspector of a hop needs."""
+    return "requests", *[view for view in _VIEWS[kind] if view in VIEWS]
 
 
 def _traces(state: State) -> tuple[list[tuple[dict[str, Any], Embedded]], dict[str, None]]:

@@ -54,6 +54,18 @@ def test_a_page_holds_the_state_of_an_explorer() -> None:
         session.close()
 
 
+def test_a_page_holds_the_messages_of_its_hops() -> None:
+    """Nobody works them out where there is no kernel."""
+    ends = [
+        Instance(memory, IndexSpace(x=2048, y=64), FieldSpace(a="u1"), "<F, x, y>") for memory in ("node0.fbm0", "node1.fbm0")
+    ]
+    given = plan(Transfer(*ends, shape=(1024, 64)), "theta-gpu", "direct")
+    content = check_saved_page(plan_page(given, preset("theta-gpu"))).content
+    (hop,) = content["traits"]["part_requests"]["hops"]
+    assert content["traits"]["part_requests"]["isOfPlan"]
+    assert {"RTS", "CTS", "FIN"} <= {message["name"] for each in hop["handshakes"] for message in each["messages"]}
+
+
 def test_answers_recreate_what_is_shown() -> None:
     options = Options(slot_limit="1MiB")
     saved = check_saved_page(plan_page(PLAN, MACHINE, kind="run", options=options, report=reported()))
