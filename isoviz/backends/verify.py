@@ -32,7 +32,7 @@ BUDGET = 64 << 20
 _BLOCK = 1 << 16  # bytes of both ends that are compared together: they stay in a cache, whatever their strides
 
 
-class Part(BaseStore):
+class MemberStore(BaseStore):
     """Some bytes of a store, as a store."""
 
     def __init__(self, store: Store, first: int, nbytes: int) -> None:
@@ -98,7 +98,7 @@ def _verify_members(
     """Compare the data of all members of a bundle; see `verify`. The error names the member."""
     for number, each in enumerate(bundle.placed):
         ends = zip((source, destination), each.starts, each.transfer.as_they_lie, strict=True)
-        here, there = [Part(store, first, instance.linearization.nbytes) for store, first, instance in ends]
+        here, there = [MemberStore(store, first, instance.linearization.nbytes) for store, first, instance in ends]
         more = None if told is None else partial(_told, told, each.first)
         try:
             verify(each.transfer, here, there, budget, check, more)

@@ -321,7 +321,7 @@ class Plan:
             f"{self.planner} plan for {self.machine_name}: {format_bytes(self.bytes)} in {format_seconds(self.seconds)},"
             f" {format_rate(self.throughput)}" + (f", over {len(self.paths)} paths" if many else "")
         ]
-        lines += [f"  {said}"] if (said := starts_text(self)) else []
+        lines += [f"  {said}" for said in (starts_text(self), self.transfer.members_text) if said]
         for number, path in enumerate(self.paths):
             if many:
                 share = f"{share_text(self.transfer.space, self.share(number))}, {format_bytes(path.bytes)}"

@@ -266,6 +266,11 @@ class Transfer:
         return (self,)
 
     @property
+    def members_text(self) -> str:
+        """What text says of the transfers in a bundle; "" for other transfers."""
+        return ""
+
+    @property
     def ends(self) -> tuple[Instance, ...]:
         """The instances of the transfer: a single one if source and destination are the same."""
         return (self.source,) if self.source == self.destination else (self.source, self.destination)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from isoviz.figures.charts.html_parts import (
     Markup,
@@ -27,14 +27,15 @@ from isoviz.figures.machines.path_picture import path_svg
 from isoviz.layouts import Layout, OrderChange, compare
 from isoviz.machines import ChannelKind, Machine
 from isoviz.machines.memory import emulated_text
-from isoviz.planner import Instance, ListedTransfer, PathPlan, Plan, Transfer
+from isoviz.planner import Bundle, Instance, ListedTransfer, PathPlan, Plan, Transfer
 from isoviz.planner.shares import share_text
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 
 def transfer_html(transfer: Transfer, *, theme: ThemeName = "auto") -> str:
     """The data to move: both ends with their storage orders, drawn along the same dimensions."""
-    return representation("transfer", heading("Transfer"), _transfer_facts(transfer), *ends(transfer, theme=theme))
+    parts = _transfer_facts(transfer), *ends(transfer, theme=theme), member_table(transfer)
+    return representation("transfer", heading("Transfer"), *parts)
 
 
 def ends(transfer: Transfer, *, emulated: Collection[str] = (), theme: ThemeName = "auto") -> tuple[str, str, str]:
@@ -69,7 +70,8 @@ def plan_html(plan: Plan, machine: Machine | None = None, *, theme: ThemeName = 
     """A plan: its path (in the machine's graph, if the machine is given), its hops as a table, and the reasons for it."""
     picture = path_svg(machine, plan, theme=theme) if machine is not None else cards_svg(plan, theme=theme)
     network = network_svg(machine, plan, theme=theme) if machine is not None else ""
-    return representation("plan", heading(plan_title(plan)), plan_facts(plan), network, picture, hop_table(plan), decisions(plan))
+    parts = plan_facts(plan), network, picture, hop_table(plan), member_table(plan.transfer), decisions(plan)
+    return representation("plan", heading(plan_title(plan)), *parts)
 
 
 def plan_title(plan: Plan) -> str:
@@ -201,6 +203,38 @@ def cards_svg(plan: Plan, *, width: float = 860, theme: ThemeName = "auto") -> s
     for path in plan.paths:
         bottom = draw_cards(drawing, [path], MARGIN, bottom + MARGIN, width - 2 * MARGIN)
     return drawing.render(width, bottom + MARGIN)
+
+
+def member_table(transfer: Transfer) -> str:
+    """The members of a bundle, with neighbours that are equal in one row; "" for other transfers."""
+    if not isinstance(transfer, Bundle):
+        return ""
+    groups = [[number for number, _ in found] for _, found in groupby(enumerate(transfer.members), lambda each: each[1])]
+    rows = []
+    for group in groups[:MOST_MEMBERS]:
+        member = transfer.members[group[0]]
+        numbers = f"{group[0]}" if len(group) == 1 else f"{group[0]} to {group[-1]}"
+        layouts = [code(end.layout.pretty) for end in (member.source, member.destination)]
+        moved = [moved_part(member, end) or "all" for end in (member.source, member.destination)]
+        what = f"({member.space})", f"({member.fields})", format_bytes(member.nbytes)
+        rows.append((numbers, *layouts, *what, moved[0], moved[1]))
+    left = len(groups) - len(rows)
+    title = f"{len(transfer.members)} transfers" + (f", of which {left} further kinds are not shown" if left else "")
+    heads = (
+        "transfer",
+        "source layout",
+        "destination layout",
+        "index space",
+        "fields",
+        "bytes",
+        "of the source",
+        "in the destination",
+    )
+    return table(title, heads, rows, numbers=(5,))
+
+
+MOST_MEMBERS = 40
+"""Rows of the table of a bundle at most."""
 
 
 def _transfer_facts(transfer: Transfer) -> str:

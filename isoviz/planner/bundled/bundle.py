@@ -77,6 +77,9 @@ class BundleEnd(Instance):
     def __hash__(self) -> int:
         return hash((self.memory, self.space, self.starts))
 
+    def __str__(self) -> str:
+        return f"{self.memory} ({len(self.members)} instances)" if self.members else self.memory
+
     def placed(self, starts: Sequence[int], lies: Sequence[Instance | None]) -> BundleEnd | None:
         """This end where a run has found its members; None if they lie as they are here."""
         if not any(lies):
@@ -152,6 +155,11 @@ class Bundle(Transfer):
             return (self,)
         by_destination = replace(self, order="destination")
         return (by_destination, replace(self, order="source")) if self.converts else (by_destination,)
+
+    @property
+    def members_text(self) -> str:
+        held = f", in the buffers in the order of the {self.order}" if self.converts and self.order else ""
+        return f"a bundle of {len(self.members)} transfers{held}"
 
     # ---- the stream
 
@@ -246,10 +254,8 @@ class Bundle(Transfer):
         return copies_of(self.placed, [each.first for each in self.placed], low, low + self.nbytes, self._views, {})
 
     def __str__(self) -> str:
-        return (
-            f"{self.source.memory} → {self.destination.memory} (a bundle of {len(self.members)} transfers,"
-            f" {format_bytes(self.nbytes)}; the first one: {self.members[0]})"
-        )
+        ends = f"{self.source.memory} → {self.destination.memory}"
+        return f"{ends} ({self.members_text}, {format_bytes(self.nbytes)}; the first one: {self.members[0]})"
 
 
 def bundle(transfers: Sequence[Transfer], *, priority: int | None = None) -> Transfer:

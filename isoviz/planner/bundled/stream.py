@@ -57,7 +57,7 @@ class StreamChunks(RecurringChunks):
     ) -> None:
         self._placed, self._first, self._chunks, self._views = placed, first, chunks, views
         self._firsts = [each.first for each in placed]
-        self._models: dict[int, Model] = {}
+        self._models: dict[int, MemberCopies] = {}
 
     def of(self, number: int) -> tuple[list[StridedCopy], int]:
         """The copies of a chunk, and its payload in bytes."""
@@ -70,7 +70,7 @@ class StreamChunks(RecurringChunks):
 
 
 def copies_of(
-    placed: Sequence[Placed], firsts: Sequence[int], low: int, high: int, ends: tuple[View, View], known: dict[int, Model]
+    placed: Sequence[Placed], firsts: Sequence[int], low: int, high: int, ends: tuple[View, View], known: dict[int, MemberCopies]
 ) -> list[StridedCopy]:
     """The copies of a range of bytes of the stream between two views, of which one at least is an end.
 
@@ -84,13 +84,13 @@ def copies_of(
         here, there = [_base(each, view) for view in ends]
         model = known.get(each.looks)
         if model is None:
-            model = known[each.looks] = Model.of(each, ends)
+            model = known[each.looks] = MemberCopies.of(each, ends)
         copies = model.copies(each, max(0, low - each.first), min(high - each.first, each.transfer.nbytes))
         found.append(shifted(copies, here - model.bases[0], there - model.bases[1]))
     return together(found) if found else []
 
 
-class Model(NamedTuple):
+class MemberCopies(NamedTuple):
     """The views of a member, of which others that look the same differ in their bases alone, and what it keeps of its copies."""
 
     views: tuple[View, View]
@@ -99,7 +99,7 @@ class Model(NamedTuple):
     whole: list[list[StridedCopy]]
 
     @classmethod
-    def of(cls, each: Placed, ends: tuple[View, View]) -> Model:
+    def of(cls, each: Placed, ends: tuple[View, View]) -> MemberCopies:
         bases = _base(each, ends[0]), _base(each, ends[1])
         here, there = [_member_view(each, view, base) for view, base in zip(ends, bases, strict=True)]
         return cls((here, there), bases, RecurringCopies(here, there), [])

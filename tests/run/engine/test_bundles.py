@@ -16,6 +16,7 @@ from bundle_cases import expected, random_bundle, random_ends, random_member
 import isoviz
 from isoviz import Bundle, Engine, FieldSpace, IndexSpace, Instance, Machine, Options, Plan, Transfer, plan, simulate
 from isoviz.errors import InputError, IsovizError, LimitError, TransferError
+from isoviz.figures import html
 from isoviz.machines import Channel, LatencyBandwidth, Memory, OneTimeCost
 from isoviz.planner import load_transfer, plan_from_json, plan_to_json, transfer_from_json
 
@@ -122,6 +123,19 @@ def test_plans_and_bundles_in_files(tmp_path: Path) -> None:
         assert [again.copies(0, k) for k in range(again.chunk_count)] == [found.copies(0, k) for k in range(found.chunk_count)]
         found.save(tmp_path / "plan.json")
         assert isoviz.planner.load_plan(tmp_path / "plan.json").transfer == found.transfer
+
+
+def test_text_and_pictures() -> None:
+    """Equal neighbours are one row."""
+    made = isoviz.bundle([vector(100)] * 3 + [vector(7)])
+    found = plan(made, relay())
+    assert "a bundle of 4 transfers" in str(found)
+    for text in (html(made), html(found)):
+        assert "4 transfers" in text
+        assert text.count("0 to 2") == 1
+        assert "400 B" in text
+    with Engine(relay()) as engine:
+        assert "node0.a (4 instances) to node0.c (4 instances)" in str(engine.run(found))
 
 
 def test_copy_of_lists() -> None:
