@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from isoviz.layouts import Layout, OrderChange
 from isoviz.machines.memory import emulated_text
+from isoviz.planner.listed.listed_transfer import ListedTransfer
 from isoviz.planner.plan import starts_text
 from isoviz.units import format_bytes, format_rate, format_seconds, format_share
 
@@ -173,6 +174,8 @@ def summary(explanation: Explanation) -> list[str]:
     plan = explanation.plan
     source, destination = plan.transfer.source, plan.transfer.destination
     space = ", ".join(f"{name} = {size:,}" for name, size in plan.transfer.space.as_dict().items())
+    if isinstance(plan.transfer, ListedTransfer):
+        space += f"; {plan.transfer.list_text}"
     count = len(plan.hops)
     who = "This plan by hand" if explanation.is_by_hand else f"The {plan.planner} planner"
     found = (

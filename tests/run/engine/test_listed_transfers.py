@@ -18,7 +18,7 @@ from isoviz.errors import ArrayError, EmptyArrayError, FileError, TransferError,
 from isoviz.layouts import Box, EntryList, ListedCopy, View, apply, strided_copies
 from isoviz.layouts.copies import without_lists
 from isoviz.layouts.recurring import split, split_together
-from isoviz.machines import Channel, LatencyBandwidth, Machine, Memory
+from isoviz.machines import Channel, LatencyBandwidth, Machine, Memory, preset
 from isoviz.planner import ListedTransfer, load_transfer, plan_from_json, plan_to_json
 from isoviz.planner.plan_file import plan_digest
 
@@ -201,6 +201,23 @@ def test_bundles_of_lists_move_what_a_loop_moves(full: bool) -> None:
             assert plan_from_json(plan_to_json(chosen)) == chosen
             for (transfer, _, _), (_, out), wanted in zip(cases, ends, expected, strict=True):
                 assert elements(transfer.destination.linearization, out) == wanted
+
+
+def test_several_paths_and_every_planner_move_lists() -> None:
+    fields = FieldSpace(a="f4", b="f8")
+    for name, ends, most in (("two-node", ("node0.sys", "node1.fbm0"), 1), ("v100-mesh", ("node0.fbm0", "node0.fbm7"), 2)):
+        machine = preset(name)
+        here = Instance(ends[0], IndexSpace(x=80_000), fields, "<F, x>")
+        there = Instance(ends[1], IndexSpace(x=40_000), fields, "<x, F>")
+        made = Transfer.listed(here, there, EntryList.random(20_000, 80_000, 1), EntryList.random(20_000, 40_000, 2))
+        paths = 0
+        with Engine(machine, EmulatedMachine()) as engine:
+            for planner in ("full", "simple", "spsl", "spdl", "multipath"):
+                chosen = plan(made, machine, planner)
+                paths = max(paths, len(chosen.paths))
+                assert engine.run(chosen).verified
+        assert paths == most
+        assert "of the source: 20000 by list" in str(chosen.explain())
 
 
 SPACE, PAIR = IndexSpace(x=10), FieldSpace(a="f4", b="u1")

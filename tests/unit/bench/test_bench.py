@@ -90,6 +90,13 @@ def test_pipelines_beside_their_slowest_hop(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_lists_beside_numpy(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "noncontiguous", "--parts", "lists", "--quick", "--repeat", "1", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert {each["beside"] for each in rows} == {"numpy.take", "d[j] = s", "d[j] = s[i]", "20 runs", "0.3 s"}
+    assert len(rows) == 72 and all(each["figure"] > 0 and each["ratio"] > 0 for each in rows)
+
+
 def test_an_urgent_transfer_among_others(capsys: pytest.CaptureFixture[str]) -> None:
     def seconds() -> list[float]:
         assert main(["bench", "priority", "--size", "1MiB", "--repeat", "1", "--json"]) == 0
