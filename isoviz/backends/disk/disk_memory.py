@@ -15,7 +15,7 @@ import numpy as np
 
 from isoviz.backends.disk import data_sieving as sieve
 from isoviz.backends.disk.file_access import NewFile, ReadFile
-from isoviz.backends.disk.listed_runs import are_close, read_listed, write_listed
+from isoviz.backends.disk.listed_runs import are_close, lists_apart, read_listed, write_listed
 from isoviz.backends.disk.run_requests import read_runs, write_runs
 from isoviz.backends.disk.shared_pages import SHARED
 from isoviz.backends.formats.describing import file_instance
@@ -372,12 +372,6 @@ def _offsets(base: int, loops: Sequence[tuple[int, int, int]], end: int) -> Numb
     return found
 
 
-def _lists(copies: Sequence[StridedCopy]) -> tuple[list[ListedCopy], list[StridedCopy]]:
-    """The copies of lists, and the others."""
-    lists = [copy for copy in copies if isinstance(copy, ListedCopy)]
-    return lists, [copy for copy in copies if not isinstance(copy, ListedCopy)] if lists else list(copies)
-
-
 class DiskRead(BaseChannel):
     """The channel from a file to host memory.
 
@@ -388,7 +382,7 @@ class DiskRead(BaseChannel):
 
     def kept_together(self, copies: Sequence[StridedCopy]) -> tuple[list[StridedCopy], list[StridedCopy]]:
         """Split copies into those read by data sieving and the others."""
-        lists, copies = _lists(copies)
+        lists, copies = lists_apart(copies)
         groups = sieve.groups(copies)
         near = [sieve.is_close(group) for group in groups]
         close, others = (
@@ -401,7 +395,7 @@ class DiskRead(BaseChannel):
     def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
         assert isinstance(source, FileStore) and isinstance(destination, HostStore)
         memory, base = destination.array, source.base
-        lists, copies = _lists(copies)
+        lists, copies = lists_apart(copies)
         requests = sum([read_listed(source.file, base, copy, memory, check) for copy in lists])
         for group in sieve.groups(copies):
             if sieve.is_close(group):
@@ -443,7 +437,7 @@ class DiskWrite(BaseChannel):
         file = destination.file
         assert isinstance(file, NewFile), "the destination was opened for reading"
         memory, base = source.array, destination.base
-        lists, copies = _lists(copies)
+        lists, copies = lists_apart(copies)
         requests = sum([write_listed(file, base, copy, memory, check) for copy in lists])
         for copy in copies:
             for at, to in runs_in_order(copy, disk=2):

@@ -18,12 +18,19 @@ from isoviz.backends.pages import PAGE, page_aligned
 from isoviz.layouts.copies import ListedCopy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from isoviz.backends.disk.aio import Numbers
     from isoviz.backends.disk.file_access import NewFile, ReadFile
     from isoviz.backends.pages import Bytes
+    from isoviz.layouts import StridedCopy
     from isoviz.runtime.protocols import Check
+
+
+def lists_apart(copies: Sequence[StridedCopy]) -> tuple[list[ListedCopy], list[StridedCopy]]:
+    """The copies of lists, and the others."""
+    lists = [copy for copy in copies if isinstance(copy, ListedCopy)]
+    return lists, [copy for copy in copies if not isinstance(copy, ListedCopy)] if lists else list(copies)
 
 
 def are_close(copy: ListedCopy, disk: int) -> bool:

@@ -41,7 +41,7 @@ FEW_SIZES = 2
 """Sizes of each pattern of DDTBench in that comparison: the smallest and the largest."""
 
 
-class Case:
+class RunCase:
     """What moves, and the datatypes of both ends for MPI. Entries are `run` bytes long, every other one at random or in order."""
 
     def __init__(self, kind: str, run: int, nbytes: int) -> None:
@@ -81,14 +81,14 @@ def scattered_on_rank(machine: Machine, order: Order) -> list[dict[str, Any]]:
     """A row for each kind of scattered data, length of runs and kind of memory."""
     with rank_bench(machine, order) as rank:
         return [
-            _beside_mpi(rank, Case(kind, run, min(order.nbytes, 8 * MIB)), memory, order)
+            _beside_mpi(rank, RunCase(kind, run, min(order.nbytes, 8 * MIB)), memory, order)
             for memory in ("reg", "sys")
             for kind in KINDS
             for run in (RUNS[:1] if order.quick else RUNS)
         ]
 
 
-def _beside_mpi(rank: RankBench, case: Case, memory: str, order: Order) -> dict[str, Any]:
+def _beside_mpi(rank: RankBench, case: RunCase, memory: str, order: Order) -> dict[str, Any]:
     half = rank.size // 2
     sends, peer = rank.rank < half, (rank.rank + half) % rank.size
     pairs = [(f"node{here}.{memory}", f"node{here + half}.{memory}") for here in range(half)]
@@ -168,6 +168,6 @@ def _transfers(order: Order) -> Iterator[tuple[str, Transfer]]:
     for run in RUNS[:1] if order.quick else RUNS:
         for nbytes in SIZES[:1] if order.quick else SIZES:
             for memory in memories:
-                case = Case("list", run, nbytes)
+                case = RunCase("list", run, nbytes)
                 size = f"{format_bytes(nbytes)} in runs of {format_bytes(run)}"
                 yield f"list, {size}, {memory.upper()}", case.transfer((f"node0.{memory}", f"node1.{memory}"))
