@@ -7,7 +7,7 @@ import hashlib
 import zlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _MARKED = 16
 """Entries of an instance for each listed one up to which marks tell whether an entry is listed twice."""
+MOST_DRAWN = 1 << 29
+"""The most entries among which a random list is drawn: all of them are shuffled."""
 
 
 class EntryList:
@@ -38,6 +40,9 @@ class EntryList:
         EmptyArrayError: it is empty.
     """
 
+    KEYS: ClassVar = ("count", "digest", "steps", "zlib")
+    """The keys of its JSON form."""
+
     def __init__(self, given: Any, what: str = "list") -> None:
         self.indices: IntArray = _indices(given, what)
         """The numbers, int64 of shape (count,), read-only."""
@@ -48,9 +53,9 @@ class EntryList:
         """`count` different entries among `of`, drawn with a seed; ascending with `in_order`.
 
         Raises:
-            InputError: there are not so many entries.
+            InputError: there are not so many entries, or more than `MOST_DRAWN`.
         """
-        of = checks.count("random list", "of", of, low=1)
+        of = checks.count("random list", "of", of, low=1, high=MOST_DRAWN)
         count = checks.count("random list", "random", count, low=1, high=of)
         drawn = np.random.default_rng(checks.count("random list", "seed", seed)).permutation(of)[:count]
         return cls(np.sort(drawn) if in_order else drawn)
@@ -63,6 +68,9 @@ class EntryList:
 
     def __hash__(self) -> int:
         return self._hash
+
+    def __reduce__(self) -> Any:  # NumPy's own would let the copy be written to
+        return EntryList, (self.indices,)
 
     @cached_property
     def _hash(self) -> int:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 MOST_RUNS = 1 << 20
 """Of copies with more runs a part is listed: they repeat themselves."""
 
+MOST_PIECES = 1 << 28
+"""The most pieces into which windows cut runs: all of them are listed."""
+
 
 class Windows(NamedTuple):
     """The pieces into which windows cut runs, in the order of the data.
@@ -54,7 +57,7 @@ def windows(runs: ArrayLike, window: int) -> Windows:
     """The windows of `window` bytes over runs of these lengths in bytes.
 
     Raises:
-        LayoutError: a run is no positive whole number of bytes, or `window` is below 1.
+        LayoutError: a run is no positive whole number of bytes, `window` is below 1, or there are more than `MOST_PIECES` pieces.
     """
     lengths = _lengths(runs)
     window = checks.count("windows", "window", window, low=1, error=LayoutError)
@@ -62,6 +65,10 @@ def windows(runs: ArrayLike, window: int) -> Windows:
     starts = ends - lengths
     first = starts // window
     counts = (ends - 1) // window - first + 1
+    if counts.sum(dtype=float) > MOST_PIECES:
+        raise LayoutError(
+            f"windows: {counts.sum():,} pieces of runs; expected at most {MOST_PIECES:,}: larger windows or less data"
+        )
     run = np.repeat(np.arange(len(lengths)), counts)
     number = np.arange(len(run)) - np.repeat(np.cumsum(counts) - counts, counts) + first[run]
     begins = np.maximum(starts[run], number * window)
@@ -99,9 +106,15 @@ def agreed_window(source: ArrayLike, destination: ArrayLike, limit: int) -> int:
 
 
 def _lengths(runs: ArrayLike) -> Ints:
-    found = np.asarray(runs)
+    expected = "windows: expected the lengths of runs, whole numbers of bytes from 1 on, as a list or an array"
+    try:
+        found = np.asarray(runs)
+    except Exception as error:  # an object of the caller may raise anything
+        raise LayoutError(expected) from error
     if found.ndim != 1 or (found.size and found.dtype.kind not in "iu") or (found.size and found.min() < 1):
-        raise LayoutError("windows: expected the lengths of runs, whole numbers of bytes from 1 on, as a list or an array")
+        raise LayoutError(expected)
+    if found.sum(dtype=float) >= checks.BYTES_LIMIT:
+        raise LayoutError("windows: the runs have more than 2⁶³ − 1 bytes")
     return found.astype(np.int64, copy=False)
 
 

@@ -91,6 +91,8 @@ def _bundle(node: Node) -> Transfer:
     made = parts["bundle"].made(bundle, members)
     if not isinstance(made, Bundle):
         parts["bundle"].fail(f"expected at least two transfers, got {len(members)}")
+    if "list" in parts:
+        parts["list"].fail("expected none beside a bundle: the lists are those of its members")
     order = parts["order"].value
     if order not in ("source", "destination", None):
         parts["order"].fail(f"expected 'source', 'destination' or null, got {show(order)}")
@@ -106,7 +108,8 @@ def _lists(node: Node) -> dict[str, Any]:
     found: dict[str, Any] = {"dim": parts["dim"].read(str)}
     for name in ("entries", "to"):
         if name in parts:
-            found[name] = parts[name].made(EntryList.from_json, parts[name].table())
+            packed = parts[name].members(EntryList.KEYS)
+            found[name] = parts[name].made(EntryList.from_json, {key: part.value for key, part in packed.items()})
     return found
 
 

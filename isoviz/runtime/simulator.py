@@ -370,6 +370,10 @@ class Simulator:
             heappush(self._events, (self.now + seconds, self._sequence, server, 0))
 
 
+MOST_STARTS = 10_000
+"""The most starts of a simulation, each of which is simulated. `Plan.again` is all that more of them add on an idle machine."""
+
+
 def simulate(
     plans: Plan | Iterable[Plan],
     machine: MachineLike | None = None,
@@ -388,7 +392,8 @@ def simulate(
 
     Raises:
         TransferError: the machine is not the one that the plans were made for.
-        InputError: there is no plan, this process does not know the machine (pass `machine`), or `starts` is below 1.
+        InputError: there is no plan, this process does not know the machine (pass `machine`), or `starts` is not from 1 to
+            `MOST_STARTS`.
     """
     chosen = [plans] if isinstance(plans, Plan) else list(checks.items("simulate", plans, "a plan or several"))
     if not chosen:
@@ -396,7 +401,7 @@ def simulate(
     for plan in chosen:
         expect("simulate", plan, Plan, "a plan")
     simulator = Simulator(machine_of(chosen[0], machine), policy=policy, request_bytes=request_bytes)
-    for start in range(checks.count("simulate", "starts", starts, low=1)):
+    for start in range(checks.count("simulate", "starts", starts, low=1, high=MOST_STARTS)):
         for plan in chosen:
             simulator.submit(plan.later if start else plan, pipelined=pipelined)
         simulator.advance()

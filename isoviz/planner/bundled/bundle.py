@@ -262,7 +262,8 @@ def bundle(transfers: Sequence[Transfer], *, priority: int | None = None) -> Tra
     """Several transfers between the same two memories as one transfer: one path, one set of one-time costs, one event.
 
     They may have different index spaces, fields, layouts and boxes. A chunk holds as many small ones as fit, so that they share
-    messages: the structs of a simulation, or all layers of a KV cache. A bundle of one transfer is that transfer.
+    messages: the structs of a simulation, or all layers of a KV cache. A bundle of one transfer is that
+    transfer: its run gets an object at each end, and no list.
 
         >>> space, fields = isoviz.IndexSpace(x=1024), isoviz.FieldSpace(a="float32")
         >>> layer = isoviz.Transfer.whole(space, fields, "node0.sys", "<F, x>", "node1.sys", "<F, x>")

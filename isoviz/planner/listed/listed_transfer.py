@@ -46,8 +46,13 @@ class ListedTransfer(Transfer):
     to: EntryList | None = None
 
     def __post_init__(self) -> None:
-        if self.dim not in self.source.space or self.entries is None is self.to:
+        if not checks.is_one_of(self.dim, self.source.space.dims):
             raise TransferError(f"transfer: lists along {show(self.dim)}: expected one along {', '.join(self.source.space)}")
+        if self.entries is None is self.to:
+            raise TransferError("transfer: no list at either end; expected one at the source, at the destination, or at both")
+        for found in (self.entries, self.to):
+            if found is not None:
+                expect("transfer", found, EntryList, "a list of entries, as `EntryList` makes it")
         for end, instance, found in (("source", self.source, self.entries), ("destination", self.destination, self.to)):
             size = instance.space.as_dict().get(self.dim, 0)
             if found is not None and found.last >= size:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import json
+import pickle
 import random
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,7 @@ from run_cases import FIELDS, assumed_machine, elements, no_leaked_files, random
 import isoviz
 from isoviz import Engine, FieldSpace, IndexSpace, Instance, Options, Transfer, cost, plan, simulate
 from isoviz.backends.emulated import EmulatedMachine
-from isoviz.errors import ArrayError, EmptyArrayError, FileError, TransferError, VerificationError
+from isoviz.errors import ArrayError, EmptyArrayError, FileError, InputError, TransferError, VerificationError
 from isoviz.layouts import Box, EntryList, ListedCopy, View, apply, strided_copies
 from isoviz.layouts.copies import without_lists
 from isoviz.layouts.recurring import split, split_together
@@ -254,6 +257,30 @@ def test_bad_lists_are_refused(ends: Any, lists: Any, kind: Any, said: str) -> N
     assert said in str(caught.value)
 
 
+def test_lists_are_checked_however_a_transfer_is_made() -> None:
+    for lists, said in (
+        ({}, "no list at either end"),
+        ({"dim": "q", "entries": EntryList([1, 2, 3])}, "lists along 'q': expected one along x"),
+        ({"entries": [1, 2, 3]}, "a list of entries"),
+    ):
+        with pytest.raises(InputError) as caught:
+            ListedTransfer(HERE, THERE, **{"dim": "x", **lists})
+        assert said in str(caught.value)
+    made = Transfer.listed(HERE, THERE, entries=[1, 2, 3])
+    assert isinstance(made, ListedTransfer)
+    for again in (pickle.loads(pickle.dumps(made)), copy.deepcopy(made)):
+        assert again == made
+        assert not again.entries.indices.flags.writeable
+    text = json.dumps(made.to_json())
+    for data, place in (
+        (text.replace('"count"', '"more": 1, "count"'), "transfer.list.entries: unknown key 'more'"),
+        (json.dumps({**isoviz.bundle([made, made]).to_json(), "list": made.to_json()["list"]}), "transfer.list: expected none"),
+    ):
+        with pytest.raises(TransferError) as caught:
+            Transfer.from_json(data)
+        assert place in str(caught.value)
+
+
 def test_rest_is_all_entries_in_order() -> None:
     assert Transfer.listed(HERE, HERE, isoviz.rest, isoviz.rest) == Transfer(HERE, HERE)
     every = Transfer.listed(HERE, HERE, entries=range(10))
@@ -324,6 +351,12 @@ def test_lists_in_transfer_files(tmp_path: Path) -> None:
     (tmp_path / "t.toml").write_text(FILE.format(entries="[1, 2]", rest="to = [7, 8]"))
     both = load_transfer(tmp_path / "t.toml").transfer
     assert both == Transfer.listed(both.source, both.destination, entries=[1, 2], to=[7, 8])
+    content = (tmp_path / "list.npy").read_bytes()
+    (tmp_path / "short.npy").write_bytes(content[:-9])
+    (tmp_path / "header.npy").write_bytes(content.replace(b"(3062,)", b"(2*531)"))
+    (tmp_path / "pickle.npy").write_bytes(pickle.dumps(indices))
+    np.savez(tmp_path / "zip", list=indices)
+    (tmp_path / "zip.npz").rename(tmp_path / "zip.npy")
     for entries, more, kind, said in (
         ('"none.npy"', "", FileError, "none.npy"),
         ('"t.toml"', "", FileError, "expected the numbers of entries in a .npy file"),
@@ -332,7 +365,14 @@ def test_lists_in_transfer_files(tmp_path: Path) -> None:
         ("[1, 1.5]", "", TransferError, "whole numbers"),
         ("[[1]]", "", TransferError, "one axis"),
         ("[1]", "origin = {x = 1}", TransferError, "expected no box"),
-        ("3", "", TransferError, "source.entries"),
+        ("3", "", TransferError, "source.entries: expected the name of a file, numbers"),
+        ('""', "", TransferError, "source.entries: expected the name of a file, numbers"),
+        ("{random = 5, of = 1000000000000000000}", "", TransferError, "random list, of: expected a whole number from 1 to"),
+        ("[]", "", TransferError, "source.entries: list: it names no entry"),
+        ('"pickle.npy"', "", FileError, "expected the numbers of entries in a .npy file, got one of another kind"),
+        ('"zip.npy"', "", FileError, "got one of another kind"),
+        ('"short.npy"', "", FileError, "it is damaged, ends early, or holds Python objects"),
+        ('"header.npy"', "", FileError, "it is damaged, ends early, or holds Python objects"),
     ):
         (tmp_path / "t.toml").write_text(FILE.format(entries=entries, rest=more))
         with pytest.raises(kind) as caught:

@@ -78,6 +78,9 @@ def test_a_short_run_between_long_ones_makes_windows_smaller() -> None:
         (lambda: agreed_window([4, 4], [4, 5], 2), "the source has 8 bytes, the destination 9"),
         (lambda: agreed_window([4, 0], [4], 2), "expected the lengths of runs"),
         (lambda: windows([1.5], 2), "expected the lengths of runs"),
+        (lambda: windows([[1], [1, 2]], 2), "expected the lengths of runs"),  # type: ignore[list-item]
+        (lambda: windows([1 << 62, 1 << 62], 2), "more than 2⁶³ − 1 bytes"),
+        (lambda: windows([1 << 60], 2), "pieces of runs; expected at most"),
         (lambda: windows([4], 0), "window"),
         (lambda: agreed_window([4], [4], 0), "limit"),
     ],
