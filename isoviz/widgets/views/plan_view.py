@@ -38,7 +38,8 @@ class PlanView(Explorer):
     `view.session.observe(…, names="plan")`. `close` ends the view, and its session where it made it.
 
     Raises:
-        InputError: none of these, a transfer without a machine, or a machine beside a session. Others as `plan`.
+        InputError: none of these, a transfer without a machine, a machine beside a session, or a bundle or a transfer with lists.
+            Others as `plan`.
     """
 
     def __init__(
@@ -61,6 +62,11 @@ class PlanView(Explorer):
             shown = planned(shown, machine, options=options)
         if not isinstance(shown, Plan):
             raise InputError(f"PlanView: expected a transfer, a plan, a session or an explorer, got {show(shown)}")
+        if shown.transfer.further_json:
+            raise InputError(
+                f"PlanView: sessions have boxes of arrays, and no controls for {shown.transfer}; the plan shows itself in a"
+                " notebook, by isoviz.figures.html(plan) and by isoviz show"
+            )
         super().__init__(settings_of_plan(shown, DescribedMachine(machine_of(shown, machine)), options), pane="why")
 
     @property

@@ -134,6 +134,8 @@ def test_text_and_pictures() -> None:
         assert "4 transfers" in text
         assert text.count("0 to 2") == 1
         assert "400 B" in text
+    with pytest.raises(InputError, match="no controls for node0"):
+        isoviz.PlanView(found, relay())
     with Engine(relay()) as engine:
         assert "node0.a (4 instances) to node0.c (4 instances)" in str(engine.run(found))
 
