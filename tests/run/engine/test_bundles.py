@@ -81,6 +81,36 @@ def test_random_bundles(full: bool, report: Callable[[str, object], None]) -> No
     report("random bundles on the host", seed + 1)
 
 
+def test_members_with_lists() -> None:
+    """Entries that lists name, at one end or at both, beside a box; chunks end within lists and within elements."""
+    rng = np.random.default_rng(2)
+    here = Instance("node0.a", IndexSpace(x=900), FieldSpace(a="<f4", b="<f8"), "<F, x>")
+    packed = Instance("node0.c", IndexSpace(x=300), here.fields, "<x, F>")
+    lists = [rng.permutation(900)[:300] for _ in range(4)]
+    members = [
+        Transfer.listed(here, packed, entries=lists[0]),
+        Transfer.listed(here, replace(here, memory="node0.c"), entries=lists[1], to=lists[2]),
+        vector(77),
+        Transfer.listed(here, packed, entries=lists[3]),
+    ]
+    records = np.dtype([("a", "<f4"), ("b", "<f8")])
+    sources = [rng.integers(0, 256, size, np.uint8) for size in (10800, 10800, 308, 10800)]
+    values = [each.view(records) if each.size > 308 else each for each in sources]
+    for machine, limit in ((one_hop(), None), (relay(), 100), (relay(), 4096)):
+        destinations = [np.zeros(size, np.uint8) for size in (3600, 10800, 308, 3600)]
+        found = plan(isoviz.bundle(members), machine, options=Options(slot_limit=limit))
+        again = plan_from_json(plan_to_json(found))
+        with Engine(machine) as engine:
+            assert engine.run(again, sources, destinations).verified
+        for number, entries in ((0, lists[0]), (3, lists[3])):
+            right = values[number][entries]
+            assert destinations[number].tobytes() == right["a"].tobytes() + right["b"].tobytes()
+        right = np.zeros(900, records)
+        right[lists[2]] = values[1][lists[1]]
+        assert destinations[1].tobytes() == right.tobytes()
+        assert np.array_equal(destinations[2], sources[2])
+
+
 def test_small_members_share_messages() -> None:
     """A hop has a request for each chunk, and a chunk has many members. Alone, each of them has one of its own."""
     many = isoviz.bundle([vector(16) for _ in range(64)])
