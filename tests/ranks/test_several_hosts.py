@@ -76,7 +76,7 @@ def test_random_plans_between_hosts(two: Hosts, full: bool, report: Callable[[st
 @pytest.mark.full
 def test_random_lists_between_hosts(two: Hosts, full: bool, report: Callable[[str, object], None], tmp_path: Path) -> None:
     """Lists, boxes and bundles, run, submitted and prepared: as MPI packs and unpacks them."""
-    found = run_json(two, SCATTERED, "random", "hosts", "120" if full else "5", str(tmp_path), seconds=290)
+    found = run_json(two, SCATTERED, "random", "hosts", "60" if full else "5", str(tmp_path), seconds=290)
     assert found["list"] > 0
     report("scattered transfers between two hosts equal to MPI's pack and unpack", found)
 
