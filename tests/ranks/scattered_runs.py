@@ -21,7 +21,7 @@ import numpy as np
 from ddtbench_types import Maker, Types, types_of
 from rank_runs import layout_of, machine_of
 
-from isoviz import FieldSpace, IndexSpace, Instance, Layout, Machine, Options, Plan, Transfer, bundle, cost, plan, rest
+from isoviz import FieldSpace, IndexSpace, Instance, Layout, Machine, Options, Plan, Transfer, bundle, cost, plan, preset, rest
 from isoviz.backends.host import kernels
 from isoviz.backends.mpi.world import World
 from isoviz.bench.patterns import patterns
@@ -303,6 +303,22 @@ def ddtbench(world: World, _: str, cases: int) -> dict[str, Any]:
     return {"patterns": done, "arrays": arrays}
 
 
+def there_and_back(world: World, *_: object) -> dict[str, Any]:
+    """A bundle through both ranks: that of the destination has a ring as well, and its windows are mapped elsewhere."""
+    machine = preset("ranks", ranks=world.size, hosts=world.hosts, measure="assumed")
+    mpi, make, each = world.thread.mpi, Maker(world.thread.mpi), patterns("DDTBench")["SPECFEM3D_cm 7125×1729"]
+    transfers, datatypes = each.transfers("node1.sys", "node0.reg"), types_of(each.name, make)
+    sizes = [transfer.destination.linearization.nbytes for transfer in transfers]
+    path, options = ["node1.sys", "node0.reg", "node1.reg", "node0.reg"], Options(slots=2)
+    with RankEngine(machine, world.devices, world.transport) as engine:
+        own = cost(bundle(transfers), machine, path, chunk=768, options=options) if world.rank == 0 else None
+        made = engine.gather(own)[0]
+        assert isinstance(made, Plan)
+        moved(world, engine, made, lambda number, source: through_mpi(mpi, *datatypes[number], source, sizes[number]), 1)
+        make.free()
+    return {"hops": [str(hop.kind) for hop in made.every_hop], "chunks": made.chunk_count}
+
+
 def differing(world: World, *_: object) -> dict[str, str]:
     """Each rank has another list for the same end: nothing moves, and both say so."""
     machine = roomy(random.Random("differing"), world)
@@ -338,7 +354,8 @@ def main() -> None:
     way, seed, cases, folder = sys.argv[1], sys.argv[2], int(sys.argv[3]), Path(sys.argv[4])
     kernels.prepare(wait=cases > MANY)
     with World(limit=60, directory=folder) as world:
-        found = {"random": random_cases, "ddtbench": ddtbench, "differing": differing}[way](world, seed, cases)
+        ways = {"random": random_cases, "ddtbench": ddtbench, "differing": differing, "there and back": there_and_back}
+        found = ways[way](world, seed, cases)
         rank = world.rank
     if rank == 0:
         print(json.dumps(found))

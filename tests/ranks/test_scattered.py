@@ -31,3 +31,8 @@ def test_ranks_with_different_lists_refuse(tmp_path: Path) -> None:
     """A plan names the lists of both ends, and ranks compare the digests of their plans."""
     found = run_json(2, SCRIPT, "differing", "", "1", str(tmp_path), seconds=150)
     assert len(found) == 4 and all("another plan" in words for words in found.values()), found
+
+
+def test_a_bundle_through_both_ranks_and_back(tmp_path: Path) -> None:
+    found = run_json(2, SCRIPT, "there and back", "", "1", str(tmp_path), seconds=150)
+    assert len(found["hops"]) == 3 and found["chunks"] > 1

@@ -103,7 +103,6 @@ def _beside_mpi(rank: RankBench, case: RunCase, memory: str, order: Order) -> di
         for number, made in enumerate(plans):
             given = (array if number == rank.rank else None, array if number + half == rank.rank else None)
             prepared.append(stack.enter_context(rank.engine.prepare(made, *given)))
-        mine = prepared[rank.rank % half]
         kind = stack.enter_context(datatype(rank, lambda mpi: case.datatype(mpi, 0 if sends else 1)))
 
         def by_mpi() -> bool:
@@ -120,7 +119,8 @@ def _beside_mpi(rank: RankBench, case: RunCase, memory: str, order: Order) -> di
             rank.engine.barrier()
             begin = time.perf_counter()
             for _ in range(count):
-                mine.start().wait()
+                for event in [each.start() for each in prepared]:  # all ranks start all of them, also those of other pairs
+                    event.wait()
             return Span(begin, time.perf_counter())
 
         name = "MPI's vector type" if case.kind == "strided" else "MPI's indexed type"

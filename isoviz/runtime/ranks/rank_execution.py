@@ -149,14 +149,18 @@ class RankExecution(Execution):
     # ---- stores of other ranks
 
     def provide(self, hop: int, handles: Sequence[StoreHandle], lies: Instance | None) -> None:
-        """Another rank provides the stores that a hop here writes. `lies` is that of a destination."""
+        """Another rank provides the stores that a hop here writes. `lies` is that of the destination on that rank.
+
+        Only the last hop writes there. The arrays of a bundle lie in the store that it reaches as they do not on their own rank.
+        """
         if hop not in self._far:
             if self.channels[hop].names_places:
                 handles = [handle._replace(pieces=()) for handle in handles]
             stores = [self._devices.reach(handle) for handle in handles]
             for store in stores:
                 self._reached.callback(store.close)
-            self.lie(destination=_as_reached(lies, stores[0], self.plan.transfer.destination))
+            if self._hops[hop].is_last:
+                self.lie(destination=_as_reached(lies, stores[0], self.plan.transfer.destination))
             self._far[hop] = stores
 
     def far_source(self, handle: StoreHandle, lies: Instance | None) -> Store:
