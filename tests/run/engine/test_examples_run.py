@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from run_cases import ROOT, isoviz, names_in
 
 from isoviz.cli import main
+from isoviz.units import parse_seconds
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
 
@@ -101,3 +103,17 @@ def test_gpus_without_a_link_are_relayed_over_several_paths() -> None:
     paths = [line for line in done.stdout.split("several paths")[1].splitlines() if "→" in line]
     assert len(paths) > 2 and all(re.search(r"fbm[0-9] → .* → node0.fbm5", path) for path in paths), done.stdout
     assert subprocess.run([*command[:2], "--source", "5"], capture_output=True, timeout=250).returncode == 2
+
+
+def test_no_way_by_hand_beats_the_plan_for_a_cache(capsys: pytest.CaptureFixture[str]) -> None:
+    """`examples/kv_cache.py`: ways that programs take by hand, beside the plan."""
+    runpy.run_path(str(ROOT / "examples" / "kv_cache.py"), run_name="__main__")
+    cases: list[list[float]] = []
+    for line in capsys.readouterr().out.splitlines():
+        if not line.startswith("  "):
+            cases.append([])
+        elif "not possible" not in line:
+            cases[-1].append(parse_seconds("".join(line.split()[-2:])))
+    assert len(cases) == 5 and all(len(found) > 3 for found in cases)
+    for *by_hand, planned in cases:
+        assert planned <= 1.001 * min(by_hand)
