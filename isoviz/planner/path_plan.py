@@ -185,8 +185,7 @@ class PathPlan:
         Raises:
             InputError: it is no hop of this path, or `request_bytes` is no number of bytes.
         """
-        asked: object = hop
-        if not isinstance(asked, Hop) or asked not in self.hops:
+        if not any(hop is each for each in self.hops):
             raise InputError(f"requests: expected a hop of this path, got {show(hop)}")
         request_bytes = checks.count("requests", "request_bytes", request_bytes, low=1)
         return request_rule(hop.kind).requests(self.chunk_payload, hop.request_bytes, request_bytes, hop.throughput)

@@ -80,7 +80,7 @@ MADE_BY_ISOVIZ = {
     *("LayoutChoice", "RankedLayout"),
     *("WarpLoad", "OrderChange", "Link"),
     *("Sweep", "WinnerMap", "Planner", "PreparedTransfer", "Problem", "TransferFile", "WholeSolution", "Event", "HopMeasurement"),
-    *("Progress", "Report"),
+    *("Progress", "Report", "Bundle", "ListedTransfer", "ListedCopy"),
     *("RequestSpan", "Span", "TransferSpan", "Trace", "RedistributionPlan", "Sending", "Ranks"),
 }
 """Records that isoviz makes. What takes them checks them; their own methods are called as those of all others are."""
@@ -97,7 +97,11 @@ CALLED_BY_ISOVIZ = {
         "Store",
     ),
     *("first_come_first_served", "highest_priority_first"),
-    *("Instance.lying_as", "Plan.lying"),
+    *("Instance.lying_as", "Plan.lying", "TransferFile.for_runs", "WinnerMap.label"),
+    *(f"ListedCopy.{name}" for name in methods_of(layouts.ListedCopy)),
+    *(f"{kind}.{name}" for kind in ("Bundle", "ListedTransfer") for name in methods_of(isoviz.Transfer)),
+    *("Bundle.stretches", "ChunkSequence.of_bytes", "PathPlan.recurring", "View.places"),
+    *(f"Transfer.{name}" for name in ("keyed", "mean_run", "recurring")),
     *(f"Scheduler.{name}" for name in methods_of(runtime.Scheduler) if name != "of"),
     *(f"RankScheduler.{name}" for name in methods_of(runtime.RankScheduler)),
     *(f"Coordinator.{name}" for name in methods_of(runtime.Coordinator) if name != "free"),
@@ -108,7 +112,7 @@ CALLED_BY_ISOVIZ = {
     *("Simulator.submit_work", "Box.unchecked", "Layout.unchecked", "Topology", "Routing"),
 }
 """Protocols, and the steps of schedulers for every request: an engine calls them with what a scheduler answered. Planners ask a
-`Problem` about what it gave them. `Ranks` need ranks: tests/ranks calls them."""
+`Problem` about what it gave them, and a transfer of any kind about its copies. `Ranks` need ranks: tests/ranks calls them."""
 
 
 @pytest.fixture(scope="module")

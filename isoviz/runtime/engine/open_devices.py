@@ -244,7 +244,9 @@ def bundle_of(real: OpenedDevices, objects: tuple[Any, Any], layouts: tuple[Any,
         InputError: the lists do not fit each other, or as `OpenedDevices.ends`. TransferError: as `bundle`.
     """
     if not all(isinstance(each, list | tuple) for each in objects):
-        raise InputError("copy: expected lists at both ends, or an object at each end")
+        raise InputError(
+            "copy: a list at one end only; expected an array or the path of a file at each end, or lists of them at both"
+        )
     count = len(objects[0])
     if len(objects[1]) != count:
         raise InputError(f"copy: {count} sources and {len(objects[1])} destinations; expected as many of both")

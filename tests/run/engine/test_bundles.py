@@ -191,7 +191,7 @@ def test_copy_of_lists() -> None:
             ((sources, layouts[:2], same, layouts), "3 layouts or one for all"),
             ((sources, layouts, [*same[:2], 5], layouts), "copy, transfer 2: "),
             (([], "<F, x>", [], "<F, x>"), "at least one"),
-            ((sources, layouts, same[0], layouts), "expected lists at both ends"),
+            ((sources, layouts, same[0], layouts), "a list at one end only"),
         ):
             with pytest.raises(IsovizError) as error:
                 engine.copy(*given).wait()

@@ -24,7 +24,7 @@ from waiting import ctrl_c_inside, until
 from isoviz import Engine, FieldSpace, IndexSpace, Options, Transfer, cost, plan
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.emulated import EmulatedMachine
-from isoviz.errors import ArrayError, Cancelled, EngineClosed, LimitError, RunError, TransferError
+from isoviz.errors import ArrayError, Cancelled, EngineClosed, InputError, LimitError, RunError, TransferError
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Machine, Memory, MemoryKind
 from isoviz.runtime import Event, Progress, first_come_first_served, highest_priority_first
 from isoviz.runtime.device_bases import BaseChannel, BaseMemory
@@ -150,7 +150,7 @@ def test_copies_of_arrays_and_files(tmp_path: Path) -> None:
         assert np.array_equal(split[0], records["re"]) and np.array_equal(split[1], records["im"])
         with pytest.raises(TransferError, match="same"):
             engine.copy(records, "<F, x>", records, "<F, x>").wait(120)
-        with pytest.raises(TransferError, match="array or the path"):
+        with pytest.raises(InputError, match="array or the path"):
             engine.copy([1, 2, 3], "<F, x>", back, "<F, x>")
         with pytest.raises(TransferError, match="is not dense"):
             engine.copy(array[:, ::2], "<F, x, y>", back, "<F, x, y>")

@@ -7,9 +7,14 @@ import random
 import numpy as np
 import pytest
 
+from isoviz.layouts import FieldSpace, IndexSpace
+from isoviz.planner import Transfer
 from isoviz.runtime.device_bases import BaseStore
 from isoviz.runtime.ranks import rank_execution
 from isoviz.runtime.ranks.rank_execution import FetchedStore
+
+WHOLE = Transfer.whole(IndexSpace(x=8), FieldSpace(a="u1"), "node0.sys", "<F, x>", "node1.sys", "<F, x>")
+"""Of no bundle, so that every byte of a store can be read."""
 
 
 class Counted(BaseStore):
@@ -28,7 +33,7 @@ class Counted(BaseStore):
 def test_runs_are_those_of_the_store_and_blocks_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rank_execution, "BLOCK", 100)
     store = Counted(1234)
-    found = FetchedStore(store)
+    found = FetchedStore(store, WHOLE)
     rng = random.Random(4)
     for _ in range(500):
         offset = rng.randrange(1234)
@@ -41,7 +46,7 @@ def test_few_blocks_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rank_execution, "BLOCK", 10)
     monkeypatch.setattr(rank_execution, "KEPT", 3)
     store = Counted(100)
-    found = FetchedStore(store)
+    found = FetchedStore(store, WHOLE)
     for offset in (0, 10, 20, 5, 30, 12):  # the block of 10 was used longest ago when that of 30 came
         found.read(offset, 4)
     assert store.reads == 5

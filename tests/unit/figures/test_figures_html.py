@@ -16,6 +16,7 @@ from isoviz.figures.plans.report_html import Measured, bars_svg, measurements, r
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 from isoviz.machines import ChannelKind, Machine, Memory, MemoryKind
 from isoviz.planner import Instance, Plan, Transfer, chunk_curve, explain, plan, sweep
+from isoviz.planner.explanation.handshake import handshake
 from isoviz.runtime import HopMeasurement, Report, simulate
 from isoviz.units import format_rate
 
@@ -41,6 +42,10 @@ def report(made: Plan, *, verified: bool | None = True, ran: bool = True) -> Rep
     return Report(made, made.seconds * 1.25 if ran else 0.0, 0.01, hops, verified, ("noted <i>here</i>",))
 
 
+ENDS = [Instance(memory, IndexSpace(x=2048, y=64), FieldSpace(a="u1"), "<F, x, y>") for memory in ("node0.fbm0", "node1.fbm0")]
+VECTOR = Transfer(*ENDS, shape=(1024, 64))
+
+
 VALUES = {
     "layout": Layout("<x_in=4, F, x_out>"),
     "linearization": Layout("<F, x, y>").on(IndexSpace(x=100, y=50), FieldSpace(a="int8", b="float64")),
@@ -52,6 +57,8 @@ VALUES = {
     "report": report(PLAN),
     "trace": simulate(PLAN, MACHINE),
     "chunk-curve": chunk_curve(PLAN, MACHINE),
+    "winner-map": sweep(PLAN.transfer, MACHINE, ("run", "runs"), ([64, 4096], [1, 16])),
+    "handshake": handshake(plan(VECTOR, "theta-gpu", "direct")),
     "layout choice": find_layout(
         *(IndexSpace(x=64, y=32), FieldSpace(a="f4", b="f4"), "node0.sys"),
         [Use.to("node0.fbm0", order) for order in ("<F, x, y>", "<F, y, x>")],
