@@ -231,7 +231,8 @@ def _check_function(owner: str, field: str, given: object) -> None:
 
 def _moving(function: ThroughputFunction, shape: CopyShape) -> float:
     """Seconds of the bytes of a copy, without its requests."""
-    if isinstance(function, ShapedThroughput):
+    # The protocol check comes last because it is slow.
+    if not isinstance(function, _FUNCTIONS) and isinstance(function, ShapedThroughput):
         return function.seconds(shape)
     rate = function(min(shape.run_bytes, shape.nbytes))
     return shape.nbytes / rate if rate else math.inf

@@ -131,14 +131,21 @@ def search(
         shortest_path(machine, here, there)  # raises an error that names the reachable memories
         raise NoPathError(f"machine {machine.name}: no channels lead from {here} back to it")
     work.add(listed_steps(problem, len(routes)))  # a path from the cache must not change the count
-    problem.work = Work(math.inf)
+    # Where requests or runs have costs of their own, a route takes long: all of them may be more than the bound allows.
+    slow = any(each.has_windows or any(cost.is_sized for cost in each.costs) for each in machine.channels)
+    problem.work = work if slow else Work(math.inf)
     order = sorted(with_bounds(problem, routes), key=lambda each: each[1])
-    if first is not None:
+    if first is not None and not slow:  # what a search finds that is stopped depends on the path that it begins with
         order.sort(key=lambda each: (each[0].names, each[0].converting) != first)
     known = FewestHops(problem)
     choices: list[Choice | None] = []
+    stopped_at = None
     for route, bound in order:
         choice = None
+        if slow and known.winner is not None and work.is_done:
+            stopped_at = bound if stopped_at is None else stopped_at
+            choices.append(choice)
+            continue
         # A bound may exceed the time by rounding: with the slack the best choice does not depend on the order of the routes.
         if everything or bound * (1 - BOUND_SLACK) * (1 + within) <= known.goal(len(route.channels)):
             clock = clock_of(problem, route)
@@ -154,7 +161,10 @@ def search(
         raise no_throughput(problem)
     left_out = routes_of(machine).left_out(route_query(problem))
     lower = problem.with_cost(best) / (1 + within)
-    return SearchResult(problem, tuple(order), tuple(choices), best, lower, left_out)
+    stopped = stopped_at is not None and stopped_at < lower
+    if stopped_at is not None:
+        lower = min(lower, stopped_at)
+    return SearchResult(problem, tuple(order), tuple(choices), best, lower, left_out, stopped)
 
 
 def with_bounds(problem: Problem, routes: Sequence[Route]) -> list[tuple[Route, float]]:
