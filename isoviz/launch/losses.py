@@ -75,8 +75,10 @@ def loss(found: Evidence, hellos: list[Hello], output: Iterable[str], after: str
     """The error of everything that waits for lost ranks. `after` says what became of the ranks, and how to
     get new ones."""
     rank, what = _what(found, list(output))
-    if rank is None or not 0 <= rank < len(hellos):
+    if rank is None:
         return RankLost(f"{what}; {after}")
+    if not 0 <= rank < len(hellos):  # the ranks have not all said who they are
+        return RankLost(f"rank {rank} {what}; {after}", rank=rank)
     hello = hellos[rank]
     where = f" on {hello.host}" if len({each.host for each in hellos}) > 1 else ""
     return RankLost(f"rank {rank} (pid {hello.pid}{where}) {what}; {after}", rank=rank, pid=hello.pid)
