@@ -47,6 +47,9 @@ CHANNELS = (  # by name: kinds that are registered later ask nothing else
 MEASURES = ("local", "ranks")
 """Presets that ask this computer."""
 
+MACHINE = "machine "
+"""What the names of answers begin with that are presets."""
+
 
 def random_machine(draw: random.Random) -> Machine:
     """Memories of all kinds on two nodes. Channels join what their kinds allow and chance leaves."""
@@ -84,10 +87,12 @@ def transfer_on(draw: random.Random, machine: Machine) -> Transfer:
     return Transfer.whole(space, layouts.FieldSpace.of(draw.choice(FIELDS)), ends[0], texts[0], ends[1], texts[1])
 
 
-def answer(number: int) -> Any:
-    """The plans of a question with their notes, and how they end when they are simulated; or the error."""
+def answer(number: int, names: Sequence[str]) -> Any:
+    """The plans of a question with their notes, and how they end when they are simulated; or the error.
+
+    `names` are the presets that it may be about.
+    """
     draw = random.Random(number)  # noqa: S311  # nothing secret
-    names = sorted(set(presets()) - set(MEASURES))
     machine = named(names[number % len(names)]) if draw.random() < 0.6 else random_machine(draw)
     asked = draw.choice(PLANNERS)
     options = Options(planning_time=draw.choice((None, None, 0.05, 0.01)))
@@ -138,13 +143,13 @@ def differences(before: Any, after: Any, where: str = "") -> Iterator[str]:
         yield f"{where}: {before!r} → {after!r}"
 
 
-def answers(count: int, full: bool) -> dict[str, Any]:
-    """The answers by the names of their questions, as JSON values."""
+def answers(count: int, full: bool, names: Sequence[str]) -> dict[str, Any]:
+    """The answers by the names of their questions, as JSON values; `names` are the presets that they are about."""
     found: dict[str, Any] = {}
-    for name in sorted(set(presets()) - set(MEASURES)):
-        found[f"machine {name}"] = machines.machine_to_json(preset(name))
+    for name in names:
+        found[f"{MACHINE}{name}"] = machines.machine_to_json(preset(name))
     for number in range(count):
-        found[f"question {number}"] = answer(number)
+        found[f"question {number}"] = answer(number, names)
     for name in REPRODUCTIONS:
         found[f"reproduce {name}"] = reproduced(name, full)
     return dict(json.loads(json.dumps(found)))
@@ -164,13 +169,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--full", action="store_true", help="the reproductions in full")
     given = parser.parse_args(arguments)
     if given.what == "save":
-        found = answers(given.questions, given.full)
+        found = answers(given.questions, given.full, sorted(set(presets()) - set(MEASURES)))
         given.file.write_bytes(gzip.compress(json.dumps(found).encode()))
         say(f"{len(found)} answers are in {given.file}")
         return 0
     before = json.loads(gzip.decompress(given.file.read_bytes()))
     count = sum(name.startswith("question ") for name in before)
-    after = answers(count, given.full)
+    names = [name.removeprefix(MACHINE) for name in before if name.startswith(MACHINE)]  # there may be more presets by now
+    after = answers(count, given.full, names)
     wrong = {name: list(differences(value, after.get(name))) for name, value in before.items()}
     wrong = {name: lines for name, lines in wrong.items() if lines}
     for name, lines in wrong.items():
