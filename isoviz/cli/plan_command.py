@@ -78,7 +78,7 @@ def add_reuse(parser: argparse.ArgumentParser) -> None:
         "--reuse",
         metavar="N",
         type=whole_number,
-        help="plan for so many runs of the transfer: what is kept between them is paid once (default: what the file says, or 1)",
+        help="how often the transfer runs; what is kept between runs is paid once (default: what the file says, or 1)",
     )
 
 

@@ -53,7 +53,7 @@ class EntryList:
         """`count` different entries among `of`, drawn with a seed; ascending with `in_order`.
 
         Raises:
-            InputError: there are not so many entries, or more than `MOST_DRAWN`.
+            InputError: `count` is more than `of`, or `of` is more than `MOST_DRAWN`.
         """
         of = checks.count("random list", "of", of, low=1, high=MOST_DRAWN)
         count = checks.count("random list", "random", count, low=1, high=of)

@@ -79,10 +79,9 @@ def windows(runs: ArrayLike, window: int) -> Windows:
 def agreed_window(source: ArrayLike, destination: ArrayLike, limit: int) -> int:
     """The bytes of a window on which both ends agree, so that it holds at most `limit` runs of either: 1 or more.
 
-    `source` and `destination` are the lengths of their runs in bytes. The sender proposes the largest window of which it knows
-    that it fits its own runs wherever it begins: one byte less than a window with so many whole runs between two parts of runs,
-    or up to the next multiple of what divides all its runs. The receiver keeps the proposal if its own runs fit as well, and
-    lowers it otherwise.
+    `source` and `destination` are the lengths of their runs in bytes. The sender proposes the largest window that fits its own
+    runs wherever it begins. Such a window never holds `limit` - 1 whole runs and parts of two more. Windows are multiples of
+    the number of bytes that divides all runs. The receiver keeps the proposal if its own runs fit as well, or lowers it.
 
     Raises:
         LayoutError: a run is no positive whole number of bytes, the ends have different numbers of bytes, or `limit` is below 1.

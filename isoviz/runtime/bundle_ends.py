@@ -21,7 +21,7 @@ def source_of(memory: RealMemory, transfer: Transfer, given: Any | None) -> Endp
     """
     objects = _objects(transfer.source, given)
     if objects is None:
-        return memory.source(transfer.source, given)
+        return memory.source(transfer.source, _only(given))
     return _together(memory, transfer.source, objects, memory.source)
 
 
@@ -33,7 +33,7 @@ def destination_of(memory: RealMemory, transfer: Transfer, given: Any | None) ->
     """
     objects = _objects(transfer.destination, given)
     if objects is None:
-        return memory.destination(transfer.destination, given, transfer.is_partial)
+        return memory.destination(transfer.destination, _only(given), transfer.is_partial)
     is_partial = transfer.is_partial
     return _together(memory, transfer.destination, objects, lambda end, each: memory.destination(end, each, is_partial))
 
@@ -52,6 +52,11 @@ def _objects(end: Instance, given: Any | None) -> Sequence[Any] | None:
         found = f"{len(given)} objects" if len(given) != count else "None among them"
         raise InputError(f"bundle: expected {count} objects in {end.memory}, one for each transfer, got {found}")
     return given
+
+
+def _only(given: Any | None) -> Any | None:
+    """The object of an end without members. A list of one object is taken too: a bundle of one transfer is that transfer."""
+    return given[0] if isinstance(given, list | tuple) and len(given) == 1 else given
 
 
 def _together(memory: RealMemory, end: Instance, objects: Sequence[Any], opened: Callable[[Instance, Any], Endpoint]) -> Endpoint:

@@ -219,7 +219,7 @@ def member_table(transfer: Transfer) -> str:
         what = f"({member.space})", f"({member.fields})", format_bytes(member.nbytes)
         rows.append((numbers, *layouts, *what, moved[0], moved[1]))
     left = len(groups) - len(rows)
-    title = f"{len(transfer.members)} transfers" + (f", of which {left} further kinds are not shown" if left else "")
+    title = f"{len(transfer.members)} transfers" + (f"; {left} further kinds are not shown" if left else "")
     heads = (
         "transfer",
         "source layout",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from isoviz import checks
 from isoviz.checks import expect
-from isoviz.errors import TransferError
+from isoviz.errors import TransferError, show
 from isoviz.layouts import Box, ChunkSequence, IndexSpace, StridedCopy, View
 from isoviz.layouts.geometry import mean_run
 from isoviz.layouts.recurring import RecurringChunks
@@ -94,15 +94,19 @@ class Bundle(Transfer):
 
     `members` are the transfers, in their order in the stream. `order` is the end that gives their entries their order there, and
     so in every buffer and message: members whose ends differ are converted by the first hop ("destination") or by the last one
-    ("source"). `plan` chooses where it is None. All other properties are those of the stream, of which a box is a range of bytes.
+    ("source"). `plan` chooses where it is None. All other properties are those of the stream: a box is a range of its bytes.
     """
 
     members: tuple[Transfer, ...] = ()
     order: Literal["source", "destination"] | None = None
 
     def __post_init__(self) -> None:
-        first = self.source_origin or (0,)
-        shape = self.shape or (sum([each.nbytes for each in self.members]),)
+        if self.order is not None and not checks.is_one_of(self.order, ("source", "destination")):
+            raise TransferError(f"bundle: order {show(self.order)}: expected 'source', 'destination' or None")
+        total = sum([each.nbytes for each in self.members])
+        first, shape = self.source_origin or (0,), self.shape or (total,)
+        if not 0 <= first[0] < first[0] + shape[0] <= total:
+            raise TransferError(f"bundle: its members have {total} bytes; expected {shape[0]} of them from byte {first[0]} on")
         stream = IndexSpace(byte=shape[0])
         more = {"shape": shape, "source_origin": first, "destination_origin": first, "field_names": BYTES.names}
         for name, value in {**more, "space": stream, "fields": BYTES, "source_fields": BYTES}.items():
@@ -262,8 +266,7 @@ def bundle(transfers: Sequence[Transfer], *, priority: int | None = None) -> Tra
     """Several transfers between the same two memories as one transfer: one path, one set of one-time costs, one event.
 
     They may have different index spaces, fields, layouts and boxes. A chunk holds as many small ones as fit, so that they share
-    messages: the structs of a simulation, or all layers of a KV cache. A bundle of one transfer is that
-    transfer: its run gets an object at each end, and no list.
+    messages: the structs of a simulation, or all layers of a KV cache. A bundle of one transfer is that transfer.
 
         >>> space, fields = isoviz.IndexSpace(x=1024), isoviz.FieldSpace(a="float32")
         >>> layer = isoviz.Transfer.whole(space, fields, "node0.sys", "<F, x>", "node1.sys", "<F, x>")

@@ -72,7 +72,7 @@ class StreamChunks(RecurringChunks):
 def copies_of(
     placed: Sequence[Placed], firsts: Sequence[int], low: int, high: int, ends: tuple[View, View], known: dict[int, MemberCopies]
 ) -> list[StridedCopy]:
-    """The copies of a range of bytes of the stream between two views, of which one at least is an end.
+    """The copies of a range of bytes of the stream between two views. At least one of the views is an end.
 
     `firsts` are the first bytes of the members that are `placed`. `known` keeps what those that look the same have in common.
     """
@@ -91,7 +91,7 @@ def copies_of(
 
 
 class MemberCopies(NamedTuple):
-    """The views of a member, of which others that look the same differ in their bases alone, and what it keeps of its copies."""
+    """The views of a member, and what it keeps of its copies. Members that look alike differ in the bases of their views."""
 
     views: tuple[View, View]
     bases: tuple[int, int]

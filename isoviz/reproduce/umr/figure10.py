@@ -115,7 +115,7 @@ _RUNS = "the X faces are 16,384 runs of 8 bytes: no set of costs that fits figur
     claims=(
         Claim("all faces by UMR: pack-gdr over UMR", "2 ×", 2.0, _by_keys, "times").because(_RUNS),
         Claim("each face by the better scheme: pack-gdr over it", "2 ×", 2.0, _by_the_better, "times").because(
-            "then only the Y faces gain, of which the paper has runs of 1 KB; Z faces are contiguous"
+            "only the Y faces gain then: their runs have 1 KB; Z faces are contiguous"
         ),
     ),
     shows=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, TypedDict
 
-from isoviz.units import format_bytes
+from isoviz.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from isoviz.machines import Channel
@@ -82,12 +82,26 @@ def limit_words(path: PathPlan, hop: int, channel: Channel) -> str:
         return f"It takes turns with hop{'s'[: len(turns) > 1]} {' and '.join(turns)} on its channel"
     if found.throughput >= AT_PEAK * channel.peak:
         return "It works at its peak"
+    if words := _requests_words(path, hop, channel):
+        return words
     run = format_bytes(found.request_bytes)
     if found.request_bytes < path.chunk_payload * (1 - _SAME):
         return f"Its runs are short: the layouts keep {run} together"
     if path.chunk_count == 1:
         return f"The transfer is small: all of it moves as one run of {run}"
     return f"Its chunks are short: each moves as one run of {run}"
+
+
+def _requests_words(path: PathPlan, hop: int, channel: Channel) -> str:
+    """That the requests of a hop take longer than its bytes, if they do: then its runs explain nothing."""
+    found, nbytes = path.hops[hop], path.chunk_payload * path.moved[hop]
+    if not channel.request_seconds or not found.throughput:
+        return ""
+    rates = channel.layout_rates if found.converts else channel.throughput
+    whole, moving = nbytes / found.throughput, nbytes / rates(found.request_bytes)
+    if whole <= 2 * moving:
+        return ""
+    return f"Its requests take longer than its bytes: {format_seconds(whole - moving)} of {format_seconds(whole)} for a chunk"
 
 
 def binding_resource(path: PathPlan, hop: int) -> str:

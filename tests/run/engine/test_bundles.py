@@ -140,6 +140,18 @@ def test_one_transfer_is_that_transfer() -> None:
     one = vector(100)
     assert isoviz.bundle([one]) is one
     assert isoviz.bundle([one], priority=3).priority == 3
+    found = plan(isoviz.bundle([one]), one_hop())
+    source, destination = np.arange(100, dtype="<f4"), np.zeros(100, "<f4")
+    with Engine(one_hop()) as engine:  # a program that makes lists need not know how long they are
+        for _ in range(2):
+            assert engine.run(found, [source], [destination]).verified
+            engine.submit(found, [source], [destination]).wait(60)
+        with engine.prepare(found, [source], [destination]) as prepared:
+            destination[:] = 0
+            prepared.start().wait(60)
+        assert np.array_equal(destination, source)
+        with pytest.raises(TransferError, match="list"):
+            engine.run(found, [source, source], [destination])
 
 
 def test_plans_and_bundles_in_files(tmp_path: Path) -> None:
@@ -355,6 +367,9 @@ def test_bundles_that_are_none(tmp_path: Path) -> None:
         with pytest.raises(kind) as error:
             isoviz.bundle(given)  # type: ignore[arg-type]
         assert words in str(error.value), error.value
+    for change, words in (({"order": "up"}, "order 'up'"), ({"members": (vector(3),)}, "its members have 12 bytes")):
+        with pytest.raises(TransferError, match=words):
+            replace(pair, **change)
 
 
 def test_no_slot_is_large_enough() -> None:

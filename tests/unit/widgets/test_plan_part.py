@@ -164,6 +164,15 @@ def test_a_hop_says_what_bounds_it() -> None:
     assert limits(one_channel(slow), space=IndexSpace(x=4, y=2)) == ["The transfer is small: all of it moves as one run of 96 B"]
 
 
+def test_requests_that_take_longer_than_their_bytes_bound_a_hop() -> None:
+    """4,096 x 4,096 entries of 12 B in chunks: a launch of 1 s is most of it, whatever the runs are; one of 1 ns is nothing."""
+    channel = one_channel(LatencyBandwidth(1e-9, 1e9)).channels[0]
+    for seconds, said in ((1.0, "Its requests take longer than its bytes: 1 s of "), (1e-9, "Its runs are short")):
+        machine = replace(one_channel(Constant(1.0)), channels=(replace(channel, request_seconds=seconds),))
+        (words,) = limits(machine, ("<F, x, y>", "<y, F, x>"))
+        assert words.startswith(said)
+
+
 def test_a_shared_resource_is_named_with_those_that_share_it() -> None:
     memories = (
         Memory("node0.sys", MemoryKind.SYS, 0),

@@ -70,9 +70,9 @@ def sweep(
     Without `values`, there are 49 steps over a factor of 4096 around the present value. A value is left out if no plan or no
     array of that size exists.
 
-    `("run", "runs")` gives a map for vectors between the memories of the transfer: so many runs of so many bytes, with a gap as
-    long behind each. `values` are then the lengths and the numbers, by default powers of two. Where one end of the transfer has
-    no gaps, the vector has none there. `planning_time` bounds the whole map.
+    `("run", "runs")` gives a map for vectors between the memories of the transfer. A vector has `runs` runs of `run` bytes, and
+    behind each run a gap as long. `values` are then the lengths and the numbers, by default powers of two. Where one end of the
+    transfer has no gaps, the vector has none there. `planning_time` bounds the whole map.
 
     Raises:
         InputError: an unknown parameter. MachineError, NoPathError: as `plan`.
