@@ -56,8 +56,8 @@ def _fitting(limit: int) -> int:
 
 
 def _to_compare(limit: int) -> int:
-    """The part of a memory limit for the comparison of both files. Half is safe: memory kept by the copy depends on the plan."""
-    return limit // 2
+    """The part of a memory limit for the comparison of both files. A third is safe: memory kept by the copy depends on the plan."""
+    return limit // 3
 
 
 def buffer_limit(limit: int, machine: Machine) -> int:
