@@ -56,7 +56,7 @@ def _fitting(limit: int) -> int:
 
 
 def _to_compare(limit: int) -> int:
-    """The part of a memory limit for the comparison of both files. A third is safe: memory kept by the copy depends on the plan."""
+    """The part of a memory limit for the comparison of both files. A third is safe: what the copy keeps depends on the plan."""
     return limit // 3
 
 

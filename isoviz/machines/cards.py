@@ -131,13 +131,15 @@ def messages(whole: int) -> Shapes:
 class Signal:
     """A message of a protocol that carries no data of the transfer: its name, the end that sends it, and what it says.
 
-    `key_bytes` are its bytes for every request whose descriptors the other end has to know.
+    `key_bytes` are its bytes for every request whose descriptors the other end has to know. `posted` is what its sender does by
+    itself before, so that no data come too early; empty if there is nothing.
     """
 
     name: str
     sender: Literal["source", "destination"]
     words: str
     key_bytes: int = 0
+    posted: str = ""
 
 
 @dataclass(frozen=True)
@@ -145,13 +147,14 @@ class Protocol:
     """The messages of a kind of channels: those before the data, what a request is called, and those after the data.
 
     The set-up of a channel stands for all signals, in equal parts. `mapped` says what the one-time costs are, which each end pays
-    before it answers; empty if there are none.
+    before it answers; empty if there are none. `request` is what a request is where descriptors count at both ends.
     """
 
     before: tuple[Signal, ...]
     data: str
     after: tuple[Signal, ...] = ()
     mapped: str = ""
+    request: str = "request"
 
 
 # ---- requests

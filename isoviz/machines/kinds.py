@@ -231,6 +231,12 @@ class ChannelKind(_Kind):
     """MPI put into a window of the peer."""
     UMR: ClassVar[ChannelKind]
     """The network cards gather and scatter, by keys that are mapped to lists of runs (user-mode memory registration)."""
+    ASSISTED: ClassVar[ChannelKind]
+    """A put between registered memories: the helper of the receiver posts receives that scatter, and copies nothing."""
+    ASSISTED_GET: ClassVar[ChannelKind]
+    """A get between registered memories: the helper of the owner posts sends that gather, and copies nothing."""
+    GET_BY_PUT: ClassVar[ChannelKind]
+    """A contiguous get between registered memories: the helper of the owner puts."""
 
 
 def memory_kinds() -> tuple[MemoryKind, ...]:

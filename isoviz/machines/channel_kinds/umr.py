@@ -30,5 +30,6 @@ UMR = register_channel_kind(
         data="write",
         after=(Signal("FIN", "source", "says that all is written"),),
         mapped="parses its layout and maps its keys",
+        request="key",
     ),
 )

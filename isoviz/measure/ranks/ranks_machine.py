@@ -283,7 +283,7 @@ def _between(within: _Within, rank: int) -> Iterator[Channel]:
             uses = within.uses_between(kind, hosts.of[rank], hosts.of[peer])
             for source in ("sys", "reg"):
                 for destination in ("sys", "reg"):
-                    if MemoryKind(destination.upper()) not in kind.destinations:
+                    if MemoryKind(source.upper()) not in kind.sources or MemoryKind(destination.upper()) not in kind.destinations:
                         continue
                     ends = f"node{rank}.{source}", f"node{peer}.{destination}"
                     yield Channel(

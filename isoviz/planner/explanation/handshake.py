@@ -191,15 +191,17 @@ def _messages(ends: _Ends, protocol: Protocol) -> Iterator[Message]:
         words = f"{each.words} ({keys:,})" if nbytes else each.words
         return Message(each.name, places[each.sender], places[other], now, now + ends.signals / len(signals), nbytes, words)
 
-    def readied(end: str, seconds: float) -> Message:
+    def readied(end: str, seconds: float, posted: str = "") -> Message:
         runs = 0 if ends.keys is None else ends.keys.destination_runs if end == "destination" else ends.keys.source_runs
-        words = protocol.mapped + (f": {_counted(runs, 'run')}, {_counted(keys, 'key')}" if runs else "")
-        return Message("ready", places[end], places[end], now, now + seconds, 0, words)
+        words = ", ".join(filter(None, (posted, protocol.mapped if seconds else "")))
+        words += f": {_counted(runs, 'run')}, {_counted(keys, protocol.request)}" if runs else ""
+        return Message("posted" if posted else "ready", places[end], places[end], now, now + seconds, 0, words)
 
     answers = {"destination": ends.ready / 2, "source": ends.ready / 2} if ends.ready > 0 else {}
     for each in protocol.before:
-        if (seconds := answers.pop(each.sender, 0.0) if each is not protocol.before[0] else 0.0) > 0:
-            yield (made := readied(each.sender, seconds))
+        seconds = answers.pop(each.sender, 0.0) if each.posted or each is not protocol.before[0] else 0.0
+        if seconds > 0 or each.posted:
+            yield (made := readied(each.sender, seconds, each.posted))
             now = made.end
         yield (made := signal(each))
         now = made.end

@@ -85,14 +85,15 @@ def test_a_kind_is_its_name_and_one_object() -> None:
 
 
 def test_properties_of_the_kinds_of_isometry() -> None:
-    memories, channels = memory_kinds()[:5], channel_kinds()[:19]
+    memories, channels = memory_kinds()[:5], channel_kinds()[:22]
     assert [str(kind) for kind in memories] == ["SYS", "REG", "ZCM", "FBM", "DSK"]
     assert [str(kind) for kind in memories if kind.is_host] == ["SYS", "REG", "ZCM"]
     assert [str(kind) for kind in memories if kind.is_of_ranks] == ["SYS", "REG", "DSK"]
     assert [str(kind) for kind in memories if not kind.holds_buffers] == ["DSK"]
     assert [str(kind) for kind in memories if kind.is_file_system] == ["DSK"]
     assert [str(kind) for kind in channels if kind.crosses_nodes] == [
-        "RemoteMemcpy", "Window", "ProcessWrite", "TwoSided", "Packed", "Derived", "Put", "GPUDirectRemote", "UMR"
+        "RemoteMemcpy", "Window", "ProcessWrite", "TwoSided", "Packed", "Derived", "Put", "GPUDirectRemote",
+        "Assisted", "AssistedGet", "GetByPut", "UMR"
     ]  # fmt: skip
     assert [str(kind) for kind in channels if kind.is_host_copy] == ["Memcpy"]
     assert [str(kind) for kind in channels if kind.in_flight > 1] == [
@@ -103,7 +104,7 @@ def test_properties_of_the_kinds_of_isometry() -> None:
         "Window", "ProcessWrite", "Packed"
     ]  # fmt: skip
     assert all(kind.description for kind in (*memories, *channels))
-    assert {HBM, TAPE, CXL, HBM_READ, HBM_WRITE, TAPE_READ, STREAM} <= {*memory_kinds()[5:], *channel_kinds()[19:]}
+    assert {HBM, TAPE, CXL, HBM_READ, HBM_WRITE, TAPE_READ, STREAM} <= {*memory_kinds()[5:], *channel_kinds()[22:]}
 
 
 def test_channels_have_the_requests_in_flight_of_their_kind_unless_they_say_otherwise() -> None:
@@ -212,7 +213,7 @@ def test_cards_are_found_in_an_order_of_their_own(monkeypatch: pytest.MonkeyPatc
     listed, found = pkgutil.iter_modules, modules_of("isoviz.machines.channel_kinds", first=("host", "gpu"))
     monkeypatch.setattr(pkgutil, "iter_modules", lambda *args: reversed(list(listed(*args))))
     assert modules_of("isoviz.machines.channel_kinds", first=("host", "gpu")) == found
-    assert [module.__name__.rpartition(".")[2] for module in found] == ["host", "gpu", "disk", "ranks", "umr"]
+    assert [module.__name__.rpartition(".")[2] for module in found] == ["host", "gpu", "assisted", "disk", "ranks", "umr"]
 
 
 def test_two_modules_that_carry_one_kind_are_a_mistake_of_isoviz() -> None:

@@ -60,6 +60,9 @@ def test_kinds_follow_table_2_of_isometry_and_those_of_gpus_and_ranks() -> None:
         "Derived": (host, host),
         "Put": (host, {"REG"}),
         "GPUDirectRemote": ({"FBM", "REG"}, {"FBM", "REG"}),
+        "Assisted": ({"REG"}, {"REG"}),
+        "AssistedGet": ({"REG"}, {"REG"}),
+        "GetByPut": ({"REG"}, {"REG"}),
         "UMR": (host | {"FBM"}, host | {"FBM"}),
     }
     assert {str(kind): (set(kind.sources), set(kind.destinations)) for kind in channel_kinds() if kind in expected} == expected
