@@ -22,6 +22,7 @@ from isoviz._version import __version__
 if TYPE_CHECKING:
     from isoviz import errors as errors
     from isoviz import machines as machines
+    from isoviz import rma as rma
     from isoviz.conversion.convert import convert as convert
     from isoviz.conversion.relayout import relayout as relayout
     from isoviz.launch.probe import probe as probe
@@ -113,6 +114,7 @@ _HOMES: dict[str, str | None] = {
     "ranks": "isoviz.launch.ranks",
     "relayout": "isoviz.conversion.relayout",
     "rest": "isoviz.planner",
+    "rma": None,
     "run": "isoviz.measure.local_engine",
     "simulate": "isoviz.runtime",
     "sweep": "isoviz.planner",
@@ -164,6 +166,7 @@ __all__ = [
     "redistribute",
     "relayout",
     "rest",
+    "rma",
     "run",
     "simulate",
     "sweep",

@@ -64,6 +64,11 @@ def this_rank() -> ThisRank:
     return _current.rank
 
 
+def current_rank() -> ThisRank | None:
+    """The same; None where `this_rank` raises."""
+    return _current.rank
+
+
 def set_this_rank(rank: ThisRank | None) -> None:
     """Set what `this_rank` answers in this thread."""
     _current.rank = rank

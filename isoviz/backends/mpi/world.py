@@ -24,6 +24,7 @@ from isoviz.backends.mpi.exchange import Exchange
 from isoviz.backends.mpi.fencing import Fence
 from isoviz.backends.mpi.gpu_memory import CudaAware, LockedWindows, MessageBuffers
 from isoviz.backends.mpi.hosts import meet, remove_files_of_mpi
+from isoviz.backends.mpi.meeting import Meeting
 from isoviz.backends.mpi.mpi_transport import LIMIT, PERIOD, MpiTransport
 from isoviz.backends.mpi.piece_pool import PiecePool
 from isoviz.backends.mpi.put_window import PutWindow
@@ -93,6 +94,7 @@ class World:
         self.transport.hosts = found
         self.transport.fence = Fence(processes)
         self.exchange = Exchange(self.thread, self.transport)
+        self.meeting = Meeting(self.exchange)
         self.stores = Stores(self.exchange, self.windows, self._peers, mapped=mapped)
         self._buffers = MessageBuffers(self.thread, takes_gpu_memory)
         self._server = Server(self.exchange, self.stores.exported, self._pools[1], self._buffers)

@@ -1,0 +1,70 @@
+"""Meetings: calls that all ranks of a world make together, whichever engine they have."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from isoviz.runtime.ranks.post import lost_rank
+
+if TYPE_CHECKING:
+    from isoviz.backends.mpi.exchange import Exchange
+
+
+class Meeting:
+    """The meetings of this rank. Every rank tells all others a value, and gets theirs. All ranks count their meetings alike."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        self._rank, self._size = exchange.thread.rank, exchange.transport.size
+        self._turn = 0
+        self._told: dict[int, dict[int, Any]] = {}
+        self._changed = threading.Condition()
+        self._one_at_a_time = threading.Lock()
+        exchange.serve["meet"] = self._hear
+        exchange.transport.when_lost(self._lost)
+
+    def gather(self, value: Any) -> list[Any]:
+        """Tell a small value that can be pickled, and wait for those of all ranks.
+
+        A rank that is interrupted meanwhile has told its own, so it keeps no other rank waiting.
+
+        Raises:
+            RankLost: a rank no longer answers.
+        """
+        with self._one_at_a_time:
+            turn = self._tell(value)
+            lost = self._exchange.transport.lost
+            with self._changed:
+                told = self._told.setdefault(turn, {})
+                try:
+                    while len(told) < self._size:
+                        for rank in lost.keys() - told.keys():
+                            raise lost_rank(rank, lost[rank])
+                        self._changed.wait(1.0)
+                finally:
+                    self._told.pop(turn, None)
+        return [told[rank] for rank in range(self._size)]
+
+    def leave(self, value: Any) -> None:
+        """Tell a value in place of the next `gather`, and wait for nothing."""
+        with self._one_at_a_time:
+            self._tell(value)
+
+    def _tell(self, value: Any) -> int:
+        turn, self._turn = self._turn, self._turn + 1
+        self._hear(self._rank, 0, (turn, value))
+        for rank in range(self._size):
+            if rank != self._rank:
+                self._exchange.tell(rank, "meet", turn, value)
+        return turn
+
+    def _hear(self, sender: int, _number: int, arguments: tuple[int, Any]) -> None:
+        turn, value = arguments
+        with self._changed:
+            self._told.setdefault(turn, {})[sender] = value
+            self._changed.notify_all()
+
+    def _lost(self, _rank: int, _reason: str) -> None:
+        with self._changed:
+            self._changed.notify_all()

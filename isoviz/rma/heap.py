@@ -1,0 +1,299 @@
+"""A heap: an array of one shape in the memory of every rank, to which every rank has access."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+
+from isoviz.backends.host.atomics import atomics
+from isoviz.backends.mpi.lanes.page import IS_STRICT
+from isoviz.backends.mpi.stores import MappedStore
+from isoviz.errors import InputError, RankError, RunError, in_words, show
+from isoviz.rma import moves
+from isoviz.rma.handles import Handle
+from isoviz.rma.places import Array, Ended, ListedPlace, Place, Word, put_listed, room_for, source_of
+from isoviz.rma.regions import checked
+
+if TYPE_CHECKING:
+    from isoviz.backends.mpi.world import World
+    from isoviz.runtime.ranks.handles import StoreHandle
+
+MOST_WORDS = 1024
+"""Words that a heap keeps of the latest atomic operations."""
+
+
+class Heap:
+    """An array of `shape` and `dtype` on each of `size` ranks, as `isoviz.rma.malloc` makes it. `rank` is this one.
+
+    `local` is the array of this rank: an ordinary array, which other ranks read and write as well.
+
+    - A put returns when its source may be changed. Its bytes are in place after a `fence`.
+    - Two puts to the same elements leave one value or the other, element by element or torn, unless a fence and a message of the
+      program lie between them.
+    - In a `with`, the heap is freed at the end. After an error there, the other ranks get a RankError when they free it.
+    """
+
+    def __init__(self, world: World, number: int, local: Array, handles: list[StoreHandle]) -> None:
+        self.local, self.shape, self.dtype = local, local.shape, local.dtype
+        self.rank, self.size = world.rank, world.size
+        self._world, self._number, self._handles = world, number, handles
+        self._parts: Any = _Filled(self._reach)
+        self._buffers: Any = _Filled(lambda to: _buffer_of(self._parts[to]))
+        self._places: weakref.WeakSet[Place] = weakref.WeakSet()
+        self._words: dict[Any, Word] = {}
+        self._over: Exception | None = None
+
+    # ---- put and get
+
+    def put(self, value: Any, *, to: int, at: Any = (), wait: bool = True) -> Handle | None:
+        """Write a value, or an array, to a part of a rank's array.
+
+        `at` is an index as of NumPy: numbers, slices with steps, `...`, lists of indices, a mask; by default the whole array. It
+        must not reach beyond the end, also where NumPy would cut a slice off. `value` has the shape of that part, or one that
+        NumPy broadcasts to it. With `wait=False` it returns a handle.
+
+        Raises:
+            InputError: there is no such rank or part, the value does not fit, or lists name an element twice.
+            RankLost: the rank is lost. RunError: the memory cannot be reached.
+        """
+        if wait and (value.__class__ is float or value.__class__ is int):  # a number for an element takes a twentieth of the rest
+            if not IS_STRICT:
+                atomics().barrier()
+            try:
+                self._buffers[to][at] = value
+            except (TypeError, ValueError, IndexError, NotImplementedError):
+                pass
+            else:
+                return None
+        index, has_lists = checked(self.shape, at, "put", writes=True)
+        part = self._parts[to]
+        if has_lists:
+            put_listed(value, part, index, "put")
+            atomics().barrier()
+        else:
+            view = part[index]
+            moves.copy(source_of(value, view, "put"), view)
+        return None if wait else Handle()
+
+    def get(self, *, of: int, at: Any = (), into: Array | None = None, wait: bool = True) -> Any:
+        """A part of a rank's array: in a new array, or in `into`. `at` is as in `put`; an element comes as a number of Python.
+
+        With `wait=False` it returns a handle, whose `wait` returns the array.
+
+        Raises:
+            InputError: there is no such rank or part, or `into` does not fit.
+            RankLost: the rank is lost. RunError: the memory cannot be reached.
+        """
+        if wait and into is None and (at.__class__ is int or at.__class__ is tuple):
+            try:
+                return self._buffers[of][at]
+            except (TypeError, ValueError, IndexError, NotImplementedError):
+                pass
+        index, has_lists = checked(self.shape, at, "get", writes=False)
+        view = self._parts[of][index]
+        if has_lists and into is None:
+            found = view
+        else:
+            found = room_for(into, view, "get")
+            moves.copy(view, found)
+        if into is None and not view.ndim:
+            found = found[()] if self.dtype.names else found.item()
+        return found if wait else Handle(found)
+
+    def place(self, *, to: int, at: Any = ()) -> Place:
+        """A part of a rank's array, for puts and gets that repeat. `at` is as in `put`. An index of an element gives a `Word`.
+
+        Raises:
+            InputError: there is no such rank or part. RankLost: the rank is lost. RunError: the memory cannot be reached.
+        """
+        index, has_lists = checked(self.shape, at, "place", writes=True)
+        part = self._parts[to]
+        place: Place
+        if has_lists:
+            place = ListedPlace(part, index, to)
+        elif (view := part[index]).ndim:
+            place = Place(view, to)
+        else:
+            place = Word(view, to, partial(_by_processor, view))
+        self._places.add(place)
+        return place
+
+    # ---- words
+
+    def fetch_and_add(self, *, to: int, at: Any = (), value: int = 1) -> int:
+        """Add to a word of whole numbers of 4 or 8 bytes, atomically. Returns the word before. It wraps around at its limits.
+
+        Raises:
+            InputError: there is no such rank or word, it is no such number, or it does not hold the value.
+            RankLost: the rank is lost. RunError: the memory cannot be reached.
+        """
+        return self._word(to, at).fetch_and_add(value)
+
+    def swap(self, *, to: int, at: Any = (), value: int) -> int:
+        """Put a value in place of a word, atomically. Returns the word before. Errors are those of `fetch_and_add`."""
+        return self._word(to, at).swap(value)
+
+    def compare_and_swap(self, *, to: int, at: Any = (), expected: int, value: int) -> int:
+        """Put a value in place of a word if it is as expected, atomically. Returns the word before.
+
+        Errors are those of `fetch_and_add`.
+        """
+        return self._word(to, at).compare_and_swap(expected, value)
+
+    def _word(self, to: int, at: Any) -> Word:
+        try:
+            return self._words[to, at]
+        except (KeyError, TypeError):  # TypeError: there are slices or lists in it
+            pass
+        word = self.place(to=to, at=at)
+        if not isinstance(word, Word):
+            raise InputError(f"at: expected an index of one element, got one of shape {word.shape}")
+        if len(self._words) >= MOST_WORDS:
+            self._words.clear()
+        self._words[to, at] = word
+        return word
+
+    # ---- together
+
+    def fence(self, to: int | None = None) -> None:
+        """Wait until the puts of this rank to a rank, or to all ranks, are in place there.
+
+        Raises:
+            InputError: there is no such rank. RankLost: the rank is lost. RunError: a put has failed.
+        """
+        if to is not None:
+            self._parts[to]  # it raises where there is none
+        atomics().barrier()
+
+    def barrier(self) -> None:
+        """`fence`, then wait until all ranks have come here: their puts are in place as well. All ranks call it together.
+
+        Raises:
+            RankLost: a rank is lost. RankError: a rank calls something else. RunError: a put has failed.
+        """
+        self.fence()
+        self._meet("barrier")
+
+    def free(self) -> None:
+        """Give the memory back, after a fence. All ranks call it together. Twice does no harm.
+
+        `local` stays an array, which no other rank can reach.
+
+        Raises:
+            RankLost: a rank is lost. RankError: a rank calls something else, or left the heap with an error.
+            RunError: a put has failed. The memory is given back all the same.
+        """
+        if self._over is not None:
+            return
+        try:
+            self.fence()
+            self._meet("free")
+        finally:
+            self.end(InputError("this heap was freed"))
+
+    def _meet(self, call: str) -> None:
+        together(self._world, (call, self._number), f"{call} of heap {self._number}")
+
+    # ---- ends
+
+    def lose(self, rank: int, error: Exception) -> None:
+        """Let every later use of a rank's memory raise an error."""
+        self._parts[rank] = self._buffers[rank] = Ended(error)
+        self._words = {key: word for key, word in self._words.items() if word.rank != rank}
+        for place in list(self._places):
+            if place.rank == rank:
+                place.end(error)
+
+    def belongs_to(self, world: World | None) -> bool:
+        """Whether it is a heap of a world."""
+        return self._world is world
+
+    def end(self, error: Exception) -> None:
+        """Let every later use raise an error."""
+        if self._over is None:
+            self._over = error
+            self._world.stores.withdraw(self._handles[self.rank])
+            self._parts = self._buffers = Ended(error)
+            self._words = {}
+            for place in list(self._places):
+                place.end(error)
+
+    def _reach(self, to: Any) -> Array:
+        """The array of a rank, which is mapped at its first use."""
+        if isinstance(to, bool) or not isinstance(to, int | np.integer) or not 0 <= to < self.size:
+            raise InputError(f"there is no rank {show(to)}; expected 0 to {self.size - 1}")
+        if to == self.rank:
+            return self.local
+        store = self._world.stores.reach(self._handles[to])
+        if not isinstance(store, MappedStore):
+            raise RunError(f"the memory of rank {to} cannot be mapped here")
+        found: Array = store.array.view(self.dtype).reshape(self.shape)
+        return found
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is None:
+            self.free()
+        elif self._over is None:
+            self._world.meeting.leave(_Left(in_words(error)))
+            self.end(InputError("this heap was freed"))
+
+    def __repr__(self) -> str:
+        state = "" if self._over is None else ", freed"
+        return f"Heap({self.shape}, {self.dtype.str!r}, on {self.size} ranks{state})"
+
+
+class _Left(NamedTuple):
+    """What a rank tells that does not come: the error that it left with."""
+
+    reason: str
+
+
+def together(world: World, value: Any, words: str) -> list[Any]:
+    """Meet with all ranks, which call the same. Returns what they tell; the first item of each `value` is compared.
+
+    Raises:
+        RankLost: a rank is lost. RankError: a rank calls something else, or has left with an error.
+    """
+    told = world.meeting.gather((value, words))
+    for rank, each in enumerate(told):
+        if isinstance(each, _Left):
+            raise RankError(f"rank {rank} left a heap with {each.reason}", rank=rank)
+    for rank, (_, other) in enumerate(told):
+        if other != words:
+            raise RankError(f"the ranks do not call the same: {words} here, {other} on rank {rank}", rank=rank)
+    return [each for each, _ in told]
+
+
+class _Filled(dict[Any, Any]):
+    """What is made at its first use."""
+
+    def __init__(self, make: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, key: Any) -> Any:
+        found = self[key] = self._make(key)
+        return found
+
+
+def _buffer_of(part: Array) -> memoryview:
+    """An array as a buffer whose elements are numbers of Python; an empty one, in which no index is right, if there is none."""
+    try:
+        found = memoryview(part)  # type: ignore[arg-type]  # an array has a buffer
+        found[(0,) * part.ndim]
+    except (NotImplementedError, ValueError, IndexError, TypeError):
+        return memoryview(b"")
+    return found
+
+
+def _by_processor(view: Array, name: str) -> Callable[..., int]:
+    """An atomic operation on a word, as an instruction of the processor."""
+    return partial(atomics().operation(name, view.itemsize), view.__array_interface__["data"][0])

@@ -1,0 +1,299 @@
+"""Kept places of a heap: what `at` names is looked up once."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+import numpy as np
+
+from isoviz.backends.host.atomics import SIZES, atomics
+from isoviz.backends.mpi.lanes.page import IS_STRICT
+from isoviz.errors import InputError, show
+from isoviz.rma import moves
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Array = np.ndarray[Any, Any]
+
+
+class Ended:
+    """Stands where memory was that can no longer be reached. Each use raises the reason."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise self._error
+
+    __getitem__ = __setitem__ = __call__ = _refuse
+
+
+class Place:
+    """A part of a rank's array in a heap, as `Heap.place` finds it. Puts and gets repeat without looking it up again.
+
+    `rank`, `shape` and `dtype` are those of the part. The first put from an array prepares the copy, and so does the first get
+    into one; the next ones from or into the same array repeat it.
+    """
+
+    def __init__(self, view: Array, rank: int) -> None:
+        self.rank, self.shape, self.dtype = rank, view.shape, view.dtype
+        self._view: Any = view
+        self._put: _Prepared | None = None
+        self._get: _Prepared | None = None
+
+    def put(self, value: Any) -> None:
+        """Write a value, or an array of the shape of this place. It returns when the value may be changed.
+
+        Raises:
+            InputError: the value does not fit. RankLost: the rank is lost.
+        """
+        ready = self._put
+        if ready is None or not ready.suits(value):
+            view = self._view[...]
+            source = source_of(value, view, "put")
+            ready = _Prepared(source, source, view)
+            if source is value:
+                self._put = ready
+        ready.carry_out()
+
+    def get(self, into: Array | None = None) -> Any:
+        """What is there: in a new array, or in `into`.
+
+        Raises:
+            InputError: `into` does not fit. RankLost: the rank is lost.
+        """
+        ready = self._get
+        if ready is None or not ready.suits(into):
+            view = self._view[...]
+            room = room_for(into, view, "get")
+            ready = _Prepared(room, view, room)
+            if into is not None:
+                self._get = ready
+        return ready.carry_out()
+
+    def end(self, error: Exception) -> None:
+        """Let every later use raise an error."""
+        self._view = Ended(error)
+        self._put = self._get = None
+
+
+class _Prepared:
+    """The moves between an array of a caller and a place."""
+
+    def __init__(self, given: Array, source: Array, destination: Array) -> None:
+        self._given, self._lies = given, _lie(given)
+        self._moves = moves.kept(source, destination)
+        self._barrier = atomics().barrier
+
+    def suits(self, given: Any) -> bool:
+        """Whether it is the same array, lying as before."""
+        return given is self._given and _lie(given) == self._lies
+
+    def carry_out(self) -> Array:
+        for move in self._moves:
+            move()
+        self._barrier()
+        return self._given
+
+
+def _lie(array: Array) -> tuple[object, ...]:
+    return array.dtype, array.shape, array.strides
+
+
+class ListedPlace(Place):
+    """The elements of a rank's array that lists of indices name."""
+
+    def __init__(self, part: Array, index: tuple[Any, ...], rank: int) -> None:
+        super().__init__(part[index], rank)
+        self._view, self._index = part, index
+
+    def put(self, value: Any) -> None:
+        """Write a value, or an array of the shape of this place; see `Place.put`."""
+        put_listed(value, self._view[...], self._index, "put")
+        atomics().barrier()
+
+    def get(self, into: Array | None = None) -> Any:
+        """What is there; see `Place.get`."""
+        found = self._view[self._index]
+        if into is None:
+            return found
+        room_for(into, found, "get")[...] = found
+        return into
+
+
+class Word(Place):
+    """One element of a rank's array in a heap, as `Heap.place` finds it. `change` gives the atomic operations by their names.
+
+    Words of whole numbers of 4 or 8 bytes can be changed atomically: `fetch_and_add`, `swap`, `compare_and_swap`. Each returns
+    the value before. They raise InputError for other words, and for values that the word cannot hold.
+    """
+
+    def __init__(self, view: Array, rank: int, change: Callable[[str], Callable[..., int]]) -> None:
+        super().__init__(view, rank)
+        self._word: Any = _buffer(view)
+        self._add: Any = None
+        self._swap: Any = None
+        self._compare: Any = None
+        self._least, self._most = 0, -1  # no value is between them
+        self._mask: int | None = None
+        if is_word(view.dtype):
+            self._add, self._swap, self._compare = map(change, ("fetch_and_add", "swap", "compare_and_swap"))
+            limits = np.iinfo(view.dtype)
+            self._least, self._most = int(limits.min), int(limits.max)
+            self._mask = None if self._least else self._most
+
+    def put(self, value: Any) -> None:
+        """Write a value.
+
+        Raises:
+            InputError: the word does not take it. RankLost: the rank is lost.
+        """
+        if not IS_STRICT:
+            atomics().barrier()
+        try:
+            self._word[0] = value
+        except (TypeError, ValueError, OverflowError, NotImplementedError):
+            super().put(value)
+
+    def get(self, into: Array | None = None) -> Any:
+        """The value that is there, as a number of Python; with `into`, in that array.
+
+        Raises:
+            InputError: `into` does not fit. RankLost: the rank is lost.
+        """
+        if into is not None:
+            return super().get(into)
+        try:
+            found = self._word[0]
+        except IndexError:  # no buffer of this type
+            return super().get()[()]
+        if not IS_STRICT:
+            atomics().barrier()
+        return found
+
+    def fetch_and_add(self, value: int = 1) -> int:
+        """Add to the word, which wraps around at its limits."""
+        try:
+            if -self._most - 1 <= value <= self._most:
+                old: int = self._add(value)
+                return old if self._mask is None else old & self._mask
+        except (TypeError, ctypes.ArgumentError):
+            pass
+        raise self._wrong("fetch_and_add", value)
+
+    def swap(self, value: int) -> int:
+        """Put a value in place of the one that is there."""
+        try:
+            if self._least <= value <= self._most:
+                old: int = self._swap(value)
+                return old if self._mask is None else old & self._mask
+        except (TypeError, ctypes.ArgumentError):
+            pass
+        raise self._wrong("swap", value)
+
+    def compare_and_swap(self, expected: int, value: int) -> int:
+        """Put a value there if the word is as expected."""
+        try:
+            if self._least <= value <= self._most and self._least <= expected <= self._most:
+                old: int = self._compare(expected, value)
+                return old if self._mask is None else old & self._mask
+        except (TypeError, ctypes.ArgumentError):
+            pass
+        raise self._wrong("compare_and_swap", value)
+
+    def end(self, error: Exception) -> None:
+        """Let every later use raise an error."""
+        super().end(error)
+        self._word = self._add = self._swap = self._compare = Ended(error)
+
+    def _wrong(self, call: str, value: object) -> InputError:
+        if self._most < 0:
+            return InputError(f"{call}: expected words of whole numbers of 4 or 8 bytes (i4, u4, i8, u8), got {self.dtype}")
+        return InputError(f"{call}: expected whole numbers from {self._least} to {self._most}, got {show(value)}")
+
+
+def is_word(dtype: np.dtype[Any]) -> bool:
+    """Whether elements of a type can be changed atomically."""
+    return dtype.kind in "iu" and dtype.itemsize in SIZES and dtype.isnative
+
+
+def elements_of(value: Any, dtype: np.dtype[Any], call: str) -> Array:
+    """What a put writes, as an array of elements that a type takes.
+
+    Raises:
+        InputError: it is of another kind, masked, on a GPU, or no array.
+    """
+    if isinstance(value, np.ma.MaskedArray):
+        raise InputError(f"{call}: expected an array without a mask; give value.filled(…)")
+    try:
+        is_plain = isinstance(value, int | float | complex) and not isinstance(value, np.generic)
+        found = _number(value, dtype) if is_plain else np.asarray(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{call}: expected elements of {dtype}: {error}") from None
+    if not np.can_cast(found.dtype, dtype, "same_kind"):
+        raise InputError(f"{call}: expected elements of {dtype}, got {found.dtype}")
+    return found
+
+
+def source_of(value: Any, view: Array, call: str) -> Array:
+    """What a put writes to a view, as an array that suits it.
+
+    Raises:
+        InputError: it does not suit: another shape, another kind of elements, masked, on a GPU.
+    """
+    if value.__class__ is np.ndarray and value.dtype is view.dtype and value.shape == view.shape:
+        return cast("Array", value)
+    found = elements_of(value, view.dtype, call)
+    if found.shape != view.shape:
+        try:
+            np.broadcast_to(found, view.shape)
+        except ValueError:
+            raise InputError(f"{call}: expected an array of the shape {view.shape}, got {found.shape}") from None
+    return found
+
+
+def put_listed(value: Any, part: Array, index: tuple[Any, ...], call: str) -> None:
+    """Write a value to the elements that lists name.
+
+    Raises:
+        InputError: it does not suit.
+    """
+    found = elements_of(value, part.dtype, call)
+    try:
+        part[index] = found
+    except ValueError as error:
+        raise InputError(f"{call}: expected an array of the shape of its lists: {error}") from None
+
+
+def _number(value: complex, dtype: np.dtype[Any]) -> Array:
+    """A number of Python as an element. It keeps its kind: no fraction is cut off."""
+    kinds = "?" if isinstance(value, bool) else "iufc" if isinstance(value, int) else "fc" if isinstance(value, float) else "c"
+    if np.dtype(dtype).kind not in kinds.replace("?", "b"):
+        raise TypeError(f"{show(value)} is of another kind")
+    return np.array(value, dtype)
+
+
+def room_for(into: Any, view: Array, call: str) -> Array:
+    """Where a get puts what it finds: a new array, or `into`.
+
+    Raises:
+        InputError: `into` is no array of the shape and type of the view that can be written to.
+    """
+    if into is None:
+        return np.empty(view.shape, view.dtype)
+    if not isinstance(into, np.ndarray) or into.shape != view.shape or into.dtype != view.dtype or not into.flags.writeable:
+        got = f"{into.shape} of {into.dtype}" if isinstance(into, np.ndarray) else show(into)
+        raise InputError(f"{call}: into: expected an array to write to, of the shape {view.shape} and of {view.dtype}, got {got}")
+    return into
+
+
+def _buffer(view: Array) -> Any:
+    """An element as a buffer of one: it takes a quarter of NumPy's time. Without a type that buffers know, each use raises."""
+    try:
+        found = memoryview(view.reshape(1))  # type: ignore[arg-type]  # an array has a buffer
+        found[0]
+    except (NotImplementedError, ValueError):
+        return memoryview(b"")  # `Place` does it
+    return found
