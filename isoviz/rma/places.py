@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -244,7 +244,7 @@ def source_of(value: Any, view: Array, call: str) -> Array:
         InputError: it does not suit: another shape, another kind of elements, masked, on a GPU.
     """
     if value.__class__ is np.ndarray and value.dtype is view.dtype and value.shape == view.shape:
-        return cast("Array", value)
+        return value
     found = elements_of(value, view.dtype, call)
     if found.shape != view.shape:
         try:

@@ -39,8 +39,9 @@ class Meeting:
                 told = self._told.setdefault(turn, {})
                 try:
                     while len(told) < self._size:
-                        for rank in lost.keys() - told.keys():
-                            raise lost_rank(rank, lost[rank])
+                        for rank, reason in list(lost.items()):
+                            if rank not in told:
+                                raise lost_rank(rank, reason)
                         self._changed.wait(1.0)
                 finally:
                     self._told.pop(turn, None)
