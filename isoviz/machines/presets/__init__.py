@@ -3,12 +3,13 @@
 from isoviz.machines.presets import clusters, dgx, single_socket  # each registers its presets, in this order
 
 # isort: split
-from isoviz.machines.presets import blue_gene, gpu_clusters, several_ways
+from isoviz.machines.presets import armci, blue_gene, gpu_clusters, several_ways
 from isoviz.machines.presets.registry import PresetInfo, PresetOption, preset, presets, register_preset
 
 __all__ = [
     "PresetInfo",
     "PresetOption",
+    "armci",
     "blue_gene",
     "clusters",
     "dgx",

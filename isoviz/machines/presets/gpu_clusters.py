@@ -12,7 +12,7 @@ The paper is Suresh et al., *Network Assisted Non-Contiguous Transfers for GPU-A
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from functools import cache, partial
 from itertools import permutations
 from typing import Any, NamedTuple
@@ -23,17 +23,13 @@ from isoviz.machines.costs import OneTimeCost
 from isoviz.machines.kinds import ChannelKind, MemoryKind
 from isoviz.machines.machine import Machine
 from isoviz.machines.memory import Memory
-from isoviz.machines.presets.numbers import GIB
+from isoviz.machines.presets.numbers import GIB, figure_from, origin_of
 from isoviz.machines.presets.registry import PresetInfo, PresetOption, register_preset
 from isoviz.machines.throughput import LatencyBandwidth
 
 GB, US = 1e9, 1e-6
 FITTED = "fitted: with the others so marked it gives figures 8 and 10; of such sets, one that does not contradict other figures"
 ASSUMED = "assumed"
-
-
-def _figure(value: Any, origin: str) -> Any:
-    return field(default=value, metadata={"origin": origin})
 
 
 @dataclass(frozen=True)
@@ -43,31 +39,29 @@ class Costs:
     The paper has ratios of times and hardly any times. So most of them are fitted to two of its figures.
     """
 
-    launch: float = _figure(5.95 * US, f"{FITTED}: a kernel that packs or unpacks")
-    pack: float = _figure(369 * GB, f"{FITTED}: such a kernel reads and writes")
-    handshake: float = _figure(10.4 * US, f"{FITTED}: RTS, CTS and FIN of a message")
-    wire: float = _figure(9.78 * GB, f"{FITTED}: a network card reads or writes memory of a GPU")
-    copy: float = _figure(7.55 * US, f"{FITTED}: a copy between GPU and host")
-    pcie: float = _figure(21.5 * GB, f"{FITTED}: between GPU and host")
-    post: float = _figure(0.972 * US, f"{FITTED}: a write is handed to the network card")
-    gather: float = _figure(21.9e-9, f"{FITTED}: a run that the network cards gather and scatter")
-    runs_of_key: int = _figure(22, f"{FITTED}: the most runs that a key stands for")
-    map_key: float = _figure(4.98 * US, f"{FITTED}: a key is mapped, at one end")
-    map_run: float = _figure(62.2e-9, f"{FITTED}: a run is parsed and mapped, at one end")
-    exchange: float = _figure(13.1e-9, f"{FITTED}: a key is sent to the other end")
-    block: float = _figure(6.67 * US, "assumed: a cudaMemcpy of one block that is waited for")
-    row: float = _figure(0.1 * US, "assumed: a row of a copy with rows (cudaMemcpy2D)")
-    sector: float = _figure(32.0, "assumed: bytes of the memory of a GPU that a run costs besides its own")
-    host_pack: float = _figure(10 * GB, "assumed: a kernel that writes or reads pinned host memory")
-    network: float = _figure(23 * GB, "assumed: the share of 200 Gb/s that data have between host memories")
-    message: float = _figure(0.5 * US, "assumed: a further run of a message between host memories")
-    host_copy: float = _figure(10 * GB, "assumed: a processor copies")
+    launch: float = figure_from(5.95 * US, f"{FITTED}: a kernel that packs or unpacks")
+    pack: float = figure_from(369 * GB, f"{FITTED}: such a kernel reads and writes")
+    handshake: float = figure_from(10.4 * US, f"{FITTED}: RTS, CTS and FIN of a message")
+    wire: float = figure_from(9.78 * GB, f"{FITTED}: a network card reads or writes memory of a GPU")
+    copy: float = figure_from(7.55 * US, f"{FITTED}: a copy between GPU and host")
+    pcie: float = figure_from(21.5 * GB, f"{FITTED}: between GPU and host")
+    post: float = figure_from(0.972 * US, f"{FITTED}: a write is handed to the network card")
+    gather: float = figure_from(21.9e-9, f"{FITTED}: a run that the network cards gather and scatter")
+    runs_of_key: int = figure_from(22, f"{FITTED}: the most runs that a key stands for")
+    map_key: float = figure_from(4.98 * US, f"{FITTED}: a key is mapped, at one end")
+    map_run: float = figure_from(62.2e-9, f"{FITTED}: a run is parsed and mapped, at one end")
+    exchange: float = figure_from(13.1e-9, f"{FITTED}: a key is sent to the other end")
+    block: float = figure_from(6.67 * US, "assumed: a cudaMemcpy of one block that is waited for")
+    row: float = figure_from(0.1 * US, "assumed: a row of a copy with rows (cudaMemcpy2D)")
+    sector: float = figure_from(32.0, "assumed: bytes of the memory of a GPU that a run costs besides its own")
+    host_pack: float = figure_from(10 * GB, "assumed: a kernel that writes or reads pinned host memory")
+    network: float = figure_from(23 * GB, "assumed: the share of 200 Gb/s that data have between host memories")
+    message: float = figure_from(0.5 * US, "assumed: a further run of a message between host memories")
+    host_copy: float = figure_from(10 * GB, "assumed: a processor copies")
 
 
-@cache
-def origin(name: str) -> str:
-    """Where a figure of `Costs` is from."""
-    return next(str(each.metadata["origin"]) for each in fields(Costs) if each.name == name)
+origin = cache(partial(origin_of, Costs))
+"""Where a figure of `Costs` is from."""
 
 
 KEY_SECONDS = 200 * US

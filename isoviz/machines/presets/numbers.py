@@ -14,7 +14,8 @@ of section 4.3 just satisfies every constraint at 3 GB/s: GPURead into ZCM needs
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from isoviz.machines.kinds import ChannelKind, MemoryKind
 
@@ -24,6 +25,16 @@ HOST = (MemoryKind.REG, MemoryKind.SYS, MemoryKind.ZCM)
 
 Bandwidths = Mapping[tuple[MemoryKind, MemoryKind, ChannelKind], float]
 """Peak bandwidths in bytes per second, by kinds of source, destination and channel."""
+
+
+def figure_from(value: Any, origin: str) -> Any:
+    """A field of a dataclass that is a figure, with its origin (`origin_of`)."""
+    return field(default=value, metadata={"origin": origin})
+
+
+def origin_of(figures: Any, name: str) -> str:
+    """Where a figure of a dataclass is from. It begins with "from the paper", "fitted" or "assumed"."""
+    return next(str(each.metadata["origin"]) for each in fields(figures) if each.name == name)
 
 
 @dataclass(frozen=True)
