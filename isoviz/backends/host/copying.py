@@ -147,7 +147,7 @@ def prepared_copies(
         here, there = copy.source_offset, copy.destination_offset
         if not copy.loops and not large:  # what moves again and again stays in caches
             moves.append(partial(np.copyto, destination[there : there + copy.run], source[here : here + copy.run]))
-        elif compiled := kernels.prepared_copy(copy, source, destination, large=large):
+        elif compiled := kernels.prepared_copy(copy, source, destination, large=large, again=True):
             moves += compiled
         elif not copy.loops or _transposed(copy) is not None or copy.run > _LONGEST:
             moves.append(partial(copy_strided, copy, source, destination, large=large))

@@ -13,11 +13,15 @@ import ctypes
 import mmap
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from isoviz.layouts import StridedCopy
+
+if TYPE_CHECKING:
+    from isoviz.backends.pages import Bytes
 
 RUNS = (1, 1, 2, 2, 4, 4, 4, 8, 8, 3, 5, 6, 7, 9, 12, 15, 16, 16, 17, 24, 31, 32, 48, 64, 100, 255, 256, 300, 4096, 5000)
 EXTENTS = (2, 2, 3, 3, 4, 4, 5, 7, 8, 13, 15, 16, 17, 31, 32, 33, 64, 65, 100, 130, 257, 512, 1025)
@@ -339,6 +343,19 @@ def cases(seed: int, count: int) -> Iterator[tuple[list[StridedCopy], int, int]]
             yield [copy], source, destination
 
 
+def carried_out(
+    copies: Sequence[StridedCopy], source: Bytes, destination: Bytes, threads: int, *, large: bool, again: bool
+) -> None:
+    """Move the bytes of copies at once, or as prepared ones that move `again`."""
+    from isoviz.backends.host import copying as kernel
+
+    if not again:
+        kernel.copy_all(copies, source, destination, lambda: None, threads=threads, large=large)
+        return
+    for move in kernel.prepared_copies(copies, source, destination, large=large):
+        move()
+
+
 def main() -> None:
     from isoviz.backends.host import copying as kernel
     from isoviz.backends.host import kernels
@@ -449,7 +466,8 @@ def main() -> None:
         threads = rng.choice((1, 1, 1, 2))
         needed[0] = 0
         dispatch.buffer_address = guarded_buffer if threads == 1 else own_buffer
-        kernel.copy_all(copies, source, found, lambda: None, threads=threads, large=rng.random() < 0.3)
+        constants.LEAST_KEPT_RUN = rng.choice((0, 300, 1 << 20))
+        carried_out(copies, source, found, threads, large=rng.random() < 0.3, again=rng.random() < 0.3)
         if not np.array_equal(found, expected):
             sys.exit(f"wrong, seed {seed}: {copies}, {constants.PAST_CACHES}, {constants.TILE_RUN}")
         right += 1

@@ -681,6 +681,15 @@ def test_boxes_and_long_runs() -> None:
     assert streamed.source_strides.tolist() == [16_384, 256], "as it lies in the source"
     assert recipe.streams_of(256, ((64, 300, 256),), 0) is not None
     assert recipe.streams_of(256, ((64, 300, 256),), 1) is None, "lines in parts"
+    rows = ((1 << 10, 16_384, 16_384),)
+    for once in (recipe.streams_of(8192, rows, 0), recipe.streams_of(8192, rows, 0, large=True, again=True)):
+        assert once is not None and once.past_caches and once.ahead, "it is not read again soon"
+    again = recipe.streams_of(8192, rows, 0, again=True)
+    assert again is not None and not again.past_caches, "what moves again and again stays in caches"
+    for run in (100, 64):
+        box = recipe.streams_of(run, ((10_000, 320, 320),), 0)
+        assert box is not None and not box.past_caches, "runs of a line or more, one by one"
+    assert recipe.streams_of(60, ((10_000, 300, 300),), 0) is None
 
 
 @pytest.mark.usefixtures("either")

@@ -103,15 +103,17 @@ def copy(each: StridedCopy, source: Bytes, destination: Bytes, *, large: bool = 
     return _called(prepared_copy(each, source, destination, large=large))
 
 
-def prepared_copy(each: StridedCopy, source: Bytes, destination: Bytes, *, large: bool = False) -> tuple[Call, ...]:
-    """The calls that carry out a strided copy between two arrays; none where NumPy should."""
+def prepared_copy(
+    each: StridedCopy, source: Bytes, destination: Bytes, *, large: bool = False, again: bool = False
+) -> tuple[Call, ...]:
+    """The calls that carry out a strided copy between two arrays; none where NumPy should. `again`: again and again."""
     if in_use.compiled is None or each.run <= 0 or each.nbytes < constants.LEAST_COMPILED:
         return ()
     if any(min(loop) <= 0 for loop in each.loops) or (not each.loops and each.nbytes < constants.LEAST_PLAIN):
         return ()
     here = source.ctypes.data + each.source_offset
     there = destination.ctypes.data + each.destination_offset
-    way = way_of(each.run, each.loops, (there % 4 or 4) if there % LINE else 0, large)
+    way = way_of(each.run, each.loops, (there % 4 or 4) if there % LINE else 0, large, again)
     return () if way is None else calls_of(way, each.run, each.loops, here, there, large=large)
 
 
@@ -189,14 +191,15 @@ def _block_of(copy: ListedCopy) -> int:
 
 
 @remembered(maxsize=256)
-def way_of(run: int, loops: tuple[Loop, ...], start: int, large: bool) -> Way | None:
+def way_of(run: int, loops: tuple[Loop, ...], start: int, large: bool, again: bool = False) -> Way | None:
     """The way of a copy, which depends on the alignment of its destination; None where NumPy is faster.
 
-    `start` is 0 at the beginning of a cache line, 4 at any other word of 4 bytes, otherwise the bytes after a word.
+    `start` is 0 at the beginning of a cache line, 4 at any other word of 4 bytes, otherwise the bytes after a word. `again` says
+    that the copy is carried out again and again.
     """
     if not loops and not goes_past(run, loops, large=large):
         return None
-    streams = streams_of(run, loops, start, large=large)
+    streams = streams_of(run, loops, start, large=large, again=again)
     if streams is not None:
         return Way("stream_rows", streams)
     if is_box(run, loops, large=large):

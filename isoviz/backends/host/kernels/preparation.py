@@ -38,7 +38,7 @@ def warm_up(compiled: ModuleType) -> None:
     zeros[0, 2] = 1
     zeros[0, 4:6] = -1
     compiled.walk(address, address, address, one, one, zeros, np.zeros((0, 5), np.int64), -1, one, False, False)
-    compiled.stream_rows(address, address, none, none, none, 1, False)
+    compiled.stream_rows(address, address, none, none, none, 1, False, 0)
     jobs, outs = np.array([[0, 0, 1, 1, 1, 0]]), np.zeros((0, 5), np.int64)
     compiled.copy_tiles(address, address, address, one, one, jobs, outs, -1, np.zeros(1, np.int64), 1, 1, 1, False)
     compiled.copy_many(address, address, np.array([[0, 0, 1, 0, 1]]), np.array([[1, 1, 1]]))

@@ -50,6 +50,7 @@ class Streams(NamedTuple):
     destination_strides: Integers
     run: int
     past_caches: bool
+    ahead: int
 
 
 @remembered(maxsize=4096)
@@ -62,7 +63,7 @@ def recipe_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> Reci
     # Slowest first in the order of the destination: neighbouring tiles are neighbours there.
     ordered = sorted(loops, key=lambda loop: -abs(loop[2]))
     if not loops:
-        return _streams(run, loops, past_caches)
+        return _streams(run, loops, past_caches, constants.TURNS_AHEAD)
     along = next((i for i, loop in enumerate(ordered) if loop[1] == run), -1)
     across = next((i for i, loop in enumerate(ordered) if loop[2] == run), -1)
     if along < 0 or across < 0 or along == across:
@@ -102,32 +103,39 @@ def recipe_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> Reci
     return Recipe(extents, integers(tiles), jobs, outs, chain if staged else -1, ahead, joined, chosen().tiles_past)
 
 
-def streams_of(run: int, loops: tuple[Loop, ...], start: int, *, large: bool = False) -> Streams | None:
-    """The recipe for runs that need no buffer; None where they need one. The destination begins `start` bytes behind a line."""
+def streams_of(run: int, loops: tuple[Loop, ...], start: int, *, large: bool = False, again: bool = False) -> Streams | None:
+    """The recipe for runs that need no buffer; None where they need one. The destination begins `start` bytes behind a line.
+
+    `again` says that the copy is carried out again and again.
+    """
     whole_lines = not any(place % LINE for place in (start, run, *(loop[2] for loop in loops)))
+    goes = goes_past(run, loops, large=large)
     if run >= (constants.LEAST_STREAMED_LINES if whole_lines else constants.LEAST_STREAMED_RUN):
-        return _streams(run, loops, goes_past(run, loops, large=large))
+        stays = again and not large and run >= constants.LEAST_KEPT_RUN
+        return _streams(run, loops, goes and not stays, constants.TURNS_AHEAD if goes and not stays else 0)
     count, here, _ = min(loops, key=lambda loop: loop[1], default=(1, 0, 0))
     following = any(loop[1:] == (count * run, run) for loop in loops)
     if (
         run >= constants.LEAST_DEALT_RUN and here == run and following and count in constants.DEALT_ARRAYS
     ):  # Runs share lines, which a cache combines.
-        return _streams(run, loops, past_caches=False)
+        return _streams(run, loops, False, constants.TURNS_AHEAD)
+    if run >= LINE and is_box(run, loops, large=large):
+        return _streams(run, loops, goes and whole_lines, 0)
     return None
 
 
-def _streams(run: int, loops: Sequence[Loop], past_caches: bool) -> Streams:
+def _streams(run: int, loops: Sequence[Loop], past_caches: bool, ahead: int) -> Streams:
     # In the order of the source: scattered reads cost more than scattered non-temporal stores.
     ordered = sorted(loops, key=lambda loop: -loop[1])
     extents, here, there = (integers(loop[k] for loop in ordered) for k in range(3))
-    return Streams(extents, here, there, run, past_caches and chosen().runs_past)
+    return Streams(extents, here, there, run, past_caches and chosen().runs_past, ahead)
 
 
 def is_box(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> bool:
-    """Whether NumPy should copy the runs one by one: both ends have them in the same order, with gaps.
+    """Whether runs are copied one by one, those below a line by NumPy: both ends have them in the same order, with gaps.
 
-    Whole lines gain nothing there, as only a part of each line is used. A copy from nearly dense to dense is no box; nor is a
-    large copy of single bytes.
+    Lines that are put together gain nothing there, as only a part of each line is used. A copy from nearly dense to dense is no
+    box; nor is a large copy of single bytes.
     """
     count, here, there = min(loops, key=lambda loop: loop[1])
     if count < constants.LEAST_PLANE or (run < LINE // 2 and run not in (1, 2, 4, 8, 16)):

@@ -27,6 +27,11 @@ LEAST_STREAMED_RUN = 512
 """Runs from this size on are streamed."""
 LEAST_STREAMED_LINES = 128
 """The same for runs of whole lines at line boundaries."""
+LEAST_KEPT_RUN = 2048
+"""Runs from this size on are streamed with ordinary stores where the same copy is made again and again: they are as fast as from
+cache to cache then."""
+TURNS_AHEAD = 8
+"""Runs that are fetched before they are read, where a copy does not stay in the caches."""
 LEAST_DEALT_RUN = 112
 """The same for runs that are contiguous in the source and go to `DEALT_ARRAYS` arrays in turn."""
 DEALT_ARRAYS = range(4, 17)

@@ -14,11 +14,20 @@ import numpy as np
 from numba import njit
 
 from isoviz.backends.host.kernels.compiled.planes import read_planes, read_row, read_squares
-from isoviz.backends.host.kernels.compiled.vectors import FAR, LINE, fetch_rows, keep_line, line_past_caches, settle, some_bytes
+from isoviz.backends.host.kernels.compiled.vectors import (
+    FAR,
+    LINE,
+    fetch,
+    fetch_rows,
+    keep_line,
+    line_past_caches,
+    settle,
+    some_bytes,
+)
 from isoviz.backends.host.kernels.kernel_cache import kept
 
-TURNS_AHEAD = 8
-"""Runs that are fetched before they are read."""
+STORES_AHEAD = 2
+"""Runs whose lines in the destination are fetched before they are written."""
 
 
 @njit(nogil=True)
@@ -180,28 +189,46 @@ def walk(source, destination, buffer, extents, tiles, jobs, outs, chain, ahead, 
         settle()
 
 
+@njit(nogil=True)
+def _stored(source, destination, count):
+    """Copy a run of at least a line with ordinary stores: the end is stored together with the line before it."""
+    for at in range(0, count - LINE, LINE):
+        keep_line(source + at, destination + at)
+    keep_line(source + count - LINE, destination + count - LINE)
+
+
 @kept
-def stream_rows(source, destination, extents, source_strides, destination_strides, run, past_caches):
+def stream_rows(source, destination, extents, source_strides, destination_strides, run, past_caches, ahead):
     """Long runs: `run` bytes for all turns of the loops, with non-temporal stores or ordinary ones.
 
-    Runs shorter than a page are prefetched some turns of the last loop ahead, as the hardware prefetcher does not cross pages.
+    Runs shorter than a page are prefetched in the source, `ahead` turns of the last loop ahead, as the hardware prefetcher does
+    not cross pages. Where `ahead` is 0 and stores are ordinary, runs shorter than half a page are prefetched in the destination.
     """
     inner = len(extents) - 1
     count, step, by = (extents[inner], source_strides[inner], destination_strides[inner]) if inner >= 0 else (1, 0, 0)
-    ahead = TURNS_AHEAD * step if run < FAR else 0
+    ahead = ahead * step if run < FAR else 0
+    short = LINE <= run < FAR // 2 and not ahead and not past_caches
     index = np.zeros(len(extents), np.int64)
     while True:
         here, there = source, destination
         for loop in range(inner):
             here += index[loop] * source_strides[loop]
             there += index[loop] * destination_strides[loop]
-        for _ in range(count):
-            if ahead:
+        if short:
+            for _ in range(count):
                 for line in range(0, run, LINE):
-                    fetch_rows(here + ahead + line)
-            _written(here, there, run, past_caches)
-            here += step
-            there += by
+                    fetch(there + STORES_AHEAD * by + line)
+                _stored(here, there, run)
+                here += step
+                there += by
+        else:
+            for _ in range(count):
+                if ahead:
+                    for line in range(0, run, LINE):
+                        fetch_rows(here + ahead + line)
+                _written(here, there, run, past_caches)
+                here += step
+                there += by
         if not advanced(index, extents, inner, -1, -1):
             break
     if past_caches:
