@@ -1,0 +1,139 @@
+"""The programs of one-sided calls in `examples`: they run as they stand, and what they verify can fail."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import math
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from mpi_jobs import ROOT, needs_mpi, run
+
+from isoviz.errors import InputError
+
+MG = str(ROOT / "examples" / "nas_mg.py")
+SUMMA = str(ROOT / "examples" / "summa.py")
+
+
+def module(path: str) -> ModuleType:
+    """An example as a module."""
+    name = Path(path).stem
+    made = importlib.util.spec_from_file_location(name, path)
+    assert made is not None and made.loader is not None
+    found = importlib.util.module_from_spec(made)
+    sys.modules[name] = found  # its data classes look for their module
+    made.loader.exec_module(found)
+    return found
+
+
+@pytest.fixture(scope="module")
+def mg() -> ModuleType:
+    return module(MG)
+
+
+# ---- NAS MG
+
+
+@needs_mpi
+@pytest.mark.parametrize(
+    ("ranks", "arguments"),
+    [
+        (2, []),
+        (2, ["--ranks-along", "2,1,1"]),  # faces of single elements
+        pytest.param(1, [], marks=pytest.mark.full),
+        pytest.param(4, [], marks=pytest.mark.full),
+        pytest.param(4, ["--ranks-along", "2,2,1", "--class", "B", "--size", "16"], marks=pytest.mark.full),
+        pytest.param(8, ["--class", "W", "--size", "4"], marks=pytest.mark.full),
+        pytest.param(2, ["--class", "W", "--way", "put"], marks=pytest.mark.full),
+    ],
+)
+def test_multigrid_in_all_ways(ranks: int, arguments: list[str]) -> None:
+    done = run(ranks, "-P", MG, "--repeat", "1", *arguments)
+    assert done.returncode == 0, f"{done.stdout[-1500:]}\n{done.stderr[-3000:]}"
+    ways = ["put"] if "--way" in arguments else ["put", "buffered", "mpi"]
+    assert [line.split()[0] for line in done.stdout.splitlines() if "× the time of put" in line] == ways
+    assert "all ways give the bits of a run on one rank" in done.stdout
+    assert ("no norm is published" in done.stdout) == ("--size" in arguments)
+    assert ("THEY DIFFER" not in done.stdout) and "norm of the residual" in done.stdout
+
+
+@needs_mpi
+@pytest.mark.parametrize("way", ["put", pytest.param("buffered", marks=pytest.mark.full)])
+def test_a_face_that_is_not_put_is_found(way: str) -> None:
+    """The flag comes, and the ghost cells are those of the exchange before."""
+    name = {"put": "Puts", "buffered": "Buffered"}[way]
+    lines = (
+        f"import sys; sys.path.insert(0, {str(Path(MG).parent)!r}); import nas_mg",
+        f"nas_mg.{name}.swap = lambda self, faces: self.signal(faces)",
+        "sys.exit(nas_mg.main())",
+    )
+    done = run(2, "-c", "\n".join(lines), "--repeat", "1", "--way", "mpi", way)
+    assert done.returncode == 1, f"{done.stdout[-1500:]}\n{done.stderr[-3000:]}"
+    assert f"NOT THE BITS OF ONE RANK: {way}\n" in done.stdout
+
+
+def test_the_published_norm(mg: ModuleType) -> None:
+    """On one rank, without MPI. Another smoother gives another norm."""
+    norms = {}
+    for smoother in (mg.FIRST_SMOOTHER, mg.SECOND_SMOOTHER):
+        problem = mg.CLASSES["S"]._replace(smoother=smoother)
+        blocks = mg.Blocks((1, 1, 1))
+        solver = mg.Solver(mg.Way(blocks), problem, mg.right_side(problem.size, blocks.block(problem.size)))
+        solver.solve()
+        norms[smoother] = math.sqrt(solver.squares() / problem.size**3)
+    assert math.isclose(norms[mg.FIRST_SMOOTHER], 0.5307707005734e-04, rel_tol=1e-11)
+    assert not math.isclose(norms[mg.SECOND_SMOOTHER], 0.5307707005734e-04, rel_tol=1e-3)
+
+
+def test_the_stencil_sums_27_points(mg: ModuleType) -> None:
+    inner = np.random.default_rng(1).random((12, 6, 8))
+    weights = (3.0, 5.0, 7.0, 11.0)
+    expected = np.zeros_like(inner)
+    for shift in itertools.product((-1, 0, 1), repeat=3):
+        expected += weights[sum(map(abs, shift))] * np.roll(inner, shift, (0, 1, 2))
+    for step in (1, 2):
+        found = np.full([each // step for each in inner.shape], np.nan)
+        for planes, value in mg.stencil(np.pad(inner, 1, "wrap"), weights, step):
+            found[planes] = value
+        assert np.allclose(found, expected[step - 1 :: step, step - 1 :: step, step - 1 :: step], rtol=1e-13)
+
+
+def test_the_charges_follow_the_generator(mg: ModuleType) -> None:
+    size, number, numbers = 8, mg.SEED, []
+    for _ in range(size**3):
+        number = number * mg.FACTOR % mg.MODULUS
+        numbers.append(number)
+    order = np.argsort(np.array(numbers))
+    whole = mg.right_side(size, (slice(0, size),) * 3).reshape(-1)
+    assert set(np.flatnonzero(whole == 1)) == set(order[-10:]) and set(np.flatnonzero(whole == -1)) == set(order[:10])
+    assert np.count_nonzero(whole) == 20
+    for rank in range(4):
+        block = mg.Blocks((2, 2, 1), rank).block(size)
+        assert np.array_equal(mg.right_side(size, block), whole.reshape(size, size, size)[block])
+
+
+@pytest.mark.parametrize(
+    ("ranks", "size", "asked", "words"),
+    [
+        (2, 48, None, "--size 48: expected a power of two from 4 on"),
+        (3, 32, None, "3 ranks: expected 1, 2, 4 or 8"),
+        (2, 32, "2,1", "--ranks-along 2,1: expected three numbers, each 1 or 2"),
+        (2, 32, "1,1,4", "--ranks-along 1,1,4: expected three numbers, each 1 or 2"),
+        (2, 32, "2,2,1", "--ranks-along 2,2,1: expected 2 ranks in all, got 4"),
+    ],
+)
+def test_wrong_divisions(mg: ModuleType, ranks: int, size: int, asked: str | None, words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        mg.divided(ranks, size, asked)
+    assert str(caught.value).startswith(words)
+
+
+@needs_mpi
+def test_wrong_arguments_are_said_once() -> None:
+    done = run(2, "-P", MG, "--size", "5")
+    assert done.returncode == 2
+    assert done.stderr.count("nas_mg.py: --size 5: expected a power of two") == 1
