@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import itertools
 import math
@@ -137,3 +138,50 @@ def test_wrong_arguments_are_said_once() -> None:
     done = run(2, "-P", MG, "--size", "5")
     assert done.returncode == 2
     assert done.stderr.count("nas_mg.py: --size 5: expected a power of two") == 1
+
+
+# ---- SUMMA
+
+
+@needs_mpi
+@pytest.mark.parametrize(
+    ("ranks", "arguments"),
+    [
+        (2, ["--size", "300"]),
+        pytest.param(1, ["--size", "200", "--second", "128"], marks=pytest.mark.full),
+        pytest.param(3, ["--size", "401", "--second", "700", "--chunk", "130"], marks=pytest.mark.full),  # uneven blocks
+        pytest.param(4, [], marks=pytest.mark.full),
+        pytest.param(4, ["--size", "7", "--second", "5", "--way", "overlap"], marks=pytest.mark.full),
+    ],
+)
+def test_products_in_all_ways(ranks: int, arguments: list[str]) -> None:
+    done = run(ranks, "-P", SUMMA, "--repeat", "1", *arguments)
+    assert done.returncode == 0, f"{done.stdout[-1500:]}\n{done.stderr[-3000:]}"
+    ways = ["overlap"] if "--way" in arguments else ["overlap", "get", "mpi"]
+    assert [line.split()[0] for line in done.stdout.splitlines() if "× the time of overlap" in line] == 2 * ways
+    assert done.stdout.count("exact in all ways") == 2
+    assert f"overlap needs a free core: {ranks} of " in done.stdout
+
+
+@needs_mpi
+@pytest.mark.full
+def test_a_chunk_that_is_not_got_is_found() -> None:
+    lines = (
+        f"import sys; sys.path.insert(0, {str(Path(SUMMA).parent)!r}); import summa",
+        "begin = summa.Product._begin",
+        "wrong = lambda self, chunk, turn, *, wait: begin(self, self.chunks[0], turn, wait=wait)",
+        "summa.Product._begin = wrong",
+        "sys.exit(summa.main())",
+    )
+    done = run(2, "-c", "\n".join(lines), "--repeat", "1", "--size", "300", "--way", "get")
+    assert done.returncode == 1, f"{done.stdout[-1500:]}\n{done.stderr[-3000:]}"
+    assert done.stdout.count(": WRONG\n") == 2
+
+
+def test_wrong_arguments_of_a_product() -> None:
+    summa = module(SUMMA)
+    right = {"size": 300, "second": 512, "chunk": 128, "repeat": 1}
+    summa.check(argparse.Namespace(**right), 4)
+    for name, wrong, least in (("size", 3, 4), ("second", 0, 4), ("chunk", 127, 128), ("repeat", 0, 1)):
+        with pytest.raises(InputError, match=f"--{name} {wrong}: expected at least {least}: "):
+            summa.check(argparse.Namespace(**right | {name: wrong}), 4)
