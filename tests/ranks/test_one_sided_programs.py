@@ -1,4 +1,4 @@
-"""The programs of one-sided calls in `examples`: they run as they stand, and what they verify can fail."""
+"""The programs of one-sided calls in `examples`, and the page of the guide: they run as they stand. Their checks can fail."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import importlib.util
 import itertools
 import math
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +19,7 @@ from isoviz.errors import InputError
 
 MG = str(ROOT / "examples" / "nas_mg.py")
 SUMMA = str(ROOT / "examples" / "summa.py")
+PAGE = (ROOT / "docs/guide/one-sided.md").read_text(encoding="utf-8")
 
 
 def module(path: str) -> ModuleType:
@@ -185,3 +187,36 @@ def test_wrong_arguments_of_a_product() -> None:
     for name, wrong, least in (("size", 3, 4), ("second", 0, 4), ("chunk", 127, 128), ("repeat", 0, 1)):
         with pytest.raises(InputError, match=f"--{name} {wrong}: expected at least {least}: "):
             summa.check(argparse.Namespace(**right | {name: wrong}), 4)
+
+
+# ---- the page of the guide
+
+
+@needs_mpi
+@pytest.mark.parametrize("ranks", [2, pytest.param(1, marks=pytest.mark.full), pytest.param(4, marks=pytest.mark.full)])
+def test_the_program_of_the_page(ranks: int, tmp_path: Path) -> None:
+    """All blocks are one program, which compares what it finds."""
+    blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    program = tmp_path / "page.py"
+    program.write_text("\n".join([*blocks, "print('the end of rank', heap.rank)"]), encoding="utf-8")
+    done = run(ranks, "-P", str(program))
+    assert done.returncode == 0, f"{done.stdout[-1500:]}\n{done.stderr[-3000:]}"
+    assert len(blocks) >= 7 and done.stdout.count("the end of rank") == ranks
+    assert done.stdout.count("1020:1030 reaches beyond its 1024 elements") == ranks
+
+
+def test_the_plans_of_the_page(capsys: pytest.CaptureFixture[str]) -> None:
+    """A busy processor delays packing and not the helper, as the words say."""
+    cells = re.findall(r"```\{code-cell\}\n(.*?)```", PAGE, re.DOTALL)
+    names: dict[str, object] = {}
+    for cell in cells:
+        exec(cell, names)
+    said = capsys.readouterr().out
+    found = re.findall(r"busy (\S+): packed +(\S+) ms, assisted +(\S+) ms: (.*)", said)
+    assert [busy for busy, *_ in found] == 3 * ["0.0", "0.6"]
+    chosen = []
+    for (_, packed, assisted, kinds), (_, later, same, busy_kinds) in zip(found[::2], found[1::2], strict=True):
+        assert float(assisted) == float(same) < float(later) and float(packed) < float(later)
+        chosen.append((kinds, busy_kinds))
+    assert chosen == [*2 * [("Memcpy → RemoteMemcpy → Memcpy", "Assisted")], ("Assisted", "Assisted")]
+    assert "acknowledgement" in said and "runs, 3 requests" in said
