@@ -107,9 +107,13 @@ def _failure(process: int, nbytes: int, done: int) -> RunError:
     """The error of a call that has moved `done` of some bytes."""
     if done >= 0:
         return RunError(f"memory of process {process}: {done} of {nbytes} bytes were moved")
-    number = ctypes.get_errno()
+    return system_error(f"memory of process {process} cannot be reached", ctypes.get_errno())
+
+
+def system_error(what: str, number: int) -> RunError:
+    """The error of a call of the system: what it means in words, and its number; 0 if only some of the bytes were moved."""
     kind = AccessRefusedError if number in _REFUSED else RunError
-    return kind(f"memory of process {process} cannot be reached: {os.strerror(number)}")
+    return kind(f"{what}: {os.strerror(number) if number else 'only some of the bytes were moved'}")
 
 
 def check_reach(process: int, address: int, nbytes: int = 1) -> bytes:

@@ -23,6 +23,7 @@ from isoviz.backends.mpi.channels.carrying import RankParts
 from isoviz.backends.mpi.exchange import Exchange
 from isoviz.backends.mpi.fencing import Fence
 from isoviz.backends.mpi.gpu_memory import CudaAware, LockedWindows, MessageBuffers
+from isoviz.backends.mpi.helper.helpers import Helpers
 from isoviz.backends.mpi.hosts import meet, remove_files_of_mpi
 from isoviz.backends.mpi.meeting import Meeting
 from isoviz.backends.mpi.mpi_transport import LIMIT, PERIOD, MpiTransport
@@ -96,6 +97,8 @@ class World:
         self.exchange = Exchange(self.thread, self.transport)
         self.meeting = Meeting(self.exchange)
         self.stores = Stores(self.exchange, self.windows, self._peers, mapped=mapped)
+        self.helpers = Helpers(self.exchange, self.stores, self.windows, self._peers, refusals)
+        """The helpers of the ranks of this host, which serve one-sided requests."""
         self._buffers = MessageBuffers(self.thread, takes_gpu_memory)
         self._server = Server(self.exchange, self.stores.exported, self._pools[1], self._buffers)
         self.exchange.serve["forget"] = self._forget
@@ -158,6 +161,7 @@ class World:
     def _ended(self, segment: Segment) -> None:
         """Let the GPUs and the ranks of this host forget a segment. This takes no lock."""
         self._locked.forget(segment)
+        self.helpers.forget(segment)
         if not self._closed:
             self.thread.post_quietly(partial(self._announce_end, segment))
 
@@ -169,6 +173,7 @@ class World:
     def _before_loss(self, rank: int, has_ended: bool, may_write: bool) -> bool:
         """Let nothing write for a rank that is lost; whether this rank can go on with the others."""
         self._server.finish(rank)
+        self.helpers.drop(rank)
         is_mapped = self.stores.shares_host(rank) and self.windows.nbytes > 0
         is_put_into = self._put is not None and self._put.is_exposed
         if has_ended or not (is_mapped or is_put_into or may_write):
@@ -179,7 +184,8 @@ class World:
         self.windows.make_private()
         return False
 
-    def _forget(self, _sender: int, _number: int, arguments: tuple[Any, ...]) -> None:
+    def _forget(self, sender: int, _number: int, arguments: tuple[Any, ...]) -> None:
+        self.helpers.let_go(sender, Segment(*arguments))
         self._peers.forget(Segment(*arguments))
 
     def close(self, reason: str | None = None) -> None:
@@ -191,12 +197,15 @@ class World:
             return
         self._closed = True
         clean = False
+        if reason is not None:  # the others do not wait for what the helper does for them
+            self.helpers.close()
         try:
             clean = self.transport.leave(reason)
             if self._put is not None:
                 self._put.close(clean=clean)
         finally:
             self.exchange.close()
+            self.helpers.close()
             self._server.close()
             for pool in self._pools:
                 pool.close()

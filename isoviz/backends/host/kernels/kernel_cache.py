@@ -36,6 +36,8 @@ _SOURCES = (
 _DONE = "complete"
 _COMPILING = "compiling"
 """The file that the process which compiles holds locked."""
+_APART = "apart"
+"""The folder of what is kept apart from the kernels."""
 KEPT = 30 * 86400
 """Seconds for which unused kernels are kept."""
 
@@ -68,15 +70,19 @@ def hash_of(sources: Sequence[str], *about: str) -> str:
     return hashlib.sha256(b"|".join(parts)).hexdigest()[:16]
 
 
-def kept(function: Callable[..., Any]) -> Any:
-    """Numba's `njit` without the GIL, for functions that Python calls; the compiled code is kept in `folder`."""
+def kept(function: Callable[..., Any], apart: str = "") -> Any:
+    """Numba's `njit` without the GIL, for functions that Python calls; the compiled code is kept in `folder`.
+
+    A function that is no copy kernel is kept `apart` from them, in a folder of that name in there, and is complete by itself.
+    """
     from numba import njit
     from numba.core import config as numba_config
 
     config: Any = numba_config
-    if not can_keep():
+    place = folder()
+    if place is None or not can_keep():
         return njit(nogil=True)(function)
-    elsewhere, config.CACHE_DIR = config.CACHE_DIR, str(folder())  # Only for the functions compiled here.
+    elsewhere, config.CACHE_DIR = config.CACHE_DIR, str(place / _APART / apart if apart else place)  # Only for these functions.
     try:
         return njit(cache=True, nogil=True)(function)
     finally:
@@ -93,15 +99,17 @@ def _processor() -> str:
 
 
 @contextlib.contextmanager
-def only_one(*, wait: bool) -> Iterator[bool]:
+def only_one(*, wait: bool, apart: str = "") -> Iterator[bool]:
     """While the block runs, no other process is in such a block. `wait` waits for another one; else the value is False.
 
     Where files cannot be locked, every process is let in: two that compile at the same time only waste time.
     """
-    place = folder()
+    place = _place(apart)
     try:
         import fcntl
 
+        if place is not None and apart and can_keep():
+            place.mkdir(parents=True, exist_ok=True)
         file = (place / _COMPILING).open("ab") if place is not None and can_keep() else None
     except (ImportError, OSError):
         file = None
@@ -119,9 +127,9 @@ def only_one(*, wait: bool) -> Iterator[bool]:
         yield True
 
 
-def is_complete() -> bool:
-    """Whether all kernels are compiled and unchanged since. Changed files are deleted."""
-    place = folder()
+def is_complete(apart: str = "") -> bool:
+    """Whether all kernels, or what is kept `apart`, are compiled and unchanged since. Changed files are deleted."""
+    place = _place(apart)
     if place is None or not _is_own(place):
         return False
     try:
@@ -131,7 +139,7 @@ def is_complete() -> bool:
     except FileNotFoundError:  # It is not compiled yet, or being compiled.
         return False
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):  # Not a list from `mark_complete`.
-        discard()
+        discard(apart)
         return False
     if known and not wrong:
         return True
@@ -140,9 +148,9 @@ def is_complete() -> bool:
     return False
 
 
-def discard() -> bool:
+def discard(apart: str = "") -> bool:
     """Delete all compiled files; False where there were none."""
-    place = folder()
+    place = _place(apart)
     return place is not None and _delete([place / _DONE, *_files(place)])
 
 
@@ -158,7 +166,13 @@ def _delete(paths: list[Path]) -> bool:
 
 def _files(place: Path) -> list[Path]:
     """Numba's files: an index (`.nbi`) for each function, and its compiled code (`.nbc`)."""
-    return sorted(path for path in place.rglob("*.nb?") if path.suffix in (".nbi", ".nbc"))
+    found = (path for path in place.rglob("*.nb?") if path.suffix in (".nbi", ".nbc"))
+    return sorted(path for path in found if _APART not in path.relative_to(place).parts)
+
+
+def _place(apart: str) -> Path | None:
+    place = folder()
+    return place / _APART / apart if place is not None and apart else place
 
 
 def _digests(place: Path) -> dict[str, str]:
@@ -182,19 +196,19 @@ def _is_own(place: Path) -> bool:
     return True
 
 
-def mark_complete() -> bool:
+def mark_complete(apart: str = "") -> bool:
     """Write down that everything is compiled, kept and in use; False where nothing can be kept.
 
     Kernels of other versions that were not used for long are removed.
     """
-    place = folder()
+    place = _place(apart)
     if place is None or not can_keep():
         return False
     try:
         write_text(place / _DONE, json.dumps(_digests(place)), private=True)
     except (OSError, FileError):
         return False
-    for other in place.parent.glob("kernels-*"):
+    for other in () if apart else place.parent.glob("kernels-*"):
         with contextlib.suppress(OSError):
             last = (other / _DONE if (other / _DONE).exists() else other).stat().st_mtime
             if other != place and time.time() - last > KEPT:
