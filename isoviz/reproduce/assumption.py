@@ -10,6 +10,7 @@ from dataclasses import field, fields, replace
 from typing import Any, NamedTuple
 
 from isoviz.document import Cell, Quantity
+from isoviz.machines.presets.numbers import origin_of
 from isoviz.reproduce.plots import Of, value_of
 
 _KEY = "isoviz assumption"
@@ -42,6 +43,11 @@ def assumed(
     - `alternative`: the other value of what cannot be halved and doubled, and that value in words.
     """
     return field(default=default, metadata={_KEY: _Description(what, origin, write, alternative)})
+
+
+def of_preset(figures: Any, name: str, what: str, write: Callable[[Any], str]) -> Any:
+    """A field that is an assumption of a preset: the figure `name` of a dataclass of figures with their origins."""
+    return assumed(getattr(figures, name), what, origin_of(figures, name).partition(": ")[0], write)
 
 
 def _descriptions(given: Any) -> dict[str, _Description]:

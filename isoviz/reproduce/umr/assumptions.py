@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import lru_cache, partial
-from typing import Any
 
 from isoviz.bench.patterns import pattern
 from isoviz.machines import Machine
-from isoviz.machines.presets.gpu_clusters import Costs, gpu_cluster, origin
+from isoviz.machines.presets.gpu_clusters import Costs, gpu_cluster
 from isoviz.planner import Plan, Transfer, cost
 from isoviz.planner.intermediate.part_runs import end_runs
 from isoviz.reproduce import Evaluation, assumed
+from isoviz.reproduce.assumption import of_preset
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 KIB = 1 << 10
@@ -19,33 +19,28 @@ CONTIGUOUS = "contiguous"
 _COUNT = "{:,}".format
 
 
-def _cost(name: str, what: str, write: Any) -> Any:
-    """An assumption that is a cost of the presets."""
-    return assumed(getattr(Costs, name), what, origin(name).partition(": ")[0], write)
-
-
 @dataclass(frozen=True)
 class UmrAssumptions:
     """Values that are assumed, or fitted to figures 8 and 10: those of the presets `mri` and `theta-gpu` (`Costs`)."""
 
-    launch: float = _cost("launch", "a kernel that packs or unpacks", format_seconds)
-    pack: float = _cost("pack", "what such a kernel moves", format_rate)
-    handshake: float = _cost("handshake", "RTS, CTS and FIN of a message", format_seconds)
-    wire: float = _cost("wire", "what a network card reads or writes in memory of a GPU", format_rate)
-    copy: float = _cost("copy", "a copy between GPU and host", format_seconds)
-    pcie: float = _cost("pcie", "what such a copy moves", format_rate)
-    post: float = _cost("post", "to hand a write to the network card", format_seconds)
-    gather: float = _cost("gather", "a run that the network cards gather and scatter", format_seconds)
-    runs_of_key: int = _cost("runs_of_key", "the most runs of a key", _COUNT)
-    map_key: float = _cost("map_key", "to map a key, at one end", format_seconds)
-    map_run: float = _cost("map_run", "to parse and map a run, at one end", format_seconds)
-    exchange: float = _cost("exchange", "to send a key to the other end", format_seconds)
-    block: float = _cost("block", "a cudaMemcpy of one block that is waited for", format_seconds)
-    row: float = _cost("row", "a row of a copy with rows", format_seconds)
-    sector: float = _cost("sector", "bytes that a run costs a kernel besides its own", format_bytes)
-    host_pack: float = _cost("host_pack", "a kernel that packs into host memory", format_rate)
-    network: float = _cost("network", "the network between host memories", format_rate)
-    message: float = _cost("message", "a further run of a message between host memories", format_seconds)
+    launch: float = of_preset(Costs, "launch", "a kernel that packs or unpacks", format_seconds)
+    pack: float = of_preset(Costs, "pack", "what such a kernel moves", format_rate)
+    handshake: float = of_preset(Costs, "handshake", "RTS, CTS and FIN of a message", format_seconds)
+    wire: float = of_preset(Costs, "wire", "what a network card reads or writes in memory of a GPU", format_rate)
+    copy: float = of_preset(Costs, "copy", "a copy between GPU and host", format_seconds)
+    pcie: float = of_preset(Costs, "pcie", "what such a copy moves", format_rate)
+    post: float = of_preset(Costs, "post", "to hand a write to the network card", format_seconds)
+    gather: float = of_preset(Costs, "gather", "a run that the network cards gather and scatter", format_seconds)
+    runs_of_key: int = of_preset(Costs, "runs_of_key", "the most runs of a key", _COUNT)
+    map_key: float = of_preset(Costs, "map_key", "to map a key, at one end", format_seconds)
+    map_run: float = of_preset(Costs, "map_run", "to parse and map a run, at one end", format_seconds)
+    exchange: float = of_preset(Costs, "exchange", "to send a key to the other end", format_seconds)
+    block: float = of_preset(Costs, "block", "a cudaMemcpy of one block that is waited for", format_seconds)
+    row: float = of_preset(Costs, "row", "a row of a copy with rows", format_seconds)
+    sector: float = of_preset(Costs, "sector", "bytes that a run costs a kernel besides its own", format_bytes)
+    host_pack: float = of_preset(Costs, "host_pack", "a kernel that packs into host memory", format_rate)
+    network: float = of_preset(Costs, "network", "the network between host memories", format_rate)
+    message: float = of_preset(Costs, "message", "a further run of a message between host memories", format_seconds)
     receiver: str = assumed(
         CONTIGUOUS,
         "the end of SPECFEM3D_mt that receives",

@@ -170,7 +170,7 @@ def test_a_quick_run_has_less(ring: Path) -> None:
 
 
 def test_what_is_no_evaluation(ring: Path) -> None:
-    with pytest.raises(InputError, match=r"no evaluation 'rings'; there are bgq, .*ring"):
+    with pytest.raises(InputError, match=r"no evaluation 'rings'; there are armci, bgq, .*ring"):
         reproduce("rings")
     (ring / "figure12.py").write_text((ring / "figure9.py").read_text())
     with pytest.raises(InputError, match="figure9: two experiments are called 'figure 9'"):
