@@ -132,7 +132,7 @@ def _without_two_links() -> Iterator[None]:
 @pytest.mark.usefixtures("_without_two_links")
 def test_an_evaluation_of_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "two-links"]) == 2
-    assert "no evaluation 'two-links'; there are bgq, " in capsys.readouterr().err
+    assert "no evaluation 'two-links'; there are armci, bgq, " in capsys.readouterr().err
     install("An evaluation of a paper", tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     page = tmp_path / "page.html"
