@@ -1,20 +1,23 @@
 """`isoviz bench noncontiguous`: scattered data, beside what MPI makes of them in the same run.
 
 Lists of a million entries move in the memory of one process, beside NumPy. Lists and strided runs of 64 B to 4 KiB move between
-two ranks, and between two pairs of four ranks at the same time. Patterns of programs show whether the plan that is chosen is the
-best one.
+two ranks, and between two pairs of four ranks at the same time. One-sided calls stand beside MPI's windows. Patterns of programs
+show whether the plan that is chosen is the best one.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from isoviz.backends.host import kernels
 from isoviz.bench.aims import COLUMNS, AimsTable
 from isoviz.bench.listed import listed_rows
 from isoviz.bench.ranks.bench import Order
+from isoviz.bench.ranks.one_sided import one_sided_on_rank
 from isoviz.bench.ranks.scattered import scattered_choices_on_rank, scattered_on_rank
 from isoviz.bench.ranks.suite import FEWEST, Tell, chosen_parts, machine_of_ranks, nobody
 from isoviz.bench.table import Table, scratch_folder
@@ -24,12 +27,23 @@ from isoviz.measure.ranks.ranks_machine import mpi_here
 
 HERE = "lists"
 """The part that needs no ranks."""
+
+
+class Part(NamedTuple):
+    """A part on ranks: their number, its function, what it measures, and whether it plans for a machine of measured rates."""
+
+    size: int
+    measure: Callable[..., list[dict[str, Any]]]
+    words: str
+    plans: bool = True
+
+
 PARTS = {
-    "two ranks": (2, scattered_on_rank, "lists and strided runs"),
-    "four ranks": (4, scattered_on_rank, "lists and strided runs"),
-    "choices": (2, scattered_choices_on_rank, "the plans of patterns"),
+    "two ranks": Part(2, scattered_on_rank, "lists and strided runs"),
+    "four ranks": Part(4, scattered_on_rank, "lists and strided runs"),
+    "one-sided": Part(2, one_sided_on_rank, "one-sided calls", plans=False),
+    "choices": Part(2, scattered_choices_on_rank, "the plans of patterns"),
 }
-"""By name: the number of ranks, the function, and what it measures."""
 SIZE, QUICK_SIZE = 8 << 20, 64 << 10
 """Bytes of a transfer; the second one only shows that everything runs."""
 NOTES = (
@@ -71,14 +85,13 @@ def measure(
         rows += listed_rows(repeat, quick)
     with scratch_folder(directory) as folder:
         order = Order(repeat, QUICK_SIZE if quick else SIZE, str(folder), quick)
-        for count in sorted({PARTS[name][0] for name in ranked}):
+        for count in sorted({PARTS[name].size for name in ranked}):
+            found = [PARTS[name] for name in ranked if PARTS[name].size == count]
             with ranks(count) as group:
-                machine = machine_of_ranks(group, folder, quick, tell)
-                for name in ranked:
-                    size, function, words = PARTS[name]
-                    if size == count:
-                        tell(f"{count} ranks: {words}")
-                        rows += group.call(function, machine, order)[0]
+                machine = machine_of_ranks(group, folder, quick, tell) if any(part.plans for part in found) else None
+                for part in found:
+                    tell(f"{count} ranks: {part.words}")
+                    rows += group.call(part.measure, machine, order)[0]
     table = AimsTable("noncontiguous", f"scattered data, {mpi}: medians of {repeat}", COLUMNS, rows, NOTES)
     more = {
         "mpi": mpi,

@@ -12,6 +12,7 @@ from mpi_jobs import needs_mpi
 from isoviz.bench import SUITES
 from isoviz.bench.aims import KEYS, compared, quickest, row
 from isoviz.bench.ranks.choices import terms
+from isoviz.bench.ranks.one_sided import PEERS
 from isoviz.cli import main
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import preset
@@ -87,6 +88,22 @@ def test_scattered_data_beside_the_types_of_mpi(tmp_path: Path, capsys: pytest.C
     beside = {each["beside"] for each in rows if each["part"].endswith(" ranks")}
     assert beside == {"MPI's indexed type", "MPI's vector type"}
     assert list(tmp_path.iterdir()) == []
+
+
+@needs_mpi
+@pytest.mark.usefixtures("no_leaked_threads")
+def test_one_sided_calls_beside_windows_of_mpi(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every way is checked before it is timed, at the rank whose memory changes."""
+    options = ["--quick", "--repeat", "1", "--parts", "one-sided", "--directory", str(tmp_path), "--json"]
+    assert main(["bench", "noncontiguous", *options]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert {each["part"] for each in rows} == {"one-sided"}
+    assert {each["beside"] for each in rows} == set(PEERS)
+    for each in rows:
+        assert each["figure"] > 0, each
+        assert (each["aim"] is not None) == (each["beside"] == PEERS[0]), each
+    words = {each["what"].partition(",")[0] for each in rows}
+    assert words >= {"put of 8 B", "get of 8 B", "fetch-and-add", "put of 64 KiB", "get of 64 KiB in runs of 64 B"}
 
 
 def test_parts_have_to_exist(capsys: pytest.CaptureFixture[str]) -> None:
