@@ -29,7 +29,7 @@ HERE = "lists"
 """The part that needs no ranks."""
 
 
-class Part(NamedTuple):
+class RankedPart(NamedTuple):
     """A part on ranks: their number, its function, what it measures, and whether it plans for a machine of measured rates."""
 
     size: int
@@ -39,10 +39,10 @@ class Part(NamedTuple):
 
 
 PARTS = {
-    "two ranks": Part(2, scattered_on_rank, "lists and strided runs"),
-    "four ranks": Part(4, scattered_on_rank, "lists and strided runs"),
-    "one-sided": Part(2, one_sided_on_rank, "one-sided calls", plans=False),
-    "choices": Part(2, scattered_choices_on_rank, "the plans of patterns"),
+    "two ranks": RankedPart(2, scattered_on_rank, "lists and strided runs"),
+    "four ranks": RankedPart(4, scattered_on_rank, "lists and strided runs"),
+    "one-sided": RankedPart(2, one_sided_on_rank, "one-sided calls", plans=False),
+    "choices": RankedPart(2, scattered_choices_on_rank, "the plans of patterns"),
 }
 SIZE, QUICK_SIZE = 8 << 20, 64 << 10
 """Bytes of a transfer; the second one only shows that everything runs."""

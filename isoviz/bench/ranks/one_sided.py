@@ -44,20 +44,20 @@ _TO = 1
 """The rank that is written to and read."""
 
 
-class Way(NamedTuple):
+class Statement(NamedTuple):
     """A statement and the names in it.
 
     `raw`: it calls MPI. `answered`: rank 1 takes part, by the answer of this number. `gives`: a function for what it gets.
     """
 
-    statement: str
+    text: str
     names: dict[str, Any]
     raw: bool = False
     answered: int | None = None
     gives: Callable[[], Any] | None = None
 
 
-class Case(NamedTuple):
+class Operation(NamedTuple):
     """What moves: the ways of isoviz by their words, each with its aim, and those of the peers.
 
     `kind` is "put", "get" or "add". `array` is the end of rank 0, `part` what moves of an array that lies as it does.
@@ -65,8 +65,8 @@ class Case(NamedTuple):
 
     kind: str
     what: str
-    own: Mapping[str, tuple[Way, float]]
-    peers: Mapping[str, Way]
+    own: Mapping[str, tuple[Statement, float]]
+    peers: Mapping[str, Statement]
     array: Array
     part: Any = ...
 
@@ -166,9 +166,9 @@ class Target:
 
         self.world.thread.call(said)
 
-    def seconds(self, way: Way, count: int) -> float:
+    def seconds(self, way: Statement, count: int) -> float:
         """The seconds that a statement takes, `count` times in sequence."""
-        timer = timeit.Timer(way.statement, globals=way.names)
+        timer = timeit.Timer(way.text, globals=way.names)
         if not way.raw:
             return timer.timeit(count) / count
 
@@ -179,7 +179,7 @@ class Target:
 
         return float(self.world.thread.call(timed))
 
-    def in_turn(self, ways: Mapping[str, Way], order: Order) -> dict[str, list[float]]:
+    def in_turn(self, ways: Mapping[str, Statement], order: Order) -> dict[str, list[float]]:
         """The seconds of a statement of each way in each round."""
         wanted = QUICK_ROUND if order.quick else ROUND
         counts = {name: max(1, min(MOST, int(wanted / self.seconds(way, 2)))) for name, way in ways.items()}
@@ -226,7 +226,7 @@ def _shapes(order: Order) -> Iterator[tuple[int, int, int]]:
         yield count, run // WORD, 2 * run // WORD
 
 
-def _measured(target: Target, heap: isoviz.rma.Heap, cases: Iterator[Case], order: Order) -> list[dict[str, Any]]:
+def _measured(target: Target, heap: isoviz.rma.Heap, cases: Iterator[Operation], order: Order) -> list[dict[str, Any]]:
     """The rows of some cases at rank 0, while rank 1 answers."""
     target.memories["isoviz"] = heap.local.reshape(-1).view(np.uint8)
     if not target.is_origin:
@@ -249,7 +249,7 @@ def _measured(target: Target, heap: isoviz.rma.Heap, cases: Iterator[Case], orde
     return rows
 
 
-def _check(target: Target, heap: isoviz.rma.Heap, case: Case, name: str, way: Way, seed: int) -> None:
+def _check(target: Target, heap: isoviz.rma.Heap, case: Operation, name: str, way: Statement, seed: int) -> None:
     """Require that a way moves the right bytes and no others, as the rank sees it that they belong to."""
     memory, array, what = name if name in PEERS else "isoviz", case.array, f"{case.what}, {name}"
 
@@ -273,7 +273,7 @@ def _check(target: Target, heap: isoviz.rma.Heap, case: Case, name: str, way: Wa
         assert np.array_equal(there(), before), what
 
 
-def _moves(target: Target, heap: isoviz.rma.Heap, words: int) -> Iterator[Case]:
+def _moves(target: Target, heap: isoviz.rma.Heap, words: int) -> Iterator[Operation]:
     """A put and a get of `words` words in each row of a heap."""
     count, stride = heap.shape
     array = page_aligned(heap.local.nbytes).view(heap.dtype).reshape(heap.shape)
@@ -295,45 +295,45 @@ def _moves(target: Target, heap: isoviz.rma.Heap, words: int) -> Iterator[Case]:
             continue
         own = {"kept place": (_own(heap, array[part], part, kind), aim)} if array.size > 1 else _of_word(heap, array, kind)
         peers = _moved_by_mpi(target, kind, *moved, number)
-        yield Case(kind, f"{kind} of {size}", own, peers, array, part)
+        yield Operation(kind, f"{kind} of {size}", own, peers, array, part)
 
 
-def _own(heap: isoviz.rma.Heap, end: Array, part: Any, kind: str) -> Way:
+def _own(heap: isoviz.rma.Heap, end: Array, part: Any, kind: str) -> Statement:
     statement = "put(end)" if kind == "put" else "get(into=end)"
-    return Way(statement, {kind: getattr(heap.place(to=_TO, at=part), kind), "end": end})
+    return Statement(statement, {kind: getattr(heap.place(to=_TO, at=part), kind), "end": end})
 
 
-def _of_word(heap: isoviz.rma.Heap, array: Array, kind: str) -> dict[str, tuple[Way, float]]:
+def _of_word(heap: isoviz.rma.Heap, array: Array, kind: str) -> dict[str, tuple[Statement, float]]:
     """The ways to put or get one word."""
     place = heap.place(to=_TO, at=(0, 0))
     names = {"call": getattr(heap, kind), "kept": getattr(place, kind), "array": array, "at": np.s_[0:1, 0:1]}
     if kind == "put":
         return {
-            "a value": (Way("call(value, to=1, at=(0, 0))", names), WORD_AIM),
-            "a value, kept place": (Way("kept(value)", names), WORD_AIM),
-            "an array by NumPy's index": (Way("call(array, to=1, at=at)", names), ARRAY_AIM),
+            "a value": (Statement("call(value, to=1, at=(0, 0))", names), WORD_AIM),
+            "a value, kept place": (Statement("kept(value)", names), WORD_AIM),
+            "an array by NumPy's index": (Statement("call(array, to=1, at=at)", names), ARRAY_AIM),
         }
     return {
-        "a value": (Way("call(of=1, at=(0, 0))", names, gives=partial(heap.get, of=_TO, at=(0, 0))), WORD_AIM),
-        "a value, kept place": (Way("kept()", names, gives=place.get), WORD_AIM),
+        "a value": (Statement("call(of=1, at=(0, 0))", names, gives=partial(heap.get, of=_TO, at=(0, 0))), WORD_AIM),
+        "a value, kept place": (Statement("kept()", names, gives=place.get), WORD_AIM),
         "an array by NumPy's index": (
-            Way("call(of=1, at=at)", names, gives=partial(heap.get, of=_TO, at=names["at"])),
+            Statement("call(of=1, at=at)", names, gives=partial(heap.get, of=_TO, at=names["at"])),
             ARRAY_AIM,
         ),
     }
 
 
-def _moved_by_mpi(target: Target, kind: str, here: Any, there: Any, nothing: Any, answered: int) -> dict[str, Way]:
+def _moved_by_mpi(target: Target, kind: str, here: Any, there: Any, nothing: Any, answered: int) -> dict[str, Statement]:
     found = {}
     for name, window in target.windows.items():
         names = {"move": getattr(window, kind.title()), "flush": window.Flush, "here": here, "there": there}
-        found[name] = Way("move(here, 1); flush(1)" if there is None else "move(here, 1, there); flush(1)", names, raw=True)
+        found[name] = Statement("move(here, 1); flush(1)" if there is None else "move(here, 1, there); flush(1)", names, raw=True)
     sends, receives = (here, nothing) if kind == "put" else (nothing, here)
     names = {"send": target.comm.Send, "receive": target.comm.Recv, "sends": sends, "receives": receives}
-    return {**found, MESSAGES: Way("send(sends, 1); receive(receives, 1)", names, raw=True, answered=answered)}
+    return {**found, MESSAGES: Statement("send(sends, 1); receive(receives, 1)", names, raw=True, answered=answered)}
 
 
-def _added(target: Target, heap: isoviz.rma.Heap) -> Iterator[Case]:
+def _added(target: Target, heap: isoviz.rma.Heap) -> Iterator[Operation]:
     """A fetch-and-add on a word."""
     one, old, given, before = np.ones(1, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64)
     words = target.memories[MESSAGES].view(np.int64)
@@ -348,12 +348,12 @@ def _added(target: Target, heap: isoviz.rma.Heap) -> Iterator[Case]:
     word = heap.place(to=_TO, at=0)
     assert isinstance(word, isoviz.rma.Word)
     names = {"call": heap.fetch_and_add, "kept": word.fetch_and_add}
-    own = {"": Way("call(to=1, at=0, value=1)", names), "kept place": Way("kept(1)", names)}
+    own = {"": Statement("call(to=1, at=0, value=1)", names), "kept place": Statement("kept(1)", names)}
     peers = {}
     for name, window in target.windows.items():
         given_names = {"fetch": window.Fetch_and_op, "one": one, "old": old, "sum": target.mpi.SUM, "flush": window.Flush}
-        peers[name] = Way("fetch(one, old, 1, 0, sum); flush(1)", given_names, raw=True)
+        peers[name] = Statement("fetch(one, old, 1, 0, sum); flush(1)", given_names, raw=True)
     messages = {"send": target.comm.Send, "receive": target.comm.Recv, "one": one, "old": old}
-    peers[MESSAGES] = Way("send(one, 1); receive(old, 1)", messages, raw=True, answered=number)
+    peers[MESSAGES] = Statement("send(one, 1); receive(old, 1)", messages, raw=True, answered=number)
     aims = {name: (way, WORD_AIM) for name, way in own.items()}
-    yield Case("add", "fetch-and-add", aims, peers, np.zeros(heap.shape, heap.dtype), 0)
+    yield Operation("add", "fetch-and-add", aims, peers, np.zeros(heap.shape, heap.dtype), 0)
