@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from isoviz import errors as errors
     from isoviz import machines as machines
     from isoviz import rma as rma
+    from isoviz import vortex as vortex
     from isoviz.conversion.convert import convert as convert
     from isoviz.conversion.relayout import relayout as relayout
     from isoviz.launch.probe import probe as probe
@@ -119,6 +120,7 @@ _HOMES: dict[str, str | None] = {
     "simulate": "isoviz.runtime",
     "sweep": "isoviz.planner",
     "try_out": "isoviz.measure.trials.trial",
+    "vortex": None,
 }
 
 __all__ = [
@@ -171,6 +173,7 @@ __all__ = [
     "simulate",
     "sweep",
     "try_out",
+    "vortex",
 ]
 
 

@@ -89,6 +89,21 @@ def kept(function: Callable[..., Any], apart: str = "") -> Any:
         config.CACHE_DIR = elsewhere
 
 
+def made_ready(apart: str, once: Callable[[], object]) -> None:
+    """Call `once`, which compiles or loads what is kept `apart`. Where the files are damaged, or missing, it is compiled by one
+    process at a time."""
+    if is_complete(apart):
+        try:
+            once()
+        except Exception:  # noqa: BLE001  # what was kept is probably damaged
+            discard(apart)
+        else:
+            return
+    with only_one(wait=True, apart=apart):
+        once()
+        mark_complete(apart)
+
+
 def _processor() -> str:
     """LLVM's name of the processor and Numba's settings for it: several computers may share a cache directory."""
     import llvmlite.binding as llvm

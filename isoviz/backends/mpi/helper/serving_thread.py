@@ -134,16 +134,7 @@ def _loop() -> ModuleType:
         from isoviz.backends.mpi.helper import loop
     except ImportError as error:
         raise RunError(f"the helper of a rank is compiled by Numba, which cannot be loaded: {error}") from None
-    if kernel_cache.is_complete(loop.APART):
-        try:
-            _call_once(loop)
-        except Exception:  # noqa: BLE001  # what was kept is probably damaged
-            kernel_cache.discard(loop.APART)
-        else:
-            return loop
-    with kernel_cache.only_one(wait=True, apart=loop.APART):
-        _call_once(loop)
-        kernel_cache.mark_complete(loop.APART)
+    kernel_cache.made_ready(loop.APART, lambda: _call_once(loop))
     return loop
 
 

@@ -1,0 +1,29 @@
+"""The Data Vortex: its switch, simulated cycle by cycle and packet by packet.
+
+    switch = isoviz.vortex.Switch(heights=32, angles=4, inputs=[0])
+    switch.saturate(cycles=10_000, seed=1).throughput              # packets per input port and cycle
+    run = switch.run(isoviz.vortex.HotSpot(load=0.4, share=0.1, port=7), cycles=10_000, record=True)
+    run.latencies.mean, run.packets.deflections
+
+The switch is that of Gioiosa et al., *Exploring DataVortex Systems for Irregular Applications*, section II: a deflection network
+without buffers. The same packets and the same seed give the same run on every computer, and in the browser.
+"""
+
+from isoviz.vortex.run import Distribution, Packets, SwitchRun
+from isoviz.vortex.switch import Switch
+from isoviz.vortex.traffic import Bursty, Drawn, HotSpot, Permutation, Recorded, Traffic, Transposition, Uniform
+
+__all__ = [
+    "Bursty",
+    "Distribution",
+    "Drawn",
+    "HotSpot",
+    "Packets",
+    "Permutation",
+    "Recorded",
+    "Switch",
+    "SwitchRun",
+    "Traffic",
+    "Transposition",
+    "Uniform",
+]
