@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -264,3 +266,9 @@ def test_two_inputs_cannot_have_one_output() -> None:
 def test_the_floor_is_loaded_late() -> None:
     assert isoviz.vortex.Switch is Switch
     assert str(Switch(8).saturate(100)).endswith("waiting")
+
+
+def test_without_numba_the_switch_says_what_is_missing() -> None:
+    code = "import sys; sys.modules['numba'] = None; import isoviz; isoviz.vortex.Switch(2).saturate(1)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "MissingPartError: numba is not installed here" in done.stderr
