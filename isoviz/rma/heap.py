@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -13,9 +15,9 @@ import numpy as np
 from isoviz.backends.host.atomics import atomics
 from isoviz.backends.mpi.lanes.page import IS_STRICT
 from isoviz.backends.mpi.stores import MappedStore
-from isoviz.errors import InputError, RankError, RunError, in_words, show
+from isoviz.errors import Cancelled, InputError, RankError, RunError, in_words, show
 from isoviz.rma import moves
-from isoviz.rma.handles import Handle
+from isoviz.rma.handles import Handle, Ticket
 from isoviz.rma.places import Array, Ended, ListedPlace, Place, Word, put_listed, room_for, source_of
 from isoviz.rma.regions import checked
 
@@ -47,6 +49,9 @@ class Heap:
         self._places: weakref.WeakSet[Place] = weakref.WeakSet()
         self._words: dict[Any, Word] = {}
         self._over: Exception | None = None
+        self._under_way: dict[int, list[Ticket]] = {}
+        """What the helper copies, by the rank at the other end."""
+        self._posting = threading.Lock()
 
     # ---- put and get
 
@@ -55,7 +60,10 @@ class Heap:
 
         `at` is an index as of NumPy: numbers, slices with steps, `...`, lists of indices, a mask; by default the whole array. It
         must not reach beyond the end, also where NumPy would cut a slice off. `value` has the shape of that part, or one that
-        NumPy broadcasts to it. With `wait=False` it returns a handle.
+        NumPy broadcasts to it.
+
+        With `wait=False` it returns a handle. The helper of this rank copies 64 KiB and more between ranks of one host, which
+        needs a free core to gain something. It takes no lists, and no arrays that NumPy would change; those are copied at once.
 
         Raises:
             InputError: there is no such rank or part, the value does not fit, or lists name an element twice.
@@ -66,7 +74,7 @@ class Heap:
                 atomics().barrier()
             try:
                 self._buffers[to][at] = value
-            except (TypeError, ValueError, IndexError, NotImplementedError):
+            except (TypeError, ValueError, ArithmeticError, LookupError, NotImplementedError):
                 pass
             else:
                 return None
@@ -77,7 +85,10 @@ class Heap:
             atomics().barrier()
         else:
             view = part[index]
-            moves.copy(source_of(value, view, "put"), view)
+            source = source_of(value, view, "put")
+            if not wait:
+                return self._begin(source, view, to)
+            moves.copy(source, view)
         return None if wait else Handle()
 
     def get(self, *, of: int, at: Any = (), into: Array | None = None, wait: bool = True) -> Any:
@@ -100,6 +111,8 @@ class Heap:
             found = view
         else:
             found = room_for(into, view, "get")
+            if not wait and view.ndim and not has_lists:
+                return self._begin(view, found, of, found)
             moves.copy(view, found)
         if into is None and not view.ndim:
             found = found[()] if self.dtype.names else found.item()
@@ -122,6 +135,20 @@ class Heap:
             place = Word(view, to, partial(_by_processor, view))
         self._places.add(place)
         return place
+
+    def _begin(self, source: Array, destination: Array, rank: int, result: Array | None = None) -> Handle:
+        """Have the helper of this rank copy; what it does not take is copied at once."""
+        copy = moves.for_helper(source, destination)
+        if copy is None:
+            moves.copy(source, destination)
+            return Handle(result)
+        here, there = moves.first_byte(source), moves.first_byte(destination)
+        client = self._world.helpers.client(self.rank)
+        ticket = client.copy(here, there, copy.run, copy.loops, kept=(source, destination))
+        with self._posting:
+            under_way = [each for each in self._under_way.get(rank, ()) if not each.done]
+            self._under_way[rank] = [*under_way, ticket]
+        return Handle(result, ticket)
 
     # ---- words
 
@@ -168,6 +195,12 @@ class Heap:
         """
         if to is not None:
             self._parts[to]  # it raises where there is none
+        for rank in list(self._under_way) if to is None else (to,):
+            with self._posting:
+                tickets = self._under_way.pop(rank, ())
+            for ticket in tickets:
+                with suppress(Cancelled):  # by its handle
+                    ticket.wait()
         atomics().barrier()
 
     def barrier(self) -> None:

@@ -11,12 +11,16 @@ import numpy as np
 from isoviz.backends.host import kernels
 from isoviz.backends.host.atomics import atomics
 from isoviz.backends.host.copying import prepared_copies
+from isoviz.backends.mpi.helper.ring import MOST_LOOPS
 from isoviz.backends.mpi.lanes.page import IS_STRICT
+from isoviz.backends.mpi.thread.bells import are_shared
 from isoviz.layouts import StridedCopy
 
 Array = np.ndarray[Any, Any]
 WORTH_KERNELS = 16 << 10
 """Bytes from which the kernels gain more than their preparation takes."""
+WORTH_HELPER = 64 << 10
+"""Bytes from which a helper gains more than asking it takes."""
 LARGE = 4 << 20
 """Bytes from which a copy goes past the caches: nobody reads all of it soon."""
 
@@ -79,14 +83,28 @@ def strided(source: Array, destination: Array) -> StridedCopy | None:
     return StridedCopy(0, 0, run, tuple(reversed(loops)))
 
 
+def for_helper(source: Array, destination: Array) -> StridedCopy | None:
+    """The copy as a helper takes it; None where the caller copies sooner or the helper cannot."""
+    is_plain = source.shape == destination.shape and source.dtype == destination.dtype
+    if not is_plain or destination.nbytes < WORTH_HELPER or not are_shared() or np.may_share_memory(source, destination):
+        return None
+    found = strided(source, destination)
+    return None if found is None or len(found.loops) > MOST_LOOPS else found
+
+
+def first_byte(array: Array) -> int:
+    """The address of the byte of an array that lies first in memory."""
+    back = sum([(extent - 1) * stride for extent, stride in zip(array.shape, array.strides, strict=True) if stride < 0])
+    address: int = array.__array_interface__["data"][0]
+    return address + back
+
+
 class _Span:
     """The bytes between the first and the last element of an array, which it keeps."""
 
     def __init__(self, array: Array, nbytes: int) -> None:
-        back = sum([(extent - 1) * stride for extent, stride in zip(array.shape, array.strides, strict=True) if stride < 0])
         self.kept = array
-        address = array.__array_interface__["data"][0] + back
-        self.__array_interface__ = {"data": (address, False), "shape": (nbytes,), "typestr": "|u1", "version": 3}
+        self.__array_interface__ = {"data": (first_byte(array), False), "shape": (nbytes,), "typestr": "|u1", "version": 3}
 
 
 def _bytes(array: Array, span: tuple[int, int]) -> Array:
