@@ -94,7 +94,7 @@ def for_helper(source: Array, destination: Array) -> StridedCopy | None:
 
 def first_byte(array: Array) -> int:
     """The address of the byte of an array that lies first in memory."""
-    back = sum([(extent - 1) * stride for extent, stride in zip(array.shape, array.strides, strict=True) if stride < 0])
+    back: int = sum([(extent - 1) * stride for extent, stride in zip(array.shape, array.strides, strict=True) if stride < 0])
     address: int = array.__array_interface__["data"][0]
     return address + back
 
