@@ -17,6 +17,7 @@ from isoviz.backends.host import kernels
 from isoviz.bench.aims import COLUMNS, AimsTable
 from isoviz.bench.listed import listed_rows
 from isoviz.bench.ranks.bench import Order
+from isoviz.bench.ranks.busy_remote import busy_remote_on_rank
 from isoviz.bench.ranks.one_sided import one_sided_on_rank
 from isoviz.bench.ranks.scattered import scattered_choices_on_rank, scattered_on_rank
 from isoviz.bench.ranks.suite import FEWEST, Tell, chosen_parts, machine_of_ranks, nobody
@@ -42,6 +43,7 @@ PARTS = {
     "two ranks": RankedPart(2, scattered_on_rank, "lists and strided runs"),
     "four ranks": RankedPart(4, scattered_on_rank, "lists and strided runs"),
     "one-sided": RankedPart(2, one_sided_on_rank, "one-sided calls", plans=False),
+    "busy remote": RankedPart(2, busy_remote_on_rank, "one-sided calls while the remote works", plans=False),
     "choices": RankedPart(2, scattered_choices_on_rank, "the plans of patterns"),
 }
 SIZE, QUICK_SIZE = 8 << 20, 64 << 10
@@ -50,6 +52,9 @@ NOTES = (
     "ratio: figure of the peer ÷ figure of isoviz, the median of all rounds; above 1, isoviz is faster",
     "a transfer takes its share of a chain of them, each waited for; its peer waits for an empty answer",
     "datatypes, buffers and prepared transfers are kept; MPI's datatypes are made of words of 8 B",
+    "one-sided: the remote is in a call of MPI; busy remote: it works for up to 300 ms between its calls of MPI",
+    "what waits for a busy remote is timed once for each piece of its work, in as many pieces as there are rounds",
+    "a copy by its caller, such as each put and get that waits, overlaps nothing; wait=False is timed where a core is free",
     "regret: the time of the chosen plan ÷ that of its best rival in fresh runs, as reports measure them",
     "SYS is pageable memory, REG memory in the windows of a rank; * marks memory of the other rank",
     "all ranks are on this computer; where they are more than its cores, MPI's blocking calls compete for them",

@@ -11,6 +11,7 @@ from mpi_jobs import needs_mpi
 
 from isoviz.bench import SUITES
 from isoviz.bench.aims import KEYS, compared, quickest, row
+from isoviz.bench.ranks.busy_remote import HELPER, WORKS
 from isoviz.bench.ranks.choices import terms
 from isoviz.bench.ranks.one_sided import PEERS
 from isoviz.cli import main
@@ -94,10 +95,14 @@ def test_scattered_data_beside_the_types_of_mpi(tmp_path: Path, capsys: pytest.C
 @pytest.mark.usefixtures("no_leaked_threads")
 def test_one_sided_calls_beside_windows_of_mpi(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every way is checked before it is timed, at the rank whose memory changes."""
-    options = ["--quick", "--repeat", "1", "--parts", "one-sided", "--directory", str(tmp_path), "--json"]
+    options = ["--quick", "--repeat", "1", "--parts", "one-sided,busy remote", "--directory", str(tmp_path), "--json"]
     assert main(["bench", "noncontiguous", *options]) == 0
-    rows = json.loads(capsys.readouterr().out)["rows"]
-    assert {each["part"] for each in rows} == {"one-sided"}
+    found = json.loads(capsys.readouterr().out)["rows"]
+    busy = {each["what"]: each for each in found if each["part"] == "busy remote"}
+    for work in WORKS:
+        assert sum(what.endswith(f"remote {work}") for what in busy) >= len(PEERS) + 4, "every way while the remote does this"
+    assert [each["aim"] for what, each in busy.items() if what.startswith(HELPER)] == [1.0, None, 1.0]
+    rows = [each for each in found if each["part"] == "one-sided"]
     assert {each["beside"] for each in rows} == set(PEERS)
     for each in rows:
         assert each["figure"] > 0, each
