@@ -213,7 +213,7 @@ def _chances(packets: Drawn, inputs: int, outputs: int) -> tuple[Whole, Whole]:
     if to.shape != (inputs,):
         raise InputError(f"Drawn, to: expected an output for each of {inputs} inputs, got {len(np.atleast_1d(to))}")
     within("Drawn, to", to, outputs, "outputs")
-    begins, stops, share = (round(chance * 2**32) for chance in (begins, stops, share))
+    begins, stops, share = (int(chance * 2**32 + 0.5) for chance in (begins, stops, share))
     return np.array([begins, burst > 0, stops, share, port, outputs], np.int64), to
 
 

@@ -1,4 +1,4 @@
-// Cases that Python writes (layout_cases.py, trace_cases.py): a page is given them as a file; node has Python write them.
+// Cases that Python writes (layout_cases.py, trace_cases.py, …): a page is given them as a file; node has Python write them.
 
 /** The cases as data. */
 export async function pythonCases<T>(script = "layout_cases.py", name = "layout-cases.json"): Promise<T> {
