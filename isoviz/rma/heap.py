@@ -8,21 +8,22 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from isoviz.backends.host.atomics import atomics
 from isoviz.backends.mpi.lanes.page import IS_STRICT
 from isoviz.backends.mpi.stores import MappedStore
-from isoviz.errors import Cancelled, InputError, RankError, RunError, in_words, show
+from isoviz.errors import Cancelled, InputError, RunError, in_words, show
 from isoviz.rma import moves
 from isoviz.rma.handles import Handle, Ticket
-from isoviz.rma.places import Array, Ended, ListedPlace, Place, Word, put_listed, room_for, source_of
+from isoviz.rma.places import Array, Ended, ListedPlace, Place, Word, put_listed, room_for, source_of, whole
 from isoviz.rma.regions import checked
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.world import World
+    from isoviz.rma.together import Together
     from isoviz.runtime.ranks.handles import StoreHandle
 
 MOST_WORDS = 1024
@@ -37,16 +38,17 @@ class Heap:
     - A put returns when its source may be changed. Its bytes are in place after a `fence`.
     - Two puts to the same elements leave one value or the other, element by element or torn, unless a fence and a message of the
       program lie between them.
-    - In a `with`, the heap is freed at the end. After an error there, the other ranks get a RankError when they free it.
+    - In a `with`, the heap is freed at the end. After an error there, the other ranks get a RankError at the next call that all
+      ranks make together, and the heap has ended for them, too.
     """
 
-    def __init__(self, world: World, number: int, local: Array, handles: list[StoreHandle]) -> None:
+    def __init__(self, world: World, together: Together, number: int, local: Array, handles: list[StoreHandle]) -> None:
         self.local, self.shape, self.dtype = local, local.shape, local.dtype
         self.rank, self.size = world.rank, world.size
-        self._world, self._number, self._handles = world, number, handles
+        self._world, self._together, self._number, self._handles = world, together, number, handles
         self._parts: Any = _Filled(self._reach)
         self._buffers: Any = _Filled(lambda to: _buffer_of(self._parts[to]))
-        self._places: weakref.WeakSet[Place] = weakref.WeakSet()
+        self._places: weakref.WeakKeyDictionary[Place, None] = weakref.WeakKeyDictionary()
         self._words: dict[Any, Word] = {}
         self._over: Exception | None = None
         self._under_way: dict[int, list[Ticket]] = {}
@@ -69,7 +71,12 @@ class Heap:
             InputError: there is no such rank or part, the value does not fit, or lists name an element twice.
             RankLost: the rank is lost. RunError: the memory cannot be reached.
         """
-        if wait and (value.__class__ is float or value.__class__ is int):  # a number for an element takes a twentieth of the rest
+        if (  # a number for an element takes a twentieth of the rest
+            wait
+            and (value.__class__ is float or value.__class__ is int)
+            and to.__class__ is int
+            and (at.__class__ is int or at.__class__ is tuple)
+        ):
             if not IS_STRICT:
                 atomics().barrier()
             try:
@@ -79,7 +86,7 @@ class Heap:
             else:
                 return None
         index, has_lists = checked(self.shape, at, "put", writes=True)
-        part = self._parts[to]
+        part = self._part(to)
         if has_lists:
             put_listed(value, part, index, "put")
             atomics().barrier()
@@ -100,13 +107,17 @@ class Heap:
             InputError: there is no such rank or part, or `into` does not fit.
             RankLost: the rank is lost. RunError: the memory cannot be reached.
         """
-        if wait and into is None and (at.__class__ is int or at.__class__ is tuple):
+        if wait and into is None and of.__class__ is int and (at.__class__ is int or at.__class__ is tuple):
             try:
-                return self._buffers[of][at]
+                found = self._buffers[of][at]
             except (TypeError, ValueError, IndexError, NotImplementedError):
                 pass
+            else:
+                if not IS_STRICT:
+                    atomics().barrier()
+                return found
         index, has_lists = checked(self.shape, at, "get", writes=False)
-        view = self._parts[of][index]
+        view = self._part(of)[index]
         if has_lists and into is None:
             found = view
         else:
@@ -125,7 +136,7 @@ class Heap:
             InputError: there is no such rank or part. RankLost: the rank is lost. RunError: the memory cannot be reached.
         """
         index, has_lists = checked(self.shape, at, "place", writes=True)
-        part = self._parts[to]
+        part = self._part(to)
         place: Place
         if has_lists:
             place = ListedPlace(part, index, to)
@@ -133,7 +144,8 @@ class Heap:
             place = Place(view, to)
         else:
             place = Word(view, to, partial(_by_processor, view))
-        self._places.add(place)
+        self._places[place] = None
+        self._part(to)[()]  # it raises where the memory has gone before the place was noted
         return place
 
     def _begin(self, source: Array, destination: Array, rank: int, result: Array | None = None) -> Handle:
@@ -173,10 +185,13 @@ class Heap:
         return self._word(to, at).compare_and_swap(expected, value)
 
     def _word(self, to: int, at: Any) -> Word:
-        try:
-            return self._words[to, at]
-        except (KeyError, TypeError):  # TypeError: there are slices or lists in it
-            pass
+        if to.__class__ is int and (at.__class__ is int or at.__class__ is tuple):
+            try:
+                return self._words[to, at]
+            except (KeyError, TypeError):  # TypeError: there are slices or lists in it
+                pass
+        elif (plain := (whole(to), whole(at)))[0] is not to or plain[1] is not at:
+            return self._word(*plain)
         word = self.place(to=to, at=at)
         if not isinstance(word, Word):
             raise InputError(f"at: expected an index of one element, got one of shape {word.shape}")
@@ -193,14 +208,18 @@ class Heap:
         Raises:
             InputError: there is no such rank. RankLost: the rank is lost. RunError: a put has failed.
         """
+        if self._over is not None:
+            Ended(self._over)()
         if to is not None:
-            self._parts[to]  # it raises where there is none
+            self._part(to)[()]  # it raises where there is none
         for rank in list(self._under_way) if to is None else (to,):
-            with self._posting:
-                tickets = self._under_way.pop(rank, ())
-            for ticket in tickets:
-                with suppress(Cancelled):  # by its handle
-                    ticket.wait()
+            try:
+                for ticket in self._under_way.get(rank, ()):
+                    with suppress(Cancelled):  # by its handle
+                        ticket.wait()
+            finally:
+                with self._posting:
+                    self._under_way[rank] = [each for each in self._under_way.get(rank, ()) if not each.done]
         atomics().barrier()
 
     def barrier(self) -> None:
@@ -209,7 +228,6 @@ class Heap:
         Raises:
             RankLost: a rank is lost. RankError: a rank calls something else. RunError: a put has failed.
         """
-        self.fence()
         self._meet("barrier")
 
     def free(self) -> None:
@@ -224,27 +242,36 @@ class Heap:
         if self._over is not None:
             return
         try:
-            self.fence()
             self._meet("free")
         finally:
             self.end(InputError("this heap was freed"))
 
     def _meet(self, call: str) -> None:
-        together(self._world, (call, self._number), f"{call} of heap {self._number}")
+        failed: RunError | None = None
+        if self._over is not None:
+            Ended(self._over)()
+        try:
+            self.fence()
+        except RunError as error:
+            failed = error
+        self._together.meet(None, f"{call} of heap {self._number}")  # also after a put has failed: the others wait
+        if failed is not None:
+            raise failed
 
     # ---- ends
 
     def lose(self, rank: int, error: Exception) -> None:
         """Let every later use of a rank's memory raise an error."""
-        self._parts[rank] = self._buffers[rank] = Ended(error)
-        self._words = {key: word for key, word in self._words.items() if word.rank != rank}
-        for place in list(self._places):
-            if place.rank == rank:
-                place.end(error)
+        parts, buffers = self._parts, self._buffers
+        if self._over is None and isinstance(parts, dict) and isinstance(buffers, dict):
+            parts[rank] = buffers[rank] = Ended(error)
+            self._words = {key: word for key, word in list(self._words.items()) if word.rank != rank}
+            self._end_places(error, rank)
 
-    def belongs_to(self, world: World | None) -> bool:
-        """Whether it is a heap of a world."""
-        return self._world is world
+    @property
+    def is_over(self) -> bool:
+        """Whether it was freed, or has ended otherwise."""
+        return self._over is not None
 
     def end(self, error: Exception) -> None:
         """Let every later use raise an error."""
@@ -253,12 +280,25 @@ class Heap:
             self._world.stores.withdraw(self._handles[self.rank])
             self._parts = self._buffers = Ended(error)
             self._words = {}
-            for place in list(self._places):
+            self._end_places(error)
+
+    def _end_places(self, error: Exception, rank: int | None = None) -> None:
+        for each in self._places.keyrefs():  # copied at once: other threads may make places meanwhile
+            place = each()
+            if place is not None and rank in (None, place.rank):
                 place.end(error)
 
-    def _reach(self, to: Any) -> Array:
+    def _part(self, to: Any) -> Any:
+        """The array of a rank, or what raises if it can no longer be reached."""
+        if to.__class__ is not int:  # True and 1.0 are keys equal to 1
+            if not isinstance(to, np.integer):
+                raise InputError(f"there is no rank {show(to)}; expected 0 to {self.size - 1}")
+            to = int(to)
+        return self._parts[to]
+
+    def _reach(self, to: int) -> Array:
         """The array of a rank, which is mapped at its first use."""
-        if isinstance(to, bool) or not isinstance(to, int | np.integer) or not 0 <= to < self.size:
+        if not 0 <= to < self.size:
             raise InputError(f"there is no rank {show(to)}; expected 0 to {self.size - 1}")
         if to == self.rank:
             return self.local
@@ -275,34 +315,12 @@ class Heap:
         if error is None:
             self.free()
         elif self._over is None:
-            self._world.meeting.leave(_Left(in_words(error)))
+            self._together.leave(self._number, in_words(error))
             self.end(InputError("this heap was freed"))
 
     def __repr__(self) -> str:
         state = "" if self._over is None else ", freed"
         return f"Heap({self.shape}, {self.dtype.str!r}, on {self.size} ranks{state})"
-
-
-class _Left(NamedTuple):
-    """What a rank tells that does not come: the error that it left with."""
-
-    reason: str
-
-
-def together(world: World, value: Any, words: str) -> list[Any]:
-    """Meet with all ranks, which call the same. Returns what they tell; the first item of each `value` is compared.
-
-    Raises:
-        RankLost: a rank is lost. RankError: a rank calls something else, or has left with an error.
-    """
-    told = world.meeting.gather((value, words))
-    for rank, each in enumerate(told):
-        if isinstance(each, _Left):
-            raise RankError(f"rank {rank} left a heap with {each.reason}", rank=rank)
-    for rank, (_, other) in enumerate(told):
-        if other != words:
-            raise RankError(f"the ranks do not call the same: {words} here, {other} on rank {rank}", rank=rank)
-    return [each for each, _ in told]
 
 
 class _Filled(dict[Any, Any]):
@@ -313,8 +331,7 @@ class _Filled(dict[Any, Any]):
         self._make = make
 
     def __missing__(self, key: Any) -> Any:
-        found = self[key] = self._make(key)
-        return found
+        return self.setdefault(key, self._make(key))  # it may have ended meanwhile
 
 
 def _buffer_of(part: Array) -> memoryview:
@@ -324,9 +341,11 @@ def _buffer_of(part: Array) -> memoryview:
         found[(0,) * part.ndim]
     except (NotImplementedError, ValueError, IndexError, TypeError):
         return memoryview(b"")
-    return found
+    return memoryview(b"") if found.format == "?" else found  # a buffer of bools takes anything
 
 
 def _by_processor(view: Array, name: str) -> Callable[..., int]:
     """An atomic operation on a word, as an instruction of the processor."""
-    return partial(atomics().operation(name, view.itemsize), view.__array_interface__["data"][0])
+    found = partial(atomics().operation(name, view.itemsize), view.__array_interface__["data"][0])
+    found.kept = view  # type: ignore[attr-defined]  # its memory, while another thread frees the heap
+    return found

@@ -1,4 +1,4 @@
-"""`isoviz.rma.malloc`, and what all heaps of a world have in common."""
+"""`isoviz.rma.malloc`."""
 
 from __future__ import annotations
 
@@ -8,39 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isoviz.backends.host.host_memory import HostStore
-from isoviz.errors import ForkedError, InputError, IsovizError, RankError, in_words, show
+from isoviz.errors import ForkedError, InputError, IsovizError, RankError, RunError, in_words, show
 from isoviz.forks import in_child
 from isoviz.launch.rank_session import rank_session
 from isoviz.launch.this_rank import current_rank
-from isoviz.rma.heap import Heap, together
-from isoviz.runtime.ranks.post import lost_rank
+from isoviz.rma.heap import Heap
+from isoviz.rma.together import Together
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.world import World
 
-_heaps: weakref.WeakSet[Heap] = weakref.WeakSet()
-
-
-class Heaps:
-    """The heaps of a world, by their numbers, which all ranks count alike."""
-
-    def __init__(self, world: World) -> None:
-        self._count = 0
-        self._world = weakref.ref(world)
-        world.transport.when_lost(self._lost)
-
-    def next(self) -> int:
-        """The number of the next heap."""
-        self._count += 1
-        return self._count
-
-    def _lost(self, rank: int, reason: str) -> None:
-        for heap in list(_heaps):
-            if heap.belongs_to(self._world()):
-                heap.lose(rank, lost_rank(rank, reason))
-
-
-_of_worlds: weakref.WeakKeyDictionary[World, Heaps] = weakref.WeakKeyDictionary()
+MOST_AXES = 32
+_of_worlds: weakref.WeakKeyDictionary[World, Together] = weakref.WeakKeyDictionary()
 
 
 def malloc(shape: int | tuple[int, ...], dtype: Any = "f8") -> Heap:
@@ -56,10 +35,9 @@ def malloc(shape: int | tuple[int, ...], dtype: Any = "f8") -> Heap:
     """
     extents, kind = _shape(shape), _kind(dtype)
     world = _world()
-    heaps = _of_worlds.get(world)
-    if heaps is None:
-        heaps = _of_worlds[world] = Heaps(world)
-    number = heaps.next()
+    together = _of_worlds.get(world)
+    if together is None:
+        together = _of_worlds[world] = Together(world)
     failed: IsovizError | None = None
     handle = None
     try:
@@ -67,14 +45,23 @@ def malloc(shape: int | tuple[int, ...], dtype: Any = "f8") -> Heap:
         handle = world.stores.export(HostStore(local.reshape(-1).view(np.uint8)))
     except IsovizError as error:
         failed = error
-    told = together(world, handle if failed is None else in_words(failed), f"malloc({extents}, {kind.str!r})")
-    if failed is not None:
-        raise failed
-    for rank, each in enumerate(told):
-        if isinstance(each, str):
-            raise RankError(f"rank {rank} has no memory for the heap: {each}", rank=rank)
-    heap = Heap(world, number, local, told)
-    _heaps.add(heap)
+    except Exception as error:  # noqa: BLE001  # the other ranks wait for a word
+        failed = RunError(f"no memory for the heap: {in_words(error)}")
+    try:
+        tells = together.next, handle if failed is None else in_words(failed)
+        told = together.meet(tells, f"malloc({extents}, {_in_full(kind)})")
+        if failed is not None:
+            raise failed
+        for rank, (_, each) in enumerate(told):
+            if isinstance(each, str):
+                raise RankError(f"rank {rank} has no memory for the heap: {each}", rank=rank)
+    except BaseException:
+        if handle is not None:
+            world.stores.withdraw(handle)
+        raise
+    number = max(each for each, _ in told)
+    heap = Heap(world, together, number, local, [each for _, each in told])
+    together.add(number, heap)
     return heap
 
 
@@ -88,22 +75,29 @@ def _shape(shape: Any) -> tuple[int, ...]:
     for extent in extents:
         if isinstance(extent, bool) or not isinstance(extent, int | np.integer) or extent < 0:
             raise InputError(f"malloc: shape: expected whole numbers from 0, got {show(extent)}")
+    if len(extents) > MOST_AXES:
+        raise InputError(f"malloc: shape: expected {MOST_AXES} axes at most, got {len(extents)}")
     return tuple(int(extent) for extent in extents)
 
 
 def _kind(dtype: Any) -> np.dtype[Any]:
     try:
         kind: np.dtype[Any] = np.dtype(dtype)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, SyntaxError):
         raise InputError(f"malloc: dtype: expected a type of NumPy, such as 'f8', got {show(dtype)}") from None
-    if kind.hasobject or not kind.itemsize:
+    if kind.hasobject or kind.subdtype is not None or not kind.itemsize:
         raise InputError(f"malloc: dtype: expected a type of plain data, got {kind}")
     return kind
 
 
+def _in_full(kind: np.dtype[Any]) -> str:
+    """A type with its fields: structs of one size differ."""
+    return repr(kind.str if kind.names is None else kind.descr)
+
+
 def _forked() -> None:
-    for heap in list(_heaps):
-        heap.end(ForkedError("this heap belongs to the process that this one was forked from"))
+    for together in list(_of_worlds.values()):
+        together.forget(ForkedError("this heap belongs to the process that this one was forked from"))
 
 
 in_child(_forked)

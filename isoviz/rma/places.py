@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
+import copy
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
+_NUMBERS = frozenset({int, float, np.float64, np.float32, np.int64, np.int32})
+"""Kinds of values that go the fast way."""
+
+
 class Ended:
     """Stands where memory was that can no longer be reached. Each use raises the reason."""
 
@@ -25,7 +29,7 @@ class Ended:
         self._error = error
 
     def _refuse(self, *_: object) -> NoReturn:
-        raise self._error
+        raise copy.copy(self._error)  # an error that is raised again and again would keep the frames of all callers
 
     __getitem__ = __setitem__ = __call__ = _refuse
 
@@ -84,6 +88,7 @@ class _Prepared:
 
     def __init__(self, given: Array, source: Array, destination: Array) -> None:
         self._given, self._lies = given, _lie(given)
+        self._kept = source, destination  # their memory, while another thread frees the heap: kernels have addresses
         self._moves = moves.kept(source, destination)
         self._barrier = atomics().barrier
 
@@ -150,6 +155,9 @@ class Word(Place):
         Raises:
             InputError: the word does not take it. RankLost: the rank is lost.
         """
+        if value.__class__ not in _NUMBERS:  # a buffer takes whatever can be made a number
+            super().put(value)
+            return
         if not IS_STRICT:
             atomics().barrier()
         try:
@@ -175,43 +183,49 @@ class Word(Place):
 
     def fetch_and_add(self, value: int = 1) -> int:
         """Add to the word, which wraps around at its limits."""
-        try:
-            if -self._most - 1 <= value <= self._most:
-                old: int = self._add(value)
-                return old if self._mask is None else old & self._mask
-        except (TypeError, ctypes.ArgumentError):
-            pass
+        if value.__class__ is int and -self._most - 1 <= value <= self._most:
+            old: int = self._add(value)
+            return old if self._mask is None else old & self._mask
+        if (plain := whole(value)) is not value:
+            return self.fetch_and_add(plain)
         raise self._wrong("fetch_and_add", value)
 
     def swap(self, value: int) -> int:
         """Put a value in place of the one that is there."""
-        try:
-            if self._least <= value <= self._most:
-                old: int = self._swap(value)
-                return old if self._mask is None else old & self._mask
-        except (TypeError, ctypes.ArgumentError):
-            pass
+        if value.__class__ is int and self._least <= value <= self._most:
+            old: int = self._swap(value)
+            return old if self._mask is None else old & self._mask
+        if (plain := whole(value)) is not value:
+            return self.swap(plain)
         raise self._wrong("swap", value)
 
     def compare_and_swap(self, expected: int, value: int) -> int:
         """Put a value there if the word is as expected."""
-        try:
-            if self._least <= value <= self._most and self._least <= expected <= self._most:
-                old: int = self._compare(expected, value)
-                return old if self._mask is None else old & self._mask
-        except (TypeError, ctypes.ArgumentError):
-            pass
-        raise self._wrong("compare_and_swap", value)
+        if self._holds(expected) and self._holds(value):
+            old: int = self._compare(expected, value)
+            return old if self._mask is None else old & self._mask
+        plain = whole(expected), whole(value)
+        if plain[0] is not expected or plain[1] is not value:
+            return self.compare_and_swap(*plain)
+        raise self._wrong("compare_and_swap", expected if self._holds(value) else value)
 
     def end(self, error: Exception) -> None:
         """Let every later use raise an error."""
         super().end(error)
         self._word = self._add = self._swap = self._compare = Ended(error)
 
+    def _holds(self, value: Any) -> bool:
+        return value.__class__ is int and self._least <= value <= self._most
+
     def _wrong(self, call: str, value: object) -> InputError:
         if self._most < 0:
             return InputError(f"{call}: expected words of whole numbers of 4 or 8 bytes (i4, u4, i8, u8), got {self.dtype}")
         return InputError(f"{call}: expected whole numbers from {self._least} to {self._most}, got {show(value)}")
+
+
+def whole(value: Any) -> Any:
+    """A whole number of NumPy as one of Python; anything else as it is."""
+    return int(value) if isinstance(value, np.integer) else value
 
 
 def is_word(dtype: np.dtype[Any]) -> bool:
@@ -228,11 +242,16 @@ def elements_of(value: Any, dtype: np.dtype[Any], call: str) -> Array:
     if isinstance(value, np.ma.MaskedArray):
         raise InputError(f"{call}: expected an array without a mask; give value.filled(…)")
     try:
-        is_plain = isinstance(value, int | float | complex) and not isinstance(value, np.generic)
-        found = _number(value, dtype) if is_plain else np.asarray(value)
+        is_array = isinstance(value, np.ndarray | np.generic)
+        if isinstance(value, int | float | complex) and not is_array:
+            found = _number(value, dtype)
+        else:
+            found = np.asarray(value)
+            if not is_array and (not found.size or (found.dtype.kind in "iu" and dtype.kind in "iu")):
+                found = _listed(found, dtype)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{call}: expected elements of {dtype}: {error}") from None
-    if not np.can_cast(found.dtype, dtype, "same_kind"):
+    if not np.can_cast(found.dtype, dtype, "safe" if dtype.kind in "SU" else "same_kind"):  # no text is cut off
         raise InputError(f"{call}: expected elements of {dtype}, got {found.dtype}")
     return found
 
@@ -275,6 +294,14 @@ def _number(value: complex, dtype: np.dtype[Any]) -> Array:
     return np.array(value, dtype)
 
 
+def _listed(found: Array, dtype: np.dtype[Any]) -> Array:
+    """A list of whole numbers, or an empty one, as elements. Like a single number, they have to be in the range of the type."""
+    if found.size and not (limits := np.iinfo(dtype)).min <= int(found.min()) <= int(found.max()) <= limits.max:
+        raise OverflowError(f"they are from {limits.min} to {limits.max}, not from {found.min()} to {found.max()}")
+    elements: Array = found.astype(dtype)
+    return elements
+
+
 def room_for(into: Any, view: Array, call: str) -> Array:
     """Where a get puts what it finds: a new array, or `into`.
 
@@ -283,10 +310,12 @@ def room_for(into: Any, view: Array, call: str) -> Array:
     """
     if into is None:
         return np.empty(view.shape, view.dtype)
-    if not isinstance(into, np.ndarray) or into.shape != view.shape or into.dtype != view.dtype or not into.flags.writeable:
+    is_array = isinstance(into, np.ndarray) and not isinstance(into, np.ma.MaskedArray)
+    if not (is_array and into.shape == view.shape and into.dtype == view.dtype and into.flags.writeable):
         got = f"{into.shape} of {into.dtype}" if isinstance(into, np.ndarray) else show(into)
         raise InputError(f"{call}: into: expected an array to write to, of the shape {view.shape} and of {view.dtype}, got {got}")
-    return into
+    room: Array = into
+    return room
 
 
 def _buffer(view: Array) -> Any:
@@ -296,4 +325,4 @@ def _buffer(view: Array) -> Any:
         found[0]
     except (NotImplementedError, ValueError):
         return memoryview(b"")  # `Place` does it
-    return found
+    return memoryview(b"") if found.format == "?" else found  # a buffer of bools takes anything

@@ -20,7 +20,7 @@ def checked(shape: tuple[int, ...], at: Any, call: str, *, writes: bool) -> tupl
     """
     if (plain := _plain(shape, at)) is not None:
         return plain, False
-    items = list(at) if isinstance(at, tuple) else [at]
+    items = [_listed(item, call) if isinstance(item, list | np.ndarray | range) else item for item in _items(at)]
     axes = [_axes(item) for item in items]
     room = len(shape) - sum(axes)
     if room < 0:
@@ -35,15 +35,15 @@ def checked(shape: tuple[int, ...], at: Any, call: str, *, writes: bool) -> tupl
         elif isinstance(item, slice):
             _check_slice(item, shape[axis], axis, call)
             axis += 1
-        elif isinstance(item, list | np.ndarray | range):
+        elif isinstance(item, np.ndarray):
             items[number] = found = _list(item, shape, axis, call)
             lists.append((axis, found))
             axis += axes[number]
         else:
             items[number] = _check_number(item, shape[axis], axis, call)
             axis += 1
-    if writes and lists:
-        _check_twice(shape, lists, call)
+    if lists:
+        _check_lists(shape, lists, call, writes=writes)
     if not lists and not dots:
         items.append(...)  # an element then is a view of it, too
     return tuple(items), bool(lists)
@@ -62,11 +62,17 @@ def _plain(shape: tuple[int, ...], at: Any) -> tuple[Any, ...] | None:
             for end in (item.start, item.stop):
                 if end is not None and (end.__class__ is not int or not -extent <= end <= extent):
                     return None
-            if item.step is not None and (item.step.__class__ is not int or not item.step):
+            if item.step is not None and (
+                item.step.__class__ is not int or not item.step or (item.step < 0 and item.start == extent)
+            ):
                 return None
         else:
             return None
     return (*items, ...)
+
+
+def _items(at: Any) -> tuple[Any, ...]:
+    return at if isinstance(at, tuple) else (at,)
 
 
 def _axes(item: Any) -> int:
@@ -86,7 +92,7 @@ def _check_slice(item: slice, extent: int, axis: int, call: str) -> None:
         raise InputError(f"{call}: at: axis {axis}: expected whole numbers in a slice, got {_words(item)}") from None
     if step == 0:
         raise InputError(f"{call}: at: axis {axis}: {_words(item)} has a step of 0")
-    if any(not -extent <= end <= extent for end in ends):
+    if any(not -extent <= end <= extent for end in ends) or (step < 0 and item.start is not None and ends[0] == extent):
         raise InputError(f"{call}: at: axis {axis}: {_words(item)} reaches beyond its {extent} elements")
 
 
@@ -106,11 +112,17 @@ def _check_number(item: Any, extent: int, axis: int, call: str) -> int:
     return place
 
 
-def _list(item: Any, shape: tuple[int, ...], axis: int, call: str) -> Array:
-    found = np.asarray(item)
-    if found.size == 0:
-        found = found.astype(np.intp)
-    if found.dtype == bool:
+def _listed(item: Any, call: str) -> Array:
+    """A list of indices or a mask as an array of its own: nobody changes it while a kept place has it."""
+    try:
+        found = np.array(item)
+    except ValueError:
+        raise InputError(f"{call}: at: expected lists of indices of one length") from None
+    return found.astype(np.intp) if found.size == 0 and found.dtype != bool else found
+
+
+def _list(found: Array, shape: tuple[int, ...], axis: int, call: str) -> Array:
+    if found.dtype == bool and found.ndim:
         if found.shape != shape[axis : axis + found.ndim]:
             raise InputError(
                 f"{call}: at: axis {axis}: a mask of shape {found.shape} for axes of {shape[axis : axis + found.ndim]}"
@@ -120,19 +132,23 @@ def _list(item: Any, shape: tuple[int, ...], axis: int, call: str) -> Array:
     elif found.size and not -shape[axis] <= found.min() <= found.max() < shape[axis]:
         wrong = int(found.min() if found.min() < -shape[axis] else found.max())
         raise InputError(f"{call}: at: axis {axis}: there is no element {wrong}; expected 0 to {shape[axis] - 1}")
-    return found
+    return found if found.dtype == bool else found.astype(np.intp)
 
 
-def _check_twice(shape: tuple[int, ...], lists: list[tuple[int, Array]], call: str) -> None:
-    """Refuse lists that name an element twice: which value would stay there is nobody's choice."""
-    if any(found.dtype == bool for _, found in lists):
-        if len(lists) > 1:
-            raise InputError(f"{call}: at: expected lists of indices beside each other, or one mask alone")
+def _check_lists(shape: tuple[int, ...], lists: list[tuple[int, Array]], call: str, *, writes: bool) -> None:
+    """Refuse lists that do not fit each other, and for writes those that name an element twice: which value would stay there is
+    nobody's choice."""
+    if len(lists) == 1 and (lists[0][1].dtype == bool or not writes):
         return
+    parts: list[tuple[int, Array]] = []
+    for axis, found in lists:
+        parts += [(axis + k, part) for k, part in enumerate(found.nonzero())] if found.dtype == bool else [(axis, found)]
     try:
-        together = np.broadcast_arrays(*(found % shape[axis] for axis, found in lists))
+        together = np.broadcast_arrays(*(found for _, found in parts))
     except ValueError:
         raise InputError(f"{call}: at: the lists of indices have lengths that do not fit each other") from None
-    places = np.ravel_multi_index([each.ravel() for each in together], [shape[axis] for axis, _ in lists])
-    if len(np.unique(places)) < len(places):
-        raise InputError(f"{call}: at: the lists name an element twice; a put writes each element once")
+    if writes and together[0].size:
+        extents = [shape[axis] for axis, _ in parts]
+        places = np.ravel_multi_index([each.ravel() % extent for each, extent in zip(together, extents, strict=True)], extents)
+        if len(np.unique(places)) < len(places):
+            raise InputError(f"{call}: at: the lists name an element twice; a put writes each element once")

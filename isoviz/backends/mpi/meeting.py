@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from isoviz.runtime.ranks.post import lost_rank
@@ -24,23 +25,24 @@ class Meeting:
         exchange.serve["meet"] = self._hear
         exchange.transport.when_lost(self._lost)
 
-    def gather(self, value: Any) -> list[Any]:
-        """Tell a small value that can be pickled, and wait for those of all ranks.
+    def gather(self, value: Any, check: Callable[[], None] = lambda: None) -> list[Any]:
+        """Tell a small value that can be pickled, and wait for those of all ranks. `check` is called once a second meanwhile.
 
         A rank that is interrupted meanwhile has told its own, so it keeps no other rank waiting.
 
         Raises:
-            RankLost: a rank no longer answers.
+            RankLost: a rank no longer answers, or has left the others. Errors of `check` pass through.
         """
         with self._one_at_a_time:
             turn = self._tell(value)
-            lost = self._exchange.transport.lost
+            transport = self._exchange.transport
             with self._changed:
                 told = self._told.setdefault(turn, {})
                 try:
                     while len(told) < self._size:
-                        for rank, reason in list(lost.items()):
-                            if rank not in told:
+                        check()
+                        for rank in range(self._size):
+                            if rank not in told and (reason := transport.why_silent(rank)) is not None:
                                 raise lost_rank(rank, reason)
                         self._changed.wait(1.0)
                 finally:

@@ -188,6 +188,10 @@ class MpiTransport:
 
         self.fence.end(rank, reason, ended)
 
+    def why_silent(self, rank: int) -> str | None:
+        """Why nothing more comes from a rank: it is lost, or it has left in order. None if it may still send something."""
+        return self.lost.get(rank, "it has left the other ranks" if rank in self._left else None)
+
     def is_given_up(self, rank: int) -> bool:
         """Whether a rank is lost, or about to count as lost. Nothing that it sends counts any more."""
         return rank in self.lost or rank in self._ending

@@ -154,6 +154,8 @@ class Windows:
                 f"no room for {format_bytes(size)} of registered memory: {format_bytes(self.nbytes)} of at most"
                 f" {format_bytes(self._limit)} are in use"
             )
+        if size > (there := os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")):  # the system would kill processes first
+            raise RunError(f"no room for {format_bytes(size)} of registered memory: this computer has {format_bytes(there)}")
         try:
             descriptor = os.memfd_create("isoviz window", os.MFD_CLOEXEC)
         except OSError as error:

@@ -39,6 +39,8 @@ from isoviz.backends.verify import BUDGET
 from isoviz.errors import line
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from isoviz.backends.cuda.cuda_driver import CudaDriver
     from isoviz.backends.cuda.layout_kernels import KernelMaker
 
@@ -83,6 +85,8 @@ class World:
     ) -> None:
         self._early: list[tuple[int, int, bytes]] = []
         self._is_ready = self._closed = False
+        self.when_closed: list[Callable[[], None]] = []
+        """Called when this rank begins to leave the others."""
         self.thread = MpiThread(self._take)
         self.rank, self.size = self.thread.rank, self.thread.size
         self.windows = Windows(registered, self._ended)
@@ -196,6 +200,8 @@ class World:
         if self._closed:
             return
         self._closed = True
+        for call in self.when_closed:
+            call()
         clean = False
         if reason is not None:  # the others do not wait for what the helper does for them
             self.helpers.close()
