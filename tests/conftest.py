@@ -44,7 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.parent == RANKS:
+        if RANKS in item.path.parents:
             item.add_marker("ranks")
     if not FULL:
         only = pytest.mark.skip(reason="only in `make test-full` (ISOVIZ_FULL=1)")

@@ -13,7 +13,7 @@ changed; `fence` returns when the puts of this rank are in place; neither tells 
 
 from isoviz.rma.handles import Handle
 from isoviz.rma.heap import Heap
-from isoviz.rma.heaps import malloc
+from isoviz.rma.heaps import malloc, share
 from isoviz.rma.places import Place, Word
 
-__all__ = ["Handle", "Heap", "Place", "Word", "malloc"]
+__all__ = ["Handle", "Heap", "Place", "Word", "malloc", "share"]

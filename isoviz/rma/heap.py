@@ -17,6 +17,7 @@ from isoviz.backends.mpi.lanes.page import IS_STRICT
 from isoviz.backends.mpi.stores import MappedStore
 from isoviz.errors import Cancelled, InputError, RunError, in_words, show
 from isoviz.rma import moves
+from isoviz.rma.far import FarPart, by_server
 from isoviz.rma.handles import Handle, Ticket
 from isoviz.rma.places import Array, Ended, ListedPlace, Place, Word, put_listed, room_for, source_of, whole
 from isoviz.rma.regions import checked
@@ -42,12 +43,15 @@ class Heap:
       ranks make together, and the heap has ended for them, too.
     """
 
-    def __init__(self, world: World, together: Together, number: int, local: Array, handles: list[StoreHandle]) -> None:
+    def __init__(
+        self, world: World, together: Together, number: int, local: Array, handles: list[StoreHandle], words: str
+    ) -> None:
         self.local, self.shape, self.dtype = local, local.shape, local.dtype
-        self.rank, self.size = world.rank, world.size
+        self.rank, self.size, self.words = world.rank, world.size, words
         self._world, self._together, self._number, self._handles = world, together, number, handles
         self._parts: Any = _Filled(self._reach)
         self._buffers: Any = _Filled(lambda to: _buffer_of(self._parts[to]))
+        self._far: dict[int, FarPart] = {}
         self._places: weakref.WeakKeyDictionary[Place, None] = weakref.WeakKeyDictionary()
         self._words: dict[Any, Word] = {}
         self._over: Exception | None = None
@@ -87,6 +91,8 @@ class Heap:
                 return None
         index, has_lists = checked(self.shape, at, "put", writes=True)
         part = self._part(to)
+        if part.__class__ is FarPart:
+            return part.put(value, index, has_lists, wait=wait)
         if has_lists:
             put_listed(value, part, index, "put")
             atomics().barrier()
@@ -117,7 +123,10 @@ class Heap:
                     atomics().barrier()
                 return found
         index, has_lists = checked(self.shape, at, "get", writes=False)
-        view = self._part(of)[index]
+        part = self._part(of)
+        if part.__class__ is FarPart:
+            return part.get(index, has_lists, into, wait=wait)
+        view = part[index]
         if has_lists and into is None:
             found = view
         else:
@@ -138,12 +147,14 @@ class Heap:
         index, has_lists = checked(self.shape, at, "place", writes=True)
         part = self._part(to)
         place: Place
-        if has_lists:
+        if part.__class__ is FarPart:
+            place = part.place(index, has_lists)
+        elif has_lists:
             place = ListedPlace(part, index, to)
         elif (view := part[index]).ndim:
             place = Place(view, to)
         else:
-            place = Word(view, to, partial(_by_processor, view))
+            place = Word(view, to, self._change(view, to))
         self._places[place] = None
         self._part(to)[()]  # it raises where the memory has gone before the place was noted
         return place
@@ -184,6 +195,15 @@ class Heap:
         """
         return self._word(to, at).compare_and_swap(expected, value)
 
+    def _change(self, view: Array, to: int) -> Callable[[str], Callable[..., int]] | None:
+        """The atomic operations on a word that is mapped, by their names; None if it is not aligned."""
+        address = view.__array_interface__["data"][0]
+        if address % view.itemsize:
+            return None
+        if self.words == "processor":
+            return partial(_by_processor, view)
+        return by_server(self._world, self._handles[to], address - moves.first_byte(self._part(to)), view.itemsize)
+
     def _word(self, to: int, at: Any) -> Word:
         if to.__class__ is int and (at.__class__ is int or at.__class__ is tuple):
             try:
@@ -220,7 +240,21 @@ class Heap:
             finally:
                 with self._posting:
                     self._under_way[rank] = [each for each in self._under_way.get(rank, ()) if not each.done]
+        for far in list(self._far.values()):
+            if to in (None, far.rank):
+                far.fence()
         atomics().barrier()
+
+    def way(self, to: int) -> str:
+        """How this rank reaches the array of a rank, and how words there are changed, in words.
+
+        Raises:
+            InputError: there is no such rank. RankLost: the rank is lost. RunError: the memory cannot be reached.
+        """
+        part = self._part(to)[()]
+        is_far = part.__class__ is FarPart
+        found = part.way if is_far else "memory of this rank" if to == self.rank else "mapped"
+        return f"{found}; words by {'its server' if is_far or self.words == 'server' else 'the processor'}"
 
     def barrier(self) -> None:
         """`fence`, then wait until all ranks have come here: their puts are in place as well. All ranks call it together.
@@ -264,6 +298,8 @@ class Heap:
         """Let every later use of a rank's memory raise an error."""
         parts, buffers = self._parts, self._buffers
         if self._over is None and isinstance(parts, dict) and isinstance(buffers, dict):
+            if rank in self._far:
+                self._far[rank].end(error)
             parts[rank] = buffers[rank] = Ended(error)
             self._words = {key: word for key, word in list(self._words.items()) if word.rank != rank}
             self._end_places(error, rank)
@@ -277,6 +313,8 @@ class Heap:
         """Let every later use raise an error."""
         if self._over is None:
             self._over = error
+            for far in list(self._far.values()):
+                far.end(error)
             self._world.stores.withdraw(self._handles[self.rank])
             self._parts = self._buffers = Ended(error)
             self._words = {}
@@ -296,15 +334,15 @@ class Heap:
             to = int(to)
         return self._parts[to]
 
-    def _reach(self, to: int) -> Array:
-        """The array of a rank, which is mapped at its first use."""
+    def _reach(self, to: int) -> Array | FarPart:
+        """The array of a rank, which is mapped at its first use if it can be."""
         if not 0 <= to < self.size:
             raise InputError(f"there is no rank {show(to)}; expected 0 to {self.size - 1}")
         if to == self.rank:
             return self.local
         store = self._world.stores.reach(self._handles[to])
         if not isinstance(store, MappedStore):
-            raise RunError(f"the memory of rank {to} cannot be mapped here")
+            return self._far.setdefault(to, FarPart(self._world, self.local, self._handles[to]))
         found: Array = store.array.view(self.dtype).reshape(self.shape)
         return found
 

@@ -50,7 +50,7 @@ def prepared(source: Array, destination: Array) -> Sequence[Callable[[], object]
     found = strided(source, destination)
     if found is None or not found.loops or np.may_share_memory(source, destination):
         return None
-    here, there = (_bytes(array, span) for array, span in zip((source, destination), found.spans(), strict=True))
+    here, there = (bytes_of(array, span[1]) for array, span in zip((source, destination), found.spans(), strict=True))
     return prepared_copies((found,), here, there, large=destination.nbytes >= LARGE)
 
 
@@ -107,5 +107,6 @@ class _Span:
         self.__array_interface__ = {"data": (first_byte(array), False), "shape": (nbytes,), "typestr": "|u1", "version": 3}
 
 
-def _bytes(array: Array, span: tuple[int, int]) -> Array:
-    return np.asarray(_Span(array, span[1]))
+def bytes_of(array: Array, nbytes: int) -> Array:
+    """The bytes of an array from its first element in memory to its last one."""
+    return np.asarray(_Span(array, nbytes))

@@ -132,10 +132,11 @@ class Word(Place):
     """One element of a rank's array in a heap, as `Heap.place` finds it. `change` gives the atomic operations by their names.
 
     Words of whole numbers of 4 or 8 bytes can be changed atomically: `fetch_and_add`, `swap`, `compare_and_swap`. Each returns
-    the value before. They raise InputError for other words, and for values that the word cannot hold.
+    the value before. They raise InputError for other words, for words that are not aligned (`change` is None), and for values
+    that the word cannot hold.
     """
 
-    def __init__(self, view: Array, rank: int, change: Callable[[str], Callable[..., int]]) -> None:
+    def __init__(self, view: Array, rank: int, change: Callable[[str], Callable[..., int]] | None) -> None:
         super().__init__(view, rank)
         self._word: Any = _buffer(view)
         self._add: Any = None
@@ -143,7 +144,7 @@ class Word(Place):
         self._compare: Any = None
         self._least, self._most = 0, -1  # no value is between them
         self._mask: int | None = None
-        if is_word(view.dtype):
+        if change is not None and is_word(view.dtype):
             self._add, self._swap, self._compare = map(change, ("fetch_and_add", "swap", "compare_and_swap"))
             limits = np.iinfo(view.dtype)
             self._least, self._most = int(limits.min), int(limits.max)
@@ -219,7 +220,8 @@ class Word(Place):
 
     def _wrong(self, call: str, value: object) -> InputError:
         if self._most < 0:
-            return InputError(f"{call}: expected words of whole numbers of 4 or 8 bytes (i4, u4, i8, u8), got {self.dtype}")
+            got = "one that is not aligned" if is_word(self.dtype) else self.dtype
+            return InputError(f"{call}: expected words of whole numbers of 4 or 8 bytes (i4, u4, i8, u8), got {got}")
         return InputError(f"{call}: expected whole numbers from {self._least} to {self._most}, got {show(value)}")
 
 

@@ -1,7 +1,7 @@
-"""What a rank does for others: it writes, reads and clears its exported stores.
+"""What a rank does for others: it writes, reads and clears its exported stores, and changes their words atomically.
 
-Bytes that are contiguous in the store are received into it. Others are received into a piece of registered memory, and a worker
-thread scatters them: the MPI thread never copies much. An answer is sent when the bytes are in place.
+Bytes that are contiguous in the store are received into it, and sent from it. Others go through a piece of registered memory, and
+a worker thread scatters or gathers them: the MPI thread never copies much. A write is answered when its bytes are in place.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isoviz.backends.cuda.device_memory import DeviceStore
+from isoviz.backends.host.atomics import atomics
 from isoviz.backends.host.copying import copy_all
 from isoviz.backends.host.host_memory import HostStore, JoinedStore
 from isoviz.backends.mpi.channels.cutting import copies_of, is_run, reach
 from isoviz.backends.mpi.channels.datatypes import datatype
 from isoviz.backends.mpi.channels.runs import RunReceiver
+from isoviz.backends.mpi.piece_pool import PIECE
 from isoviz.errors import RunError
+from isoviz.layouts import StridedCopy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +31,6 @@ if TYPE_CHECKING:
     from isoviz.backends.mpi.gpu_memory import MessageBuffers
     from isoviz.backends.mpi.piece_pool import PiecePool
     from isoviz.backends.pages import Bytes
-    from isoviz.layouts import StridedCopy
     from isoviz.runtime.protocols import Store
 
 INLINE = 4096
@@ -36,6 +38,10 @@ INLINE = 4096
 _FEW = 16
 """Up to this many contiguous parts of an inline write are copied by the MPI thread."""
 WORKERS = 2
+
+
+def _nothing() -> None:
+    """Nobody waits."""
 
 
 class Server:
@@ -61,6 +67,7 @@ class Server:
             "runs": self._runs,
             "typed": self._typed,
             "read": self._read,
+            "change": self._change,
             "fence": self._fence,
             "clear": self._clear,
         }
@@ -96,18 +103,18 @@ class Server:
 
     def _target(self, key: int, copies: list[StridedCopy]) -> HostStore:
         """The host store of a key. It holds all bytes that the copies write."""
-        store = self._written(key, copies)
+        store = self._reached(key, copies, "write")
         if not isinstance(store, HostStore):
             raise RunError(f"store {key} is no host memory: other ranks cannot write to it")
         return store
 
-    def _written(self, key: int, copies: list[StridedCopy]) -> Store:
-        """The store of a key. It holds all bytes that the copies write."""
+    def _reached(self, key: int, copies: list[StridedCopy], what: str) -> Store:
+        """The store of a key. It holds all bytes that are the destination of the copies."""
         store = self._store(key)
         for low, high in [reach([copy]) for copy in copies] if isinstance(store, JoinedStore) else [reach(copies)]:
             inside = store.holds(low, high) if isinstance(store, HostStore) else low >= 0 and high <= store.nbytes
             if not inside:
-                raise RunError(f"a write reaches from byte {low} to byte {high} of store {key}, which has {store.nbytes} bytes")
+                raise RunError(f"a {what} reaches from byte {low} to byte {high} of store {key}, which has {store.nbytes} bytes")
         return store
 
     def _later(self, sender: int, number: int, work: Any) -> None:
@@ -172,7 +179,7 @@ class Server:
         copies = copies_of(parts)
         refused: RunError | None = None
         try:
-            array = self._buffers.of(self._written(key, copies))
+            array = self._buffers.of(self._reached(key, copies, "write"))
         except RunError as error:
             refused = RunError(str(error))  # without the traceback, which refers to this frame
             array = np.empty(reach(copies)[1], np.uint8)  # The runs arrive all the same.
@@ -199,32 +206,56 @@ class Server:
         self._thread.irecv(room, sender, tag, lambda _: self._exchange.answer(sender, number, error))
 
     def _read(self, sender: int, number: int, arguments: tuple[Any, ...]) -> None:
-        key, offset, nbytes = arguments
-        store = self._store(key)
-        inside = store.holds(offset, offset + nbytes) if isinstance(store, HostStore) else 0 <= offset <= store.nbytes - nbytes
-        if not inside:
-            raise RunError(f"a read reaches from byte {offset} to byte {offset + nbytes} of store {key}, of {store.nbytes} bytes")
-        if isinstance(store, HostStore):
-            self._send(sender, number, store.read(offset, nbytes))
+        """Answer with the bytes of copies from a store into a message: with themselves if they are few, else with their tag."""
+        key, parts = arguments
+        copies = copies_of(parts)
+        store = self._reached(key, [copy.reversed() for copy in copies], "read")
+        nbytes = sum([copy.nbytes for copy in copies])
+        if len(copies) == 1 and is_run(copies[0]):
+            offset = copies[0].source_offset
+            if isinstance(store, HostStore):
+                self._send(sender, number, store.read(offset, nbytes))
+            else:
+                self._read_later(sender, number, lambda: np.frombuffer(store.read(offset, nbytes), np.uint8))
             return
+        array = self._target(key, []).array
+
+        def gather(room: Bytes) -> Bytes:
+            copy_all(copies, array, room, _go_on)
+            return room[:nbytes]
+
+        if nbytes > PIECE:
+            raise RunError(f"a read of {nbytes} scattered bytes; expected {PIECE} at most")
+        self._pool.take(lambda room: self._read_later(sender, number, lambda: gather(room), lambda: self._pool.give(room)))
+
+    def _read_later(self, sender: int, number: int, read: Callable[[], Bytes], done: Callable[[], None] = _nothing) -> None:
+        """Answer with bytes that a worker thread reads; `done` is called when they are sent."""
 
         def work() -> None:
             try:
-                data = np.frombuffer(store.read(offset, nbytes), np.uint8)
+                data = read()
             except BaseException as error:  # noqa: BLE001  # the other rank reports it
                 self._exchange.answer(sender, number, error)
+                done()
             else:
-                self._thread.post_quietly(lambda: self._send(sender, number, data))
+                self._thread.post_quietly(lambda: self._send(sender, number, data, done))
 
         self._workers.submit(work)
 
-    def _send(self, sender: int, number: int, data: Bytes) -> None:
+    def _send(self, sender: int, number: int, data: Bytes, done: Callable[[], None] = _nothing) -> None:
         if data.nbytes <= INLINE:
             self._exchange.answer(sender, number, data.tobytes())
+            done()
             return
         tag = self._exchange.tag()
         self._exchange.answer(sender, number, tag)
-        self._thread.isend(data, sender, tag)
+        self._thread.isend(data, sender, tag, lambda _: done())
+
+    def _change(self, sender: int, number: int, arguments: tuple[Any, ...]) -> None:
+        """Change a word by an instruction of the processor, as the ranks of this host may do it themselves."""
+        key, offset, size, name, values = arguments
+        array = self._target(key, [StridedCopy(0, offset, size)]).array
+        self._exchange.answer(sender, number, atomics().operation(name, size)(int(array.ctypes.data) + offset, *values))
 
     def _fence(self, sender: int, number: int, _arguments: tuple[Any, ...]) -> None:
         """Answer when earlier requests to the store no longer change it by themselves."""

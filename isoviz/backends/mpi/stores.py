@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isoviz.backends.mpi.exchange import Exchange
+    from isoviz.backends.mpi.thread.mpi_requests import Ended
     from isoviz.backends.pages import Bytes
     from isoviz.runtime.protocols import Store
 
@@ -67,10 +68,6 @@ class RemoteStore(BaseEndpoint, BaseSlot):
         Raises:
             RunError: its rank is lost, or cannot read them.
         """
-        rank, key = self.handle.rank, self.handle.key
-        found = self._exchange.ask(rank, "read", key, offset, nbytes)
-        if isinstance(found, bytes):
-            return np.frombuffer(found, np.uint8)
         into = np.empty(nbytes, np.uint8)
         errors: list[BaseException | None] = []
         over = threading.Event()
@@ -79,7 +76,7 @@ class RemoteStore(BaseEndpoint, BaseSlot):
             errors.append(error)
             over.set()
 
-        self._exchange.thread.irecv(into, rank, found, ended)
+        read_parts(self._exchange, self.handle, [(offset, 0, nbytes, ())], into, ended)
         over.wait()
         if errors[0] is not None:
             raise errors[0]
@@ -92,6 +89,21 @@ class RemoteStore(BaseEndpoint, BaseSlot):
         """
         self.was_cleared = True
         self._exchange.tell(self.handle.rank, "clear", self.handle.key)
+
+
+def read_parts(exchange: Exchange, handle: StoreHandle, parts: object, into: Bytes, ended: Ended) -> None:
+    """Read what copies take from a store of another rank, as plain tuples: a run, or up to 1 MiB. `ended` is called once."""
+
+    def answered(result: object) -> None:
+        if isinstance(result, BaseException):
+            ended(result)
+        elif isinstance(result, bytes):
+            into[:] = np.frombuffer(result, np.uint8)
+            ended(None)
+        else:
+            exchange.thread.irecv(into, handle.rank, result, ended)  # type: ignore[arg-type]  # the tag of its bytes
+
+    exchange.request(handle.rank, "read", handle.key, parts, answer=answered)
 
 
 class Stores:

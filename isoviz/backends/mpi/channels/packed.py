@@ -87,12 +87,12 @@ class Packed(Memcpy):
                     check()
                 if outstanding.error is not None:
                     break
-                self._send_piece(made, array, handle, check, outstanding, answered)
+                self.send_piece(made, array, handle, check, outstanding, answered)
         except BaseException as raised:  # noqa: BLE001  # `outstanding` carries it when the pieces on their way have arrived
             error = raised
         outstanding.all_begun(error)
 
-    def _send_piece(
+    def send_piece(
         self,
         made: Piece,
         array: Bytes,

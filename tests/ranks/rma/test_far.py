@@ -1,0 +1,97 @@
+"""Heaps that are not mapped: ranks of two hosts, ranks that map nothing, and arrays that lie in no window."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hosts import Hosts, why_not
+from mpi_jobs import environment, kill, needs_mpi, run, run_json
+from waiting import until
+
+SCRIPT = str(Path(__file__).with_name("far_runs.py"))
+WAYS = ("unmapped", "shared", "window")
+pytestmark = needs_mpi
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+    """Two hosts, joined by a link."""
+    reason = why_not()
+    if reason is not None:
+        pytest.skip(reason)
+    with Hosts(2, tmp_path_factory.mktemp("hosts"), "500mbit") as hosts:
+        yield hosts
+
+
+def on_hosts(hosts: Hosts, *args: str, seconds: float = 250) -> Any:
+    """What two ranks on each of two hosts have found. Nothing is left of the job."""
+    pipe = subprocess.PIPE
+    command = hosts.mpiexec(2, SCRIPT, "hosts", *args)
+    job = subprocess.Popen(command, env=environment(seconds), stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+    try:
+        out, err = job.communicate(timeout=seconds)
+    except BaseException:
+        kill(job)
+        job.communicate()
+        raise
+    assert job.returncode == 0, f"{out[-1500:]}\n{err[-3000:]}"
+    assert until(lambda: not hosts.left()), hosts.left()
+    return json.loads(out.strip().splitlines()[-1])
+
+
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.full)])
+@pytest.mark.parametrize("way", WAYS)
+def test_random_puts_and_gets_are_those_of_numpy(ranks: int, way: str, full: bool, report: Callable[[str, object], None]) -> None:
+    """In the order of the program: what is got is what was put before, without a fence."""
+    found = run_json(ranks, SCRIPT, way, "random", "500" if full else "60", seconds=280)["found"]
+    assert min(found["puts"], found["gets"], found["lists"]) > 0
+    report(f"one-sided calls without a map, equal to NumPy's: {way}", found["puts"] + found["gets"])
+
+
+@pytest.mark.full
+def test_random_puts_and_gets_between_hosts(two: Hosts, full: bool, report: Callable[[str, object], None]) -> None:
+    found = on_hosts(two, "random", "500" if full else "40")
+    assert len(set(found["hosts"])) == 2 and min(found["found"]["puts"], found["found"]["gets"]) > 0
+    report("one-sided calls between two hosts, equal to NumPy's", found["found"]["puts"] + found["found"]["gets"])
+
+
+@pytest.mark.parametrize("way", ["unmapped", "shared", pytest.param("window", marks=pytest.mark.full)])
+def test_words_that_all_ranks_change_lose_nothing(way: str, full: bool) -> None:
+    """Ranks by their processor, ranks by messages to the server: sums, swaps and compares of the same words."""
+    found = run_json(3, SCRIPT, way, "words", "2000" if full else "60", seconds=280)["found"]
+    assert len(found) == 4
+
+
+@pytest.mark.full
+def test_words_changed_from_both_hosts_lose_nothing(two: Hosts, full: bool) -> None:
+    """Two ranks change them by instructions of their processor, two by messages."""
+    found = on_hosts(two, "words", "2000" if full else "60")
+    assert len(set(found["hosts"])) == 2 and len(found["found"]) == 4
+
+
+@pytest.mark.parametrize("way", ["unmapped", "shared"])
+def test_what_was_begun_ends_or_is_cancelled(way: str, report: Callable[[str, object], None]) -> None:
+    found = run_json(2, SCRIPT, way, "handles", "3")["found"]
+    report(f"puts of 16 MiB that were stopped, of 3: {way}", found["stopped"])
+
+
+def test_wrong_arrays_are_refused_in_words() -> None:
+    said = run_json(2, SCRIPT, "shared", "wrong", "1")["found"]["said"]
+    assert "contiguous in the order of C" in said["strides"] and "rank 1 has no memory" in said["one rank"]
+    assert "(3,) of '<f8' here, (4,) of '<f8' on rank 1" in said["shapes"] and "do not call the same" in said["words"]
+    assert "not aligned" in said["aligned 0"] and "not aligned" in said["aligned 1"]
+    assert "freed" in said["freed"]
+
+
+@pytest.mark.parametrize("way", ["unmapped", "shared"])
+def test_a_rank_that_is_killed_ends_every_call(way: str) -> None:
+    """Puts, gets, changes of words and fences, whatever they wait for: RankLost, and no hang."""
+    done = run(2, SCRIPT, way, "lost", "8", survivors=True)
+    ends = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))["found"]
+    assert len(ends) == 10
+    assert all(words.startswith("RankLost: rank 1 no longer answers") for words in ends.values()), ends
