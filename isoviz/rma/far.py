@@ -114,7 +114,7 @@ class FarPart:
         self._under_way: dict[int, tuple[int, int, int, bool]] = {}
         """Of each put: its first byte there, the one behind its last, its bytes, and whether its server puts it aside."""
         self._failed: list[BaseException] = []
-        self._begun: set[Future[None]] = set()
+        self._begun: dict[Future[None], None] = {}
         self._workers: ThreadPoolExecutor | None = None
         self._over: Exception | None = None
 
@@ -353,8 +353,8 @@ class FarPart:
                 raise
 
         begun = _Begun(self._workers, watched)
-        self._begun.add(begun.future)
-        begun.future.add_done_callback(self._begun.discard)
+        self._begun[begun.future] = None
+        begun.future.add_done_callback(lambda each: self._begun.pop(each, None))
         return begun
 
 

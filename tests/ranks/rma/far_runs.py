@@ -21,11 +21,11 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from waiting import until
 
 import isoviz
 from isoviz.backends.mpi.world import World
@@ -249,8 +249,7 @@ def lost(way: str, count: int) -> object:
     heap = made(way, (count, 1 << 17), "u8")
     if heap.rank == 1:
         heap.barrier()
-        while not heap.local[-1, -1]:
-            time.sleep(0.001)
+        assert until(lambda: heap.local[-1, -1])
         os.kill(os.getpid(), signal.SIGKILL)
     data = np.arange(1, 1 + (1 << 17), dtype="u8")
     word = heap.place(to=1, at=(0, 0))
