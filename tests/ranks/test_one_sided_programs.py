@@ -7,13 +7,15 @@ import importlib.util
 import itertools
 import math
 import re
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
-from mpi_jobs import ROOT, needs_mpi, run
+from hosts import Hosts, why_not
+from mpi_jobs import ROOT, environment, kill, needs_mpi, run
 
 from isoviz.errors import InputError
 
@@ -77,6 +79,33 @@ def test_a_face_that_is_not_put_is_found(way: str) -> None:
     done = run(2, "-c", "\n".join(lines), "--repeat", "1", "--way", "mpi", way)
     assert done.returncode == 1, f"{done.stdout[-1500:]}\n{done.stderr[-3000:]}"
     assert f"NOT THE BITS OF ONE RANK: {way}\n" in done.stdout
+
+
+@needs_mpi
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("program", "arguments", "words"),
+    [
+        (MG, ["--way", "put", "buffered"], "all ways give the bits of a run on one rank"),
+        (SUMMA, ["--size", "200"], "exact in all ways"),
+    ],
+)
+def test_programs_between_hosts(program: str, arguments: list[str], words: str, tmp_path: Path) -> None:
+    """A rank on each of two hosts. Everything goes through messages, and flags come after faces."""
+    reason = why_not()
+    if reason is not None:
+        pytest.skip(reason)
+    with Hosts(2, tmp_path, "500mbit") as hosts:
+        pipe, command = subprocess.PIPE, hosts.mpiexec(1, "-P", program, "--repeat", "1", *arguments)
+        job = subprocess.Popen(command, env=environment(), stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+        try:
+            out, err = job.communicate(timeout=240)
+        except BaseException:
+            kill(job)
+            job.communicate()
+            raise
+    assert job.returncode == 0, f"{out[-1500:]}\n{err[-3000:]}"
+    assert words in out and "THEY DIFFER" not in out and "WRONG" not in out
 
 
 def test_the_published_norm(mg: ModuleType) -> None:
