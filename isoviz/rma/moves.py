@@ -11,6 +11,7 @@ import numpy as np
 from isoviz.backends.host import kernels
 from isoviz.backends.host.atomics import atomics
 from isoviz.backends.host.copying import prepared_copies
+from isoviz.backends.host.host_memory import LARGE
 from isoviz.backends.mpi.helper.ring import MOST_LOOPS
 from isoviz.backends.mpi.lanes.page import IS_STRICT
 from isoviz.backends.mpi.thread.bells import are_shared
@@ -21,8 +22,6 @@ WORTH_KERNELS = 16 << 10
 """Bytes from which the kernels gain more than their preparation takes."""
 WORTH_HELPER = 64 << 10
 """Bytes from which a helper gains more than asking it takes."""
-LARGE = 4 << 20
-"""Bytes from which a copy goes past the caches: nobody reads all of it soon."""
 
 
 def copy(source: Array, destination: Array) -> None:

@@ -57,9 +57,10 @@ class Place:
         if ready is None or not ready.suits(value):
             view = self._view[...]
             source = source_of(value, view, "put")
-            ready = _Prepared(source, source, view)
-            if source is value:
-                self._put = ready
+            if source is not value:
+                moves.copy(source, view)
+                return
+            ready = self._put = _Prepared(source, source, view)
         ready.carry_out()
 
     def get(self, into: Array | None = None) -> Any:
@@ -72,9 +73,10 @@ class Place:
         if ready is None or not ready.suits(into):
             view = self._view[...]
             room = room_for(into, view, "get")
-            ready = _Prepared(room, view, room)
-            if into is not None:
-                self._get = ready
+            if into is None:
+                moves.copy(view, room)
+                return room
+            ready = self._get = _Prepared(room, view, room)
         return ready.carry_out()
 
     def end(self, error: Exception) -> None:

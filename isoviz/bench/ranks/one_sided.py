@@ -6,6 +6,7 @@ Statements of MPI run in the thread that makes the MPI calls of the rank, a roun
 
 from __future__ import annotations
 
+import statistics
 import timeit
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -37,8 +38,10 @@ MOST_RUNS, STRIDED = 1 << 14, MIB
 AIMS = {WORD: 5.0, 64: 1.5}
 AIM, ARRAY_AIM, WORD_AIM = 0.95, 0.12, 1.0
 """Aims of longer runs, of an array by NumPy's index, and of a value or a kept place; all beside `ALLOCATED`."""
-ROUND, QUICK_ROUND, MOST = 20e-3, 1e-4, 20_000
-"""Seconds of a round, about, and its statements at most."""
+SPELL, QUICK_SPELL, MOST = 2e-3, 1e-4, 20_000
+"""Seconds of a spell, about, and its statements at most. Other work on the computer leaves some spells alone."""
+SPELLS = 7
+"""Spells of a round, whose median counts; a statement that takes longer than a spell has one."""
 _STOP, _ANSWER, _FILL, _SHOW = range(4)
 _TO = 1
 """The rank that is written to and read."""
@@ -185,12 +188,13 @@ class Target:
 
     def in_turn(self, ways: Mapping[str, Statement], order: Order) -> dict[str, list[float]]:
         """The seconds of a statement of each way in each round."""
-        wanted = QUICK_ROUND if order.quick else ROUND
+        wanted = QUICK_SPELL if order.quick else SPELL
         counts = {name: max(1, min(MOST, int(wanted / self.seconds(way, 2)))) for name, way in ways.items()}
         times: dict[str, list[float]] = {name: [] for name in ways}
         for _ in range(order.repeat):
             for name, way in ways.items():
-                times[name].append(self.seconds(way, counts[name]))
+                spells = 1 if order.quick or counts[name] == 1 else SPELLS
+                times[name].append(statistics.median(self.seconds(way, counts[name]) for _ in range(spells)))
         return times
 
 
