@@ -261,7 +261,7 @@ def one(seed: str, number: int, seen: Counter[str]) -> None:
             if heap.rank == turn.reader:
                 for found in turn.get(heap):
                     found = np.asarray(found, case.kind)
-                    assert found.shape == turn.shape and bits(found) == bits(naive[turn.at]), turn.words
+                    assert found.shape == turn.shape and bits(found) == bits(np.asarray(naive[turn.at], case.kind)), turn.words
                     seen["gets"] += 1
                     if with_mpi:
                         view, room = view_of(naive, turn.at), naive.reshape(-1).view(np.uint8)
