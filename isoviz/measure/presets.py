@@ -63,7 +63,7 @@ RANKS = PresetInfo(
         ),
         "channels": PresetOption(
             "usual",
-            "the channels that plans use, or all: also those of the kinds Put and Derived, to compare with",
+            "the channels that plans use, or all: also those of the kinds Put, Derived and Assisted, to compare with",
             ("usual", "all"),
         ),
     },

@@ -30,6 +30,7 @@ KINDS = (
     ChannelKind.DERIVED,
     ChannelKind.PUT,
     ChannelKind.REMOTE_MEMCPY,
+    ChannelKind.ASSISTED,
 )
 
 
@@ -137,7 +138,9 @@ def cases(world: World, mail: Mail, seed: int, count: int, mapped: bool) -> Iter
                 continue
             if kind is ChannelKind.PROCESS_WRITE and names[1] == "REG":
                 continue
-            if kind in (ChannelKind.WINDOW, ChannelKind.PROCESS_WRITE) and not mapped:
+            if kind is ChannelKind.ASSISTED and names != ("REG", "REG"):
+                continue
+            if kind in (ChannelKind.WINDOW, ChannelKind.PROCESS_WRITE, ChannelKind.ASSISTED) and not mapped:
                 assert ends(world, kind, to, *names) is None
                 continue
             if kind is ChannelKind.TWO_SIDED and sum(copy.nbytes // copy.run for copy in copies) > 3000:

@@ -23,7 +23,7 @@ from isoviz.runtime.ranks.rank_engine import Item, RankEngine
 FIELDS = ("u1", "<f4", ">f8", "i2", "S3", "c16", "V12")
 MOST_CHUNKS = 400
 """Chunks of a few bytes take a message each, and show nothing that fewer do not."""
-KINDS = ("Window", "ProcessWrite", "TwoSided", "Packed", "Derived", "Put", "RemoteMemcpy")
+KINDS = ("Window", "ProcessWrite", "TwoSided", "Packed", "Derived", "Put", "RemoteMemcpy", "Assisted")
 
 
 def machine_of(rng: random.Random, hosts: tuple[str, ...]) -> Machine:
@@ -58,7 +58,9 @@ def machine_of(rng: random.Random, hosts: tuple[str, ...]) -> Machine:
                     continue
                 if kind == "ProcessWrite" and destination == "reg":
                     continue
-                if kind in ("Window", "ProcessWrite") and hosts[here] != hosts[there]:
+                if kind == "Assisted" and (source, destination) != ("reg", "reg"):
+                    continue
+                if kind in ("Window", "ProcessWrite", "Assisted") and hosts[here] != hosts[there]:
                     continue
                 if rng.random() < (0.6 if source == destination == "reg" else 0.15):
                     join(kind, f"node{here}.{source}", f"node{there}.{destination}")

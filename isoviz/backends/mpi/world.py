@@ -112,7 +112,9 @@ class World:
         refused = {there: words for (rank, there), words in refusals.items() if rank == self.rank}
         here = found[self.rank]
         process = ProcessOnHost(self.rank, f"rank {self.rank}", found[: self.rank].count(here), found.count(here))
-        self.parts = RankParts(self.exchange, self.stores, self.windows, self._pools[0], self._put, self._buffers, refused)
+        self.parts = RankParts(
+            self.exchange, self.stores, self.windows, self._pools[0], self._put, self._buffers, refused, self.helpers
+        )
         gpus = Gpus(driver, kernels, process=process, locked=self._locked.address)
         self.devices = MpiRankDevices(self.parts, gpus, directory=directory, verify_budget=verify_budget)
         self.transport.before_loss = self._before_loss

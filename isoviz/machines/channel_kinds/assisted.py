@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from functools import partial
 
-from isoviz.machines.cards import Protocol, Signal
-from isoviz.machines.channel_kinds.ranks import WINDOWS
+from isoviz.machines.cards import AssumedFigures, Protocol, Signal
+from isoviz.machines.channel_kinds.ranks import HAND_OVER, SENDING, WINDOWS
 from isoviz.machines.kinds import register_channel_kind
 
 RUNS = 60
 """The most runs of a request at either end (section 5.2)."""
+RUN_GAP = 0.1e-6
+"""Seconds of each run besides those of its bytes, between ranks of one host: its entry in a request, and its copy."""
+MOVED = 6e9
+"""Bytes per second at which a helper moves long runs there."""
 _RECEIVES = "posts receives that scatter"
 
 _MAPPED = "makes its memory ready"
@@ -24,6 +28,9 @@ ASSISTED = _kind(
     description="host-assisted put",
     colour=4,
     counts_both_ends=True,
+    ways=SENDING,
+    same_host=AssumedFigures(HAND_OVER, 2, copied=0, message=RUN_GAP, sent=MOVED),
+    is_usual=False,
     protocol=Protocol(
         before=(
             Signal("request", "source", "asks the helper to receive, and tells its strides"),

@@ -54,6 +54,8 @@ Measure = Callable[[RankOrder, Tell, threading.Event], object]
 def probe_ranks(measure: Measure, place: Path, *, thorough: bool, tell: Tell, keep: bool) -> Machine:
     """Measure ranks: what is within a rank, and the channels between ranks, for files in the directory `place`.
 
+    With `thorough`, channels to compare with are measured as well, where their cards say how.
+
     Raises:
         RunError: a transfer failed on the ranks. Errors of `measure` and of `tell`.
     """
@@ -127,6 +129,9 @@ def probe_in_rank(
     kernels.prepare(wait=True)
     hosts = rank_hosts("probe", world.size, list(world.hosts))
     refused, kinds = world.writes_refused, kinds_between()
+    if order.effort == THOROUGH:
+        for distance, each in kinds_between(usual=False).items():
+            kinds[distance] += tuple(kind for kind in each if kind.ways is not None)
     if refused:
         kinds["same host"] = tuple(kind for kind in kinds["same host"] if kind is not ChannelKind.PROCESS_WRITE)
     machine = with_variants(ranks_machine(hosts, assumed_between_ranks(order.local, kinds)))

@@ -64,7 +64,8 @@ LEAST_HAND_OVER = 0.1
 
 def channel_name(kind: ChannelKind, here: int, there: int) -> str:
     """The channel of a kind between two ranks that is measured: between pageable memories where the kind takes them."""
-    return f"node{here}.sys->node{there}.{'sys' if MemoryKind.SYS in kind.destinations else 'reg'} {kind}"
+    source, destination = ("sys" if MemoryKind.SYS in each else "reg" for each in (kind.sources, kind.destinations))
+    return f"node{here}.{source}->node{there}.{destination} {kind}"
 
 
 class RanksTimer(Timer, Protocol):

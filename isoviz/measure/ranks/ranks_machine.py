@@ -95,7 +95,8 @@ def ranks(
     joined by channels of the kinds Window, ProcessWrite, TwoSided and Packed, ranks of two hosts by TwoSided and Packed. All
     disks are bound to `directory` (None: the working directory).
 
-    With `channels` "all" there are those of the kinds Put and Derived as well, to compare with. Their rates are assumed.
+    With `channels` "all" there are those of the kinds Put, Derived and Assisted as well, to compare with. Their rates are
+    assumed; a thorough probe measures Assisted.
 
     `measure` selects the source of the rates:
 
@@ -123,18 +124,19 @@ def ranks(
     if probed is None:
         found = ranks_machine(placed, replace(assumed_between_ranks(local), processors=PROCESSORS))
     else:
-        found = _as_kept(probed, placed, place)
+        found = _as_kept(probed, placed, place, is_all=is_all)
     return with_compared_kinds(found, placed, local) if is_all else found
 
 
 def with_compared_kinds(machine: Machine, hosts: RankHosts, local: Machine) -> Machine:
-    """The machine with channels between its ranks of the kinds to compare with (Put and Derived), with assumed rates."""
+    """The machine with channels between its ranks of the kinds to compare with that it lacks, with assumed rates."""
     more = ranks_machine(hosts, assumed_between_ranks(local, kinds_between(usual=False)))
     known = {resource.name for resource in machine.resources}
+    kinds = {channel.kind for channel in machine.channels}
     channels = [
         replace(channel, resources=tuple(use for use in channel.resources if use[0] in known))
         for channel in more.channels
-        if channel.kind.crosses_nodes
+        if channel.kind.crosses_nodes and channel.kind not in kinds
     ]
     return replace(machine, channels=(*machine.channels, *channels))
 
@@ -149,13 +151,14 @@ def mpi_here() -> str:
     return ""
 
 
-def _as_kept(probed: Machine, hosts: RankHosts, place: Path) -> Machine:
-    """The kept results of a probe, with the directory and the names of hosts that were asked for."""
+def _as_kept(probed: Machine, hosts: RankHosts, place: Path, *, is_all: bool) -> Machine:
+    """The kept results of a probe, with the directory and the names of hosts that were asked for; `is_all`: of all kinds."""
+    channels = tuple(channel for channel in probed.channels if is_all or channel.kind.is_usual or not channel.kind.crosses_nodes)
     memories = []
     for memory in probed.memories:
         label = f"on {hosts.names[hosts.of[memory.node]]}" if len(hosts.names) > 1 else ""
         memories.append(replace(memory, label=label, device=str(place) if memory.is_file_system else memory.device))
-    return replace(probed, memories=tuple(memories), provenance=f"{probed.provenance}, by a probe")
+    return replace(probed, memories=tuple(memories), channels=channels, provenance=f"{probed.provenance}, by a probe")
 
 
 def assumed_between_ranks(local: Machine, kinds: Mapping[Distance, Collection[ChannelKind]] | None = None) -> RankFigures:

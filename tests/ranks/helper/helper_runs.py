@@ -19,15 +19,21 @@ from typing import Any
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a rank that computes in NumPy takes one processor
 
 import numpy as np
+from rank_runs import layout_of
 
+from isoviz import FieldSpace, IndexSpace, Instance, Machine, Plan, Transfer, plan
 from isoviz.backends.host.host_memory import HostStore
 from isoviz.backends.mpi.helper.client import Ticket
 from isoviz.backends.mpi.helper.ring import ADD, CAS, MOST_RUNS, SWAP
 from isoviz.backends.mpi.world import World
 from isoviz.errors import Cancelled, ForkedError, RankLost
+from isoviz.machines import Channel, ChannelKind, Memory, MemoryKind
+from isoviz.machines.throughput import LatencyBandwidth
+from isoviz.runtime.ranks.rank_engine import Item, RankEngine
 
 Array = np.ndarray[Any, Any]
 MIB = 1 << 20
+LAYOUTS = ("<F, x, y>", "<F, y, x>")
 ROOM = 4 * MIB
 LIMIT = 3.0
 Told = dict[str, object]
@@ -444,14 +450,71 @@ def compute(way: str, flag: Array) -> None:
                 total += 1
 
 
-WAYS = (copies, words, threads, start, left_open, cancels, forked, lost, dropped, stopped, idle, busy)
+def machine_of(size: int) -> Machine:
+    """Registered memory of ranks that Assisted channels alone join."""
+    memories = tuple(Memory(f"node{k}.reg", MemoryKind.REG, k) for k in range(size))
+    ends = ((here.name, there.name) for here in memories for there in memories if here is not there)
+    rate = LatencyBandwidth(1e-7, 5e9)
+    return Machine("ranks", memories, tuple(Channel("", ChannelKind.ASSISTED, *each, rate, max_in_flight=2) for each in ends))
+
+
+def plan_of(rng: random.Random, machine: Machine, largest: int) -> Plan:
+    """A random plan between two ranks."""
+    space = IndexSpace.of({name: rng.randint(1, largest) for name in "xy"})
+    fields = FieldSpace.of({f"f{k}": rng.choice(("u1", "<f4", ">f8", "S3", "c16", "V700")) for k in range(rng.randint(1, 3))})
+    here, there = rng.sample([memory.name for memory in machine.memories], 2)
+    ends = (Instance(memory, space, fields, layout_of(rng, space)) for memory in (here, there))
+    return plan(Transfer(*ends), machine, "simple")
+
+
+def plans(world: World, count: int) -> Told:
+    """Plans over Assisted channels, one by one and several at a time, verified; some are cancelled."""
+    machine = machine_of(world.size)
+    rng = random.Random(count)
+    found = {"verified": 0, "cancelled": 0, "requests": 0}
+    with RankEngine(machine, world.devices, world.transport, request_bytes=1 << 16) as engine:
+        for number in range(count):
+            some = [plan_of(rng, machine, rng.choice((12, 60, 300))) for _ in range(4)]
+            for each in some:
+                report = engine.run(each)
+                assert report.verified and report.trace is not None
+                found["verified"] += 1
+                found["requests"] += len(report.trace.requests)
+            parts = engine.run_parts([Item(each) for each in some])
+            assert all(part.error is None for part in parts), [part.error for part in parts]
+            large = plan_of(random.Random(number), machine, 2000)
+            event = engine.submit(large)
+            if engine.node_of(large.transfer.source.memory) == world.rank:
+                event.cancel()
+            found["cancelled"] += refused(partial(event.wait, 100)) in ("Cancelled", "RankError")
+            engine.barrier()
+    return found
+
+
+def lost_plan(world: World, _count: int) -> Told:
+    """Rank 1 is killed while its helper carries a plan of rank 0."""
+    machine = machine_of(world.size)
+    ends = [Instance(f"node{k}.reg", IndexSpace(x=1500, y=1500), FieldSpace(v="f8"), layout) for k, layout in enumerate(LAYOUTS)]
+    made = plan(Transfer(*ends), machine, "simple")
+    engine = RankEngine(machine, world.devices, world.transport)
+    room = world.array(made.transfer.source.linearization.nbytes)
+    room[:] = 1 - world.rank
+    event = engine.submit(made, *((room, None) if world.rank == 0 else (None, room)))
+    if world.rank == 1:
+        while not room[0]:
+            os.sched_yield()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {"error": refused(event.wait)}
+
+
+WAYS = (plans, lost_plan, copies, words, threads, start, left_open, cancels, forked, lost, dropped, stopped, idle, busy)
 
 
 def main() -> None:
     faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "100")), exit=True)
     name, mode, count = sys.argv[1:]
     way = next(each for each in WAYS if each.__name__ == name)
-    ends = name in ("lost", "dropped")
+    ends = name in ("lost", "dropped", "lost_plan")
     world = World(limit=LIMIT, period=0.2) if ends else World()
     world.helpers.mode = mode
     try:

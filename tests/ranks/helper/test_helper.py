@@ -81,6 +81,18 @@ def test_nothing_is_written_for_a_lost_rank() -> None:
     assert '{"fine": true}' in done.stdout, done.stderr[-3000:]
 
 
+@pytest.mark.parametrize("ranks", RANKS)
+def test_plans_over_assisted_channels(ranks: int, full: bool, report: Callable[[str, object], None]) -> None:
+    found = job(ranks, "plans", 40 if full else 3)[0]
+    assert found["cancelled"] > 0
+    report("plans over Assisted channels, verified", found["verified"])
+
+
+def test_a_rank_that_is_lost_in_a_plan_is_told() -> None:
+    done = run(2, SCRIPT, "lost_plan", "blocking", "1", seconds=150, survivors=True)
+    assert '{"error": "RankLost"}' in done.stdout, done.stdout + done.stderr[-3000:]
+
+
 def test_a_rank_that_stops_and_continues(full: bool) -> None:
     count = 20 if full else 3
     assert job(2, "stopped", count) == [{"right": count, "word": 0}, {"right": 0, "word": 30 * count}]

@@ -16,6 +16,7 @@ from isoviz.runtime.protocols import RealChannel
 if TYPE_CHECKING:
     from isoviz.backends.mpi.exchange import Exchange
     from isoviz.backends.mpi.gpu_memory import MessageBuffers
+    from isoviz.backends.mpi.helper.helpers import Helpers
     from isoviz.backends.mpi.piece_pool import PiecePool
     from isoviz.backends.mpi.put_window import PutWindow
     from isoviz.backends.mpi.stores import Stores
@@ -37,6 +38,7 @@ class RankParts:
     put: PutWindow | None
     buffers: MessageBuffers
     refusals: dict[int, str]
+    helpers: Helpers
 
 
 MakeChannel = Callable[[RankParts, int, Channel, bool], RealChannel | None]

@@ -142,12 +142,13 @@ class Client:
         *,
         source_process: int = 0,
         destination_process: int = 0,
+        large: bool = False,
         kept: object = None,
     ) -> Ticket:
         """Have runs of `run` bytes copied. A loop is (turns, step in the source, step in the destination), slowest first.
 
         The addresses are those of the helper's process, unless one of the ends lies in another process (`place_of`). They must
-        stay valid until the ticket is done; `kept` is kept until then.
+        stay valid until the ticket is done; `kept` is kept until then. With `large`, long runs go past the caches.
 
         Raises:
             InputError: there is nothing to copy, or there are too many loops, or both ends lie in other processes.
@@ -160,7 +161,7 @@ class Client:
             )
         _require_one(source_process, destination_process)
         flat = [value for loop in loops for value in loop]
-        return self._post((COPY, source_process, destination_process, source, destination, run, count, *flat), kept)
+        return self._post((COPY, source_process, destination_process, source, destination, run, count, int(large), *flat), kept)
 
     def copy_runs(
         self,
@@ -168,6 +169,7 @@ class Client:
         *,
         source_process: int = 0,
         destination_process: int = 0,
+        large: bool = False,
         kept: object = None,
     ) -> Ticket:
         """Have up to `MOST_RUNS` runs copied: a row of source, destination and bytes for each. The rest is as for `copy`.
@@ -179,7 +181,7 @@ class Client:
         if not 1 <= count <= MOST_RUNS or int(table[:, 2].min()) < 1:
             raise InputError(f"a table of {count} runs: expected 1 to {MOST_RUNS}, of 1 byte or more")
         _require_one(source_process, destination_process)
-        return self._post((RUNS, source_process, destination_process, 0, 0, 0, count), kept, table.reshape(-1))
+        return self._post((RUNS, source_process, destination_process, 0, 0, 0, count, int(large)), kept, table.reshape(-1))
 
     def rmw(self, op: int, address: int, value: int, compare: int = 0, size: int = 8) -> Ticket:
         """Have a word changed by the atomics of the processor: `ADD`, `SWAP` or `CAS`, 4 or 8 bytes, at an address of the helper.
@@ -190,7 +192,7 @@ class Client:
         """
         if op not in (ADD, SWAP, CAS) or size not in (4, 8) or address % size:
             raise InputError(f"operation {op} on {size} bytes at {address:#x}: expected an aligned word of 4 or 8 bytes")
-        return self._post((op, 0, 0, address, _signed(value), _signed(compare), size))
+        return self._post((op, 0, 0, address, _signed(value), _signed(compare), size, 0))
 
     # ---- for tickets
 

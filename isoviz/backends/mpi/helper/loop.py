@@ -12,6 +12,7 @@ from numba.extending import intrinsic
 
 from isoviz.backends.host.kernels.compiled.elements import strided
 from isoviz.backends.host.kernels.compiled.vectors import settle, word
+from isoviz.backends.host.kernels.compiled.walk import _stream as stream
 from isoviz.backends.host.kernels.kernel_cache import hash_of, kept
 from isoviz.backends.mpi.helper import ring
 from isoviz.backends.mpi.helper.ring import (
@@ -38,6 +39,7 @@ from isoviz.backends.mpi.helper.ring import (
     OK,
     OP,
     PART,
+    PAST,
     POLLS,
     POSTED,
     READ,
@@ -74,6 +76,8 @@ ROOM = KNOWN + 32 * PIECES
 _WAIT, _WAKE, _ALL = 0, 1, 1 << 30
 _RUN_COSTS = 32
 """A run takes at least as long as this many bytes of a long one."""
+_LONG = 4096
+"""Bytes of the runs that go past the caches where a copy is large."""
 _I64, _I32 = ir.IntType(64), ir.IntType(32)
 
 
@@ -184,23 +188,35 @@ def _turned(known, slot, turns):
 
 
 @njit(nogil=True)
+def _copied(here, step, there, by, turns, run, past):
+    """Copy runs with a constant step at both ends."""
+    if past and run >= _LONG:
+        for _ in range(turns):
+            stream(here, there, run)
+            here += step
+            there += by
+    else:
+        strided(here, step, there, by, turns, run)
+
+
+@njit(nogil=True)
 def _moved(known, slot):
     """Move a part of a copy between addresses of this process. Whether the copy is at its end."""
     left = PART
-    loops = word(slot + COUNT)
+    loops, past = word(slot + COUNT), word(slot + PAST)
     while left > 0:
         here, there, run = _piece(known, slot)
         turns = 1
         if run > left:
-            strided(here, 0, there, 0, 1, left)
+            _copied(here, 0, there, 0, 1, left, past)
             put(known + WITHIN, word(known + WITHIN) + left)
             return False
         if word(slot + OP) == COPY and loops and not word(known + WITHIN):
             at = slot + LOOPS + 24 * (loops - 1)
             turns = min(word(at) - word(known + TURN), max(1, left // max(run, _RUN_COSTS)))
-            strided(here, word(at + 8), there, word(at + 16), turns, run)
+            _copied(here, word(at + 8), there, word(at + 16), turns, run, past)
         else:
-            strided(here, 0, there, 0, 1, run)
+            _copied(here, 0, there, 0, 1, run, past)
         left -= turns * max(run, _RUN_COSTS)
         if _turned(known, slot, turns):
             return True

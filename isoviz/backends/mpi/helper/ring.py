@@ -28,11 +28,11 @@ RING = SLOTS + MOST_REQUESTS * SLOT
 
 COPY, RUNS, ADD, SWAP, CAS = range(1, 6)
 """What a request asks for (`OP`)."""
-OP, FROM, INTO, SOURCE, DESTINATION, RUN, COUNT, LOOPS = range(0, 64, 8)
+OP, FROM, INTO, SOURCE, DESTINATION, RUN, COUNT, PAST, LOOPS = range(0, 72, 8)
 """Words of a copy: the process whose memory is read and the one whose is written (0: this one has it), the addresses of the first
-byte at both ends, the bytes of a run, the number of loops; then for each loop its turns, its step in the source and its step in
-the destination, slowest first. `RUNS` has the number of runs in `COUNT`, and from `LOOPS` on the source, the destination and the
-bytes of each."""
+byte at both ends, the bytes of a run, the number of loops, whether long runs go past the caches; then for each loop its turns,
+its step in the source and its step in the destination, slowest first. `RUNS` has the number of runs in `COUNT`, and from `LOOPS`
+on the source, the destination and the bytes of each."""
 VALUE, EXPECTED = DESTINATION, RUN
 """Words of a read-modify-write. Its word is at `SOURCE` and has as many bytes as `COUNT` says."""
 CANCEL, STATE, RESULT = SLOT - 128, SLOT - 64, SLOT - 56
