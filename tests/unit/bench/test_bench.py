@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isoviz.bench import SUITES, layouts, permutations, pipeline
+from isoviz.bench import SUITES, layouts, permutations, pipeline, vortex
 from isoviz.bench.table import interleaved
 from isoviz.cli import main
 from isoviz.layouts import StridedCopy, apply
@@ -95,6 +95,16 @@ def test_lists_beside_numpy(capsys: pytest.CaptureFixture[str]) -> None:
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert {each["beside"] for each in rows} == {"numpy.take", "d[j] = s", "d[j] = s[i]", "20 runs", "0.3 s"}
     assert len(rows) == 72 and all(each["figure"] > 0 and each["ratio"] > 0 for each in rows)
+
+
+def test_the_switch_beside_a_naive_one(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both send the same packets; where they do not agree, there are no figures."""
+    assert main(["bench", "vortex", "--quick", "--repeat", "1", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [each["aim"] for each in rows] == [50, 1, 1, 1, 1, 1] and all(each["ratio"] > 0 for each in rows)
+    monkeypatch.setattr(vortex.NaiveSwitch, "enter", lambda *_: False)
+    assert main(["bench", "vortex", "--quick", "--repeat", "1"]) == 1
+    assert "do not agree" in capsys.readouterr().err
 
 
 def test_an_urgent_transfer_among_others(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,91 @@
+"""`isoviz bench vortex`: the compiled switch of a Data Vortex, beside one with an object for each packet in the same run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from isoviz.bench.aims import COLUMNS, AimsTable, compared
+from isoviz.bench.naive_switch import NaivePacket, NaiveSwitch
+from isoviz.bench.table import Table
+from isoviz.errors import InputError, InternalError
+from isoviz.vortex import Packets, Switch
+
+PORTS = {64: Switch(16, 4), 2048: Switch(256, 8)}
+"""Switches by their ports, with input at every angle."""
+CYCLES, QUICK_CYCLES, NAIVE_CYCLES = {64: 100_000, 2048: 2000}, {64: 500, 2048: 20}, 400
+AIMS = {64: 3e7, 2048: 1e8}
+"""Hops per second."""
+RECORDED_AIM, TIMES_NAIVE, LONG, SECONDS = 1e7, 50, 10_000, 0.5
+NOTES = (
+    "ratio: figure of the peer ÷ figure of isoviz, the median of all rounds; above 1, isoviz is faster",
+    "times are processor time of one thread: the cycle has no other, and whatever else this computer does counts less",
+    "saturated: a packet waits at every input, to all outputs alike; a hop is a move of a packet, with its share of all else",
+    "naive: the same packets, an object for each, in Python's dictionaries; all of them enter and leave in the same cycles",
+    "few ports: what enters and leaves takes most of the time, one packet after the other; many ports: moves, several at once",
+    "recorded: every packet's row is written as well, and the table grows while the switch runs",
+)
+
+
+def measure(repeat: int = 5, quick: bool = False, progress: Callable[[str], None] = lambda _: None) -> Table:
+    """Medians of `repeat` rounds in turn. With `quick` there are few cycles: it only shows that everything runs.
+
+    Raises:
+        InputError: `repeat` is less than 1. MissingPartError: Numba is not installed.
+        InternalError: the switches do not agree about a packet.
+    """
+    if repeat < 1:
+        raise InputError(f"bench vortex: repeat={repeat}; expected at least 1")
+    cycles = QUICK_CYCLES if quick else CYCLES
+    PORTS[64].saturate(1)  # compiles or loads the cycle
+    times: dict[str, list[float]] = {}
+    for number in range(repeat):
+        progress(f"round {number + 1} of {repeat}")
+        for ports, switch in PORTS.items():
+            times.setdefault(f"{ports}", []).append(_seconds_per_hop(switch, cycles[ports], number, record=False))
+            times.setdefault(f"{ports}, recorded", []).append(_seconds_per_hop(switch, cycles[ports], number, record=True))
+        times.setdefault("naive", []).append(
+            _naive_seconds_per_hop(PORTS[64], QUICK_CYCLES[64] if quick else NAIVE_CYCLES, number)
+        )
+        began = time.thread_time()
+        PORTS[64].saturate(LONG)
+        times.setdefault("long", []).append(time.thread_time() - began)
+    rows = [compared("saturated", "64 ports, a hop", times, "64", "naive", TIMES_NAIVE)]
+    for ports, aim in AIMS.items():
+        rows.append(_beside("saturated", f"{ports:,} ports, a hop", times[f"{ports}"], f"{aim:.0e} hops/s", 1 / aim))
+        text = f"{ports:,} ports, a hop"
+        rows.append(_beside("recorded", text, times[f"{ports}, recorded"], f"{RECORDED_AIM:.0e} hops/s", 1 / RECORDED_AIM))
+    rows.append(_beside("saturated", f"64 ports, {LONG:,} cycles", times["long"], f"{SECONDS} s", SECONDS))
+    return AimsTable("vortex", f"the switch of a Data Vortex: medians of {repeat}", COLUMNS, rows, NOTES)
+
+
+def _beside(part: str, what: str, seconds: list[float], beside: str, limit: float) -> dict[str, Any]:
+    found: dict[str, Any] = compared(part, what, {"own": seconds, beside: [limit] * len(seconds)}, "own", beside, 1)
+    return found
+
+
+def _seconds_per_hop(switch: Switch, cycles: int, seed: int, *, record: bool) -> float:
+    began = time.thread_time()
+    run = switch.saturate(cycles, seed=seed, record=record)
+    return (time.thread_time() - began) / run.hops
+
+
+def _naive_seconds_per_hop(switch: Switch, cycles: int, seed: int) -> float:
+    """Of the naive switch, with the packets of a saturated run."""
+    packets = switch.saturate(cycles, seed=seed, record=True).packets
+    assert packets is not None
+    sent = [_naive_packet(switch, packets, number) for number in range(len(packets))]
+    naive = NaiveSwitch(switch.heights, switch.angles)
+    began = time.thread_time()
+    naive.run(sent, cycles)
+    seconds = time.thread_time() - began
+    found = [(each.entered, each.left, each.deflections) for each in sent]
+    if found != list(zip(packets.entered.tolist(), packets.left.tolist(), packets.deflections.tolist(), strict=True)):
+        raise InternalError("bench vortex: the switches do not agree about the packets")
+    return seconds / sum(each.hops for each in sent)
+
+
+def _naive_packet(switch: Switch, packets: Packets, number: int) -> NaivePacket:
+    (source, at), (output, to) = (divmod(int(ports[number]), switch.heights) for ports in (packets.inputs, packets.outputs))
+    return NaivePacket(number, (at, switch.inputs[source]), (to, switch.outputs[output]), int(packets.arrived[number]))
