@@ -81,12 +81,14 @@ class Moving:
             self._table = _blank(ROOM + ports if record else 0)
             self._ends = np.zeros(ports, np.int64)
             self._drawn, self._to = _chances(packets, ports, len(goals))
-        rooms = np.minimum(np.maximum(np.diff(self._ends, prepend=0), 1), self._limit) if self._listed else None
-        self._rooms = np.full(ports, self._limit) if rooms is None else rooms
-        if self._rooms.sum() > MOST_WAITING:
+        if self._listed:
+            self._rooms = np.minimum(np.maximum(np.diff(self._ends, prepend=0), 1), self._limit)
+        elif ports * self._limit > MOST_WAITING:
             raise InputError(
                 f"Switch.run: {ports:,} inputs × a backlog of {self._limit:,}; at most {MOST_WAITING:,} packets may wait"
             )
+        else:
+            self._rooms = np.full(ports, self._limit)
         self._bases = np.cumsum(self._rooms) - self._rooms
         self._queue = np.empty(self._rooms.sum(), np.int64)
         self._heads, self._waiting, self._on = np.zeros(ports, np.int64), np.zeros(ports, np.int64), np.zeros(ports, np.bool_)

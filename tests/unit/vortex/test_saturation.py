@@ -126,3 +126,20 @@ def test_twice_the_ports_carry_a_little_less_per_port() -> None:
     found = [carried(heights, 4, [0], 200_000 // heights + 3000) for heights in (8, 16, 32, 64, 128, 256, 512)]
     losses = [1 - large / small for small, large in pairwise(found)]
     assert all(0.02 < loss < 0.075 for loss in losses), losses
+
+
+def test_some_packets_of_a_pair_arrive_out_of_turn() -> None:
+    """When saturated, one or two in a hundred; with little load none."""
+    switch = Switch(32, 4)
+
+    def out_of_turn(load: float) -> float:
+        packets = switch.run(Uniform(load), 4000, seed=2, backlog=1, record=True).packets
+        assert packets is not None
+        pairs = packets.inputs * switch.outputs_count + packets.outputs
+        rows = np.lexsort((packets.entered, pairs))
+        rows = rows[packets.delivered[rows]]
+        same = np.diff(pairs[rows]) == 0
+        return float((np.diff(packets.left[rows])[same] < 0).mean())
+
+    assert 0.005 < out_of_turn(1) < 0.03
+    assert out_of_turn(0.01) == 0

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -266,6 +269,35 @@ def test_two_inputs_cannot_have_one_output() -> None:
 def test_the_floor_is_loaded_late() -> None:
     assert isoviz.vortex.Switch is Switch
     assert str(Switch(8).saturate(100)).endswith("waiting")
+
+
+def test_a_run_can_be_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that would take hours."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    Switch(64).saturate(1)
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(KeyboardInterrupt):
+            Switch(64, 4).saturate(1 << 40)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.full
+def test_a_damaged_cycle_is_compiled_again(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path / "home")}
+    code = "import isoviz; print(isoviz.vortex.Switch(64).saturate(500, seed=1))"
+    first = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    (kept,) = tmp_path.rglob("cycle._advance*.nbc")
+    kept.write_bytes(kept.read_bytes()[:1000])
+    again = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert first.stdout == again.stdout and kept.stat().st_size > 1000
 
 
 def test_without_numba_the_switch_says_what_is_missing() -> None:
