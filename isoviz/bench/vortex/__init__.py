@@ -1,0 +1,1 @@
+"""`isoviz bench vortex`: the Data Vortex, simulated, beside naive simulators."""
