@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from isoviz.bench.aims import COLUMNS, AimsTable, compared
-from isoviz.bench.vortex.naive_switch import NaivePacket, NaiveSwitch
 from isoviz.bench.table import Table
+from isoviz.bench.vortex.naive_switch import NaivePacket, NaiveSwitch
 from isoviz.errors import InputError, InternalError
 from isoviz.vortex import Packets, Switch
 
