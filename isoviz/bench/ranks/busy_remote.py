@@ -19,6 +19,7 @@ import numpy as np
 
 import isoviz.rma
 from isoviz.backends.host.host_memory import HostStore
+from isoviz.backends.mpi.stores import RemoteStore
 from isoviz.bench.aims import row
 from isoviz.bench.ranks.one_sided import ALLOCATED, CREATED, MESSAGES, Statement, Target, two_ranks
 from isoviz.units import format_bytes, format_seconds
@@ -104,7 +105,7 @@ def _calls(target: Target, heap: isoviz.rma.Heap) -> dict[str, Callable[[], obje
         _MAPPED_PUT: partial(place.put, 1.0),
         _MAPPED_GET: place.get,
         HELPER: lambda: client.copy(at, address, 8, destination_process=process, kept=one).wait(),
-        _SERVER: partial(world.exchange.ask, _TO, "read", there.key, 0, 8),
+        _SERVER: partial(RemoteStore(there, world.exchange).read, 0, 8),
         f"put, {ALLOCATED}": partial(moved, target.windows[ALLOCATED]),
         f"put, {CREATED}": partial(moved, target.windows[CREATED]),
         f"get, {MESSAGES}": by_message,
