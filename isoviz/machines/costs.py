@@ -32,6 +32,7 @@ class OneTimeCost:
     - `name`: the purpose of the cost, such as "registration".
     - `seconds`: the seconds that a hop over the channel pays, once per unit of `per`.
     - `per`: the unit.
+
       - "transfer": one.
       - "buffer": one for each buffer that the hop reads or writes (an instance, or a ring of slots).
       - "layout": one for each distinct layout of these buffers.
@@ -39,6 +40,7 @@ class OneTimeCost:
       - "request": one for each request of every chunk (`Channel.requests`): a list of descriptors or a memory key that is mapped.
       - "run": one for each contiguous run of every chunk: a block that is parsed; at both ends where each has a list of them
         (`ChannelKind.counts_both_ends`).
+
     - `cached_by`: the name of a cache that channels share, such as "registrations". For the same unit, only the first hop of a
       path with this cache pays. If it is empty, every hop pays. Requests and runs are those of one hop, so no cache shares them.
     - `only_converting`: only hops that convert pay.
