@@ -22,6 +22,7 @@ from isoviz.machines.machine import Machine
 from isoviz.machines.machine_file import MachineLike, load, machine_argument, machine_from_json, machine_to_json, save
 from isoviz.machines.memory import Memory
 from isoviz.machines.networks import (
+    DataVortex,
     DimensionOrder,
     FatTree,
     Link,
@@ -51,6 +52,7 @@ __all__ = [
     "ChannelKind",
     "Constant",
     "CopyShape",
+    "DataVortex",
     "DimensionOrder",
     "FatTree",
     "LatencyBandwidth",

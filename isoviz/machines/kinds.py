@@ -149,6 +149,8 @@ class MemoryKind(_Kind):
     """GPU device memory (framebuffer)."""
     DSK: ClassVar[MemoryKind]
     """Files on persistent storage."""
+    DV: ClassVar[MemoryKind]
+    """Memory on the card of a Data Vortex."""
 
 
 class ChannelKind(_Kind):
@@ -237,6 +239,12 @@ class ChannelKind(_Kind):
     """A get between registered memories: the helper of the owner posts sends that gather, and copies nothing."""
     GET_BY_PUT: ClassVar[ChannelKind]
     """A contiguous get between registered memories: the helper of the owner puts."""
+    VIC_WRITE: ClassVar[ChannelKind]
+    VIC_READ: ClassVar[ChannelKind]
+    DMA_IN: ClassVar[ChannelKind]
+    DMA_OUT: ClassVar[ChannelKind]
+    PACKETS: ClassVar[ChannelKind]
+    """Packets of one word between the cards of a Data Vortex. The order of the words changes nothing."""
 
 
 def memory_kinds() -> tuple[MemoryKind, ...]:

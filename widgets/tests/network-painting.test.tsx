@@ -12,6 +12,7 @@ const network = (change: Partial<ShownNetwork>): ShownNetwork => ({
   kind: "own",
   words: "own",
   shape: "routers",
+  sizes: [],
   apart: 40,
   axes: [],
   panels: [
@@ -78,4 +79,42 @@ test("routers with coordinates lie in frames, which stand for them from afar, an
   const far = painted(framed, 0.1);
   assert.deepEqual([far(16, 0), far(16, 60), far(16, 30)], ["frame", "frame", "nothing"]);
   for (let x = -10; x <= 42; x += 1) assert.ok(["frame", "nothing"].includes(far(x, 0)), `a router at ${x}`);
+});
+
+test("the switch of a data vortex has a ring for each cylinder, and says where packets enter", () => {
+  const vortex = network({
+    shape: "vortex",
+    sizes: [4, 8, 4, 1],
+    panels: [{ x: 0, y: 0, title: "" }],
+    points: [[1, 0, 0, 0, 0]],
+  });
+  const laid = shapeOf(vortex).lay(vortex, { width: 0, height: 0, number: 0 });
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [Math.ceil(laid.width), Math.ceil(laid.height)];
+  const context = canvas.getContext("2d")!;
+  const colour = (name: string): string =>
+    ({ ...COLOURS, "--iv-ink": "#ff00ff", "--iv-net-slice": "#ffffff" })[name] ?? "#808080";
+  laid.paint({ context, width: canvas.width, height: canvas.height, at: { scale: 1, x: 0, y: 0 }, colour });
+  const { x, y } = laid.at(0);
+  const channels = (far: number, turned: number): number[] => {
+    const [across, down] = [x + far * Math.cos(turned), y + far * Math.sin(turned)];
+    return [...context.getImageData(Math.round(across), Math.round(down), 1, 1).data];
+  };
+  /** How often a line that goes outwards meets what is bluer than the ground. */
+  const rings = (turned: number): number => {
+    let [count, within] = [0, false];
+    for (let far = 4; far < laid.width / 2; far += 0.5) {
+      const [red = 0, green = 0, , alpha = 0] = channels(far, turned);
+      const on = alpha > 128 && red < 190 && green < 190;
+      if (on && !within) count += 1;
+      within = on;
+    }
+    return count;
+  };
+  assert.ok(rings(0.62) >= 5, `${rings(0.62)} rings: four cylinders and the ports`);
+  const isInk = ([red = 0, green = 0, blue = 0, alpha = 0]: number[]): boolean =>
+    alpha > 200 && red > 200 && blue > 200 && green < 60;
+  const entry = (turned: number): boolean =>
+    Array.from({ length: laid.width / 2 }, (_, far) => channels(far, turned)).some(isInk);
+  assert.deepEqual([-Math.PI / 2, 0, Math.PI / 2, Math.PI].map(entry), [true, false, false, false]);
 });

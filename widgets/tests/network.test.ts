@@ -1,11 +1,68 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hopOfTrack, loadsOf, selectedTrack, tracksOf } from "#model/tracks.ts";
+import { meet } from "#lib/geometry.ts";
+import { hopOfTrack, loadsOf, selectedTrack, type TrackHop, tracksOf } from "#model/tracks.ts";
 import type { NetworkPart, PlanPart, ShownLeg, ShownNetwork } from "#model/types.ts";
-import { linesOfTrack, pointOn } from "#views/network/net-lines.ts";
-import { addressOf, netScene } from "#views/network/net-scene.ts";
+import { linesOf, linesOfTrack, pointOn } from "#views/network/net-lines.ts";
+import { addressOf, netScene, stationBox } from "#views/network/net-scene.ts";
 import { placesOf, unrolled } from "#views/network/places.ts";
 import { aSnapshot } from "./model.ts";
+
+test("nodes stand around the switch of a data vortex, in their order, and their lines end at its ports", () => {
+  for (const [count, sizes] of [
+    [2, [2, 2, 1, 1]],
+    [12, [4, 8, 4, 4]],
+    [32, [6, 32, 4, 1]],
+    [64, [7, 64, 3, 2]],
+  ] as const) {
+    const ports = [{ router: 0, count: 1, before: "node0.dv", number: null, after: "" }];
+    for (let node = 1; node < count; node += 1) ports.push({ ...ports[0]!, before: `node${node}.dv` });
+    const others = Array.from({ length: count }, (_, node) => `node${node}.sys`);
+    const vortex = network({ shape: "vortex", sizes: [...sizes], axes: [], points: [[1, 0, 0, 0, 0]], routers: 1, ports });
+    const scene = netScene({ networks: [vortex], others, legs: [] }, []);
+    const [placed] = scene.networks;
+    assert.equal(scene.stations.length, 2 * count);
+    const [box, centre] = [placed!.box, placed!.at(0)];
+    assert.equal(box.width, box.height);
+    const boxes = scene.stations.map(({ place }) => stationBox(place));
+    boxes.forEach((one, k) => {
+      assert.ok(!meet(one, box), `${scene.stations[k]!.name} lies on the switch`);
+      for (const other of boxes.slice(k + 1)) assert.ok(!meet(one, other), `${count} nodes: two memories in one place`);
+    });
+    const far = ({ x, y }: { x: number; y: number }): number => Math.hypot(x - centre.x, y - centre.y);
+    const ends = others.map((_, node) => placed!.end(0, scene.placeOf(`node${node}.dv`)!));
+    for (const [node, end] of ends.entries()) {
+      assert.ok(Math.abs(far(end) - far(ends[0]!)) < 1e-9);
+      const card = scene.placeOf(`node${node}.dv`)!;
+      assert.ok(far(card) > far(end) && far(card) <= far(scene.placeOf(`node${node}.sys`)!) + 1e-6, "the card is nearer");
+    }
+    const turned = ends.map(({ x, y }) => (Math.atan2(y - centre.y, x - centre.x) + 2.5 * Math.PI + 1e-9) % (2 * Math.PI));
+    assert.deepEqual(
+      turned,
+      [...turned].sort((one, other) => one - other),
+      "clockwise from the top",
+    );
+    const leg = {
+      hop: 0,
+      network: 0,
+      links: [
+        { name: "in", source: -1, destination: 0, capacity: 1 },
+        { name: "all", source: 0, destination: 0, capacity: 9 },
+        { name: "out", source: 0, destination: -1, capacity: 1 },
+      ],
+    };
+    const hop = { number: 0, source: "node0.dv", destination: "node1.dv", leg } as unknown as TrackHop;
+    const lines = linesOfTrack(scene, { number: 0, hops: [hop] });
+    assert.equal(lines.length, 3);
+    assert.deepEqual(lines[1]!.bend, centre, "through the switch, not along its edge");
+    const held = linesOf(scene, hop, 0, leg.links[1]!);
+    assert.ok(held.length > 3 && held.every((line) => far(line.from) < far(ends[0]!)), "the whole switch is a ring");
+    assert.deepEqual(
+      held.map(({ to }) => [to.x, to.y].map(Math.round)),
+      [...held.slice(1), held[0]!].map(({ from }) => [from.x, from.y].map(Math.round)),
+    );
+  }
+});
 
 test("runs of numbers are the rows that they stand for", () => {
   assert.deepEqual(unrolled([]), []);
@@ -40,7 +97,7 @@ test("a step around a torus leaves its panel on one side and comes in on the oth
 
 test("routers lie where their topology puts them, with links of their widths; what the browser does not know is drawn so, too", () => {
   const own = network({
-    shape: "vortex",
+    shape: "unheard of",
     axes: [],
     points: [[3, 0, 0, 50, 10]],
     routers: 3,
@@ -67,6 +124,7 @@ function network(change: Partial<ShownNetwork> = {}): ShownNetwork {
     kind: "torus",
     words: "torus 4×4",
     shape: "routers",
+    sizes: [],
     apart: 16,
     axes: [axis("A", 4), axis("B", 4)],
     panels: [{ x: 0, y: 0, title: "" }],

@@ -7,8 +7,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from isoviz.figures.charts.svg import Drawing, number, shorten
-from isoviz.figures.charts.theme import DIMENSION_COLOURS, FIELD_COLOUR, MARGIN, ThemeName
-from isoviz.machines import machine_argument
+from isoviz.figures.charts.theme import MARGIN, ThemeName
+from isoviz.figures.machines.vortex_picture import TRACKS, vortex_svg
+from isoviz.machines import DataVortex, machine_argument
 from isoviz.machines.networks.places import STUB, Point, places_of
 from isoviz.units import format_share
 
@@ -25,8 +26,6 @@ NAMED = 37.0
 """Pixels between neighbours from which on routers have their names."""
 TITLE = 18.0
 """Room above the panels for their titles."""
-TRACKS = (*DIMENSION_COLOURS, FIELD_COLOUR, "predicted")
-"""The colours of paths, in turn."""
 
 
 class Placing:
@@ -77,12 +76,13 @@ def _point(x: float, y: float) -> str:
 
 
 def drawn_network(machine: Machine) -> Network | None:
-    """The first network of a machine that has more routers than one."""
-    return next((network for network in machine.networks if network.topology.router_count > 1), None)
+    """The first network of a machine that has more routers than one, or is a Data Vortex."""
+    drawn = (each for each in machine.networks if each.topology.router_count > 1 or isinstance(each.topology, DataVortex))
+    return next(drawn, None)
 
 
 def network_svg(machine: MachineLike, plan: Plan | None = None, *, theme: ThemeName = "auto") -> str:
-    """The first network of a machine with more routers than one, and the paths of `plan` over its links.
+    """The first network of a machine with more routers than one, or the switch of a Data Vortex, and the paths of `plan` over it.
 
     Routers lie where the topology puts them (`Topology.places`). Lines that end beyond an edge of a panel go on at the other
     edge. Rings are proxies. "" if the machine has no such network.
@@ -94,6 +94,8 @@ def network_svg(machine: MachineLike, plan: Plan | None = None, *, theme: ThemeN
     network = drawn_network(machine)
     if network is None:
         return ""
+    if isinstance(network.topology, DataVortex):
+        return vortex_svg(machine, network, network.topology, plan, theme)
     placing = Placing(network.topology)
     paths = plan.paths if plan is not None else ()
     said = f"{len(paths)} paths over it" if paths else "without a plan"

@@ -20,9 +20,11 @@ from isoviz.machines.networks.routing import (
 )
 from isoviz.machines.networks.topology import Link, Topology, register_topology, topologies
 from isoviz.machines.networks.trees import FatTree, UpAndDown
+from isoviz.machines.networks.vortex import DataVortex, ThroughTheSwitch
 
 __all__ = [
     "Axis",
+    "DataVortex",
     "DimensionOrder",
     "FatTree",
     "Grid",
@@ -38,6 +40,7 @@ __all__ = [
     "Routing",
     "Shortest",
     "Switch",
+    "ThroughTheSwitch",
     "Topology",
     "Torus",
     "Transport",

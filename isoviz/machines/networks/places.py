@@ -59,6 +59,7 @@ class Places:
     - `reading`: how the drawing is read, in a sentence.
     - `shape`: how the browser draws it; "routers" draws places and links. Another name is that of a file of
       `widgets/src/views/network/shapes`; a name that the browser does not know is "routers".
+    - `sizes`: whole numbers that the shape is drawn with, such as the number of its rings.
 
     Raises:
         MachineError: a place is no pair of numbers, a panel or an axis is none, `apart` is no number > 0, there are no points, or
@@ -72,6 +73,7 @@ class Places:
     alike: bool = False
     reading: str = ""
     shape: str = "routers"
+    sizes: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         points = checks.items("places", self.points, "pairs of numbers", MachineError)
@@ -84,6 +86,8 @@ class Places:
                     raise checks.FieldError("places", f"{field}[{k}]", f"expected {kind.__name__}(…), got {checks.show(part)}")
             object.__setattr__(self, field, parts)
         checks.flag("places", "alike", self.alike)
+        sizes = checks.items("places", self.sizes, "of whole numbers", MachineError)
+        object.__setattr__(self, "sizes", tuple([checks.whole("places", f"sizes[{k}]", each) for k, each in enumerate(sizes)]))
         for field in ("reading", "shape"):
             checks.text("places", field, getattr(self, field), empty=field == "reading")
         if not self.points or not self.panels:

@@ -3,7 +3,7 @@
 from isoviz.machines.presets import clusters, dgx, single_socket  # each registers its presets, in this order
 
 # isort: split
-from isoviz.machines.presets import armci, blue_gene, gpu_clusters, several_ways
+from isoviz.machines.presets import armci, blue_gene, gpu_clusters, several_ways, vortex
 from isoviz.machines.presets.registry import PresetInfo, PresetOption, preset, presets, register_preset
 
 __all__ = [
@@ -19,4 +19,5 @@ __all__ = [
     "register_preset",
     "several_ways",
     "single_socket",
+    "vortex",
 ]

@@ -26,7 +26,7 @@ from isoviz.machines.costs import OneTimeCost
 from isoviz.machines.kinds import ChannelKind, MemoryKind
 from isoviz.machines.machine import Machine
 from isoviz.machines.memory import Memory
-from isoviz.machines.presets.numbers import MB, figure_from, origin_of
+from isoviz.machines.presets.numbers import MB, figure_from, origin_of, origins_said
 from isoviz.machines.presets.registry import PresetInfo, PresetOption, register_preset
 from isoviz.machines.throughput import Constant, LatencyBandwidth
 
@@ -185,16 +185,8 @@ class _Parts:
         **more: Any,
     ) -> Channel:
         """A channel; `uses` are the names of its costs."""
-        said = "; ".join(_said(uses.split()))
+        said = origins_said(CallCosts, uses.split())
         return Channel(name, kind, source, destination, rate, setup, resources=resources, provenance=said, **more)
-
-
-def _said(costs: list[str]) -> Iterator[str]:
-    """Where some costs are from, in few words."""
-    for words in ("from the paper", "fitted", "assumed"):
-        names = [name.replace("_", " ") for name in dict.fromkeys(costs) if origin(name).startswith(words)]
-        if names:
-            yield f"{words}: {', '.join(names)}"
 
 
 register_preset(

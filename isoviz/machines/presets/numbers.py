@@ -13,7 +13,7 @@ of section 4.3 just satisfies every constraint at 3 GB/s: GPURead into ZCM needs
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -35,6 +35,15 @@ def figure_from(value: Any, origin: str) -> Any:
 def origin_of(figures: Any, name: str) -> str:
     """Where a figure of a dataclass is from. It begins with "from the paper", "fitted" or "assumed"."""
     return next(str(each.metadata["origin"]) for each in fields(figures) if each.name == name)
+
+
+def origins_said(figures: Any, names: Iterable[str]) -> str:
+    """Where some figures of a dataclass are from, in few words: "from the paper: put; assumed: copy"."""
+    found: dict[str, dict[str, None]] = {"from the paper": {}, "fitted": {}, "assumed": {}}
+    for name in names:
+        words = next(words for words in found if origin_of(figures, name).startswith(words))
+        found[words][name.replace("_", " ")] = None
+    return "; ".join(f"{words}: {', '.join(each)}" for words, each in found.items() if each)
 
 
 @dataclass(frozen=True)

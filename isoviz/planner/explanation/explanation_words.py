@@ -198,9 +198,39 @@ def summary(explanation: Explanation) -> list[str]:
         asked,
         f"{found}.",
         f"The plan is limited by {_limit(explanation.candidates[0])}.",
+        *orders_said(explanation),
         *([f"{said}."] if (said := starts_text(plan)) else []),
         *emulated_said(plan),
     ]
+
+
+def orders_said(explanation: Explanation) -> list[str]:
+    """Where a network changes the order at no cost, and why memory copies remain beside it."""
+    plan, find = explanation.plan, explanation.machine.find_channel
+    hops = [
+        (at, hop, change, channel)
+        for at, (hop, change) in enumerate(zip(plan.hops, plan.only.order_changes, strict=True))
+        if (channel := find(hop.channel)) is not None
+    ]
+    said = [
+        f"Hop {at} changes the order at no cost: the network moves runs of {format_bytes(hop.request_bytes)} as fast as any."
+        for at, hop, change, channel in hops
+        if change is OrderChange.CONVERTS
+        and channel.kind.crosses_nodes
+        and channel.layout_rates(hop.request_bytes) >= channel.peak
+    ]
+    for at, hop, change, channel in hops if said else []:
+        if not channel.is_self_loop or change in (OrderChange.KEEPS, OrderChange.CONVERTS):
+            continue
+        rest = tuple(other.channel for number, other in enumerate(plan.hops) if number != at)
+        without = next((each.least for each in explanation.candidates if each.channels == rest), None)
+        more = "" if without is None else f" Without this copy the path takes {format_seconds(without)}."
+        said.append(
+            f"Hop {at} still copies in memory and {change}: all moves in {counted(plan.chunk_count, 'chunk')}, so that the hops"
+            f" work at the same time, and of a chunk only {format_bytes(hop.request_bytes)} at a time are contiguous in"
+            f" {hop.source if change is OrderChange.FORMS else hop.destination}.{more}"
+        )
+    return said
 
 
 def emulated_said(plan: Plan) -> list[str]:

@@ -58,17 +58,18 @@ class ShownPanel(TypedDict):
 class ShownNetwork(TypedDict):
     """A network. Routers are counted from 0, as the topology counts them.
 
-    `shape`, `apart`, `axes`, `panels`, `alike`, `points` and `reading` say how it is drawn (`isoviz.machines.networks.Places`).
-    `names` are those of the routers; empty where they have coordinates. `links` are those in panels, once for both directions,
-    with their widths: those of the first panel where all are alike, none where they are too many. `points` and `links` are runs:
-    [count, first…, step…] stands for so many rows of numbers. `rate` is what a link of width 1 carries, in bytes of data per
-    second. `deadLinks` has pairs of routers.
+    `shape`, `sizes`, `apart`, `axes`, `panels`, `alike`, `points` and `reading` say how it is drawn
+    (`isoviz.machines.networks.Places`). `names` are those of the routers; empty where they have coordinates. `links` are those in
+    panels, once for both directions, with their widths: those of the first panel where all are alike, none where they are too
+    many. `points` and `links` are runs: [count, first…, step…] stands for so many rows of numbers. `rate` is what a link of
+    width 1 carries, in bytes of data per second. `deadLinks` has pairs of routers.
     """
 
     name: str
     kind: str
     words: str
     shape: str
+    sizes: list[int]
     apart: float
     axes: list[ShownAxis]
     panels: list[ShownPanel]
@@ -149,6 +150,7 @@ def _network(network: Network) -> ShownNetwork:
         "kind": topology.kind,
         "words": str(topology),
         "shape": places.shape,
+        "sizes": list(places.sizes),
         "apart": places.apart,
         "axes": [{"name": axis.name, "size": axis.size, "wraps": axis.wraps} for axis in places.axes],
         "panels": [{"x": panel.x, "y": panel.y, "title": panel.title} for panel in places.panels],

@@ -231,7 +231,7 @@ def _channel(machine: Machine, name: str) -> ShownChannel:
 
 
 def _why(explained: Explained, turns: Turns, is_of_plan: bool) -> WhyPart:
-    from isoviz.planner.explanation.explanation_words import emulated_said, verdict
+    from isoviz.planner.explanation.explanation_words import emulated_said, orders_said, verdict
     from isoviz.planner.explanation.rival_words import compared_said, ranking_said
 
     why, machine = explained.explanation, explained.machine
@@ -256,7 +256,7 @@ def _why(explained: Explained, turns: Turns, is_of_plan: bool) -> WhyPart:
         "beaten": None if searched is None else searched.beaten,
         "gap": None if searched is None else searched.gap,
         "proved": searched is not None and searched.proved,
-        "verdict": [] if searched is None else [*verdict(searched), *emulated_said(explained.plan)],
+        "verdict": [] if searched is None else [*verdict(searched), *orders_said(searched), *emulated_said(explained.plan)],
         "ranking": "" if searched is None else ranking_said(searched) + compared_said(searched),
         "turns": [] if searched is None else _turns(turns.found, searched, machine),
         "turnsDone": turns.done,

@@ -16,7 +16,17 @@ from isoviz.machines.edits.node_edits import changed_resource, with_copies
 from isoviz.machines.positions import DEEPEST
 from isoviz.planner import Transfer, plan
 
-BOXED = ("armci-cluster", "dgx-h100-pair", "gh200", "mri", "theta-gpu", "v100-mesh", "workstation")
+BOXED = (
+    "armci-cluster",
+    "data-vortex",
+    "dgx-h100-pair",
+    "gh200",
+    "mri",
+    "theta-gpu",
+    "v100-mesh",
+    "vortex-infiniband",
+    "workstation",
+)
 
 
 def without_boxes(machine: Machine) -> Machine:

@@ -85,26 +85,26 @@ def test_a_kind_is_its_name_and_one_object() -> None:
 
 
 def test_properties_of_the_kinds_of_isometry() -> None:
-    memories, channels = memory_kinds()[:5], channel_kinds()[:22]
-    assert [str(kind) for kind in memories] == ["SYS", "REG", "ZCM", "FBM", "DSK"]
+    memories, channels = memory_kinds()[:6], channel_kinds()[:27]
+    assert [str(kind) for kind in memories] == ["SYS", "REG", "ZCM", "FBM", "DSK", "DV"]
     assert [str(kind) for kind in memories if kind.is_host] == ["SYS", "REG", "ZCM"]
     assert [str(kind) for kind in memories if kind.is_of_ranks] == ["SYS", "REG", "DSK"]
     assert [str(kind) for kind in memories if not kind.holds_buffers] == ["DSK"]
     assert [str(kind) for kind in memories if kind.is_file_system] == ["DSK"]
     assert [str(kind) for kind in channels if kind.crosses_nodes] == [
         "RemoteMemcpy", "Window", "ProcessWrite", "TwoSided", "Packed", "Derived", "Put", "GPUDirectRemote",
-        "Assisted", "AssistedGet", "GetByPut", "UMR"
+        "Assisted", "AssistedGet", "GetByPut", "UMR", "VortexPackets"
     ]  # fmt: skip
     assert [str(kind) for kind in channels if kind.is_host_copy] == ["Memcpy"]
     assert [str(kind) for kind in channels if kind.in_flight > 1] == [
-        "GPURead", "GPUWrite", "GPUCopy", "ZeroCopyRead", "ZeroCopyWrite"
+        "GPURead", "GPUWrite", "GPUCopy", "ZeroCopyRead", "ZeroCopyWrite", "DMAIn", "DMAOut"
     ]  # fmt: skip
     assert [str(kind) for kind in channels if kind.prepares] == ["Window", "ProcessWrite"]
     assert [str(kind) for kind in channels if kind.ways is not None and kind.ways.converting and kind.crosses_nodes] == [
         "Window", "ProcessWrite", "Packed"
     ]  # fmt: skip
     assert all(kind.description for kind in (*memories, *channels))
-    assert {HBM, TAPE, CXL, HBM_READ, HBM_WRITE, TAPE_READ, STREAM} <= {*memory_kinds()[5:], *channel_kinds()[22:]}
+    assert {HBM, TAPE, CXL, HBM_READ, HBM_WRITE, TAPE_READ, STREAM} <= {*memory_kinds()[6:], *channel_kinds()[27:]}
 
 
 def test_channels_have_the_requests_in_flight_of_their_kind_unless_they_say_otherwise() -> None:
@@ -182,7 +182,7 @@ def test_foreign_kinds_in_files(tmp_path: Path) -> None:
     assert load(tmp_path / "m.json").memory("node0.hbm").device == "accelerator:0", "no directory of the file's folder"
     code = f"from isoviz.machines import load; load({str(tmp_path / 'm.json')!r})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "memories[0].kind: expected one of SYS, REG, ZCM, FBM, DSK, got 'TAPE' (kinds of another package" in done.stderr
+    assert "memories[0].kind: expected one of SYS, REG, ZCM, FBM, DSK, DV, got 'TAPE' (kinds of another package" in done.stderr
 
 
 def test_foreign_kinds_are_planned_simulated_and_drawn() -> None:
@@ -213,7 +213,15 @@ def test_cards_are_found_in_an_order_of_their_own(monkeypatch: pytest.MonkeyPatc
     listed, found = pkgutil.iter_modules, modules_of("isoviz.machines.channel_kinds", first=("host", "gpu"))
     monkeypatch.setattr(pkgutil, "iter_modules", lambda *args: reversed(list(listed(*args))))
     assert modules_of("isoviz.machines.channel_kinds", first=("host", "gpu")) == found
-    assert [module.__name__.rpartition(".")[2] for module in found] == ["host", "gpu", "assisted", "disk", "ranks", "umr"]
+    assert [module.__name__.rpartition(".")[2] for module in found] == [
+        "host",
+        "gpu",
+        "assisted",
+        "disk",
+        "ranks",
+        "umr",
+        "vortex",
+    ]
 
 
 def test_two_modules_that_carry_one_kind_are_a_mistake_of_isoviz() -> None:

@@ -64,6 +64,11 @@ def test_kinds_follow_table_2_of_isometry_and_those_of_gpus_and_ranks() -> None:
         "AssistedGet": ({"REG"}, {"REG"}),
         "GetByPut": ({"REG"}, {"REG"}),
         "UMR": (host | {"FBM"}, host | {"FBM"}),
+        "VICWrite": (host, {"DV"}),
+        "VICRead": ({"DV"}, host),
+        "DMAIn": (host, {"DV"}),
+        "DMAOut": ({"DV"}, host),
+        "VortexPackets": ({"DV"}, {"DV"}),
     }
     assert {str(kind): (set(kind.sources), set(kind.destinations)) for kind in channel_kinds() if kind in expected} == expected
 

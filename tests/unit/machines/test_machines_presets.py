@@ -60,6 +60,8 @@ CLUSTERS: dict[str, dict[str, Any]] = {
     "mri": {"nodes": 3, "gpus": 2},
     "theta-gpu": {"gpus": 2},
     "armci-cluster": {"nodes": 3, "busy": 0.6},
+    "data-vortex": {"nodes": 3, "angles": 3, "heights": 8, "inputs": 2},
+    "vortex-infiniband": {"nodes": 3},
 }
 """Every preset but `local`, which has tests of its own, with options that show most."""
 
@@ -152,7 +154,7 @@ def test_presets_tell_their_options() -> None:
         (
             "saplin",
             {},
-            "workstation, laptop, armci-cluster, bgq, mri, theta-gpu, v100-mesh, two-nics; did you mean 'sapling'?",
+            "mri, theta-gpu, v100-mesh, two-nics, data-vortex, vortex-infiniband; did you mean 'sapling'?",
         ),
         (3, {}, "no preset 3"),
         ("two-node", {"nodes": 3}, "preset 'two-node' has no option 'nodes'; it takes none"),
@@ -415,7 +417,10 @@ def test_pictures_stack_memories_that_are_alike(name: str, stacks: int) -> None:
         assert f">{text}</text>" in path_svg(machine)
 
 
-@pytest.mark.parametrize("name", [name for name in CLUSTERS if name not in ("ranks", "bgq", "two-nics", "armci-cluster")])
+@pytest.mark.parametrize(
+    "name",
+    [name for name in CLUSTERS if name not in ("ranks", "bgq", "two-nics", "armci-cluster", "data-vortex", "vortex-infiniband")],
+)
 def test_gpus_always_have_a_request_waiting(name: str) -> None:
     """While a GPU carries out one request, the next one is queued."""
     channels = [channel for channel in preset(name).channels if str(channel.kind) in ("GPURead", "GPUWrite", "GPUCopy")]

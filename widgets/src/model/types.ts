@@ -305,18 +305,19 @@ export interface ShownPorts {
 }
 
 /**
- * A network. Routers are counted from 0, as the topology counts them. `shape`, `apart`, `axes`, `panels`, `alike`,
- * `points` and `reading` say how it is drawn (`isoviz.machines.networks.Places`). `names` are those of the routers; empty
- * where they have coordinates. `links` are those in panels, once for both directions, with their widths: those of the
- * first panel where all are alike, none where they are too many. `points` and `links` are runs: [count, first…, step…]
- * stands for so many rows of numbers. `rate` is what a link of width 1 carries, in bytes of data per second. `deadLinks`
- * has pairs of routers.
+ * A network. Routers are counted from 0, as the topology counts them. `shape`, `sizes`, `apart`, `axes`, `panels`,
+ * `alike`, `points` and `reading` say how it is drawn (`isoviz.machines.networks.Places`). `names` are those of the
+ * routers; empty where they have coordinates. `links` are those in panels, once for both directions, with their widths:
+ * those of the first panel where all are alike, none where they are too many. `points` and `links` are runs: [count,
+ * first…, step…] stands for so many rows of numbers. `rate` is what a link of width 1 carries, in bytes of data per
+ * second. `deadLinks` has pairs of routers.
  */
 export interface ShownNetwork {
   name: string;
   kind: string;
   words: string;
   shape: string;
+  sizes: number[];
   apart: number;
   axes: ShownAxis[];
   panels: ShownPanel[];

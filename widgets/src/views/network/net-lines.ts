@@ -4,7 +4,7 @@ import { border, type Point } from "#lib/geometry.ts";
 import type { Track, TrackHop } from "#model/tracks.ts";
 import type { ShownLink } from "#model/types.ts";
 import { type NetScene, type PlacedNetwork, stationBox } from "./net-scene.ts";
-import { type Line, straight } from "./shape.ts";
+import { type Line, shapeOf, straight } from "./shape.ts";
 
 export interface TrackLine extends Line {
   readonly track: number;
@@ -25,8 +25,7 @@ export function linesOf(
   if (placed === undefined) return [];
   const [source, destination] = [scene.placeOf(hop.source), scene.placeOf(hop.destination)];
   if (link.source >= 0 && link.destination >= 0) {
-    const [from, to] = [placed.at(link.source), placed.at(link.destination)];
-    return from.x === to.x && from.y === to.y ? [] : placed.lines(link.source, link.destination);
+    return placed.lines(link.source, link.destination).filter(({ from, to }) => from.x !== to.x || from.y !== to.y);
   }
   const from = link.source < 0 ? source : destination && placed.end(link.source, destination);
   const to = link.destination < 0 ? destination : source && placed.end(link.destination, source);
@@ -78,7 +77,8 @@ function along(scene: NetScene, hop: TrackHop, placed: PlacedNetwork): Line[] {
   const [from, to] = [scene.placeOf(hop.source), scene.placeOf(hop.destination)];
   if (from === null || to === null) return [];
   const [first, last] = [placed.end(0, from), placed.end(0, to)];
-  return [ending(from, first, scene), straight(first, last), ending(last, to, scene)];
+  const across = { ...straight(first, last), bend: shapeOf(placed.network).surrounded ? placed.at(0) : null };
+  return [ending(from, first, scene), across, ending(last, to, scene)];
 }
 
 /** The links of a hop, and from and to its memories where these lie beside their routers and have no links of their own. */

@@ -15,6 +15,9 @@ const BARS_APART = 60;
 const LEAST_IN_COLUMN = 8;
 /** Nodes above switches stand side by side where there are no more than this number. */
 const MOST_ABOVE = 12;
+/** Around a network: between nodes, as a multiple of their size so that they do not meet in the corners, and to its lines. */
+const AROUND = 1.45;
+const TO_PORTS = 46;
 
 export interface PlacedNetwork {
   readonly network: ShownNetwork;
@@ -94,7 +97,13 @@ export function netScene(part: NetworkPart, wanted: readonly string[]): NetScene
     x += columns * across - STATION_APART.x + NETWORKS_APART;
   };
   const nodes = groupsOf(names);
-  if (nodes.size <= MOST_ABOVE && part.networks.every((network) => !shapeOf(network).holds)) {
+  const [only] = part.networks;
+  if (only !== undefined && part.networks.length === 1 && shapeOf(only).surrounded) {
+    const seated = surrounding([...nodes.values()], new Set(ports[0]!.map(({ memory }) => memory)), only);
+    for (const station of seated.stations) stations.set(station.name, station);
+    networks.push(seated.placed);
+    [x, highest] = [seated.size.width + NETWORKS_APART, seated.size.height];
+  } else if (nodes.size <= MOST_ABOVE && part.networks.every((network) => !shapeOf(network).holds)) {
     // Nodes side by side, what has a port at the bottom, and the switches as bars below all of them.
     const [across, down] = [STATION.width + 3 * STATION_APART.x, STATION.height + 2 * STATION_APART.y];
     const ported = new Set(away.flatMap((found) => found.map(({ memory }) => memory)));
@@ -148,6 +157,39 @@ export function netScene(part: NetworkPart, wanted: readonly string[]): NetScene
       }),
     ),
   };
+}
+
+/** A network with nodes around it in an ellipse; what has a port is nearest to the network. */
+function surrounding(
+  nodes: readonly (readonly string[])[],
+  ported: ReadonlySet<string>,
+  network: ShownNetwork,
+): { stations: Station[]; placed: PlacedNetwork; size: { width: number; height: number } } {
+  const row = STATION.height + 4;
+  const tall = Math.max(1, ...nodes.map((members) => members.length)) * row;
+  const least = shapeOf(network).lay(network, { width: 0, height: 0, number: 0 }).width / 2 + TO_PORTS;
+  const across = (size: number): number => Math.max(least + size / 2, (nodes.length * (size + 12) * AROUND) / (2 * Math.PI));
+  const [wide, high] = [across(STATION.width), across(tall)];
+  const middle = { x: wide + STATION.width / 2, y: high + tall / 2 };
+  const stations = nodes.flatMap((members, node) => {
+    const turned = 2 * Math.PI * (node / nodes.length - 0.25);
+    const place = { x: middle.x + wide * Math.cos(turned), y: middle.y + high * Math.sin(turned) };
+    const outwards = place.y > middle.y + 1 ? 1 : -1;
+    const order = [...members].sort((one, other) => Number(ported.has(other)) - Number(ported.has(one)));
+    return order.map((name, at) => ({
+      name,
+      place: { x: place.x, y: place.y + outwards * (at - (order.length - 1) / 2) * row },
+    }));
+  });
+  const room = 2 * (Math.min(wide - STATION.width / 2, high - tall / 2) - TO_PORTS);
+  const at = placedNetwork(network, { width: room, height: room, number: 0 }, 0, 0);
+  const placed = placedNetwork(
+    network,
+    { width: room, height: room, number: 0 },
+    middle.x - at.box.width / 2,
+    middle.y - at.box.height / 2,
+  );
+  return { stations, placed, size: { width: 2 * middle.x, height: 2 * middle.y } };
 }
 
 /** The memories with a port, each with its router. */

@@ -36,6 +36,8 @@ export interface Laid {
 export interface Shape {
   /** Whether memories lie at its routers. Otherwise they stand beside it, and it is drawn above their lines. */
   readonly holds: boolean;
+  /** Whether the memories beside it stand around it, node by node, where it is the only network. */
+  readonly surrounded?: boolean;
   /** Draws the links from memories beside it only where these are pointed at. */
   readonly quiet: (network: ShownNetwork) => boolean;
   readonly lay: (network: ShownNetwork, room: Room) => Laid;
