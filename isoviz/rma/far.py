@@ -25,7 +25,7 @@ from isoviz.backends.mpi.channels.packed import IN_FLIGHT, Packed
 from isoviz.backends.mpi.channels.process_write import LEAST_RUN, ProcessWrite
 from isoviz.backends.mpi.channels.writing import Outstanding, is_small, write_inline
 from isoviz.backends.mpi.helper.ring import ADD, CAS, SWAP
-from isoviz.backends.mpi.other_process import READ, AccessRefusedError, accesses, runs_at
+from isoviz.backends.mpi.other_process import READ, WRITE, AccessRefusedError, accesses, runs_at
 from isoviz.backends.mpi.piece_pool import PIECE
 from isoviz.backends.mpi.stores import RemoteStore, read_parts
 from isoviz.errors import Cancelled, RankLost, RunError
@@ -253,6 +253,8 @@ class FarPart:
 
     def _move(self, copy: StridedCopy, source: Bytes, check: Check) -> None:
         """Put, and return when the bytes are in place."""
+        if is_run(copy) and self._by_system(WRITE, copy, source):
+            return
         store = HostStore(source)
         try:
             if self._is_near:
@@ -272,7 +274,7 @@ class FarPart:
         """Get, and return when the bytes are in `room`."""
         check()
         self._settle(*reach([copy.reversed()]))
-        if self._is_near and self.rank not in self._refusals and self._read(copy, room):
+        if self._by_system(READ, copy, room):
             return
         results: list[object] = []
         over, flight = threading.Event(), threading.Semaphore(IN_FLIGHT)
@@ -304,13 +306,15 @@ class FarPart:
         if isinstance(results[0], BaseException):
             raise self._as_lost(results[0])
 
-    def _read(self, copy: StridedCopy, room: Bytes) -> bool:
-        """Let the system read long runs. Whether it has."""
+    def _by_system(self, name: str, copy: StridedCopy, here: Bytes) -> bool:
+        """Let the system move long runs from or to contiguous bytes here. Whether it has."""
+        if not self._is_near or self.rank in self._refusals:
+            return False
         try:
-            runs = runs_at(None, [copy], True, self._handle)
+            runs = runs_at(None, [copy], name == READ, self._handle)
             if copy.nbytes < LEAST_RUN * len(runs) and len(runs) > 1:
                 return False
-            for call in accesses(READ, self._handle, _address(room), runs):
+            for call in accesses(name, self._handle, _address(here), runs):
                 call()
         except AccessRefusedError as error:
             self._refusals[self.rank] = str(error)

@@ -46,5 +46,8 @@ class Handle:
         return self._result
 
     def cancel(self) -> bool:
-        """Stop it if it has not ended. Whether it was stopped; some of its bytes may be in place then."""
+        """Stop it if it has not ended. False if it had; else `wait` tells how it ends. Some of its bytes may be in place then.
+
+        Where memory is not mapped, it stops before its next piece of 1 MiB, and this waits for the pieces under way.
+        """
         return self._ticket is not None and self._ticket.cancel()

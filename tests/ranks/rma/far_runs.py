@@ -1,14 +1,16 @@
 """A rank of a job with heaps that are not mapped: `far_runs.py WAY TASK COUNT`, which prints JSON on rank 0.
 
 WAY: `hosts` (`malloc`, mapped where ranks share a host), `unmapped` (`malloc`, where no rank maps another one), `shared`
-(`share` of memory that lies in no window), `window` (`share` of windows). Rank r writes to rank r + 1 alone, so it knows all that
-is there.
+(`share` of memory that lies in no window), `refused` (the same where the system lets no process reach another one), `window`
+(`share` of windows). Rank r writes to rank r + 1 alone, so it knows all that is there.
 
 - `random`: puts, gets, places and lists at random, in the order of the program, as NumPy does them to an array of its own.
 - `words`: all ranks change words of rank 0 at the same time.
 - `handles`: puts and gets that were begun; cancelled ones.
 - `wrong`: what is refused.
-- `lost`: rank 1 is killed while rank 0 puts and gets.
+- `lost`: rank 1 is killed while rank 0 puts and gets. With a FOLDER, it makes the file `arrived` there and goes on: the caller
+  breaks the link between the hosts.
+- `stopped`: rank 1 is stopped while rank 0 puts and gets, and continues.
 """
 
 from __future__ import annotations
@@ -22,9 +24,11 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from lane_runs import refuse_access
 from waiting import until
 
 import isoviz
@@ -95,6 +99,7 @@ def same(found: Any, right: Any) -> bool:
 
 def random(way: str, count: int) -> object:
     done = {"puts": 0, "gets": 0, "lists": 0, "heaps": 0}
+    ways: set[str] = set()
     turn = 0
     while done["puts"] + done["gets"] < count:
         together = np.random.default_rng([count, turn])
@@ -128,10 +133,11 @@ def random(way: str, count: int) -> object:
         sums.barrier()
         assert sums.local.tobytes() == hashlib.sha1(heap.local.tobytes(), usedforsecurity=False).digest(), (way, shape, dtype)
         done["heaps"] += 1
+        ways = {heap.way(rank) for rank in range(heap.size)}
         sums.free()
         heap.free()
         turn += 1
-    return done
+    return {**done, "ways": sorted(ways)}
 
 
 def words(way: str, count: int) -> object:
@@ -190,15 +196,14 @@ def handles(way: str, count: int) -> object:
         zeros = np.zeros_like(data)
         handle = heap.put(zeros, to=to, wait=False)
         assert handle is not None
-        was_stopped = handle.cancel()
-        assert handle.done
-        if was_stopped:
-            stopped += 1
-            with contextlib.suppress(Cancelled):
-                handle.wait()
-                raise AssertionError("a cancelled put has ended well")
-        else:
+        asked = handle.cancel()
+        try:
             handle.wait()
+            was_stopped = False
+        except Cancelled:
+            was_stopped = True
+        assert handle.done and asked >= was_stopped
+        stopped += was_stopped
         heap.fence()
         there = heap.get(of=to)
         assert ((there == data) | (there == 0)).all()
@@ -244,12 +249,43 @@ def wrong(_way: str, _count: int) -> object:
     return {"said": said}
 
 
+def stopped(way: str, count: int) -> object:
+    """Nothing ends while rank 1 is stopped, and nothing is missing afterwards."""
+    heap = made(way, (count, 1 << 17), "u8")
+    data = np.random.default_rng(3).integers(0, 1 << 60, heap.shape).astype("u8")
+    heap.local[:] = data + heap.rank
+    pids = isoviz.rma.malloc(heap.size, "i8")
+    pids.put(os.getpid(), to=0, at=heap.rank)
+    heap.barrier()
+    pids.barrier()
+    if heap.rank == 0:
+        os.kill(int(pids.local[1]), signal.SIGSTOP)
+        begun = [heap.get(of=1, at=np.s_[::2, ::-1], wait=False), heap.put(data[1::2], to=1, at=np.s_[1::2], wait=False)]
+        is_done = [begun[0].done, begun[1].done]
+        os.kill(int(pids.local[1]), signal.SIGCONT)
+        assert same(begun[0].wait(), (data + 1)[::2, ::-1])
+        heap.fence(1)
+        assert begun[1].done
+    heap.barrier()
+    if heap.rank == 1:
+        assert same(heap.local[1::2], data[1::2]) and same(heap.local[::2], (data + 1)[::2])
+    heap.barrier()
+    pids.free()
+    heap.free()
+    return {"done while stopped": is_done} if heap.rank == 0 else {}
+
+
 def lost(way: str, count: int) -> object:
     """Rank 1 kills itself when bytes arrive. Rank 0 goes on until it hears of it."""
+    folder = sys.argv[4] if len(sys.argv) > 4 else ""
     heap = made(way, (count, 1 << 17), "u8")
     if heap.rank == 1:
         heap.barrier()
         assert until(lambda: heap.local[-1, -1])
+        if folder:
+            (Path(folder) / "arrived").touch()
+            until(lambda: heaps._world().transport.lost)
+            return {}
         os.kill(os.getpid(), signal.SIGKILL)
     data = np.arange(1, 1 + (1 << 17), dtype="u8")
     word = heap.place(to=1, at=(0, 0))
@@ -289,10 +325,15 @@ def lost(way: str, count: int) -> object:
 def main() -> None:
     way, task, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
     faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
+    if way == "refused":
+        heaps._world()
+        refuse_access()
     if way == "unmapped" or task == "lost":
         world = World(period=0.1, limit=4.0, mapped=way != "unmapped")
         heaps._world = lambda: world
-    found = {"random": random, "words": words, "handles": handles, "wrong": wrong, "lost": lost}[task](way, count)
+    found = {"random": random, "words": words, "handles": handles, "wrong": wrong, "lost": lost, "stopped": stopped}[task](
+        way, count
+    )
     world = heaps._world()
     if world.rank == 0:
         print(json.dumps({"found": found, "hosts": world.hosts}), flush=True)
