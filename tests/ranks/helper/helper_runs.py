@@ -27,12 +27,16 @@ from isoviz.backends.mpi.helper.client import Ticket
 from isoviz.backends.mpi.helper.ring import ADD, CAS, MOST_RUNS, SWAP
 from isoviz.backends.mpi.world import World
 from isoviz.errors import Cancelled, ForkedError, RankLost
-from isoviz.machines import Channel, ChannelKind, Memory, MemoryKind
+from isoviz.machines import Channel, ChannelKind, Memory, MemoryKind, preset
 from isoviz.machines.throughput import LatencyBandwidth
+from isoviz.measure.ranks import rank_probe
+from isoviz.measure.ways import Effort
 from isoviz.runtime.ranks.rank_engine import Item, RankEngine
+from isoviz.this_computer import this_computer
 
 Array = np.ndarray[Any, Any]
 MIB = 1 << 20
+SHORT = Effort(repeats=1, samples=5, seconds=1e-4, limit=1.0)
 LAYOUTS = ("<F, x, y>", "<F, y, x>")
 ROOM = 4 * MIB
 LIMIT = 3.0
@@ -274,11 +278,12 @@ def forked(world: World, _count: int) -> Told:
     word = np.zeros(1, np.int64)
     ticket = world.helpers.client(world.rank).rmw(ADD, address(word), 1)
     ticket.wait()
+    left = world.helpers.client(world.rank).rmw(ADD, address(word), 1)
     said: list[str] = []
     reads, writes = os.pipe()
     child = os.fork()
     if not child:
-        for call in (lambda: world.helpers.client(0), lambda: client.rmw(ADD, address(word), 1), world.close):
+        for call in (lambda: world.helpers.client(0), lambda: client.rmw(ADD, address(word), 1), left.wait):
             try:
                 call()
                 said.append("fine")
@@ -286,9 +291,7 @@ def forked(world: World, _count: int) -> Told:
                 said.append("ForkedError")
             except Exception as error:  # noqa: BLE001
                 said.append(repr(error))
-            if len(said) == 2:
-                world.helpers.close()
-                break
+        world.helpers.close()
         os.write(writes, json.dumps(said).encode())
         os._exit(0)
     os.waitpid(child, 0)
@@ -507,7 +510,26 @@ def lost_plan(world: World, _count: int) -> Told:
     return {"error": refused(event.wait)}
 
 
-WAYS = (plans, lost_plan, copies, words, threads, start, left_open, cancels, forked, lost, dropped, stopped, idle, busy)
+def probed(world: World, _count: int) -> Told:
+    """A thorough probe measures Assisted beside the usual kinds; here beside Window, briefly."""
+    rank_probe.THOROUGH = SHORT
+    rank_probe.kinds_between = lambda usual=True: {
+        "same host": (ChannelKind.WINDOW if usual else ChannelKind.ASSISTED,),
+        "other host": (),
+    }
+    order = rank_probe.RankOrder(preset("local", measure="assumed"), this_computer(), SHORT, 64 * MIB, "2026-01-01")
+    machine = rank_probe.probe_in_rank(world, order, lambda _: None, threading.Event())
+    if machine is None:
+        return {}
+    found = [each for each in machine.channels if each.kind is ChannelKind.ASSISTED]
+    return {
+        "ends": sorted({f"{each.source} {each.destination}" for each in found}),
+        "measured": all(each.provenance.startswith("measured 2026-01-01") for each in found),
+        "samples": min(len(each.throughput.samples) for each in found),
+    }
+
+
+WAYS = (probed, plans, lost_plan, copies, words, threads, start, left_open, cancels, forked, lost, dropped, stopped, idle, busy)
 
 
 def main() -> None:

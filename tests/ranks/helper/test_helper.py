@@ -65,7 +65,7 @@ def test_cancels(full: bool, report: Callable[[str, object], None]) -> None:
 
 
 def test_a_forked_child_is_refused() -> None:
-    assert job(2, "forked", 1) == [{"child": ["ForkedError", "ForkedError"], "again": 1, "word": 2}] * 2
+    assert job(2, "forked", 1) == [{"child": ["ForkedError"] * 3, "again": 2, "word": 3}] * 2
 
 
 @pytest.mark.parametrize("is_stopped", [False, True])
@@ -86,6 +86,12 @@ def test_plans_over_assisted_channels(ranks: int, full: bool, report: Callable[[
     found = job(ranks, "plans", 40 if full else 3)[0]
     assert found["cancelled"] > 0
     report("plans over Assisted channels, verified", found["verified"])
+
+
+def test_a_thorough_probe_measures_assisted_channels() -> None:
+    found = job(2, "probed", 1)[0]
+    assert found["ends"] == ["node0.reg node1.reg", "node1.reg node0.reg"]
+    assert found["measured"] and found["samples"] >= 5
 
 
 def test_a_rank_that_is_lost_in_a_plan_is_told() -> None:

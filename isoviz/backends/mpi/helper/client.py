@@ -38,6 +38,7 @@ from isoviz.backends.mpi.lanes.page import IS_STRICT, SLEEP, fence
 from isoviz.backends.mpi.other_process import system_error
 from isoviz.backends.mpi.thread.bells import FUTEX, WAIT, WAKE, FutexTime, give_way, library, quick_library
 from isoviz.errors import Cancelled, InputError
+from isoviz.forks import Home
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,7 +71,7 @@ class Ticket:
 
         Raises:
             TimeoutError: it is not over within `timeout` seconds; it goes on.
-            Cancelled: it was cancelled; some of its bytes may be in place.
+            ForkedError: this is a forked child. Cancelled: it was cancelled; some of its bytes may be in place.
             RankLost: the rank of the helper is lost.
             RunError: the system does not move the bytes, or the helper has ended.
         """
@@ -116,6 +117,7 @@ class Client:
         self._done = ctypes.c_void_p(int(ring.ctypes.data) + DONE)
         self._wake = quick_library().syscall
         self._check, self._reach = check, reach
+        self._home = Home("this client of a helper")
         self._lock = threading.Lock()
         """To post requests and to read how they have ended. Nobody waits while holding it."""
         self._sleeping = threading.Lock()
@@ -198,28 +200,32 @@ class Client:
 
     def has_done(self, number: int) -> bool:
         """Whether a request has ended."""
-        return bool(self._words[DONE // 8] >= number)
+        found = self._words[DONE // 8] >= number
+        if not IS_STRICT:
+            fence()  # what follows reads what the helper has written
+        return bool(found)
 
     def wait_for(self, number: int, timeout: float | None = None) -> None:
         """Wait until a request has ended."""
-        words = self._words
-        done = DONE // 8
         for _ in range(SPINS):
-            if words[done] >= number:
+            if self.has_done(number):
                 return
             give_way()
         end = None if timeout is None else time.monotonic() + timeout
-        while words[done] < number:
+        while not self.has_done(number):
             self._check()
             left = SLEEP if end is None else min(SLEEP, end - time.monotonic())
             if left <= 0:
                 raise TimeoutError(f"rank {self.rank} has not ended the request within {timeout} s")
             self._sleep(number, left)
-        if not IS_STRICT:
-            fence()
 
     def settle(self) -> None:
-        """Note how requests have ended, for their tickets."""
+        """Note how requests have ended, for their tickets.
+
+        Raises:
+            ForkedError: this is a forked child, in which the lock may never be free.
+        """
+        self._home.require()
         with self._lock:
             self._settle()
 
