@@ -64,6 +64,37 @@ def test_reuse_changes_the_winner_and_the_map_follows(explorer: harness.Notebook
     expect(explorer.part("hop-0")).to_contain_text(KEYS)
 
 
+def test_a_busy_processor_changes_the_winner(desk: harness.Notebook) -> None:
+    """Tried by keyboard, kept, and shown: who posts receives, who asks, and what a request names."""
+    desk.show("import isoviz\nexplorer = isoviz.explore(example='one-sided', restore=False)")
+    desk.to_top()
+    desk.settled()
+    expect(desk.part("hop-0")).to_contain_text("memory copy")
+    desk.part("tab-why").click()
+    slider = desk.part("what-if-taken-node0.cpu")
+    slider.focus()
+    desk.page.keyboard.press("End")
+    answer = desk.part("what-if-answer")
+    expect(answer).to_have_attribute("data-final", "true")
+    expect(answer).to_contain_text("Another path: host-assisted get.")
+    expect(slider).to_have_attribute("aria-valuetext", "99 %")
+    desk.page.keyboard.press("ArrowLeft")
+    expect(slider).to_have_attribute("aria-valuetext", "98 %")
+    expect(answer).to_have_attribute("data-final", "true")
+    desk.picture("what-if-busy")
+    desk.part("what-if-keep").click()
+    desk.settled()
+    desk.part("hop-0").click()
+    opened(desk, desk.part("messages").locator("summary").first)
+    picture = desk.part("handshake-picture")
+    expect(picture).to_be_visible()
+    names = " ".join(picture.locator("text").all_text_contents())
+    assert all(name in names for name in ("posted", "request", "send", "node0.reg", "node1.reg"))
+    desk.picture("messages-assisted")
+    opened(desk, desk.part("descriptors").locator("summary").first)
+    expect(desk.part("descriptor-0")).to_have_text("request 0: 60 runs, 3.75 KiB")
+
+
 def test_messages_and_descriptors_of_a_hop(explorer: harness.Notebook) -> None:
     explorer.python("explorer.session.send({'kind': 'set', 'field': 'reuse', 'value': '1000'})")
     explorer.settled()

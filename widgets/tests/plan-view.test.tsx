@@ -28,6 +28,7 @@ function row(more: Partial<ShownConstraint>): ShownConstraint {
     left: 3e9,
     bound: 6e9,
     holds: true,
+    held: false,
     binding: false,
     price: 0,
     priceDown: 0,
@@ -76,6 +77,7 @@ function why(more: Partial<WhyPart> = {}): WhyPart {
     turnsDone: true,
     turnsCut: false,
     region: null,
+    held: [{ name: "node0.cpu", capacity: 0.4, whole: 1 }],
     problem: "",
     channels: [
       { name: "a->b", words: "network", source: "a", destination: "b", peak: 3e9 },
@@ -304,9 +306,40 @@ test("a slider asks while it moves, one question at a time, and the latest value
   assert.ok(value > 0);
 });
 
+test("a held resource is no rate", async () => {
+  const held = row({ kind: "resource", hop: null, name: "node0.cpu", words: "node0.cpu", left: 0.9, bound: 1, held: true });
+  const { root } = show(
+    explained((snapshot) => {
+      snapshot.panes.why = why({ constraints: [held] });
+    }),
+    "why",
+  );
+  await drawn();
+  const said = find(root, "constraints").textContent ?? "";
+  assert.match(said, /90 %\s*100 %\s*10 %/);
+  assert.doesNotMatch(said, /0\.9 B\/s/);
+  assert.equal(priceWords({ ...held, price: 5 }), "");
+});
+
+test("a held resource has a slider of what is busy elsewhere", async () => {
+  const { root, model } = show(explained(), "why");
+  await drawn();
+  const slider = find<HTMLInputElement>(root, "what-if-taken-node0.cpu");
+  assert.equal(slider.getAttribute("aria-valuetext"), "60 %");
+  slide(slider, 0, true);
+  await drawn();
+  assert.deepEqual(last(model, "what-if")?.whatIf, {
+    bandwidths: [],
+    slotLimit: null,
+    sizes: [],
+    reuse: null,
+    capacities: [["node0.cpu", 1]],
+  });
+});
+
 test("what is tried stands beside the plan, is kept and dropped", async () => {
   const answer: WhatIfPart = {
-    whatIf: { bandwidths: [["a->b", 4e9]], slotLimit: null, sizes: [], reuse: null },
+    whatIf: { bandwidths: [["a->b", 4e9]], slotLimit: null, sizes: [], reuse: null, capacities: [] },
     isAnswer: true,
     isFinal: true,
     seconds: 0.5,
@@ -329,7 +362,7 @@ test("what is tried stands beside the plan, is kept and dropped", async () => {
   find(root, "what-if-keep").click();
   assert.ok(last(model, "keep-what-if"));
   find(root, "what-if-reset").click();
-  assert.deepEqual(last(model, "what-if")?.whatIf, { bandwidths: [], slotLimit: null, sizes: [], reuse: null });
+  assert.deepEqual(last(model, "what-if")?.whatIf, { bandwidths: [], slotLimit: null, sizes: [], reuse: null, capacities: [] });
   const plan = { ...aSnapshot().panes.plan!, seconds: 3, again: 1 };
   assert.match(answerWords(plan, { ...answer, problem: "No path." }), /No path/);
   assert.match(answerWords(plan, answer), /^3 s → 500 ms \(83 % less\), 4 GB\/s\. Slowest/);

@@ -13,6 +13,7 @@ closeAfterEach();
 
 const DESCRIPTORS: ShownDescriptors = {
   limit: 2,
+  name: "key",
   window: 24,
   count: 3,
   chunks: 1,
@@ -87,7 +88,7 @@ test("what a descriptor names is told in words", () => {
   assert.equal(descriptorWords(DESCRIPTORS, 0), "key 0: 2 → 1 run, 24 B");
   assert.equal(descriptorWords(DESCRIPTORS, 2), "key 2: 1 run, 8 B");
   assert.equal(descriptorsSaid(DESCRIPTORS), "It takes 3 keys, 24 B each, with at most 2 runs at either end.");
-  const requests = { ...DESCRIPTORS, window: null, chunks: 4, shown: 2 };
+  const requests = { ...DESCRIPTORS, name: "request", window: null, chunks: 4, shown: 2 };
   assert.match(descriptorsSaid(requests), /^The first of 4 chunks takes 3 requests with .* The first 2 are listed\.$/);
   assert.deepEqual(piecesOf(DESCRIPTORS.source, 1), { starts: [40, 64], lengths: [8, 16] });
   assert.deepEqual(piecesOf(DESCRIPTORS.source, 9), { starts: [], lengths: [] });

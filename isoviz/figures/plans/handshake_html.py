@@ -71,6 +71,7 @@ class _Drawn:
         self.sent = at(self.first.start), at(self.last.start)
         self.arrived = at(self.first.end), at(self.last.end)
         self.is_band = len(group) > 1
+        self.is_work = self.first.sender == self.first.receiver
         self.middle = (self.sent[0] + self.arrived[1]) / 2
         self.name = f"{self.count:,} × {self.first.name}" if self.count > 1 else self.first.name
 
@@ -80,11 +81,12 @@ class _Drawn:
         words = self.first.words if not self.is_band else f"{self.name}, {format_bytes(self.nbytes)}"
         tip = f"{self.name}, {format_seconds(self.first.start)} to {format_seconds(self.last.end)}: {words}"
         (sent, last_sent), (arrived, last_arrived) = self.sent, self.arrived
-        if sender == receiver:
+        if self.is_work:
             drawing.rect(sender - 5, sent, 10, max(2.0, last_arrived - sent), fill="turn", radius=2, tip=tip)
             if named:
                 side, anchor = (-12, "end") if sender == min(lines.values()) else (12, "start")
-                drawing.text(sender + side, self.middle + 4, f"{self.name} {seconds}", anchor=anchor)
+                took = f" {seconds}" if self.last.end > self.first.start else ""
+                drawing.text(sender + side, self.middle + 4, f"{self.name}{took}", anchor=anchor)
             return
         is_data = self.first.words.startswith(self.first.name)
         tone = "path" if is_data else "muted"
@@ -103,11 +105,12 @@ class _Drawn:
 
 
 def _named(drawn: Sequence[_Drawn]) -> set[int]:
-    """Those whose names do not touch another one; those that are rare come first."""
+    """Those whose names do not touch another one; those that are rare come first. Those of bars stand beside both lines."""
     often = Counter(each.first.name for each in drawn)
     found: set[int] = set()
     for number in sorted(range(len(drawn)), key=lambda k: (often[drawn[k].first.name] > 2, k)):
-        if all(abs(drawn[number].middle - drawn[other].middle) >= _APART - 3 for other in found):
+        here = drawn[number]
+        if all(here.is_work != drawn[k].is_work or abs(here.middle - drawn[k].middle) >= _APART - 3 for k in found):
             found.add(number)
     return found
 
@@ -135,7 +138,8 @@ def handshake_html(shown: Handshake, *, theme: ThemeName = "auto") -> str:
     start = "the first start" if shown.start == 1 else f"start {shown.start:,}"
     known: list[tuple[str, object]] = [("channel", ChannelKind.words_for(shown.kind)), ("time", format_seconds(shown.seconds))]
     if shown.keys:
-        known += [("keys", f"{shown.keys:,} of {format_bytes(shown.window)}")]
+        protocol = ChannelKind(shown.kind).protocol
+        known += [("keys" if protocol is None else f"{protocol.request}s", f"{shown.keys:,} of {format_bytes(shown.window)}")]
         known += [("runs", f"{shown.source_runs:,} → {shown.destination_runs:,}")]
     return representation(
         "handshake",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from isoviz.planner.path_plan import PathPlan
     from isoviz.planner.transfer import Transfer
 
+PLAIN = "request"
 MOST_RUNS = 1 << 16
 """Runs of a chunk that are looked at."""
 
@@ -44,11 +45,12 @@ class Pieces:
 class HopDescriptors:
     """What the descriptors of a hop name for its first chunk, at both ends.
 
-    `limit` is the most runs of a request or key. `window` is the bytes on which both ends agree for a key, None where a request
-    simply has so many runs. `count` is the number of requests or keys for the chunk, of `chunks`. `source` and `destination`
-    list their runs; where the chunk has very many, they are those of the first ones.
+    `name` is what a request is called, "request" or "key". `limit` is the most runs of one. `window` is the bytes on which both
+    ends agree for it, None where a request simply has so many runs. `count` is the number of requests for the chunk, of `chunks`.
+    `source` and `destination` list their runs; where the chunk has very many, they are those of the first ones.
     """
 
+    name: str
     limit: int
     window: int | None
     count: int
@@ -76,11 +78,13 @@ def hop_descriptors(path: PathPlan, hop: int, machine: Machine) -> HopDescriptor
     if channel.kind.counts_both_ends:
         window = agreed_window(here.nbytes, there.nbytes, limit)
         count = max(1, math.ceil(nbytes / window))
-        return HopDescriptors(limit, window, count, path.chunk_count, _cut(here, window), _cut(there, window))
+        protocol = channel.kind.protocol
+        name = PLAIN if protocol is None else protocol.request
+        return HopDescriptors(name, limit, window, count, path.chunk_count, _cut(here, window), _cut(there, window))
     both = _both(here, there)
     requests = [Pieces(starts, both[0], np.arange(len(both[0])) // limit) for starts in both[1:]]
     count = math.ceil(len(both[0]) / limit * nbytes / listed)
-    return HopDescriptors(limit, None, count, path.chunk_count, *requests)
+    return HopDescriptors(PLAIN, limit, None, count, path.chunk_count, *requests)
 
 
 def moved_pieces(transfer: Transfer, most: int) -> tuple[Pieces, Pieces]:

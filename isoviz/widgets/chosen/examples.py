@@ -120,4 +120,14 @@ EXAMPLES: dict[str, Example] = {
         planner="full",
         part=(Range(3, "31", "1", "0"),),
     ),
+    "one-sided": _example(
+        "A get of 4,096 runs from a node that may be busy (ARMCI)",
+        sizes={"x": 128, "y": 4096},
+        fields={"v": "uint8"},
+        source=("node0.reg", "<F, x, y>"),
+        destination=("node1.reg", "<F, x, y>"),
+        machine="armci-cluster",
+        planner="full",
+        part=(Range(1, "", "64"),),
+    ),
 }

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class WhatIf:
     """Changes that are tried on the present plan: bandwidths by channel (the peak, in bytes per second; the whole throughput
-    function is scaled), the slot limit in bytes (None: as it is), sizes by dimension, and how often the transfer starts (None: as
-    it does).
+    function is scaled), the slot limit in bytes (None: as it is), sizes by dimension, how often the transfer starts (None: as
+    it does), and what there is of held resources (`Resource.capacity`), by name.
 
     While `moving`, a slider is still being dragged: the answer may come from the candidates alone.
     """
@@ -29,12 +29,13 @@ class WhatIf:
     slot_limit: int | None = None
     sizes: tuple[tuple[str, int], ...] = ()
     reuse: int | None = None
+    capacities: tuple[tuple[str, float], ...] = ()
     moving: bool = False
 
     @property
     def changes_nothing(self) -> bool:
         """Whether nothing is changed."""
-        return not self.bandwidths and self.slot_limit is None and not self.sizes and self.reuse is None
+        return self == WhatIf(moving=self.moving)
 
     def options(self, options: Options) -> Options:
         """The options with those that are tried.
@@ -50,11 +51,13 @@ NOTHING = WhatIf()
 
 
 def changed_machine(machine: Machine, question: WhatIf) -> Machine:
-    """The machine with other bandwidths.
+    """The machine with other bandwidths and other held resources.
 
     Raises:
-        MachineError: there is no such channel. InputError: a bandwidth that is none, or a function that cannot be scaled.
+        MachineError: there is no such channel or resource, or a capacity is none. InputError: a bandwidth that is none, a
+            function that cannot be scaled, or a resource that is not held.
     """
+    from isoviz.machines.edits.node_edits import changed_resource
     from isoviz.planner.explanation.rivals import with_bandwidths
 
     factors = {}
@@ -63,11 +66,15 @@ def changed_machine(machine: Machine, question: WhatIf) -> Machine:
         if not 0 < peak < float("inf"):
             raise InputError(f"bandwidth of {name}: expected a number above 0, got {peak:g}")
         factors[name] = peak / channel.peak
+    for name, capacity in question.capacities:
+        if not machine.resource(name).held:
+            raise InputError(f"what if: the resource {name} is not held; expected one that channels hold while they work")
+        machine = changed_resource(machine, name, capacity=capacity)
     return with_bandwidths(machine, factors) if factors else machine
 
 
 def kept(settings: Settings, question: WhatIf, machine: Machine, transfer: Transfer | None) -> Settings:
-    """The settings in which the changes of a question to a `transfer` hold. A machine with other bandwidths is a drawn one.
+    """The settings in which the changes of a question to a `transfer` hold. A machine that is another one is a drawn one.
 
     Raises:
         MachineError, InputError: as `changed_machine`; a slot limit or a number of starts that cannot be, or sizes where there is
@@ -75,7 +82,7 @@ def kept(settings: Settings, question: WhatIf, machine: Machine, transfer: Trans
     """
     from isoviz.planner import Options
 
-    if question.bandwidths:
+    if question.bandwidths or question.capacities:
         after = drawn_machine(settings.machine, machine, changed_machine(machine, question))
         settings = replace(settings, machine=DescribedMachine(after))
     options = question.options(Options())

@@ -24,13 +24,14 @@ else:  # what is declared of the settings
 
 class ShownWhatIf(TypedDict):
     """What is tried on the present plan: the peak of channels in bytes per second by name, the slot limit in bytes (null: as it
-    is), sizes by dimension, and how often the transfer starts (null: as it does).
+    is), sizes by dimension, how often the transfer starts (null: as it does), and what there is of held resources by name.
     """
 
     bandwidths: Named[float]
     slotLimit: int | None
     sizes: Named[int]
     reuse: int | None
+    capacities: Named[float]
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,13 @@ def reduce(state: State, command: Command, sender: Sender) -> State:
 
 def _question(command: AskWhatIf) -> WhatIf:
     tried = command.what_if
-    question = WhatIf(tuple(tried["bandwidths"]), tried["slotLimit"], tuple(tried["sizes"]), tried["reuse"])
+    question = WhatIf(
+        bandwidths=tuple(tried["bandwidths"]),
+        slot_limit=tried["slotLimit"],
+        sizes=tuple(tried["sizes"]),
+        reuse=tried["reuse"],
+        capacities=tuple(tried["capacities"]),
+    )
     return question if question.changes_nothing else replace(question, moving=command.moving)
 
 

@@ -27,9 +27,9 @@ FAR = 16.0
 """Paths are looked for that win where a channel is slower or faster by this factor."""
 MOVING_SECONDS = 0.015
 """The planning time for which paths are compared while a slider is dragged."""
-_COMPARED, _WINNER = " compared", " winner"
+_COMPARED, _WINNER, _HELD = " compared", " winner", " held"
 _known: Remembered[dict[str, tuple[RouteKey, ...]]] = Remembered()
-"""By plan: the paths that were compared for it, the last winner, and by channel those where it is slower or faster."""
+"""By plan: the paths that were compared for it, the last winner, and by channel or held resource those with less or more."""
 
 
 @dataclass(frozen=True)
@@ -146,19 +146,28 @@ class _Known:
         if not self._ready:
             return
         from isoviz.planner.explanation.known_paths import compared_paths
-        from isoviz.planner.explanation.rivals import with_bandwidth
 
         kept, base, options = self._kept, self._base, self._options
         if _COMPARED not in kept:
             kept[_COMPARED] = compared_paths(base, self._machine, options)
-        names = [name for name, _ in question.bandwidths]
+        far = dict(self._far(question))
+        names = list(far)
         yield self._of(names)
         for name in [name for name in names if name not in kept]:
             rival_paths: tuple[RouteKey, ...] = ()
-            for factor in (1 / FAR, FAR):
-                rival_paths = (*rival_paths, *compared_paths(base, with_bandwidth(self._machine, name, factor), options))
+            for changed in far[name]:
+                rival_paths = (*rival_paths, *compared_paths(base, changed_machine(self._machine, changed), options))
                 yield tuple(dict.fromkeys((*self._of(names), *rival_paths)))
             kept[name] = rival_paths
+
+    def _far(self, question: WhatIf) -> Iterator[tuple[str, list[WhatIf]]]:
+        """For everything of the machine that is tried, a name, and the questions in which there is much less or more of it."""
+        for name, _ in question.bandwidths:
+            peak = self._machine.channel(name).peak
+            yield name, [WhatIf(bandwidths=((name, peak * factor),)) for factor in (1 / FAR, FAR)]
+        for name, _ in question.capacities:
+            there = self._machine.resource(name).capacity
+            yield f"{name}{_HELD}", [WhatIf(capacities=((name, there * factor),)) for factor in (1 / FAR, FAR)]
 
     def _of(self, names: list[str]) -> tuple[RouteKey, ...]:
         return tuple(dict.fromkeys(key for name in (_WINNER, _COMPARED, *names) for key in self._kept.get(name, ())))

@@ -30,12 +30,13 @@ class ShownPieces(TypedDict):
 
 
 class ShownDescriptors(TypedDict):
-    """The requests or keys of a hop for its first chunk, of `chunks`.
+    """The requests of a hop for its first chunk, of `chunks`; `name` is what one is called, such as "key".
 
-    Each has at most `limit` runs. `window` is the bytes of a key, null where there are no keys. Of the `count` requests or keys
-    the first `shown` are listed, with their pieces at both ends.
+    Each has at most `limit` runs. `window` is its bytes where both ends count its runs, else null. Of the `count` requests the
+    first `shown` are listed, with their pieces at both ends.
     """
 
+    name: str
     limit: int
     window: int | None
     count: int
@@ -140,6 +141,7 @@ def _descriptors(each: HopDescriptors) -> ShownDescriptors:
     while shown > 1 and max(len(each.source.of(shown)), len(each.destination.of(shown))) > MOST_PIECES:
         shown //= 2
     return {
+        "name": each.name,
         "limit": each.limit,
         "window": each.window,
         "count": each.count,

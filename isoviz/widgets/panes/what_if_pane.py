@@ -88,6 +88,7 @@ def _shown(question: WhatIf) -> ShownWhatIf:
         "slotLimit": question.slot_limit,
         "sizes": list(question.sizes),
         "reuse": question.reuse,
+        "capacities": list(question.capacities),
     }
 
 

@@ -26,7 +26,8 @@ EQUAL = 1e-7
 
 
 class ShownConstraint(TypedDict):
-    """`left` ≤ `bound`, in bytes per second for "throughput" and "resource", else in bytes.
+    """`left` ≤ `bound`, in bytes per second for "throughput" and "resource", else in bytes; of a resource that is `held`, as a
+    number of it.
 
     `hop` counts from 0 along the plan; null for a constraint of the whole path. `name` is the channel, the memory or the
     resource. `binding` says that it holds the throughput of the path back; `price` is what one unit more of the bound adds to the
@@ -39,6 +40,7 @@ class ShownConstraint(TypedDict):
     words: str
     left: float
     bound: float
+    held: bool
     holds: bool
     binding: bool
     price: float | None
@@ -101,6 +103,16 @@ class ShownChannel(TypedDict):
     peak: float
 
 
+class ShownHeld(TypedDict):
+    """A resource that channels hold while they work. There is `capacity` of it, and `whole`, a whole number, where nothing else
+    takes any.
+    """
+
+    name: str
+    capacity: float
+    whole: int
+
+
 class ShownHandStop(TypedDict):
     """A memory on a path by hand, in words."""
 
@@ -126,7 +138,8 @@ class WhyPart(TypedDict):
     `target` is the throughput for which the constraints are judged, `optimum` the most that the path sustains.
     `referenceSeconds` is the time of the planner's plan, where this one is by hand. `beaten` counts the paths that were left out
     beforehand, `gap` is the largest share by which the plan can lie above the optimum (null: nothing is proved). `verdict` says
-    in sentences what binds, `ranking` how the candidates compare. `channels` are those of the path and of the candidates.
+    in sentences what binds, `ranking` how the candidates compare. `channels` are those of the path and of the candidates, and
+    `held` the resources that they hold.
     `turnsDone` says that nothing more follows, `turnsCut` that the planning time did not suffice for all rivals.
     """
 
@@ -149,6 +162,7 @@ class WhyPart(TypedDict):
     turnsCut: bool
     region: ShownRegion | None
     channels: list[ShownChannel]
+    held: list[ShownHeld]
     problem: str
 
 
@@ -230,6 +244,16 @@ def _channel(machine: Machine, name: str) -> ShownChannel:
     }  # fmt: skip
 
 
+def _held(machine: Machine, channels: list[str]) -> list[ShownHeld]:
+    """The resources that some channels hold, in their order."""
+    used = dict.fromkeys(name for channel in channels for name, weight in machine.channel(channel).resources if weight)
+    return [
+        {"name": name, "capacity": each.capacity, "whole": math.ceil(each.capacity)}
+        for name in used
+        if (each := machine.resource(name)).held
+    ]
+
+
 def _why(explained: Explained, turns: Turns, is_of_plan: bool) -> WhyPart:
     from isoviz.planner.explanation.explanation_words import emulated_said, orders_said, verdict
     from isoviz.planner.explanation.rival_words import compared_said, ranking_said
@@ -272,6 +296,7 @@ def _why(explained: Explained, turns: Turns, is_of_plan: bool) -> WhyPart:
             "most": [most.get(name, _size(name, explained)) for name in (region.x, region.y)],
         },
         "channels": [_channel(machine, name) for name in names if name in channel_names],
+        "held": _held(machine, [name for name in names if name in channel_names]),
         "problem": explained.problem,
     }
 
@@ -294,6 +319,7 @@ def _constraint(row: Constraint, explained: Explained) -> ShownConstraint:
         "words": _words(row, explained.machine),
         "left": row.needed,
         "bound": row.allowed,
+        "held": row.constraint == "resource" and explained.machine.resource(row.name).held,
         "holds": row.holds,
         "binding": state is not None and state.binding,
         "price": price,

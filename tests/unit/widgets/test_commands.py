@@ -213,6 +213,6 @@ def test_memories_that_follow_another_machine_belong_to_its_step(session: Sessio
 
 @pytest.mark.parametrize("number", [10**400, -(10**400), float("inf"), float("nan")])
 def test_numbers_beyond_all_floats_are_refused(number: float) -> None:
-    changes = {"bandwidths": [["a", number]], "slotLimit": None, "sizes": [], "reuse": None}
+    changes = {"bandwidths": [["a", number]], "slotLimit": None, "sizes": [], "reuse": None, "capacities": []}
     with pytest.raises(CommandError, match=r"whatIf\.bandwidths\[0\]\[1\]: expected a number"):
         read_command({"kind": "what-if", "moving": False, "whatIf": changes})

@@ -66,7 +66,7 @@ def test_no_object_that_a_browser_gets_has_them_as_keys(session: Session) -> Non
     }})  # fmt: skip
     session.send({"kind": "what-if", "moving": False, "whatIf": {
         "bandwidths": [[state.derived.plan.hops[0].channel, 2e9]], "slotLimit": None, "sizes": [[x, 32], [y, 8]],
-        "reuse": None,
+        "reuse": None, "capacities": [],
     }})  # fmt: skip
     state = session.wait()
     assert state.refused is None

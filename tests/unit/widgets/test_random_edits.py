@@ -142,6 +142,7 @@ def command(draw: random.Random, rows: list[int]) -> dict[str, Any]:
                 "slotLimit": draw.choice([None, 0, 1, 1 << 20]),
                 "sizes": draw.choice([[], [["x", 64]], [["q", 4]], [["y", 0]]]),
                 "reuse": draw.choice([None, 0, 1, 1000]),
+                "capacities": draw.choice([[], [["nothing", 0.5]], [["node0.memory", -1.0]]]),
             },
             "moving": draw.random() < 0.5,
         },

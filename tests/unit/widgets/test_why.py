@@ -62,13 +62,23 @@ def by_hand(session: Session, hand: ByHand | None, part: str = "") -> None:
 
 
 def tried(
-    bandwidths: dict[str, float], slot: int | None = None, sizes: dict[str, int] | None = None, reuse: int | None = None
+    bandwidths: dict[str, float],
+    slot: int | None = None,
+    sizes: dict[str, int] | None = None,
+    reuse: int | None = None,
+    capacities: dict[str, float] | None = None,
 ) -> dict[str, Any]:
     """The command that tries these changes."""
     return {
         "kind": "what-if",
         "moving": False,
-        "whatIf": {"bandwidths": named(bandwidths), "slotLimit": slot, "sizes": named(sizes or {}), "reuse": reuse},
+        "whatIf": {
+            "bandwidths": named(bandwidths),
+            "slotLimit": slot,
+            "sizes": named(sizes or {}),
+            "reuse": reuse,
+            "capacities": named(capacities or {}),
+        },
     }
 
 
@@ -208,6 +218,37 @@ def test_reuse_is_set_tried_and_kept() -> None:
         assert state.derived.plan.hops == once.hops
         session.send(tried({}, reuse=0))
         assert "reuse" in panes(session)["what_if"]["problem"]
+
+
+def test_a_busy_processor_is_tried_and_kept() -> None:
+    """A held resource of any machine: how much there is of it. The rest is busy elsewhere."""
+    machine = preset("armci-cluster")
+    part = {"space": {"x": 128, "y": 4096}, "fields": {"value": "u1"}, "planner": "full", "part": {"x": (0, 64)}}
+    settings = settings_for(machine=machine, source=("node0.reg", "<F, x, y>"), destination=("node1.reg", "<F, x, y>"), **part)  # type: ignore[arg-type]
+    with closing(Session(settings)) as session:
+        session.demand("why")
+        session.until(lambda state: state.derived.later.get("explanation") is not None, 60)
+        transfer = session.wait().derived.transfer
+        assert transfer is not None and transfer.nbytes == 64 * 4096
+        held = {each["name"]: (each["capacity"], each["whole"]) for each in panes(session)["why"]["held"]}
+        assert held == {"node0.cpu": (1.0, 1), "node1.cpu": (1.0, 1)}
+        busy = isoviz.plan(transfer, preset("armci-cluster", busy=0.6), options=FULL)
+        session.send(tried({}, capacities={"node0.cpu": 0.4}))
+        answer = panes(session)["what_if"]
+        assert answer["isFinal"] and answer["whatIf"]["capacities"] == [("node0.cpu", 0.4)]
+        assert answer["seconds"] == pytest.approx(busy.seconds)
+        assert [hop["channel"] for hop in answer["hops"]] == [hop.channel for hop in busy.hops] and not answer["samePath"]
+        session.send(tried({}, capacities={"node0.nic.out": 0.4}))
+        assert "node0.nic.out is not held" in panes(session)["what_if"]["problem"]
+        session.send(tried({}, capacities={"node0.cpu": 0.0}))
+        assert "capacity: expected a finite number > 0" in panes(session)["what_if"]["problem"]
+        session.send(tried({}, capacities={"node0.cpu": 0.4}))
+        session.send({"kind": "keep-what-if"})
+        state = session.wait()
+        assert state.derived.machine is not None and state.derived.machine.resource("node0.cpu").capacity == 0.4
+        assert state.derived.plan is not None and state.derived.plan.seconds == pytest.approx(busy.seconds)
+        session.undo()
+        assert session.wait().settings == settings
 
 
 def test_what_is_tried_ends_with_the_settings_that_it_is_about(session: Session) -> None:

@@ -496,11 +496,12 @@ export interface ShownPieces {
 }
 
 /**
- * The requests or keys of a hop for its first chunk, of `chunks`. Each has at most `limit` runs. `window` is the bytes of
- * a key, null where there are no keys. Of the `count` requests or keys the first `shown` are listed, with their pieces at
- * both ends.
+ * The requests of a hop for its first chunk, of `chunks`; `name` is what one is called, such as "key". Each has at most
+ * `limit` runs. `window` is its bytes where both ends count its runs, else null. Of the `count` requests the first `shown`
+ * are listed, with their pieces at both ends.
  */
 export interface ShownDescriptors {
+  name: string;
   limit: number;
   window: number | null;
   count: number;
@@ -728,13 +729,15 @@ export interface TransfersPart {
 
 /**
  * What is tried on the present plan: the peak of channels in bytes per second by name, the slot limit in bytes (null: as
- * it is), sizes by dimension, and how often the transfer starts (null: as it does).
+ * it is), sizes by dimension, how often the transfer starts (null: as it does), and what there is of held resources by
+ * name.
  */
 export interface ShownWhatIf {
   bandwidths: Named<number>;
   slotLimit: number | null;
   sizes: Named<number>;
   reuse: number | null;
+  capacities: Named<number>;
 }
 
 /** A hop of the plan with the changes, in bytes per second. */
@@ -771,10 +774,11 @@ export interface WhatIfPart {
 export type ConstraintKind = "throughput" | "shuffle" | "slot" | "memory-limit" | "capacity" | "resource" | "buffers";
 
 /**
- * `left` ≤ `bound`, in bytes per second for "throughput" and "resource", else in bytes. `hop` counts from 0 along the
- * plan; null for a constraint of the whole path. `name` is the channel, the memory or the resource. `binding` says that it
- * holds the throughput of the path back; `price` is what one unit more of the bound adds to the throughput, `priceDown`
- * what one unit less takes from it (null: nothing less is possible). Both are null where unknown.
+ * `left` ≤ `bound`, in bytes per second for "throughput" and "resource", else in bytes; of a resource that is `held`, as a
+ * number of it. `hop` counts from 0 along the plan; null for a constraint of the whole path. `name` is the channel, the
+ * memory or the resource. `binding` says that it holds the throughput of the path back; `price` is what one unit more of
+ * the bound adds to the throughput, `priceDown` what one unit less takes from it (null: nothing less is possible). Both
+ * are null where unknown.
  */
 export interface ShownConstraint {
   kind: ConstraintKind;
@@ -783,6 +787,7 @@ export interface ShownConstraint {
   words: string;
   left: number;
   bound: number;
+  held: boolean;
   holds: boolean;
   binding: boolean;
   price: number | null;
@@ -836,12 +841,22 @@ export interface ShownRegion {
 }
 
 /**
+ * A resource that channels hold while they work. There is `capacity` of it, and `whole`, a whole number, where nothing
+ * else takes any.
+ */
+export interface ShownHeld {
+  name: string;
+  capacity: number;
+  whole: number;
+}
+
+/**
  * The explanation of a plan. `isOfPlan` says whether that is the plan on the screen. `target` is the throughput for which
  * the constraints are judged, `optimum` the most that the path sustains. `referenceSeconds` is the time of the planner's
  * plan, where this one is by hand. `beaten` counts the paths that were left out beforehand, `gap` is the largest share by
  * which the plan can lie above the optimum (null: nothing is proved). `verdict` says in sentences what binds, `ranking`
- * how the candidates compare. `channels` are those of the path and of the candidates. `turnsDone` says that nothing more
- * follows, `turnsCut` that the planning time did not suffice for all rivals.
+ * how the candidates compare. `channels` are those of the path and of the candidates, and `held` the resources that they
+ * hold. `turnsDone` says that nothing more follows, `turnsCut` that the planning time did not suffice for all rivals.
  */
 export interface WhyPart {
   isOfPlan: boolean;
@@ -863,6 +878,7 @@ export interface WhyPart {
   turnsCut: boolean;
   region: ShownRegion | null;
   channels: ShownChannel[];
+  held: ShownHeld[];
   problem: string;
 }
 

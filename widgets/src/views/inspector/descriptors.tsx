@@ -36,17 +36,15 @@ export function descriptorWords(of: ShownDescriptors, owner: number): string {
   const [here, there] = [piecesOf(of.source, owner), piecesOf(of.destination, owner)];
   const [from, to] = [here.starts.length, there.starts.length];
   const runs = from === to ? counted(from, "run") : `${formatCount(from)} → ${counted(to, "run")}`;
-  return `${nameOf(of)} ${owner}: ${runs}, ${formatBytes(sum(here.lengths))}`;
+  return `${of.name} ${owner}: ${runs}, ${formatBytes(sum(here.lengths))}`;
 }
-
-const nameOf = ({ window }: ShownDescriptors): string => (window === null ? "request" : "key");
 
 /** What all of them are, in a sentence. */
 export function descriptorsSaid(of: ShownDescriptors): string {
   const chunk = of.chunks > 1 ? `The first of ${formatCount(of.chunks)} chunks takes` : "It takes";
   const each = of.window === null ? "" : `, ${formatBytes(of.window)} each,`;
   const list = of.shown < of.count ? ` The first ${formatCount(of.shown)} are listed.` : "";
-  return `${chunk} ${counted(of.count, nameOf(of))}${each} with at most ${counted(of.limit, "run")} at either end.${list}`;
+  return `${chunk} ${counted(of.count, of.name)}${each} with at most ${counted(of.limit, "run")} at either end.${list}`;
 }
 
 function List({ hop, of }: { hop: number; of: ShownDescriptors }): JSX.Element {
@@ -55,7 +53,7 @@ function List({ hop, of }: { hop: number; of: ShownDescriptors }): JSX.Element {
   const [, point] = usePointedBytes();
   const [place, select] = usePlace();
   const id = useId();
-  const name = nameOf(of);
+  const { name } = of;
   const go = (owner: number | null): void => {
     setAt(owner);
     // The cards show both ends of the hop while it is selected.

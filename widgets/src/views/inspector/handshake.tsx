@@ -100,13 +100,16 @@ export function placed({ messages, seconds }: ShownHandshake): { height: number;
       middle,
     };
   });
-  // A name stands where it does not touch another one; names that are rare go first.
+  // A name stands where it does not touch another one; names that are rare go first. That of what takes no time is short, at the side.
+  const apart = (one: Drawn, other: Drawn): number => (takesTime(one) === takesTime(other) ? APART : APART / 2) - 2;
   const rare = (each: Drawn): boolean => whole.filter((other) => other.first.name === each.first.name).length < 3;
   const named = new Set<Drawn>();
   for (const each of [...whole.filter(rare), ...whole.filter((other) => !rare(other))])
-    if ([...named].every((other) => Math.abs(other.middle - each.middle) >= APART - 2)) named.add(each);
+    if ([...named].every((other) => Math.abs(other.middle - each.middle) >= apart(each, other))) named.add(each);
   return { height, at, drawn: whole.map((each) => ({ ...each, named: named.has(each) })) };
 }
+
+const takesTime = ({ first, last }: Drawn): boolean => last.end > first.start;
 
 function Sequence({ of }: { of: ShownHandshake }): JSX.Element {
   const { height, at, drawn } = placed(of);
@@ -173,11 +176,12 @@ function Label({ of }: { of: Drawn }): JSX.Element {
   const left = first.sender === "source";
   const [x, anchor] =
     first.sender === first.receiver ? [LINES[first.sender] + (left ? 9 : -9), left ? "start" : "end"] : [WIDTH / 2, "middle"];
-  // Beside a bar and in a band it stands in the middle, else over its arrow.
-  const y = middle + (first.sender === first.receiver || of.band ? 4 : -3);
+  // Beside a bar and in a band it stands in the middle, else over its arrow; that of what takes no time over all of them.
+  const y = middle + (!takesTime(of) ? -5 : first.sender === first.receiver || of.band ? 4 : -3);
   return (
     <text x={x} y={y} text-anchor={anchor as "start" | "middle" | "end"}>
-      {wordsOf(of)} <tspan class="iv-handshake-time">{formatSeconds(last.end - first.start)}</tspan>
+      {wordsOf(of)}
+      {takesTime(of) && <tspan class="iv-handshake-time"> {formatSeconds(last.end - first.start)}</tspan>}
     </text>
   );
 }

@@ -9,7 +9,8 @@ import { formatBytes, formatRate, formatShare } from "#model/units.ts";
 import { Term } from "#views/controls/term.tsx";
 
 const isRate = (row: ShownConstraint): boolean => row.kind === "throughput" || row.kind === "resource";
-const amount = (row: ShownConstraint, value: number): string => (isRate(row) ? formatRate(value) : formatBytes(value));
+const amount = (row: ShownConstraint, value: number): string =>
+  row.held ? formatShare(value) : isRate(row) ? formatRate(value) : formatBytes(value);
 
 /** What is missing of a bound; 0 where the constraint holds. */
 export function missing(row: ShownConstraint): number {
@@ -18,7 +19,7 @@ export function missing(row: ShownConstraint): number {
 
 /** What one unit more of a bound brings: "+1 MB/s per MB/s", "+18.2 MB/s per MiB"; "" where it brings nothing or nobody knows. */
 export function priceWords(row: ShownConstraint): string {
-  if (row.price === null || row.price * row.bound <= 1e-6 * Math.max(row.left, 1)) return "";
+  if (row.held || row.price === null || row.price * row.bound <= 1e-6 * Math.max(row.left, 1)) return "";
   const [unit, per] = isRate(row) ? [1e6, "MB/s"] : [2 ** 20, "MiB"];
   return `+${formatRate(row.price * unit)} per ${per}`;
 }
@@ -147,7 +148,7 @@ function slackWords(row: ShownConstraint, byHand: boolean): JSX.Element {
   const price = priceWords(row);
   const free = Math.max(0, row.bound - row.left);
   const share = row.bound > 0 ? free / row.bound : 0;
-  const left = share < 5e-5 ? "none" : `${amount(row, free)}, ${formatShare(share)}`;
+  const left = share < 5e-5 ? "none" : row.held ? formatShare(free) : `${amount(row, free)}, ${formatShare(share)}`;
   return (
     <>
       <span class="iv-slack-left">

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { ShownWhatIf } from "#model/types.ts";
 import { useView } from "#model/view.ts";
 
-export const NOTHING_TRIED: ShownWhatIf = { bandwidths: [], slotLimit: null, sizes: [], reuse: null };
+export const NOTHING_TRIED: ShownWhatIf = { bandwidths: [], slotLimit: null, sizes: [], reuse: null, capacities: [] };
 
 interface Question {
   whatIf: ShownWhatIf;
@@ -21,7 +21,8 @@ export interface Tried {
 }
 
 export function isNothing(whatIf: ShownWhatIf): boolean {
-  return whatIf.bandwidths.length === 0 && whatIf.slotLimit === null && whatIf.sizes.length === 0 && whatIf.reuse === null;
+  const { bandwidths, slotLimit, sizes, reuse, capacities } = whatIf;
+  return [bandwidths, sizes, capacities].every((named) => named.length === 0) && slotLimit === null && reuse === null;
 }
 
 export function useTried(): Tried {

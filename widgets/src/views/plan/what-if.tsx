@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { Button } from "#lib/button.tsx";
 import { byName, withName } from "#model/by-name.ts";
-import type { PlanPart, ShownChannel, ShownTurn, WhatIfPart } from "#model/types.ts";
+import type { PlanPart, ShownChannel, ShownHeld, ShownTurn, WhatIfPart } from "#model/types.ts";
 import { formatBytes, formatCount, formatRate, formatSeconds, formatShare } from "#model/units.ts";
 import { useView } from "#model/view.ts";
 import { hopsOf, meanOf } from "#model/words.ts";
@@ -16,6 +16,11 @@ import { type Tried, useTried } from "./tried.ts";
 const REACH = 16;
 /** Starts that can be tried; after the last of them what is kept hardly counts. */
 const STARTS = [1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 5000, 10_000];
+
+/** Shares of a resource that something else may take. */
+const SHARES = [...Array.from({ length: 20 }, (_, k) => k / 20), 0.98, 0.99];
+/** Resources that have a slider: those of the path come first. */
+const MOST_HELD = 4;
 
 /** The sliders, the answer, and what makes settings of it. */
 export function WhatIf(): JSX.Element | null {
@@ -76,6 +81,9 @@ export function WhatIf(): JSX.Element | null {
           </select>
         </label>
       )}
+      {(why?.held ?? []).slice(0, MOST_HELD).map((each) => (
+        <Taken key={each.name} of={each} tried={tried} />
+      ))}
       <SlotLimit tried={tried} />
       <Sizes tried={tried} />
       <Reuse tried={tried} />
@@ -201,6 +209,29 @@ function Sizes({ tried }: { tried: Tried }): JSX.Element {
         );
       })}
     </>
+  );
+}
+
+/** What something else takes of a resource that channels hold while they work, such as a processor. */
+function Taken({ of: { name, capacity, whole }, tried }: { of: ShownHeld; tried: Tried }): JSX.Element {
+  const left = byName(tried.whatIf.capacities).get(name) ?? capacity;
+  const share = Math.max(0, Number((1 - left / whole).toFixed(6)));
+  return (
+    <LogSlider
+      testid={`what-if-taken-${name}`}
+      label={
+        <>
+          <code>{name}</code> busy elsewhere
+        </>
+      }
+      name={`Share of ${name} that something else takes`}
+      low={0.01}
+      high={1}
+      stops={SHARES}
+      value={share}
+      text={formatShare(share)}
+      onValue={(next, moving) => tried.ask({ capacities: withName(tried.whatIf.capacities, name, whole * (1 - next)) }, moving)}
+    />
   );
 }
 
