@@ -57,7 +57,10 @@ OLDER_KERNELS = tuple(
 )
 RANDOM = ("rank_channels", "rank_lanes", "rank_redistributions", "rank_runs", "scattered", "windows")
 """Tests of ranks with many random transfers."""
-SECOND_MPI = Other("mpich", "mpich", ("tests/ranks",), tuple(f"tests/ranks/test_{name}.py" for name in RANDOM))
+ONE_SIDED = ("random_calls", "words")
+"""The same of one-sided calls."""
+COUNTED = (*(f"tests/ranks/test_{name}.py" for name in RANDOM), *(f"tests/ranks/rma/test_{name}.py" for name in ONE_SIDED))
+SECOND_MPI = Other("mpich", "mpich", ("tests/ranks",), COUNTED)
 
 
 def environment(*extras: str) -> Environment:

@@ -40,8 +40,9 @@ class Handle:
             TimeoutError: it has not ended after `timeout` seconds.
             RankLost: the other rank is lost. Cancelled: it was cancelled. RunError: it failed.
         """
+        limit = checks.timeout(timeout)
         if self._ticket is not None:
-            self._ticket.wait(checks.timeout(timeout))
+            self._ticket.wait(limit)
             self._ticket = self._kept = None
         return self._result
 

@@ -61,6 +61,7 @@ class Place:
                 moves.copy(source, view)
                 return
             ready = self._put = _Prepared(source, source, view)
+            self._drop_if_ended()
         ready.carry_out()
 
     def get(self, into: Array | None = None) -> Any:
@@ -77,12 +78,18 @@ class Place:
                 moves.copy(view, room)
                 return room
             ready = self._get = _Prepared(room, view, room)
+            self._drop_if_ended()
         return ready.carry_out()
 
     def end(self, error: Exception) -> None:
         """Let every later use raise an error."""
         self._view = Ended(error)
         self._put = self._get = None
+
+    def _drop_if_ended(self) -> None:
+        """Forget what was prepared if another thread has ended this place meanwhile."""
+        if isinstance(self._view, Ended):
+            self._put = self._get = None
 
 
 class _Prepared:

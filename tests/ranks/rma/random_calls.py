@@ -259,9 +259,10 @@ def one(seed: str, number: int, seen: Counter[str]) -> None:
                     assert bits(other) == bits(heap.local), f"MPI: {turn.words}"
                     seen["puts equal to MPI's"] += 1
             if heap.rank == turn.reader:
-                for found in turn.get(heap):
-                    found = np.asarray(found, case.kind)
-                    assert found.shape == turn.shape and bits(found) == bits(np.asarray(naive[turn.at], case.kind)), turn.words
+                expected = np.asarray(naive[turn.at], case.kind)
+                for each in turn.get(heap):
+                    found = np.asarray(each, case.kind)
+                    assert found.shape == turn.shape and bits(found) == bits(expected), turn.words
                     seen["gets"] += 1
                     if with_mpi:
                         view, room = view_of(naive, turn.at), naive.reshape(-1).view(np.uint8)
