@@ -311,7 +311,9 @@ COPIED, OWNERS = "copied by the owner", "the owner's put"
     "section 5.1",
     "contiguous gets on Myrinet",
     claims=(
-        Claim("short get, copied", "27 µs", 27 * US, _of(COPIED, SHORT, "seconds"), "seconds").fitted("a call of a copy is"),
+        Claim("short get, copied", "27 µs", 27 * US, _of(COPIED, SHORT, "seconds"), "seconds").fitted(
+            "what a call of a copy takes follows from it"
+        ),
         Claim("short get by the owner's put", "24 µs", 24 * US, _of(OWNERS, SHORT, "seconds"), "seconds").put_in(_PUT_IN),
         Claim("large get, copied", "198 MB/s", 198e6, _of(COPIED, LARGE, "throughput"), "rate").because(
             "one copy, that of the owner, in one chunk, at the rate that is assumed for all copies"
