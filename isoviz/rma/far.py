@@ -30,10 +30,10 @@ from isoviz.backends.mpi.piece_pool import PIECE
 from isoviz.backends.mpi.stores import RemoteStore, read_parts
 from isoviz.errors import Cancelled, RankLost, RunError
 from isoviz.layouts import ListedCopy, StridedCopy
-from isoviz.layouts.copies import listed
 from isoviz.rma import moves
 from isoviz.rma.handles import Handle
 from isoviz.rma.places import Array, Ended, Place, Word, room_for, source_of
+from isoviz.rma.regions import Region
 from isoviz.runtime.ranks.post import lost_rank
 
 if TYPE_CHECKING:
@@ -46,55 +46,12 @@ if TYPE_CHECKING:
 
 UNDER_WAY = 16 << 20
 """Bytes of puts to a rank that are under way at most; a put that would be more waits."""
+_MESSAGE = 1 << 10
+"""Bytes that a message takes besides those that it puts."""
 _TICK = 0.05
 """Seconds between two looks whether an operation has to end."""
 _BY_HELPER = {"fetch_and_add": ADD, "swap": SWAP, "compare_and_swap": CAS}
 _CANCELLED = "it was cancelled before it was complete"
-
-
-class Region:
-    """What an index names in the array of another rank, worked out on the array of this one, which lies alike."""
-
-    def __init__(self, local: Array, index: tuple[Any, ...], has_lists: bool) -> None:
-        self.like: Array = local[index]
-        """Elements of this rank, for their shape and type."""
-        self.flips: tuple[Any, ...] = (...,)
-        """What makes strides that go backwards go forwards."""
-        self._places = _places(local, index) if has_lists else None
-        if not has_lists:
-            self.flips = (*(slice(None, None, -1 if stride < 0 else 1) for stride in self.like.strides), ...)
-            self._view = self.like[self.flips]
-            self._at = _address(self._view) - _address(local)
-
-    def copy_of(self, value: Any) -> tuple[StridedCopy, Bytes]:
-        """The copy of a value to this place, and the bytes that it takes.
-
-        Raises:
-            InputError: the value does not fit.
-        """
-        found = source_of(value, self.like, "put")
-        if found.dtype != self.like.dtype or found.shape != self.like.shape or self._places is not None:
-            found = np.asarray(np.broadcast_to(found, self.like.shape), self.like.dtype, order="C")
-        found = found[self.flips]
-        copy: StridedCopy
-        if self._places is not None:
-            copy = listed((0, 0), np.arange(found.size) * found.itemsize, self._places, found.itemsize, ())
-        else:
-            strided = moves.strided(found, self._view)
-            if strided is None:
-                found = np.array(found, order="C")
-                strided = moves.strided(found, self._view)
-            assert strided is not None
-            copy = strided._replace(destination_offset=self._at)
-        return copy, moves.bytes_of(found, copy.spans()[0][1])
-
-    def copy_to(self, landing: Array) -> StridedCopy:
-        """The copy from this place to a contiguous array, without `flips`."""
-        if self._places is not None:
-            return listed((0, 0), self._places, np.arange(landing.size) * landing.itemsize, landing.itemsize, ())
-        strided = moves.strided(self._view, landing)
-        assert strided is not None
-        return strided._replace(source_offset=self._at)
 
 
 class FarPart:
@@ -111,8 +68,11 @@ class FarPart:
         self._there = RemoteStore(handle, world.exchange)
         self._numbers = itertools.count()
         self._changed = threading.Condition()
-        self._under_way: dict[int, tuple[int, int, int, bool]] = {}
-        """Of each put: its first byte there, the one behind its last, its bytes, and whether its server puts it aside."""
+        self._under_way: dict[int, int] = {}
+        """The bytes of each put, and what its message takes."""
+        self._total = 0
+        self._aside: dict[int, tuple[int, int]] = {}
+        """Where the puts begin and end that the server may carry out after later messages."""
         self._failed: list[BaseException] = []
         self._begun: dict[Future[None], None] = {}
         self._workers: ThreadPoolExecutor | None = None
@@ -233,23 +193,26 @@ class FarPart:
             self._move(copy, source, check)
             return
         with self._changed:
-            while sum([each[2] for each in self._under_way.values()]) + copy.nbytes > UNDER_WAY:
+            while self._total > UNDER_WAY:
                 check()
                 self._changed.wait(_TICK)
             number = next(self._numbers)
-            self._under_way[number] = low, high, copy.nbytes, not (is_small([copy]) and is_run(copy))
+            self._under_way[number] = copy.nbytes + _MESSAGE
+            self._total += copy.nbytes + _MESSAGE
+            if not (is_small([copy]) and is_run(copy)):
+                self._aside[number] = low, high
         done = partial(self._ended, number)
-        if is_small([copy]):
-            write_inline(self._exchange, [copy], source, self._handle, check, done)
-            return
-        outstanding = Outstanding(done)
         try:
-            made = piece([copy])._replace(source=None)  # it is packed: then the source may change
-            self._packed.send_piece(made, source, self._handle, check, outstanding, outstanding.ended)
-        except BaseException:
-            outstanding.all_begun(Cancelled("the put has not begun"))
+            if is_small([copy]):
+                write_inline(self._exchange, [copy], source, self._handle, check, done)
+            else:
+                outstanding = Outstanding(done)
+                made = piece([copy])._replace(source=None)  # it is packed: then the source may change
+                self._packed.send_piece(made, source, self._handle, check, outstanding, outstanding.ended)
+                outstanding.all_begun()
+        except BaseException:  # it has not begun
+            done(None)
             raise
-        outstanding.all_begun()
 
     def _move(self, copy: StridedCopy, source: Bytes, check: Check) -> None:
         """Put, and return when the bytes are in place."""
@@ -310,11 +273,12 @@ class FarPart:
         """Let the system move long runs from or to contiguous bytes here. Whether it has."""
         if not self._is_near or self.rank in self._refusals:
             return False
+        count = copy.run_count
+        if copy.nbytes < LEAST_RUN * count and count > 1:
+            return False
         try:
             runs = runs_at(None, [copy], name == READ, self._handle)
-            if copy.nbytes < LEAST_RUN * len(runs) and len(runs) > 1:
-                return False
-            for call in accesses(name, self._handle, _address(here), runs):
+            for call in accesses(name, self._handle, moves.first_byte(here), runs):
                 call()
         except AccessRefusedError as error:
             self._refusals[self.rank] = str(error)
@@ -327,13 +291,12 @@ class FarPart:
     def _settle(self, low: int, high: int) -> None:
         """Wait for puts to the same bytes that the server may carry out after later messages."""
         with self._changed:
-            self._changed.wait_for(
-                lambda: not any(aside and at < high and low < to for at, to, _, aside in self._under_way.values())
-            )
+            self._changed.wait_for(lambda: not any(at < high and low < to for at, to in self._aside.values()))
 
     def _ended(self, number: int, result: object) -> None:
         with self._changed:
-            self._under_way.pop(number, None)
+            self._total -= self._under_way.pop(number, 0)
+            self._aside.pop(number, None)
             if isinstance(result, BaseException) and not isinstance(result, Cancelled):
                 self._failed.append(self._as_lost(result))
             self._changed.notify_all()
@@ -424,12 +387,13 @@ def by_server(world: World, handle: StoreHandle, offset: int, size: int) -> Call
     either.
     """
     exchange, rank = world.exchange, handle.rank
-    client: Client | None = None
-    if rank == world.rank or world.stores.shares_host(rank):
-        with suppress(RunError):  # this system has no helpers
-            client = world.helpers.client(rank)
 
     def change(name: str) -> Callable[..., int]:
+        client: Client | None = None
+        if rank == world.rank or world.stores.shares_host(rank):
+            with suppress(RunError):  # this system has no helpers
+                client = world.helpers.client(rank)
+
         def by_helper(*values: int) -> int:
             assert client is not None
             expected = values[0] if len(values) == 2 else 0
@@ -451,16 +415,3 @@ def as_lost(exchange: Exchange, rank: int, error: BaseException) -> BaseExceptio
     """An error of a request to a rank: a RankLost if that is why."""
     reason = exchange.transport.lost.get(rank)
     return error if reason is None or isinstance(error, RankLost) else lost_rank(rank, reason)
-
-
-def _places(local: Array, index: tuple[Any, ...]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Where the elements lie that an index with lists names, in bytes."""
-    found = np.zeros(1, np.int64)
-    for axis, (extent, stride) in enumerate(zip(local.shape, local.strides, strict=True)):
-        along = np.arange(extent, dtype=np.int64).reshape(-1, *[1] * (local.ndim - 1 - axis)) * stride
-        found = found + np.broadcast_to(along, local.shape)[index].reshape(-1)
-    return found
-
-
-def _address(array: Array) -> int:
-    return int(array.__array_interface__["data"][0])

@@ -1,4 +1,7 @@
-"""What `at` names in an array, checked: NumPy's indices, without those that would be cut off or that overlap."""
+"""What `at` names in an array, checked: NumPy's indices, without those that would be cut off or that overlap.
+
+For the array of another rank that is not mapped, copies say where that lies.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,57 @@ from typing import Any
 import numpy as np
 
 from isoviz.errors import InputError, show
+from isoviz.layouts import StridedCopy
+from isoviz.layouts.copies import listed
+from isoviz.rma import moves
+from isoviz.rma.places import source_of
 
 Array = np.ndarray[Any, Any]
+
+
+class Region:
+    """What an index names in the array of another rank, worked out on the array of this one, which lies alike."""
+
+    def __init__(self, local: Array, index: tuple[Any, ...], has_lists: bool) -> None:
+        self.like: Array = local[index]
+        """Elements of this rank, for their shape and type."""
+        self.flips: tuple[Any, ...] = (...,)
+        """What makes strides that go backwards go forwards."""
+        self._places = _places(local, index) if has_lists else None
+        if not has_lists:
+            self.flips = (*(slice(None, None, -1 if stride < 0 else 1) for stride in self.like.strides), ...)
+            self._view = self.like[self.flips]
+            self._at = moves.first_byte(self._view) - moves.first_byte(local)
+
+    def copy_of(self, value: Any) -> tuple[StridedCopy, Array]:
+        """The copy of a value to this place, and the bytes that it takes.
+
+        Raises:
+            InputError: the value does not fit.
+        """
+        found = source_of(value, self.like, "put")
+        if found.dtype != self.like.dtype or found.shape != self.like.shape or self._places is not None:
+            found = np.asarray(np.broadcast_to(found, self.like.shape), self.like.dtype, order="C")
+        found = found[self.flips]
+        copy: StridedCopy
+        if self._places is not None:
+            copy = listed((0, 0), np.arange(found.size) * found.itemsize, self._places, found.itemsize, ())
+        else:
+            strided = moves.strided(found, self._view)
+            if strided is None:
+                found = np.array(found, order="C")
+                strided = moves.strided(found, self._view)
+            assert strided is not None
+            copy = strided._replace(destination_offset=self._at)
+        return copy, moves.bytes_of(found, copy.spans()[0][1])
+
+    def copy_to(self, landing: Array) -> StridedCopy:
+        """The copy from this place to a contiguous array, without `flips`."""
+        if self._places is not None:
+            return listed((0, 0), self._places, np.arange(landing.size) * landing.itemsize, landing.itemsize, ())
+        strided = moves.strided(self._view, landing)
+        assert strided is not None
+        return strided._replace(source_offset=self._at)
 
 
 def checked(shape: tuple[int, ...], at: Any, call: str, *, writes: bool) -> tuple[tuple[Any, ...], bool]:
@@ -152,3 +204,12 @@ def _check_lists(shape: tuple[int, ...], lists: list[tuple[int, Array]], call: s
         places = np.ravel_multi_index([each.ravel() % extent for each, extent in zip(together, extents, strict=True)], extents)
         if len(np.unique(places)) < len(places):
             raise InputError(f"{call}: at: the lists name an element twice; a put writes each element once")
+
+
+def _places(local: Array, index: tuple[Any, ...]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Where the elements lie that an index with lists names, in bytes."""
+    found = np.zeros(1, np.int64)
+    for axis, (extent, stride) in enumerate(zip(local.shape, local.strides, strict=True)):
+        along = np.arange(extent, dtype=np.int64).reshape(-1, *[1] * (local.ndim - 1 - axis)) * stride
+        found = found + np.broadcast_to(along, local.shape)[index].reshape(-1)
+    return found
