@@ -26,7 +26,7 @@ def share(heights: int, angles: int, inputs: int) -> int:
 
 
 def main() -> None:
-    most = int(sys.argv[1]) if len(sys.argv) > 1 else 1024
+    most = int(sys.argv[1]) if len(sys.argv) > 1 else 512
     lines, heights = [], 2
     while heights <= most:
         rows = [" ".join(str(share(heights, a, n)) for n in range(1, a + 1)) for a in range(1, MOST_ANGLES + 1)]
