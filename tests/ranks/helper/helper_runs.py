@@ -421,7 +421,7 @@ def busy(world: World, count: int) -> Told:
         gather(world, 0)
         if world.rank == 0:
             found[way] = timed(copied, count)
-            found[f"{way}, thread"] = timed(lambda: world.exchange.ask(1, "read", key, 0, 8), count // 5)
+            found[f"{way}, thread"] = timed(lambda: world.exchange.ask(1, "read", key, [(0, 0, 8, ())]), count // 5)
             flag[0] = 1
         else:
             compute(way, flag)
