@@ -135,6 +135,7 @@ def copies(world: World, count: int) -> Told:
             expected = moved(far, own, runs)
             kinds = {"destination_process": process}
             bases, changed = (room.at[rank] + half, here), own
+        kinds["large"] = rng.random() < 0.3
         if is_table:
             runs[:, :2] += bases
             tickets = [client.copy_runs(runs[k : k + MOST_RUNS], **kinds) for k in range(0, len(runs), MOST_RUNS)]
