@@ -37,6 +37,7 @@ class Heap:
     `local` is the array of this rank: an ordinary array, which other ranks read and write as well.
 
     - A put returns when its source may be changed. Its bytes are in place after a `fence`.
+    - Puts and gets of this rank to one rank take effect in its order, except those with `wait=False`.
     - Two puts to the same elements leave one value or the other, element by element or torn, unless a fence and a message of the
       program lie between them.
     - In a `with`, the heap is freed at the end. After an error there, the other ranks get a RankError at the next call that all
@@ -70,6 +71,7 @@ class Heap:
 
         With `wait=False` it returns a handle. The helper of this rank copies 64 KiB and more between ranks of one host, which
         needs a free core to gain something. It takes no lists, and no arrays that NumPy would change; those are copied at once.
+        Where the array is not mapped (`way`), a thread of this rank sends the bytes.
 
         Raises:
             InputError: there is no such rank or part, the value does not fit, or lists name an element twice.
