@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from isoviz.backends.host.atomics import atomics
+from isoviz.backends.host.host_memory import LARGE
 from isoviz.backends.mpi.lanes.page import IS_STRICT
 from isoviz.backends.mpi.stores import MappedStore
 from isoviz.errors import Cancelled, InputError, RunError, in_words, show
@@ -169,7 +170,8 @@ class Heap:
             return Handle(result)
         here, there = moves.first_byte(source), moves.first_byte(destination)
         client = self._world.helpers.client(self.rank)
-        ticket = client.copy(here, there, copy.run, copy.loops, kept=(source, destination))
+        large = destination.nbytes >= LARGE
+        ticket = client.copy(here, there, copy.run, copy.loops, large=large, kept=(source, destination))
         with self._posting:
             under_way = [each for each in self._under_way.get(rank, ()) if not each.done]
             self._under_way[rank] = [*under_way, ticket]
