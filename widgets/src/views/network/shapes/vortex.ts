@@ -4,17 +4,17 @@ import type { Point } from "#lib/geometry.ts";
 import type { ShownNetwork } from "#model/types.ts";
 import { type Line, registerShape, straight } from "#views/network/shape.ts";
 
-/** The radius of the innermost cylinder, the least and the most between cylinders, and what lies around: ports, then words. */
+/** The radius of the innermost cylinder, the least and the most between cylinders, and what lies around: the ports, and an edge. */
 const INNER = 40;
 const STEP = { least: 20, most: 40 } as const;
 const COLLAR = 26;
-const WORDS = 22;
+const EDGE = 4;
 /** Pixels between ports, and between nodes, from which on each is drawn. */
 const PORTS_FROM = 3;
 const NODES_FROM = 7;
-/** The least scale of what marks entries and exits, and the pixels across from which on there are words. */
+/** The least scale of what marks entries and exits, and the scale from which on the network is named. */
 const LEAST_MARK = 0.6;
-const WORDS_FROM = 130;
+const NAMED_FROM = 0.6;
 const TURN = 2 * Math.PI;
 /** Parts of the ring that stands for what the whole switch holds. */
 const ARCS = 8;
@@ -25,10 +25,10 @@ registerShape("vortex", {
   quiet: () => false,
   lay: (network, room) => {
     const switched = measured(network);
-    const space = Math.min(room.width, room.height) / 2 - INNER - COLLAR - WORDS;
+    const space = Math.min(room.width, room.height) / 2 - INNER - COLLAR - EDGE;
     const step = Math.max(STEP.least, Math.min(STEP.most, space / Math.max(1, switched.cylinders - 1)));
     const outer = INNER + step * (switched.cylinders - 1);
-    const middle = outer + COLLAR + WORDS;
+    const middle = outer + COLLAR + EDGE;
     const centre = { x: middle, y: middle };
     return {
       width: 2 * middle,
@@ -149,13 +149,9 @@ function paint(sheet: Sheet, { name }: ShownNetwork, switched: Switched, centre:
   context.lineWidth = 1.5;
   context.stroke(exits);
 
-  if (2 * collar < WORDS_FROM) return;
+  if (scale < NAMED_FROM) return;
   context.textAlign = "center";
   context.textBaseline = "middle";
   context.font = SMALL;
-  context.fillStyle = colour("--iv-ink");
-  if (scale > 0.6) context.fillText(name, middle.x, middle.y, 2 * (INNER - 10) * scale);
-  context.fillStyle = colour("--iv-muted");
-  const words = `${cylinders} cylinders × ${heights} heights × ${angles} angle${angles === 1 ? "" : "s"}, ${ports} ports`;
-  context.fillText(words, middle.x, middle.y + collar + Math.max(10, (WORDS / 2 + 3) * scale), Math.max(260, 2 * collar));
+  context.fillText(name, middle.x, middle.y, 2 * (INNER - 10) * scale);
 }
