@@ -8,6 +8,7 @@ WAY: `hosts` (`malloc`, mapped where ranks share a host), `unmapped` (`malloc`, 
 - `words`: all ranks change words of rank 0 at the same time.
 - `handles`: puts and gets that were begun; cancelled ones.
 - `wrong`: what is refused.
+- `left`: rank 1 leaves its heap with an error while rank 0 puts.
 - `lost`: rank 1 is killed while rank 0 puts and gets. With a FOLDER, it makes the file `arrived` there and goes on: the caller
   breaks the link between the hosts.
 - `stopped`: rank 1 is stopped while rank 0 puts and gets, and continues.
@@ -249,6 +250,32 @@ def wrong(_way: str, _count: int) -> object:
     return {"said": said}
 
 
+def left(way: str, _count: int) -> object:
+    """A put that finds no array any more is told by the next fence, and by the call that all ranks make together."""
+    heap = made(way, (100, 100), "f8")
+    heap.barrier()
+    if heap.rank == 1:
+        with contextlib.suppress(ZeroDivisionError), heap:
+            assert until(lambda: heap.local[0, 0])
+            raise ZeroDivisionError("on purpose")
+        return {}
+    said: dict[str, str] = {}
+    for name, value, at in (("element", 1.0, (0, 0)), ("column", np.ones(100), np.s_[:, 3])):
+        heap.put(value, to=1, at=at)
+        while not said.get(name):
+            heap.put(value, to=1, at=at)  # without an error here: nobody waits for it
+            with contextlib.suppress(AssertionError):
+                said[name] = refused(heap.fence, RunError)
+    said["get"] = refused(lambda: heap.get(of=1, at=np.s_[:, 1]), RunError)
+    begun = heap.put(np.ones((100, 100)), to=1, wait=False)
+    assert begun is not None
+    with contextlib.suppress(RunError):
+        begun.wait()
+    said["fence"] = refused(heap.fence, RunError)
+    said["free"] = refused(heap.free, RankError)
+    return said
+
+
 def stopped(way: str, count: int) -> object:
     """Nothing ends while rank 1 is stopped, and nothing is missing afterwards."""
     heap = made(way, (count, 1 << 17), "u8")
@@ -331,9 +358,15 @@ def main() -> None:
     if way == "unmapped" or task == "lost":
         world = World(period=0.1, limit=4.0, mapped=way != "unmapped")
         heaps._world = lambda: world
-    found = {"random": random, "words": words, "handles": handles, "wrong": wrong, "lost": lost, "stopped": stopped}[task](
-        way, count
-    )
+    found = {
+        "random": random,
+        "words": words,
+        "handles": handles,
+        "wrong": wrong,
+        "lost": lost,
+        "stopped": stopped,
+        "left": left,
+    }[task](way, count)
     world = heaps._world()
     if world.rank == 0:
         print(json.dumps({"found": found, "hosts": world.hosts}), flush=True)

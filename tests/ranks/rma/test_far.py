@@ -102,6 +102,12 @@ def test_a_rank_that_is_stopped_and_continues_misses_nothing(way: str) -> None:
     assert is_done == [False, False] or way == "shared", "the system reads and writes memory of a rank that is stopped"
 
 
+def test_puts_that_fail_are_told_by_the_next_fence() -> None:
+    said = run_json(2, SCRIPT, "unmapped", "left", "1")["found"]
+    assert all("rank 1" in said[each] and "withdrawn" in said[each] for each in ("element", "column", "get", "fence")), said
+    assert "RankError: rank 1 left a heap with ZeroDivisionError" in said["free"]
+
+
 @pytest.mark.full
 def test_a_broken_link_ends_every_call(tmp_path: Path) -> None:
     """The rank at its other end lives on. All calls of this one end with RankLost, and no hang."""
