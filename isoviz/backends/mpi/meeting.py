@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz.runtime.ranks.post import lost_rank
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.exchange import Exchange
+
+
+class _GaveUp(NamedTuple):
+    """What a rank tells whose `check` has raised an error: those that come later meet without that turn."""
 
 
 class Meeting:
@@ -34,19 +38,30 @@ class Meeting:
             RankLost: a rank no longer answers, or has left the others. Errors of `check` pass through.
         """
         with self._one_at_a_time:
-            turn = self._tell(value)
-            transport = self._exchange.transport
-            with self._changed:
-                told = self._told.setdefault(turn, {})
-                try:
-                    while len(told) < self._size:
+            while True:
+                told = self._gather(value, check)
+                if not any(isinstance(each, _GaveUp) for each in told):
+                    return told
+
+    def _gather(self, value: Any, check: Callable[[], None]) -> list[Any]:
+        """One turn."""
+        turn = self._tell(value)
+        transport = self._exchange.transport
+        with self._changed:
+            told = self._told.setdefault(turn, {})
+            try:
+                while len(told) < self._size:
+                    try:
                         check()
-                        for rank in range(self._size):
-                            if rank not in told and (reason := transport.why_silent(rank)) is not None:
-                                raise lost_rank(rank, reason)
-                        self._changed.wait(1.0)
-                finally:
-                    self._told.pop(turn, None)
+                    except BaseException:
+                        self._tell(_GaveUp(), turn)
+                        raise
+                    for rank in range(self._size):
+                        if rank not in told and (reason := transport.why_silent(rank)) is not None:
+                            raise lost_rank(rank, reason)
+                    self._changed.wait(1.0)
+            finally:
+                self._told.pop(turn, None)
         return [told[rank] for rank in range(self._size)]
 
     def leave(self, value: Any) -> None:
@@ -54,8 +69,10 @@ class Meeting:
         with self._one_at_a_time:
             self._tell(value)
 
-    def _tell(self, value: Any) -> int:
-        turn, self._turn = self._turn, self._turn + 1
+    def _tell(self, value: Any, again: int | None = None) -> int:
+        """Tell a value for the next turn, or another one for a turn `again`."""
+        turn = self._turn if again is None else again
+        self._turn = max(self._turn, turn + 1)
         self._hear(self._rank, 0, (turn, value))
         for rank in range(self._size):
             if rank != self._rank:
