@@ -44,8 +44,8 @@ class Place:
     def __init__(self, view: Array, rank: int) -> None:
         self.rank, self.shape, self.dtype = rank, view.shape, view.dtype
         self._view: Any = view
-        self._put: _Prepared | None = None
-        self._get: _Prepared | None = None
+        self._put: Callable[[object], bool] | None = None
+        self._get: Callable[[object], bool] | None = None
 
     def put(self, value: Any) -> None:
         """Write a value, or an array of the shape of this place. It returns when the value may be changed.
@@ -53,16 +53,17 @@ class Place:
         Raises:
             InputError: the value does not fit. RankLost: the rank is lost.
         """
-        ready = self._put
-        if ready is None or not ready.suits(value):
-            view = self._view[...]
-            source = source_of(value, view, "put")
-            if source is not value:
-                moves.copy(source, view)
-                return
-            ready = self._put = _Prepared(source, source, view)
-            self._drop_if_ended()
-        ready.carry_out()
+        again = self._put
+        if again is not None and again(value):
+            return
+        view = self._view[...]
+        source = source_of(value, view, "put")
+        if source is not value:
+            moves.copy(source, view)
+            return
+        again = self._put = _prepared(source, source, view)
+        self._drop_if_ended()
+        again(source)
 
     def get(self, into: Array | None = None) -> Any:
         """What is there: in a new array, or in `into`.
@@ -70,16 +71,18 @@ class Place:
         Raises:
             InputError: `into` does not fit. RankLost: the rank is lost.
         """
-        ready = self._get
-        if ready is None or not ready.suits(into):
-            view = self._view[...]
-            room = room_for(into, view, "get")
-            if into is None:
-                moves.copy(view, room)
-                return room
-            ready = self._get = _Prepared(room, view, room)
-            self._drop_if_ended()
-        return ready.carry_out()
+        again = self._get
+        if again is not None and again(into):
+            return into
+        view = self._view[...]
+        room = room_for(into, view, "get")
+        if into is None:
+            moves.copy(view, room)
+            return room
+        again = self._get = _prepared(room, view, room)
+        self._drop_if_ended()
+        again(room)
+        return room
 
     def end(self, error: Exception) -> None:
         """Let every later use raise an error."""
@@ -92,28 +95,24 @@ class Place:
             self._put = self._get = None
 
 
-class _Prepared:
-    """The moves between an array of a caller and a place."""
+def _prepared(given: Array, source: Array, destination: Array) -> Callable[[object], bool]:
+    """A function that copies between an array of a caller and a place again, if it is given that array, lying as before.
 
-    def __init__(self, given: Array, source: Array, destination: Array) -> None:
-        self._given, self._lies = given, _lie(given)
-        self._kept = source, destination  # their memory, while another thread frees the heap: kernels have addresses
-        self._moves = moves.kept(source, destination)
-        self._barrier = atomics().barrier
+    Else it returns False. It touches little memory of its own: after a large copy, the caches hold nothing else.
+    """
+    dtype, shape, strides = given.dtype, given.shape, given.strides
+    repeated, barrier = moves.kept(source, destination), atomics().barrier
 
-    def suits(self, given: Any) -> bool:
-        """Whether it is the same array, lying as before."""
-        return given is self._given and _lie(given) == self._lies
-
-    def carry_out(self) -> Array:
-        for move in self._moves:
+    # Both arrays are kept, also while another thread frees the heap: kernels have addresses.
+    def again(value: Any, _kept: object = (source, destination)) -> bool:
+        if value is not given or value.shape != shape or value.strides != strides or value.dtype is not dtype:
+            return False
+        for move in repeated:
             move()
-        self._barrier()
-        return self._given
+        barrier()
+        return True
 
-
-def _lie(array: Array) -> tuple[object, ...]:
-    return array.dtype, array.shape, array.strides
+    return again
 
 
 class ListedPlace(Place):

@@ -194,6 +194,7 @@ class Target:
         for _ in range(order.repeat):
             for name, way in ways.items():
                 spells = 1 if order.quick or counts[name] == 1 else SPELLS
+                self.seconds(way, 1)  # The one before has left its own data in the caches.
                 times[name].append(statistics.median(self.seconds(way, counts[name]) for _ in range(spells)))
         return times
 
