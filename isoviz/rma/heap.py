@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 import weakref
 from collections.abc import Callable
@@ -388,6 +389,6 @@ def _buffer_of(part: Array) -> memoryview:
 
 def _by_processor(view: Array, name: str) -> Callable[..., int]:
     """An atomic operation on a word, as an instruction of the processor."""
-    found = partial(atomics().operation(name, view.itemsize), view.__array_interface__["data"][0])
+    found = partial(atomics().operation(name, view.itemsize), ctypes.c_int64(view.__array_interface__["data"][0]))
     found.kept = view  # type: ignore[attr-defined]  # its memory, while another thread frees the heap
     return found

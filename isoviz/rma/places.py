@@ -150,12 +150,13 @@ class Word(Place):
         self._add: Any = None
         self._swap: Any = None
         self._compare: Any = None
-        self._least, self._most = 0, -1  # no value is between them
+        self._lowest, self._least, self._most = 0, 0, -1  # no value is between them
         self._mask: int | None = None
         if change is not None and is_word(view.dtype):
             self._add, self._swap, self._compare = map(change, ("fetch_and_add", "swap", "compare_and_swap"))
             limits = np.iinfo(view.dtype)
             self._least, self._most = int(limits.min), int(limits.max)
+            self._lowest = -self._most - 1
             self._mask = None if self._least else self._most
 
     def put(self, value: Any) -> None:
@@ -192,7 +193,7 @@ class Word(Place):
 
     def fetch_and_add(self, value: int = 1) -> int:
         """Add to the word, which wraps around at its limits."""
-        if value.__class__ is int and -self._most - 1 <= value <= self._most:
+        if value.__class__ is int and self._lowest <= value <= self._most:
             old: int = self._add(value)
             return old if self._mask is None else old & self._mask
         if (plain := whole(value)) is not value:

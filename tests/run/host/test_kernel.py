@@ -681,15 +681,25 @@ def test_boxes_and_long_runs() -> None:
     assert streamed.source_strides.tolist() == [16_384, 256], "as it lies in the source"
     assert recipe.streams_of(256, ((64, 300, 256),), 0) is not None
     assert recipe.streams_of(256, ((64, 300, 256),), 1) is None, "lines in parts"
-    rows = ((1 << 10, 16_384, 16_384),)
-    for once in (recipe.streams_of(8192, rows, 0), recipe.streams_of(8192, rows, 0, large=True, again=True)):
-        assert once is not None and once.past_caches and once.ahead, "it is not read again soon"
-    again = recipe.streams_of(8192, rows, 0, again=True)
-    assert again is not None and not again.past_caches, "what moves again and again stays in caches"
+    streamed = recipe.streams_of(8192, ((1 << 10, 16_384, 16_384),), 0)
+    assert streamed is not None and streamed.past_caches and streamed.ahead, "it is not read again soon"
     for run in (100, 64):
         box = recipe.streams_of(run, ((10_000, 320, 320),), 0)
         assert box is not None and not box.past_caches, "runs of a line or more, one by one"
     assert recipe.streams_of(60, ((10_000, 300, 300),), 0) is None
+
+
+def test_long_runs_that_move_again_and_again_stay_in_caches() -> None:
+    assert kernels.prepare(wait=True), kernels.state()
+    copy = StridedCopy(0, 0, 4096, ((64, 8192, 8192),))
+    source, destination = random_bytes(random.Random(1), 1 << 19), np.zeros(1 << 19, np.uint8)
+    assert not kernels.prepared_copy(copy, source, destination, again=True), "by memcpy"
+    assert kernels.prepared_copy(copy, source, destination, again=True, large=True), "past the caches"
+    assert kernels.prepared_copy(copy, source, destination)
+    for move in kernel.prepared_copies([copy], source, destination):
+        move()
+    assert np.array_equal(destination.reshape(-1, 8192)[:, :4096], source.reshape(-1, 8192)[:, :4096])
+    assert not destination.reshape(-1, 8192)[:, 4096:].any()
 
 
 @pytest.mark.usefixtures("either")

@@ -111,9 +111,11 @@ def prepared_copy(
         return ()
     if any(min(loop) <= 0 for loop in each.loops) or (not each.loops and each.nbytes < constants.LEAST_PLAIN):
         return ()
+    if again and not large and each.run >= constants.LEAST_KEPT_RUN:
+        return ()
     here = source.ctypes.data + each.source_offset
     there = destination.ctypes.data + each.destination_offset
-    way = way_of(each.run, each.loops, (there % 4 or 4) if there % LINE else 0, large, again)
+    way = way_of(each.run, each.loops, (there % 4 or 4) if there % LINE else 0, large)
     return () if way is None else calls_of(way, each.run, each.loops, here, there, large=large)
 
 
@@ -191,15 +193,14 @@ def _block_of(copy: ListedCopy) -> int:
 
 
 @remembered(maxsize=256)
-def way_of(run: int, loops: tuple[Loop, ...], start: int, large: bool, again: bool = False) -> Way | None:
+def way_of(run: int, loops: tuple[Loop, ...], start: int, large: bool) -> Way | None:
     """The way of a copy, which depends on the alignment of its destination; None where NumPy is faster.
 
-    `start` is 0 at the beginning of a cache line, 4 at any other word of 4 bytes, otherwise the bytes after a word. `again` says
-    that the copy is carried out again and again.
+    `start` is 0 at the beginning of a cache line, 4 at any other word of 4 bytes, otherwise the bytes after a word.
     """
     if not loops and not goes_past(run, loops, large=large):
         return None
-    streams = streams_of(run, loops, start, large=large, again=again)
+    streams = streams_of(run, loops, start, large=large)
     if streams is not None:
         return Way("stream_rows", streams)
     if is_box(run, loops, large=large):

@@ -103,16 +103,12 @@ def recipe_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> Reci
     return Recipe(extents, integers(tiles), jobs, outs, chain if staged else -1, ahead, joined, chosen().tiles_past)
 
 
-def streams_of(run: int, loops: tuple[Loop, ...], start: int, *, large: bool = False, again: bool = False) -> Streams | None:
-    """The recipe for runs that need no buffer; None where they need one. The destination begins `start` bytes behind a line.
-
-    `again` says that the copy is carried out again and again.
-    """
+def streams_of(run: int, loops: tuple[Loop, ...], start: int, *, large: bool = False) -> Streams | None:
+    """The recipe for runs that need no buffer; None where they need one. The destination begins `start` bytes behind a line."""
     whole_lines = not any(place % LINE for place in (start, run, *(loop[2] for loop in loops)))
     goes = goes_past(run, loops, large=large)
     if run >= (constants.LEAST_STREAMED_LINES if whole_lines else constants.LEAST_STREAMED_RUN):
-        stays = again and not large and run >= constants.LEAST_KEPT_RUN
-        return _streams(run, loops, goes and not stays, constants.TURNS_AHEAD if goes and not stays else 0)
+        return _streams(run, loops, goes, constants.TURNS_AHEAD if goes else 0)
     count, here, _ = min(loops, key=lambda loop: loop[1], default=(1, 0, 0))
     following = any(loop[1:] == (count * run, run) for loop in loops)
     if (

@@ -28,8 +28,8 @@ LEAST_STREAMED_RUN = 512
 LEAST_STREAMED_LINES = 128
 """The same for runs of whole lines at line boundaries."""
 LEAST_KEPT_RUN = 2048
-"""Runs from this size on are streamed with ordinary stores where the same copy is made again and again: they are as fast as from
-cache to cache then."""
+"""Runs from this size on are left to NumPy where the same copy is made again and again: it stays in the caches, and NumPy has the
+least code around each `memcpy`."""
 TURNS_AHEAD = 8
 """Runs that are fetched before they are read, where a copy does not stay in the caches."""
 LEAST_DEALT_RUN = 112
