@@ -133,8 +133,10 @@ def flags(count: int) -> Told:
                 source = np.full(np.shape(data.local[at]), turn + 1, "u8")
                 if turn % 4 < 2:
                     data.put(source, to=1, at=at)
-                else:
+                elif turn % 4 == 2:
                     data.place(to=1, at=at).put(source)
+                else:  # by the helper of this rank, in another thread
+                    data.put(source, to=1, at=at, wait=False).wait(100)  # type: ignore[union-attr]
                 if turn % 3 == 0:
                     words.put(turn + 1, to=1, at=7)
                 elif turn % 3 == 1:
@@ -176,6 +178,44 @@ def woven(count: int) -> Told:
     return {"rounds": count}
 
 
+def begun(count: int) -> Told:
+    """Puts and gets that were begun, waited for in any order, some cancelled, some only by a fence. What was not cancelled is in
+    place; what was is as before or as put, element by element; nothing else has changed."""
+    parts, size, cancelled = 24, 20_000, 0
+    with malloc((parts + 1, 2 * size), "i8") as heap:
+        rng, to = np.random.default_rng(heap.rank), (heap.rank + 1) % heap.size
+        for turn in range(count):
+            new, handles, gone = turn + 2, {}, []
+            heap.local[...] = -1
+            heap.barrier()
+            for part in range(parts):
+                at = np.s_[part, ::2] if part % 2 else np.s_[part, 1 : 1 + size]
+                handles[part] = heap.put(np.full(size, new), to=to, at=at, wait=False)
+            for part in rng.permutation(parts):
+                handle = handles[part]
+                assert handle is not None
+                way = rng.integers(0, 4)
+                if way == 0 and handle.cancel():
+                    gone.append(int(part))
+                elif way == 1:
+                    handle.wait(100)
+                    assert handle.done
+            found = heap.get(of=to, at=parts, wait=False)
+            heap.fence()
+            assert (found.wait(100) == -1).all()
+            cancelled += len(gone)
+            heap.barrier()
+            told = gather(heap, gone)[(heap.rank - 1) % heap.size]
+            for part in range(parts):
+                row, at = heap.local[part], slice(None, None, 2) if part % 2 else slice(1, 1 + size)
+                others = np.ones(2 * size, bool)
+                others[at] = False
+                assert (row[others] == -1).all(), (turn, part)
+                assert np.isin(row[at], (-1, new)).all() if part in told else (row[at] == new).all(), (turn, part, told)
+            heap.barrier()
+    return {"begun": count * parts, "cancelled": cancelled}
+
+
 def threads(count: int) -> Told:
     """Threads of each rank put, get and add at the same time, also through one kept place and one heap."""
     with malloc((4, 20000), "f8") as heap, malloc(16, "i8") as words, malloc(1000, "i4") as other:
@@ -214,7 +254,7 @@ def threads(count: int) -> Told:
     return {"calls": 8 * 3 * count}
 
 
-WAYS: dict[str, Callable[[int], Told]] = {each.__name__: each for each in (added, mixed, locked, flags, woven, threads)}
+WAYS: dict[str, Callable[[int], Told]] = {each.__name__: each for each in (added, mixed, locked, flags, woven, begun, threads)}
 
 
 def main() -> None:
