@@ -1,7 +1,7 @@
 """How many packets the switch of a Data Vortex delivers per port and cycle when it is saturated: a table that a simulation made.
 
 A packet waits at every input in every cycle, and all outputs are alike. Saturated switches deliver what they are offered at most:
-they do not collapse. The table is generated: `.ci/vortex_shares.py` measures it with `isoviz.vortex.Switch.saturate`.
+they do not collapse. The table is generated: `.ci/vortex_shares.py` measures it with the simulated switch.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def measured_share(owner: str, heights: int, angles: int, inputs: int) -> float:
         raise checks.FieldError(
             owner,
             "share",
-            f"expected the packets per port and cycle of such a switch (isoviz.vortex.Switch(…).saturate(…).throughput): measured"
+            f"expected the packets per port and cycle of such a switch, as a simulation of it measures them: measured"
             f" are {min(MEASURED)} to {max(MEASURED):,} heights with 1 to {most} angles, not {heights:,} with {angles}",
         )
     return int(rows[angles - 1].split()[inputs - 1]) / 1000
