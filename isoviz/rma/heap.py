@@ -117,7 +117,8 @@ class Heap:
             InputError: there is no such rank or part, or `into` does not fit.
             RankLost: the rank is lost. RunError: the memory cannot be reached.
         """
-        if wait and into is None and of.__class__ is int and (at.__class__ is int or at.__class__ is tuple):
+        is_one = at.__class__ is int or (at.__class__ is tuple and (not at or at[0].__class__ is int))  # or it may be
+        if wait and into is None and of.__class__ is int and is_one:
             try:
                 found = self._buffers[of][at]
             except (TypeError, ValueError, IndexError, NotImplementedError):
@@ -187,7 +188,8 @@ class Heap:
             InputError: there is no such rank or word, it is no such number, or it does not hold the value.
             RankLost: the rank is lost. RunError: the memory cannot be reached.
         """
-        return self._word(to, at).fetch_and_add(value)
+        word = self._words.get((to, at)) if to.__class__ is int and at.__class__ is int else None
+        return (word or self._word(to, at)).fetch_and_add(value)
 
     def swap(self, *, to: int, at: Any = (), value: int) -> int:
         """Put a value in place of a word, atomically. Returns the word before. Errors are those of `fetch_and_add`."""

@@ -7,6 +7,7 @@ Statements of MPI run in the thread that makes the MPI calls of the rank, a roun
 from __future__ import annotations
 
 import statistics
+import threading
 import timeit
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -40,8 +41,10 @@ AIM, ARRAY_AIM, WORD_AIM = 0.95, 0.12, 1.0
 """Aims of longer runs, of an array by NumPy's index, and of a value or a kept place; all beside `ALLOCATED`."""
 SPELL, QUICK_SPELL, MOST = 2e-3, 1e-4, 20_000
 """Seconds of a spell, about, and its statements at most. Other work on the computer leaves some spells alone."""
-SPELLS = 7
-"""Spells of a round, whose median counts; a statement that takes longer than a spell has one."""
+SPELLS, MOST_SPELLS = 9, 2
+"""Spells of a round, whose median counts; a statement that takes longer than `MOST_SPELLS` has one."""
+CALM = 5e-3
+"""Seconds after which the thread that calls MPI sleeps, and no longer looks for messages."""
 _STOP, _ANSWER, _FILL, _SHOW = range(4)
 _TO = 1
 """The rank that is written to and read."""
@@ -189,14 +192,23 @@ class Target:
     def in_turn(self, ways: Mapping[str, Statement], order: Order) -> dict[str, list[float]]:
         """The seconds of a statement of each way in each round."""
         wanted = QUICK_SPELL if order.quick else SPELL
-        counts = {name: max(1, min(MOST, int(wanted / self.seconds(way, 2)))) for name, way in ways.items()}
+        single = {name: self.seconds(way, 2) for name, way in ways.items()}
+        for _ in range(2):  # The first ones are slow.
+            single = {name: self.seconds(way, _count(wanted / 4, single[name])) for name, way in ways.items()}
         times: dict[str, list[float]] = {name: [] for name in ways}
         for _ in range(order.repeat):
             for name, way in ways.items():
-                spells = 1 if order.quick or counts[name] == 1 else SPELLS
-                self.seconds(way, 1)  # The one before has left its own data in the caches.
-                times[name].append(statistics.median(self.seconds(way, counts[name]) for _ in range(spells)))
+                count = _count(wanted, single[name])
+                spells = 1 if order.quick or single[name] > MOST_SPELLS * SPELL else SPELLS
+                threading.Event().wait(CALM)
+                self.seconds(way, count)  # What was before has left its own data in the caches.
+                times[name].append(statistics.median(self.seconds(way, count) for _ in range(spells)))
         return times
+
+
+def _count(seconds: float, single: float) -> int:
+    """The number of statements of `single` seconds in a time."""
+    return max(1, min(MOST, int(seconds / single)))
 
 
 def random_bytes(nbytes: int, seed: int) -> Array:
