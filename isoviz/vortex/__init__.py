@@ -5,25 +5,48 @@
     run = switch.run(isoviz.vortex.HotSpot(load=0.4, share=0.1, port=7), cycles=10_000, record=True)
     run.latencies.mean, run.packets.deflections
 
+    with isoviz.vortex.simulated(nodes=32, seed=1) as system:      # VICs on such a switch; a program on each node
+        system.run(program).results
+
 The switch is that of Gioiosa et al., *Exploring DataVortex Systems for Irregular Applications*, section II: a deflection network
 without buffers. The same packets and the same seed give the same run on every computer, and in the browser.
 """
 
+from isoviz.vortex.packet import FIFO, header
+from isoviz.vortex.patterns import Aggregated, transposed
+from isoviz.vortex.program import DvMemory, FifoRing, Vic
+from isoviz.vortex.random_updates import Gups, gups
 from isoviz.vortex.run import Distribution, Packets, SwitchRun
 from isoviz.vortex.switch import Switch
+from isoviz.vortex.system import Costs, ProgramRun, System, simulated
 from isoviz.vortex.traffic import Bursty, Drawn, HotSpot, Permutation, Recorded, Traffic, Transposition, Uniform
+from isoviz.vortex.vic import Race
 
 __all__ = [
+    "FIFO",
+    "Aggregated",
     "Bursty",
+    "Costs",
     "Distribution",
     "Drawn",
+    "DvMemory",
+    "FifoRing",
+    "Gups",
     "HotSpot",
     "Packets",
     "Permutation",
+    "ProgramRun",
+    "Race",
     "Recorded",
     "Switch",
     "SwitchRun",
+    "System",
     "Traffic",
     "Transposition",
     "Uniform",
+    "Vic",
+    "gups",
+    "header",
+    "simulated",
+    "transposed",
 ]

@@ -10,13 +10,15 @@ from isoviz.bench.aims import COLUMNS, AimsTable, compared
 from isoviz.bench.table import Table
 from isoviz.bench.vortex.naive_switch import NaivePacket, NaiveSwitch
 from isoviz.errors import InputError, InternalError
-from isoviz.vortex import Packets, Switch
+from isoviz.vortex import Packets, Switch, gups, simulated
 
 PORTS = {64: Switch(16, 4), 2048: Switch(256, 8)}
 """Switches by their ports, with input at every angle."""
 CYCLES, QUICK_CYCLES, NAIVE_CYCLES = {64: 100_000, 2048: 2000}, {64: 500, 2048: 20}, 400
 AIMS = {64: 3e7, 2048: 1e8}
 """Hops per second."""
+UPDATES, QUICK_UPDATES, UPDATES_AIM = 1 << 15, 1 << 8, 2e5
+"""Random updates of each of 32 nodes, and how many a second there should be together."""
 RECORDED_AIM, TIMES_NAIVE, LONG, SECONDS = 1e7, 50, 10_000, 0.5
 NOTES = (
     "ratio: figure of the peer ÷ figure of isoviz, the median of all rounds; above 1, isoviz is faster",
@@ -24,6 +26,7 @@ NOTES = (
     "saturated: a packet waits at every input, to all outputs alike; a hop is a move of a packet, with its share of all else",
     "naive: the same packets, an object for each, in Python's dictionaries; all of them enter and leave in the same cycles",
     "few ports: what enters and leaves takes most of the time, one packet after the other; many ports: moves, several at once",
+    "GUPS: programs on simulated VICs, packet by packet through the switch, verified against NumPy within the time",
     "recorded: every packet's row is written as well, and the table grows while the switch runs",
 )
 
@@ -48,6 +51,7 @@ def measure(repeat: int = 5, quick: bool = False, progress: Callable[[str], None
         times.setdefault("naive", []).append(
             _naive_seconds_per_hop(PORTS[64], QUICK_CYCLES[64] if quick else NAIVE_CYCLES, number)
         )
+        times.setdefault("gups", []).append(_seconds_per_update(QUICK_UPDATES if quick else UPDATES, number))
         began = time.thread_time()
         PORTS[64].saturate(LONG)
         times.setdefault("long", []).append(time.thread_time() - began)
@@ -57,6 +61,7 @@ def measure(repeat: int = 5, quick: bool = False, progress: Callable[[str], None
         text = f"{ports:,} ports, a hop"
         rows.append(_beside("recorded", text, times[f"{ports}, recorded"], f"{RECORDED_AIM:.0e} hops/s", 1 / RECORDED_AIM))
     rows.append(_beside("saturated", f"64 ports, {LONG:,} cycles", times["long"], f"{SECONDS} s", SECONDS))
+    rows.append(_beside("GUPS", "32 nodes, an update", times["gups"], f"{UPDATES_AIM:.0e} updates/s", 1 / UPDATES_AIM))
     return AimsTable("vortex", f"the switch of a Data Vortex: medians of {repeat}", COLUMNS, rows, NOTES)
 
 
@@ -69,6 +74,14 @@ def _seconds_per_hop(switch: Switch, cycles: int, seed: int, *, record: bool) ->
     began = time.thread_time()
     run = switch.saturate(cycles, seed=seed, record=record)
     return (time.thread_time() - began) / run.hops
+
+
+def _seconds_per_update(updates: int, seed: int) -> float:
+    """Of a program on 32 nodes, whose threads run one at a time."""
+    began = time.process_time()
+    with simulated(32, seed) as system:
+        found = gups(system, updates)
+    return (time.process_time() - began) / found.updates
 
 
 def _naive_seconds_per_hop(switch: Switch, cycles: int, seed: int) -> float:

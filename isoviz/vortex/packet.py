@@ -1,0 +1,117 @@
+"""Packets of a VIC, the controller of a node in a Data Vortex: a header and a payload, each a word of 8 bytes.
+
+A header is a whole number. It names the VIC that the packet goes to, what becomes of the payload there, the address in that
+VIC's memory, and the group counter that counts the packet:
+
+    1 << 62 | VIC << 32 | what becomes of it << 28 | group counter << 22 | address
+
+The fields are those of Gioiosa et al., section III; how they lie in the word is not published, and so is isoviz's own.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from isoviz.checks import count
+from isoviz.errors import InputError, show
+from isoviz.vortex.traffic import Whole, whole_numbers, within
+
+WORDS = 1 << 22
+"""Words of a VIC's memory: 32 MB."""
+COUNTERS, BARRIERS, SCRATCH = 64, (61, 62), 63
+"""How many group counters a VIC has; those of barriers; and the one that counts packets for which nobody waits."""
+MOST_NODES, MOST_PACKETS, MARK = 1 << 16, 1 << 26, 1 << 62
+NOTHING = np.zeros(1, np.int64)
+
+
+def goes_to(packet_headers: Whole) -> Whole:
+    """The VICs that headers name."""
+    return packet_headers >> 32 & (MOST_NODES - 1)
+
+
+class To(IntEnum):
+    """What becomes of a packet where it arrives. Programs need `FIFO`; the methods of a `Vic` choose the others."""
+
+    MEMORY = 0
+    FIFO = 1
+    COUNTER = 2
+    RETURNED = 3
+    RELEASE = 4
+    QUERY = 5
+    SEND_ON = 6
+    BARRIER = 7
+
+
+ASKS = To.QUERY
+"""From here on, a VIC may send something because of a packet, without its host."""
+FIFO = To.FIFO
+"""The address of a VIC's FIFO, for `Vic.send` and `header`."""
+
+
+def header(vics: Any, addresses: Any, counter: int | None = None) -> Whole:
+    """Headers of packets, one for each pair of a VIC and an address (or `FIFO`): words for `Vic.send_on`.
+
+    `counter` counts the packets at their VICs (None: nobody waits for them).
+
+    Raises:
+        InputError: an address is beyond the 32 MB of a VIC, a counter is reserved, or the arrays do not have one length.
+    """
+    return headers("header", vics, addresses, counter, MOST_NODES)[0]
+
+
+def headers(
+    call: str, vics: Any, addresses: Any, counter: int | None, nodes: int, to: To = To.MEMORY, values: Whole = NOTHING
+) -> tuple[Whole, Whole]:
+    """Checked headers for a call of a program, and values of the same length. A single number stands for all packets."""
+    if addresses is FIFO and to is To.MEMORY:
+        to, addresses = FIFO, 0
+    vics, addresses = whole_numbers(f"{call}, vics", vics), whole_numbers(f"{call}, addresses", addresses)
+    within(f"{call}, vics", vics, nodes, "VICs")
+    within(f"{call}, addresses", addresses, WORDS, "words in the memory of a VIC")
+    arrays = vics, addresses, values
+    lengths = {len(array) for array in arrays}
+    if len(lengths - {1}) > 1:
+        raise InputError(f"{call}: expected arrays of one length, got {', '.join(str(len(array)) for array in arrays)}")
+    length = 0 if 0 in lengths else max(lengths)
+    number = SCRATCH if counter is None else group_counter(call, counter)
+    if length > MOST_PACKETS:
+        raise InputError(f"{call}: {length:,} packets; at most {MOST_PACKETS:,} at once")
+    made = MARK | vics << 32 | int(to) << 28 | number << 22 | addresses
+    return np.broadcast_to(made, length), np.broadcast_to(values, length)
+
+
+def group_counter(call: str, counter: object) -> int:
+    """A counter that programs may use.
+
+    Raises:
+        InputError: there is none of this number, or it is reserved.
+    """
+    number = count(call, "counter", counter, high=COUNTERS - 1)
+    if number == SCRATCH:
+        raise InputError(
+            f"{call}, counter: {SCRATCH} is the scratch counter, for which nobody can wait; expected 0 to {BARRIERS[0] - 1}"
+        )
+    if number in BARRIERS:
+        raise InputError(f"{call}, counter: {number} is reserved for barriers; expected 0 to {BARRIERS[0] - 1}")
+    return number
+
+
+def words(call: str, values: Any) -> Whole:
+    """Values of 8 bytes as the words of packets: a flat array of their bits.
+
+    Raises:
+        InputError: they are no array of numbers of 8 bytes.
+    """
+    try:
+        array = np.atleast_1d(np.asarray(values))
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{call}: expected numbers of 8 bytes, got {show(values)}") from None
+    if array.ndim != 1 or array.dtype.kind not in "iuf" or array.itemsize != 8 or not array.dtype.isnative:
+        what = f"{array.ndim} of {array.dtype}"
+        raise InputError(
+            f"{call}: expected an array of one dimension of numbers of 8 bytes, got {what}; .view() shows others as such"
+        )
+    return np.ascontiguousarray(array).view(np.int64)

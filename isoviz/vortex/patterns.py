@@ -1,0 +1,103 @@
+"""Ways of sending that suit a Data Vortex: many packets at once over PCIe, and a matrix that turns while it is delivered."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from isoviz.checks import count
+from isoviz.errors import InputError, show
+from isoviz.vortex.packet import WORDS, headers, words
+from isoviz.vortex.program import Vic
+from isoviz.vortex.traffic import ORDERS, Whole
+
+MOST = 1 << 20
+
+
+class Aggregated:
+    """Packets of several sends, to any VICs, that go over PCIe together: aggregation at the source (Gioiosa et al., section VI).
+
+        with Aggregated(vic, size=1024) as out:
+            out.send(vics, addresses, values, counter=3)
+
+    They go as soon as there are `size` of them, with `flush`, and at the end of `with`. To the network it makes no difference:
+    each remains a packet of one word.
+    """
+
+    def __init__(self, vic: Vic, size: int = 1024) -> None:
+        self._vic, self._size = vic, count("Aggregated", "size", size, low=1, high=MOST)
+        self._kept: list[tuple[Whole, Whole]] = []
+        self._number = 0
+
+    def send(self, vics: Any, addresses: Any, values: Any, counter: int | None = None) -> None:
+        """As `Vic.send`; the arrays may be changed at once."""
+        array = words("send, values", values).copy()
+        to, array = headers("send", vics, addresses, counter, self._vic.nodes, values=array)
+        self._kept.append((to, array))
+        self._number += len(to)
+        if self._number >= self._size:
+            self.flush()
+
+    def flush(self) -> None:
+        """Send what there is."""
+        if self._number:
+            to, values = (np.concatenate(each) for each in zip(*self._kept, strict=True))
+            self._vic.send_packets(to, values)
+            self._kept, self._number = [], 0
+
+    def __enter__(self) -> Aggregated:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is None:
+            self.flush()
+
+
+def transposed(vic: Vic, rows: Any, *, counter: int, at: int = 0, order: str = ORDERS[0]) -> np.ndarray[Any, Any]:
+    """Transpose a matrix over the nodes: called on all, with the rows that each has; gives the rows of the transposed one.
+
+    Node k of n has rows k · r to (k + 1) · r of the matrix, in shape (r, n · c), and gets columns k · c to (k + 1) · c as rows,
+    in shape (c, n · r). Every element goes straight to its place in the memory of its VIC, from address `at` on. `order` is one
+    of `Transposition`: the first one, a word to each node in turn, is what the switch carries best.
+
+    It sets the group counter, and has a barrier before anybody sends.
+
+    Raises:
+        InputError: `rows` is no matrix of 8 or 16 bytes an element whose columns divide among the nodes, the result does not fit
+            in 32 MB, or the counter or the order is wrong.
+    """
+    call = "transposed"
+    given = np.asarray(rows)
+    if given.ndim != 2 or given.dtype.kind not in "iufc" or given.itemsize not in (8, 16) or given.shape[1] % vic.nodes:
+        what = f"{given.dtype} of shape {given.shape}"
+        raise InputError(f"{call}: expected a matrix of 8 or 16 bytes an element, with columns for {vic.nodes} nodes, got {what}")
+    if order not in ORDERS:
+        raise InputError(f"{call}, order: expected one of {', '.join(map(repr, ORDERS))}, got {show(order)}")
+    r, c, each = given.shape[0], given.shape[1] // vic.nodes, given.itemsize // 8
+    size = given.size * each
+    first = count(call, "at", at, high=WORDS)
+    if first + size > WORDS:
+        raise InputError(f"{call}, at: {size} words from {first} on end beyond the {WORDS} words of a VIC")
+    vic.set_counter(counter, size)
+    vic.barrier()
+    # Axes: row, node, column, word of the element.
+    values = np.ascontiguousarray(given).view(np.int64).reshape(r, vic.nodes, c, each)
+    row, node, column, word = np.ogrid[:r, : vic.nodes, :c, :each]
+    addresses = first + ((column * vic.nodes + vic.rank) * r + row) * each + word
+    nodes = np.broadcast_to(node, values.shape)
+    turns = [
+        each.transpose(1, 0, 2, 3).reshape(vic.nodes, -1) for each in (nodes, np.broadcast_to(addresses, values.shape), values)
+    ]
+    if order != ORDERS[2]:  # each begins with itself
+        turns = [np.roll(each, -vic.rank, axis=0) for each in turns]
+    sent = [each.T.reshape(-1) if order == ORDERS[0] else each.reshape(-1) for each in turns]
+    if order == ORDERS[3]:
+        shuffled = np.random.default_rng(vic.rank).permutation(size)
+        sent = [each[shuffled] for each in sent]
+    vic.send(sent[0], sent[1], sent[2], counter)
+    vic.wait(counter)
+    found = np.empty((c, vic.nodes * r), given.dtype)
+    vic.store(first, found.view(np.int64))
+    return found

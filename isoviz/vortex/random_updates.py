@@ -1,0 +1,106 @@
+"""GUPS on a Data Vortex: random updates of a table that is spread over all nodes (Gioiosa et al., section VI; HPC Challenge).
+
+A word drawn at random says by its lowest bits which word of the table it changes, by exclusive or. It goes as it is to the FIFO
+of the node that has that part of the table, and the host there does the update: a VIC cannot.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from isoviz.checks import count, expect
+from isoviz.errors import InputError, VerificationError
+from isoviz.vortex.packet import FIFO
+from isoviz.vortex.program import Vic
+from isoviz.vortex.system import ProgramRun, System
+from isoviz.vortex.traffic import Whole
+
+AHEAD = 1024
+"""Updates that a node may look ahead, by the rules."""
+RANGES = 4096
+"""Ranges of addresses whose nodes are in the memory of every VIC, at most."""
+COUNTER = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Gups:
+    """Updates of the table, modelled seconds, and the table itself, which has been verified. `run`: what came of the program."""
+
+    updates: int
+    seconds: float
+    table: Whole
+    run: ProgramRun
+
+    @property
+    def rate(self) -> float:
+        """Updates per modelled second; 10⁹ are one GUPS."""
+        return self.updates / self.seconds
+
+
+def gups(system: System, updates: int = 1 << 15, table: int = 1 << 16, seed: int = 0) -> Gups:
+    """Run GUPS, and verify the table against NumPy: none of the updates may be lost.
+
+    - `updates`: on each node; `table`: words of the table on each node, a power of two; `seed`: of the random words.
+
+    Raises:
+        InputError: an argument is out of range, or the nodes are no power of two.
+        VerificationError: the table is not what NumPy makes of it.
+    """
+    expect("gups", system, System, "a system, as isoviz.vortex.simulated() makes it")
+    count("gups", "updates", updates, low=1, high=1 << 30)
+    count("gups", "table", table, low=1, high=1 << 30)
+    count("gups", "seed", seed)
+    if table & (table - 1) or system.nodes & (system.nodes - 1):
+        raise InputError(f"gups: expected powers of two, got a table of {table} words on each of {system.nodes} nodes")
+    run = system.run(program, updates, table, seed)
+    found = np.concatenate(run.results)
+    right = np.arange(len(found))
+    for node in range(system.nodes):
+        words = drawn(seed, node, updates)
+        np.bitwise_xor.at(right, words & (len(right) - 1), words)
+    if not np.array_equal(found, right):
+        raise VerificationError(f"gups: {int((found != right).sum())} of {len(right)} words of the table are wrong")
+    return Gups(updates * system.nodes, run.seconds, found, run)
+
+
+def drawn(seed: int, node: int, updates: int) -> Whole:
+    """The random words of a node."""
+    return np.random.default_rng((seed, node)).integers(1 << 62, size=updates)
+
+
+def program(vic: Vic, updates: int, table: int, seed: int) -> Whole:
+    """The updates of a node, and those that others send to it: its part of the table."""
+    own = np.arange(vic.rank * table, (vic.rank + 1) * table)
+    every = vic.nodes * table
+
+    def update(words: Whole) -> None:
+        np.bitwise_xor.at(own, words & (table - 1), words)
+
+    # The map of addresses is in the memory of the VIC, behind a word for each node.
+    ranges = min(RANGES, every) if every // RANGES <= table else vic.nodes
+    wide = every // ranges
+    vic.load(vic.nodes, np.arange(ranges) * wide // table)
+    nodes_of = np.empty(ranges, np.int64)
+    vic.store(vic.nodes, nodes_of)
+    vic.set_counter(COUNTER, vic.nodes)
+    vic.barrier()
+    words, sent, taken = drawn(seed, vic.rank, updates), np.zeros(vic.nodes, np.int64), 0
+    for first in range(0, updates, AHEAD):
+        some = words[first : first + AHEAD]
+        goals = nodes_of[(some & (every - 1)) // wide]
+        there = goals != vic.rank
+        update(some[~there])
+        vic.send(goals[there], FIFO, some[there])
+        sent += np.bincount(goals[there], minlength=vic.nodes)
+        came = vic.fifo.take()
+        update(came)
+        taken += len(came)
+    # How many each node has sent, to all others.
+    vic.send(np.arange(vic.nodes), vic.rank, sent, counter=COUNTER)
+    vic.wait(COUNTER)
+    counts = np.empty(vic.nodes, np.int64)
+    vic.store(0, counts)
+    update(vic.fifo.take(int(counts.sum()) - taken))
+    return own

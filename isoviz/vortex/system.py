@@ -1,0 +1,242 @@
+"""VICs and their switch, simulated: programs of many nodes run on them in modelled time."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
+from itertools import count as numbers
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from isoviz.checks import amount, count, expect, expect_call
+from isoviz.errors import InputError, RankError, show
+from isoviz.vortex.node import Node
+from isoviz.vortex.packet import MOST_NODES, goes_to
+from isoviz.vortex.passage import HEADER, TIME, AnyOrder, InSwitch, Passage, UnderWay
+from isoviz.vortex.program import Vic
+from isoviz.vortex.switch import Switch
+from isoviz.vortex.traffic import Whole
+from isoviz.vortex.vic import Fifo, Race, VicState
+
+ORDERS = ("switch", "random")
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What PCIe, a VIC and a cycle cost: seconds, and bytes of data per second.
+
+    - `direct`, `cached`, `dma`: sending by writes of headers and values, of values alone, and by DMA (Gioiosa et al., section V:
+      0.5 GB/s, "a little higher", 4.4 GB/s). `read`: direct reads (section III: DMA is 8 times faster).
+    - `start`: for a DMA transaction; `latency`: over PCIe, one way; `turn`: until a VIC sends what another one asked for;
+      `cycle`: of the switch. These four are assumed, and so is the figure of `cached`.
+    """
+
+    direct: float = 0.5e9
+    cached: float = 0.6e9
+    dma: float = 4.4e9
+    read: float = 0.55e9
+    start: float = 0.2e-6
+    latency: float = 0.5e-6
+    turn: float = 0.1e-6
+    cycle: float = 1.07e-9
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            amount("Costs", field.name, getattr(self, field.name), high=1e15, open_low=field.name != "start")
+        if min(self.latency, self.turn) < self.cycle:
+            raise InputError("Costs: expected a latency and a turn of at least one cycle")
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramRun:
+    """What came of a program: what it returned on each node, and modelled time.
+
+    `results`: by node; `seconds`: until the last node ended; `by_node`: until each one did; `packets`: how many were sent, those
+    of barriers and replies included; `races`: what another order of arrival would change, at most 1,000.
+    """
+
+    results: tuple[Any, ...]
+    seconds: float
+    by_node: tuple[float, ...]
+    packets: int
+    races: tuple[Race, ...]
+
+
+def simulated(
+    nodes: int,
+    seed: int = 0,
+    *,
+    switch: Switch | None = None,
+    order: str = ORDERS[0],
+    costs: Costs | None = None,
+    fifo: int = 4096,
+    ring: int = 1 << 20,
+    skew: float = 1e-6,
+) -> System:
+    """Nodes of a Data Vortex, each with a VIC, simulated in this process.
+
+    - `seed` decides how late each node begins, at most `skew` seconds, and so everything: the same seed gives the same run.
+    - `switch`: by default 4 angles, one of which takes input, and a height for each node, at least 32.
+    - `order`: `"switch"` simulates it packet by packet; with `"random"` packets take a time each that the seed draws, up to a
+      microsecond, and so overtake one another far more often.
+    - `costs`: what PCIe and a cycle cost.
+    - `fifo`, `ring`: how many words the FIFO of a VIC and the ring at its host hold.
+
+    Raises:
+        InputError: there are more nodes than ports, or an argument is out of range.
+        MissingPartError: Numba is not installed, which the switch needs.
+    """
+    return System(nodes, seed, switch, order, costs or Costs(), (fifo, ring), skew)
+
+
+class System:
+    """VICs with their memories, counters and FIFOs, and a switch. Made by `simulated`; what VICs hold stays from run to run."""
+
+    def __init__(
+        self, nodes: int, seed: int, switch: Switch | None, order: str, costs: Costs, room: tuple[int, int], skew: float
+    ) -> None:
+        call = "simulated"
+        self.nodes = count(call, "nodes", nodes, low=1, high=MOST_NODES)
+        count(call, "seed", seed, high=(1 << 32) - 1)
+        expect(f"{call}, costs", costs, Costs, "isoviz.vortex.Costs")
+        if switch is None:
+            switch = Switch(max(32, 1 << (self.nodes - 1).bit_length()), 4, [0])
+        expect(f"{call}, switch", switch, Switch, "a Switch")
+        ports = min(switch.inputs_count, switch.outputs_count)
+        if self.nodes > ports:
+            raise InputError(f"{call}: {self.nodes} nodes; the switch has {ports} ports for them")
+        if order not in ORDERS:
+            raise InputError(f"{call}, order: expected one of {', '.join(map(repr, ORDERS))}, got {show(order)}")
+        for name, value in zip(("fifo", "ring"), room, strict=True):
+            count(call, name, value, low=1, high=1 << 30)
+        self.cycle = cycle = costs.cycle
+        self.pace = {"direct": costs.direct, "cached": costs.cached, "DMA": costs.dma, "read": costs.read}
+        self.pace = {name: 8 / rate / cycle for name, rate in self.pace.items()}
+        self.pace |= {"latency": float(math.ceil(costs.latency / cycle)), "start": costs.start / cycle}
+        self._turn = math.ceil(costs.turn / cycle)
+        self._step = 2 * int(self.pace["latency"])  # what a host hears and then sends takes longer
+        self._draw, self._skew = np.random.default_rng(seed), amount(call, "skew", skew, high=1) / cycle
+        passage: Passage = AnyOrder(max(1, int(1e-6 / cycle)), seed) if order == ORDERS[1] else InSwitch(switch, seed)
+        self.under_way = UnderWay(passage)
+        self.races: list[Race] = []
+        self._groups: list[tuple[int, ...]] = []
+        self.here: list[set[int]] = []
+        self.vics = [
+            VicState(rank, self.nodes, self._turn, Fifo(*room, self.pace["DMA"]), self._groups, self.races)
+            for rank in range(self.nodes)
+        ]
+        self.active: Node | None = None
+        self._events: list[tuple[int, int, Callable[[], None]]] = []
+        self._numbers = numbers()
+        self._came: list[Whole] = []
+        self._settled = 0
+        self._closed = self._failed = False
+
+    def __enter__(self) -> System:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._closed = True
+        self.vics.clear()
+
+    def run(self, program: Callable[..., Any], *arguments: Any) -> ProgramRun:
+        """Run `program(vic, *arguments)` on every node, each in a thread of its own, and until all packets have arrived.
+
+        One thread runs at a time, so that the order in which they go on is always the same.
+
+        Raises:
+            InputError, RankError: what went wrong on a node, with its number. It ends the program on all nodes; the system then
+                takes no further program.
+        """
+        expect_call("run", program, "a program", may_be_class=True)
+        if self._closed or self._failed:
+            raise InputError(f"run: the system {'is closed' if self._closed else 'had an error'}; expected another one")
+        begin, sent, self.races[:] = self.under_way.now, self.under_way.sent, []
+        skews = self._draw.random(self.nodes) * self._skew
+        every = [Node(self, vic, self.pace, begin + skew) for vic, skew in zip(self.vics, skews.tolist(), strict=True)]
+        try:
+            for node in every:
+                node.start(partial(program, Vic(node), *arguments))
+            self._go(every)
+        except BaseException:
+            self._failed = True
+            raise
+        finally:
+            self.active = None
+            for node in every:
+                node.end()
+        times = tuple((node.clock - begin) * self.cycle for node in every)
+        return ProgramRun(tuple(node.result for node in every), max(times), times, self.under_way.sent - sent, tuple(self.races))
+
+    def group(self, ranks: tuple[int, ...]) -> int:
+        """The number of a barrier of some nodes."""
+        if ranks not in self._groups:
+            self._groups.append(ranks)
+            self.here.append(set())
+        return self._groups.index(ranks)
+
+    def later(self, cycle: int, event: Callable[[], None]) -> None:
+        """Have something happen at a cycle."""
+        heapq.heappush(self._events, (cycle, next(self._numbers), event))
+
+    def _go(self, every: Sequence[Node]) -> None:
+        """Run each node until it looks at something, then let time pass, until all have ended and nothing is under way."""
+        running = list(every)
+        while True:
+            for node in running:
+                if node.next_cycle() <= self.under_way.now:
+                    node.go()
+            running = [node for node in running if not node.done]
+            if not running and not self.under_way.busy and not self._events and not self._came:
+                break
+            self._pass_time(running)
+        for node in every:
+            if back := node.state.returned:
+                text = f"{len(back)} words came back from VIC {back[0][0]}, whose FIFO was full; returned() gives them"
+                raise RankError(f"node {node.rank}: {text}", rank=node.rank)
+
+    def _pass_time(self, running: Sequence[Node]) -> None:
+        """On to the next cycle at which something may happen at a host, or a VIC may have sent something by itself."""
+        ends = [node.next_cycle() for node in running]
+        if self._events:
+            ends.append(self._events[0][0])
+        now = self.under_way.now
+        if self.under_way.busy:
+            ends.append(now + (min(self._turn, self._step) if self.under_way.asking else self._step))
+        until = min(ends, default=math.inf)
+        if until == math.inf and self._came:
+            self._arrive(None)
+            return
+        if until == math.inf:
+            running[0].go()  # its wait finds that nothing can end it
+            return
+        asking = self.under_way.asking > 0
+        self._came.append(self.under_way.until(int(max(until, now))))
+        now = self.under_way.now
+        all_of_them = asking or self._events or now >= self._settled + self._step
+        looking = None if all_of_them or not running else [node.rank for node in running if node.looks(now)]
+        if looking is None or looking:
+            self._arrive(looking)
+        while self._events and self._events[0][0] <= now:
+            heapq.heappop(self._events)[2]()
+
+    def _arrive(self, looking: list[int] | None) -> None:
+        """Packets arrive at VICs: all of them (None), or those whose hosts look now. The others keep for a while."""
+        came = np.concatenate(self._came, axis=1) if len(self._came) > 1 else self._came[0]
+        targets = goes_to(came[HEADER])
+        ranks = np.unique(targets).tolist() if looking is None else looking
+        for rank in ranks:
+            mine = targets == rank
+            if looking is None or mine.any():
+                sent = self.vics[rank].arrive(came.compress(mine, axis=1))
+                np.maximum(sent[TIME], self.under_way.now, out=sent[TIME])  # words that a full FIFO sends back may be late
+                self.under_way.send(sent)
+        if looking is None:
+            self._came, self._settled = [], self.under_way.now
+        else:
+            self._came = [came.compress(~np.isin(targets, looking), axis=1)]

@@ -1,0 +1,236 @@
+"""What a VIC holds, and what arriving packets do to it (Gioiosa et al., sections II and III)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from isoviz.errors import RunError
+from isoviz.vortex.packet import COUNTERS, SCRATCH, WORDS, To, goes_to, headers
+from isoviz.vortex.passage import HEADER, NONE, SOURCE, TIME, VALUE, packets
+from isoviz.vortex.traffic import Whole
+
+MOST_RACES = 1000
+"""How many races are kept."""
+
+
+@dataclass(frozen=True)
+class Race:
+    """Something that another order of arrival would change.
+
+    - `what`: `"slot"`: two VICs wrote the word at `place` of this VIC's memory, and its host did not look between;
+      `"counter"`: the group counter `place` was set after `packets` of its packets had come, so that it cannot reach zero by the
+      rest of them.
+    - `senders`: the two VICs; empty for a counter.
+    """
+
+    what: str
+    vic: int
+    place: int
+    senders: tuple[int, ...] = ()
+    packets: int = 0
+
+    def __str__(self) -> str:
+        if self.what == "slot":
+            return f"VIC {self.vic}, word {self.place}: written by VICs {self.senders[0]} and {self.senders[1]}, unread between"
+        return f"VIC {self.vic}, counter {self.place}: set after {self.packets} of its packets had come"
+
+
+class Fifo:
+    """Words that came without an address. They wait in `room` places of the VIC, and go one by one, every `pace` cycles, into a
+    ring of `ring` places in the host's memory."""
+
+    def __init__(self, room: int, ring: int, pace: float) -> None:
+        self._room, self._all, self._pace = room, room + ring, pace
+        self._times, self._values = np.empty(0), np.empty(0, np.int64)
+        self._last = 0.0
+
+    @property
+    def held(self) -> int:
+        """Words that the host has not taken."""
+        return len(self._times)
+
+    def put(self, times: Whole, values: Whole) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Take words that arrive in these cycles; which of them found a place."""
+        number = np.arange(len(times))
+        drained = np.maximum.accumulate(np.maximum(times - self._pace * number, self._last)) + self._pace * (number + 1)
+        held = self.held
+        every = np.concatenate([self._times, drained])
+        stays = held + number - np.searchsorted(every, times, side="right")
+        taken = np.ones(len(times), np.bool_)
+        if held + len(times) > self._all or (len(stays) and stays.max() >= self._room):
+            taken, drained = self._one_by_one(times)
+            every = np.concatenate([self._times, drained])
+        if len(drained):
+            self._last = float(drained[-1])
+        self._times, self._values = every, np.concatenate([self._values, values[taken]])
+        return taken
+
+    def _one_by_one(self, times: Whole) -> tuple[np.ndarray[Any, np.dtype[np.bool_]], np.ndarray[Any, np.dtype[np.float64]]]:
+        """The same where some find no place."""
+        taken, drained, last, before = np.zeros(len(times), np.bool_), list[float](), self._last, self._times
+        done = 0
+        for number, time in enumerate(times.tolist()):
+            while done < len(drained) and drained[done] <= time:
+                done += 1
+            waiting = len(before) - int(np.searchsorted(before, time, side="right")) + len(drained) - done
+            if waiting < self._room and len(before) + len(drained) < self._all:
+                taken[number] = True
+                last = max(last, time) + self._pace
+                drained.append(last)
+        return taken, np.array(drained)
+
+    def when(self, least: int) -> float | None:
+        """When the host has so many words in its ring; None: not yet."""
+        if least == 0:
+            return 0.0
+        return float(self._times[least - 1]) if len(self._times) >= least else None
+
+    def take(self, until: float) -> Whole:
+        """The words that were in the ring by then; they leave it."""
+        number = int(np.searchsorted(self._times, until, side="right"))
+        found, self._values, self._times = self._values[:number], self._values[number:], self._times[number:]
+        return found
+
+
+class VicState:
+    """Memory, group counters, FIFO and barriers of the VIC `rank`, and what has come back to it.
+
+    `turn`: cycles after which it sends a packet that another one asked for. `groups`: the VICs of each barrier, by its number.
+    """
+
+    def __init__(self, rank: int, nodes: int, turn: int, fifo: Fifo, groups: list[tuple[int, ...]], races: list[Race]) -> None:
+        self.rank, self.nodes, self.fifo = rank, nodes, fifo
+        self.memory = np.zeros(WORDS, np.int64)
+        self.counters, self.expected, self.early = (np.zeros(COUNTERS, np.int64) for _ in range(3))
+        self.zero_at: list[int | None] = [0] * COUNTERS
+        self.releases: dict[int, list[int]] = {}
+        self.returned: list[tuple[int, int]] = []
+        self.engine_in = self.engine_out = 0.0
+        self._fresh = [False] * COUNTERS
+        self._came: dict[int, int] = {}
+        self._writers, self._epoch = np.zeros(WORDS, np.int64), 1
+        self._turn, self._groups, self._races = turn, groups, races
+
+    def looked(self) -> None:
+        """The host has seen what came; who writes from now on overwrites nothing unread."""
+        self._epoch += 1
+
+    def set_counter(self, counter: int, number: int, time: int) -> None:
+        """A counter gets a value. Where packets have come before it, they are lost to it."""
+        before = int(self.counters[counter])
+        self.early[counter] = max(0, -before)
+        if before < 0 and number:
+            self._report(Race("counter", self.rank, counter, packets=-before))
+        self.counters[counter] = self.expected[counter] = number
+        self.zero_at[counter], self._fresh[counter] = None if number else time, False
+
+    def waited(self, counter: int) -> None:
+        """The host has seen that a counter is zero."""
+        self._fresh[counter] = False
+        if self.counters[counter] < 0:
+            self.zero_at[counter] = None
+        self.looked()
+
+    def arrive(self, came: Whole) -> Whole:
+        """Packets arrive, in order: what the VIC sends because of them, without its host.
+
+        Raises:
+            RunError: a word that should be a header is none.
+        """
+        kinds = came[HEADER] >> 28 & 15
+        # Memory and FIFO do not know of one another; everything else depends on what came before.
+        sort = np.where(kinds == To.FIFO, To.MEMORY, kinds)
+        ends = [*(np.flatnonzero(np.diff(sort)) + 1).tolist(), len(sort)]
+        sent, begin = [NONE], 0
+        for end in ends:
+            if end > begin:
+                sent.append(self._arrive_alike(To(int(sort[begin])), came[:, begin:end], kinds[begin:end]))
+            begin = end
+        return np.concatenate(sent, axis=1) if len(sent) > 2 else sent[-1]
+
+    def _arrive_alike(self, to: To, came: Whole, kinds: Whole) -> Whole:
+        times, addresses = came[TIME], came[HEADER] & (WORDS - 1)
+        if to is To.MEMORY:
+            return self._take(came, addresses, kinds == To.FIFO)
+        if to is To.QUERY:
+            return self._send_on(came, came[VALUE], self.memory[addresses])
+        if to is To.SEND_ON:
+            return self._send_on(came, self.memory[addresses], came[VALUE])
+        answers = [NONE]
+        for time, source, value, address in zip(
+            times.tolist(), came[SOURCE].tolist(), came[VALUE].tolist(), addresses.tolist(), strict=True
+        ):
+            if to is To.COUNTER:
+                self.set_counter(address, value, time)
+            elif to is To.RETURNED:
+                self.returned.append((source, value))
+            elif to is To.RELEASE:
+                self.releases.setdefault(value, []).append(time)
+            else:
+                answers.append(self._gather(value, time))
+        return np.concatenate(answers, axis=1)
+
+    def _gather(self, group: int, time: int) -> Whole:
+        """One more has come to a barrier. The last one releases all."""
+        members = self._groups[group]
+        self._came[group] = (self._came.get(group, 0) + 1) % len(members)
+        if self._came[group]:
+            return NONE
+        to = headers("barrier", members, 0, None, self.nodes, To.RELEASE)[0]
+        return packets(np.full(len(to), time + self._turn), self.rank, to, np.full(len(to), group))
+
+    def _take(self, came: Whole, addresses: Whole, surprise: np.ndarray[Any, np.dtype[np.bool_]]) -> Whole:
+        """Words for the memory and the FIFO: what finds no place goes back to its sender."""
+        taken = np.ones(len(addresses), np.bool_)
+        if surprise.any():
+            taken[surprise] = self.fifo.put(came[TIME, surprise], came[VALUE, surprise])
+        written = ~surprise
+        if written.any():
+            self._write(addresses[written], came[SOURCE, written], came[VALUE, written])
+        self._count(came[TIME, taken], (came[HEADER, taken] >> 22) & (COUNTERS - 1))
+        if taken.all():
+            return NONE
+        back = came[:, ~taken]
+        to = headers("returned", back[SOURCE], 0, None, self.nodes, To.RETURNED)[0]
+        return packets(back[TIME] + self._turn, self.rank, to, back[VALUE])
+
+    def _write(self, addresses: Whole, sources: Whole, values: Whole) -> None:
+        stamps = self._epoch << 20 | (sources + 1)
+        old = self._writers[addresses]
+        self._writers[addresses] = stamps
+        self.memory[addresses] = values  # of one address, the last one stays
+        now = self._writers[addresses]
+        for others, which in ((old, (old >> 20 == self._epoch) & (old != stamps)), (now, now != stamps)):
+            for row in np.flatnonzero(which)[:MOST_RACES].tolist():
+                pair = sorted((int(others[row] & 0xFFFFF) - 1, int(sources[row])))
+                self._report(Race("slot", self.rank, int(addresses[row]), tuple(pair)))
+
+    def _count(self, times: Whole, counters: Whole) -> None:
+        """Packets count their counters down."""
+        for counter, number in enumerate(np.bincount(counters, minlength=COUNTERS).tolist()):
+            if not number or counter == SCRATCH:
+                continue
+            before = int(self.counters[counter])
+            self.counters[counter] -= number
+            if 0 < before <= number:
+                self.zero_at[counter] = int(times[np.flatnonzero(counters == counter)[before - 1]])
+                self._fresh[counter] = True
+            elif before <= 0 and not self._fresh[counter]:
+                self.zero_at[counter] = None
+
+    def _send_on(self, came: Whole, to: Whole, values: Whole) -> Whole:
+        kinds = to >> 28 & 15
+        wrong = np.flatnonzero((to >> 62 != 1) | (goes_to(to) >= self.nodes) | ((kinds != To.MEMORY) & (kinds != To.FIFO)))
+        if len(wrong):
+            address = int(came[HEADER, wrong[0]] & (WORDS - 1))
+            raise RunError(
+                f"VIC {self.rank}: a packet for address {address} should be sent on with {int(to[wrong[0]])}, which is no header"
+            )
+        return packets(came[TIME] + self._turn, self.rank, to, values)
+
+    def _report(self, race: Race) -> None:
+        if len(self._races) < MOST_RACES and race not in self._races[-64:]:
+            self._races.append(race)
