@@ -10,7 +10,7 @@ from mpi_jobs import needs_mpi, run_json
 
 SCRIPT = str(Path(__file__).with_name("words.py"))
 FEW = {"added": 40_000, "mixed": 6000, "locked": 600, "flags": 12, "woven": 6, "begun": 5, "threads": 30}
-ALL = {"mixed": 600_000, "locked": 8000, "flags": 300, "woven": 200, "begun": 200, "threads": 1500}
+ALL = {"mixed": 200_000, "locked": 2000, "flags": 100, "woven": 50, "begun": 40, "threads": 300}
 pytestmark = needs_mpi
 
 
