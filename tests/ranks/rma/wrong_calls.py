@@ -256,6 +256,9 @@ def freed_under_way() -> Told:
             lambda word=word: word.fetch_and_add(1),
             lambda whole=whole, value=value: whole.put(value),
             lambda part=part, into=into: part.get(into),
+            lambda heap=heap, to=to, value=value: heap.put(value, to=to, wait=False),
+            lambda heap=heap, to=to, into=into: heap.get(of=to, at=np.s_[1:, ::3], into=into, wait=False).wait(100),
+            lambda heap=heap: heap.fence(),
         ]
         running = [threading.Thread(target=run, args=(call,)) for call in calls]
         for each in running:
@@ -287,6 +290,9 @@ def forked() -> Told:
     place, word = heap.place(to=to, at=np.s_[::2]), heap.place(to=to, at=1)
     place.put(3)
     heap.fetch_and_add(to=to, at=1)
+    large = malloc(1 << 20, "f8")
+    begun = large.put(np.ones(1 << 20), to=to, wait=False)
+    assert begun is not None
     heap.barrier()
     reader, writer = os.pipe()
     if (child := os.fork()) == 0:
@@ -303,6 +309,7 @@ def forked() -> Told:
             heap.fence,
             heap.barrier,
             lambda: malloc(8),
+            lambda: begun.wait(100),
         ]
         for call in calls:
             try:
@@ -316,8 +323,12 @@ def forked() -> Told:
     os.close(writer)
     with os.fdopen(reader) as pipe:
         found = json.loads(pipe.read())
-    assert os.waitpid(child, 0)[1] == 0 and found == ["ForkedError"] * 11, found
+    assert os.waitpid(child, 0)[1] == 0 and found == ["ForkedError"] * 12, found
     assert ForkedError.__name__ == found[0]
+    begun.wait(100)
+    large.barrier()
+    assert (large.local == 1).all()
+    large.free()
     works(heap)
     heap.free()
     all_work()
