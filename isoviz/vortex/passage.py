@@ -122,8 +122,9 @@ class UnderWay:
         """Move on to a cycle: the packets that leave before it."""
         due, later = [NONE], []
         for packets in self._coming:
-            number = int(np.searchsorted(packets[TIME], cycle))
-            due.append(packets[:, :number])
+            number = int(packets[TIME].searchsorted(cycle))
+            if number:
+                due.append(packets[:, :number])
             if number < packets.shape[1]:
                 later.append(packets[:, number:])
         self._coming, self.now = later, cycle

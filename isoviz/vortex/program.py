@@ -254,9 +254,10 @@ class FifoRing:
         node.until(
             lambda: fifo.when(least), timeout, lambda: f"{least} words in the FIFO of VIC {node.rank}, which has {fifo.held}"
         )
-        node.settle(node.clock)
+        heard = node.clock - node.pace["latency"]
+        node.settle(heard)
         node.state.looked()
-        return fifo.take(node.clock - node.pace["latency"])
+        return fifo.take(heard)
 
 
 def _count_of(node: Node, counter: int) -> str:

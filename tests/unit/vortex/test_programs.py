@@ -120,6 +120,35 @@ def test_a_counter_that_is_set_by_its_sender_may_lose_packets_and_a_preset_one_d
     assert lost > 4
 
 
+def late_counter_among_others(vic: Vic, preset: bool) -> None:
+    """The same by direct writes, through a switch that is full of the packets of others."""
+    if vic.rank == 0 and preset:
+        vic.set_counter(3, 200)
+    if preset:
+        vic.barrier()
+    if vic.rank > 1:
+        vic.send(np.random.default_rng(vic.rank).integers(0, 2, 2000), FIFO, np.arange(2000))
+    if vic.rank == 1:
+        vic.compute(3e-6)
+        if not preset:
+            vic.set_counter(3, 200, of=0)
+        vic.send(0, np.arange(200), 1, counter=3, by="direct")
+    if vic.rank == 0:
+        vic.compute(200e-6)
+        vic.wait(3, timeout=1e-3)
+
+
+def test_the_switch_lets_packets_overtake_the_setting_of_their_counter() -> None:
+    for seed in range(20):
+        with simulated(32, seed, fifo=1 << 17) as system, suppress(RankError):
+            system.run(late_counter_among_others, False)
+        if system.races:
+            break
+    with pytest.raises(RankError, match="came before the counter was set"):
+        run(late_counter_among_others, False, nodes=32, seed=seed, fifo=1 << 17)
+    assert run(late_counter_among_others, True, nodes=32, seed=seed, fifo=1 << 17).races == ()
+
+
 def two_writers(vic: Vic, apart: bool) -> Any:
     for writer in (1, 2):
         vic.set_counter(writer, 1)
