@@ -38,7 +38,7 @@ class Place:
     """A part of a rank's array in a heap, as `Heap.place` finds it. Puts and gets repeat without looking it up again.
 
     `rank`, `shape` and `dtype` are those of the part. The first put from an array prepares the copy, and so does the first get
-    into one; the next ones from or into the same array repeat it.
+    into one; the next ones from or into the same array repeat it, with the strides that it had.
     """
 
     def __init__(self, view: Array, rank: int) -> None:
@@ -96,16 +96,18 @@ class Place:
 
 
 def _prepared(given: Array, source: Array, destination: Array) -> Callable[[object], bool]:
-    """A function that copies between an array of a caller and a place again, if it is given that array, lying as before.
+    """A function that copies between an array of a caller and a place again, if it is given that array; else it returns False.
 
-    Else it returns False. It touches little memory of its own: after a large copy, the caches hold nothing else.
+    It touches little memory of its own: after a large copy, the caches hold nothing else. A new shape keeps the order of the
+    elements, so that only a new type or number of rows makes it another array.
     """
-    dtype, shape, strides = given.dtype, given.shape, given.strides
+    measure: Any = len if given.ndim else np.shape
+    dtype, extent = given.dtype, measure(given)
     repeated, barrier = moves.kept(source, destination), atomics().barrier
 
     # Both arrays are kept, also while another thread frees the heap: kernels have addresses.
     def again(value: Any, _kept: object = (source, destination)) -> bool:
-        if value is not given or value.shape != shape or value.strides != strides or value.dtype is not dtype:
+        if value is not given or measure(value) != extent or value.dtype is not dtype:
             return False
         for move in repeated:
             move()

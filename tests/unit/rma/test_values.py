@@ -132,6 +132,29 @@ def word_of(room: np.ndarray[Any, Any]) -> Word:
     return Word(room[0, ...], 0, change)
 
 
+@pytest.mark.parametrize("columns", [slice(None), slice(None, None, 2)])
+@pytest.mark.parametrize("rows", [1, 300])
+def test_a_place_repeats_puts_and_gets_of_an_array_until_it_is_another(rows: int, columns: slice) -> None:
+    room, rng = np.zeros((rows, 64)), np.random.default_rng(1)
+    place = Place(room[:, columns], 0)
+    given, into = np.zeros(place.shape), np.zeros(place.shape)
+    for _ in range(3):
+        given[...] = rng.random(place.shape)
+        place.put(given)
+        assert place.get(into) is into
+        assert np.array_equal(into, given) and np.array_equal(room[:, columns], given)
+    assert not room[:, 1::2].any() or columns == slice(None)
+    given.dtype = np.dtype("i8")
+    given[...] = rng.integers(0, 100, place.shape)
+    place.put(given)
+    assert np.array_equal(room[:, columns], given), "numbers of another type are converted"
+    given.dtype, given.shape = np.dtype("f8"), (given.size, 1)
+    with pytest.raises(InputError, match="of the shape"):
+        place.put(given)
+    with pytest.raises(InputError, match="into"):
+        place.get(given)
+
+
 @pytest.mark.parametrize("kind", ["i4", "u4", "i8", "u8"])
 def test_words_wrap_around_at_their_limits(kind: str) -> None:
     room = np.zeros(1, kind)
