@@ -41,7 +41,7 @@ AIM, ARRAY_AIM, WORD_AIM = 0.95, 0.12, 1.0
 """Aims of longer runs, of an array by NumPy's index, and of a value or a kept place; all beside `ALLOCATED`."""
 SPELL, QUICK_SPELL, MOST = 2e-3, 1e-4, 20_000
 """Seconds of a spell, about, and its statements at most. Other work on the computer leaves some spells alone."""
-SPELLS, MOST_SPELLS = 9, 2
+SPELLS, MOST_SPELLS = 9, 10
 """Spells of a round, whose median counts; a statement that takes longer than `MOST_SPELLS` has one."""
 CALM = 5e-3
 """Seconds after which the thread that calls MPI sleeps, and no longer looks for messages."""
