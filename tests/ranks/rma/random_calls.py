@@ -55,7 +55,7 @@ def elements(rng: np.random.Generator, shape: tuple[int, ...], kind: np.dtype[An
     if kind.names is not None:
         for name in kind.names:
             found[name] = elements(rng, (count,), kind[name])
-    elif kind.kind in "?U":
+    elif kind.kind in "bU":
         found[:] = rng.integers(0, 2, count)
     else:
         found[:] = rng.integers(0, 100, count * kind.itemsize, np.uint8).view(kind)
