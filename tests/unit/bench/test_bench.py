@@ -102,7 +102,7 @@ def test_the_switch_beside_a_naive_one(capsys: pytest.CaptureFixture[str], monke
     """Both send the same packets; where they do not agree, there are no figures."""
     assert main(["bench", "vortex", "--quick", "--repeat", "1", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
-    assert [each["aim"] for each in rows] == [50, 1, 1, 1, 1, 1] and all(each["ratio"] > 0 for each in rows)
+    assert [each["aim"] for each in rows] == [50, 1, 1, 1, 1, 1, 1] and all(each["ratio"] > 0 for each in rows)
     monkeypatch.setattr(vortex.NaiveSwitch, "enter", lambda *_: False)
     assert main(["bench", "vortex", "--quick", "--repeat", "1"]) == 1
     assert "do not agree" in capsys.readouterr().err
