@@ -90,7 +90,7 @@ def memory() -> dict[str, Any]:
     session.close()
     picture = path_svg(machine)
     return {
-        "last": str(memory_kinds()[-1]),
+        "listed": "HPM" in map(str, memory_kinds()),
         "run": [report.verified, arrived.tobytes() == turned(given), generated.verified],
         "drawn": picture.count("memory in huge pages") > 0,
         "explorer": [derived.problems, derived.plan is not None],

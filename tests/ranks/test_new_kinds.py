@@ -56,7 +56,7 @@ def test_a_kind_of_memory(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1]) == {
-        "last": "HPM",
+        "listed": True,
         "run": [True, True, True],
         "drawn": True,
         "explorer": [{}, True],
