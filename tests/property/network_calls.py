@@ -10,7 +10,20 @@ from typing import Any
 from wrong_values import Call, call
 
 from isoviz import machines
-from isoviz.machines import DimensionOrder, FatTree, ListedLinks, Mesh, Neighbours, Port, Shortest, Switch, Torus, UpAndDown
+from isoviz.machines import (
+    DataVortex,
+    DimensionOrder,
+    FatTree,
+    ListedLinks,
+    Mesh,
+    Neighbours,
+    Port,
+    Shortest,
+    Switch,
+    ThroughTheSwitch,
+    Torus,
+    UpAndDown,
+)
 
 _NUMBERS = itertools.count()
 PAMI = machines.Transport(machines.ChannelKind("TwoSided"), machines.Constant(1e9), "pami")
@@ -20,8 +33,11 @@ JOINED = machines.Machine("joined", NODES, (), networks=(RING,))
 
 LINK = RING.topology.links_from(0)[0]
 TREE = FatTree((4, 4), (1, 2))
-TOPOLOGIES: tuple[Any, ...] = (Torus((4, 2)), Mesh((4, 2)), TREE, Switch(), ListedLinks((("a", "b", 2), ("a", "c"))))
-RULES = (DimensionOrder(), Shortest(), Neighbours(), UpAndDown())
+VORTEX = DataVortex(heights=4, angles=2, inputs=1)
+TOPOLOGIES: tuple[Any, ...] = (Torus((4, 2)), Mesh((4, 2)), TREE, Switch(), ListedLinks((("a", "b", 2), ("a", "c"))), VORTEX)
+RULES = (DimensionOrder(), Shortest(), Neighbours(), UpAndDown(), ThroughTheSwitch())
+IN_RULES = {UpAndDown: (TREE, (0, 3)), ThroughTheSwitch: (VORTEX, (0, 0))}
+"""The topology and two routers of a rule that does not go through every topology."""
 OF_TOPOLOGIES = ("router_name", "router", "links_from", "link", "has_link", "checked")
 OF_GRIDS = ("coordinates", "at", "step", "distance", "wraps")
 OF_RULES = ("route", "check", "checked")
@@ -43,8 +59,8 @@ def _of_grid(grid: Any, name: str, _it: Any) -> Call:
 
 
 def _of_rule(rule: Any, name: str, _it: Any) -> Call:
-    topology = TREE if isinstance(rule, UpAndDown) else TOPOLOGIES[0]
-    return call(getattr(rule, name), topology, *(() if name == "check" else (0, 3)))
+    topology, ends = IN_RULES.get(type(rule), (TOPOLOGIES[0], (0, 3)))
+    return call(getattr(rule, name), topology, *(() if name == "check" else ends))
 
 
 def _new(base: type) -> Any:
@@ -64,11 +80,13 @@ NETWORKS: dict[str, Callable[[Any], Call]] = {
     "Mesh": lambda _it: call(Mesh, (4, 2)),
     "FatTree": lambda _it: call(FatTree, (4, 4), (1, 2)),
     "Switch": lambda _it: call(Switch),
+    "DataVortex": lambda _it: call(DataVortex, heights=4, angles=2, inputs=1, share=0.5),
     "ListedLinks": lambda _it: call(ListedLinks, (("a", "b", 2), ("a", "c")), one_way=False),
     "DimensionOrder": lambda _it: call(DimensionOrder, 1, seed=3, message_bytes=1 << 20),
     "Shortest": lambda _it: call(Shortest),
     "Neighbours": lambda _it: call(Neighbours),
     "UpAndDown": lambda _it: call(UpAndDown),
+    "ThroughTheSwitch": lambda _it: call(ThroughTheSwitch),
     "Port": lambda _it: call(Port, "node0.sys", "0", inject=1e9, receive=1e9),
     "Transport": lambda _it: call(
         machines.Transport,
