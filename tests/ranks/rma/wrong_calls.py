@@ -588,7 +588,7 @@ def leaks(count: int) -> Told:
         while (after := state()) > before and time.monotonic() < last:
             threading.Event().wait(0.05)
         first.barrier()
-        # Small heaps share pieces of memory. One more piece may be open: two descriptors here, and one for that of each other rank.
+        # Small heaps share pieces of memory. One more piece may be open: two descriptors here, one for that of each other rank.
         most = (before[0] + 1 + first.size, before[1] + first.size)
         assert after[0] <= most[0] and after[1] <= most[1] and after[2:] == before[2:], (before, after)
     return {"cycles": count, "descriptors": after[0] - before[0]}
