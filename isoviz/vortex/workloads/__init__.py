@@ -2,5 +2,7 @@
 
 from isoviz.vortex.workloads.breadth_first import Bfs, bfs
 from isoviz.vortex.workloads.graph import kronecker, search_keys, validate
+from isoviz.vortex.workloads.heat_equation import Heat, heat
+from isoviz.vortex.workloads.transport_sweep import Sweep, sweep
 
-__all__ = ["Bfs", "bfs", "kronecker", "search_keys", "validate"]
+__all__ = ["Bfs", "Heat", "Sweep", "bfs", "heat", "kronecker", "search_keys", "sweep", "validate"]
