@@ -138,7 +138,8 @@ class Surprises:
         expected = int(self._row(counts).sum())
         while taken < expected:
             taken += self._take(take)
-            self._send_again()
+            if taken < expected:
+                self._send_again()
         vic.send(every, done * vic.nodes + vic.rank, value(), done)
         while vic.counter(done):
             self._send_again()
@@ -158,7 +159,8 @@ class Surprises:
 
     def _send_again(self) -> None:
         to, words = self._vic.returned()
-        self._vic.send(to, FIFO, words)
+        if len(to):
+            self._vic.send(to, FIFO, words)
 
 
 def _found(mover: Mover, edges: Whole, vertices: int, keys: Whole) -> Found:
@@ -169,7 +171,7 @@ def _found(mover: Mover, edges: Whole, vertices: int, keys: Whole) -> Found:
     to, joined = np.concatenate([own, own[::-1]], axis=1)
     mover.phase(*_visits(to, joined, nodes), came.append, lambda: 0)
     mover.compute(sum(map(len, came)) * VISIT)
-    part = Part(rank, nodes, len(range(rank, vertices, nodes)), np.concatenate(came))
+    part = Vertices(rank, nodes, len(range(rank, vertices, nodes)), np.concatenate(came))
     built, times, trees = mover.seconds - begin, list[float](), list[Whole]()
     for key in keys.tolist():
         mover.barrier()
@@ -186,7 +188,7 @@ def _visits(to: Whole, parents: Whole, nodes: int) -> tuple[Whole, Whole]:
     return to % nodes, to // nodes << 32 | parents
 
 
-class Part:
+class Vertices:
     """The vertices of a node, and the different neighbours of each."""
 
     def __init__(self, rank: int, nodes: int, vertices: int, joined: Whole) -> None:
@@ -206,7 +208,7 @@ class Part:
 class Tree:
     """A node's part of the tree of a search. `frontier`: those of its vertices that were found since it was last expanded."""
 
-    def __init__(self, part: Part, key: int, compute: Callable[[float], None]) -> None:
+    def __init__(self, part: Vertices, key: int, compute: Callable[[float], None]) -> None:
         self._part, self._compute, self._level = part, compute, 0
         self.parents, self.levels = np.full((2, part.vertices), -1)
         self.frontier = np.array([key // part.nodes][: key % part.nodes == part.rank], np.int64)

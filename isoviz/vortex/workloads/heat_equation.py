@@ -73,7 +73,7 @@ def heat(
     sides = grid(system.nodes, 3)
     boxes = [block("heat", sizes, sides, rank).box for rank in range(system.nodes)]
     begin = np.random.default_rng(count("heat", "seed", seed)).random(sizes)
-    if 2 * FACES * Part(begin, system.nodes, 0).room > WORDS:
+    if 2 * FACES * HeatBlock(begin, system.nodes, 0).room > WORDS:
         raise InputError(f"heat: two places for each of {FACES} faces do not fit in the {WORDS} words of a VIC")
     run = system.run(on_vics, begin, steps, aggregated, restructured)
     found = np.empty_like(begin)
@@ -114,7 +114,7 @@ class Face(NamedTuple):
     halo: Slices
 
 
-class Part:
+class HeatBlock:
     """A node's block with a layer of points around it, and its faces that have a neighbour."""
 
     def __init__(self, begin: Points, nodes: int, rank: int) -> None:
@@ -152,7 +152,7 @@ class Part:
 
 def on_vics(vic: Vic, begin: Points, steps: int, aggregated: bool, restructured: bool) -> tuple[float, Points]:
     """The program of a node of a Data Vortex: its modelled seconds, and the temperatures of its block."""
-    part = Part(begin, vic.nodes, vic.rank)
+    part = HeatBlock(begin, vic.nodes, vic.rank)
     every = list(range(len(part.faces)))
     together = [every] if aggregated else [[face] for face in every]
     parcels = [Parcel(part, faces, aggregated) for faces in together if faces]
@@ -189,7 +189,7 @@ class Parcel:
     A face arrives at its number times the room of a face. Words to different nodes alternate, as the switch likes them.
     """
 
-    def __init__(self, part: Part, faces: Sequence[int], counted_together: bool) -> None:
+    def __init__(self, part: HeatBlock, faces: Sequence[int], counted_together: bool) -> None:
         self.faces, sizes = faces, [part.sizes[face] for face in faces]
         own = [part.faces[face] for face in faces]
         within = np.concatenate([np.arange(size) for size in sizes])

@@ -111,7 +111,7 @@ def sweep(
 
 def reference(problem: Problem) -> Floats:
     """The flux by NumPy, with all cells in one block."""
-    part = Part(problem, 1, 0)
+    part = SweepBlock(problem, 1, 0)
     for stage in part.stages:
         part.step(stage, *part.nothing(stage))
     return part.flux
@@ -126,7 +126,7 @@ class Stage(NamedTuple):
     chunk: slice
 
 
-class Part:
+class SweepBlock:
     """A node's block of cells and what is computed in it."""
 
     def __init__(self, problem: Problem, nodes: int, rank: int) -> None:
@@ -203,7 +203,7 @@ def _room(problem: Problem, sides: Sequence[int]) -> int:
 
 def on_vics(vic: Vic, problem: Problem, aggregated: bool, ahead: int) -> tuple[float, Floats]:
     """The program of a node of a Data Vortex: its modelled seconds, and the flux in its block."""
-    part = Part(problem, vic.nodes, vic.rank)
+    part = SweepBlock(problem, vic.nodes, vic.rank)
     faces = Faces(vic, part, _room(problem, grid(vic.nodes, 2)), aggregated, ahead)
     started = vic.seconds
     for number, stage in enumerate(part.stages):
@@ -222,7 +222,7 @@ class Faces:
     are set for twice as many stages ahead: so far a neighbour can be, while the wave goes the other way.
     """
 
-    def __init__(self, vic: Vic, part: Part, room: int, aggregated: bool, ahead: int) -> None:
+    def __init__(self, vic: Vic, part: SweepBlock, room: int, aggregated: bool, ahead: int) -> None:
         self._vic, self._part, self._room, self._aggregated, self._ahead = vic, part, room, aggregated, ahead
         self._wide = 2 * ahead + 2
         for number in range(self._wide):

@@ -50,7 +50,7 @@ def test_aggregation_and_restructuring_both_save_time_where_nodes_have_little_to
 
 
 def test_temperatures_that_are_wrong_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heat_equation.Part, "unpack", lambda *_: None)
+    monkeypatch.setattr(heat_equation.HeatBlock, "unpack", lambda *_: None)
     with simulated(2) as system, pytest.raises(VerificationError, match="heat: the temperatures"):
         heat(system, (4, 4, 4), 2)
 

@@ -11,7 +11,7 @@ import pytest
 from isoviz.errors import InputError, VerificationError
 from isoviz.vortex import simulated
 from isoviz.vortex.workloads import sweep, transport_sweep
-from isoviz.vortex.workloads.transport_sweep import Part, Problem
+from isoviz.vortex.workloads.transport_sweep import Problem, SweepBlock
 
 WAYS = [(False, False), (True, False), (False, True), (True, True)]
 
@@ -27,7 +27,7 @@ def test_the_flux_on_nodes_is_that_of_numpy(aggregated: bool, restructured: bool
 
 def naive(problem: Problem) -> np.ndarray[Any, Any]:
     """Cell by cell and direction by direction, with diamond differences."""
-    slopes = Part(problem, 1, 0).slopes
+    slopes = SweepBlock(problem, 1, 0).slopes
     sources, before = problem.sources, np.zeros_like(problem.sources)
     for _ in range(problem.sweeps):
         flux = np.zeros_like(sources)
@@ -49,7 +49,7 @@ def naive(problem: Problem) -> np.ndarray[Any, Any]:
 def test_the_reference_is_the_formula_cell_by_cell() -> None:
     problem = Problem(np.random.default_rng(2).random((2, 3, 4, 2)), 2, 2, 2)
     assert np.allclose(transport_sweep.reference(problem), naive(problem), rtol=1e-12)
-    lengths = (Part(problem, 1, 0).slopes / 2) ** 2
+    lengths = (SweepBlock(problem, 1, 0).slopes / 2) ** 2
     assert np.allclose(lengths.sum(axis=0), 1)  # directions have length 1
 
 
