@@ -18,7 +18,8 @@ from isoviz.vortex.program import DvMemory, FifoRing, Vic
 from isoviz.vortex.random_updates import Gups, gups
 from isoviz.vortex.run import Distribution, Packets, SwitchRun
 from isoviz.vortex.switch import Switch
-from isoviz.vortex.system import Costs, ProgramRun, System, simulated
+from isoviz.vortex.system import Costs, simulated
+from isoviz.vortex.systems import ProgramRun, System
 from isoviz.vortex.traffic import Bursty, Drawn, HotSpot, Permutation, Recorded, Traffic, Transposition, Uniform
 from isoviz.vortex.vic import Race
 

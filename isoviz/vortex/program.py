@@ -2,20 +2,63 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from isoviz.checks import amount, count, items
 from isoviz.errors import InputError, show
-from isoviz.vortex.node import Node
 from isoviz.vortex.packet import WORDS, To, group_counter, headers, words
 from isoviz.vortex.traffic import Whole, whole_numbers, within
 
 ENTRIES = 8192
 """Entries of the table of DMA transactions. One names words that follow one another."""
 WAYS = ("direct", "cached", "DMA")
+
+
+class Host(Protocol):
+    """The host of a VIC, simulated or a rank: what a `Vic` has it do, with arguments that are checked. Errors are those of `Vic`.
+
+    A `place` is an index of the memory: a number, a slice or an array.
+    """
+
+    rank: int
+    nodes: int
+
+    @property
+    def seconds(self) -> float: ...
+
+    def own(self, call: str, /) -> Self:
+        """Check that the program of this node runs, and calls."""
+
+    def compute(self, seconds: float, /) -> None: ...
+
+    def set_counter(self, counter: int, number: int, /) -> None: ...
+
+    def counter(self, counter: int, /) -> int: ...
+
+    def wait(self, counter: int, timeout: float | None, /) -> None: ...
+
+    def barrier(self, ranks: tuple[int, ...], /) -> None: ...
+
+    def send(self, to: Whole, values: Whole, by: str, /) -> None:
+        """Send packets of any kind: their headers, and their values."""
+
+    def returned(self) -> list[tuple[int, int]]:
+        """VICs and words, which are given once."""
+
+    def read(self, place: Any, /) -> Any: ...
+
+    def write(self, place: Any, values: Whole, size: int, /) -> None:
+        """Write so many words; one value may stand for all."""
+
+    def load(self, place: Any, values: Whole, /) -> None: ...
+
+    def store(self, place: Any, into: Whole, /) -> None: ...
+
+    def finish(self) -> None: ...
+
+    def take(self, least: int, timeout: float | None, /) -> Whole: ...
 
 
 class Vic:
@@ -31,20 +74,19 @@ class Vic:
     counter that it names, from 0 to 60, at the VIC where it arrives.
     """
 
-    def __init__(self, node: Node) -> None:
-        self.rank, self.nodes = node.rank, node.system.nodes
-        self.memory, self.fifo = DvMemory(node), FifoRing(node)
-        self._node = node
+    def __init__(self, host: Host) -> None:
+        self.rank, self.nodes = host.rank, host.nodes
+        self.memory, self.fifo = DvMemory(host), FifoRing(host)
+        self._host = host
 
     @property
     def seconds(self) -> float:
-        """Modelled seconds since this node began."""
-        return (self._node.clock - self._node.began) * self._node.system.cycle
+        """Seconds since this node began: modelled ones, or on ranks measured ones."""
+        return self._host.seconds
 
     def compute(self, seconds: float) -> None:
-        """The host works for so many modelled seconds."""
-        node = self._node.own("compute")
-        node.clock += amount("compute", "seconds", seconds) / node.system.cycle
+        """The host works for so many modelled seconds. On ranks, work takes what it takes, and this takes no time."""
+        self._host.own("compute").compute(amount("compute", "seconds", seconds))
 
     def set_counter(self, counter: int, number: int, of: Any = None) -> None:
         """Set a group counter to the number of packets to come. It counts down as they arrive.
@@ -55,35 +97,27 @@ class Vic:
         Raises:
             InputError: the counter is reserved, `number` is below 0, or a VIC does not exist.
         """
-        node = self._node.own("set_counter")
+        host = self._host.own("set_counter")
         counter, number = group_counter("set_counter", counter), count("set_counter", "number", number)
-        if of is not None:
+        if of is None:
+            host.set_counter(counter, number)
+        else:
             to, values = headers("set_counter", of, counter, None, self.nodes, To.COUNTER, np.array([number]))
-            node.send(to, values, "direct")
-            return
-        node.clock += node.pace["direct"]
-        node.reach()
-        node.state.set_counter(counter, number, node.at)
+            host.send(to, values, "direct")
 
     def counter(self, counter: int) -> int:
         """The value of a group counter, read over PCIe; below 0 where packets came before it was set."""
-        node = self._node.own("counter")
-        counter = group_counter("counter", counter)
-        node.reach()
-        node.heard()
-        return int(node.state.counters[counter])
+        return self._host.own("counter").counter(group_counter("counter", counter))
 
     def wait(self, counter: int, timeout: float | None = None) -> None:
-        """Wait until a group counter has reached zero, at most `timeout` modelled seconds.
+        """Wait until a group counter has reached zero, at most `timeout` modelled seconds, or on ranks measured ones.
 
         Raises:
             RunError: it did not in time, or nothing is under way that could count it down; with what was expected and is missing.
             InputError: the counter is reserved: for the scratch counter nobody can wait.
+            RankLost: a rank is lost.
         """
-        node = self._node.own("wait")
-        counter = group_counter("wait", counter)
-        node.until(lambda: node.state.zero_at[counter], timeout, lambda: _count_of(node, counter))
-        node.state.waited(counter)
+        self._host.own("wait").wait(group_counter("wait", counter), _timeout(timeout))
 
     def barrier(self, some: Any = None) -> None:
         """Wait until all nodes, or those that `some` names, are here. Packets that were sent before may arrive after it.
@@ -91,22 +125,15 @@ class Vic:
         Raises:
             InputError: `some` does not name this node, or one that does not exist.
             RunError: a node will not come.
+            RankLost: a rank is lost.
         """
-        node = self._node.own("barrier")
+        host = self._host.own("barrier")
         members = range(self.nodes) if some is None else whole_numbers("barrier, some", items("barrier, some", some, "nodes"))
         within("barrier, some", np.array(members), self.nodes, "nodes")
         ranks = tuple(sorted({int(each) for each in members}))
         if self.rank not in ranks:
             raise InputError(f"barrier, some: names nodes {', '.join(map(str, ranks))}, and not {self.rank}, which calls it")
-        group = node.system.group(ranks)
-        to, values = headers("barrier", ranks[0], 0, None, self.nodes, To.BARRIER, np.array([group]))
-        node.send(to, values, "direct")
-        releases, here = node.state.releases.setdefault(group, []), node.system.here[group]
-        here.add(self.rank)
-        node.until(lambda: releases[0] if releases else None, None, lambda: _absent(ranks, here))
-        here.discard(self.rank)
-        releases.pop(0)
-        node.state.looked()
+        host.barrier(ranks)
 
     def send(self, vics: Any, addresses: Any, values: Any, counter: int | None = None, *, by: str = "DMA") -> None:
         """Send words, one packet each: `values[i]` to the word `addresses[i]` of the memory of VIC `vics[i]`.
@@ -120,39 +147,36 @@ class Vic:
         Raises:
             InputError: a VIC does not exist, an address is beyond 32 MB, a counter is reserved, or lengths differ.
         """
-        node = self._node.own("send")
+        host = self._host.own("send")
         if by not in WAYS:
             raise InputError(f"send, by: expected one of {', '.join(map(repr, WAYS))}, got {show(by)}")
-        node.send(*headers("send", vics, addresses, counter, self.nodes, To.MEMORY, words("send, values", values)), by)
+        host.send(*headers("send", vics, addresses, counter, self.nodes, To.MEMORY, words("send, values", values)), by)
 
     def send_packets(self, to: Whole, values: Whole) -> None:
         """Send words with headers that `Aggregated` has checked."""
-        self._node.own("send").send(to, values, "DMA")
+        self._host.own("send").send(to, values, "DMA")
 
     def query(self, vics: Any, addresses: Any, reply_to: tuple[Any, Any], counter: int | None = None) -> None:
         """Ask for the words `addresses[i]` of VIC `vics[i]`: the VICs send them to `reply_to` without their hosts.
 
         `reply_to`: VICs, which may be any, and addresses there, or `FIFO`. `counter` counts the replies where they arrive.
         """
-        node = self._node.own("query")
+        host = self._host.own("query")
         if len(items("query, reply_to", reply_to, "a pair of VICs and addresses")) != 2:
             raise InputError(f"query, reply_to: expected a pair of VICs and addresses, got {show(reply_to)}")
         replies = headers("query, reply_to", *reply_to, counter, self.nodes)[0]
-        node.send(*headers("query", vics, addresses, None, self.nodes, To.QUERY, replies), "direct")
+        host.send(*headers("query", vics, addresses, None, self.nodes, To.QUERY, replies), "direct")
 
     def send_on(self, vics: Any, addresses: Any, values: Any) -> None:
         """Send words that VICs send on: the word at `addresses[i]` of VIC `vics[i]` is the header with which that VIC sends
         `values[i]` on, without its host. `isoviz.vortex.header` makes such words."""
-        node = self._node.own("send_on")
-        node.send(*headers("send_on", vics, addresses, None, self.nodes, To.SEND_ON, words("send_on, values", values)), "DMA")
+        host = self._host.own("send_on")
+        host.send(*headers("send_on", vics, addresses, None, self.nodes, To.SEND_ON, words("send_on, values", values)), "DMA")
 
     def returned(self) -> tuple[Whole, Whole]:
         """Words that came back, as the FIFOs they were sent to were full: the VICs, and the values. They are given once."""
-        node = self._node.own("returned")
-        node.reach()
-        found, node.state.returned = node.state.returned, []
-        node.heard()
-        return tuple(np.array(found, np.int64).reshape(-1, 2).T)  # type: ignore[return-value]  # two rows
+        found = np.array(self._host.own("returned").returned(), np.int64).reshape(-1, 2)
+        return found[:, 0], found[:, 1]
 
     def load(self, addresses: Any, values: Any, *, wait: bool = True) -> None:
         """A DMA engine writes an array into the own memory, from a first address on, or at an array of addresses.
@@ -162,118 +186,71 @@ class Vic:
         Raises:
             InputError: an address is beyond 32 MB, or the addresses have more than 8,192 runs, the entries of the DMA table.
         """
-        node = self._node.own("load")
-        array = words("load, values", values).copy()
-        place, cost = _entries("load", addresses, len(array)), self._dma(len(array))
-        state = node.state
-        state.engine_in = max(node.clock, state.engine_in) + cost
-
-        def written() -> None:
-            state.memory[place] = array
-
-        node.system.later(math.ceil(state.engine_in + node.pace["latency"]), written)
+        host = self._host.own("load")
+        array = words("load, values", values)
+        host.load(_entries("load", addresses, len(array)), array)
         if wait:
-            self.finish()
+            host.finish()
 
     def store(self, addresses: Any, into: Any, *, wait: bool = True) -> None:
         """A DMA engine reads the own memory into a host array, from an address on, or at an array of addresses: see `load`."""
-        node = self._node.own("store")
+        host = self._host.own("store")
         if not isinstance(into, np.ndarray) or not into.flags.writeable or not into.flags.c_contiguous or into.itemsize != 8:
             raise InputError(
                 f"store, into: expected a contiguous array of 8 bytes an element that can be written, got {show(into)}"
             )
         flat = into.reshape(-1).view(np.int64)
-        place, state = _entries("store", addresses, len(flat)), node.state
-        state.engine_out = max(node.clock, state.engine_out) + self._dma(len(flat))
-
-        def read() -> None:
-            flat[:] = state.memory[place]
-            state.looked()
-
-        node.system.later(math.ceil(state.engine_out + node.pace["latency"]), read)
+        host.store(_entries("store", addresses, len(flat)), flat)
         if wait:
-            self.finish()
+            host.finish()
 
     def finish(self) -> None:
         """Wait until loads and stores are done."""
-        node = self._node.own("finish")
-        node.clock = max(node.clock, node.state.engine_in, node.state.engine_out)
-        node.reach()
-        node.heard()
-
-    def _dma(self, length: int) -> float:
-        pace = self._node.pace
-        return pace["start"] + length * pace["DMA"]
+        self._host.own("finish").finish()
 
 
 class DvMemory:
     """The memory of a VIC as its program reads and writes it over PCIe."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    def __init__(self, host: Host) -> None:
+        self._host = host
 
     def __len__(self) -> int:
         return WORDS
 
     def __getitem__(self, place: Any) -> Any:
-        node = self._node.own("memory")
-        place = _indexed(place)
-        node.reach()
-        found = node.state.memory[place].copy()
-        node.state.looked()
-        node.heard(found.size)
-        return found
+        return self._host.own("memory").read(_indexed(place))
 
     def __setitem__(self, place: Any, values: Any) -> None:
-        node = self._node.own("memory")
+        host = self._host.own("memory")
         place = _indexed(place)
         array = words("memory", values)
-        size = node.state.memory[place].size
+        size = len(range(WORDS)[place]) if isinstance(place, slice) else np.size(place)
         if len(array) not in (1, size):
             raise InputError(f"memory: {len(array)} values for {size} words")
-        node.clock += size * node.pace["direct"]
-        node.reach()
-        node.state.memory[place] = array if isinstance(place, slice | np.ndarray) else array[0]
+        host.write(place, array, size)
 
 
 class FifoRing:
     """The FIFO of a VIC, drained into a ring in the memory of its host."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    def __init__(self, host: Host) -> None:
+        self._host = host
 
     def take(self, least: int = 0, timeout: float | None = None) -> Whole:
-        """All words that are in the ring, in the order of their arrival; they leave it. Waits until there are `least`.
+        """All words that are in the ring; they leave it. Waits until there are `least`.
+
+        They come in the order of their arrival, or on ranks those of each sender in their order.
 
         Raises:
-            RunError: they did not come within `timeout` modelled seconds, or nothing is under way.
+            RunError: they did not come within `timeout` modelled or measured seconds, or nothing is under way.
+            RankLost: a rank is lost.
         """
-        node = self._node.own("fifo.take")
-        count("fifo.take", "least", least)
-        fifo = node.state.fifo
-        node.until(
-            lambda: fifo.when(least), timeout, lambda: f"{least} words in the FIFO of VIC {node.rank}, which has {fifo.held}"
-        )
-        heard = node.clock - node.pace["latency"]
-        node.settle(heard)
-        node.state.looked()
-        return fifo.take(heard)
+        return self._host.own("fifo.take").take(count("fifo.take", "least", least), _timeout(timeout))
 
 
-def _count_of(node: Node, counter: int) -> str:
-    """What a counter waits for."""
-    state = node.state
-    expected, left, early = (int(each[counter]) for each in (state.expected, state.counters, state.early))
-    text = f"counter {counter} of VIC {node.rank}: expected {expected} packets, {max(left, 0)} missing"
-    if early:
-        text += f"; {early} came before the counter was set, and so it cannot reach zero"
-    return text if left >= 0 else f"{text}; {-left} came and nobody had set it"
-
-
-def _absent(ranks: tuple[int, ...], here: set[int]) -> str:
-    """Which nodes did not come to a barrier."""
-    absent = [str(rank) for rank in ranks if rank not in here]
-    return f"a barrier of {len(ranks)} nodes, to which {', '.join(absent)} did not come"
+def _timeout(value: float | None) -> float | None:
+    return None if value is None else amount("wait", "timeout", value, high=1e6)
 
 
 def _indexed(place: Any) -> Any:

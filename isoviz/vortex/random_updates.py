@@ -14,7 +14,7 @@ from isoviz.checks import count, expect
 from isoviz.errors import InputError, VerificationError
 from isoviz.vortex.packet import FIFO
 from isoviz.vortex.program import Vic
-from isoviz.vortex.system import ProgramRun, System
+from isoviz.vortex.systems import ProgramRun, System
 from isoviz.vortex.traffic import Whole
 
 AHEAD = 1024
@@ -26,7 +26,7 @@ COUNTER = 0
 
 @dataclass(frozen=True, eq=False)
 class Gups:
-    """Updates of the table, modelled seconds, and the table itself, which has been verified. `run`: what came of the program."""
+    """Updates of the table, seconds, modelled or measured, and the verified table. `run`: what came of the program."""
 
     updates: int
     seconds: float
@@ -35,7 +35,7 @@ class Gups:
 
     @property
     def rate(self) -> float:
-        """Updates per modelled second; 10⁹ are one GUPS."""
+        """Updates per second; 10⁹ are one GUPS."""
         return self.updates / self.seconds
 
 
@@ -48,7 +48,7 @@ def gups(system: System, updates: int = 1 << 15, table: int = 1 << 16, seed: int
         InputError: an argument is out of range, or the nodes are no power of two.
         VerificationError: the table is not what NumPy makes of it.
     """
-    expect("gups", system, System, "a system, as isoviz.vortex.simulated() makes it")
+    expect("gups", system, System, "a system, as isoviz.vortex.simulated() or on_ranks() makes it")
     count("gups", "updates", updates, low=1, high=1 << 30)
     count("gups", "table", table, low=1, high=1 << 30)
     count("gups", "seed", seed)

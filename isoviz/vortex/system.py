@@ -13,15 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from isoviz.checks import amount, count, expect, expect_call
-from isoviz.errors import InputError, RankError, show
+from isoviz.checks import amount, count, expect
+from isoviz.errors import InputError, show
 from isoviz.vortex.node import Node
 from isoviz.vortex.packet import MOST_NODES, goes_to
 from isoviz.vortex.passage import HEADER, TIME, AnyOrder, InSwitch, Passage, UnderWay
 from isoviz.vortex.program import Vic
 from isoviz.vortex.switch import Switch
+from isoviz.vortex.systems import ProgramRun, System, came_back, of_node
 from isoviz.vortex.traffic import Whole
-from isoviz.vortex.vic import Fifo, Race, VicState
+from isoviz.vortex.vic import Fifo, VicState
 
 ORDERS = ("switch", "random")
 
@@ -52,21 +53,6 @@ class Costs:
             raise InputError("Costs: expected a latency and a turn of at least one cycle")
 
 
-@dataclass(frozen=True, eq=False)
-class ProgramRun:
-    """What came of a program: what it returned on each node, and modelled time.
-
-    `results`: by node; `seconds`: until the last node ended; `by_node`: until each one did; `packets`: how many were sent, those
-    of barriers and replies included; `races`: what another order of arrival would change, at most 1,000.
-    """
-
-    results: tuple[Any, ...]
-    seconds: float
-    by_node: tuple[float, ...]
-    packets: int
-    races: tuple[Race, ...]
-
-
 def simulated(
     nodes: int,
     seed: int = 0,
@@ -91,17 +77,17 @@ def simulated(
         InputError: there are more nodes than ports, or an argument is out of range.
         MissingPartError: Numba is not installed, which the switch needs.
     """
-    return System(nodes, seed, switch, order, costs or Costs(), (fifo, ring), skew)
+    return Simulated(nodes, seed, switch, order, costs or Costs(), (fifo, ring), skew)
 
 
-class System:
-    """VICs with their memories, counters and FIFOs, and a switch. Made by `simulated`; what VICs hold stays from run to run."""
+class Simulated(System):
+    """Simulated VICs and a switch. Made by `simulated`."""
 
     def __init__(
         self, nodes: int, seed: int, switch: Switch | None, order: str, costs: Costs, room: tuple[int, int], skew: float
     ) -> None:
         call = "simulated"
-        self.nodes = count(call, "nodes", nodes, low=1, high=MOST_NODES)
+        super().__init__(count(call, "nodes", nodes, low=1, high=MOST_NODES))
         count(call, "seed", seed, high=(1 << 32) - 1)
         expect(f"{call}, costs", costs, Costs, "isoviz.vortex.Costs")
         if switch is None:
@@ -123,7 +109,6 @@ class System:
         self._draw, self._skew = np.random.default_rng(seed), amount(call, "skew", skew, high=1) / cycle
         passage: Passage = AnyOrder(max(1, int(1e-6 / cycle)), seed) if order == ORDERS[1] else InSwitch(switch, seed)
         self.under_way = UnderWay(passage)
-        self.races: list[Race] = []
         self._groups: list[tuple[int, ...]] = []
         self.here: list[set[int]] = []
         self.vics = [
@@ -135,37 +120,19 @@ class System:
         self._numbers = numbers()
         self._came: list[Whole] = []
         self._settled = 0
-        self._closed = self._failed = False
-
-    def __enter__(self) -> System:
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._closed = True
+        super().__exit__(kind, error, trace)
         self.vics.clear()
 
-    def run(self, program: Callable[..., Any], *arguments: Any) -> ProgramRun:
-        """Run `program(vic, *arguments)` on every node, each in a thread of its own, and until all packets have arrived.
-
-        One thread runs at a time, so that the order in which they go on is always the same.
-
-        Raises:
-            InputError, RankError: what went wrong on a node, with its number. It ends the program on all nodes; the system then
-                takes no further program.
-        """
-        expect_call("run", program, "a program", may_be_class=True)
-        if self._closed or self._failed:
-            raise InputError(f"run: the system {'is closed' if self._closed else 'had an error'}; expected another one")
-        begin, sent, self.races[:] = self.under_way.now, self.under_way.sent, []
+    def _run(self, program: Callable[..., Any], arguments: tuple[Any, ...]) -> ProgramRun:
+        begin, sent = self.under_way.now, self.under_way.sent
         skews = self._draw.random(self.nodes) * self._skew
         every = [Node(self, vic, self.pace, begin + skew) for vic, skew in zip(self.vics, skews.tolist(), strict=True)]
         try:
             for node in every:
                 node.start(partial(program, Vic(node), *arguments))
             self._go(every)
-        except BaseException:
-            self._failed = True
-            raise
         finally:
             self.active = None
             for node in every:
@@ -197,8 +164,7 @@ class System:
             self._pass_time(running)
         for node in every:
             if back := node.state.returned:
-                text = f"{len(back)} words came back from VIC {back[0][0]}, whose FIFO was full; returned() gives them"
-                raise RankError(f"node {node.rank}: {text}", rank=node.rank)
+                raise of_node(node.rank, came_back(back))
 
     def _pass_time(self, running: Sequence[Node]) -> None:
         """On to the next cycle at which something may happen at a host, or a VIC may have sent something by itself."""

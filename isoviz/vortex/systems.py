@@ -1,0 +1,106 @@
+"""What simulated VICs and ranks share: a system that runs programs, what came of them, and the words for what goes wrong."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from isoviz.checks import expect_call
+from isoviz.errors import InputError, RankError, RunError, in_words
+from isoviz.vortex.vic import Race
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramRun:
+    """What came of a program: what it returned on each node, and seconds: modelled ones, or on ranks measured ones.
+
+    `results`: by node; `seconds`: until the last node ended; `by_node`: until each one did; `packets`: how many were sent, those
+    of barriers and replies included where they are simulated; `races`: what another order of arrival would change, at most 1,000.
+    """
+
+    results: tuple[Any, ...]
+    seconds: float
+    by_node: tuple[float, ...]
+    packets: int
+    races: tuple[Race, ...]
+
+
+class System(ABC):
+    """VICs with their memories, counters and FIFOs. Made by `simulated` and `on_ranks`; what VICs hold stays from run to run."""
+
+    def __init__(self, nodes: int) -> None:
+        self.nodes = nodes
+        self.races: list[Race] = []
+        self._closed = self._failed = False
+
+    def run(self, program: Callable[..., Any], *arguments: Any) -> ProgramRun:
+        """Run `program(vic, *arguments)` on every node, and until all packets have arrived.
+
+        Simulated nodes have a thread each, one of which runs at a time, so that the order in which they go on is always the same.
+        On ranks, all of them call this together, and each runs the program in the calling thread; every rank gets the results of
+        all, which therefore have to be data that can be pickled.
+
+        Raises:
+            InputError, RankError: what went wrong on a node, with its number. It ends the program on all nodes; the system then
+                takes no further program.
+            RankLost: a rank is lost.
+        """
+        expect_call("run", program, "a program", may_be_class=True)
+        if self._closed or self._failed:
+            raise InputError(f"run: the system {'is closed' if self._closed else 'had an error'}; expected another one")
+        self.races[:] = []
+        try:
+            return self._run(program, arguments)
+        except BaseException:
+            self._failed = True
+            raise
+
+    @abstractmethod
+    def _run(self, program: Callable[..., Any], arguments: tuple[Any, ...]) -> ProgramRun: ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._closed = True
+
+
+def of_node(rank: int, error: Exception) -> InputError | RankError:
+    """The error of a program, with the number of its node."""
+    if isinstance(error, InputError):
+        return InputError(f"node {rank}: {error}")
+    what = str(error) if isinstance(error, RunError) else in_words(error)
+    return RankError(f"node {rank}: {what}", rank=rank)
+
+
+def came_back(returned: Sequence[tuple[int, int]]) -> RunError:
+    """The error of a program that ended before it took what came back to it."""
+    return RunError(f"{len(returned)} words came back from VIC {returned[0][0]}, whose FIFO was full; returned() gives them")
+
+
+def never(what: str, timeout: float | None) -> RunError:
+    """The error of a wait that does not end."""
+    limit = "nothing is under way that could end it" if timeout is None else f"timed out after {timeout:g} s"
+    return RunError(f"waits for {what}; {limit}")
+
+
+def awaited(rank: int, counter: int, expected: int, left: int, early: int) -> str:
+    """What a wait for a counter waits for."""
+    text = f"counter {counter} of VIC {rank}: expected {expected} packets, {max(left, 0)} missing"
+    if early:
+        text += f"; {early} came before the counter was set, and so it cannot reach zero"
+    return text if left >= 0 else f"{text}; {-left} came and nobody had set it"
+
+
+def absent(ranks: tuple[int, ...], here: Collection[int]) -> str:
+    """Which nodes did not come to a barrier."""
+    missing = [str(rank) for rank in ranks if rank not in here]
+    return f"a barrier of {len(ranks)} nodes, to which {', '.join(missing)} did not come"
+
+
+def too_few(rank: int, least: int, held: int) -> str:
+    """What a wait for words in a FIFO waits for."""
+    return f"{least} words in the FIFO of VIC {rank}, which has {held}"
