@@ -18,7 +18,7 @@ import numpy as np
 from isoviz.checks import count, expect
 from isoviz.vortex.packet import FIFO
 from isoviz.vortex.program import Vic
-from isoviz.vortex.system import System
+from isoviz.vortex.systems import System
 from isoviz.vortex.traffic import Whole
 from isoviz.vortex.workloads.graph import EDGE_FACTOR, kronecker, search_keys, validate
 
