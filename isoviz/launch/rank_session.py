@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from isoviz.errors import in_words
 from isoviz.launch.rank_station import Station
+from isoviz.launch.this_rank import current_rank
 from isoviz.machines import preset
 
 if TYPE_CHECKING:
@@ -82,6 +83,15 @@ def rank_session() -> RankSession:
         _session = RankSession(machine, station)
         atexit.register(_leave, _session)
     return _session
+
+
+def this_world() -> World:
+    """The ranks that this process is one of: in a program those of its session, in a function of `ranks.call` those of the call.
+
+    Errors are those of `rank_session`.
+    """
+    here = current_rank()
+    return rank_session().world if here is None else here.station.world()
 
 
 def _leave(session: RankSession) -> None:

@@ -263,6 +263,26 @@ class Heap:
         found = part.way if is_far else "memory of this rank" if to == self.rank else "mapped"
         return f"{found}; words by {'its server' if is_far or self.words == 'server' else 'the processor'}"
 
+    def mapped(self, to: int) -> Array:
+        """The array of a rank as an array of this process, for code that reads and writes it by itself.
+
+        Raises:
+            InputError: there is no such rank. RankLost: the rank is lost. RunError: it is not mapped, or cannot be reached.
+        """
+        part = self._part(to)[()]
+        if part.__class__ is FarPart:
+            raise RunError(f"the array of rank {to} is not mapped: {part.way}")
+        found: Array = part
+        return found
+
+    def exchange(self, value: Any) -> list[Any]:
+        """`fence`, then tell all ranks a value that can be pickled, and get theirs, by rank. All ranks call it together.
+
+        Raises:
+            RankLost: a rank is lost. RankError: a rank calls something else. RunError: a put has failed.
+        """
+        return self._meet("exchange", value)
+
     def barrier(self) -> None:
         """`fence`, then wait until all ranks have come here: their puts are in place as well. All ranks call it together.
 
@@ -287,7 +307,7 @@ class Heap:
         finally:
             self.end(InputError("this heap was freed"))
 
-    def _meet(self, call: str) -> None:
+    def _meet(self, call: str, value: Any = None) -> list[Any]:
         failed: RunError | None = None
         if self._over is not None:
             Ended(self._over)()
@@ -295,9 +315,10 @@ class Heap:
             self.fence()
         except RunError as error:
             failed = error
-        self._together.meet(None, f"{call} of heap {self._number}")  # also after a put has failed: the others wait
+        told = self._together.meet(value, f"{call} of heap {self._number}")  # also after a put has failed: the others wait
         if failed is not None:
             raise failed
+        return told
 
     # ---- ends
 

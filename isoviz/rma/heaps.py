@@ -11,8 +11,7 @@ import numpy as np
 from isoviz.backends.host.host_memory import HostStore
 from isoviz.errors import ForkedError, InputError, IsovizError, RankError, RunError, in_words, show
 from isoviz.forks import in_child
-from isoviz.launch.rank_session import rank_session
-from isoviz.launch.this_rank import current_rank
+from isoviz.launch.rank_session import this_world
 from isoviz.rma.heap import Heap
 from isoviz.rma.together import Together
 
@@ -63,7 +62,7 @@ def share(array: Any, *, words: str = "processor") -> Heap:
 
 def _heap(call: str, make: Callable[[World], Array], words: str) -> Heap:
     """The heap of the arrays that the ranks make."""
-    world = _world()
+    world = this_world()
     together = _of_worlds.get(world)
     if together is None:
         together = _of_worlds[world] = Together(world)
@@ -110,11 +109,6 @@ def _shared(array: Any) -> Array:
 def _check_words(call: str, words: object) -> None:
     if words not in ("processor", "server"):
         raise InputError(f"{call}: words: expected 'processor' or 'server', got {show(words)}")
-
-
-def _world() -> World:
-    here = current_rank()
-    return rank_session().world if here is None else here.station.world()
 
 
 def _shape(shape: Any) -> tuple[int, ...]:

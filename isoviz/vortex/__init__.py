@@ -8,6 +8,9 @@
     with isoviz.vortex.simulated(nodes=32, seed=1) as system:      # VICs on such a switch; a program on each node
         system.run(program).results
 
+    with isoviz.vortex.on_ranks() as system:                       # the same program on MPI ranks, by mapped memory
+        system.run(program).results
+
 The switch is that of Gioiosa et al., *Exploring DataVortex Systems for Irregular Applications*, section II: a deflection network
 without buffers. The same packets and the same seed give the same run on every computer, and in the browser.
 """
@@ -16,6 +19,7 @@ from isoviz.vortex.packet import FIFO, header
 from isoviz.vortex.patterns import Aggregated, transposed
 from isoviz.vortex.program import DvMemory, FifoRing, Vic
 from isoviz.vortex.random_updates import Gups, gups
+from isoviz.vortex.ranks.system import on_ranks
 from isoviz.vortex.run import Distribution, Packets, SwitchRun
 from isoviz.vortex.switch import Switch
 from isoviz.vortex.system import Costs, simulated
@@ -48,6 +52,7 @@ __all__ = [
     "Vic",
     "gups",
     "header",
+    "on_ranks",
     "simulated",
     "transposed",
 ]

@@ -13,16 +13,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from isoviz.errors import InputError
 from isoviz.vortex.packet import To, headers
 from isoviz.vortex.passage import UnderWay, packets
-from isoviz.vortex.systems import absent, awaited, never, of_node, too_few
+from isoviz.vortex.systems import Stopped, absent, awaited, never, not_own, of_node, too_few
 from isoviz.vortex.traffic import Whole
 from isoviz.vortex.vic import VicState
-
-
-class Stopped(BaseException):
-    """The error of another node ends this program."""
 
 
 class Surroundings(Protocol):
@@ -115,7 +110,7 @@ class Node:
             InputError: it does not.
         """
         if self.system.active is not self or threading.current_thread() is not self._thread:
-            raise InputError(f"{call}: the VIC of node {self.rank} is for the program on that node, while it runs")
+            raise not_own(call, self.rank)
         return self
 
     # ---- what a Vic has its host do

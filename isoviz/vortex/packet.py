@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from isoviz.checks import count
-from isoviz.errors import InputError, show
+from isoviz.errors import InputError, RunError, show
 from isoviz.vortex.traffic import Whole, whole_numbers, within
 
 WORDS = 1 << 22
@@ -115,3 +115,8 @@ def words(call: str, values: Any) -> Whole:
             f"{call}: expected an array of one dimension of numbers of 8 bytes, got {what}; .view() shows others as such"
         )
     return np.ascontiguousarray(array).view(np.int64)
+
+
+def no_header(vic: int, address: int, word: int) -> RunError:
+    """The error of a packet that a VIC should send on with a word that is no header."""
+    return RunError(f"VIC {vic}: a packet for address {address} should be sent on with {word}, which is no header")

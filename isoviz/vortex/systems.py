@@ -13,6 +13,10 @@ from isoviz.errors import InputError, RankError, RunError, in_words
 from isoviz.vortex.vic import Race
 
 
+class Stopped(BaseException):
+    """The error of another node ends this program."""
+
+
 @dataclass(frozen=True, eq=False)
 class ProgramRun:
     """What came of a program: what it returned on each node, and seconds: modelled ones, or on ranks measured ones.
@@ -68,7 +72,7 @@ class System(ABC):
         self._closed = True
 
 
-def of_node(rank: int, error: Exception) -> InputError | RankError:
+def of_node(rank: int, error: BaseException) -> InputError | RankError:
     """The error of a program, with the number of its node."""
     if isinstance(error, InputError):
         return InputError(f"node {rank}: {error}")
@@ -104,3 +108,8 @@ def absent(ranks: tuple[int, ...], here: Collection[int]) -> str:
 def too_few(rank: int, least: int, held: int) -> str:
     """What a wait for words in a FIFO waits for."""
     return f"{least} words in the FIFO of VIC {rank}, which has {held}"
+
+
+def not_own(call: str, rank: int) -> InputError:
+    """The error of a call that is not made by the program of its node."""
+    return InputError(f"{call}: the VIC of node {rank} is for the program on that node, while it runs")

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from isoviz.errors import RunError
-from isoviz.vortex.packet import COUNTERS, SCRATCH, WORDS, To, goes_to, headers
+from isoviz.vortex.packet import COUNTERS, SCRATCH, WORDS, To, goes_to, headers, no_header
 from isoviz.vortex.passage import HEADER, NONE, SOURCE, TIME, VALUE, packets
 from isoviz.vortex.traffic import Whole
 
@@ -226,9 +225,7 @@ class VicState:
         wrong = np.flatnonzero((to >> 62 != 1) | (goes_to(to) >= self.nodes) | ((kinds != To.MEMORY) & (kinds != To.FIFO)))
         if len(wrong):
             address = int(came[HEADER, wrong[0]] & (WORDS - 1))
-            raise RunError(
-                f"VIC {self.rank}: a packet for address {address} should be sent on with {int(to[wrong[0]])}, which is no header"
-            )
+            raise no_header(self.rank, address, int(to[wrong[0]]))
         return packets(came[TIME] + self._turn, self.rank, to, values)
 
     def _report(self, race: Race) -> None:
