@@ -70,7 +70,11 @@ SUITES: Mapping[str, Suite] = MappingProxyType(
         ),
         "priority": Suite("an urgent transfer among many, beside first come first served", "isoviz.bench.priority"),
         "ranks": Suite("transfers between MPI ranks, beside MPI itself, NumPy and memcpy", "isoviz.bench.ranks.suite"),
-        "vortex": Suite("the switch of a Data Vortex, beside one with an object for each packet", "isoviz.bench.vortex.suite"),
+        "vortex": Suite(
+            "the switch of a Data Vortex: what it carries, and its speed beside one with an object for each packet",
+            "isoviz.bench.vortex.suite",
+            page="Markdown",
+        ),
     }
 )
 """Name → benchmark."""

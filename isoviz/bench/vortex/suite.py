@@ -1,14 +1,21 @@
-"""`isoviz bench vortex`: the compiled switch of a Data Vortex, beside one with an object for each packet in the same run."""
+"""`isoviz bench vortex`: the compiled switch of a Data Vortex, beside one with an object for each packet in the same run.
+
+The report also has what the switch carries, simulated.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from isoviz.bench.aims import COLUMNS, AimsTable, compared
 from isoviz.bench.table import Table
+from isoviz.bench.vortex.figures import sections
 from isoviz.bench.vortex.naive_switch import NaivePacket, NaiveSwitch
+from isoviz.document import Document, Facts, Prose, Section
+from isoviz.document import Table as Cells
 from isoviz.errors import InputError, InternalError
 from isoviz.vortex import Packets, Switch, gups, simulated
 
@@ -22,17 +29,41 @@ UPDATES, QUICK_UPDATES, UPDATES_AIM = 1 << 15, 1 << 8, 2e5
 RECORDED_AIM, TIMES_NAIVE, LONG, SECONDS = 1e7, 50, 10_000, 0.5
 NOTES = (
     "ratio: figure of the peer ÷ figure of isoviz, the median of all rounds; above 1, isoviz is faster",
-    "times are processor time of one thread: the cycle has no other, and whatever else this computer does counts less",
-    "saturated: a packet waits at every input, to all outputs alike; a hop is a move of a packet, with its share of all else",
-    "naive: the same packets, an object for each, in Python's dictionaries; all of them enter and leave in the same cycles",
-    "few ports: what enters and leaves takes most of the time, one packet after the other; many ports: moves, several at once",
-    "GUPS: programs on simulated VICs, packet by packet through the switch, verified against NumPy within the time",
-    "recorded: every packet's row is written as well, and the table grows while the switch runs",
+    "times are processor time of one thread; the cycle has no other thread; the clock would count other work of this computer",
+    "saturated: a packet waits at every input, to all outputs alike; a hop is a move of a packet, with its share of all the rest",
+    "naive: the same packets, an object for each, in dictionaries of Python; all packets enter and leave in the same cycles",
+    "few ports: entering and leaving limits the rate, which is done packet by packet; many ports: moving does, several at once",
+    "GUPS: programs on simulated VICs, packet by packet through the switch; verifying against NumPy is within the time",
+    "recorded: a row of every packet is written as well, and the table grows while the switch runs",
 )
 
 
-def measure(repeat: int = 5, quick: bool = False, progress: Callable[[str], None] = lambda _: None) -> Table:
-    """Medians of `repeat` rounds in turn. With `quick` there are few cycles: it only shows that everything runs.
+@dataclass(frozen=True)
+class VortexTable(AimsTable):
+    """Rows of speed, and sections with figures of the switch."""
+
+    figures: Sequence[Section] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {**super().to_json(), "figures": Document("", self.figures).to_json()}
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}\n\n{Document('the switch, simulated', self.figures)}"
+
+    def to_page(self) -> str:
+        headings, *rows = Table(self.name, "", self.columns, self.written()).cells()
+        kept = [k for k, heading in enumerate(headings) if heading != "predicted"]
+        speed = Cells([headings[k] for k in kept], [[row[k] for k in kept] for row in rows], numbers=range(2, len(kept)))
+        facts = Facts([(str(key), str(value)) for key, value in self.machine.items()])
+        notes = [Prose(f"{note[0].upper()}{note[1:]}.") for note in self.notes]
+        head = Prose("Figures of the switch are simulated, and the same on every computer: seeds decide them. Speed is measured.")
+        measured = Section("Speed", [Prose(f"{self.title[0].upper()}{self.title[1:]}."), facts, speed, *notes])
+        return Document("The switch of a Data Vortex", [head, *self.figures, measured]).markdown()
+
+
+def measure(repeat: int = 5, quick: bool = False, progress: Callable[[str], None] = lambda _: None) -> VortexTable:
+    """Medians of `repeat` rounds in turn, and the figures of the switch. With `quick` there are few cycles: it only shows that
+    everything runs.
 
     Raises:
         InputError: `repeat` is less than 1. MissingPartError: Numba is not installed.
@@ -62,7 +93,11 @@ def measure(repeat: int = 5, quick: bool = False, progress: Callable[[str], None
         rows.append(_beside("recorded", text, times[f"{ports}, recorded"], f"{RECORDED_AIM:.0e} hops/s", 1 / RECORDED_AIM))
     rows.append(_beside("saturated", f"64 ports, {LONG:,} cycles", times["long"], f"{SECONDS} s", SECONDS))
     rows.append(_beside("GUPS", "32 nodes, an update", times["gups"], f"{UPDATES_AIM:.0e} updates/s", 1 / UPDATES_AIM))
-    return AimsTable("vortex", f"the switch of a Data Vortex: medians of {repeat}", COLUMNS, rows, NOTES)
+    found = []
+    for section in sections(quick):
+        progress(section.title)
+        found.append(section)
+    return VortexTable("vortex", f"the switch of a Data Vortex: medians of {repeat}", COLUMNS, rows, NOTES, figures=found)
 
 
 def _beside(part: str, what: str, seconds: list[float], beside: str, limit: float) -> dict[str, Any]:

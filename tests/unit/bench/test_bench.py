@@ -98,11 +98,18 @@ def test_lists_beside_numpy(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(rows) == 72 and all(each["figure"] > 0 and each["ratio"] > 0 for each in rows)
 
 
-def test_the_switch_beside_a_naive_one(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_switch_beside_a_naive_one(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Both send the same packets; where they do not agree, there are no figures."""
-    assert main(["bench", "vortex", "--quick", "--repeat", "1", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["rows"]
-    assert [each["aim"] for each in rows] == [50, 1, 1, 1, 1, 1, 1] and all(each["ratio"] > 0 for each in rows)
+    report = tmp_path / "vortex.md"
+    assert main(["bench", "vortex", "--quick", "--repeat", "1", "--json", "-", "-o", str(report)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [each["aim"] for each in found["rows"]] == [50, 1, 1, 1, 1, 1, 1] and all(each["ratio"] > 0 for each in found["rows"])
+    page, carried = report.read_text(encoding="utf-8"), found["figures"]["What a saturated switch carries"]
+    assert [each["heights"] for each in carried] == ["8", "16", "32"]
+    assert all(0.2 < float(each["packets per port and cycle"]) < float(each["independent packets"]) + 0.05 for each in carried)
+    assert all(f"## {title}\n" in page for title in (*found["figures"], "Speed"))
     monkeypatch.setattr(vortex.NaiveSwitch, "enter", lambda *_: False)
     assert main(["bench", "vortex", "--quick", "--repeat", "1"]) == 1
     assert "do not agree" in capsys.readouterr().err
