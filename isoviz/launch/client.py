@@ -347,8 +347,14 @@ class Client:
             return
         if message.kind == "told":
             pending.told(rank, message)
-        else:
-            pending.answered(rank, message)
+        elif pending.answered(rank, message):
+            # In a thread of its own: what is being sent to another rank must not keep this rank's signs of life from being read.
+            threading.Thread(target=self._cancel_others, args=(pending,), name="isoviz ranks: cancels", daemon=True).start()
+
+    def _cancel_others(self, pending: Pending) -> None:
+        """A rank has failed: the others may wait for it."""
+        with self._order:  # They get the command before its cancel.
+            self.cancel(pending)
 
     def _watch(self) -> None:
         found = Evidence()

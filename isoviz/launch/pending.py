@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from isoviz.errors import RankError, in_words, line
+from isoviz.errors import Cancelled, RankError, in_words, line
 from isoviz.launch.wire import Message
 
 _LOG = logging.getLogger("isoviz")
@@ -40,6 +40,12 @@ class Failure:
             error = None
         return cls(rank, pid, error if isinstance(error, BaseException) else None, words, where)
 
+    @property
+    def is_second_hand(self) -> bool:
+        """Whether it follows from a failure elsewhere: the rank was cancelled, or its error names another rank."""
+        is_of_another = isinstance(self.error, RankError) and self.error.rank not in (None, self.rank)
+        return is_of_another or isinstance(self.error, Cancelled)
+
     def as_error(self) -> RankError:
         """One error that names the rank. Its cause is the rank's own error; the traceback of the rank is a note on it."""
         if isinstance(self.error, MemoryError):
@@ -53,9 +59,10 @@ class Failure:
 
 
 def first_failure(failures: Sequence[Failure]) -> RankError:
-    """The error of the first rank that failed, which counts the others."""
-    error = failures[0].as_error()
-    others = [str(failure.rank) for failure in failures[1:]]
+    """The error of the first rank that failed, which counts the others. What followed from these failures is left out."""
+    causes = [failure for failure in failures if not failure.is_second_hand] or failures
+    error = causes[0].as_error()
+    others = [str(failure.rank) for failure in causes[1:]]
     if others:
         error.add_note(f"It failed on {'rank' if len(others) == 1 else 'ranks'} {', '.join(others)} as well.")
     return error
@@ -69,6 +76,7 @@ class Pending:
         self.ranks = tuple(ranks)
         self._tell = tell
         self._answers: dict[int, Message] = {}
+        self._has_failed = False
         self._lost: BaseException | None = None
         self._lock = threading.Lock()
         self._over = threading.Event()
@@ -105,13 +113,16 @@ class Pending:
 
     # ---- for the client's threads
 
-    def answered(self, rank: int, message: Message) -> None:
-        """Keep the answer of a rank."""
+    def answered(self, rank: int, message: Message) -> bool:
+        """Keep the answer of a rank. Returns whether it is the first failure, and other ranks have not answered yet."""
         with self._lock:
             if rank in self.ranks:
                 self._answers[rank] = message
+            is_first = message.kind == "failed" and not self._has_failed
+            self._has_failed |= is_first
             if len(self._answers) == len(self.ranks):
                 self._over.set()
+            return is_first and not self.done
 
     def told(self, rank: int, message: Message) -> None:
         """Pass on what a rank tells while it works."""

@@ -161,11 +161,13 @@ class Ranks:
         runs at a time, in the order in which this process made the calls; functions may therefore use MPI together. In the
         function `isoviz.launch.this_rank.this_rank()` tells its rank. `tell(rank, value)` gets what the function tells on the
         way, in a thread. Ctrl-C stops the waiting and sets the function's `cancel`; the ranks stay. A set `cancel` sets the
-        function's `cancel`, too, and its results are waited for.
+        function's `cancel`, too, and its results are waited for. So does a failure: the function's `cancel` is set on the other
+        ranks, and their waits in `isoviz.rma` for the failed rank end.
 
         Raises:
             InputError: there is no such rank.
             RankError: the function raised on a rank; the error names the first such rank, with the rank's own error as its cause.
+                Errors that followed from it on other ranks are left out.
             RankLost, RanksClosed: the ranks have ended.
         """
         chosen = self._chosen(ranks)

@@ -299,5 +299,6 @@ class PreparedOnRanks:
         if failures:
             error = first_failure(failures)
             cause = error.__cause__
-            raise named(cause, failures[0].rank, self._client.hellos) if isinstance(cause, IsovizError) else error
+            assert error.rank is not None
+            raise named(cause, error.rank, self._client.hellos) if isinstance(cause, IsovizError) else error
         return values

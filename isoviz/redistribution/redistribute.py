@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from isoviz import checks
 from isoviz.backends.formats.arrays import sent_array
 from isoviz.checks import expect
-from isoviz.errors import DistributionError, InputError, show
+from isoviz.errors import DistributionError, InputError, IsovizError, in_words, show
 from isoviz.launch.rank_session import is_rank_program, rank_session
 from isoviz.launch.this_rank import this_rank
-from isoviz.launch.worker.plan_runs import in_window
+from isoviz.launch.worker.plan_runs import check_room, in_window
 from isoviz.machines import MemoryKind
 from isoviz.planner import Options
 from isoviz.redistribution.distributed_instance import DistributedInstance
@@ -232,8 +232,13 @@ def _on_rank(
     engine = here.station.engine(machine)
     given = _held.pop(f"{key} source", None)
     part = plan.source.part(here.rank)
+    problem = None
     if given is not None and part is not None and machine.memory(part.memory).kind is MemoryKind.REG:
-        given = in_window(here.station.world(), given)
+        try:
+            given = in_window(here.station.world(), given)
+        except (MemoryError, IsovizError) as error:  # The other ranks must not wait for this one.
+            problem = f"has no room for its part: {in_words(error)}"
+    check_room(engine, problem)
     done = run_on_rank(engine, plan, given, verify=verify, cancel=here.cancel)
     _held[key] = done.array
     return done.report if here.rank == 0 else None

@@ -382,9 +382,8 @@ class FarWord(FarPlace, Word):
 def by_server(world: World, handle: StoreHandle, offset: int, size: int) -> Callable[[str], Callable[..., int]]:
     """Atomic operations by their names on the word at a byte of a rank's array, which that rank carries out.
 
-    On one host its helper does it, which needs no interpreter, else its MPI thread. Both use the instructions of the processor.
-    So a word is changed in one way, whoever asks for it: ranks of the host that use the instructions themselves lose nothing
-    either.
+    On one host its helper does it, which needs no interpreter. Between hosts its MPI thread does it. Both use the instructions
+    of the processor, as ranks that reach the word themselves do. So every operation on the word is atomic with every other one.
     """
     exchange, rank = world.exchange, handle.rank
 

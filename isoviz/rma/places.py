@@ -167,7 +167,7 @@ class Word(Place):
         Raises:
             InputError: the word does not take it. RankLost: the rank is lost.
         """
-        if value.__class__ is not float and value.__class__ not in _NUMBERS:  # a buffer takes whatever can be made a number
+        if value.__class__ is not float and value.__class__ not in _NUMBERS:  # a buffer takes objects with __float__, too
             super().put(value)
             return
         if not IS_STRICT:

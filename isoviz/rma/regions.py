@@ -188,8 +188,8 @@ def _list(found: Array, shape: tuple[int, ...], axis: int, call: str) -> Array:
 
 
 def _check_lists(shape: tuple[int, ...], lists: list[tuple[int, Array]], call: str, *, writes: bool) -> None:
-    """Refuse lists that do not fit each other, and for writes those that name an element twice: which value would stay there is
-    nobody's choice."""
+    """Refuse lists that do not fit each other. Refuse lists of a write that name an element twice: NumPy does not say which of
+    the two values would stay there."""
     if len(lists) == 1 and (lists[0][1].dtype == bool or not writes):
         return
     parts: list[tuple[int, Array]] = []

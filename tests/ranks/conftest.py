@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import mpi_jobs
 import pytest
+from hosts import Hosts, why_not
+
+
+@pytest.fixture(scope="module")
+def two_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+    """Two hosts, joined by a link that is slower than a busy computer."""
+    reason = why_not()
+    if reason is not None:
+        pytest.skip(reason)
+    with Hosts(2, tmp_path_factory.mktemp("hosts"), "500mbit") as hosts:
+        yield hosts
 
 
 @pytest.fixture

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import functools
 import itertools
+import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from mpi_jobs import MPIEXEC, is_open_mpi
+from mpi_jobs import MPIEXEC, environment, is_open_mpi, kill
+from waiting import until
 
 _PREFIX = "isohost"
 _NET = "10.83.7."
@@ -144,6 +146,28 @@ class Hosts:
         more = ["-x", "PYTHONPATH"] if is_open_mpi() else []
         ranks = str(per_host * len(self.names))
         return self.on(0, MPIEXEC, *self.mpi_options(per_host), *more, "-n", ranks, sys.executable, *args)
+
+    def start(self, per_host: int, *args: str, seconds: float = 240) -> subprocess.Popen[str]:
+        """Start Python on all hosts."""
+        pipe, command = subprocess.PIPE, self.mpiexec(per_host, *args)
+        return subprocess.Popen(command, env=environment(seconds), stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+
+    def run(self, per_host: int, *args: str, seconds: float = 120) -> str:
+        """What a job has printed. Nothing is left of it."""
+        job = self.start(per_host, *args, seconds=max(240.0, seconds))
+        try:
+            out, err = job.communicate(timeout=seconds)
+        except BaseException:
+            kill(job)
+            job.communicate()
+            raise
+        assert job.returncode == 0, f"{out[-1500:]}\n{err[-3000:]}"
+        assert until(lambda: not self.left()), self.left()
+        return out
+
+    def run_json(self, per_host: int, *args: str, seconds: float = 120) -> Any:
+        """The last line that a job has printed, as JSON."""
+        return json.loads(self.run(per_host, *args, seconds=seconds).strip().splitlines()[-1])
 
     def unplug(self, host: int) -> None:
         """Set the link of a host down."""

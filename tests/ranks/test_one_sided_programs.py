@@ -7,7 +7,6 @@ import importlib.util
 import itertools
 import math
 import re
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +14,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 from hosts import Hosts, why_not
-from mpi_jobs import ROOT, environment, kill, needs_mpi, run
+from mpi_jobs import ROOT, needs_mpi, run
 
 from isoviz.errors import InputError
 
@@ -96,15 +95,7 @@ def test_programs_between_hosts(program: str, arguments: list[str], words: str, 
     if reason is not None:
         pytest.skip(reason)
     with Hosts(2, tmp_path, "500mbit") as hosts:
-        pipe, command = subprocess.PIPE, hosts.mpiexec(1, "-P", program, "--repeat", "1", *arguments)
-        job = subprocess.Popen(command, env=environment(), stdout=pipe, stderr=pipe, text=True, start_new_session=True)
-        try:
-            out, err = job.communicate(timeout=240)
-        except BaseException:
-            kill(job)
-            job.communicate()
-            raise
-    assert job.returncode == 0, f"{out[-1500:]}\n{err[-3000:]}"
+        out = hosts.run(1, "-P", program, "--repeat", "1", *arguments, seconds=240)
     assert words in out and "THEY DIFFER" not in out and "WRONG" not in out
 
 

@@ -33,7 +33,7 @@ WORK, QUICK_WORK = 0.3, 0.01
 MOST = 2000
 """Samples of a piece of work at most."""
 PUTS, TIMES = 50, 3
-"""Aims: a get by a helper takes at most so many puts, and with a busy remote so many times its own time."""
+"""Aims. A get by a helper takes at most the time of PUTS puts. A busy remote makes it at most TIMES times as long."""
 OVERLAPPED = 16 << 20
 """Bytes of a transfer beside work."""
 HELPER = "Assisted, by the remote's helper"

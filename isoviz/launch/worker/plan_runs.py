@@ -238,9 +238,7 @@ def carry_out(
         except (MemoryError, IsovizError) as error:
             problem = f"has no room for its arrays: {in_words(error)}"
         if arrays:  # Ranks with none must not wait for a rank that cannot begin.
-            for rank, found in enumerate(engine.gather(problem)):
-                if found is not None:
-                    raise RankError(f"rank {rank} {found}", rank=rank)
+            check_room(engine, problem)
         parts = _parts(engine, plans, ends, options, _Teller(here.tell) if tells else None, here.cancel)
         return [Done(part, None if part.error is not None else arrived(end)) for part, (_, end) in zip(parts, ends, strict=True)]
 
@@ -265,6 +263,17 @@ def _parts(
     if any(all(engine.node_of(name) for name in plan.every_memory) for plan in plans):
         engine.barrier()  # Rank 0 has no part in a plan, and may still be its arbiter. Ranks with a part wait for each other.
     return parts
+
+
+def check_room(engine: RankEngine, problem: str | None) -> None:
+    """Meet with all ranks, each of which tells its problem or None.
+
+    Raises:
+        RankError: a rank has no room for its arrays.
+    """
+    for rank, found in enumerate(engine.gather(problem)):
+        if found is not None:
+            raise RankError(f"rank {rank} {found}", rank=rank)
 
 
 def placed_ends(order: Order, plan: Plan, machine: Machine, world: World, stack: ExitStack) -> tuple[Any, Any]:

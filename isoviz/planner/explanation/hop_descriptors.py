@@ -46,7 +46,7 @@ class HopDescriptors:
     """What the descriptors of a hop name for its first chunk, at both ends.
 
     `name` is what a request is called, "request" or "key". `limit` is the most runs of one. `window` is the bytes on which both
-    ends agree for it, None where a request simply has so many runs. `count` is the number of requests for the chunk, of `chunks`.
+    ends agree for it, None where only `limit` bounds a request. `count` is the number of requests for the chunk, of `chunks`.
     `source` and `destination` list their runs; where the chunk has very many, they are those of the first ones.
     """
 

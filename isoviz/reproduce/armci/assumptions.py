@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import lru_cache
+from typing import Any
 
 from isoviz.document import share
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 from isoviz.machines import Machine
 from isoviz.machines.presets.armci import GET, INFINIBAND, US, CallCosts, armci_cluster
 from isoviz.planner import Instance, Plan, Transfer, cost
-from isoviz.reproduce import Evaluation, assumed
+from isoviz.reproduce import Columns, Evaluation, assumed
 from isoviz.reproduce.assumption import of_preset
 from isoviz.units import format_bytes, format_rate, format_seconds
 
@@ -116,6 +118,21 @@ def _carried_out(protocol: str, transfer: Transfer, on: Machine) -> Plan:
 def seconds(protocol: str, transfer: Transfer, on: Machine) -> float:
     """Seconds of the first start of a transfer by a protocol."""
     return carried_out(protocol, transfer, on).first
+
+
+def overlap(found: Plan, own: float = 0.0) -> float:
+    """The part of a get in which the program may compute. It posts, which takes 8 µs, has `own` seconds more, and copies."""
+    return max(0.0, 1 - (OVERLAPPED + own + copies_of(found, -1)) / found.first)
+
+
+def at_largest(protocol: str, size: str) -> Callable[[Any], float]:
+    """From rows of figure 7, the overlap of a protocol at its largest `size`, a column."""
+    return lambda found: float(max((row[size], row["overlap"]) for row in found if row["protocol"] == protocol)[1])
+
+
+def overlaps(*sizes: tuple[str, str, str]) -> tuple[Columns]:
+    """How figure 7 is shown, with the columns of its sizes."""
+    return (Columns([("protocol", "protocol"), *sizes, ("time", "seconds", "seconds"), ("overlap", "overlap", "share")]),)
 
 
 def copies_of(plan: Plan, end: int) -> float:

@@ -17,14 +17,15 @@ from isoviz.reproduce.armci.assumptions import (
     KIB,
     MIB,
     ON_DEMAND,
-    OVERLAPPED,
     OWNER,
     PIPELINED,
     ZERO_COPY,
     ArmciAssumptions,
+    at_largest,
     carried_out,
-    copies_of,
     machine,
+    overlap,
+    overlaps,
     scattered,
     seconds,
 )
@@ -33,40 +34,21 @@ DOUBLE = 8
 SQUARES = (8, 16, 32, 64, 128, 256, 512)
 
 
-def overlapped(found: Any, protocol: str, side: int) -> float:
-    """The overlap of a protocol for squares of `side` doubles."""
-    return float(next(row["overlap"] for row in found if (row["protocol"], row["side"]) == (protocol, side)))
-
-
-def _largest(protocol: str) -> Any:
-    return lambda found: overlapped(found, protocol, max(row["side"] for row in found))
-
-
 @experiment(
     "figure 7b",
     "overlap of gets of squares",
     section="5.4",
     quick={"sides": SQUARES[::3]},
     claims=(
-        Claim("host-assisted, largest square: overlap", "up to 95 %", 0.95, _largest(ASSISTED), "share").because(
+        Claim("host-assisted, largest square: overlap", "up to 95 %", 0.95, at_largest(ASSISTED, "side"), "share").because(
             "what is left counts 8 µs and 1 µs for each further request; to make the lists of runs is not counted"
         ),
-        Claim("buffered, largest square: overlap", "much less", (None, 0.9), _largest(BUFFERED), "share").because(
+        Claim("buffered, largest square: overlap", "much less", (None, 0.9), at_largest(BUFFERED, "side"), "share").because(
             "the caller copies out of the buffer while it waits"
         ),
     ),
-    shows=(
-        Columns(
-            (
-                ("protocol", "protocol"),
-                ("doubles of a side", "side", "count"),
-                ("requests", "requests", "count"),
-                ("time", "seconds", "seconds"),
-                ("overlap", "overlap", "share"),
-            )
-        ),
-    ),
-    depends=(Depends("figure 7b: buffered, overlap", "share", _largest(BUFFERED), "copy copied_run", sides=(512,)),),
+    shows=overlaps(("doubles of a side", "side", "count"), ("requests", "requests", "count")),
+    depends=(Depends("figure 7b: buffered, overlap", "share", at_largest(BUFFERED, "side"), "copy copied_run", sides=(512,)),),
 )
 def figure7b(given: ArmciAssumptions, sides: Sequence[int] = SQUARES) -> list[dict[str, Any]]:
     """The part of a get of a square of doubles in which the program may compute."""
@@ -77,14 +59,14 @@ def figure7b(given: ArmciAssumptions, sides: Sequence[int] = SQUARES) -> list[di
             (wire,) = [hop for hop in found.hops if hop.kind != "Memcpy"]
             channel = machine(given).channel(wire.channel)
             requests = handshake(found, machine=machine(given)).keys if protocol == ASSISTED else 1
-            own = OVERLAPPED + (requests - 1) * channel.request_seconds + copies_of(found, -1)
+            lists = (requests - 1) * channel.request_seconds
             rows.append(
                 {
                     "protocol": protocol,
                     "side": side,
                     "requests": requests,
                     "seconds": found.first,
-                    "overlap": max(0.0, 1 - own / found.first),
+                    "overlap": overlap(found, lists),
                 }
             )
     return rows

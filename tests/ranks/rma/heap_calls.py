@@ -67,6 +67,16 @@ def fail_in(rank: int) -> None:
         heap.barrier()
 
 
+def fail_before(rank: int, call: str) -> None:
+    """A rank fails before it makes a call that the others make together: with a heap of an earlier call, or a new one."""
+    if this_rank().rank == rank:
+        raise ArithmeticError("one and one are three")
+    if call == "barrier":
+        KEPT["kept"].barrier()
+    else:
+        malloc(8)
+
+
 def wait_for(rank: int) -> None:
     """All but one wait; that one has nothing to do."""
     if this_rank().rank != rank:

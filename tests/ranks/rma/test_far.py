@@ -3,45 +3,17 @@
 from __future__ import annotations
 
 import json
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hosts import Hosts, why_not
-from mpi_jobs import environment, kill, needs_mpi, run, run_json
+from mpi_jobs import kill, needs_mpi, run, run_json
 from waiting import until
 
 SCRIPT = str(Path(__file__).with_name("far_runs.py"))
 WAYS = {"unmapped": "by messages to its server;", "shared": "by the system", "refused": "because memory of", "window": "mapped;"}
 pytestmark = needs_mpi
-
-
-@pytest.fixture(scope="module")
-def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
-    """Two hosts, joined by a link."""
-    reason = why_not()
-    if reason is not None:
-        pytest.skip(reason)
-    with Hosts(2, tmp_path_factory.mktemp("hosts"), "500mbit") as hosts:
-        yield hosts
-
-
-def on_hosts(hosts: Hosts, *args: str, seconds: float = 250) -> Any:
-    """What two ranks on each of two hosts have found. Nothing is left of the job."""
-    pipe = subprocess.PIPE
-    command = hosts.mpiexec(2, SCRIPT, "hosts", *args)
-    job = subprocess.Popen(command, env=environment(seconds), stdout=pipe, stderr=pipe, text=True, start_new_session=True)
-    try:
-        out, err = job.communicate(timeout=seconds)
-    except BaseException:
-        kill(job)
-        job.communicate()
-        raise
-    assert job.returncode == 0, f"{out[-1500:]}\n{err[-3000:]}"
-    assert until(lambda: not hosts.left()), hosts.left()
-    return json.loads(out.strip().splitlines()[-1])
 
 
 @pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.full)])
@@ -62,8 +34,8 @@ def test_random_puts_and_gets_are_those_of_numpy(
 
 
 @pytest.mark.full
-def test_random_puts_and_gets_between_hosts(two: Hosts, full: bool, report: Callable[[str, object], None]) -> None:
-    found = on_hosts(two, "random", "500" if full else "40")
+def test_random_puts_and_gets_between_hosts(two_hosts: Hosts, full: bool, report: Callable[[str, object], None]) -> None:
+    found = two_hosts.run_json(2, SCRIPT, "hosts", "random", "500" if full else "40", seconds=250)
     assert len(set(found["hosts"])) == 2 and min(found["found"]["puts"], found["found"]["gets"]) > 0
     report("one-sided calls between two hosts, equal to NumPy's", found["found"]["puts"] + found["found"]["gets"])
 
@@ -76,9 +48,9 @@ def test_words_that_all_ranks_change_lose_nothing(way: str, full: bool) -> None:
 
 
 @pytest.mark.full
-def test_words_changed_from_both_hosts_lose_nothing(two: Hosts, full: bool) -> None:
+def test_words_changed_from_both_hosts_lose_nothing(two_hosts: Hosts, full: bool) -> None:
     """Two ranks change them by instructions of their processor, two by messages."""
-    found = on_hosts(two, "words", "2000" if full else "60")
+    found = two_hosts.run_json(2, SCRIPT, "hosts", "words", "2000" if full else "60", seconds=250)
     assert len(set(found["hosts"])) == 2 and len(found["found"]) == 4
 
 
@@ -115,9 +87,7 @@ def test_a_broken_link_ends_every_call(tmp_path: Path) -> None:
     if reason is not None:
         pytest.skip(reason)
     with Hosts(2, tmp_path, "500mbit") as hosts:
-        pipe = subprocess.PIPE
-        command = hosts.mpiexec(1, SCRIPT, "hosts", "lost", "8", str(tmp_path))
-        job = subprocess.Popen(command, env=environment(), stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+        job = hosts.start(1, SCRIPT, "hosts", "lost", "8", str(tmp_path))
         try:
             assert until(lambda: (tmp_path / "arrived").exists() or job.poll() is not None)
             hosts.unplug(1)

@@ -48,6 +48,17 @@ def test_a_rank_that_fails_keeps_nobody_waiting(two: isoviz.Ranks) -> None:
         assert two.call(heap_calls.round_trip, 5) == [6, 5]
 
 
+def test_a_rank_that_fails_before_a_meeting_keeps_nobody_waiting(two: isoviz.Ranks) -> None:
+    """The caller hears why that rank failed, not that the other one was cancelled."""
+    two.call(heap_calls.make, "kept", 8)
+    for rank, call in ((0, "barrier"), (1, "malloc"), (1, "barrier"), (0, "malloc")):
+        with pytest.raises(RankError, match=rf"rank {rank} .*one and one are three") as caught:
+            two.call(heap_calls.fail_before, rank, call)
+        assert isinstance(caught.value.__cause__, ArithmeticError) and len(caught.value.__notes__) == 1
+        assert two.call(heap_calls.round_trip, 5) == [6, 5]
+    assert two.call(heap_calls.drop, "kept") == ["this heap was freed"] * 2
+
+
 def test_a_cancel_ends_a_wait_for_ranks_that_do_not_come(two: isoviz.Ranks) -> None:
     two.call(heap_calls.make, "kept", 8)
     assert two.call(heap_calls.other_thread) == [["5"], ["5"]]

@@ -67,7 +67,7 @@ def all_work() -> None:
 
 RANKS: tuple[Any, ...] = (-1, 99, "1", True, False, 1.0, None, [1], np.array([0]), np.float64(0), 10**100)
 PLACES: tuple[Any, ...] = (
-    *(6, -7, np.s_[:7], np.s_[-7:], np.s_[6::-1], [0, 6], (0, 5), (0, 0, 0)),
+    *(6, -7, np.s_[:7], np.s_[-7:], np.s_[6::-1], [0, 6], (0, 5), (0, 0, 0), (0, True), (True, 0)),
     *(1.0, "a", None, True, {}, object()),
 )  # fmt: skip
 VALUES: tuple[Any, ...] = (
