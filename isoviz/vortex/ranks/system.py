@@ -81,14 +81,14 @@ class OnRanks(System):
         seconds = host.end(failed=error is not None)
         if isinstance(error, RankLost):
             raise error
-        own = None if error is None or isinstance(error, Stopped) else of_node(host.rank, error)
-        told = [_Told(*each) for each in self._heap.exchange((result, own, seconds, host.packets, self.races))]
+        failure = None if error is None or isinstance(error, Stopped) else of_node(host.rank, error)
+        told = [_Told(*each) for each in self._heap.exchange((result, failure, seconds, host.packets, self.races))]
         if error is not None and not isinstance(error, Exception | Stopped):
             raise error
+        self.races[:] = [race for each in told for race in each.races][:MOST_RACES]
         for each in told:
             if each.error is not None:
-                raise each.error from (error if each.error is own else None)
-        self.races[:] = [race for each in told for race in each.races][:MOST_RACES]
+                raise each.error from (error if each.error is failure else None)
         times = tuple(each.seconds for each in told)
         results = tuple(pickle.loads(each.result) for each in told)  # noqa: S301  # the ranks of a job trust each other
         return ProgramRun(results, max(times), times, sum(each.packets for each in told), tuple(self.races))

@@ -1,0 +1,113 @@
+"""Programs for VICs on MPI ranks: what they do on simulated VICs, in the same words where something is wrong."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mpi_jobs import is_open_mpi, needs_mpi, run, run_json
+from vic_programs import HOWS, RING, WRONG, digest, every_way, in_a_call, late_counter, raised, wrong_calls
+
+import isoviz
+from isoviz.vortex import simulated
+
+SCRIPT = str(Path(__file__).with_name("vic_programs.py"))
+pytestmark = needs_mpi
+
+
+@pytest.fixture(scope="module")
+def seeds(full: bool) -> int:
+    return 1000 if full else 3
+
+
+@pytest.fixture(scope="module")
+def found(seeds: int) -> list[dict[str, Any]]:
+    """What each of four ranks has found, in one job."""
+    heard: list[dict[str, Any]] = run_json(4, SCRIPT, str(seeds), seconds=200)
+    return heard
+
+
+def of_all(found: list[dict[str, Any]], name: str) -> Any:
+    """What all ranks have found alike."""
+    assert all(each[name] == found[0][name] for each in found), [each[name] for each in found]
+    return found[0][name]
+
+
+def test_gups_and_a_fourier_transform_give_the_same_bits_on_simulated_vics(found: list[dict[str, Any]], seeds: int) -> None:
+    with simulated(4) as system:
+        assert of_all(found, "digests") == [digest(system, seed) for seed in range(seeds)]
+
+
+def test_every_way_of_sending_gives_the_same(found: list[dict[str, Any]]) -> None:
+    with simulated(4, fifo=RING) as system:
+        assert of_all(found, "every way") == list(system.run(every_way).results)
+    assert of_all(found, "packets") == 4 * (10 + 2 + 4 * 4 + 1) + 2
+
+
+def test_an_update_that_is_lost_with_its_counter_comes_with_a_preset_one(found: list[dict[str, Any]]) -> None:
+    with simulated(4) as system:
+        late = raised(partial(system.run, late_counter, False))
+        assert of_all(found, "races") == [str(race) for race in system.races] != []
+    assert of_all(found, "late") == late
+    assert "expected 20 packets, 5 missing; 5 came before the counter was set, and so it cannot reach zero" in late
+    with simulated(4) as system:
+        assert of_all(found, "preset") == [list(system.run(late_counter, True).results), len(system.races)]
+    assert of_all(found, "failed") == "InputError: run: the system had an error; expected another one"
+    assert of_all(found, "closed") == "InputError: run: the system is closed; expected another one"
+
+
+def test_wrong_calls_get_the_words_of_simulated_vics(found: list[dict[str, Any]]) -> None:
+    with simulated(4) as system:
+        heard = system.run(wrong_calls).results[0]
+    assert of_all(found, "wrong calls") == heard
+    assert [words for words, text in zip(WRONG, heard, strict=True) if words not in text] == []
+    for rank, each in enumerate(found):
+        words = f"send: the VIC of node {rank} is for the program on that node, while it runs"
+        assert each["other thread"][rank] == words and each["after it"] == f"InputError: {words}"
+    assert of_all(found, "small ring") == "InputError: on_ranks, ring: expected a word for each of 4 VICs, got 3"
+
+
+def test_a_full_fifo_gives_back_and_nothing_is_lost(found: list[dict[str, Any]]) -> None:
+    """The program verifies what comes. More is sent than fits, in most orders in which the ranks go on."""
+    assert all(back >= 0 for back in of_all(found, "flood"))
+    words = of_all(found, "careless")
+    assert (
+        words
+        == f"RankError: node 1: {2 * RING - RING // 4} words came back from VIC 0, whose FIFO was full; returned() gives them"
+    )
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    {
+        "error": "RankError: node 2: KeyError: 17",
+        "wrong": "InputError: node 2: send, vics: number 0 is 4; there are 4 VICs, from 0 to 3",
+        "left out": "waits for a barrier of 4 nodes, to which 2 did not come; nothing is under way that could end it",
+        "other barrier": "is at a barrier of ",
+        "waits": "expected 3 packets, 1 missing; nothing is under way that could end it",
+        "times out": "expected 3 packets, 1 missing; timed out after 0.05 s",
+        "too few words": "which has 1; nothing is under way that could end it",
+        "no header": "RankError: node 2: VIC 1: a packet for address 9 should be sent on with 0, which is no header",
+        "unsent result": "RankError: node 2: what it returns cannot be sent to the other ranks: TypeError: cannot pickle",
+    }.items(),
+)
+def test_what_goes_wrong_on_one_node_ends_all_with_its_name(how: str, words: str, found: list[dict[str, Any]]) -> None:
+    assert how in HOWS and words in of_all(found, how)
+
+
+def test_a_rank_that_dies_inside_a_barrier_ends_it_for_the_others(tmp_path: Path) -> None:
+    if not is_open_mpi():
+        pytest.skip("MPICH ends the whole job with one of its ranks")
+    done = run(3, SCRIPT, "dies", str(tmp_path), seconds=150, survivors=True)
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
+    assert lines == [[1, "InputError: run: the system had an error; expected another one"]] * 2, done.stderr[-3000:]
+
+
+@pytest.mark.full
+def test_within_a_call_of_ranks() -> None:
+    with isoviz.ranks(2) as ranks, simulated(2) as system:
+        for seed in (5, 6):
+            assert ranks.call(in_a_call, seed) == [digest(system, seed)] * 2
