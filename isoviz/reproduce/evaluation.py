@@ -149,7 +149,7 @@ class Reproduction:
 def evaluations() -> dict[str, str]:
     """The modules of all evaluations by name: the packages beside this module, and those of installed packages."""
     beside = pkgutil.iter_modules(sys.modules["isoviz.reproduce"].__path__)
-    own = {each.name: f"isoviz.reproduce.{each.name}" for each in beside if each.ispkg}
+    own = {each.name.replace("_", "-"): f"isoviz.reproduce.{each.name}" for each in beside if each.ispkg}
     return {each.name: each.value for each in entry_points(group=GROUP)} | own
 
 

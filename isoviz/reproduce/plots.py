@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from isoviz.document import Cell, Part, Plot, Quantity, Section, Table
 from isoviz.figures.charts.theme import colour
-from isoviz.figures.plots.bokeh_plot import DASHES, Axis, add_hover, add_legend, new_plot, row_names, text_style
+from isoviz.figures.plots.bokeh_plot import DASHES, Axis, Unit, add_hover, add_legend, new_plot, row_names, text_style
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
@@ -130,7 +130,7 @@ class Curves:
 
     curves: Callable[[Any], Mapping[str, Curve]]
     across: tuple[str, Literal["bytes", "number"]] = ("size of a message", "bytes")
-    up: tuple[str, Literal["rate", "seconds"]] = ("throughput", "rate")
+    up: tuple[str, Literal["rate", "seconds", "share", "count"]] = ("throughput", "rate")
     colours: Callable[[str], str] | None = None
     table: bool = True
 
@@ -140,7 +140,8 @@ class Curves:
         label, unit = self.across
         places = sorted({place for curve in curves.values() for place in curve})
         values = [value for curve in curves.values() for value in curve.values()]
-        axes = Axis(label, unit, places[0] / 1.2, places[-1] * 1.2), Axis(*self.up, min(values) / 1.3, max(values) * 1.3)
+        up: Unit = "number" if self.up[1] == "count" else self.up[1]
+        axes = Axis(label, unit, places[0] / 1.2, places[-1] * 1.2), Axis(self.up[0], up, min(values) / 1.3, max(values) * 1.3)
         where = {place: str(Quantity(place, "bytes" if unit == "bytes" else "count")) for place in places}
         lines = []
         for number, (curve_name, curve) in enumerate(curves.items()):

@@ -1,0 +1,174 @@
+"""`isoviz reproduce data-vortex`: what is printed is what was simulated, and formulas written anew give the same."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from html_cases import without_plots
+
+from isoviz import preset
+from isoviz.figures.page import document_page
+from isoviz.reproduce import Reproduction, data_vortex, reproduce
+from isoviz.reproduce.assumption import described
+from isoviz.reproduce.data_vortex import figure3, figure4, figure6, switch
+from isoviz.reproduce.data_vortex.assumptions import (
+    MPI,
+    OTHER_SWITCH,
+    VICS,
+    VortexAssumptions,
+    cycle_of,
+    machines,
+    switch_of,
+    vics,
+)
+from isoviz.reproduce.experiment import experiments_of
+from isoviz.vortex import Vic
+
+pytest.importorskip("numba")
+
+GIVEN = VortexAssumptions()
+US = 1e-6
+
+
+def test_the_assumptions_are_those_of_the_presets() -> None:
+    assert machines(GIVEN) == (preset("data-vortex", nodes=2), preset("vortex-infiniband", nodes=2))
+    slower = machines(replace(GIVEN, mpi_latency=5 * US, write=7 * US))
+    assert slower[0].channel("node0.sys->node0.dv").setup == 7 * US
+    assert slower[1].networks[0].transports[0].setup == 5 * US
+
+
+def test_every_assumption_is_named_and_turned() -> None:
+    names = {each.name for each in described(GIVEN)}
+    turned = {name for each in experiments_of(data_vortex) for figure in each.depends for name in figure.on}
+    assert names == turned == {*vars(GIVEN)}
+
+
+def test_another_switch_holds_as_much_in_all() -> None:
+    other = replace(GIVEN, switch=OTHER_SWITCH)
+    for given in (GIVEN, other):
+        found = switch_of(given)
+        assert found.inputs_count == 32
+        assert found.saturate(4000, warm=500).throughput * 8 / cycle_of(given) == pytest.approx(4.4e9, rel=0.02)
+    assert cycle_of(other) == pytest.approx(0.4e-9, rel=0.01)
+
+
+# ---- figure 3
+
+
+def messages(words: int, given: VortexAssumptions = GIVEN) -> dict[str, float]:
+    """Throughputs of a message, written down anew from the figures of the paper and the assumptions."""
+    nbytes, cards = 8 * words, 0.09 * US + 14 * 1.07e-9
+    direct = given.write + given.read + cards + 2 * 1e-9 + 8 * (1 / 0.5e9 + 1 / 4.4e9 + 1 / 0.55e9)
+    dma = 2 * (given.dma + 0.1 * US + 0.05 * US) + cards + 3 * 8 / 4.4e9
+    asked = given.rendezvous if nbytes > given.eager else 0
+    seconds = {
+        figure3.DIRECT: direct + (words - 1) * 8 / 0.5e9,
+        figure3.CACHED: direct + (words - 1) * 8 / given.cached,
+        figure3.DMA: dma + (words - 1) * 8 / 4.4e9,
+        MPI: given.mpi_latency + given.message + asked + nbytes / (0.725 * 6.8e9),
+    }
+    return {way: nbytes / each for way, each in seconds.items()}
+
+
+@pytest.mark.parametrize("words", [1, 32, 128, 256, 4096, 1 << 18])
+def test_formulas_give_the_throughput_of_messages(words: int) -> None:
+    found = figure3.figure3(GIVEN, (words,))
+    for way, expected in messages(words).items():
+        assert found[way][8 * words] == pytest.approx(expected, rel=0.02), way
+
+
+def test_where_infiniband_is_ahead() -> None:
+    """The crossings, by the formulas."""
+    best = {words: max(rate for way, rate in messages(words).items() if way != MPI) for words in figure3.SIZES}
+    ahead = [words for words in figure3.SIZES if messages(words)[MPI] > best[words]]
+    assert ahead == [32, 64, 128, *figure3.SIZES[10:]]
+    found = figure3.figure3(GIVEN)
+    assert [words for words in figure3.SIZES if figure3.lead(found, words) > 1] == ahead
+    assert (figure3.ahead_from(found), figure3.again(found)) == (32, 512)
+    never = figure3.figure3(replace(GIVEN, rendezvous=0.0))
+    assert figure3.again(never) == 16, "without a switch of protocol InfiniBand stays ahead"
+
+
+# ---- programs
+
+
+def test_barriers() -> None:
+    found = figure4.figure4(GIVEN, nodes=(2, 32), times=2)
+    for nodes in (2, 32):
+        least = 2 * GIVEN.latency + GIVEN.turn
+        assert least < figure4.seconds(found, VICS, nodes) < least + 0.2 * US
+        assert figure4.seconds(found, MPI, nodes) == pytest.approx(math.log2(nodes) * GIVEN.step)
+        assert least - GIVEN.turn < figure4.seconds(found, figure4.FAST, nodes) < least + nodes * 30e-9
+
+
+@pytest.mark.parametrize("nodes", [2, 5])
+def test_nobody_leaves_a_barrier_before_all_have_come(nodes: int) -> None:
+    def program(vic: Vic) -> tuple[float, float]:
+        vic.compute(vic.rank * 5 * US)
+        came = vic.seconds
+        figure4.all_to_all(vic, 1)
+        return came, vic.seconds
+
+    with vics(GIVEN, nodes) as system:
+        came, left = np.array(system.run(program).results).T
+    assert left.min() >= came.max()
+
+
+def test_more_of_the_updates_are_remote_with_more_nodes() -> None:
+    found = figure6.figure6(GIVEN, nodes=(4, 8), updates=(1024, 3072))
+    remote = (1 - 1 / 4) / (1 - 1 / 8) - 1
+    assert remote - 0.04 < figure6.drop(VICS, 4, 8)(found) < -0.05
+
+
+# ---- all of it
+
+
+@pytest.fixture(scope="module")
+def found() -> Reproduction:
+    return reproduce("data-vortex", quick=True)
+
+
+def test_as_data(found: Reproduction) -> None:
+    data = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert data["benchmark"] == "reproduce data-vortex" and data["quick"]
+    assert [row["what"] for row in data["rows"]] == [each.what for each in found.statements]
+    assert all(math.isfinite(each.ours) for each in found.statements)
+    assert len({(each.where, each.what) for each in found.statements}) == len(found.statements)
+    for each in found.statements:
+        if each.verdict in ("put in", "fitted") and each.high is not None:
+            assert each.ours == pytest.approx(each.high, rel=2e-2), each.what
+
+
+def test_what_does_not_agree_is_said(found: Reproduction) -> None:
+    """The figures that the simulation contradicts or does not explain, each with its reason; all others agree."""
+    wrong = {each.what: each for each in found.statements if each.agrees is False}
+    assert all(each.why for each in wrong.values())
+    assert sorted(each.where.split(", ")[-1] for each in wrong.values()) == DISAGREE
+    agreed, of = found.agreed
+    assert agreed == of - len(wrong) > 10
+
+
+DISAGREE = ["figure 1", "figure 1", "figure 3", "figure 4", "reference 15", "section IX"]
+
+
+def test_the_switch_is_not_free_of_congestion() -> None:
+    found = switch.figure1(GIVEN, loads=(switch.LOAD,), cycles=3000)
+    assert found["exact"] == 1.0 and found["lost"] == 0
+    assert 0.5 < switch.kept(found, switch.HOT_SPOT) < 0.7
+    words = {row["order"]: row["throughput"] for row in found["orders"]}
+    assert words["word by word"] > 3 * words["from node 0"]
+
+
+@pytest.mark.full
+def test_the_page(found: Reproduction) -> None:
+    shown, plots = without_plots(document_page(found.document))
+    assert len(plots) == len([*found.document.plots()])
+    for each in found.assumptions:
+        assert each.what in shown
+    for words in ("congestion-free", "Fast Barrier", "the share of remote updates alone"):
+        assert words in shown
+    assert "isoviz reproduce data-vortex --quick" in str(found)
