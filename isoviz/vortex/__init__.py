@@ -7,6 +7,8 @@
 
     with isoviz.vortex.simulated(nodes=32, seed=1) as system:      # VICs on such a switch; a program on each node
         system.run(program).results
+    with isoviz.vortex.messages(nodes=32, seed=1) as system:       # modelled MPI over InfiniBand, to compare with
+        system.run(other_program).seconds
 
     with isoviz.vortex.on_ranks() as system:                       # the same program on MPI ranks, by mapped memory
         system.run(program).results
@@ -15,6 +17,8 @@ The switch is that of Gioiosa et al., *Exploring DataVortex Systems for Irregula
 without buffers. The same packets and the same seed give the same run on every computer, and in the browser.
 """
 
+from isoviz.vortex.modelled_mpi.communicator import Communicator, messages
+from isoviz.vortex.modelled_mpi.system import Computed, MessageSystem, Request, SentMessage
 from isoviz.vortex.packet import FIFO, header
 from isoviz.vortex.patterns import Aggregated, transposed
 from isoviz.vortex.program import DvMemory, FifoRing, Vic
@@ -31,6 +35,8 @@ __all__ = [
     "FIFO",
     "Aggregated",
     "Bursty",
+    "Communicator",
+    "Computed",
     "Costs",
     "Distribution",
     "Drawn",
@@ -38,11 +44,14 @@ __all__ = [
     "FifoRing",
     "Gups",
     "HotSpot",
+    "MessageSystem",
     "Packets",
     "Permutation",
     "ProgramRun",
     "Race",
     "Recorded",
+    "Request",
+    "SentMessage",
     "Switch",
     "SwitchRun",
     "System",
@@ -52,6 +61,7 @@ __all__ = [
     "Vic",
     "gups",
     "header",
+    "messages",
     "on_ranks",
     "simulated",
     "transposed",

@@ -7,7 +7,6 @@ the order of all that happens depends on modelled time alone. One thread runs at
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -15,18 +14,18 @@ import numpy as np
 
 from isoviz.vortex.packet import To, headers
 from isoviz.vortex.passage import UnderWay, packets
-from isoviz.vortex.systems import Stopped, absent, awaited, never, not_own, of_node, too_few
+from isoviz.vortex.systems import absent, awaited, never, too_few
+from isoviz.vortex.threads import ProgramThread
 from isoviz.vortex.traffic import Whole
 from isoviz.vortex.vic import VicState
 
 
 class Surroundings(Protocol):
-    """What a node needs of its system: `cycle` in seconds, the node that runs (`active`), who is at each barrier (`here`)."""
+    """What a node needs of its system: `cycle` in seconds, and who is at each barrier (`here`)."""
 
     nodes: int
     cycle: float
     under_way: UnderWay
-    active: Node | None
     here: list[set[int]]
 
     def group(self, ranks: tuple[int, ...], /) -> int:
@@ -36,61 +35,16 @@ class Surroundings(Protocol):
         """Have something happen at a cycle."""
 
 
-class Node:
+class Node(ProgramThread):
     """A node, its VIC's state and the cycles that things cost: `pace`."""
 
     def __init__(self, system: Surroundings, state: VicState, pace: dict[str, float], clock: float) -> None:
-        self.system, self.rank, self.state, self.pace = system, state.rank, state, pace
+        super().__init__(state.rank)
+        self.system, self.state, self.pace = system, state, pace
         self.nodes = system.nodes
         self.clock, self.at, self._began = clock, 0, clock
-        self.result: Any = None
-        self.done = False
-        self._error: BaseException | None = None
         self._condition: Callable[[], float | None] | None = None
         self._deadline = math.inf
-        self._go, self._back, self._stopped = threading.Semaphore(0), threading.Semaphore(0), False
-        self._thread = threading.Thread(target=lambda: None)
-
-    def start(self, program: Callable[[], Any]) -> None:
-        """Start the program's thread; the program begins with the first `go`."""
-        self._thread = threading.Thread(target=self._run, args=(program,), name=f"isoviz-node-{self.rank}", daemon=True)
-        self._thread.start()
-
-    def _run(self, program: Callable[[], Any]) -> None:
-        self._go.acquire()
-        try:
-            if not self._stopped:
-                self.result = program()
-        except Stopped:
-            pass
-        except BaseException as error:  # noqa: BLE001  # told by `go`
-            self._error = error
-        self.done = True
-        self._back.release()
-
-    def go(self) -> None:
-        """Let the program go on until it looks at something that is to come.
-
-        Raises:
-            InputError, RankError: what went wrong in it, with the number of the node.
-        """
-        self.system.active = self
-        self._go.release()
-        self._back.acquire()
-        self.system.active = None
-        if (error := self._error) is not None:
-            if not isinstance(error, Exception):
-                raise error
-            raise of_node(self.rank, error) from error
-
-    def end(self) -> None:
-        """End the program where it is, as far as it lets itself be ended."""
-        self._stopped = True
-        for _ in range(3):
-            if self.done or not self._thread.is_alive():
-                break
-            self._go.release()
-            self._back.acquire(timeout=1)
 
     def next_cycle(self) -> float:
         """The cycle in which the program may go on, as far as is known."""
@@ -109,8 +63,7 @@ class Node:
         Raises:
             InputError: it does not.
         """
-        if self.system.active is not self or threading.current_thread() is not self._thread:
-            raise not_own(call, self.rank)
+        self.check_own(call, "the VIC")
         return self
 
     # ---- what a Vic has its host do
@@ -237,7 +190,7 @@ class Node:
         """Let everything before a cycle happen."""
         self.at = math.ceil(cycle)
         if self.at > self.system.under_way.now:
-            self._pause()
+            self.pause()
 
     def _heard(self, words: int = 0) -> None:
         """What the VIC answers in the cycle `at` is at the host, and so many words were read."""
@@ -256,7 +209,7 @@ class Node:
         found = condition()
         if found is None or found > self.system.under_way.now:
             self._condition = condition
-            self._pause()
+            self.pause()
             self._condition = None
             found = condition()
         if found is None or found > self._deadline:
@@ -265,9 +218,3 @@ class Node:
 
     def _dma(self, length: int) -> float:
         return self.pace["start"] + length * self.pace["DMA"]
-
-    def _pause(self) -> None:
-        self._back.release()
-        self._go.acquire()
-        if self._stopped:
-            raise Stopped

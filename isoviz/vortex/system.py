@@ -23,6 +23,7 @@ from isoviz.vortex.switch import Switch
 from isoviz.vortex.systems import ProgramRun as ProgramRun
 from isoviz.vortex.systems import System as System
 from isoviz.vortex.systems import came_back, of_node
+from isoviz.vortex.threads import run_threads
 from isoviz.vortex.traffic import Whole
 from isoviz.vortex.vic import Fifo, VicState
 
@@ -117,7 +118,6 @@ class Simulated(System):
             VicState(rank, self.nodes, self._turn, Fifo(*room, self.pace["DMA"]), self._groups, self.races)
             for rank in range(self.nodes)
         ]
-        self.active: Node | None = None
         self._events: list[tuple[int, int, Callable[[], None]]] = []
         self._numbers = numbers()
         self._came: list[Whole] = []
@@ -131,14 +131,7 @@ class Simulated(System):
         begin, sent = self.under_way.now, self.under_way.sent
         skews = self._draw.random(self.nodes) * self._skew
         every = [Node(self, vic, self.pace, begin + skew) for vic, skew in zip(self.vics, skews.tolist(), strict=True)]
-        try:
-            for node in every:
-                node.start(partial(program, Vic(node), *arguments))
-            self._go(every)
-        finally:
-            self.active = None
-            for node in every:
-                node.end()
+        run_threads(every, [Vic(node) for node in every], program, arguments, partial(self._go, every))
         times = tuple((node.clock - begin) * self.cycle for node in every)
         return ProgramRun(tuple(node.result for node in every), max(times), times, self.under_way.sent - sent, tuple(self.races))
 

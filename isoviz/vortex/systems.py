@@ -110,6 +110,6 @@ def too_few(rank: int, least: int, held: int) -> str:
     return f"{least} words in the FIFO of VIC {rank}, which has {held}"
 
 
-def not_own(call: str, rank: int) -> InputError:
+def not_own(call: str, rank: int, what: str = "the VIC") -> InputError:
     """The error of a call that is not made by the program of its node."""
-    return InputError(f"{call}: the VIC of node {rank} is for the program on that node, while it runs")
+    return InputError(f"{call}: {what} of node {rank} is for the program on that node, while it runs")

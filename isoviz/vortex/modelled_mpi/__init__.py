@@ -1,0 +1,1 @@
+"""MPI over InfiniBand, modelled: what programs on a Data Vortex are compared with."""
