@@ -16,6 +16,7 @@ which says whether it is from the paper, fitted or assumed (`isoviz.machines.pre
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count as numbers
 from typing import Any, NamedTuple
@@ -23,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from isoviz.checks import amount, count, expect
-from isoviz.errors import RunError
+from isoviz.errors import InputError, RunError
 from isoviz.machines.presets.vortex import MOST_NODES, VortexFigures
 from isoviz.vortex.systems import ProgramRun, System, never, of_node
 from isoviz.vortex.threads import ProgramThread, run_threads
@@ -176,6 +177,7 @@ class MessageHost(ProgramThread):
         self.unexpected: list[Message] = []
         self.posted: list[Request] = []
         self.waits: Sequence[Request] | None = None
+        self.enough: Callable[[Iterable[bool]], bool] = all
 
     def own(self, call: str) -> MessageHost:
         """Check that the program of this node calls."""
@@ -198,6 +200,21 @@ class MessageHost(ProgramThread):
             if each.wrong:
                 raise RunError(each.wrong)
             self.clock = max(self.clock, each.ended)
+
+    def wait_any(self, requests: Sequence[Request]) -> int:
+        """Wait until a request has ended: the place of the first one that has.
+
+        Raises:
+            RunError: none can, or a message was longer than its buffer.
+        """
+        if all(each.ended is None for each in requests):
+            self.waits, self.enough = requests, any
+            self.pause()
+            self.waits, self.enough = None, all
+        ended = [math.inf if each.ended is None else each.ended for each in requests]
+        first = ended.index(min(ended))
+        self.wait(requests[first : first + 1])
+        return first
 
     def send(self, data: np.ndarray[Any, Any], to: int, tag: int | str) -> Request:
         """Begin to send a copy of an array."""
@@ -258,6 +275,21 @@ class Request:
         if every:
             every[0].host.own("Waitall").wait(every)
 
+    @staticmethod
+    def Waitany(requests: Sequence[Request]) -> int:  # noqa: N802
+        """Wait until one of several requests of a node has ended: its place among them. The first that ended counts.
+
+        Raises:
+            InputError: there are none.
+            RunError: none of them ever will end.
+        """
+        every = list(requests)
+        for each in every:
+            expect("Waitany", each, Request, "requests")
+        if not every:
+            raise InputError("Waitany: expected requests, got none")
+        return every[0].host.own("Waitany").wait_any(every)
+
     def takes(self, message: Message) -> bool:
         """Whether this receive is for a message."""
         tag = self._tag
@@ -277,7 +309,7 @@ class Request:
     def end(self, now: float) -> None:
         """It has ended now; its node goes on, where it waited for this one last."""
         self.ended = now
-        if self.host.waits is not None and all(each.ended is not None for each in self.host.waits):
+        if self.host.waits is not None and self.host.enough(each.ended is not None for each in self.host.waits):
             self.host.waits = None
             self.host.go()
 

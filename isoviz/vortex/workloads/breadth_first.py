@@ -4,20 +4,22 @@ Vertex v is on node v mod n. A node goes along the edges of those of its vertice
 neighbour goes a visit: which vertex is visited, and from where. The node of that vertex keeps the first visit to it.
 
 - On a Data Vortex, visits go as they come to the FIFO of their node, a word each; only the way over PCIe is shared.
-- With MPI, the visits to each node are gathered, and go in messages of up to `COALESCED`, as in the reference of Graph500.
+- With MPI, they go in messages of up to `COALESCED` visits, as in the reference of Graph500, or all those of a level at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
-from isoviz.checks import count, expect
+from isoviz.checks import count, expect, flag_argument
+from isoviz.vortex.modelled_mpi.communicator import Communicator
+from isoviz.vortex.modelled_mpi.system import MessageSystem, Request
 from isoviz.vortex.packet import FIFO
 from isoviz.vortex.program import Vic
+from isoviz.vortex.system import Costs
 from isoviz.vortex.systems import System
 from isoviz.vortex.traffic import Whole
 from isoviz.vortex.workloads.graph import EDGE_FACTOR, kronecker, search_keys, validate
@@ -25,10 +27,13 @@ from isoviz.vortex.workloads.graph import EDGE_FACTOR, kronecker, search_keys, v
 SCAN, VISIT = 4e-9, 4e-9
 """Seconds in which a node goes along an edge, and in which it looks at a visit: assumed. They are a miss of the caches each, of
 which the eight cores of a node have many at a time."""
-BATCH = 4096
-"""Visits that go over PCIe together."""
+BATCH, COALESCED = 4096, 256
+"""Visits that go over PCIe together, and those in a message, as in the reference of Graph500."""
+LOW = (1 << 32) - 1
 
 Take = Callable[[Whole], None]
+Phase = Callable[[Whole, Whole, Take, Callable[[], int]], int]
+"""Words go to nodes, both given as arrays; `Take` gets all that come, in parts. The sum of what each node then gives at last."""
 Found = tuple[float, list[float], Whole]
 
 
@@ -55,17 +60,25 @@ class Bfs:
         return len(self.keys) / float((self.seconds / self.traversed).sum())
 
 
-def bfs(system: System, scale: int = 10, edge_factor: int = EDGE_FACTOR, keys: int = 64, seed: int = 0) -> Bfs:
+def bfs(
+    system: System, scale: int = 10, edge_factor: int = EDGE_FACTOR, keys: int = 64, seed: int = 0, *, gathered: bool = False
+) -> Bfs:
     """Make a Kronecker graph of 2^scale vertices on the nodes, search it from so many keys, and validate every search.
+
+    `gathered`: with MPI, the visits of a level go in one message to each node, all at once; else as in the reference of Graph500.
 
     Raises:
         InputError: an argument is out of range.
         VerificationError: a search breaks a rule of Graph500.
     """
-    expect("bfs", system, System, "a system, as isoviz.vortex.simulated() makes it")
+    expect("bfs", system, System, "a system, as isoviz.vortex.simulated() or messages() makes it")
+    flag_argument("bfs", "gathered", gathered)
     edges = kronecker(scale, edge_factor, seed)
     start = search_keys(edges, count("bfs", "keys", keys, low=1), seed)
-    run = system.run(on_vics, edges, 1 << scale, start)
+    if isinstance(system, MessageSystem):
+        run = system.run(on_messages, edges, 1 << scale, start, gathered)
+    else:
+        run = system.run(on_vics, edges, 1 << scale, start)
     built, times, trees = zip(*run.results, strict=True)
     every = np.empty((len(start), 2, 1 << scale), np.int64)
     for node, tree in enumerate(trees):
@@ -79,27 +92,13 @@ def bfs(system: System, scale: int = 10, edge_factor: int = EDGE_FACTOR, keys: i
 
 def on_vics(vic: Vic, edges: Whole, vertices: int, keys: Whole) -> Found:
     """The program of a node of a Data Vortex: seconds of construction and of each search, and parents and levels by key."""
-    return _found(Surprises(vic), edges, vertices, keys)
+    return _found(vic, vic.nodes, vic.barrier, Surprises(vic).phase, edges, vertices, keys)
 
 
-class Mover(Protocol):
-    """A node, and how it moves words between all nodes."""
-
-    rank: int
-    nodes: int
-
-    @property
-    def seconds(self) -> float:
-        """Modelled seconds since the node began."""
-
-    def compute(self, seconds: float, /) -> None:
-        """The host works for so many modelled seconds."""
-
-    def barrier(self) -> None:
-        """Wait until all nodes are here."""
-
-    def phase(self, goals: Whole, words: Whole, take: Take, value: Callable[[], int], /) -> int:
-        """Words go to the nodes `goals`; `take` gets all that come, in parts. The sum of what all nodes then have as `value`."""
+def on_messages(comm: Communicator, edges: Whole, vertices: int, keys: Whole, gathered: bool = False) -> Found:
+    """The same with MPI: `gathered` as in `bfs`."""
+    phase = Gathered(comm).phase if gathered else Coalesced(comm).phase
+    return _found(comm, comm.size, comm.Barrier, phase, edges, vertices, keys)
 
 
 class Surprises:
@@ -111,17 +110,12 @@ class Surprises:
 
     def __init__(self, vic: Vic) -> None:
         self._vic, self._odd = vic, 0
-        self.rank, self.nodes, self.compute, self.barrier = vic.rank, vic.nodes, vic.compute, vic.barrier
         for counter in range(4):
             vic.set_counter(counter, vic.nodes)
         vic.barrier()
 
-    @property
-    def seconds(self) -> float:
-        return self._vic.seconds
-
-    def phase(self, goals: Whole, words: Whole, take: Take, value: Callable[[], int], /) -> int:
-        vic, every = self._vic, np.arange(self.nodes)
+    def phase(self, goals: Whole, words: Whole, take: Take, value: Callable[[], int]) -> int:
+        vic, every = self._vic, np.arange(self._vic.nodes)
         taken = 0
         for first in range(0, len(words), BATCH):
             to, some = goals[first : first + BATCH], words[first : first + BATCH]
@@ -155,7 +149,7 @@ class Surprises:
         return len(came)
 
     def _row(self, row: int) -> Whole:
-        return np.asarray(self._vic.memory[row * self.nodes : (row + 1) * self.nodes])
+        return np.asarray(self._vic.memory[row * self._vic.nodes : (row + 1) * self._vic.nodes])
 
     def _send_again(self) -> None:
         to, words = self._vic.returned()
@@ -163,22 +157,132 @@ class Surprises:
             self._vic.send(to, FIFO, words)
 
 
-def _found(mover: Mover, edges: Whole, vertices: int, keys: Whole) -> Found:
+class Coalesced:
+    """Words in messages of up to `COALESCED`, as the reference of Graph500 sends them.
+
+    A node has one buffer for each other one, which is in use until its message has been sent, and one for what comes. It sends
+    both numbers of a word in full. At the end it tells one node after another, by an empty message, that no more will come.
+    """
+
+    def __init__(self, comm: Communicator) -> None:
+        self._comm, self._rank, self._nodes, self._compute = comm, comm.rank, comm.size, comm.compute
+        self._buffer = np.empty(2 * COALESCED, np.int64)
+        self._take: Take = lambda _: None
+        self._going: dict[int, Request] = {}
+        self._senders = 0
+
+    def phase(self, goals: Whole, words: Whole, take: Take, value: Callable[[], int]) -> int:
+        self._take, self._senders = take, self._nodes - 1
+        self._receive()
+        take(words[goals == self._rank])
+        order = np.argsort(goals, kind="stable")
+        ends = np.cumsum(np.bincount(goals, minlength=self._nodes))
+        queues = [order[first:end] for first, end in zip([0, *ends[:-1]], ends, strict=True)]
+        queues[self._rank] = order[:0]
+        done = 0
+        for place, node, first in sorted(_calls(queues)):
+            self._compute((place - done) * SCAN)
+            done = place
+            if first < 0:
+                self._finish(node)
+            else:
+                self._send(node, words[queues[node][first : first + COALESCED]])
+        self._compute((len(words) - done) * SCAN)
+        for step in range(1, self._nodes):
+            node = (self._rank + step) % self._nodes
+            if rest := len(queues[node]) % COALESCED:
+                self._send(node, words[queues[node][-rest:]])
+            self._send(node, words[:0])
+            self._finish(node)
+        while self._senders:
+            self._coming.Wait()
+            self._came()
+        total = np.empty(1, np.int64)
+        self._comm.Allreduce(np.array([value()]), total)
+        return int(total[0])
+
+    def _send(self, node: int, words: Whole) -> None:
+        self._finish(node)
+        self._going[node] = self._comm.Isend(np.stack([words >> 32, words & LOW], axis=1).reshape(-1), node)
+        while self._senders and self._coming.Test():
+            self._came()
+
+    def _finish(self, node: int) -> None:
+        """Wait until the buffer for a node is free; meanwhile take what comes."""
+        while node in self._going:
+            if Request.Waitany([self._going[node], *[self._coming] * (self._senders > 0)]):
+                self._came()
+            else:
+                del self._going[node]
+
+    def _receive(self) -> None:
+        if self._senders:
+            self._buffer[:] = -1
+            self._coming = self._comm.Irecv(self._buffer, tag=0)
+
+    def _came(self) -> None:
+        """A message is in the buffer."""
+        goals, values = self._buffer[self._buffer >= 0].reshape(-1, 2).T
+        if len(goals):
+            self._take(goals << 32 | values)
+        else:
+            self._senders -= 1
+        self._receive()
+
+
+def _calls(queues: Sequence[Whole]) -> Iterator[tuple[int, int, int]]:
+    """When a node that goes through its words calls MPI: after how many words, for which node, and for its words from which on.
+
+    −1 stands for the next word for that node: the buffer must be free again.
+    """
+    for node, queue in enumerate(queues):
+        for first in range(0, len(queue) - COALESCED + 1, COALESCED):
+            yield int(queue[first + COALESCED - 1]) + 1, node, first
+            if first + COALESCED < len(queue):
+                yield int(queue[first + COALESCED]), node, -1
+
+
+class Gathered:
+    """All words of a phase at once, those for each node in one message."""
+
+    def __init__(self, comm: Communicator) -> None:
+        self._comm, self._rank, self._nodes, self._compute = comm, comm.rank, comm.size, comm.compute
+
+    def phase(self, goals: Whole, words: Whole, take: Take, value: Callable[[], int]) -> int:
+        self._compute(len(words) * SCAN)
+        sent, counts, total = np.bincount(goals, minlength=self._nodes), np.empty(self._nodes, np.int64), np.empty(1, np.int64)
+        self._comm.Alltoall(sent, counts)
+        came = np.empty(counts.sum(), np.int64)
+        self._comm.Alltoallv([words[np.argsort(goals, kind="stable")], sent], [came, counts])
+        take(came)
+        self._comm.Allreduce(np.array([value()]), total)
+        return int(total[0])
+
+
+def _found(
+    here: Vic | Communicator,
+    nodes: int,
+    barrier: Callable[[], None],
+    phase: Phase,
+    edges: Whole,
+    vertices: int,
+    keys: Whole,
+) -> Found:
     """What a node finds: construction, and the searches."""
-    rank, nodes = mover.rank, mover.nodes
-    begin, own, came = mover.seconds, edges[:, rank::nodes], list[Whole]()
+    rank = here.rank
+    begin, own, came = here.seconds, edges[:, rank::nodes], list[Whole]()
     own = own[:, own[0] != own[1]]
     to, joined = np.concatenate([own, own[::-1]], axis=1)
-    mover.phase(*_visits(to, joined, nodes), came.append, lambda: 0)
-    mover.compute(sum(map(len, came)) * VISIT)
+    phase(*_visits(to, joined, nodes), came.append, lambda: 0)
+    here.compute(sum(map(len, came)) * VISIT)
     part = Vertices(rank, nodes, len(range(rank, vertices, nodes)), np.concatenate(came))
-    built, times, trees = mover.seconds - begin, list[float](), list[Whole]()
+    built, times, trees = here.seconds - begin, list[float](), list[Whole]()
     for key in keys.tolist():
-        mover.barrier()
-        begin, tree = mover.seconds, Tree(part, key, mover.compute)
-        while mover.phase(*tree.expanded(), tree.take, tree.found):
+        barrier()
+        begin, tree = here.seconds, Tree(part, key, here.compute)
+        while phase(*tree.expanded(), tree.take, tree.found):
             pass
-        times.append(mover.seconds - begin)
+        times.append(here.seconds - begin)
         trees.append(np.array([tree.parents, tree.levels]))
     return built, times, np.array(trees)
 
@@ -194,7 +298,7 @@ class Vertices:
     def __init__(self, rank: int, nodes: int, vertices: int, joined: Whole) -> None:
         self.rank, self.nodes, self.vertices = rank, nodes, vertices
         words = np.unique(joined)
-        self.neighbours = words & 0xFFFFFFFF
+        self.neighbours = words & LOW
         self.ends = np.cumsum(np.bincount(words >> 32, minlength=vertices))
 
     def visits(self, local: Whole) -> tuple[Whole, Whole]:
@@ -230,5 +334,20 @@ class Tree:
         self._compute(len(words) * VISIT)
         words = words[self.parents[words >> 32] < 0]
         local = words >> 32
-        self.parents[local], self.levels[local] = words & 0xFFFFFFFF, self._level
+        self.parents[local], self.levels[local] = words & LOW, self._level
         self.frontier = np.concatenate([self.frontier, np.unique(local)])
+
+
+def modelled_on_vics(nodes: int, visits: float, levels: int, costs: Costs | None = None) -> float:
+    """Seconds of a search on a Data Vortex: for graphs that are too large to be searched here.
+
+    - `visits`: from the node that has most, which is sent as many; in a large graph, nearly two for each edge of a node.
+    - `levels`: of the tree, the one of the key included; some seven in a large graph.
+    """
+    costs = costs or Costs()
+    word, remote = 8 / costs.dma, 1 - 1 / nodes
+    row = 2 * costs.latency + nodes * 8 / costs.read
+    told = costs.start + nodes * word + 2 * costs.latency
+    # A phase ends with two words from each node to each, which are read, and a counter that is read twice.
+    phase = 2 * (told + row) + 4 * costs.latency
+    return visits * (SCAN + VISIT + remote * word) + max(levels, visits / BATCH) * costs.start + levels * phase

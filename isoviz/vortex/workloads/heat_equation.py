@@ -13,9 +13,11 @@ import numpy as np
 
 from isoviz.checks import count, expect, flag_argument, items
 from isoviz.errors import InputError, VerificationError
+from isoviz.vortex.modelled_mpi.communicator import Communicator
+from isoviz.vortex.modelled_mpi.system import MessageSystem
 from isoviz.vortex.packet import WORDS
 from isoviz.vortex.program import Vic
-from isoviz.vortex.system import System
+from isoviz.vortex.systems import System
 from isoviz.vortex.workloads.decomposition import Slices, block, grid
 
 POINT, COPIED = 0.5e-9, 1e-9
@@ -63,7 +65,7 @@ def heat(
         InputError: an argument is out of range, or there are too few points for the nodes, or faces too large for 32 MB.
         VerificationError: the temperatures are not those that NumPy gives.
     """
-    expect("heat", system, System, "a system, as isoviz.vortex.simulated() makes it")
+    expect("heat", system, System, "a system, as isoviz.vortex.simulated() or messages() makes it")
     sizes = tuple(count("heat", "points", each, low=1) for each in items("heat, points", points, "three sizes"))
     if len(sizes) != 3:
         raise InputError(f"heat, points: expected three sizes, got {len(sizes)}")
@@ -75,7 +77,10 @@ def heat(
     begin = np.random.default_rng(count("heat", "seed", seed)).random(sizes)
     if 2 * FACES * HeatBlock(begin, system.nodes, 0).room > WORDS:
         raise InputError(f"heat: two places for each of {FACES} faces do not fit in the {WORDS} words of a VIC")
-    run = system.run(on_vics, begin, steps, aggregated, restructured)
+    if isinstance(system, MessageSystem):
+        run = system.run(on_messages, begin, steps)
+    else:
+        run = system.run(on_vics, begin, steps, aggregated, restructured)
     found = np.empty_like(begin)
     for box, (_, part) in zip(boxes, run.results, strict=True):
         found[box] = part
@@ -130,7 +135,7 @@ class HeatBlock:
                     self.faces.append(Face(2 * axis + above, node, tuple(places[0]), tuple(places[1])))
         self.sizes = [self.padded[face.own].size for face in self.faces]
         inside = int(np.prod([max(0, size - 2) for size in own.shape]))
-        self.inside_seconds, self.border_seconds = inside * POINT, (self.padded[CORE].size - inside) * POINT
+        self.seconds, self.inside_seconds = self.padded[CORE].size * POINT, inside * POINT
         longest = [-(-size // side) for size, side in zip(begin.shape, sides, strict=True)]
         self.room = int(np.prod(sorted(longest)[1:]))
 
@@ -161,6 +166,7 @@ def on_vics(vic: Vic, begin: Points, steps: int, aggregated: bool, restructured:
             vic.set_counter(parcel.counter_here + turn, parcel.words)
     vic.barrier()
     started = vic.seconds
+    meanwhile = part.inside_seconds if restructured else 0.0
     for step in range(steps):
         turn = step % 2
         if not restructured:
@@ -169,18 +175,41 @@ def on_vics(vic: Vic, begin: Points, steps: int, aggregated: bool, restructured:
             vic.compute(parcel.words * COPIED)
             values = part.packed(parcel.faces)[parcel.order]
             vic.send(parcel.nodes, parcel.there + turn * FACES * part.room, values, parcel.counter_there + turn)
-        if restructured:
-            vic.compute(part.inside_seconds)
-        for parcel in parcels:
+        # What needs no neighbour is computed while faces are under way, and while the DMA engine takes them to the host.
+        vic.compute(meanwhile / 2)
+        came = [np.empty(parcel.words) for parcel in parcels]
+        for parcel, words in zip(parcels, came, strict=True):
             vic.wait(parcel.counter_here + turn)
-            came = np.empty(parcel.words)
-            vic.store(parcel.here + turn * FACES * part.room, came)
             vic.set_counter(parcel.counter_here + turn, parcel.words)  # before the next faces go out, which ask for more
+            vic.store(parcel.here + turn * FACES * part.room, words, wait=not restructured)
+        vic.compute(meanwhile / 2)
+        if restructured:
+            vic.finish()
+        for parcel, words in zip(parcels, came, strict=True):
             vic.compute(parcel.words * COPIED)
-            part.unpack(parcel.faces, came)
-        vic.compute(part.border_seconds + (0 if restructured else part.inside_seconds))
+            part.unpack(parcel.faces, words)
+        vic.compute(part.seconds - meanwhile)
         part.step()
     return vic.seconds - started, part.padded[CORE]
+
+
+def on_messages(comm: Communicator, begin: Points, steps: int) -> tuple[float, Points]:
+    """The same with MPI: a message for each face."""
+    part = HeatBlock(begin, comm.size, comm.rank)
+    buffers = [np.empty(size) for size in part.sizes]
+    comm.Barrier()
+    started = comm.seconds
+    for _ in range(steps):
+        comm.compute(sum(part.sizes) * COPIED)
+        coming = [comm.Irecv(buffer, face.node, face.number) for buffer, face in zip(buffers, part.faces, strict=True)]
+        going = [comm.Isend(part.packed([which]), face.node, face.number ^ 1) for which, face in enumerate(part.faces)]
+        for request in (*coming, *going):
+            request.Wait()
+        comm.compute(sum(part.sizes) * COPIED + part.seconds)
+        for which, buffer in enumerate(buffers):
+            part.unpack([which], buffer)
+        part.step()
+    return comm.seconds - started, part.padded[CORE]
 
 
 class Parcel:

@@ -17,9 +17,11 @@ import numpy as np
 
 from isoviz.checks import count, expect, flag_argument, items
 from isoviz.errors import InputError, VerificationError
+from isoviz.vortex.modelled_mpi.communicator import Communicator
+from isoviz.vortex.modelled_mpi.system import MessageSystem
 from isoviz.vortex.packet import WORDS
 from isoviz.vortex.program import Vic
-from isoviz.vortex.system import System
+from isoviz.vortex.systems import System
 from isoviz.vortex.traffic import Whole
 from isoviz.vortex.workloads.decomposition import Block, block, grid
 
@@ -85,7 +87,7 @@ def sweep(
         InputError: an argument is out of range, there are too few cells for the nodes, or faces do not fit in 32 MB.
         VerificationError: the flux is not the one that NumPy gives.
     """
-    expect("sweep", system, System, "a system, as isoviz.vortex.simulated() makes it")
+    expect("sweep", system, System, "a system, as isoviz.vortex.simulated() or messages() makes it")
     sizes = tuple(count("sweep", "cells", each, low=1) for each in items("sweep, cells", cells, "three sizes"))
     if len(sizes) != 3:
         raise InputError(f"sweep, cells: expected three sizes, got {len(sizes)}")
@@ -100,7 +102,10 @@ def sweep(
     problem = Problem(sources, angles, chunk, sweeps)
     if 2 * AHEAD * _room(problem, sides) > WORDS // 2:
         raise InputError(f"sweep: two faces for each of {AHEAD} stages do not fit in the {WORDS} words of a VIC")
-    run = system.run(on_vics, problem, aggregated, AHEAD if restructured else 1)
+    if isinstance(system, MessageSystem):
+        run = system.run(on_messages, problem)
+    else:
+        run = system.run(on_vics, problem, aggregated, AHEAD if restructured else 1)
     flux = np.empty_like(sources)
     for box, (_, part) in zip(boxes, run.results, strict=True):
         flux[:, :, box[0], box[1]] = part
@@ -212,6 +217,29 @@ def on_vics(vic: Vic, problem: Problem, aggregated: bool, ahead: int) -> tuple[f
         part.step(stage, *came)
         faces.send(number, came)
     return vic.seconds - started, part.flux
+
+
+def on_messages(comm: Communicator, problem: Problem) -> tuple[float, Floats]:
+    """The same with MPI: a message for each face."""
+    part = SweepBlock(problem, comm.size, comm.rank)
+    comm.Barrier()
+    started, going = comm.seconds, list[Any]()
+    for stage in part.stages:
+        faces = part.nothing(stage)
+        for axis, node in enumerate(part.neighbours(stage, onward=False)):
+            if node is not None:
+                comm.Recv(faces[axis], node, axis)
+                comm.compute(faces[axis].size * COPIED)
+        comm.compute(part.seconds(stage))
+        part.step(stage, *faces)
+        for request in going:
+            request.Wait()
+        onward = [(face, node) for face, node in enumerate(part.neighbours(stage, onward=True)) if node is not None]
+        comm.compute(sum(faces[face].size for face, _ in onward) * COPIED)
+        going = [comm.Isend(faces[face], node, face) for face, node in onward]
+    for request in going:
+        request.Wait()
+    return comm.seconds - started, part.flux
 
 
 class Faces:

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import networkx
 import numpy as np
 import pytest
 
 from isoviz.errors import InputError, VerificationError
-from isoviz.vortex import simulated
+from isoviz.vortex import System, messages, simulated
 from isoviz.vortex.workloads import bfs, kronecker, search_keys, validate
+from isoviz.vortex.workloads.breadth_first import modelled_on_vics
+
+SYSTEMS: list[tuple[Callable[[], System], bool]] = [
+    (partial(simulated, 1), False),
+    (partial(simulated, 4, seed=4), False),
+    (partial(simulated, 5, seed=5, fifo=8), False),  # 8 places: words come back, and go again
+    (partial(messages, 1), False),
+    (partial(messages, 5), False),
+    (partial(messages, 4), True),
+]
 
 
-@pytest.mark.parametrize(("nodes", "fifo"), [(1, 4096), (4, 4096), (5, 8)])
-def test_levels_are_those_of_networkx_and_parents_are_one_level_above(nodes: int, fifo: int) -> None:
-    with simulated(nodes, seed=nodes, fifo=fifo) as system:  # 8 places: words come back, and go again
-        found = bfs(system, scale=7, keys=3, seed=2)
+@pytest.mark.parametrize(("make", "gathered"), SYSTEMS)
+def test_levels_are_those_of_networkx_and_parents_are_one_level_above(make: Callable[[], System], gathered: bool) -> None:
+    with make() as system:
+        found = bfs(system, scale=7, keys=3, seed=2, gathered=gathered)
     edges = kronecker(7, seed=2)
     graph = networkx.Graph(edges.T.tolist())
     for key, parents, levels, traversed in zip(found.keys.tolist(), found.parents, found.levels, found.traversed, strict=True):
@@ -68,3 +81,23 @@ def test_searches_that_cannot_be() -> None:
             bfs(system, scale=0)
         with pytest.raises(InputError, match="expected at most"):
             bfs(system, scale=3, keys=64)
+
+
+@pytest.mark.parametrize("nodes", [2, 8])
+def test_the_model_of_a_search_is_near_the_simulated_one(nodes: int) -> None:
+    with simulated(nodes, seed=1) as system:
+        found = bfs(system, scale=11, keys=1, seed=1)
+    edges = kronecker(11, seed=1)
+    different = np.unique(np.sort(edges[:, edges[0] != edges[1]], axis=0), axis=1)
+    reached = different[:, found.levels[0][different[0]] >= 0]
+    most = np.bincount(reached.reshape(-1) % nodes).max()
+    assert modelled_on_vics(nodes, most, found.levels[0].max() + 1) == pytest.approx(found.seconds[0], rel=0.15)
+
+
+def test_the_data_vortex_gains_on_the_reference_of_graph500_as_nodes_are_added() -> None:
+    rates = {}
+    for nodes in (2, 8):
+        for make in (simulated, messages):
+            with make(nodes, seed=1) as system:
+                rates[make, nodes] = bfs(system, scale=9, keys=1).rate
+    assert rates[simulated, 8] / rates[messages, 8] > 1.3 * rates[simulated, 2] / rates[messages, 2]

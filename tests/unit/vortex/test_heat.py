@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from isoviz.errors import InputError, VerificationError
-from isoviz.vortex import simulated
+from isoviz.vortex import messages, simulated
 from isoviz.vortex.workloads import heat, heat_equation
 from isoviz.vortex.workloads.decomposition import block, grid
 
@@ -24,6 +24,12 @@ def test_heat_on_nodes_is_that_of_numpy(
         found = heat(system, points, 5, seed=1, aggregated=aggregated, restructured=restructured)
     assert system.races == [] and found.steps == 5
     assert found.rate == pytest.approx(5 * np.prod(points) / found.seconds)
+
+
+def test_heat_with_messages_is_that_of_numpy() -> None:
+    for nodes in (1, 3, 8):
+        with messages(nodes, seed=nodes) as system:
+            assert heat(system, (7, 6, 5), 3, seed=1).seconds > 0
 
 
 def test_the_reference_is_the_seven_point_formula_with_cold_beyond_the_border() -> None:
@@ -51,8 +57,9 @@ def test_aggregation_and_restructuring_both_save_time_where_nodes_have_little_to
 
 def test_temperatures_that_are_wrong_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(heat_equation.HeatBlock, "unpack", lambda *_: None)
-    with simulated(2) as system, pytest.raises(VerificationError, match="heat: the temperatures"):
-        heat(system, (4, 4, 4), 2)
+    for make in (simulated, messages):
+        with make(2) as system, pytest.raises(VerificationError, match="heat: the temperatures"):
+            heat(system, (4, 4, 4), 2)
 
 
 def test_heat_that_cannot_be() -> None:

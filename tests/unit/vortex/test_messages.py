@@ -137,6 +137,27 @@ def test_computing_overlaps_with_messages() -> None:
         assert len(system.computed) == looks and system.computed[0].end - system.computed[0].begin == pytest.approx(50e-6)
 
 
+def first_of_two(comm: Communicator) -> list[tuple[int, float]]:
+    """Nodes 1 and 2 send to node 0, the one after 9 µs, the other after 2 µs."""
+    if comm.rank:
+        comm.compute((9e-6, 2e-6)[comm.rank - 1])
+        comm.Send(np.zeros(1), 0)
+        return []
+    requests, found = [comm.Irecv(np.empty(1), node) for node in (1, 2)], []
+    while requests:
+        found.append((Request.Waitany(requests), comm.seconds))
+        del requests[found[-1][0]]
+    return found
+
+
+def test_one_of_several_requests_is_waited_for_and_the_first_that_ended_counts() -> None:
+    (one, early), (other, late) = run(first_of_two, nodes=3, skew=0).results[0]
+    assert (one, other) == (1, 0)
+    assert late - early == pytest.approx(7e-6)
+    with pytest.raises(InputError, match="node 0: Waitany: expected requests, got none"):
+        run(lambda _: Request.Waitany([]))
+
+
 def test_messages_with_one_tag_do_not_overtake_one_another() -> None:
     def program(comm: Communicator) -> Any:
         sizes = np.random.default_rng(7).integers(1, 400, 50)

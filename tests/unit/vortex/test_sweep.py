@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from isoviz.errors import InputError, VerificationError
-from isoviz.vortex import simulated
+from isoviz.vortex import messages, simulated
 from isoviz.vortex.workloads import sweep, transport_sweep
 from isoviz.vortex.workloads.transport_sweep import Problem, SweepBlock
 
@@ -23,6 +23,12 @@ def test_the_flux_on_nodes_is_that_of_numpy(aggregated: bool, restructured: bool
         found = sweep(system, (3, 5, 4), 1, 3, sweeps=2, seed=1, aggregated=aggregated, restructured=restructured)
     assert system.races == [] and found.updates == 2 * 8 * 3 * 60
     assert found.rate == found.updates / found.seconds
+
+
+def test_the_flux_with_messages_is_that_of_numpy() -> None:
+    for nodes in (1, 6):
+        with messages(nodes, seed=nodes) as system:
+            assert sweep(system, (3, 5, 4), 1, 3, sweeps=2, seed=1).seconds > 0
 
 
 def naive(problem: Problem) -> np.ndarray[Any, Any]:
