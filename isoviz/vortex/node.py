@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from isoviz.vortex.packet import To, headers
+from isoviz.vortex.packet import To, headers, words
 from isoviz.vortex.passage import UnderWay, packets
 from isoviz.vortex.systems import absent, awaited, never, too_few
 from isoviz.vortex.threads import ProgramThread
@@ -122,6 +122,10 @@ class Node(ProgramThread):
             self.state.engine_in = self.clock
         times = np.ceil(begin + self.pace["latency"] + pace * np.arange(1, len(to) + 1)).astype(np.int64)
         self.system.under_way.send(packets(times, self.rank, to, values))
+
+    def send_one(self, header: int, value: float, by: str) -> None:
+        """Send a packet."""
+        self.send(np.array([header]), words("send", value), by)
 
     def returned(self) -> list[tuple[int, int]]:
         """What has come back, read over PCIe."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from isoviz.checks import amount, count, items
 from isoviz.errors import InputError, show
-from isoviz.vortex.packet import WORDS, To, group_counter, headers, words
+from isoviz.vortex.packet import WORDS, To, group_counter, headers, one_header, words
 from isoviz.vortex.traffic import Whole, whole_numbers, within
 
 ENTRIES = 8192
@@ -43,6 +43,9 @@ class Host(Protocol):
 
     def send(self, to: Whole, values: Whole, by: str, /) -> None:
         """Send packets of any kind: their headers, and their values."""
+
+    def send_one(self, header: int, value: float, by: str, /) -> None:
+        """Send a packet to a memory."""
 
     def returned(self) -> list[tuple[int, int]]:
         """VICs and words, which are given once."""
@@ -150,6 +153,10 @@ class Vic:
         host = self._host.own("send")
         if by not in WAYS:
             raise InputError(f"send, by: expected one of {', '.join(map(repr, WAYS))}, got {show(by)}")
+        one = one_header(vics, addresses, values, counter, self.nodes)
+        if one is not None:
+            host.send_one(one, values, by)
+            return
         host.send(*headers("send", vics, addresses, counter, self.nodes, To.MEMORY, words("send, values", values)), by)
 
     def send_packets(self, to: Whole, values: Whole) -> None:

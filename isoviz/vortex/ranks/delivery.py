@@ -83,6 +83,7 @@ def _deliver(known, vics, touched, to, values, back):
             call(known[ADD], at, -vics[vic, COUNTS + counter], 0, 0, 0, 0, 0)
         vics[vic, COUNTS + counter] = 0
     known[BACK] = number
+    return number + known[WRONG]
 
 
 deliver = kept(_deliver, APART)

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 SPINS = 100
 """Yields of the processor, each about a microsecond, before a rank that waits sleeps."""
-NAP, LONGEST_NAP = 20e-6, 1e-3
-"""Seconds of its first sleep, and of the longest one."""
+NAP, LONGEST_NAP, LATE = 20e-6, 10e-3, 8
+"""Seconds of its first sleep and of the longest one. In between it sleeps an eighth of the time that it has waited."""
 
 
 @cache
@@ -67,6 +67,10 @@ class RankHost:
         self._vics = np.zeros((self.nodes, code.COUNTS + COUNTERS), np.int64)
         self._vics[:, code.BASE] = [board.ctypes.data for board in self._boards]
         self._touched = np.empty(self.nodes * COUNTERS, np.int64)
+        self._packet = *np.zeros((2, 1), np.int64), np.empty((1, 2), np.int64)
+        self._one: Any = memoryview(self._packet[0])
+        self._one_int: Any = memoryview(self._packet[1])
+        self._one_float: Any = memoryview(self._packet[1].view("f8"))
 
     # ---- a run
 
@@ -156,6 +160,13 @@ class RankHost:
         self._sent(to, values)
         self.packets += len(to)
 
+    def send_one(self, header: int, value: float, _by: str) -> None:
+        """Deliver a packet to a memory."""
+        self._one[0] = header
+        (self._one_float if value.__class__ is float else self._one_int)[0] = value
+        self._code.deliver(self._known, self._vics, self._touched, *self._packet)
+        self.packets += 1
+
     def returned(self) -> list[tuple[int, int]]:
         """What has come back."""
         self._check()
@@ -199,16 +210,16 @@ class RankHost:
     # ---- how
 
     def _sent(self, to: Whole, values: Whole) -> None:
-        code, known, back = self._code, self._known, np.empty((len(to), 2), np.int64)
-        code.deliver(known, self._vics, self._touched, _plain(to), _plain(values), back)
-        if known[code.BACK]:
-            found = back[: known[code.BACK]].tolist()
-            if int(to[0]) >> 28 & 15 == To.COUNTER:
-                self._races += [Race("counter", vic, int(to[0]) & (COUNTERS - 1), packets=early) for vic, early in found]
-            else:
-                self._back += map(tuple, found)
-        if known[code.WRONG]:
-            vic, address = int(goes_to(to)[known[code.WRONG] - 1]), int(to[known[code.WRONG] - 1]) & (WORDS - 1)
+        back = np.empty((len(to), 2), np.int64)
+        if not self._code.deliver(self._known, self._vics, self._touched, _plain(to), _plain(values), back):
+            return
+        found, wrong = back[: self._known[self._code.BACK]].tolist(), self._known[self._code.WRONG]
+        if int(to[0]) >> 28 & 15 == To.COUNTER:
+            self._races += [Race("counter", vic, int(to[0]) & (COUNTERS - 1), packets=early) for vic, early in found]
+        else:
+            self._back += map(tuple, found)
+        if wrong:
+            vic, address = int(goes_to(to)[wrong - 1]), int(to[wrong - 1]) & (WORDS - 1)
             raise no_header(vic, address, int(self._boards[vic][address]))
 
     def _counter(self, counter: int) -> list[int]:
@@ -234,14 +245,16 @@ class RankHost:
                 atomics().barrier()
                 return
             os.sched_yield()
-        limit = math.inf if timeout is None else time.monotonic() + timeout
+        began = time.monotonic()
+        limit = math.inf if timeout is None else began + timeout
         if timeout is None:
             self._is_now(WAITING)
-        nap, before = NAP, self._states()
+        before = self._states()
         try:
             while True:
                 now = self._states()
-                is_late = time.monotonic() >= limit or (timeout is None and self._is_idle(before, now))
+                waited = time.monotonic() - began
+                is_late = began + waited >= limit or (timeout is None and self._is_idle(before, now))
                 if is_over():
                     break
                 if is_late:
@@ -250,8 +263,7 @@ class RankHost:
                 self._check()
                 if not np.array_equal(before[:, : places.LOOKS], now[:, : places.LOOKS]):
                     before = now
-                time.sleep(nap)
-                nap = min(2 * nap, LONGEST_NAP)
+                time.sleep(min(max(NAP, waited / LATE), LONGEST_NAP, max(NAP, limit - began - waited)))
         finally:
             if timeout is None:
                 self._is_now(RUNNING)
