@@ -11,7 +11,7 @@ from isoviz.machines.presets.vortex import CYCLE, VortexFigures, data_vortex, vo
 from isoviz.reproduce import Evaluation, assumed
 from isoviz.reproduce.assumption import of_preset
 from isoviz.units import format_bytes, format_rate, format_seconds
-from isoviz.vortex import Costs, Switch, System, simulated
+from isoviz.vortex import Costs, MessageSystem, Switch, System, messages, simulated
 
 WORD = 8
 NODES = (2, 4, 8, 16, 32)
@@ -49,7 +49,6 @@ class VortexAssumptions:
     message: float = of_preset(VortexFigures, "message", "MPI: between the starts of two messages", format_seconds)
     rendezvous: float = of_preset(VortexFigures, "rendezvous", "MPI: to ask before a longer message", format_seconds)
     eager: int = of_preset(VortexFigures, "eager", "MPI: messages up to so long are sent without asking", format_bytes)
-    step: float = assumed(VortexFigures.barrier_step, "MPI: a step of a barrier", "assumed: a short message", format_seconds)
 
 
 EVALUATION = Evaluation(
@@ -98,6 +97,11 @@ def switch_of(given: VortexAssumptions, ports: int = PORTS) -> Switch:
     """The switch, to simulate, or one with as many angles and other heights."""
     _, angles, inputs = given.switch
     return Switch(ports // inputs, angles, input_angles(angles, inputs))
+
+
+def messages_of(given: VortexAssumptions, nodes: int) -> MessageSystem:
+    """The same nodes with modelled MPI."""
+    return messages(nodes, 1, figures=figures_of(given))
 
 
 def vics(given: VortexAssumptions, nodes: int) -> System:
