@@ -12,11 +12,13 @@ from typing import Any
 
 from isoviz.bench.aims import COLUMNS, AimsTable, compared
 from isoviz.bench.table import Table
+from isoviz.bench.vortex import on_ranks
 from isoviz.bench.vortex.figures import sections
 from isoviz.bench.vortex.naive_switch import NaivePacket, NaiveSwitch
 from isoviz.document import Document, Facts, Prose, Section
 from isoviz.document import Table as Cells
 from isoviz.errors import InputError, InternalError
+from isoviz.measure.ranks.ranks_machine import mpi_here
 from isoviz.vortex import Packets, Switch, gups, simulated
 
 PORTS = {64: Switch(16, 4), 2048: Switch(256, 8)}
@@ -34,6 +36,8 @@ NOTES = (
     "naive: the same packets, an object for each, in dictionaries of Python; all packets enter and leave in the same cycles",
     "few ports: entering and leaving limits the rate, which is done packet by packet; many ports: moving does, several at once",
     "GUPS: programs on simulated VICs, packet by packet through the switch; verifying against NumPy is within the time",
+    "on ranks: packets to drawn words of four VICs; each rank sends in its turn, while the others are at a barrier",
+    "NumPy's scatter: the same words, split by VIC beforehand, into four local arrays; a put: isoviz.rma, to mapped memory",
     "recorded: a row of every packet is written as well, and the table grows while the switch runs",
 )
 
@@ -62,11 +66,11 @@ class VortexTable(AimsTable):
 
 
 def measure(repeat: int = 5, quick: bool = False, progress: Callable[[str], None] = lambda _: None) -> VortexTable:
-    """Medians of `repeat` rounds in turn, and the figures of the switch. With `quick` there are few cycles: it only shows that
-    everything runs.
+    """Medians of `repeat` rounds in turn, and the figures of the switch; also rows of four ranks where this Python has an MPI.
+    With `quick` there are few cycles, and no ranks: it only shows that the rest runs.
 
     Raises:
-        InputError: `repeat` is less than 1. MissingPartError: Numba is not installed.
+        InputError: `repeat` is less than 1. MissingPartError: Numba is not installed. LaunchError: the ranks did not start.
         InternalError: the switches do not agree about a packet.
     """
     if repeat < 1:
@@ -93,6 +97,9 @@ def measure(repeat: int = 5, quick: bool = False, progress: Callable[[str], None
         rows.append(_beside("recorded", text, times[f"{ports}, recorded"], f"{RECORDED_AIM:.0e} hops/s", 1 / RECORDED_AIM))
     rows.append(_beside("saturated", f"64 ports, {LONG:,} cycles", times["long"], f"{SECONDS} s", SECONDS))
     rows.append(_beside("GUPS", "32 nodes, an update", times["gups"], f"{UPDATES_AIM:.0e} updates/s", 1 / UPDATES_AIM))
+    if mpi_here() and not quick:
+        progress("four ranks")
+        rows += on_ranks.rows(repeat)
     found = []
     for section in sections(quick):
         progress(section.title)

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 from mpi_jobs import is_open_mpi, needs_mpi, run, run_json
-from vic_programs import HOWS, RING, WRONG, digest, every_way, in_a_call, late_counter, raised, wrong_calls
+from vic_programs import HOWS, MORE_HOWS, RING, WRONG, digest, every_way, in_a_call, late_counter, raised, wrong_calls
 
 import isoviz
+from isoviz.bench.vortex.on_ranks import compare
 from isoviz.vortex import simulated
 
 SCRIPT = str(Path(__file__).with_name("vic_programs.py"))
@@ -80,22 +81,28 @@ def test_a_full_fifo_gives_back_and_nothing_is_lost(found: list[dict[str, Any]])
     )
 
 
-@pytest.mark.parametrize(
-    ("how", "words"),
-    {
-        "error": "RankError: node 2: KeyError: 17",
-        "wrong": "InputError: node 2: send, vics: number 0 is 4; there are 4 VICs, from 0 to 3",
-        "left out": "waits for a barrier of 4 nodes, to which 2 did not come; nothing is under way that could end it",
-        "other barrier": "is at a barrier of ",
-        "waits": "expected 3 packets, 1 missing; nothing is under way that could end it",
-        "times out": "expected 3 packets, 1 missing; timed out after 0.05 s",
-        "too few words": "which has 1; nothing is under way that could end it",
-        "no header": "RankError: node 2: VIC 1: a packet for address 9 should be sent on with 0, which is no header",
-        "unsent result": "RankError: node 2: what it returns cannot be sent to the other ranks: TypeError: cannot pickle",
-    }.items(),
-)
-def test_what_goes_wrong_on_one_node_ends_all_with_its_name(how: str, words: str, found: list[dict[str, Any]]) -> None:
-    assert how in HOWS and words in of_all(found, how)
+WORDS_OF = {
+    "error": "RankError: node 2: KeyError: 17",
+    "left out": "waits for a barrier of 4 nodes, to which 2 did not come; nothing is under way that could end it",
+    "waits": "expected 3 packets, 1 missing; nothing is under way that could end it",
+    "times out": "expected 3 packets, 1 missing; timed out after 0.05 s",
+    "no header": "RankError: node 2: VIC 1: a packet for address 9 should be sent on with 0, which is no header",
+    "wrong": "InputError: node 2: send, vics: number 0 is 4; there are 4 VICs, from 0 to 3",
+    "other barrier": "is at a barrier of ",
+    "too few words": "which has 1; nothing is under way that could end it",
+    "unsent result": "RankError: node 2: what it returns cannot be sent to the other ranks: TypeError: cannot pickle",
+}
+
+
+@pytest.mark.parametrize("how", [*HOWS, *(pytest.param(how, marks=pytest.mark.full) for how in MORE_HOWS)])
+def test_what_goes_wrong_on_one_node_ends_all_with_its_name(how: str, found: list[dict[str, Any]]) -> None:
+    assert WORDS_OF[how] in of_all(found, how)
+
+
+def test_packets_beside_numpy_and_puts(found: list[dict[str, Any]]) -> None:
+    """The rows of `isoviz bench vortex`."""
+    rows = compare(of_all(found, "bench"))
+    assert [each["aim"] for each in rows] == [0.3, 1, 0.05] and all(each["ratio"] > 0 for each in rows)
 
 
 def test_a_rank_that_dies_inside_a_barrier_ends_it_for_the_others(tmp_path: Path) -> None:
