@@ -199,8 +199,8 @@ def ends(vic: Vic, how: str) -> Any:
     return None
 
 
-HOWS = ("error", "left out", "waits", "times out", "no header")
-MORE_HOWS = ("wrong", "other barrier", "too few words", "unsent result")
+HOWS = ("error", "waits", "times out")
+MORE_HOWS = ("left out", "no header", "wrong", "other barrier", "too few words", "unsent result")
 
 
 def of_another(vic: Vic, kept: list[Vic]) -> str:
@@ -281,7 +281,7 @@ def main() -> None:
         except RankLost as error:
             noticed = Path(sys.argv[2])
             (noticed / str(os.getpid())).touch()
-            wait(lambda: len(list(noticed.iterdir())) == 2)  # who has left counts as lost, too
+            wait(lambda: len(list(noticed.iterdir())) == system.nodes - 1)  # who has left counts as lost, too
             print(json.dumps([error.rank, raised(partial(system.run, dies))]), flush=True)
         return
     found = all_of_them(int(sys.argv[1]))
