@@ -1,4 +1,7 @@
-"""Programs for VICs, simulated and on ranks. Run under mpiexec: `vic_programs.py SEEDS`, or `vic_programs.py dies FOLDER`."""
+"""Programs for VICs, simulated and on ranks. Run under mpiexec: `vic_programs.py SEEDS [FOLDER]`.
+
+With an empty folder, rank 1 dies in the end.
+"""
 
 from __future__ import annotations
 
@@ -270,25 +273,29 @@ def dies(vic: Vic) -> None:
     vic.barrier()
 
 
+def after_a_death(folder: Path) -> list[Any]:
+    """What a rank hears when rank 1 has died inside a barrier, and at its next program."""
+    system = on_ranks(ring=RING)
+    try:
+        system.run(dies)
+    except RankLost as error:
+        (folder / str(os.getpid())).touch()
+        wait(lambda: len(list(folder.iterdir())) == system.nodes - 1)  # who has left counts as lost, too
+        return [error.rank, raised(partial(system.run, dies))]
+    return []
+
+
 def main() -> None:
     faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
-    if sys.argv[1] == "dies":
-        made: Any = worlds.World
-        worlds.World = partial(made, period=0.5, limit=10.0)  # type: ignore[misc]
-        system = on_ranks(ring=RING)
-        try:
-            system.run(dies)
-        except RankLost as error:
-            noticed = Path(sys.argv[2])
-            (noticed / str(os.getpid())).touch()
-            wait(lambda: len(list(noticed.iterdir())) == system.nodes - 1)  # who has left counts as lost, too
-            print(json.dumps([error.rank, raised(partial(system.run, dies))]), flush=True)
-        return
+    made: Any = worlds.World
+    worlds.World = partial(made, period=0.5, limit=10.0)  # type: ignore[misc]
     found = all_of_them(int(sys.argv[1]))
     heard = on_ranks(ring=RING).run(lambda vic: found).results
     assert all(each.keys() == found.keys() for each in heard)
     if heard[0] == found:
         print(json.dumps(heard), flush=True)
+    if len(sys.argv) > 2:
+        print(json.dumps(after_a_death(Path(sys.argv[2]))), flush=True)
 
 
 if __name__ == "__main__":
