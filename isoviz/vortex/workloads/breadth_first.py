@@ -9,12 +9,14 @@ neighbour goes a visit: which vertex is visited, and from where. The node of tha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from isoviz.checks import count, expect, flag_argument
+from isoviz.machines.presets.vortex import VortexFigures
 from isoviz.vortex.modelled_mpi.communicator import Communicator
 from isoviz.vortex.modelled_mpi.system import MessageSystem, Request
 from isoviz.vortex.packet import FIFO
@@ -338,11 +340,31 @@ class Tree:
         self.frontier = np.concatenate([self.frontier, np.unique(local)])
 
 
-def modelled_on_vics(nodes: int, visits: float, levels: int, costs: Costs | None = None) -> float:
-    """Seconds of a search on a Data Vortex: for graphs that are too large to be searched here.
+def modelled(
+    nodes: int,
+    scale: int,
+    edge_factor: int = EDGE_FACTOR,
+    *,
+    levels: int = 7,
+    costs: Costs | None = None,
+    figures: VortexFigures | None = None,
+) -> tuple[float, float]:
+    """Traversed edges per second on a Data Vortex, and with MPI as in the reference of Graph500: for graphs too large to make.
 
-    - `visits`: from the node that has most, which is sent as many; in a large graph, nearly two for each edge of a node.
-    - `levels`: of the tree, the one of the key included; some seven in a large graph.
+    In these, few edges are there twice, all nodes have as much to do, and trees have some seven levels.
+    """
+    edges = edge_factor << scale
+    times = (
+        modelled_on_vics(nodes, 2 * edges / nodes, levels, costs),
+        modelled_on_messages(nodes, 2 * edges / nodes, levels, figures),
+    )
+    return edges / times[0], edges / times[1]
+
+
+def modelled_on_vics(nodes: int, visits: float, levels: int, costs: Costs | None = None) -> float:
+    """Seconds of a search on a Data Vortex.
+
+    `visits`: from the node that has most, which is sent as many; `levels`: of the tree, the one of the key included.
     """
     costs = costs or Costs()
     word, remote = 8 / costs.dma, 1 - 1 / nodes
@@ -351,3 +373,18 @@ def modelled_on_vics(nodes: int, visits: float, levels: int, costs: Costs | None
     # A phase ends with two words from each node to each, which are read, and a counter that is read twice.
     phase = 2 * (told + row) + 4 * costs.latency
     return visits * (SCAN + VISIT + remote * word) + max(levels, visits / BATCH) * costs.start + levels * phase
+
+
+def modelled_on_messages(nodes: int, visits: float, levels: int, figures: VortexFigures | None = None) -> float:
+    """The same with MPI, as in the reference of Graph500: a node waits for each of its messages, and computes between them."""
+    figures = figures or VortexFigures()
+    full = visits * (1 - 1 / nodes) / COALESCED
+
+    def sent(words: float) -> float:
+        asked = figures.rendezvous if 16 * words > figures.eager else 0.0
+        return figures.message + asked + figures.latency + 16 * words / figures.mpi_rate
+
+    # A level ends with an empty message to each node and a sum over all; and with what is left for each node, but for some three
+    # levels that have hardly any visits.
+    level, left = (nodes - 1) * figures.message + math.log2(nodes) * sent(0.5), (nodes - 1) * sent(COALESCED / 2)
+    return visits * (SCAN + VISIT) + full * sent(COALESCED) + levels * level + max(1, levels - 3) * left

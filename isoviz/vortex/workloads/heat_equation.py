@@ -14,7 +14,7 @@ import numpy as np
 from isoviz.checks import count, expect, flag_argument, items
 from isoviz.errors import InputError, VerificationError
 from isoviz.vortex.modelled_mpi.communicator import Communicator
-from isoviz.vortex.modelled_mpi.system import MessageSystem
+from isoviz.vortex.modelled_mpi.system import MessageSystem, Request
 from isoviz.vortex.packet import WORDS
 from isoviz.vortex.program import Vic
 from isoviz.vortex.systems import System
@@ -54,12 +54,14 @@ def heat(
     *,
     aggregated: bool = True,
     restructured: bool = True,
+    processes: int = 1,
 ) -> Heat:
     """Let drawn temperatures spread for some steps, and verify them against NumPy, bit for bit.
 
     - `aggregated`: on a Data Vortex, all faces go over PCIe together, in and out; else one after another.
     - `restructured`: on a Data Vortex, nodes take turns with two places for the faces and need no barrier, and compute what needs
       no neighbour while faces are under way; else a step is a barrier, an exchange and a computation.
+    - `processes`: with MPI, on each node; each has a part of its points, and own messages. Inside a node they cost nothing.
 
     Raises:
         InputError: an argument is out of range, or there are too few points for the nodes, or faces too large for 32 MB.
@@ -72,13 +74,14 @@ def heat(
     count("heat", "steps", steps, low=1)
     flag_argument("heat", "aggregated", aggregated)
     flag_argument("heat", "restructured", restructured)
+    count("heat", "processes", processes, low=1, high=1 << 10)
     sides = grid(system.nodes, 3)
     boxes = [block("heat", sizes, sides, rank).box for rank in range(system.nodes)]
     begin = np.random.default_rng(count("heat", "seed", seed)).random(sizes)
     if 2 * FACES * HeatBlock(begin, system.nodes, 0).room > WORDS:
         raise InputError(f"heat: two places for each of {FACES} faces do not fit in the {WORDS} words of a VIC")
     if isinstance(system, MessageSystem):
-        run = system.run(on_messages, begin, steps)
+        run = system.run(on_messages, begin, steps, processes)
     else:
         run = system.run(on_vics, begin, steps, aggregated, restructured)
     found = np.empty_like(begin)
@@ -193,21 +196,30 @@ def on_vics(vic: Vic, begin: Points, steps: int, aggregated: bool, restructured:
     return vic.seconds - started, part.padded[CORE]
 
 
-def on_messages(comm: Communicator, begin: Points, steps: int) -> tuple[float, Points]:
-    """The same with MPI: a message for each face."""
+def on_messages(comm: Communicator, begin: Points, steps: int, processes: int = 1) -> tuple[float, Points]:
+    """The same with MPI: a message for each face of each of a node's processes that has its neighbour on another node."""
     part = HeatBlock(begin, comm.size, comm.rank)
-    buffers = [np.empty(size) for size in part.sizes]
+    sides = grid(processes, 3)
+    every = list(enumerate(processes // sides[face.number // 2] for face in part.faces))
+    came = [np.empty(size) for size in part.sizes]
     comm.Barrier()
     started = comm.seconds
     for _ in range(steps):
         comm.compute(sum(part.sizes) * COPIED)
-        coming = [comm.Irecv(buffer, face.node, face.number) for buffer, face in zip(buffers, part.faces, strict=True)]
-        going = [comm.Isend(part.packed([which]), face.node, face.number ^ 1) for which, face in enumerate(part.faces)]
-        for request in (*coming, *going):
-            request.Wait()
+        requests = [
+            comm.Irecv(piece, part.faces[which].node, part.faces[which].number)
+            for which, pieces in every
+            for piece in np.array_split(came[which], pieces)
+        ]
+        requests += [
+            comm.Isend(piece, part.faces[which].node, part.faces[which].number ^ 1)
+            for which, pieces in every
+            for piece in np.array_split(part.packed([which]), pieces)
+        ]
+        Request.Waitall(requests)
         comm.compute(sum(part.sizes) * COPIED + part.seconds)
-        for which, buffer in enumerate(buffers):
-            part.unpack([which], buffer)
+        for which, values in enumerate(came):
+            part.unpack([which], values)
         part.step()
     return comm.seconds - started, part.padded[CORE]
 

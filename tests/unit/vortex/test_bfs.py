@@ -12,7 +12,7 @@ import pytest
 from isoviz.errors import InputError, VerificationError
 from isoviz.vortex import System, messages, simulated
 from isoviz.vortex.workloads import bfs, kronecker, search_keys, validate
-from isoviz.vortex.workloads.breadth_first import modelled_on_vics
+from isoviz.vortex.workloads.breadth_first import modelled, modelled_on_messages, modelled_on_vics
 
 SYSTEMS: list[tuple[Callable[[], System], bool]] = [
     (partial(simulated, 1), False),
@@ -85,13 +85,21 @@ def test_searches_that_cannot_be() -> None:
 
 @pytest.mark.parametrize("nodes", [2, 8])
 def test_the_model_of_a_search_is_near_the_simulated_one(nodes: int) -> None:
-    with simulated(nodes, seed=1) as system:
-        found = bfs(system, scale=11, keys=1, seed=1)
     edges = kronecker(11, seed=1)
     different = np.unique(np.sort(edges[:, edges[0] != edges[1]], axis=0), axis=1)
-    reached = different[:, found.levels[0][different[0]] >= 0]
-    most = np.bincount(reached.reshape(-1) % nodes).max()
-    assert modelled_on_vics(nodes, most, found.levels[0].max() + 1) == pytest.approx(found.seconds[0], rel=0.15)
+    for make, model in ((simulated, modelled_on_vics), (messages, modelled_on_messages)):
+        with make(nodes, seed=1) as system:
+            found = bfs(system, scale=11, keys=1, seed=1)
+        reached = different[:, found.levels[0][different[0]] >= 0]
+        most = np.bincount(reached.reshape(-1) % nodes).max()
+        assert model(nodes, most, found.levels[0].max() + 1) == pytest.approx(found.seconds[0], rel=0.25)
+
+
+def test_large_graphs_gain_by_nodes_on_both_networks_and_more_on_the_data_vortex() -> None:
+    rates = [modelled(nodes, 30) for nodes in (2, 4, 8, 16, 32)]
+    gaps = [vortex / mpi for vortex, mpi in rates]
+    assert gaps == sorted(gaps) and gaps[0] > 1 and gaps[-1] < 3
+    assert rates == sorted(rates) and rates[-1][0] == pytest.approx(32 / (2 * 9.76e-9), rel=0.02)
 
 
 def test_the_data_vortex_gains_on_the_reference_of_graph500_as_nodes_are_added() -> None:

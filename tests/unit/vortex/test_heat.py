@@ -26,10 +26,13 @@ def test_heat_on_nodes_is_that_of_numpy(
     assert found.rate == pytest.approx(5 * np.prod(points) / found.seconds)
 
 
-def test_heat_with_messages_is_that_of_numpy() -> None:
+def test_heat_with_messages_is_that_of_numpy_and_more_processes_on_a_node_make_it_slower() -> None:
     for nodes in (1, 3, 8):
-        with messages(nodes, seed=nodes) as system:
-            assert heat(system, (7, 6, 5), 3, seed=1).seconds > 0
+        seconds = []
+        for processes in (1, 8):
+            with messages(nodes, seed=nodes) as system:
+                seconds.append(heat(system, (7, 6, 5), 3, seed=1, processes=processes).seconds)
+        assert seconds[0] < seconds[1] if nodes > 1 else seconds[0] == seconds[1]
 
 
 def test_the_reference_is_the_seven_point_formula_with_cold_beyond_the_border() -> None:
