@@ -22,7 +22,6 @@ from isoviz.vortex.modelled_mpi.system import Computed, MessageSystem, Request, 
 from isoviz.vortex.packet import FIFO, header
 from isoviz.vortex.patterns import Aggregated, transposed
 from isoviz.vortex.program import DvMemory, FifoRing, Vic
-from isoviz.vortex.random_updates import Gups, gups
 from isoviz.vortex.ranks.system import on_ranks
 from isoviz.vortex.run import Distribution, Packets, SwitchRun
 from isoviz.vortex.switch import Switch
@@ -30,6 +29,7 @@ from isoviz.vortex.system import Costs, simulated
 from isoviz.vortex.systems import ProgramRun, System
 from isoviz.vortex.traffic import Bursty, Drawn, HotSpot, Permutation, Recorded, Traffic, Transposition, Uniform
 from isoviz.vortex.vic import Race
+from isoviz.vortex.workloads.random_updates import Gups, gups
 
 __all__ = [
     "FIFO",

@@ -55,18 +55,23 @@ class Aggregated:
             self.flush()
 
 
-def transposed(vic: Vic, rows: Any, *, counter: int, at: int = 0, order: str = ORDERS[0]) -> np.ndarray[Any, Any]:
+def transposed(
+    vic: Vic, rows: Any, *, counter: int, at: int = 0, order: str = ORDERS[0], pieces: int = 1
+) -> np.ndarray[Any, Any]:
     """Transpose a matrix over the nodes: called on all, with the rows that each has; gives the rows of the transposed one.
 
     Node k of n has rows k · r to (k + 1) · r of the matrix, in shape (r, n · c), and gets columns k · c to (k + 1) · c as rows,
     in shape (c, n · r). Every element goes straight to its place in the memory of its VIC, from address `at` on. `order` is one
     of `Transposition`: the first one, a word to each node in turn, is what the switch carries best.
 
-    It sets the group counter, and has a barrier before anybody sends.
+    With several `pieces`, so many parts of the result come one after another, in two places that take turns. While a node stores
+    one of them, the next one is on its way, and the memory need not hold all.
+
+    It sets the group counter, and has a barrier before anybody sends a piece.
 
     Raises:
         InputError: `rows` is no matrix of 8 or 16 bytes an element whose columns divide among the nodes, the result does not fit
-            in 32 MB, or the counter or the order is wrong.
+            in 32 MB, there are fewer rows of the result than pieces, or the counter or the order is wrong.
     """
     call = "transposed"
     given = np.asarray(rows)
@@ -76,28 +81,42 @@ def transposed(vic: Vic, rows: Any, *, counter: int, at: int = 0, order: str = O
     if order not in ORDERS:
         raise InputError(f"{call}, order: expected one of {', '.join(map(repr, ORDERS))}, got {show(order)}")
     r, c, each = given.shape[0], given.shape[1] // vic.nodes, given.itemsize // 8
-    size = given.size * each
+    count(call, "pieces", pieces, low=1, high=max(1, c))
+    most = -(-c // pieces)
+    place = most * r * vic.nodes * each
+    room = place * min(pieces, 2)
     first = count(call, "at", at, high=WORDS)
-    if first + size > WORDS:
-        raise InputError(f"{call}, at: {size} words from {first} on end beyond the {WORDS} words of a VIC")
-    vic.set_counter(counter, size)
-    vic.barrier()
+    if first + room > WORDS:
+        raise InputError(f"{call}, at: {room} words from {first} on end beyond the {WORDS} words of a VIC")
     # Axes: row, node, column, word of the element.
     values = np.ascontiguousarray(given).view(np.int64).reshape(r, vic.nodes, c, each)
+    found = np.empty((c, vic.nodes * r), given.dtype)
+    for piece in range(pieces):
+        columns = slice(piece * c // pieces, (piece + 1) * c // pieces)
+        into = found[columns]
+        vic.set_counter(counter, into.size * each)
+        vic.barrier()
+        there = first + piece % 2 * place
+        _scatter(vic, values[:, :, columns], counter, there, order)
+        if piece:
+            vic.finish()
+        vic.wait(counter)
+        vic.store(there, into.view(np.int64), wait=piece == pieces - 1)
+    return found
+
+
+def _scatter(vic: Vic, values: Whole, counter: int, at: int, order: str) -> None:
+    """Send every word of a part of a matrix to its place."""
+    r, _, c, each = values.shape
     row, node, column, word = np.ogrid[:r, : vic.nodes, :c, :each]
-    addresses = first + ((column * vic.nodes + vic.rank) * r + row) * each + word
-    nodes = np.broadcast_to(node, values.shape)
+    addresses = at + ((column * vic.nodes + vic.rank) * r + row) * each + word
     turns = [
-        each.transpose(1, 0, 2, 3).reshape(vic.nodes, -1) for each in (nodes, np.broadcast_to(addresses, values.shape), values)
+        np.broadcast_to(part, values.shape).transpose(1, 0, 2, 3).reshape(vic.nodes, -1) for part in (node, addresses, values)
     ]
     if order != ORDERS[2]:  # each begins with itself
-        turns = [np.roll(each, -vic.rank, axis=0) for each in turns]
-    sent = [each.T.reshape(-1) if order == ORDERS[0] else each.reshape(-1) for each in turns]
+        turns = [np.roll(part, -vic.rank, axis=0) for part in turns]
+    sent = [part.T.reshape(-1) if order == ORDERS[0] else part.reshape(-1) for part in turns]
     if order == ORDERS[3]:
-        shuffled = np.random.default_rng(vic.rank).permutation(size)
-        sent = [each[shuffled] for each in sent]
+        shuffled = np.random.default_rng(vic.rank).permutation(values.size)
+        sent = [part[shuffled] for part in sent]
     vic.send(sent[0], sent[1], sent[2], counter)
-    vic.wait(counter)
-    found = np.empty((c, vic.nodes * r), given.dtype)
-    vic.store(first, found.view(np.int64))
-    return found

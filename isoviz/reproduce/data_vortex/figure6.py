@@ -10,7 +10,7 @@ from isoviz.machines.presets.vortex import message_curve
 from isoviz.reproduce import Claim, Curves, Depends, by_column, experiment, under
 from isoviz.reproduce.data_vortex.assumptions import COLOURS, MPI, NODES, VICS, WORD, VortexAssumptions, figures_of, vics
 from isoviz.vortex import gups
-from isoviz.vortex.random_updates import AHEAD
+from isoviz.vortex.workloads.random_updates import AHEAD
 
 UPDATES = (4096, 12288)
 """Updates of a node in two runs. Their difference is free of what begins and ends a run."""

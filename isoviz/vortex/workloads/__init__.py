@@ -1,8 +1,24 @@
 """Workloads of Gioiosa et al., each for a Data Vortex (`on_vics`) and for MPI over InfiniBand (`on_messages`), and verified."""
 
 from isoviz.vortex.workloads.breadth_first import Bfs, bfs
+from isoviz.vortex.workloads.distributed_transform import TurnModel
+from isoviz.vortex.workloads.fourier_transform import Fourier, fourier, modelled_fourier
 from isoviz.vortex.workloads.graph import kronecker, search_keys, validate
 from isoviz.vortex.workloads.heat_equation import Heat, heat
 from isoviz.vortex.workloads.transport_sweep import Sweep, sweep
 
-__all__ = ["Bfs", "Heat", "Sweep", "bfs", "heat", "kronecker", "search_keys", "sweep", "validate"]
+__all__ = [
+    "Bfs",
+    "Fourier",
+    "Heat",
+    "Sweep",
+    "TurnModel",
+    "bfs",
+    "fourier",
+    "heat",
+    "kronecker",
+    "modelled_fourier",
+    "search_keys",
+    "sweep",
+    "validate",
+]

@@ -1,7 +1,10 @@
-"""GUPS on a Data Vortex: random updates of a table that is spread over all nodes (Gioiosa et al., section VI; HPC Challenge).
+"""GUPS: random updates of a table that is spread over all nodes (Gioiosa et al., section VI, figure 6; HPC Challenge).
 
-A word drawn at random says by its lowest bits which word of the table it changes, by exclusive or. It goes as it is to the FIFO
-of the node that has that part of the table, and the host there does the update: a VIC cannot.
+A word drawn at random says by its lowest bits which word of the table it changes, by exclusive or. The host that has that part of
+the table does the update. A node may look `AHEAD` at so many updates.
+
+- On a Data Vortex, a word goes as it is to the FIFO of its node. Only the way over PCIe is shared.
+- With MPI, the words that a node may look ahead at are sorted by their nodes: a message to each has `AHEAD` / n words or so.
 """
 
 from __future__ import annotations
@@ -12,6 +15,8 @@ import numpy as np
 
 from isoviz.checks import count, expect
 from isoviz.errors import InputError, VerificationError
+from isoviz.vortex.modelled_mpi.communicator import Communicator
+from isoviz.vortex.modelled_mpi.system import MessageSystem, Request
 from isoviz.vortex.packet import FIFO
 from isoviz.vortex.program import Vic
 from isoviz.vortex.systems import ProgramRun, System
@@ -22,6 +27,9 @@ AHEAD = 1024
 RANGES = 4096
 """Ranges of addresses whose nodes are in the memory of every VIC, at most."""
 COUNTER = 0
+UPDATE = 5e-9
+"""Seconds in which a node makes a random word and does an update: assumed. An update misses the caches, and eight cores have
+many at a time; 200 million a second is some 25 million a core."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +62,7 @@ def gups(system: System, updates: int = 1 << 15, table: int = 1 << 16, seed: int
     count("gups", "seed", seed)
     if table & (table - 1) or system.nodes & (system.nodes - 1):
         raise InputError(f"gups: expected powers of two, got a table of {table} words on each of {system.nodes} nodes")
-    run = system.run(program, updates, table, seed)
+    run = system.run(on_messages if isinstance(system, MessageSystem) else on_vics, updates, table, seed)
     found = np.concatenate(run.results)
     right = np.arange(len(found))
     for node in range(system.nodes):
@@ -70,12 +78,13 @@ def drawn(seed: int, node: int, updates: int) -> Whole:
     return np.random.default_rng((seed, node)).integers(1 << 62, size=updates)
 
 
-def program(vic: Vic, updates: int, table: int, seed: int) -> Whole:
-    """The updates of a node, and those that others send to it: its part of the table."""
+def on_vics(vic: Vic, updates: int, table: int, seed: int) -> Whole:
+    """The program of a node of a Data Vortex: its updates, and those that others send to it; gives its part of the table."""
     own = np.arange(vic.rank * table, (vic.rank + 1) * table)
     every = vic.nodes * table
 
     def update(words: Whole) -> None:
+        vic.compute(len(words) * UPDATE)
         np.bitwise_xor.at(own, words & (table - 1), words)
 
     # The map of addresses is in the memory of the VIC, behind a word for each node.
@@ -103,4 +112,27 @@ def program(vic: Vic, updates: int, table: int, seed: int) -> Whole:
     counts = np.empty(vic.nodes, np.int64)
     vic.store(0, counts)
     update(vic.fifo.take(int(counts.sum()) - taken))
+    return own
+
+
+def on_messages(comm: Communicator, updates: int, table: int, seed: int) -> Whole:
+    """The program of a node with MPI. The first word of a message says how many follow."""
+    rank, nodes = comm.rank, comm.size
+    own, words = np.arange(rank * table, (rank + 1) * table), drawn(seed, rank, updates)
+    others = [(rank + step) % nodes for step in range(1, nodes)]
+    into = np.empty((nodes, 1 + AHEAD), np.int64)
+
+    def update(some: Whole) -> None:
+        comm.compute(len(some) * UPDATE)
+        np.bitwise_xor.at(own, some & (table - 1), some)
+
+    for first in range(0, updates, AHEAD):
+        some = words[first : first + AHEAD]
+        goals = some // table % nodes
+        requests = [comm.Irecv(into[other], other) for other in others]
+        requests += [comm.Isend(np.insert(part, 0, len(part)), other) for other in others for part in [some[goals == other]]]
+        update(some[goals == rank])
+        Request.Waitall(requests)
+        for other in others:
+            update(into[other, 1 : 1 + into[other, 0]])
     return own

@@ -1,0 +1,75 @@
+"""Fourier transforms on both networks: the same as NumPy, and what is modelled of large ones is what small ones take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from isoviz.errors import InputError
+from isoviz.vortex import System, gups, messages, simulated
+from isoviz.vortex.workloads import TurnModel, fourier, modelled_fourier
+
+MAKERS: dict[str, Callable[..., System]] = {"Data Vortex": simulated, "InfiniBand": messages}
+
+
+@pytest.mark.parametrize("network", MAKERS)
+@pytest.mark.parametrize(("nodes", "points"), [(1, 64), (2, 1 << 11), (8, 1 << 13), (8, 64)])
+def test_the_spectrum_is_that_of_numpy_and_takes_what_is_modelled(network: str, nodes: int, points: int) -> None:
+    with MAKERS[network](nodes, seed=3) as system:
+        found = fourier(system, points, seed=2)  # it is verified against NumPy
+        assert found.spectrum is not None
+        assert np.array_equal(found.spectrum, fourier(system, points, seed=2).spectrum)  # type: ignore[arg-type]
+    assert found.rate == 5 * points * np.log2(points) / found.seconds
+    if points // nodes > 512:
+        assert modelled_fourier(TurnModel(network, nodes), points).seconds == pytest.approx(found.seconds, rel=0.1)
+
+
+def test_pieces_and_networks_give_the_same_spectrum_bit_for_bit_and_pieces_overlap() -> None:
+    with simulated(4, order="random") as system:
+        first = fourier(system, 1 << 12).spectrum
+    seconds = []
+    for pieces in (1, 3, 16):
+        with simulated(4) as system:
+            found = fourier(system, 1 << 14, pieces=pieces)
+            seconds.append(found.seconds)
+            assert np.array_equal(first, fourier(system, 1 << 12, pieces=pieces).spectrum)  # type: ignore[arg-type]
+    assert seconds[1] < seconds[0]
+    with messages(4) as system:
+        assert np.array_equal(first, fourier(system, 1 << 12).spectrum)  # type: ignore[arg-type]
+
+
+def test_at_the_size_of_the_paper_the_data_vortex_is_ahead_and_the_more_so_the_more_nodes_there_are() -> None:
+    ahead = []
+    for nodes in (2, 4, 8, 16, 32):
+        vortex, infiniband = (modelled_fourier(TurnModel(network, nodes)) for network in MAKERS)
+        ahead.append(vortex.rate - infiniband.rate)
+    assert ahead[0] > 0 and all(less < more for less, more in pairwise(ahead))
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda system: fourier(system, 100), "expected powers of two and at least 4² points, got 100 points on 4 nodes"),
+        (lambda system: fourier(system, 8), "expected powers of two and at least 4² points, got 8 points on 4 nodes"),
+        (lambda system: fourier(system, 64, pieces=3), "pieces: expected a whole number from 1 to 2, got 3"),
+        (lambda _: fourier(4), "expected a system, as isoviz.vortex.simulated"),  # type: ignore[arg-type]
+        (lambda _: TurnModel("Ethernet", 4), "expected one of 'Data Vortex', 'InfiniBand', got 'Ethernet'"),
+    ],
+)
+def test_bad_input(call: Callable[[Any], object], text: str) -> None:
+    with simulated(4) as system, pytest.raises(InputError, match=text):
+        call(system)
+
+
+def test_random_updates_with_messages_fall_with_the_nodes_and_those_of_vics_do_not() -> None:
+    rates = {}
+    for network, make in MAKERS.items():
+        for nodes in (4, 16):
+            with make(nodes, seed=1) as system:
+                rates[network, nodes] = gups(system, updates=6000, table=1 << 10).rate / nodes  # it is verified against NumPy
+    assert rates["InfiniBand", 16] < 0.85 * rates["InfiniBand", 4]
+    assert rates["Data Vortex", 16] > 0.9 * rates["Data Vortex", 4]
