@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from isoviz.vortex.packet import To, headers, words
+from isoviz.vortex.packet import To, entries, headers, words
 from isoviz.vortex.passage import UnderWay, packets
 from isoviz.vortex.systems import absent, awaited, never, too_few
 from isoviz.vortex.threads import ProgramThread
@@ -116,7 +116,7 @@ class Node(ProgramThread):
         """Send packets over PCIe: the clock is where the last one is on its way."""
         begin, pace = self.clock, self.pace[by]
         if by == "DMA":
-            begin = max(begin, self.state.engine_in) + self.pace["start"]
+            begin = max(begin, self.state.engine_in) + self._begins(entries(slice(0), len(to)))
         self.clock = begin + len(to) * pace
         if by == "DMA":
             self.state.engine_in = self.clock
@@ -142,6 +142,13 @@ class Node(ProgramThread):
         self._heard(found.size)
         return found
 
+    def own_words(self, place: Whole) -> Whole:
+        """Words of the memory as the VIC reads them, when the DMA before is done."""
+        self._settle(max(self.clock, self.state.engine_in) + self.pace["latency"])
+        self.state.looked()
+        found: Whole = self.state.memory[place]
+        return found
+
     def write(self, place: Any, values: Whole, size: int) -> None:
         """Write words of the memory, by direct writes."""
         self.clock += size * self.pace["direct"]
@@ -151,7 +158,7 @@ class Node(ProgramThread):
     def load(self, place: Any, values: Whole) -> None:
         """Have the engine that fetches from the host do so, after what it has to do."""
         state, array = self.state, values.copy()
-        state.engine_in = max(self.clock, state.engine_in) + self._dma(len(array))
+        state.engine_in = max(self.clock, state.engine_in) + self._dma(place, len(array))
 
         def written() -> None:
             state.memory[place] = array
@@ -161,7 +168,7 @@ class Node(ProgramThread):
     def store(self, place: Any, into: Whole) -> None:
         """Have the engine that writes to the host do so, after what it has to do."""
         state = self.state
-        state.engine_out = max(self.clock, state.engine_out) + self._dma(len(into))
+        state.engine_out = max(self.clock, state.engine_out) + self._dma(place, len(into))
 
         def read() -> None:
             into[:] = state.memory[place]
@@ -220,5 +227,8 @@ class Node(ProgramThread):
             raise never(what(), timeout)
         self.clock = max(self.clock, found + self.pace["latency"])
 
-    def _dma(self, length: int) -> float:
-        return self.pace["start"] + length * self.pace["DMA"]
+    def _begins(self, entries_of_table: int) -> float:
+        return self.pace["start"] + (entries_of_table - 1) * self.pace["entry"]
+
+    def _dma(self, place: Any, length: int) -> float:
+        return self._begins(entries(place, length)) + length * self.pace["DMA"]

@@ -3,9 +3,10 @@
 A header is a whole number. It names the VIC that the packet goes to, what becomes of the payload there, the address in that
 VIC's memory, and the group counter that counts the packet:
 
-    1 << 62 | VIC << 32 | what becomes of it << 28 | group counter << 22 | address
+    1 << 62 | links << 48 | VIC << 32 | what becomes of it << 28 | group counter << 22 | address
 
-The fields are those of Gioiosa et al., section III; how they lie in the word is not published, and so is isoviz's own.
+Links are how often the packet has been sent on. The other fields are those of Gioiosa et al., section III. How they lie in the
+word is not published; this order is isoviz's own.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from isoviz.checks import count
+from isoviz.checks import count, flag_argument
 from isoviz.errors import InputError, RunError, show
 from isoviz.vortex.traffic import Whole, whole_numbers, within
 
@@ -24,6 +25,10 @@ WORDS = 1 << 22
 COUNTERS, BARRIERS, SCRATCH = 64, (61, 62), 63
 """How many group counters a VIC has; those of barriers; and the one that counts packets for which nobody waits."""
 MOST_NODES, MOST_PACKETS, MARK = 1 << 16, 1 << 26, 1 << 62
+LINK, MOST_LINKS = 48, 1000
+"""Where the links begin in a header, and how many a packet may have."""
+ENTRIES, PAGE = 8192, (4 << 20) // 8
+"""Entries of the table of DMA transactions, and the words of a huge page (section III)."""
 NOTHING = np.zeros(1, np.int64)
 _NUMBERS = range(-(1 << 63), 1 << 63)
 
@@ -52,15 +57,20 @@ FIFO = To.FIFO
 """The address of a VIC's FIFO, for `Vic.send` and `header`."""
 
 
-def header(vics: Any, addresses: Any, counter: int | None = None) -> Whole:
+def header(vics: Any, addresses: Any, counter: int | None = None, *, onward: bool = False) -> Whole:
     """Headers of packets, one for each pair of a VIC and an address (or `FIFO`): words for `Vic.send_on`.
 
-    `counter` counts the packets at their VICs (None: nobody waits for them).
+    - `counter` counts the packets at their VICs (None: nobody waits for them).
+    - `onward`: the word at the address is a header again, with which that VIC sends the packet on: a link of a chain.
 
     Raises:
-        InputError: an address is beyond the 32 MB of a VIC, a counter is reserved, or the arrays do not have one length.
+        InputError: an address is beyond the 32 MB of a VIC, a counter is reserved, the arrays do not have one length, or a packet
+            to a FIFO or with a counter should go onward.
     """
-    return headers("header", vics, addresses, counter, MOST_NODES)[0]
+    flag_argument("header", "onward", onward)
+    if onward and (addresses is FIFO or counter is not None):
+        raise InputError("header, onward: expected addresses in memories and no counter; only the end of a chain has others")
+    return headers("header", vics, addresses, counter, MOST_NODES, To.SEND_ON if onward else To.MEMORY)[0]
 
 
 def headers(
@@ -151,6 +161,16 @@ def words(call: str, values: Any) -> Whole:
     return np.ascontiguousarray(array).view(np.int64)
 
 
-def no_header(vic: int, address: int, word: int) -> RunError:
-    """The error of a packet that a VIC should send on with a word that is no header."""
+def entries(place: Any, length: int) -> int:
+    """Entries of the DMA table for a slice or an array of words: one for each run, and one more for each further huge page."""
+    runs = 1 if isinstance(place, slice) else 1 + int((np.diff(place) != 1).sum())
+    return runs + max(0, length - 1) // PAGE
+
+
+def not_sent_on(vic: int, address: int, word: int, links: int) -> RunError:
+    """The error of a packet that a VIC should send on, for the last of many times or with a word that is no header."""
+    if links > MOST_LINKS:
+        return RunError(
+            f"VIC {vic}, address {address}: a packet has been sent on {MOST_LINKS:,} times; do the words form a ring?"
+        )
     return RunError(f"VIC {vic}: a packet for address {address} should be sent on with {word}, which is no header")

@@ -8,11 +8,9 @@ import numpy as np
 
 from isoviz.checks import amount, count, items
 from isoviz.errors import InputError, show
-from isoviz.vortex.packet import WORDS, To, group_counter, headers, one_header, words
+from isoviz.vortex.packet import ENTRIES, WORDS, To, entries, group_counter, headers, one_header, words
 from isoviz.vortex.traffic import Whole, whole_numbers, within
 
-ENTRIES = 8192
-"""Entries of the table of DMA transactions. One names words that follow one another."""
 WAYS = ("direct", "cached", "DMA")
 
 
@@ -51,6 +49,8 @@ class Host(Protocol):
         """VICs and words, which are given once."""
 
     def read(self, place: Any, /) -> Any: ...
+
+    def own_words(self, place: Whole, /) -> Whole: ...
 
     def write(self, place: Any, values: Whole, size: int, /) -> None:
         """Write so many words; one value may stand for all."""
@@ -159,6 +159,18 @@ class Vic:
             return
         host.send(*headers("send", vics, addresses, counter, self.nodes, To.MEMORY, words("send, values", values)), by)
 
+    def send_own(self, vics: Any, addresses: Any, places: Any, counter: int | None = None) -> None:
+        """As `send`, with words that are in the own memory already: `memory[places[i]]`. Only headers go over PCIe, by DMA.
+
+        Raises:
+            InputError: as for `send`, or a place is beyond 32 MB.
+        """
+        host = self._host.own("send_own")
+        places = whole_numbers("send_own, places", places)
+        within("send_own, places", places, WORDS, "words in the memory of a VIC")
+        to, places = headers("send_own", vics, addresses, counter, self.nodes, values=places)
+        host.send(to, host.own_words(places), "DMA")
+
     def send_packets(self, to: Whole, values: Whole) -> None:
         """Send words with headers that `Aggregated` has checked."""
         self._host.own("send").send(to, values, "DMA")
@@ -176,7 +188,12 @@ class Vic:
 
     def send_on(self, vics: Any, addresses: Any, values: Any) -> None:
         """Send words that VICs send on: the word at `addresses[i]` of VIC `vics[i]` is the header with which that VIC sends
-        `values[i]` on, without its host. `isoviz.vortex.header` makes such words."""
+        `values[i]` on, without its host. `isoviz.vortex.header` makes such words.
+
+        Raises:
+            InputError: a VIC does not exist, an address is beyond 32 MB, or lengths differ.
+            RunError: a word is no header, or a packet has been sent on 1,000 times.
+        """
         host = self._host.own("send_on")
         host.send(*headers("send_on", vics, addresses, None, self.nodes, To.SEND_ON, words("send_on, values", values)), "DMA")
 
@@ -291,7 +308,6 @@ def _entries(call: str, addresses: Any, length: int) -> Any:
     within(f"{call}, addresses", found, WORDS, "words in the memory of a VIC")
     if len(found) != length:
         raise InputError(f"{call}: expected arrays of one length, got {len(found)} addresses for {length} words")
-    runs = 1 + int((np.diff(found) != 1).sum())
-    if runs > ENTRIES:
-        raise InputError(f"{call}, addresses: {runs:,} runs of words; the DMA table has {ENTRIES:,} entries")
+    if (number := entries(found, length)) > ENTRIES:
+        raise InputError(f"{call}, addresses: {number:,} runs of words; the DMA table has {ENTRIES:,} entries")
     return found

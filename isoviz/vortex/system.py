@@ -36,8 +36,10 @@ class Costs:
 
     - `direct`, `cached`, `dma`: sending by writes of headers and values, of values alone, and by DMA (Gioiosa et al., section V:
       0.5 GB/s, "a little higher", 4.4 GB/s). `read`: direct reads (section III: DMA is 8 times faster).
-    - `start`: for a DMA transaction; `latency`: over PCIe, one way; `turn`: until a VIC sends what another one asked for;
-      `cycle`: of the switch. These four are assumed, and so is the figure of `cached`.
+    - `start`: for a DMA transaction with one entry of the DMA table; `entry`: for each further one. Each run of words has an
+      entry, and each further huge page of 4 MB.
+    - `latency`: over PCIe, one way; `turn`: until a VIC sends what another one asked for; `cycle`: of the switch. These five are
+      assumed, and so is the figure of `cached`.
     """
 
     direct: float = 0.5e9
@@ -45,13 +47,14 @@ class Costs:
     dma: float = 4.4e9
     read: float = 0.55e9
     start: float = 0.2e-6
+    entry: float = 0.05e-6
     latency: float = 0.5e-6
     turn: float = 0.1e-6
     cycle: float = 1.07e-9
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            amount("Costs", field.name, getattr(self, field.name), high=1e15, open_low=field.name != "start")
+            amount("Costs", field.name, getattr(self, field.name), high=1e15, open_low=field.name not in ("start", "entry"))
         if min(self.latency, self.turn) < self.cycle:
             raise InputError("Costs: expected a latency and a turn of at least one cycle")
 
@@ -106,7 +109,11 @@ class Simulated(System):
         self.cycle = cycle = costs.cycle
         self.pace = {"direct": costs.direct, "cached": costs.cached, "DMA": costs.dma, "read": costs.read}
         self.pace = {name: 8 / rate / cycle for name, rate in self.pace.items()}
-        self.pace |= {"latency": float(math.ceil(costs.latency / cycle)), "start": costs.start / cycle}
+        self.pace |= {
+            "latency": float(math.ceil(costs.latency / cycle)),
+            "start": costs.start / cycle,
+            "entry": costs.entry / cycle,
+        }
         self._turn = math.ceil(costs.turn / cycle)
         self._step = 2 * int(self.pace["latency"])  # what a host hears and then sends takes longer
         self._draw, self._skew = np.random.default_rng(seed), amount(call, "skew", skew, high=1) / cycle

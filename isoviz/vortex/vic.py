@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from isoviz.vortex.packet import COUNTERS, SCRATCH, WORDS, To, goes_to, headers, no_header
+from isoviz.vortex.packet import COUNTERS, LINK, MARK, MOST_LINKS, SCRATCH, WORDS, To, goes_to, headers, not_sent_on
 from isoviz.vortex.passage import HEADER, NONE, SOURCE, TIME, VALUE, packets
 from isoviz.vortex.traffic import Whole
 
@@ -82,7 +82,7 @@ class Fifo:
         return taken, np.array(drained)
 
     def when(self, least: int) -> float | None:
-        """When the host has so many words in its ring; None: not yet."""
+        """The time at which the ring of the host has `least` words; None: not yet."""
         if least == 0:
             return 0.0
         return float(self._times[least - 1]) if len(self._times) >= least else None
@@ -221,12 +221,13 @@ class VicState:
                 self.zero_at[counter] = None
 
     def _send_on(self, came: Whole, to: Whole, values: Whole) -> Whole:
-        kinds = to >> 28 & 15
-        wrong = np.flatnonzero((to >> 62 != 1) | (goes_to(to) >= self.nodes) | ((kinds != To.MEMORY) & (kinds != To.FIFO)))
+        links = (came[HEADER] >> LINK & 0x3FFF) + 1
+        is_known = np.isin(to >> 28 & 15, (To.MEMORY, To.FIFO, To.SEND_ON))
+        wrong = np.flatnonzero((to >> LINK != MARK >> LINK) | (goes_to(to) >= self.nodes) | ~is_known | (links > MOST_LINKS))
         if len(wrong):
-            address = int(came[HEADER, wrong[0]] & (WORDS - 1))
-            raise no_header(self.rank, address, int(to[wrong[0]]))
-        return packets(came[TIME] + self._turn, self.rank, to, values)
+            first = wrong[0]
+            raise not_sent_on(self.rank, int(came[HEADER, first] & (WORDS - 1)), int(to[first]), int(links[first]))
+        return packets(came[TIME] + self._turn, self.rank, to | links << LINK, values)
 
     def _report(self, race: Race) -> None:
         if len(self._races) < MOST_RACES and race not in self._races[-64:]:

@@ -12,19 +12,20 @@ from isoviz.backends.host.kernels.compiled.vectors import word
 from isoviz.backends.host.kernels.kernel_cache import hash_of, kept
 from isoviz.backends.mpi.helper import loop
 from isoviz.backends.mpi.helper.loop import call, load, put, store
-from isoviz.vortex.packet import COUNTERS, MOST_NODES, SCRATCH, WORDS, To
+from isoviz.vortex import packet
+from isoviz.vortex.packet import COUNTERS, LINK, MARK, MOST_LINKS, MOST_NODES, SCRATCH, WORDS, To
 from isoviz.vortex.ranks import places
 from isoviz.vortex.ranks.places import EARLY, EXPECTED, FIFOS, HEAD, LEFT, LINE, PAIR, SETS, TAIL
 
-APART = f"vortex-ranks-{hash_of((__file__, places.__file__, loop.__file__))}"
+APART = f"vortex-ranks-{hash_of((__file__, packet.__file__, places.__file__, loop.__file__))}"
 """Where the compiled function is kept."""
-ME, ROOM, ADD, SWAP, BACK, WRONG = range(6)
+ME, ROOM, ADD, SWAP, BACK, WRONG, VIC, ADDRESS = range(8)
 """Places in `known`: this VIC; the words of a ring, a power of two; the addresses of `fetch_and_add` and `swap` on 8 bytes; how
-many rows `back` got; 1 + the row of a packet that should be sent on with no header, or 0."""
+many rows `back` got; the links of a packet that cannot be sent on, or 0, and where that is."""
 BASE, END, BEGIN, COUNTS = range(4)
 """Columns of `vics`: the address of what a VIC has, the end and the known begin of the ring of this VIC's words there, and from
 here on how many packets of this batch each group counter counts."""
-_MEMORY, _FIFO, _COUNTER, _QUERY = (int(to) for to in (To.MEMORY, To.FIFO, To.COUNTER, To.QUERY))
+_MEMORY, _FIFO, _QUERY, _SEND_ON = (int(to) for to in (To.MEMORY, To.FIFO, To.QUERY, To.SEND_ON))
 
 
 def _deliver(known, vics, touched, to, values, back):
@@ -36,17 +37,22 @@ def _deliver(known, vics, touched, to, values, back):
     many = number = known[WRONG] = 0
     for row in range(to.size):
         header, value = to[row], values[row]
-        kind = header >> 28 & 15
-        if kind >= _QUERY:
-            there = word(vics[header >> 32 & (MOST_NODES - 1), BASE] + 8 * (header & (WORDS - 1)))
+        kind, links = header >> 28 & 15, 0
+        while kind >= _QUERY:
+            links += 1
+            known[VIC], known[ADDRESS] = header >> 32 & (MOST_NODES - 1), header & (WORDS - 1)
+            there = word(vics[known[VIC], BASE] + 8 * known[ADDRESS])
             if kind == _QUERY:
                 header, value = value, there
             else:
                 header = there
             kind = header >> 28 & 15
-            if header >> 62 != 1 or header >> 32 & (MOST_NODES - 1) >= nodes or kind > _FIFO:
-                known[WRONG] = 1 + row
+            is_known = kind in (_MEMORY, _FIFO, _SEND_ON)
+            if header >> LINK != MARK >> LINK or header >> 32 & (MOST_NODES - 1) >= nodes or not is_known or links > MOST_LINKS:
+                known[WRONG] = links
                 break
+        if known[WRONG]:
+            break
         vic, counter, address = header >> 32 & (MOST_NODES - 1), header >> 22 & (COUNTERS - 1), header & (WORDS - 1)
         base = vics[vic, BASE]
         if kind == _MEMORY:
@@ -91,5 +97,5 @@ deliver = kept(_deliver, APART)
 
 def nothing():
     """Arguments with which nothing is delivered, of the types that it is compiled for."""
-    known, vics = np.zeros(6, np.int64), np.zeros((1, COUNTS + COUNTERS), np.int64)
+    known, vics = np.zeros(8, np.int64), np.zeros((1, COUNTS + COUNTERS), np.int64)
     return known, vics, known, known[:0], known[:0], np.empty((0, 2), np.int64)

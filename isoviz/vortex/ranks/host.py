@@ -17,7 +17,7 @@ from isoviz.backends.host.atomics import atomics
 from isoviz.backends.host.kernels.kernel_cache import made_ready
 from isoviz.errors import Cancelled, MissingPartError, RunError
 from isoviz.launch.this_rank import current_rank
-from isoviz.vortex.packet import COUNTERS, WORDS, To, goes_to, headers, no_header
+from isoviz.vortex.packet import COUNTERS, WORDS, To, headers, not_sent_on
 from isoviz.vortex.ranks import places
 from isoviz.vortex.ranks.places import ENDED, FAILED, RUNNING, WAITING
 from isoviz.vortex.systems import Stopped, absent, awaited, never, not_own, too_few
@@ -62,7 +62,7 @@ class RankHost:
         self._pairs = places.FIFOS + places.PAIR * np.arange(self.nodes)
         self._rings = self._board[places.FIFOS + places.PAIR * self.nodes :].reshape(self.nodes, room)
         code = self._code = delivery()
-        self._known = np.zeros(6, np.int64)
+        self._known = np.zeros(8, np.int64)
         self._known[: code.BACK] = (self.rank, room, *(atomics().address_of(name, 8) for name in ("fetch_and_add", "swap")))
         self._vics = np.zeros((self.nodes, code.COUNTS + COUNTERS), np.int64)
         self._vics[:, code.BASE] = [board.ctypes.data for board in self._boards]
@@ -177,6 +177,11 @@ class RankHost:
         """A copy of words of the memory."""
         return self._memory[place].copy()
 
+    def own_words(self, place: Whole) -> Whole:
+        """The same, which are sent."""
+        found: Whole = self._memory[place]
+        return found
+
     def write(self, place: Any, values: Whole, _size: int) -> None:
         """Write words of the memory."""
         self._memory[place] = values if isinstance(place, slice | np.ndarray) else values[0]
@@ -210,17 +215,17 @@ class RankHost:
     # ---- how
 
     def _sent(self, to: Whole, values: Whole) -> None:
-        back = np.empty((len(to), 2), np.int64)
-        if not self._code.deliver(self._known, self._vics, self._touched, _plain(to), _plain(values), back):
+        code, known, back = self._code, self._known, np.empty((len(to), 2), np.int64)
+        if not code.deliver(known, self._vics, self._touched, _plain(to), _plain(values), back):
             return
-        found, wrong = back[: self._known[self._code.BACK]].tolist(), self._known[self._code.WRONG]
+        found = back[: known[code.BACK]].tolist()
         if int(to[0]) >> 28 & 15 == To.COUNTER:
             self._races += [Race("counter", vic, int(to[0]) & (COUNTERS - 1), packets=early) for vic, early in found]
         else:
             self._back += map(tuple, found)
-        if wrong:
-            vic, address = int(goes_to(to)[wrong - 1]), int(to[wrong - 1]) & (WORDS - 1)
-            raise no_header(vic, address, int(self._boards[vic][address]))
+        if links := int(known[code.WRONG]):
+            vic, address = int(known[code.VIC]), int(known[code.ADDRESS])
+            raise not_sent_on(vic, address, int(self._boards[vic][address]), links)
 
     def _counter(self, counter: int) -> list[int]:
         """What is left to come, what was expected, and how many came before."""

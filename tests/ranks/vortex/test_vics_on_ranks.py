@@ -55,7 +55,7 @@ def test_gups_and_a_fourier_transform_give_the_same_bits_on_simulated_vics(found
 def test_every_way_of_sending_gives_the_same(found: list[dict[str, Any]]) -> None:
     with simulated(4, fifo=RING) as system:
         assert of_all(found, "every way") == list(system.run(every_way).results)
-    assert of_all(found, "packets") == 4 * (10 + 2 + 4 * 4 + 1) + 2
+    assert of_all(found, "packets") == 4 * (10 + 2 + 10 + 1 + 4 * 4 + 1) + 2
 
 
 def test_an_update_that_is_lost_with_its_counter_comes_with_a_preset_one(found: list[dict[str, Any]]) -> None:
@@ -100,6 +100,7 @@ WORDS_OF = {
     "wrong": "InputError: node 2: send, vics: number 0 is 4; there are 4 VICs, from 0 to 3",
     "other barrier": "is at a barrier of ",
     "too few words": "which has 1; nothing is under way that could end it",
+    "ring": "RankError: node 2: VIC 2, address 9: a packet has been sent on 1,000 times; do the words form a ring?",
     "unsent result": "RankError: node 2: what it returns cannot be sent to the other ranks: TypeError: cannot pickle",
 }
 

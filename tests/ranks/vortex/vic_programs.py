@@ -59,17 +59,23 @@ def every_way(vic: Vic) -> list[list[int]]:
     vic.memory[300:304] = 0
     vic.memory[10:20] = np.arange(10) + 100 * rank
     vic.memory[[30, 40]] = header([right, (rank + 2) % nodes], 50, counter=6)[0], header(right, FIFO)[0]
-    for counter, number in ((4, 10), (5, 3 * nodes), (6, 1)):
+    for step in range(nodes):
+        ends = step == (rank + 1) % nodes
+        vic.memory[31 + step] = header(step, 60, counter=9) if ends else header(right, 31 + step, onward=True)
+    for counter, number in ((4, 10), (5, 3 * nodes), (6, 1), (8, 10), (9, 1)):
         vic.set_counter(counter, number)
     vic.barrier()
     # The VIC to the right answers to the one after it, and sends on.
     vic.query(right, np.arange(10, 20), reply_to=((rank + 2) % nodes, np.arange(100, 110)), counter=4)
     vic.send_on(right, [30, 40], [7 + rank, 8 + rank])
+    vic.send_own(right, np.arange(400, 410), np.arange(10, 20), counter=8)
+    # A chain around all of them.
+    vic.send_on(rank, 31 + rank, 9 + rank)
     with Aggregated(vic, size=7) as out:
         for other in range(nodes):
             out.send(other, 200 + 3 * rank + np.arange(3), rank * 1.5, counter=5)
             out.send(other, FIFO, 1000 + rank)
-    for counter in (4, 5, 6):
+    for counter in (4, 5, 6, 8, 9):
         vic.wait(counter)
     vic.barrier([rank, rank ^ 1])
     if rank % 2:
@@ -89,7 +95,7 @@ def every_way(vic: Vic) -> list[list[int]]:
     vic.finish()
     assert vic.seconds > 0 and vic.returned()[0].size == 0
     words = np.sort(vic.fifo.take(nodes + 1))
-    memory = vic.memory[[50, 100, 109, 300, 301, 302, 303]]
+    memory = vic.memory[[50, 60, 100, 109, 300, 301, 302, 303, 400, 409]]
     return [words.tolist(), memory.tolist(), (found * 2).astype(int).tolist(), backwards.tolist(), [int(vic.memory[3])]]
 
 
@@ -193,17 +199,20 @@ def ends(vic: Vic, how: str) -> Any:
     if how == "too few words":
         vic.send((vic.rank + 1) % vic.nodes, FIFO, 5)
         vic.fifo.take(2)
+    if how == "ring" and vic.rank == 2:
+        vic.memory[9] = header(2, 9, onward=True)
+        vic.send_on(2, 9, 1)
     if how == "no header" and vic.rank == 2:
         vic.send_on(1, 9, 1)
     if how == "unsent result" and vic.rank == 2:
         return threading.Lock()
-    if how not in ("no header", "unsent result"):
+    if how not in ("no header", "ring", "unsent result"):
         vic.barrier()
     return None
 
 
 HOWS = ("error", "waits", "times out")
-MORE_HOWS = ("left out", "no header", "wrong", "other barrier", "too few words", "unsent result")
+MORE_HOWS = ("left out", "no header", "ring", "wrong", "other barrier", "too few words", "unsent result")
 
 
 def of_another(vic: Vic, kept: list[Vic]) -> str:

@@ -197,6 +197,66 @@ def test_vics_answer_to_a_third_one_and_send_on_without_their_hosts() -> None:
     assert np.array_equal(answers, np.arange(10) * 1.5) and np.array_equal(sent_on, np.arange(5))
 
 
+def round_trip(vic: Vic, ring: bool) -> Any:
+    """A word of node 0 goes from VIC to VIC by the headers in their memories, and comes back; with `ring`, it never does."""
+    following = (vic.rank + 1) % vic.nodes
+    ends = following == 0 and not ring
+    vic.memory[30] = header(0, 99, counter=4) if ends else header(following, 30, onward=True)
+    vic.set_counter(4, 1)
+    vic.barrier()
+    if vic.rank == 0:
+        vic.send_on(0, 30, 1234)
+        vic.wait(4)
+        return vic.memory[99], vic.seconds
+    return None
+
+
+def test_words_send_on_in_chains() -> None:
+    found = run(round_trip, False, nodes=8)
+    assert found.results[0][0] == 1234 and found.packets == 8 * 2 + 1 + 8
+    alone = run(round_trip, False, nodes=1).results[0][1]
+    assert found.results[0][1] - alone > 7 * Costs().turn
+    with pytest.raises(RunError, match=r"address 30: a packet has been sent on 1,000 times; do the words form a ring\?"):
+        run(round_trip, True)
+
+
+def onward(vic: Vic) -> Any:
+    """What came from the node before goes to the next one, without the host."""
+    before, after = (vic.rank - 1) % vic.nodes, (vic.rank + 1) % vic.nodes
+    for counter in (1, 2):
+        vic.set_counter(counter, 100)
+    vic.barrier()
+    vic.load(0, np.arange(100) + 1000 * vic.rank, wait=False)
+    vic.send_own(after, np.arange(100, 200), np.arange(100), counter=1)
+    vic.wait(1)
+    vic.send_own(after, np.arange(299, 199, -1), np.arange(100, 200), counter=2)
+    vic.wait(2)
+    two_before = (before - 1) % vic.nodes
+    return np.array_equal(vic.memory[200:300], np.arange(99, -1, -1) + 1000 * two_before)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_words_of_the_own_memory_are_sent(order: str) -> None:
+    assert all(run(onward, nodes=6, order=order).results)
+
+
+def test_entries_of_the_dma_table_cost() -> None:
+    """A run of words has one, and each further huge page of 4 MB."""
+
+    def seconds(vic: Vic, addresses: Any, words: int) -> float:
+        began = vic.seconds
+        vic.load(addresses, np.zeros(words))
+        return vic.seconds - began
+
+    def spent(addresses: Any, words: int) -> float:
+        return float(run(seconds, addresses, words, nodes=1).results[0])
+
+    costs = Costs()
+    assert spent(np.arange(0, 2000, 2), 1000) - spent(0, 1000) == pytest.approx(999 * costs.entry, rel=0.01)
+    pages = spent(0, 4 << 19) - spent(0, 1 << 19)
+    assert pages - (3 << 22) / costs.dma == pytest.approx(3 * costs.entry, rel=0.1)
+
+
 def flood(vic: Vic, words: int) -> Any:
     """All send to node 0, which begins to take late. What comes back is sent again."""
     vic.barrier()
@@ -369,6 +429,9 @@ def test_bad_input() -> None:
         "beyond the 4194304 words": lambda vic: vic.memory[: (1 << 22) + 1],
         "end beyond": lambda vic: vic.store((1 << 22) - 1, np.zeros(2)),
         "which is no header": lambda vic: vic.send_on(0, 0, 1),
+        "only the end of a chain has others": lambda _vic: header(0, FIFO, onward=True),
+        "send_own, places: number 0 is 4194304": lambda vic: vic.send_own(0, 0, 1 << 22),
+        "send_own: expected arrays of one length, got 1, 2, 3": lambda vic: vic.send_own(0, [1, 2], [1, 2, 3]),
         "columns for 2 nodes": lambda vic: transposed(vic, np.zeros((2, 3)), counter=1),
         "2 values for 3 words": lambda vic: vic.memory.__setitem__(slice(3), [1, 2]),
     }
