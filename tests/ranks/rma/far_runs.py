@@ -46,7 +46,7 @@ SHAPES = [(7,), (1000,), (40, 50), (300, 700), (5, 6, 7), (64, 3, 9), (1 << 19,)
 def made(way: str, shape: tuple[int, ...], dtype: Any, **words: str) -> Heap:
     if way in ("hosts", "unmapped"):
         return isoviz.rma.malloc(shape, dtype, **words)
-    mine = heaps._world().array(shape, dtype) if way == "window" else np.zeros(shape, dtype)
+    mine = heaps.this_world().array(shape, dtype) if way == "window" else np.zeros(shape, dtype)
     return isoviz.rma.share(mine, **words)
 
 
@@ -226,7 +226,7 @@ def refused(call: Callable[[], object], *kinds: type[Exception]) -> str:
 def wrong(_way: str, _count: int) -> object:
     """What is refused. Each refusal leaves the ranks together."""
     said: dict[str, str] = {}
-    rank = heaps._world().rank
+    rank = heaps.this_world().rank
     big = np.zeros((6, 6))
     said["strides"] = refused(lambda: isoviz.rma.share(big[:, ::2]), InputError)
     said["one rank"] = refused(lambda: isoviz.rma.share(big[:, ::2] if rank else np.zeros((6, 3))), InputError, RankError)
@@ -311,7 +311,7 @@ def lost(way: str, count: int) -> object:
         assert until(lambda: heap.local[-1, -1])
         if folder:
             (Path(folder) / "arrived").touch()
-            until(lambda: heaps._world().transport.lost)
+            until(lambda: heaps.this_world().transport.lost)
             return {}
         os.kill(os.getpid(), signal.SIGKILL)
     data = np.arange(1, 1 + (1 << 17), dtype="u8")
@@ -353,11 +353,11 @@ def main() -> None:
     way, task, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
     faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
     if way == "refused":
-        heaps._world()
+        heaps.this_world()
         refuse_access()
     if way == "unmapped" or task == "lost":
         world = World(period=0.1, limit=4.0, mapped=way != "unmapped")
-        heaps._world = lambda: world
+        heaps.this_world = lambda: world
     found = {
         "random": random,
         "words": words,
@@ -367,7 +367,7 @@ def main() -> None:
         "stopped": stopped,
         "left": left,
     }[task](way, count)
-    world = heaps._world()
+    world = heaps.this_world()
     if world.rank == 0:
         print(json.dumps({"found": found, "hosts": world.hosts}), flush=True)
     if task == "lost":
