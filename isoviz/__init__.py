@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from isoviz.widgets import MachineEditor as MachineEditor
     from isoviz.widgets import PlanView as PlanView
     from isoviz.widgets import RunPanel as RunPanel
+    from isoviz.widgets import SwitchView as SwitchView
     from isoviz.widgets import TraceView as TraceView
     from isoviz.widgets import explore as explore
 
@@ -92,6 +93,7 @@ _HOMES: dict[str, str | None] = {
     "Report": "isoviz.runtime",
     "RunPanel": "isoviz.widgets",
     "Simulator": "isoviz.runtime",
+    "SwitchView": "isoviz.widgets",
     "Trace": "isoviz.runtime",
     "TraceView": "isoviz.widgets",
     "Transfer": "isoviz.planner",
@@ -144,6 +146,7 @@ __all__ = [
     "Report",
     "RunPanel",
     "Simulator",
+    "SwitchView",
     "Trace",
     "TraceView",
     "Transfer",
@@ -212,6 +215,19 @@ def _show_pictures() -> None:
         for pictured in PICTURES:
             module, _, name = pictured.rpartition(".")
             formatter.for_type_by_name(module, name, notebook_html)
+        # Its packets move where there is a page for them; else it has the picture of all others.
+        shows = shell.display_formatter.ipython_display_formatter
+        shows.for_type_by_name("isoviz.vortex.switch", "Switch", _show_switch)
+
+
+def _show_switch(switch: vortex.Switch) -> None:
+    if not hasattr(sys.modules["IPython"].get_ipython(), "kernel"):
+        raise NotImplementedError  # which says to IPython: show it in another way
+    try:
+        from isoviz.widgets import SwitchView
+    except ModuleNotFoundError:
+        raise NotImplementedError from None
+    SwitchView(switch).show()
 
 
 _show_pictures()

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from isoviz.figures.traces.timeline import compare_svg as compare_svg
     from isoviz.figures.traces.timeline import timeline_svg as timeline_svg
     from isoviz.figures.traces.trace_html import comparison_html as comparison_html
+    from isoviz.figures.vortex.switch_picture import switch_svg as switch_svg
 
 PICTURES = {
     "isoviz.layouts.layout.Layout": "layouts.layout_html.layout_html",
@@ -48,6 +49,7 @@ PICTURES = {
     "isoviz.planner.layout_choice.choice.LayoutChoice": "plans.layout_choice_html.layout_choice_html",
     "isoviz.runtime.trace.report.Report": "plans.report_html.report_html",
     "isoviz.runtime.trace.trace.Trace": "traces.trace_html.trace_html",
+    "isoviz.vortex.switch.Switch": "vortex.switch_picture.switch_html",
 }
 """The types that have a picture, and the functions of this package that draw them. Named, not loaded."""
 
@@ -68,6 +70,7 @@ _HOMES = {
     "plot_html": "plots.bokeh_plot",
     "prediction_figure": "plots.predictions",
     "sweep_figure": "plots.planning",
+    "switch_svg": "vortex.switch_picture",
     "throughput_figure": "plots.throughput",
     "timeline_svg": "traces.timeline",
     "trade_off_figure": "plots.planning",
@@ -94,6 +97,7 @@ __all__ = [
     "plot_html",
     "prediction_figure",
     "sweep_figure",
+    "switch_svg",
     "throughput_figure",
     "timeline_svg",
     "trade_off_figure",

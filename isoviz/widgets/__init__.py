@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from isoviz.widgets.views.machine_editor import MachineEditor as MachineEditor
     from isoviz.widgets.views.plan_view import PlanView as PlanView
     from isoviz.widgets.views.run_panel import RunPanel as RunPanel
+    from isoviz.widgets.views.switch_view import SwitchView as SwitchView
     from isoviz.widgets.views.trace_view import TraceView as TraceView
 
 # name → the module that holds it
@@ -49,6 +50,7 @@ _HOMES = {
     "Selection": "isoviz.widgets.chosen.selection",
     "Session": "isoviz.widgets.session",
     "Settings": "isoviz.widgets.chosen.settings",
+    "SwitchView": "isoviz.widgets.views.switch_view",
     "TraceView": "isoviz.widgets.views.trace_view",
     "explore": "isoviz.widgets.show_explorer",
     "settings_in": "isoviz.widgets.chosen.session_file",
@@ -72,6 +74,7 @@ __all__ = [
     "Selection",
     "Session",
     "Settings",
+    "SwitchView",
     "TraceView",
     "explore",
     "settings_in",

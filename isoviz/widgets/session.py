@@ -38,6 +38,7 @@ from isoviz.widgets.worker import Calculator, Worker
 if TYPE_CHECKING:
     from isoviz.machines import MachineLike
     from isoviz.runtime import Trace
+    from isoviz.vortex import Switch
 
 
 _PYTHON = "explorer"
@@ -56,7 +57,7 @@ class Session(traitlets.HasTraits):
     called in the thread of the session. `session.selection` can be set as well.
 
     `both_ends=False`: the session of one layout, which is compared with nothing. `trace` is shown by a view alone, with the words
-    that `trace_machine` has for its channels.
+    that `trace_machine` has for its channels. `switch` is shown by a view alone as well.
 
     What costs is computed where it is demanded: by a view (`demand`), by `wait`, `run` or `observe` where there is no view. Until
     then a session knows its layouts, and no machine is made or measured.
@@ -82,6 +83,7 @@ class Session(traitlets.HasTraits):
         both_ends: bool = True,
         trace: Trace | None = None,
         trace_machine: MachineLike | None = None,
+        switch: Switch | None = None,
     ) -> None:
         start = settings or Settings()
         first = State(
@@ -92,6 +94,7 @@ class Session(traitlets.HasTraits):
             begun=start,
             given=trace,
             given_machine=None if trace_machine is None else machine_argument("Session", trace_machine),
+            given_switch=switch,
         )
         self._views: dict[int, frozenset[str]] = {}
         self._demanding = threading.Lock()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from isoviz.planner import LayoutChoice, Plan, Transfer
     from isoviz.runtime import Report, Trace
     from isoviz.runtime.ledger.model_interval import ModelInterval
+    from isoviz.vortex import Switch
     from isoviz.widgets.consequences.run_places import Where
 
 
@@ -262,7 +263,7 @@ class State:
     `awaited` is the number of runs that were asked for and begin with the plan that is being made; `notes` counts the notes
     that were written to runs; `defect` is an exception that should
     not have happened, with its traceback. `ranks` are the MPI ranks of the session.
-    `given` is the trace that a view alone shows, on the machine `given_machine`.
+    `given` is the trace that a view alone shows, on the machine `given_machine`; `given_switch` is the switch that one shows.
     """
 
     settings: Settings
@@ -292,6 +293,7 @@ class State:
     stepped: float = 0.0
     given: Trace | None = None
     given_machine: Machine | None = None
+    given_switch: Switch | None = None
 
     def has_layouts(self) -> bool:
         """Whether the layouts follow from the newest settings. What needs a machine may still be at work."""

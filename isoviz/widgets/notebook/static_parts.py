@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, get_args
 
+from isoviz.figures.vortex.switch_picture import switch_of
 from isoviz.widgets.consequences.drawings import picture_of, shown_by
 from isoviz.widgets.contract import Side
 
@@ -18,6 +19,7 @@ _OF_PANES: dict[str, dict[str, str]] = {
     "timeline": {"timeline": "Timeline"},
     "plan": {"path": "Path", "constraints": "Constraints"},
     "why": {"path": "Path", "constraints": "Constraints"},
+    "switch": {"switch": "Switch"},
     "run": {"report": "The last run", "path": "Path"},
 }
 
@@ -34,6 +36,8 @@ def shown_in(name: str, state: State) -> object:
     derived = state.derived
     if name == "machine":
         return derived.machine
+    if name == "switch":
+        return state.given_switch or switch_of(derived.machine)
     if name == "timeline":
         return derived.later.get("simulation")
     if name == "constraints":

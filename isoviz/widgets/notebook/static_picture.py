@@ -139,7 +139,7 @@ class StaticPicture:
         if state.given is not None:
             return _trace_drawn(state.given, self._token)
         derived = state.derived
-        lines = _machine_lines(state) if self._pane == "machine" else _lines(state, self._side)
+        lines = _machine_lines(state) if self._pane in ("machine", "switch") else _lines(state, self._side)
         plan = "" if derived.plan is None or self._side != "both" or self._pane == "machine" else str(derived.plan)
         items = "".join(f"<li>{escape(line)}</li>" for line in lines)
         begin = (

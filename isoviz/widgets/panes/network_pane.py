@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
+from isoviz.figures.vortex.switch_picture import switch_of
+from isoviz.widgets.consequences.derive import LAYOUTS
 from isoviz.widgets.panes.pane import pane
 from isoviz.widgets.remembered import Remembered
 from isoviz.widgets.state import State
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.machines.networks import Network, Places, Topology
     from isoviz.planner import Plan
+    from isoviz.vortex import Switch
 
 MOST_LINKS = 20_000
 """Links of a network that are listed for the drawing; of more, only those that the plan uses are drawn."""
@@ -129,6 +132,29 @@ def network_part(state: State) -> NetworkPart | None:
         legs = _legs.of(lambda: legs_of(plan, planned_on), plan, planned_on)
     networks, others = networks_of(machine)
     return {"networks": networks, "others": others, "legs": legs}
+
+
+class SwitchPart(TypedDict):
+    """A switch: heights, angles, and the angles at which packets enter and leave."""
+
+    heights: int
+    angles: int
+    inputs: list[int]
+    outputs: list[int]
+
+
+@pane("switch", "the switch of a Data Vortex", {"switch": LAYOUTS | {"machine", "memories"}})
+def switch_part(state: State) -> SwitchPart | None:
+    """The switch that a view was given, or else that of the first Data Vortex among the networks of the machine."""
+    shown = state.given_switch or switch_of(state.derived.machine)
+    if shown is None:
+        return None
+    return _switch(shown)
+
+
+@lru_cache(maxsize=8)
+def _switch(shown: Switch) -> SwitchPart:
+    return {"heights": shown.heights, "angles": shown.angles, "inputs": [*shown.inputs], "outputs": [*shown.outputs]}
 
 
 @lru_cache(maxsize=8)

@@ -15,6 +15,7 @@ from isoviz.layouts import FieldSpace, IndexSpace, Layout
 from isoviz.widgets import Entry, Explorer, LayoutEditor, LinearizationView, Session
 from isoviz.widgets.chosen.settings import settings_for
 from isoviz.widgets.consequences import derive
+from isoviz.widgets.notebook.static_picture import StaticPicture
 
 SPACE = {"x": 8, "y": 6}
 FIELDS = {"a": "float32", "b": "float64"}
@@ -286,3 +287,13 @@ def test_what_was_set_in_one_view_is_in_the_other_at_once() -> None:
     finally:
         view.close()
         editor.close()
+
+
+def test_a_switch_alone_is_given_to_the_browser_and_its_picture_to_viewers_without_a_kernel(made: Make) -> None:
+    switch = isoviz.vortex.Switch(heights=16, angles=4, inputs=[0, 2], outputs=[1])
+    view = made(isoviz.SwitchView(switch))
+    assert (view.pane, view.part_switch) == ("switch", {"heights": 16, "angles": 4, "inputs": [0, 2], "outputs": [1]})
+    drawn = StaticPicture(view.session, "0a", pane="switch")._repr_mimebundle_()["text/html"]
+    assert "cylinder 4" in drawn and "32 inputs" in drawn and "Source" not in drawn
+    with pytest.raises(InputError, match=r"SwitchView.*expected a switch.*got 16"):
+        isoviz.SwitchView(16)  # type: ignore[arg-type]

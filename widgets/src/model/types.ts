@@ -696,6 +696,14 @@ export interface RunPart {
   changes: number;
 }
 
+/** A switch: heights, angles, and the angles at which packets enter and leave. */
+export interface SwitchPart {
+  heights: number;
+  angles: number;
+  inputs: number[];
+  outputs: number[];
+}
+
 /** A trace that the browser can request by its `id`. `fresh` tells whether it belongs to the plan that is shown. */
 export interface ShownTrace {
   id: string;
@@ -959,6 +967,7 @@ export interface Panes {
   plan: PlanPart | null;
   requests: RequestsPart | null;
   run: RunPart;
+  switch: SwitchPart | null;
   trace: TracePart;
   transfers: TransfersPart;
   what_if: WhatIfPart | null;
@@ -1782,7 +1791,7 @@ export interface PagePart {
 }
 
 /** The panes whose parts are traits of the model, each called `part_<name>`. */
-export const paneNames = ["find_layout", "hand", "layout", "machine", "network", "plan", "requests", "run", "trace", "transfers", "what_if", "why", "winner_map"] as const;
+export const paneNames = ["find_layout", "hand", "layout", "machine", "network", "plan", "requests", "run", "switch", "trace", "transfers", "what_if", "why", "winner_map"] as const;
 
 /** The settings that are one text: by the name of the control, the key of the text. */
 export const textSettings = {

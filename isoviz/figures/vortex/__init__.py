@@ -1,0 +1,1 @@
+"""Pictures of the switch of a Data Vortex."""

@@ -1,0 +1,32 @@
+"""The switch of a Data Vortex alone in a notebook, to watch and to try.
+
+isoviz.SwitchView(isoviz.vortex.Switch(heights=32, angles=4, inputs=[0]))
+"""
+
+from __future__ import annotations
+
+from isoviz.checks import expect
+from isoviz.vortex import Switch
+from isoviz.widgets.explorer import Explorer
+from isoviz.widgets.session import Session
+
+
+class SwitchView(Explorer):
+    """A switch whose packets move: play, pause, step, follow one of them, and drag the load that is offered.
+
+        isoviz.vortex.Switch(heights=32, angles=4, inputs=[0])         # as the last value of a cell, it shows itself so
+        isoviz.SwitchView(isoviz.vortex.Switch(heights=1024))
+
+    The browser computes all of it, also without a kernel. Switches of more than 1,024 heights at several angles are large for it.
+
+    Raises:
+        InputError: no switch.
+    """
+
+    def __init__(self, switch: Switch) -> None:
+        expect("SwitchView", switch, Switch, "a switch (isoviz.vortex.Switch)")
+        super().__init__(Session(both_ends=False, switch=switch), pane="switch")
+        self._owns_session = True
+
+    def __repr__(self) -> str:
+        return f"<isoviz {self.session.state.given_switch}>"

@@ -1,0 +1,7 @@
+// The switch of a Data Vortex.
+import { later } from "#lib/later.tsx";
+import { registerPane } from "#model/pane.ts";
+
+const SwitchPane = later(() => import("./parts/switch.tsx").then((part) => part.SwitchPane));
+
+registerPane({ name: "switch", title: "Switch", tab: 4.2, render: () => <SwitchPane /> });
