@@ -15,7 +15,6 @@ from isoviz.units import format_share
 from isoviz.vortex.switch import Switch
 
 if TYPE_CHECKING:
-    from isoviz.machines import Machine
     from isoviz.vortex.run import SwitchRun
 
 WIDE, HIGH, GAP, TOP, LEFT = 56.0, 220.0, 22.0, 44.0, 66.0
@@ -27,23 +26,16 @@ WORK = 3_000_000
 """Nodes times cycles of the run that measures the load."""
 
 
-def switch_of(machine: Machine | None) -> Switch | None:
-    """The switch of the first Data Vortex among the networks of a machine; None where it has none."""
-    for network in machine.networks if machine is not None else ():
-        if isinstance(given := network.topology, DataVortex):
-            return Switch(given.heights, given.angles, input_angles(given.angles, given.inputs))
-    return None
-
-
-def switch_html(switch: Switch, *, theme: ThemeName = "auto") -> str:
+def switch_html(switch: Switch | DataVortex, *, theme: ThemeName = "auto") -> str:
     """The picture of a switch with its sizes."""
-    return representation("switch", heading(_title(switch)), switch_svg(switch, theme=theme))
+    return representation("switch", heading(_title(_whole(switch))), switch_svg(switch, theme=theme))
 
 
-def switch_svg(switch: Switch, *, theme: ThemeName = "auto") -> str:
+def switch_svg(switch: Switch | DataVortex, *, theme: ThemeName = "auto") -> str:
     """The cylinders of a switch beside each other, height by angle, the outermost on the left: the way of one packet through it,
     and how many of the nodes of each cylinder are taken when it is saturated, where Numba is there to simulate it.
     """
+    switch = _whole(switch)
     way, run = _way(switch), _saturated(switch)
     drawing = Drawing(f"{_title(switch)}, unrolled", " ".join(_lines(run, len(way) - 1)), theme)
     up, across = HIGH / switch.heights, WIDE / switch.angles
@@ -97,6 +89,10 @@ def switch_svg(switch: Switch, *, theme: ThemeName = "auto") -> str:
         drawing.text(MARGIN, y, line, size=11.5)
         y += 17
     return drawing.render(width, y + MARGIN - 12)
+
+
+def _whole(given: Switch | DataVortex) -> Switch:
+    return given if isinstance(given, Switch) else Switch(given.heights, given.angles, input_angles(given.angles, given.inputs))
 
 
 def _title(switch: Switch) -> str:

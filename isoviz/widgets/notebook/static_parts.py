@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, get_args
 
-from isoviz.figures.vortex.switch_picture import switch_of
 from isoviz.widgets.consequences.drawings import picture_of, shown_by
 from isoviz.widgets.contract import Side
+from isoviz.widgets.panes.network_pane import vortex_of
 
 if TYPE_CHECKING:
     from isoviz.widgets.state import State
@@ -37,7 +37,7 @@ def shown_in(name: str, state: State) -> object:
     if name == "machine":
         return derived.machine
     if name == "switch":
-        return state.given_switch or switch_of(derived.machine)
+        return state.given_switch or vortex_of(derived.machine)
     if name == "timeline":
         return derived.later.get("simulation")
     if name == "constraints":
@@ -55,6 +55,10 @@ def part_of(name: str, state: State, width: int) -> str:
     from isoviz.figures import html, timeline_svg
     from isoviz.figures.plans.constraint_table import constraint_table_html
 
+    if name == "switch":
+        from isoviz.figures.vortex.switch_picture import switch_html
+
+        return switch_html(shown)
     if name == "timeline":
         trace = shown.trace
         return "" if trace is None or len(trace.requests) > MOST_REQUESTS else timeline_svg(trace)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from isoviz.figures.vortex.switch_picture import switch_of
+from isoviz.machines.networks import DataVortex
+from isoviz.machines.networks.vortex_shares import input_angles
 from isoviz.widgets.consequences.derive import LAYOUTS
 from isoviz.widgets.panes.pane import pane
 from isoviz.widgets.remembered import Remembered
@@ -145,16 +146,23 @@ class SwitchPart(TypedDict):
 
 @pane("switch", "the switch of a Data Vortex", {"switch": LAYOUTS | {"machine", "memories"}})
 def switch_part(state: State) -> SwitchPart | None:
-    """The switch that a view was given, or else that of the first Data Vortex among the networks of the machine."""
-    shown = state.given_switch or switch_of(state.derived.machine)
-    if shown is None:
-        return None
-    return _switch(shown)
+    """The switch that a view was given, or else that of the machine."""
+    shown = state.given_switch or vortex_of(state.derived.machine)
+    return None if shown is None else _switch(shown)
+
+
+def vortex_of(machine: Machine | None) -> DataVortex | None:
+    """The first Data Vortex among the networks of a machine; None where it has none."""
+    topologies = [] if machine is None else [network.topology for network in machine.networks]
+    return next((each for each in topologies if isinstance(each, DataVortex)), None)
 
 
 @lru_cache(maxsize=8)
-def _switch(shown: Switch) -> SwitchPart:
-    return {"heights": shown.heights, "angles": shown.angles, "inputs": [*shown.inputs], "outputs": [*shown.outputs]}
+def _switch(shown: Switch | DataVortex) -> SwitchPart:
+    inputs, outputs = (
+        (input_angles(shown.angles, shown.inputs),) * 2 if isinstance(shown, DataVortex) else (shown.inputs, shown.outputs)
+    )
+    return {"heights": shown.heights, "angles": shown.angles, "inputs": [*inputs], "outputs": [*outputs]}
 
 
 @lru_cache(maxsize=8)
