@@ -136,7 +136,7 @@ class EntryList:
             unpacked = zlib.decompressobj()
             found = unpacked.decompress(base64.b64decode(data["zlib"], validate=True), count * kind.itemsize)
             made = cls(np.cumsum(np.frombuffer(found, kind), dtype=np.int64))
-        except (KeyError, TypeError, ValueError, MemoryError, OverflowError, zlib.error) as error:
+        except (LookupError, TypeError, ValueError, MemoryError, OverflowError, zlib.error) as error:
             raise ArrayError(f"list: expected what `EntryList.to_json` makes; it cannot be read: {show(str(error))}") from None
         if len(made) != count or made.digest != data.get("digest"):
             raise ArrayError(f"list: {len(made)} numbers that are not those of its digest; it was changed or is damaged")

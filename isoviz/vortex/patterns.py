@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from isoviz.checks import count
+from isoviz.checks import count, is_one_of
 from isoviz.errors import InputError, show
 from isoviz.vortex.packet import WORDS, headers, words
 from isoviz.vortex.program import Vic
@@ -78,7 +78,7 @@ def transposed(
     if given.ndim != 2 or given.dtype.kind not in "iufc" or given.itemsize not in (8, 16) or given.shape[1] % vic.nodes:
         what = f"{given.dtype} of shape {given.shape}"
         raise InputError(f"{call}: expected a matrix of 8 or 16 bytes an element, with columns for {vic.nodes} nodes, got {what}")
-    if order not in ORDERS:
+    if not is_one_of(order, ORDERS):
         raise InputError(f"{call}, order: expected one of {', '.join(map(repr, ORDERS))}, got {show(order)}")
     r, c, each = given.shape[0], given.shape[1] // vic.nodes, given.itemsize // 8
     count(call, "pieces", pieces, low=1, high=max(1, c))

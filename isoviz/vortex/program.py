@@ -6,7 +6,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from isoviz.checks import amount, count, items
+from isoviz.checks import amount, count, flag_argument, is_one_of, items
 from isoviz.errors import InputError, show
 from isoviz.vortex.packet import ENTRIES, WORDS, To, entries, group_counter, headers, one_header, words
 from isoviz.vortex.traffic import Whole, whole_numbers, within
@@ -151,7 +151,7 @@ class Vic:
             InputError: a VIC does not exist, an address is beyond 32 MB, a counter is reserved, or lengths differ.
         """
         host = self._host.own("send")
-        if by not in WAYS:
+        if not is_one_of(by, WAYS):
             raise InputError(f"send, by: expected one of {', '.join(map(repr, WAYS))}, got {show(by)}")
         one = one_header(vics, addresses, values, counter, self.nodes)
         if one is not None:
@@ -211,6 +211,7 @@ class Vic:
             InputError: an address is beyond 32 MB, or the addresses have more than 8,192 runs, the entries of the DMA table.
         """
         host = self._host.own("load")
+        flag_argument("load", "wait", wait)
         array = words("load, values", values)
         host.load(_entries("load", addresses, len(array)), array)
         if wait:
@@ -219,6 +220,7 @@ class Vic:
     def store(self, addresses: Any, into: Any, *, wait: bool = True) -> None:
         """A DMA engine reads the own memory into a host array, from an address on, or at an array of addresses: see `load`."""
         host = self._host.own("store")
+        flag_argument("store", "wait", wait)
         if not isinstance(into, np.ndarray) or not into.flags.writeable or not into.flags.c_contiguous or into.itemsize != 8:
             raise InputError(
                 f"store, into: expected a contiguous array of 8 bytes an element that can be written, got {show(into)}"

@@ -11,7 +11,7 @@ from isoviz.checks import count, flag_argument, items
 from isoviz.errors import InputError, show
 from isoviz.vortex.moving import Moving
 from isoviz.vortex.run import SwitchRun
-from isoviz.vortex.traffic import Traffic, Uniform, Whole
+from isoviz.vortex.traffic import Traffic, Uniform, Whole, whole_numbers, within
 
 MOST_HEIGHTS, MOST_ANGLES, MOST_NODES = 1 << 16, 256, 1 << 23
 MOST_CYCLES = 1 << 40
@@ -76,16 +76,27 @@ class Switch:
         return len(self.outputs) * self.heights
 
     def shortest(self, source: Any, destination: Any, deflections: Any = 0) -> Whole:
-        """Hops of packets from input to output ports (arrays, or numbers): (C − 1) + bits of the heights that differ + 2 × their
-        deflections + the way round from where they reach the innermost cylinder to their angle.
+        """Hops of packets from input to output ports: (C − 1) + bits of the heights that differ + 2 × their deflections + the way
+        round from where they reach the innermost cylinder to their angle. Arrays of one length; a number stands for all packets.
 
         Without deflections, it is the latency at zero load less one cycle.
+
+        Raises:
+            InputError: a port does not exist, deflections are no whole numbers from 0 on, or lengths differ.
         """
-        source, destination = np.asarray(source, np.int64), np.asarray(destination, np.int64)
+        names = "source", "destination", "deflections"
+        given = [
+            whole_numbers(f"shortest, {name}", each) for name, each in zip(names, (source, destination, deflections), strict=True)
+        ]
+        within("shortest, source", given[0], self.inputs_count, "inputs")
+        within("shortest, destination", given[1], self.outputs_count, "outputs")
+        if len({len(each) for each in given} - {1}) > 1:
+            raise InputError(f"shortest: expected arrays of one length, got {', '.join(str(len(each)) for each in given)}")
+        source, destination, deflections = given
         begin, end = np.array(self.inputs)[source // self.heights], np.array(self.outputs)[destination // self.heights]
         differ = (source ^ destination) % self.heights
         bits = sum(differ >> bit & 1 for bit in range(self.cylinders - 1))
-        way = self.cylinders - 1 + bits + 2 * np.asarray(deflections, np.int64)
+        way = self.cylinders - 1 + bits + 2 * deflections
         hops: Whole = way + (end - begin - way) % self.angles
         return hops
 
@@ -113,7 +124,7 @@ class Switch:
         """
         if not callable(getattr(traffic, "packets", None)):
             raise InputError(f"Switch.run: expected traffic, such as Uniform(0.5), got {show(traffic)}")
-        count("Switch.run", "seed", seed, high=(1 << 32) - 1)
+        seed = count("Switch.run", "seed", seed, high=(1 << 32) - 1)
         count("Switch.run", "warm", warm, high=MOST_CYCLES)
         if cycles is not None:
             count("Switch.run", "cycles", cycles, low=1, high=MOST_CYCLES)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from isoviz.checks import amount, count, expect
+from isoviz.checks import amount, count, expect, is_one_of
 from isoviz.errors import InputError, show
 from isoviz.vortex.node import Node
 from isoviz.vortex.packet import MOST_NODES, goes_to
@@ -83,7 +83,7 @@ def simulated(
         InputError: there are more nodes than ports, or an argument is out of range.
         MissingPartError: Numba is not installed, which the switch needs.
     """
-    return Simulated(nodes, seed, switch, order, costs or Costs(), (fifo, ring), skew)
+    return Simulated(nodes, seed, switch, order, Costs() if costs is None else costs, (fifo, ring), skew)
 
 
 class Simulated(System):
@@ -94,7 +94,7 @@ class Simulated(System):
     ) -> None:
         call = "simulated"
         super().__init__(count(call, "nodes", nodes, low=1, high=MOST_NODES))
-        count(call, "seed", seed, high=(1 << 32) - 1)
+        seed = count(call, "seed", seed, high=(1 << 32) - 1)
         expect(f"{call}, costs", costs, Costs, "isoviz.vortex.Costs")
         if switch is None:
             switch = Switch(max(32, 1 << (self.nodes - 1).bit_length()), 4, [0])
@@ -102,7 +102,7 @@ class Simulated(System):
         ports = min(switch.inputs_count, switch.outputs_count)
         if self.nodes > ports:
             raise InputError(f"{call}: {self.nodes} nodes; the switch has {ports} ports for them")
-        if order not in ORDERS:
+        if not is_one_of(order, ORDERS):
             raise InputError(f"{call}, order: expected one of {', '.join(map(repr, ORDERS))}, got {show(order)}")
         for name, value in zip(("fifo", "ring"), room, strict=True):
             count(call, name, value, low=1, high=1 << 30)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from isoviz.checks import amount, count
+from isoviz.checks import amount, count, is_one_of
 from isoviz.errors import InputError, show
 
 Whole = np.ndarray[Any, np.dtype[np.int64]]
@@ -163,7 +163,7 @@ class Transposition:
 
     def __post_init__(self) -> None:
         count("Transposition", "words", self.words, low=1)
-        if self.order not in ORDERS:
+        if not is_one_of(self.order, ORDERS):
             raise InputError(f"Transposition, order: expected one of {', '.join(map(repr, ORDERS))}, got {show(self.order)}")
         if self.nodes is not None:
             count("Transposition", "nodes", self.nodes, low=1)

@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 from network_calls import NETWORKS
 from right_calls import COMMANDS, COMPUTER, FILES, LAYOUTS, MACHINES, PLANNER, RUNTIME, SLOW, SPREAD, WIDGETS, Things
+from vortex_calls import TRAFFIC, VORTEX
 from wrong_values import PATIENCE, Caller, made_wrong
 
 import isoviz
-from isoviz import layouts, machines, planner, redistribution, runtime
+from isoviz import layouts, machines, planner, redistribution, runtime, vortex
 from isoviz.machines.networks import routing, topology
 from isoviz.machines.presets import registry as preset_registry
 from isoviz.planner import planner_registry
@@ -44,6 +45,7 @@ GROUPS = {
     "planner": PLANNER,
     "runtime": RUNTIME,
     "spread": SPREAD,
+    "vortex": VORTEX,
     "computer": COMPUTER,
     "files": FILES,
     "widgets": WIDGETS,
@@ -82,6 +84,8 @@ MADE_BY_ISOVIZ = {
     *("Sweep", "WinnerMap", "Planner", "PreparedTransfer", "Problem", "TransferFile", "WholeSolution", "Event", "HopMeasurement"),
     *("Progress", "Report", "Bundle", "ListedTransfer", "ListedCopy"),
     *("RequestSpan", "Span", "TransferSpan", "Trace", "RedistributionPlan", "Sending", "Ranks"),
+    *(f"vortex.{name}" for name in ("Communicator", "Computed", "Distribution", "Drawn", "FifoRing", "Gups", "MessageSystem")),
+    *(f"vortex.{name}" for name in ("Packets", "ProgramRun", "Race", "Request", "SentMessage", "SwitchRun", "System", "Vic")),
 }
 """Records that isoviz makes. What takes them checks them; their own methods are called as those of all others are."""
 CALLED_BY_ISOVIZ = {
@@ -109,6 +113,13 @@ CALLED_BY_ISOVIZ = {
     *(f"{kind.__name__}.{name}" for kind in (machines.Topology, machines.Routing) for name in methods_of(kind)),
     *(f"Problem.{name}" for name in methods_of(planner.Problem)),
     *(f"Ranks.{name}" for name in methods_of(isoviz.Ranks)),
+    *("vortex.Traffic", "vortex.Vic.send_packets", *(f"vortex.{kind}.packets" for kind in (*TRAFFIC, "Traffic"))),
+    *(
+        f"vortex.{kind.__name__}.{name}"
+        for kind in (vortex.MessageSystem, vortex.Request)
+        for name in methods_of(kind)
+        if name != "run"
+    ),
     *("Simulator.submit_work", "Box.unchecked", "Layout.unchecked", "Topology", "Routing"),
 }
 """Protocols, and the steps of schedulers for every request: an engine calls them with what a scheduler answered. Planners ask a
@@ -211,9 +222,10 @@ def test_wrong_calls(things: Things, full: bool, report: Callable[[str, object],
 def test_every_public_name_is_called() -> None:
     called = {re.split("[ ([]", name)[0] for found in GROUPS.values() for name in found}
     missing = []
-    for module in (isoviz, layouts, machines, planner, runtime, redistribution):
+    for module in (isoviz, layouts, machines, planner, runtime, redistribution, vortex):
         for name in module.__all__:
             value = getattr(module, name)
+            name = f"vortex.{name}" if module is vortex else name  # A `Switch` is in several modules.
             if name in CALLED_BY_ISOVIZ or not callable(value):
                 continue
             name = "Engine" if name == "BaseEngine" else name  # `isoviz.Engine` is one, and what users have.

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
-from isoviz.checks import amount, count, expect
+from isoviz.checks import amount, count, expect, parts
 from isoviz.errors import InputError, show
 from isoviz.machines.presets.vortex import VortexFigures
 from isoviz.vortex.modelled_mpi.system import ANY_SOURCE, ANY_TAG, Computed, MessageHost, MessageSystem, Request
+from isoviz.vortex.traffic import whole_numbers
 
 MOST_TAG = (1 << 31) - 1
 
@@ -24,7 +26,7 @@ def messages(nodes: int, seed: int = 0, *, figures: VortexFigures | None = None,
     Raises:
         InputError: an argument is out of range.
     """
-    return MessageSystem(nodes, seed, figures or VortexFigures(), skew, Communicator)
+    return MessageSystem(nodes, seed, VortexFigures() if figures is None else figures, skew, Communicator)
 
 
 class Communicator:
@@ -190,14 +192,10 @@ class Communicator:
             raise InputError(f"{call}: expected [array, counts] or [array, (counts, displacements)], got {show(given)}")
         array, lengths = check(call, given[0]).reshape(-1), given[1]
         begins = None
-        if isinstance(lengths, tuple) and len(lengths) == 2 and np.ndim(lengths[0]):
+        if isinstance(lengths, tuple) and len(lengths) == 2 and parts(lengths[0]) is not None:
             lengths, begins = lengths
-        sizes = [count(call, "counts", int(each)) for each in lengths]
-        firsts = (
-            np.cumsum([0, *sizes[:-1]]).tolist()
-            if begins is None
-            else [count(call, "displacements", int(each)) for each in begins]
-        )
+        sizes = whole_numbers(f"{call}, counts", lengths).tolist()
+        firsts = [0, *accumulate(sizes[:-1])] if begins is None else whole_numbers(f"{call}, displacements", begins).tolist()
         if len(sizes) != self.size or len(firsts) != self.size:
             raise InputError(f"{call}: {len(sizes)} counts and {len(firsts)} displacements for {self.size} nodes")
         if max(first + size for first, size in zip(firsts, sizes, strict=True)) > len(array):

@@ -59,7 +59,7 @@ def gups(system: System, updates: int = 1 << 15, table: int = 1 << 16, seed: int
     expect("gups", system, System, "a system, as isoviz.vortex.simulated() or on_ranks() makes it")
     count("gups", "updates", updates, low=1, high=1 << 30)
     count("gups", "table", table, low=1, high=1 << 30)
-    count("gups", "seed", seed)
+    seed = count("gups", "seed", seed)
     if table & (table - 1) or system.nodes & (system.nodes - 1):
         raise InputError(f"gups: expected powers of two, got a table of {table} words on each of {system.nodes} nodes")
     run = system.run(on_messages if isinstance(system, MessageSystem) else on_vics, updates, table, seed)
