@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 from mpi_jobs import is_open_mpi, needs_mpi, run
-from vic_programs import HOWS, MORE_HOWS, RING, WRONG, digest, every_way, in_a_call, late_counter, raised, wrong_calls
+from vic_programs import HOWS, MORE_HOWS, RING, WRONG, digest, every_way, in_a_call, late_counter, others, raised, wrong_calls
 
 import isoviz
 from isoviz.bench.vortex.on_ranks import compare
 from isoviz.vortex import simulated
 
 SCRIPT = str(Path(__file__).with_name("vic_programs.py"))
-pytestmark = needs_mpi
+pytestmark = [needs_mpi, pytest.mark.timeout(1200)]  # a thousand seeds
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +50,12 @@ def of_all(found: list[dict[str, Any]], name: str) -> Any:
 def test_gups_and_a_fourier_transform_give_the_same_bits_on_simulated_vics(found: list[dict[str, Any]], seeds: int) -> None:
     with simulated(4) as system:
         assert of_all(found, "digests") == [digest(system, seed) for seed in range(seeds)]
+
+
+@pytest.mark.full
+def test_other_workloads_give_the_same_bits(found: list[dict[str, Any]]) -> None:
+    with simulated(4) as system:
+        assert of_all(found, "others") == others(system)
 
 
 def test_every_way_of_sending_gives_the_same(found: list[dict[str, Any]]) -> None:
