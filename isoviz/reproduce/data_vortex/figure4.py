@@ -5,47 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from isoviz.reproduce import Claim, Curves, Depends, by_column, experiment
 from isoviz.reproduce.data_vortex.assumptions import COLOURS, MPI, NODES, VICS, VortexAssumptions, messages_of, vics
-from isoviz.vortex import Communicator, Vic
+from isoviz.vortex.workloads import barrier
 
 FAST = "Fast Barrier"
-COUNTERS = (0, 1)
-"""Two take turns: nobody is two barriers ahead of another node."""
-
-
-def intrinsic(vic: Vic, times: int) -> float:
-    """Seconds of a barrier."""
-    vic.barrier()
-    began = vic.seconds
-    for _ in range(times):
-        vic.barrier()
-    return (vic.seconds - began) / times
-
-
-def all_to_all(vic: Vic, times: int) -> float:
-    """Seconds of a barrier for which each node sends a word to all, and waits for a word of all."""
-    for counter in COUNTERS:
-        vic.set_counter(counter, vic.nodes)
-    vic.barrier()
-    every, began = np.arange(vic.nodes), vic.seconds
-    for number in range(times):
-        counter = COUNTERS[number % 2]
-        vic.send(every, vic.rank, number, counter, by="cached")
-        vic.wait(counter)
-        vic.set_counter(counter, vic.nodes)
-    return (vic.seconds - began) / times
-
-
-def by_messages(comm: Communicator, times: int) -> float:
-    """Seconds of a barrier of MPI."""
-    comm.Barrier()
-    began = comm.seconds
-    for _ in range(times):
-        comm.Barrier()
-    return (comm.seconds - began) / times
 
 
 def seconds(found: Any, way: str, nodes: int) -> float:
@@ -124,9 +88,9 @@ def figure4(given: VortexAssumptions, nodes: Sequence[int] = NODES, times: int =
     """Seconds of a barrier by way and nodes, the mean of so many times."""
     rows = []
     for number in nodes:
-        for way, program in ((VICS, intrinsic), (FAST, all_to_all)):
+        for name, way in ((VICS, "intrinsic"), (FAST, "all to all")):
             with vics(given, number) as system:
-                rows.append({"way": way, "nodes": number, "seconds": max(system.run(program, times).results)})
+                rows.append({"way": name, "nodes": number, "seconds": barrier(system, times, way).seconds})
         with messages_of(given, number) as system:
-            rows.append({"way": MPI, "nodes": number, "seconds": max(system.run(by_messages, times).results)})
+            rows.append({"way": MPI, "nodes": number, "seconds": barrier(system, times).seconds})
     return rows

@@ -11,7 +11,8 @@ import pytest
 
 from isoviz.errors import InputError
 from isoviz.vortex import System, gups, messages, simulated
-from isoviz.vortex.workloads import TurnModel, fourier, modelled_fourier
+from isoviz.vortex.workloads import TurnModel, fourier, modelled_fourier, modelled_vorticity, vorticity
+from isoviz.vortex.workloads.incompressible_flow import reference, shear_layers
 
 MAKERS: dict[str, Callable[..., System]] = {"Data Vortex": simulated, "InfiniBand": messages}
 
@@ -73,3 +74,31 @@ def test_random_updates_with_messages_fall_with_the_nodes_and_those_of_vics_do_n
                 rates[network, nodes] = gups(system, updates=6000, table=1 << 10).rate / nodes  # it is verified against NumPy
     assert rates["InfiniBand", 16] < 0.85 * rates["InfiniBand", 4]
     assert rates["Data Vortex", 16] > 0.9 * rates["Data Vortex", 4]
+
+
+@pytest.mark.parametrize("network", MAKERS)
+@pytest.mark.parametrize("restructured", [True, False])
+def test_the_vorticity_is_that_of_numpy_and_takes_what_is_modelled(network: str, restructured: bool) -> None:
+    with MAKERS[network](4, seed=3) as system:
+        found = vorticity(system, 64, 3, seed=1, restructured=restructured)  # it is verified against NumPy
+    modelled = modelled_vorticity(TurnModel(network, 4), 64, 3, restructured=restructured)
+    assert modelled.seconds == pytest.approx(found.seconds, rel=0.1)
+    assert found.rate == 3 * 64**2 / found.seconds
+
+
+def test_a_flow_keeps_its_vorticity_and_its_square_and_a_shear_layer_rolls_up() -> None:
+    begin = shear_layers(48, seed=1)
+    end = reference(begin, 100, 0.05)
+    assert end.mean() == pytest.approx(0, abs=1e-12)
+    assert (end**2).sum() == pytest.approx((begin**2).sum(), rel=1e-2)
+    assert abs(end - end.mean(axis=1, keepdims=True)).max() > 1.5 * abs(begin - begin.mean(axis=1, keepdims=True)).max()
+
+
+def test_a_shear_layer_that_nothing_disturbs_stays() -> None:
+    begin = np.broadcast_to(np.cos(np.arange(32) * (2 * np.pi / 32))[:, None], (32, 32))
+    assert np.allclose(reference(begin, 20, 0.1), begin)
+
+
+def test_bad_flows() -> None:
+    with simulated(4) as system, pytest.raises(InputError, match="side: expected a multiple of the 4 nodes, got 10"):
+        vorticity(system, 10)
