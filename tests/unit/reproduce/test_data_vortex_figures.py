@@ -7,7 +7,6 @@ import math
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 from html_cases import without_plots
 
@@ -24,10 +23,8 @@ from isoviz.reproduce.data_vortex.assumptions import (
     cycle_of,
     machines,
     switch_of,
-    vics,
 )
 from isoviz.reproduce.experiment import experiments_of
-from isoviz.vortex import Vic
 
 pytest.importorskip("numba")
 
@@ -106,19 +103,6 @@ def test_barriers() -> None:
             math.log2(nodes) * (GIVEN.mpi_latency + GIVEN.message), rel=0.08
         )
         assert least - GIVEN.turn < figure4.seconds(found, figure4.FAST, nodes) < least + nodes * 30e-9
-
-
-@pytest.mark.parametrize("nodes", [2, 5])
-def test_nobody_leaves_a_barrier_before_all_have_come(nodes: int) -> None:
-    def program(vic: Vic) -> tuple[float, float]:
-        vic.compute(vic.rank * 5 * US)
-        came = vic.seconds
-        figure4.all_to_all(vic, 1)
-        return came, vic.seconds
-
-    with vics(GIVEN, nodes) as system:
-        came, left = np.array(system.run(program).results).T
-    assert left.min() >= came.max()
 
 
 def test_more_of_the_updates_are_remote_with_more_nodes() -> None:
