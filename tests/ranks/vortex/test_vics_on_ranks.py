@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mpi_jobs import is_open_mpi, needs_mpi, run
-from vic_programs import HOWS, MORE_HOWS, RING, WRONG, digest, every_way, in_a_call, late_counter, others, raised, wrong_calls
+from vic_programs import (
+    HOWS,
+    MORE_HOWS,
+    RING,
+    WRONG,
+    apart,
+    digest,
+    every_way,
+    in_a_call,
+    late_counter,
+    others,
+    raised,
+    wrong_calls,
+)
 
 import isoviz
 from isoviz.bench.vortex.on_ranks import compare
@@ -133,3 +147,13 @@ def test_within_a_call_of_ranks() -> None:
     with isoviz.ranks(2) as ranks, simulated(2) as system:
         for seed in (5, 6):
             assert ranks.call(in_a_call, seed) == [digest(system, seed)] * 2
+
+
+@pytest.mark.full
+def test_ranks_that_share_no_memory_are_refused() -> None:
+    with isoviz.ranks(2) as ranks:
+        found = ranks.call(apart)
+    assert all(
+        re.match(rf"RunError: on_ranks: the array of rank {1 - rank} is not mapped: .*; expected ranks of one host", each)
+        for rank, each in enumerate(found)
+    ), found

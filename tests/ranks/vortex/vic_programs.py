@@ -271,6 +271,13 @@ def all_of_them(seeds: int) -> dict[str, Any]:
     return found
 
 
+def apart() -> str:
+    """What ranks hear that cannot map each other's memory, as on several hosts."""
+    made: Any = worlds.World
+    worlds.World = partial(made, mapped=False)  # type: ignore[misc]
+    return raised(on_ranks)
+
+
 def in_a_call(seed: int) -> str:
     """The same within a function of `ranks.call`."""
     with on_ranks() as system:
