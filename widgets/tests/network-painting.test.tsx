@@ -26,6 +26,7 @@ const network = (change: Partial<ShownNetwork>): ShownNetwork => ({
   names: [],
   links: [[1, 0, 1, 1, 0, 0, 0]],
   rate: 1e9,
+  whole: null,
   routing: "shortest",
   ports: [],
   deadLinks: [],

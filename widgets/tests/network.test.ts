@@ -135,6 +135,7 @@ function network(change: Partial<ShownNetwork> = {}): ShownNetwork {
     names: [],
     links: [],
     rate: 2e9,
+    whole: null,
     routing: "dimension order",
     ports: [{ router: 0, count: 16, before: "node", number: 0, after: ".sys" }],
     deadLinks: [],

@@ -1,10 +1,21 @@
 // The view of a switch on the page: what it says after steps, what its canvas shows, and its keys.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { ShownNetwork } from "#model/types.ts";
+import { rateWords } from "#views/network/network-panel.tsx";
 import { aSnapshot } from "./model.ts";
 import { closeAfterEach, drawn, enter, find, press, show } from "./page.ts";
 
 closeAfterEach();
+
+test("what a network carries is said of each link, and of a Data Vortex in all", () => {
+  const network = { rate: 8e9, whole: null, sizes: [6, 32, 4, 1] } as unknown as ShownNetwork;
+  assert.equal(rateWords(network), "8 GB/s of data over a link");
+  assert.equal(
+    rateWords({ ...network, whole: 128e9 }),
+    "128 GB/s of data through the whole switch: 32 ports × 0.500 words per cycle × 8 GB/s, a word in each cycle",
+  );
+});
 
 /** The view of a switch of 64 ports, at rest. */
 async function shown(): Promise<HTMLElement> {

@@ -9,7 +9,7 @@ from isoviz.figures.charts.theme import ThemeName
 from isoviz.figures.machines.curves import curves
 from isoviz.figures.machines.network_picture import network_svg
 from isoviz.figures.machines.path_picture import path_svg
-from isoviz.machines import Channel, Machine
+from isoviz.machines import Channel, DataVortex, Machine, Network
 from isoviz.machines.drawing import layout_words
 from isoviz.units import format_bytes, format_rate, format_seconds
 
@@ -39,7 +39,7 @@ def network_table(machine: Machine) -> str:
             network.name,
             str(network.topology),
             len(network.ports),
-            format_rate(network.link_rate),
+            _link_words(network),
             str(network.routing),
             each.name or each.kind.words,
             format_rate(each.throughput.peak),
@@ -51,6 +51,12 @@ def network_table(machine: Machine) -> str:
     ]
     header = ("network", "topology", "ports", "links", "routing", "messages", "peak", "runs of 4 KiB", "figures")
     return table("Networks", header, rows, numbers=(2, 3, 6, 7))
+
+
+def _link_words(network: Network) -> str:
+    if isinstance(network.topology, DataVortex):
+        return f"{format_rate(network.capacity(next(network.topology.links())))} in all"
+    return format_rate(network.link_rate)
 
 
 def measurement_html(machine: Machine) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypedDict
 
 from isoviz.widgets.chosen.machine_choice import PresetMachine
 from isoviz.widgets.chosen.settings import End, Part, Range, Settings, rows
@@ -42,6 +43,21 @@ def _example(
         ),
     )
 
+
+class _Transfer(TypedDict):
+    sizes: dict[str, int]
+    fields: dict[str, str]
+    source: tuple[str, str]
+    destination: tuple[str, str]
+
+
+_BLOCK: _Transfer = {
+    "sizes": {"x": 512, "y": 512},
+    "fields": {"value": "complex128"},
+    "source": ("node0.sys", "<F, x, y>"),
+    "destination": ("node5.sys", "<F, y, x>"),
+}
+"""What node 0 sends to node 5 of a matrix of 16,384 × 16,384 that 32 nodes hold by rows."""
 
 EXAMPLES: dict[str, Example] = {
     "file-to-memory": Example("Structs in a file to fields in memory", Settings()),
@@ -129,5 +145,15 @@ EXAMPLES: dict[str, Example] = {
         machine="armci-cluster",
         planner="full",
         part=(Range(1, "", "64"),),
+    ),
+    "vortex-transpose": _example(
+        "A block of a matrix that is transposed between 32 nodes (Data Vortex)",
+        **_BLOCK,
+        machine="data-vortex",
+    ),
+    "vortex-infiniband": _example(
+        "The same block over InfiniBand: pin the plan of the Data Vortex first, to see both",
+        **_BLOCK,
+        machine="vortex-infiniband",
     ),
 }

@@ -16,6 +16,7 @@ from isoviz.widgets.contract import WIRE, Exported, Side
 from isoviz.widgets.pages.page_contract import PageEnd, PageKind, PageLine, PagePart
 from isoviz.widgets.pages.page_frame import Embedded, html_page
 from isoviz.widgets.pages.state_of_plan import state_of_plan, with_explanation, with_map, with_traces, with_views
+from isoviz.widgets.panes.network_pane import vortex_of
 from isoviz.widgets.panes.pane_table import VIEWS
 from isoviz.widgets.panes.requests_pane import MOST_PIECES, shown_pieces
 from isoviz.widgets.panes.trace_pane import trace_part
@@ -38,7 +39,7 @@ _VIEWS: dict[PageKind, tuple[str, ...]] = {
     "run": ("timeline", "ends", "hops", "machine", "layouts"),
     "explorer": ("ends", "hops", "why", "timeline", "machine", "run", "layouts"),
 }
-"""The views behind the summary, by the kind of the page."""
+"""The views behind the summary, by the kind of the page. The switch of a Data Vortex comes after the hops, where there is one."""
 _OPENED: dict[PageKind, tuple[str, ...]] = {"show": (), "simulate": ("timeline",), "run": (), "explorer": ()}
 """The views that are open at first."""
 
@@ -118,7 +119,7 @@ def _page(state: State, kind: PageKind, said: list[str], lines: list[PageLine], 
         "said": said,
         "lines": lines,
         "ends": {"source": _end(plan.transfer, "source"), "destination": _end(plan.transfer, "destination")},
-        "views": list(_VIEWS[kind]),
+        "views": _views(kind, state.derived.machine),
         "opened": list(_OPENED[kind]),
     }
     answers, left_out = _traces(state)
@@ -127,6 +128,13 @@ def _page(state: State, kind: PageKind, said: list[str], lines: list[PageLine], 
         "traits": {**traits(snapshot_of_page), "menus": menus, "part_trace": {**trace_part(state), **left_out}},
     }
     return html_page(_title(state), content, static, [*_exports(state), *answers])
+
+
+def _views(kind: PageKind, machine: Machine | None) -> list[str]:
+    views = list(_VIEWS[kind])
+    if vortex_of(machine) is not None:
+        views.insert(views.index("hops") + 1, "switch")
+    return views
 
 
 def _demanded(kind: PageKind) -> tuple[str, ...]:
@@ -239,6 +247,7 @@ def _static(
     from isoviz.figures.plans.plan_html import plan_html, plan_title, transfer_html
     from isoviz.figures.plans.report_html import report_html
     from isoviz.figures.traces.trace_html import comparison_html, curve_html, trace_html
+    from isoviz.figures.vortex.switch_picture import switch_html
 
     shown = [f"<header><h1>{escape(plan_title(plan))}</h1></header>"]
     shown += [report_html(report, machine)] if report is not None else []
@@ -250,4 +259,5 @@ def _static(
     shown += [explanation_html(explanation, plots=False)] if explanation is not None else []
     shown += [winner_map_html(winners, plots=False)] if winners is not None else []
     shown += [transfer_html(plan.transfer), machine_html(machine)]
+    shown += [switch_html(switch)] if (switch := vortex_of(machine)) is not None else []
     return [*(f"<section>{each}</section>" for each in shown), f"<footer>isoviz {escape(__version__)}</footer>"]

@@ -66,7 +66,8 @@ class ShownNetwork(TypedDict):
     (`isoviz.machines.networks.Places`). `names` are those of the routers; empty where they have coordinates. `links` are those in
     panels, once for both directions, with their widths: those of the first panel where all are alike, none where they are too
     many. `points` and `links` are runs: [count, first…, step…] stands for so many rows of numbers. `rate` is what a link of
-    width 1 carries, in bytes of data per second. `deadLinks` has pairs of routers.
+    width 1 carries, in bytes of data per second, and `whole` what the switch of a Data Vortex carries in all (null of others).
+    `deadLinks` has pairs of routers.
     """
 
     name: str
@@ -84,6 +85,7 @@ class ShownNetwork(TypedDict):
     names: list[str]
     links: list[list[float]]
     rate: float
+    whole: float | None
     routing: str
     ports: list[ShownPorts]
     deadLinks: list[list[int]]
@@ -195,6 +197,7 @@ def _network(network: Network) -> ShownNetwork:
         "names": [topology.router_name(router) for router in range(topology.router_count)] if named else [],
         "links": _runs(links_in_panels(topology, places)),
         "rate": network.link_rate / network.overhead,
+        "whole": network.capacity(next(iter(topology.links()))) if isinstance(topology, DataVortex) else None,
         "routing": str(network.routing),
         "ports": _port_runs([(network.router_of(port.memory), port.memory) for port in network.ports]),
         "deadLinks": [[link.source, link.destination] for link in map(topology.link, network.dead_links)],

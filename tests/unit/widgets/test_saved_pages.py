@@ -54,6 +54,21 @@ def test_a_page_holds_the_state_of_an_explorer() -> None:
         session.close()
 
 
+def test_a_page_holds_the_switch_of_a_data_vortex_to_play_and_its_picture() -> None:
+    session = Session(EXAMPLES["vortex-transpose"].settings)
+    try:
+        text = state_page(session.wait())
+    finally:
+        session.close()
+    saved = check_saved_page(text)
+    assert saved.content["page"]["views"][:3] == ["ends", "hops", "switch"]
+    shape = {"heights": 32, "angles": 4, "inputs": [0], "outputs": [0]}
+    assert saved.content["traits"]["part_switch"] == shape
+    network = saved.content["traits"]["part_network"]["networks"][0]
+    assert network["whole"] == pytest.approx(32 * 0.585 * network["rate"]), "ports × share × a word in each cycle"
+    assert "cylinder 5" in text and "to its angle" in text
+
+
 def test_a_page_holds_the_messages_of_its_hops() -> None:
     """Nobody works them out where there is no kernel."""
     ends = [

@@ -310,7 +310,7 @@ export interface ShownPorts {
  * routers; empty where they have coordinates. `links` are those in panels, once for both directions, with their widths:
  * those of the first panel where all are alike, none where they are too many. `points` and `links` are runs: [count,
  * first…, step…] stands for so many rows of numbers. `rate` is what a link of width 1 carries, in bytes of data per
- * second. `deadLinks` has pairs of routers.
+ * second, and `whole` what the switch of a Data Vortex carries in all (null of others). `deadLinks` has pairs of routers.
  */
 export interface ShownNetwork {
   name: string;
@@ -328,6 +328,7 @@ export interface ShownNetwork {
   names: string[];
   links: number[][];
   rate: number;
+  whole: number | null;
   routing: string;
   ports: ShownPorts[];
   deadLinks: number[][];

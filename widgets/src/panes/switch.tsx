@@ -4,4 +4,4 @@ import { registerPane } from "#model/pane.ts";
 
 const SwitchPane = later(() => import("./parts/switch.tsx").then((part) => part.SwitchPane));
 
-registerPane({ name: "switch", title: "Switch", tab: 4.2, render: () => <SwitchPane /> });
+registerPane({ name: "switch", title: "Switch", render: () => <SwitchPane /> });

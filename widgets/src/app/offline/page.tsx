@@ -71,7 +71,7 @@ export function Page({ page }: { page: PagePart }): JSX.Element {
         <Inspector />
       </div>
       {page.views.map((name) => {
-        const view = views.find((each) => each.name === name);
+        const view = views.find((each) => each.name === name) ?? inPage(name);
         const told = name === "hops" && report === null; // in the summary
         return view === undefined || told ? null : (
           <Section key={name} name={name} title={view.title} opened={page.opened.includes(name)}>
@@ -82,6 +82,12 @@ export function Page({ page }: { page: PagePart }): JSX.Element {
       <footer class="iv-faint">isoviz {page.version}</footer>
     </>
   );
+}
+
+/** A pane that has no tab. */
+function inPage(name: string): { title: string; content: () => ComponentChildren } | undefined {
+  const pane = paneOf(name);
+  return pane && { title: pane.title, content: () => pane.render(IN_PAGE) };
 }
 
 /** A view that is folded at first. It is drawn once it is opened: what is hidden has no size. */

@@ -32,9 +32,11 @@ interface CanvasProps {
   alone: boolean;
   /** Chooses between this drawing and another one. */
   choice: ComponentChildren;
+  /** Shows the switch of a Data Vortex at work. */
+  watch?: (() => void) | undefined;
 }
 
-export function NetworkCanvas({ part, alone, choice }: CanvasProps): JSX.Element {
+export function NetworkCanvas({ part, alone, choice, watch }: CanvasProps): JSX.Element {
   const { connection, snapshot } = useView();
   const [selection, select] = useSelection();
   const [shows, show] = useState<Shows>("tracks");
@@ -146,6 +148,7 @@ export function NetworkCanvas({ part, alone, choice }: CanvasProps): JSX.Element
             select(track === null ? { hop: null, stop: null } : { hop: hopOfTrack(track) });
           }}
           alone={alone}
+          {...(watch && { watch })}
         />
       </div>
     </div>

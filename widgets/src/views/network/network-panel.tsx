@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { Button } from "#lib/button.tsx";
 import { proxyWords, type Track, trackColour } from "#model/tracks.ts";
-import type { NetworkPart } from "#model/types.ts";
+import type { NetworkPart, ShownNetwork } from "#model/types.ts";
 import { counted, formatRate, formatShare } from "#model/units.ts";
 import { useView } from "#model/view.ts";
 import { memoryWords } from "#model/words.ts";
@@ -17,10 +17,12 @@ interface PanelProps {
   choose: (memory: string | null) => void;
   takeTrack: (track: Track | null) => void;
   alone: boolean;
+  /** Shows the switch of a Data Vortex at work. */
+  watch?: () => void;
 }
 
 export function NetworkPanel(props: PanelProps): JSX.Element {
-  const { chosen, part, tracks } = props;
+  const { chosen, part, tracks, watch } = props;
   return (
     <aside class="iv-mc-editor" data-testid="network-panel" aria-label="What is chosen of the networks">
       {chosen !== null && <ChosenMemory {...props} memory={chosen} />}
@@ -29,14 +31,25 @@ export function NetworkPanel(props: PanelProps): JSX.Element {
         <section key={network.name} class="iv-net-about">
           <h3>{network.name}</h3>
           <p>
-            {network.words}, {formatRate(network.rate)} of data over a link, routing: {network.routing}
+            {network.words}, {rateWords(network)}, routing: {network.routing}
             {network.deadLinks.length + network.deadRouters.length > 0 &&
               `; dead: ${counted(network.deadLinks.length, "link")}, ${counted(network.deadRouters.length, "router")}`}
           </p>
+          {network.whole !== null && watch !== undefined && (
+            <Button label="Watch the switch" testid="net-watch-switch" onClick={watch} />
+          )}
         </section>
       ))}
     </aside>
   );
+}
+
+/** What a network carries: over each link, or, where all messages share one switch, in all. */
+export function rateWords({ rate, whole, sizes: [, heights = 1, , inputs = 1] }: ShownNetwork): string {
+  if (whole === null) return `${formatRate(rate)} of data over a link`;
+  const ports = heights * inputs;
+  const share = (whole / ports / rate).toPrecision(3);
+  return `${formatRate(whole)} of data through the whole switch: ${counted(ports, "port")} × ${share} words per cycle × ${formatRate(rate)}, a word in each cycle`;
 }
 
 function ChosenMemory({ memory, scene, tracks, choose, alone }: PanelProps & { memory: string }): JSX.Element {
