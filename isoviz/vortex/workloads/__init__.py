@@ -1,7 +1,7 @@
 """Workloads of Gioiosa et al., each for a Data Vortex (`on_vics`) and for MPI over InfiniBand (`on_messages`), and verified."""
 
 from isoviz.vortex.workloads.barriers import Barrier, barrier
-from isoviz.vortex.workloads.breadth_first import Bfs, bfs
+from isoviz.vortex.workloads.breadth_first import Bfs, bfs, modelled_bfs
 from isoviz.vortex.workloads.distributed_transform import TurnModel
 from isoviz.vortex.workloads.fourier_transform import Fourier, fourier, modelled_fourier
 from isoviz.vortex.workloads.graph import kronecker, search_keys, validate
@@ -24,6 +24,7 @@ __all__ = [
     "fourier",
     "heat",
     "kronecker",
+    "modelled_bfs",
     "modelled_fourier",
     "modelled_vorticity",
     "ping_pong",

@@ -340,7 +340,7 @@ class Tree:
         self.frontier = np.concatenate([self.frontier, np.unique(local)])
 
 
-def modelled(
+def modelled_bfs(
     nodes: int,
     scale: int,
     edge_factor: int = EDGE_FACTOR,
