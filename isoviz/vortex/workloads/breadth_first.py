@@ -73,7 +73,7 @@ def bfs(
         InputError: an argument is out of range.
         VerificationError: a search breaks a rule of Graph500.
     """
-    expect("bfs", system, System, "a system, as isoviz.vortex.simulated() or messages() makes it")
+    expect("bfs", system, System, "a system, as isoviz.vortex.simulated(), on_ranks() or messages() makes it")
     flag_argument("bfs", "gathered", gathered)
     edges = kronecker(scale, edge_factor, seed)
     start = search_keys(edges, count("bfs", "keys", keys, low=1), seed)

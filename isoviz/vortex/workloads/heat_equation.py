@@ -67,7 +67,7 @@ def heat(
         InputError: an argument is out of range, or there are too few points for the nodes, or faces too large for 32 MB.
         VerificationError: the temperatures are not those that NumPy gives.
     """
-    expect("heat", system, System, "a system, as isoviz.vortex.simulated() or messages() makes it")
+    expect("heat", system, System, "a system, as isoviz.vortex.simulated(), on_ranks() or messages() makes it")
     sizes = tuple(count("heat", "points", each, low=1) for each in items("heat, points", points, "three sizes"))
     if len(sizes) != 3:
         raise InputError(f"heat, points: expected three sizes, got {len(sizes)}")

@@ -88,7 +88,7 @@ def sweep(
         InputError: an argument is out of range, there are too few cells for the nodes, or faces do not fit in 32 MB.
         VerificationError: the flux is not the one that NumPy gives.
     """
-    expect("sweep", system, System, "a system, as isoviz.vortex.simulated() or messages() makes it")
+    expect("sweep", system, System, "a system, as isoviz.vortex.simulated(), on_ranks() or messages() makes it")
     sizes = tuple(count("sweep", "cells", each, low=1) for each in items("sweep, cells", cells, "three sizes"))
     if len(sizes) != 3:
         raise InputError(f"sweep, cells: expected three sizes, got {len(sizes)}")
