@@ -7,7 +7,7 @@ from isoviz.vortex.workloads.fourier_transform import Fourier, fourier, modelled
 from isoviz.vortex.workloads.graph import kronecker, search_keys, validate
 from isoviz.vortex.workloads.heat_equation import Heat, heat
 from isoviz.vortex.workloads.incompressible_flow import Flow, modelled_vorticity, vorticity
-from isoviz.vortex.workloads.ping_pong import PingPong, ping_pong
+from isoviz.vortex.workloads.ping_pongs import PingPong, ping_pong
 from isoviz.vortex.workloads.transport_sweep import Sweep, sweep
 
 __all__ = [

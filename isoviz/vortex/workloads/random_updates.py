@@ -16,7 +16,7 @@ import numpy as np
 from isoviz.checks import count, expect
 from isoviz.errors import InputError, VerificationError
 from isoviz.vortex.modelled_mpi.communicator import Communicator
-from isoviz.vortex.modelled_mpi.system import MessageSystem, Request
+from isoviz.vortex.modelled_mpi.system import MessageSystem
 from isoviz.vortex.packet import FIFO
 from isoviz.vortex.program import Vic
 from isoviz.vortex.systems import ProgramRun, System
@@ -132,7 +132,8 @@ def on_messages(comm: Communicator, updates: int, table: int, seed: int) -> Whol
         requests = [comm.Irecv(into[other], other) for other in others]
         requests += [comm.Isend(np.insert(part, 0, len(part)), other) for other in others for part in [some[goals == other]]]
         update(some[goals == rank])
-        Request.Waitall(requests)
+        for request in requests:
+            request.Wait()
         for other in others:
             update(into[other, 1 : 1 + into[other, 0]])
     return own
