@@ -88,7 +88,7 @@ _AT_REST = """async () => {
   const look = () => [...document.querySelectorAll('.isoviz, .isoviz *')].map(place).join('|')
     + document.getAnimations().filter(fades).length;
   let [last, same] = [look(), 0];
-  for (let turn = 0; turn < 200 && same < 10; turn += 1) {
+  for (let turn = 0; turn < 200 && same < 4; turn += 1) {
     for (let frame = 0; frame < 3; frame += 1) await new Promise(requestAnimationFrame);
     const now = look();
     [same, last] = [now === last ? same + 1 : 0, now];
@@ -380,7 +380,7 @@ class Notebook:
         self.page.evaluate("() => new Promise(requestAnimationFrame)")
 
     def at_rest(self) -> None:
-        """Wait until the page has looked the same for half a second of frames, and nothing fades in or out."""
+        """Wait until the page has looked the same for a dozen frames, and nothing fades in or out."""
         self.page.evaluate(_AT_REST)
 
     def to_top(self) -> None:

@@ -12,6 +12,21 @@ import pytest
 from hosts import Hosts, why_not
 
 
+@pytest.fixture(scope="module", autouse=True)
+def kernels_of_jobs(full: bool) -> Iterator[None]:
+    """In `make test`, NumPy copies in the processes of jobs: each would load the compiled kernels for most of a second."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not full:
+            patch.setenv("ISOVIZ_KERNELS", "numpy")
+        yield
+
+
+@pytest.fixture
+def compiled_kernels(kernels_of_jobs: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs copy with compiled kernels, also in `make test`."""
+    monkeypatch.delenv("ISOVIZ_KERNELS", raising=False)
+
+
 @pytest.fixture(scope="module")
 def two_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
     """Two hosts, joined by a link that is slower than a busy computer."""

@@ -203,7 +203,7 @@ def main() -> None:
     faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
     what, count, seed = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     with World(limit=60) as world:
-        found = rounds(world, what, count, seed)
+        found = {each: rounds(world, each, count, seed) for each in what.split(",")}
         rank = world.rank
     if rank == 0:
         print(json.dumps(found))

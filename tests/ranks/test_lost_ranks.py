@@ -250,6 +250,7 @@ isoviz.ranks(2)
     ],
     ids=["before its guardian", "while its guardian starts", "with its guardian", "by Ctrl-C"],
 )
+@pytest.mark.few(2)
 def test_a_start_that_ends_early_leaves_no_folder(how: str, tmp_path: Path) -> None:
     """A folder that a killed guardian leaves goes with the next start."""
     variables = os.environ | {"TMPDIR": str(tmp_path)}

@@ -46,8 +46,8 @@ def mg() -> ModuleType:
 @pytest.mark.parametrize(
     ("ranks", "arguments"),
     [
-        (2, []),
         (2, ["--ranks-along", "2,1,1"]),  # faces of single elements
+        pytest.param(2, [], marks=pytest.mark.full),
         pytest.param(1, [], marks=pytest.mark.full),
         pytest.param(4, [], marks=pytest.mark.full),
         pytest.param(4, ["--ranks-along", "2,2,1", "--class", "B", "--size", "16"], marks=pytest.mark.full),

@@ -13,6 +13,7 @@ SCRIPT = str(Path(__file__).with_name("rank_runs.py"))
 
 @needs_mpi
 @pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.full), 4])
+@pytest.mark.usefixtures("compiled_kernels")
 def test_random_plans_on_real_ranks(ranks: int, full: bool, report: Callable[[str, object], None], tmp_path: Path) -> None:
     found = run_json(ranks, SCRIPT, f"runs {ranks}", "150" if full else "6", str(tmp_path), seconds=260)
     assert {"Window", "ProcessWrite", "Packed", "TwoSided", "Put", "Derived"} & set(found["kinds"])
@@ -21,7 +22,7 @@ def test_random_plans_on_real_ranks(ranks: int, full: bool, report: Callable[[st
 
 
 @needs_mpi
-@pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.full), 4])
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.full)])
 def test_many_transfers_at_a_time_on_real_ranks(
     ranks: int, full: bool, report: Callable[[str, object], None], tmp_path: Path
 ) -> None:

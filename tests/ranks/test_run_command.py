@@ -119,6 +119,7 @@ def test_ranks_run_a_file_together(write: Callable[..., Path], tmp_path: Path, m
 
 @needs_mpi
 @pytest.mark.parametrize("more", [(), ("--no-verify",)])
+@pytest.mark.few(1)
 def test_what_ranks_write_is_as_private_as_its_source(write: Callable[..., Path], tmp_path: Path, more: tuple[str, ...]) -> None:
     file = write()
     (tmp_path / "in.npy").chmod(0o600)

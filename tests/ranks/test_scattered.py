@@ -13,6 +13,7 @@ pytestmark = needs_mpi
 
 
 @pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.full)])
+@pytest.mark.usefixtures("compiled_kernels")
 def test_random_lists_and_boxes(ranks: int, full: bool, report: Callable[[str, object], None], tmp_path: Path) -> None:
     """Between registered and pageable memory of any two ranks, straight and over other ranks: run, submitted and prepared."""
     found = run_json(ranks, SCRIPT, "random", f"scattered {ranks}", "500" if full else "10", str(tmp_path), seconds=280)

@@ -50,7 +50,7 @@ def messages_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("way", some(QUICK))
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_it_is_ended_before_its_transfers_end(way: str, tmp_path: Path, report: Callable[[str, object], None]) -> None:
     for attempt in range(3):  # on a busy computer the copy may be over before the signal comes
         folder = tmp_path / str(attempt)

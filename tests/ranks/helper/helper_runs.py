@@ -232,7 +232,7 @@ def start(world: World, _count: int) -> Told:
         assert world.helpers.client(1).rmw(ADD, address(np.zeros(1, np.int64)), 1).wait() == 0
     world.close()
     if world.rank == 1:
-        print(json.dumps({"first": first, "second": second, "closed": helper_threads()}), flush=True)
+        print(json.dumps({"start": {"first": first, "second": second, "closed": helper_threads()}}), flush=True)
     return {}
 
 
@@ -536,24 +536,25 @@ WAYS = (probed, plans, lost_plan, copies, words, threads, start, left_open, canc
 def main() -> None:
     faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "100")), exit=True)
     name, mode, count = sys.argv[1:]
-    way = next(each for each in WAYS if each.__name__ == name)
+    names, counts = name.split(","), [int(each) for each in count.split(",")]
+    ways = [next(each for each in WAYS if each.__name__ == one) for one in names]
     ends = name in ("lost", "dropped", "lost_plan")
     world = World(limit=LIMIT, period=0.2) if ends else World()
     world.helpers.mode = mode
     try:
-        told = way(world, int(count))
+        told = [way(world, each) for way, each in zip(ways, counts, strict=True)]
     except BaseException:
         faulthandler.dump_traceback()
         raise
     if ends:
-        print(json.dumps(told), flush=True)
+        print(json.dumps(told[0]), flush=True)
         world.close()
         os._exit(0)
     if name == "start":
         return
     every = gather(world, told)
     if world.rank == 0:
-        print(json.dumps(every), flush=True)
+        print(json.dumps(dict(zip(names, zip(*every, strict=True), strict=True))), flush=True)
     if name != "left_open":
         world.close()
 

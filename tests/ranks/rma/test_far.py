@@ -100,7 +100,7 @@ def test_a_broken_link_ends_every_call(tmp_path: Path) -> None:
     assert all(words.startswith("RankLost: rank 1 no longer answers: no sign of life") for words in ends.values()), ends
 
 
-@pytest.mark.parametrize("way", ["unmapped", "shared"])
+@pytest.mark.parametrize("way", ["unmapped", pytest.param("shared", marks=pytest.mark.full)])
 def test_a_rank_that_is_killed_ends_every_call(way: str) -> None:
     """Puts, gets, changes of words and fences, whatever they wait for: RankLost, and no hang."""
     done = run(2, SCRIPT, way, "lost", "8", survivors=True)

@@ -26,7 +26,7 @@ def test_every_call_ends_when_a_rank_is_killed(what: str, tmp_path: Path, report
 
 
 @pytest.mark.parametrize("doing", DOINGS)
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_a_rank_that_was_stopped_overwrites_nothing_later(doing: str, tmp_path: Path) -> None:
     """It is ended before anybody hears of its loss. Until then its memory takes puts and gives what is in it."""
     done = run(2, SCRIPT, doing, str(tmp_path), seconds=150, survivors=True)

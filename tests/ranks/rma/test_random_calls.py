@@ -16,7 +16,8 @@ PARTS = 10
 @needs_mpi
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("ranks", [2, 4])
-@pytest.mark.few(2)
+@pytest.mark.few(1)
+@pytest.mark.usefixtures("compiled_kernels")
 def test_every_byte_is_in_its_place(ranks: int, part: int, full: bool, report: Callable[[str, object], None]) -> None:
     """Types with and without order of bytes, structs, 0 to 4 axes, steps, lists, masks, repeated and reversed sources."""
     found = run_json(ranks, SCRIPT, f"calls {ranks} {part}", str(500 // PARTS if full else 30), seconds=280)

@@ -259,7 +259,8 @@ WAYS: dict[str, Callable[[int], Told]] = {each.__name__: each for each in (added
 
 def main() -> None:
     faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
-    found = WAYS[sys.argv[1]](int(sys.argv[2]))
+    names, counts = (each.split(",") for each in sys.argv[1:])
+    found = {name: WAYS[name](int(count)) for name, count in zip(names, counts, strict=True)}
     with isoviz.rma.malloc(0) as last:
         if last.rank == 0:
             print(json.dumps(found), flush=True)

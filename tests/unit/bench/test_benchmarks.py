@@ -30,15 +30,18 @@ class Planned(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def planned() -> Planned:
-    """Measured once. Growth is measured on two small machines: the paths of one are listed, those of the other are too many."""
+def planned(full: bool) -> Planned:
+    """Measured once. Growth is measured on two small machines: the paths of one are listed, those of the other are too many.
+
+    In `make test` it is measured on the first one alone.
+    """
     seen: list[Transfer] = []
 
     def watched(transfer: Transfer, *others: Any) -> Plan:
         seen.append(transfer)
         return plan(transfer, *others)
 
-    few = {name: PLACES[name] for name in ("sapling, 2 nodes", "10 memories, all-to-all")}
+    few = {name: PLACES[name] for name in ("sapling, 2 nodes", "10 memories, all-to-all")[: 2 if full else 1]}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("benchmarks.growth.PLACES", few)
         patch.setattr(planner, "plan", watched)

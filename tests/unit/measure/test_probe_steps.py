@@ -114,7 +114,8 @@ def test_a_brief_probe_finds_what_a_longer_one_finds() -> None:
     assert sum(job.nbytes for job in bench.jobs) < 2 << 30, "a second of a disk, a part of a second of a memory"
 
 
-@pytest.mark.parametrize("capacity", [1.0, 1.25, 1.4])
+@pytest.mark.parametrize("capacity", [1.25, 1.0, 1.4])
+@pytest.mark.few(1)
 def test_finds_what_a_disk_does_at_once(capacity: float) -> None:
     machine, _, _ = probed(truth(device=capacity))
     device = machine.resource("node0.dsk.device")

@@ -168,6 +168,7 @@ def test_chunks_that_another_rank_takes_further_on_cost_a_hand_over() -> None:
 
 
 @pytest.mark.parametrize("hosts", [1, 2])
+@pytest.mark.few(1)
 def test_a_rank_that_has_to_wake_up_costs_once_for_every_hop_but_the_first(hosts: int) -> None:
     machine, _ = probed(2, hosts, waking=400e-6)
     path = [["node0.reg->node1.reg TwoSided"], ["node0.sys->node0.reg", "node0.reg->node1.reg TwoSided", "node1.reg->node1.sys"]]

@@ -148,6 +148,7 @@ def test_transfers_at_once_share_a_host() -> None:
 
 @pytest.mark.parametrize("ends", ["sys sys", "sys reg", "reg reg", "reg sys"])
 @pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.few(2)
 def test_on_one_host_a_second_path_gains_nothing(count: int, ends: str) -> None:
     """The paths share the processors of the host: all copy by them."""
     machine, (near, far) = ranks(count), ends.split()

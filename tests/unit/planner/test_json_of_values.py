@@ -70,7 +70,11 @@ ERRORS = {
 }
 
 
-@pytest.mark.parametrize("name", VALUES)
+SLOW = "an explanation of several paths"
+NAMES = [pytest.param(name, marks=[pytest.mark.full] * (name == SLOW)) for name in VALUES]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_value_is_made_again_from_its_object_and_from_its_text(name: str) -> None:
     value = value_of(name)
     data = value.to_json()
@@ -115,7 +119,7 @@ WRONG: tuple[Any, ...] = (
 )
 
 
-@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_wrong_document_is_refused_with_its_place_or_is_another_value(name: str, full: bool) -> None:
     value = value_of(name)
     kind, data = type(value), json.loads(json.dumps(value.to_json()))
