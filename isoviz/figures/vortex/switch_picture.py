@@ -17,7 +17,7 @@ from isoviz.vortex.switch import Switch
 if TYPE_CHECKING:
     from isoviz.vortex.run import SwitchRun
 
-WIDE, HIGH, GAP, TOP, LEFT = 56.0, 220.0, 22.0, 44.0, 66.0
+WIDE, HIGH, GAP, TOP, LEFT = 56.0, 220.0, 22.0, 44.0, 100.0
 """The width and height of a cylinder, the room between two, above them, and to their left; pixels."""
 LOADS = 46.0
 """The height of the bars that show loads."""
@@ -84,7 +84,7 @@ def switch_svg(switch: Switch | DataVortex, *, theme: ThemeName = "auto") -> str
     if run is not None:
         drawing.text(LEFT - 8, floor + 20 + LOADS / 2, "taken nodes,", size=10, anchor="end", fill="muted")
         drawing.text(LEFT - 8, floor + 32 + LOADS / 2, "saturated", size=10, anchor="end", fill="muted")
-    width = max(right + 100, 520.0)
+    width = max(right + 100, 640.0)
     for line in _lines(run, len(way) - 1):
         drawing.text(MARGIN, y, line, size=11.5)
         y += 17
@@ -102,7 +102,7 @@ def _title(switch: Switch) -> str:
 
 def _lines(run: SwitchRun | None, hops: int) -> list[str]:
     lines = [
-        "▼ Packets enter at these angles; ○ they leave at these. Dark: heights whose bit of the cylinder is 1.",
+        "▼ Packets enter at these angles; ○ they leave at these. Shaded: heights whose bit of the cylinder is 1.",
         f"The line is a packet's way when nothing deflects it: {hops} hops, inwards where its bit is right.",
     ]
     if run is not None:

@@ -89,6 +89,7 @@ export function Chart({ title, words, points, lines, most, now, diagonal }: Char
           height={high + 6}
           viewBox={`${BOX.left} ${BOX.top - 3} ${BOX.width - BOX.left} ${high + 6}`}
         >
+          <line class="iv-switch-here" x1={x(now.load)} x2={x(now.load)} y1={0} y2={BOX.height} />
           {diagonal && <path class="iv-switch-offered" d={`M${x(0)} ${y(0)}L${x(1)} ${y(1)}`} />}
           {Object.values(lines).map((of, place) => (
             <path

@@ -11,7 +11,7 @@ const ROOM = { left: 84, right: 64, top: 46, loads: 58 } as const;
 const LEAST = { pitch: 46, height: 150 } as const;
 /** Pixels between nodes from which on each is drawn, packets have shapes, and they leave lines. */
 const NODES_FROM = 7;
-const SHAPES_FROM = 4;
+const SHAPES_FROM = 3;
 const LINES_FROM = 4.5;
 const TURN = 2 * Math.PI;
 const COLOURS: Record<MoveKind, string> = {
@@ -369,7 +369,7 @@ function paintWay(sheet: Sheet, places: Places, { play, phase }: SwitchMarks, wa
   rings.arc(now.x, now.y, 6, 0, TURN);
   context.lineWidth = 2;
   context.stroke(rings);
-  const edge = onScreen({ x: places.all.width - 27, y: 0 }, at).x;
+  const edge = onScreen({ x: places.all.width - 35, y: 0 }, at).x;
   const start = onScreen({ x: ROOM.left - 42, y: places.node(way.places[0]!, 0).y }, at);
   for (const [text, place] of [
     [`output ${way.output}`, { x: edge, y }],
