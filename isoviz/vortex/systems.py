@@ -22,7 +22,8 @@ class ProgramRun:
     """What came of a program: what it returned on each node, and seconds: modelled ones, or on ranks measured ones.
 
     `results`: by node; `seconds`: until the last node ended; `by_node`: until each one did; `packets`: how many were sent, those
-    of barriers and replies included where they are simulated; `races`: what another order of arrival would change, at most 1,000.
+    of barriers and replies included where they are simulated, or how many messages; `races`: what another order of arrival would
+    change, at most 1,000.
     """
 
     results: tuple[Any, ...]
@@ -33,7 +34,10 @@ class ProgramRun:
 
 
 class System(ABC):
-    """VICs with their memories, counters and FIFOs. Made by `simulated` and `on_ranks`; what VICs hold stays from run to run."""
+    """Nodes that run programs: with VICs, made by `simulated` and `on_ranks`, or with communicators, made by `messages`.
+
+    What VICs hold stays from run to run.
+    """
 
     def __init__(self, nodes: int) -> None:
         self.nodes = nodes

@@ -222,3 +222,16 @@ def test_what_goes_wrong_on_one_node_ends_all_with_its_name(what: str, error: ty
             system.run(wrong, "both send", kept)
     with pytest.raises(InputError, match=r"Barrier: the communicator of node . is for the program on that node, while it runs"):
         kept[0].Barrier()
+
+
+def test_bad_systems() -> None:
+    with pytest.raises(InputError, match="messages, nodes: expected a whole number from 1 to 1024, got 0"):
+        messages(0)
+    with pytest.raises(InputError, match="messages, figures: expected VortexFigures, got 5"):
+        messages(2, figures=5)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="messages, skew: expected a finite number ≥ 0 and ≤ 1, got -1"):
+        messages(2, skew=-1)
+    with messages(2) as system:
+        pass
+    with pytest.raises(InputError, match="the system is closed"):
+        system.run(Communicator.Barrier)
