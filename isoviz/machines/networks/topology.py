@@ -40,6 +40,8 @@ class Topology(ABC):
     """The name of the kind in files: "torus", "mesh", "fat tree", "switch", "links"."""
     default_routing: ClassVar[str]
     """The kind of the routing rule that networks of this topology have unless they say otherwise."""
+    best_order: ClassVar[str] = ""
+    """In which order nodes send best where each has something for every other one, as the end of a sentence; "": in any."""
 
     @property
     @abstractmethod

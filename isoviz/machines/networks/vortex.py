@@ -30,8 +30,8 @@ class DataVortex(Topology):
       Left out, it is what a simulation of the switch measured (`vortex_shares`). The width of the link is `ports` × `share`, so
       that the `link_rate` of a network is one word per cycle.
 
-    Other traffic does better or worse than the share: a transposition in a good order has 0.60 of a word per port and cycle where
-    uniform traffic has 0.58, and in the worst one 0.17 (A = 4, H = 32, one input angle).
+    The share is that of uniform traffic: 0.58 words per port and cycle with A = 4, H = 32 and one input angle. A transposition
+    has 0.60 there where nodes send in the best order, and 0.17 in the worst one (`isoviz.vortex.Transposition`).
 
     Raises:
         MachineError: `heights` is no power of two from 2 on, `angles` or `inputs` is out of range, or `share` is left out and
@@ -40,6 +40,7 @@ class DataVortex(Topology):
 
     kind: ClassVar[str] = "data vortex"
     default_routing: ClassVar[str] = "through the switch"
+    best_order: ClassVar[str] = "word by word, a word to each node in turn, as isoviz.vortex.transposed does"
     heights: int
     angles: int
     inputs: int

@@ -16,6 +16,7 @@ from isoviz.planner.plan import starts_text
 from isoviz.units import format_bytes, format_rate, format_seconds, format_share
 
 if TYPE_CHECKING:
+    from isoviz.machines import Channel
     from isoviz.planner.explanation.explanation import Explanation, RankedPath, Stage
     from isoviz.planner.plan import Plan
     from isoviz.planner.program.path_bound import PathProgram, RowState
@@ -205,7 +206,7 @@ def summary(explanation: Explanation) -> list[str]:
 
 
 def orders_said(explanation: Explanation) -> list[str]:
-    """Where a network changes the order at no cost, and why memory copies remain beside it."""
+    """Where a network changes the order at no cost, or would, and why memory copies remain beside it."""
     plan, find = explanation.plan, explanation.machine.find_channel
     hops = [
         (at, hop, change, channel)
@@ -219,7 +220,15 @@ def orders_said(explanation: Explanation) -> list[str]:
         and channel.kind.crosses_nodes
         and channel.layout_rates(hop.request_bytes) >= channel.peak
     ]
-    for at, hop, change, channel in hops if said else []:
+    turned = next((hop for _, hop, change, channel in hops if change is OrderChange.CONVERTS and channel.is_self_loop), None)
+    if turned is not None:
+        said = _unused(explanation, turned.source, turned.request_bytes, [(at, channel) for at, _, _, channel in hops])
+    if not said:
+        return []
+    for network in explanation.machine.networks:
+        if network.topology.best_order and any(network.channel_ends(hop.channel) for _, hop, _, _ in hops):
+            said.append(f"Where many nodes send to one another, the network carries most {network.topology.best_order}.")
+    for at, hop, change, channel in hops if turned is None else []:
         if not channel.is_self_loop or change in (OrderChange.KEEPS, OrderChange.CONVERTS):
             continue
         rest = tuple(other.channel for number, other in enumerate(plan.hops) if number != at)
@@ -230,6 +239,21 @@ def orders_said(explanation: Explanation) -> list[str]:
             f" work at the same time, and of a chunk only {format_bytes(hop.request_bytes)} at a time are contiguous in"
             f" {hop.source if change is OrderChange.FORMS else hop.destination}.{more}"
         )
+    return said
+
+
+def _unused(explanation: Explanation, memory: str, run: float, hops: Sequence[tuple[int, Channel]]) -> list[str]:
+    """Where a network would change the order at no cost and in less time, and a copy in a memory does it."""
+    said = []
+    for at, channel in hops:
+        turning = [each for each in explanation.candidates if each.converting is not None]
+        least = min((each.least for each in turning if each.kinds[each.converting or 0] == channel.kind), default=math.inf)
+        if channel.kind.crosses_nodes and channel.layout_rates(run) >= channel.peak and least < explanation.plan.seconds:
+            said.append(
+                f"Hop {at} would change the order at no cost: the network moves runs of {format_bytes(run)} as fast as any."
+                f" The {explanation.plan.planner} planner has memory change it, by a copy in {memory}."
+                f" A path on which the network does takes {format_seconds(least)}."
+            )
     return said
 
 

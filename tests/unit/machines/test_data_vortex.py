@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import re
@@ -24,6 +25,7 @@ from isoviz.machines.edits.network_edits import with_dead_parts
 from isoviz.machines.networks import ThroughTheSwitch, Torus
 from isoviz.machines.networks.vortex_shares import MEASURED, input_angles
 from isoviz.machines.presets.vortex import VortexFigures, data_vortex, origin
+from isoviz.vortex import transposed
 
 US, GB = 1e-6, 1e9
 WORDS = FieldSpace(v="f8")
@@ -242,6 +244,27 @@ def test_the_plan_says_why_a_copy_remains() -> None:
     assert min(without) > found.seconds
     other = str(explain(turned(256), preset("vortex-infiniband", nodes=2), "full"))
     assert "at no cost" not in other and "still copies" not in other
+
+
+def test_the_plan_of_the_default_planner_says_that_the_network_would_do_it() -> None:
+    """It always has memory change the order. On InfiniBand that is right."""
+    explained = explain(turned(256), preset("data-vortex", nodes=2))
+    assert kinds(explained.plan, OrderChange.CONVERTS) == ["Memcpy"]
+    text = " ".join(str(explained).split())
+    assert "Hop 2 would change the order at no cost: the network moves runs of 8 B as fast as any." in text
+    assert "The simple planner has memory change it, by a copy in node0.sys." in text
+    best = min(each.least for each in explained.candidates)
+    assert f"A path on which the network does takes {best / US:.0f} µs." in text and best < explained.plan.seconds
+    assert "at no cost" not in str(explain(turned(256), preset("vortex-infiniband", nodes=2)))
+
+
+@pytest.mark.parametrize("planner", [None, "full"])
+def test_the_plan_names_the_order_that_the_switch_likes(planner: str | None) -> None:
+    """The first one of the helper that transposes between nodes."""
+    text = " ".join(str(explain(turned(256), preset("data-vortex", nodes=2), planner)).split())
+    said = "the network carries most word by word, a word to each node in turn, as isoviz.vortex.transposed does."
+    assert said in text and inspect.signature(transposed).parameters["order"].default == "word by word"
+    assert "carries most" not in str(explain(words(100), preset("data-vortex", nodes=2), planner)), "nothing is turned"
 
 
 def test_chunks_and_slots_live_in_the_memory_of_the_card() -> None:
