@@ -104,7 +104,11 @@ def messages_of(given: VortexAssumptions, nodes: int) -> MessageSystem:
     return messages(nodes, 1, figures=figures_of(given))
 
 
+def costs_of(given: VortexAssumptions) -> Costs:
+    """What a VIC costs."""
+    return Costs(cached=given.cached, start=given.start, latency=given.latency, turn=given.turn, cycle=cycle_of(given))
+
+
 def vics(given: VortexAssumptions, nodes: int) -> System:
     """Nodes with VICs on the switch."""
-    costs = Costs(cached=given.cached, start=given.start, latency=given.latency, turn=given.turn, cycle=cycle_of(given))
-    return simulated(nodes, 1, switch=switch_of(given), costs=costs)
+    return simulated(nodes, 1, switch=switch_of(given), costs=costs_of(given))

@@ -1,4 +1,4 @@
-"""Figures 5 and 6: random updates of a table that is spread over all nodes, GUPS (section VI)."""
+"""Figure 6: random updates of a table that is spread over all nodes, GUPS (section VI)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from isoviz.document import change
-from isoviz.machines.presets.vortex import message_curve
 from isoviz.reproduce import Claim, Curves, Depends, by_column, experiment, under
-from isoviz.reproduce.data_vortex.assumptions import COLOURS, MPI, NODES, VICS, WORD, VortexAssumptions, figures_of, vics
-from isoviz.vortex import gups
-from isoviz.vortex.workloads.random_updates import AHEAD
+from isoviz.reproduce.data_vortex.assumptions import COLOURS, MPI, NODES, VICS, VortexAssumptions, messages_of, vics
+from isoviz.vortex import System, gups
 
 UPDATES = (4096, 12288)
 """Updates of a node in two runs. Their difference is free of what begins and ends a run."""
@@ -123,20 +121,13 @@ def figure6(given: VortexAssumptions, nodes: Sequence[int] = NODES[1:], updates:
     """Updates a second and node, by network and nodes: between two numbers of updates of a node."""
     rows = []
     for number in nodes:
-        few, many = (_seconds(given, number, each) for each in updates)
-        on_vics = (updates[1] - updates[0]) / (many - few)
-        for network, found in ((VICS, on_vics), (MPI, _by_messages(given, number))):
+        for network, system in ((VICS, vics), (MPI, messages_of)):
+            few, many = (_seconds(system(given, number), each) for each in updates)
+            found = (updates[1] - updates[0]) / (many - few)
             rows.append({"network": network, "nodes": number, "rate": found, "million": found / 1e6, "all": found * number / 1e6})
     return rows
 
 
-def _seconds(given: VortexAssumptions, nodes: int, updates: int) -> float:
-    with vics(given, nodes) as system:
+def _seconds(system: System, updates: int) -> float:
+    with system:
         return gups(system, updates).seconds
-
-
-def _by_messages(given: VortexAssumptions, nodes: int) -> float:
-    """Updates a second and node by MPI: as in HPCC's program, a node has one message under way at a time."""
-    figures, nbytes = figures_of(given), AHEAD // nodes * WORD
-    each = figures.latency + nbytes / message_curve(figures)(nbytes)
-    return AHEAD / ((nodes - 1) * each)
