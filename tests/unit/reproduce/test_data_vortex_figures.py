@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from isoviz import preset
 from isoviz.figures.page import document_page
 from isoviz.reproduce import Reproduction, data_vortex, reproduce
 from isoviz.reproduce.assumption import described
-from isoviz.reproduce.data_vortex import figure3, figure4, figure6, figure8, figure9, switch
+from isoviz.reproduce.data_vortex import figure3, figure4, figure5, figure6, figure7, figure8, figure9, switch
 from isoviz.reproduce.data_vortex.assumptions import (
     MPI,
     OTHER_SWITCH,
@@ -24,7 +25,9 @@ from isoviz.reproduce.data_vortex.assumptions import (
     machines,
     switch_of,
 )
+from isoviz.reproduce.data_vortex.timeline import COMPUTES
 from isoviz.reproduce.experiment import experiments_of
+from isoviz.vortex.workloads import random_updates
 
 pytest.importorskip("numba")
 
@@ -108,7 +111,30 @@ def test_barriers() -> None:
 def test_more_of_the_updates_are_remote_with_more_nodes() -> None:
     found = figure6.figure6(GIVEN, nodes=(4, 8), updates=(1024, 3072))
     remote = (1 - 1 / 4) / (1 - 1 / 8) - 1
-    assert remote - 0.04 < figure6.drop(VICS, 4, 8)(found) < -0.05
+    for network in (VICS, MPI):
+        assert remote - 0.04 < figure6.drop(network, 4, 8)(found) < -0.02
+    assert figure6.gap(found, 4) < figure6.gap(found, 8)
+
+
+def test_fourier_transforms_are_modelled_as_they_are_simulated() -> None:
+    assert figure7.apart(figure7.figure7(GIVEN, nodes=(2, 8), computed=1 << 12)) < 1.25
+
+
+def test_timelines_have_all_time_and_all_words() -> None:
+    found = figure5.figure5(GIVEN, nodes=4, updates=1024)
+    for network, line in found["timelines"].items():
+        assert sum(line.shares().values()) == pytest.approx(1)
+        for node, seconds in enumerate(line.by_node):
+            mine = sorted((step.begin, step.end) for step in line.steps if step.node == node)
+            assert mine[0][0] == 0 and mine[-1][1] == pytest.approx(seconds)
+            assert all(before[1] == pytest.approx(after[0]) for before, after in pairwise(mine)), network
+        computed = sum(step.end - step.begin for step in line.steps if step.does == COMPUTES)
+        assert computed == pytest.approx(4 * 1024 * random_updates.UPDATE)
+        headers = 1 if network == MPI else 0  # the word that says how many follow, and the counts at the end
+        words = sum(each.words - headers for each in line.passed)
+        drawn = [random_updates.drawn(0, node, 1024) // 4096 % 4 for node in range(4)]
+        away = sum(int((goals != node).sum()) for node, goals in enumerate(drawn))
+        assert words == away + (0 if network == MPI else 4 * 4)
 
 
 def test_the_dearer_a_message_the_further_is_the_data_vortex_ahead() -> None:
@@ -152,7 +178,7 @@ def test_what_does_not_agree_is_said(found: Reproduction) -> None:
     assert agreed == of - len(wrong) > 10
 
 
-DISAGREE = ["figure 1", "figure 1", "figure 3", "figure 4", "figure 9", "figure 9", "reference 15", "section IX"]
+DISAGREE = ["figure 1", "figure 1", "figure 3", "figure 4", "reference 15", "section IX"]
 
 
 def test_the_switch_is_not_free_of_congestion() -> None:
