@@ -42,6 +42,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_REPORTED] = {}
 
 
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: the garbage collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if RANKS in item.path.parents:

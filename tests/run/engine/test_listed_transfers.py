@@ -134,7 +134,7 @@ def test_the_copies_of_a_list_move_what_a_loop_moves(full: bool) -> None:
 def test_random_lists_on_this_computer(source: str, destination: str, tmp_path: Path, full: bool) -> None:
     rng = random.Random(f"lists {source} {destination}")
     with Engine(LOCAL) as engine:
-        for case in range(100 if full else 20):
+        for case in range(100 if full else 6):
             transfer, entries, to = random_case(rng, source, destination)
             assert isinstance(transfer, ListedTransfer)
             data, out = ends_of(rng, transfer)

@@ -6,9 +6,9 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
+from sources import PATHS, ROOT, tree_of
+
 LAYERS = next(
     contract["layers"]
     for contract in tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
@@ -22,10 +22,10 @@ NAMED = re.compile(r"\bisoviz\.([a-z_]+)\b")
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted((ROOT / "isoviz").rglob("*.py")):
+    for path in PATHS:
         name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
         if name not in BY_NAME and not name.startswith("isoviz.cli."):
-            yield name, ast.parse(path.read_text())
+            yield name, tree_of(path)
 
 
 def texts(tree: ast.Module) -> Iterator[ast.Constant]:

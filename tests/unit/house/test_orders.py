@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from pathlib import Path
 
-import isoviz
+from sources import PATHS, ROOT, tree_of
 
-ROOT = Path(isoviz.__file__).parent
 MAKERS = {"set", "frozenset"}
 COMBINED = {"union", "intersection", "difference", "symmetric_difference"}
 SETS = ("set", "frozenset", "AbstractSet")
@@ -148,12 +145,8 @@ def uses(text: str) -> list[tuple[int, str]]:
     return Sets(ast.parse(text)).found
 
 
-def modules() -> Iterator[Path]:
-    return (path for path in sorted(ROOT.rglob("*.py")) if "static" not in path.parts)
-
-
 def test_no_module_uses_the_order_of_a_set() -> None:
-    found = [f"{path.relative_to(ROOT)}:{line}: {text}" for path in modules() for line, text in uses(path.read_text())]
+    found = [f"{path.relative_to(ROOT)}:{line}: {text}" for path in PATHS for line, text in Sets(tree_of(path)).found]
     assert not found, "\n".join(found)
 
 

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from pathlib import Path
 
 import networkx as nx
+from sources import PATHS, ROOT, tree_of
 
-ROOT = Path(__file__).resolve().parents[3]
 MOST_MODULES = 16
 """Modules of a folder, its `__init__` not counted."""
 LAZY = {"isoviz", "isoviz.figures", "isoviz.widgets"}
 """Packages whose `__init__` loads names where they are first used."""
-MODULES = {
-    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
-    for path in sorted((ROOT / "isoviz").rglob("*.py"))
-}
+MODULES = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in PATHS}
 
 
 def imported(module: str, tree: ast.Module) -> set[str]:
@@ -37,7 +33,7 @@ def test_no_module_imports_itself_in_a_circle() -> None:
     graph = nx.DiGraph()
     for module, path in MODULES.items():
         if module not in LAZY:
-            graph.add_edges_from((module, other) for other in imported(module, ast.parse(path.read_text())) if other not in LAZY)
+            graph.add_edges_from((module, other) for other in imported(module, tree_of(path)) if other not in LAZY)
     circles = [sorted(circle) for circle in nx.strongly_connected_components(graph) if len(circle) > 1]
     assert circles == []
 
@@ -52,7 +48,7 @@ def test_public_classes_have_names_of_their_own() -> None:
     places: dict[tuple[str, str], list[str]] = {}
     for module, path in MODULES.items():
         floor = module.split(".")[1] if "." in module else module
-        for node in ast.parse(path.read_text()).body:
+        for node in tree_of(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault((floor, node.name), []).append(module)
     assert {name: modules for name, modules in places.items() if len(modules) > 1} == {}
@@ -65,7 +61,7 @@ def test_packages_hold_no_logic() -> None:
     for module, path in MODULES.items():
         if path.name != "__init__.py" or module in LAZY:
             continue
-        for node in ast.parse(path.read_text()).body:
+        for node in tree_of(path).body:
             is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
             is_all = isinstance(node, ast.Assign) and [getattr(target, "id", "") for target in node.targets] == ["__all__"]
             if not (is_docstring or is_all or isinstance(node, allowed)):

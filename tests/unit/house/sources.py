@@ -1,0 +1,15 @@
+"""The modules of the package as trees. Several tests look at all of them, and to parse them takes two seconds."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+PATHS = tuple(sorted((ROOT / "isoviz").rglob("*.py")))
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
