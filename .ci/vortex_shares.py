@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Measure what saturated switches of a Data Vortex deliver, and write the table of isoviz/machines/networks/vortex_shares.py.
 
-It takes an hour and an environment with isoviz and Numba: `.venv/bin/python .ci/vortex_shares.py [most heights]`.
+It takes about two hours, and less with fewer heights, in an environment with isoviz and Numba:
+`.venv/bin/python .ci/vortex_shares.py [most heights]`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def share(heights: int, angles: int, inputs: int) -> int:
 
 
 def main() -> None:
-    most = int(sys.argv[1]) if len(sys.argv) > 1 else 512
+    most = int(sys.argv[1]) if len(sys.argv) > 1 else 4096
     lines, heights = [], 2
     while heights <= most:
         rows = [" ".join(str(share(heights, a, n)) for n in range(1, a + 1)) for a in range(1, MOST_ANGLES + 1)]

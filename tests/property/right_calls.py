@@ -760,6 +760,7 @@ VIEWS = {
     "PlanView": lambda it: call(isoviz.PlanView, it.transfer, it.machine, options=it.options),
     "RunPanel": lambda it: call(isoviz.RunPanel, it.plan, machine=it.machine),
     "TraceView": lambda it: call(isoviz.TraceView, it.trace, machine=it.cluster),
+    "SwitchView": lambda _it: call(isoviz.SwitchView, isoviz.vortex.Switch(8, 2)),
     "Explorer": lambda it: call(Explorer, Settings(), pane="explorer", side="both"),
 }
 

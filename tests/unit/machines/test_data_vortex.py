@@ -369,6 +369,11 @@ def test_bad_input(make: Callable[[], object], message: str) -> None:
     assert message in str(caught.value)
 
 
+def test_as_many_nodes_as_a_preset_takes_have_a_measured_switch() -> None:
+    assert switch_of(preset("data-vortex", nodes=1024, heights=1024)).share == pytest.approx(0.503, abs=0.004)
+    assert [DataVortex(heights, 1, 1).share for heights in (1024, 4096)] == pytest.approx([0.187, 0.174], abs=0.004)
+
+
 def test_larger_switches_have_a_share_of_their_own() -> None:
     switch = DataVortex(65536, 16, 2, share=0.25)
     assert next(switch.links()).width == 2 * 65536 * 0.25
