@@ -168,15 +168,16 @@ class Communicator:
     def _exchange(self, call: str, sends: Sequence[np.ndarray[Any, Any]], receives: Sequence[np.ndarray[Any, Any]]) -> None:
         """A part to and from each node. Empty ones do not go."""
         host, rank, size = self._host.own(call), self.rank, self.size
-        if sends[rank].nbytes != receives[rank].nbytes:
+        own, into = sends[rank], receives[rank]
+        if (len(own), own.dtype) != (len(into), into.dtype):
             raise InputError(
-                f"{call}: {sends[rank].nbytes} bytes go to the own node, and {receives[rank].nbytes} are to come from it"
+                f"{call}: {len(own)} of {own.dtype} go to the own node, and {len(into)} of {into.dtype} are to come from it"
             )
-        receives[rank][:] = sends[rank].view(receives[rank].dtype)
+        into[:] = own
         others = [(rank + step) % size for step in range(1, size)]
         requests = [host.receive(receives[node], node, call) for node in reversed(others) if len(receives[node])]
         requests += [host.send(sends[node], node, call) for node in others if len(sends[node])]
-        host.clock += sends[rank].nbytes / host.system.figures.copy
+        host.clock += own.nbytes / host.system.figures.copy
         host.wait(requests)
 
     def _swap(self, call: str, data: np.ndarray[Any, Any], to: int, into: np.ndarray[Any, Any], source: int) -> None:

@@ -188,7 +188,7 @@ class MessageHost(ProgramThread):
         """Wait until all requests have ended.
 
         Raises:
-            RunError: one cannot, or a message was longer than its buffer.
+            RunError: one cannot, or a message does not fit its array.
         """
         if any(each.ended is None for each in requests):
             self.waits = requests
@@ -205,7 +205,7 @@ class MessageHost(ProgramThread):
         """Wait until a request has ended: the place of the first one that has.
 
         Raises:
-            RunError: none can, or a message was longer than its buffer.
+            RunError: none can, or a message does not fit its array.
         """
         if all(each.ended is None for each in requests):
             self.waits, self.enough = requests, any
@@ -222,7 +222,7 @@ class MessageHost(ProgramThread):
         begin = self.clock
         self.clock += figures.message
         request = Request(self, to, tag, f"node {to} to receive {data.nbytes} bytes {_tagged(tag)}")
-        message = Message(self.rank, to, tag, data.reshape(-1).view(np.uint8).copy(), begin)
+        message = Message(self.rank, to, tag, data.reshape(-1).copy(), begin)
         if data.nbytes > figures.eager and to != self.rank:
             message.request = request
         else:
@@ -299,11 +299,13 @@ class Request:
     def complete(self, message: Message, now: float) -> None:
         """A message is here."""
         if self._into is not None:
-            into = self._into.reshape(-1).view(np.uint8)
-            if message.size > len(into):
-                self.wrong = f"{self.what}: it has {message.size} bytes, and the array for it {len(into)}"
+            data, into = message.data, self._into.reshape(-1)
+            if data.dtype != into.dtype:
+                self.wrong = f"{self.what}: it is of {data.dtype}, and the array for it of {into.dtype}"
+            elif len(data) > len(into):
+                self.wrong = f"{self.what}: it has {data.nbytes} bytes, and the array for it {into.nbytes}"
             else:
-                into[: message.size] = message.data
+                into[: len(data)] = data
         self.end(now)
 
     def end(self, now: float) -> None:

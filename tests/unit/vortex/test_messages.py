@@ -189,10 +189,12 @@ def wrong(comm: Communicator, what: str, kept: list[Communicator]) -> None:
             "tag": lambda: comm.Send(data, 1, tag=-1),
             "kinds": lambda: comm.Allreduce(data, np.zeros(1000, int)),
             "too short": lambda: comm.Recv(data[:5], 1),
+            "other bytes": lambda: comm.Recv(data.view(np.int64), 1),
+            "own part": lambda: comm.Alltoall(data, data.view(np.int64)),
             "error": lambda: {}["x"],
         }
         calls[what]()
-    elif what == "too short":
+    elif what in ("too short", "other bytes"):
         comm.Send(data[:6], 0)
 
 
@@ -210,6 +212,8 @@ def wrong(comm: Communicator, what: str, kept: list[Communicator]) -> None:
         ("tag", InputError, "node 0: Isend, tag: expected a whole number from 0"),
         ("kinds", InputError, "node 0: Allreduce: expected two arrays of one kind, got 1000 of float64 and 1000 of int64"),
         ("too short", RankError, "node 0: a message from node 1 with any tag: it has 48 bytes, and the array for it 40"),
+        ("other bytes", RankError, "a message from node 1 with any tag: it is of float64, and the array for it of int64"),
+        ("own part", InputError, "Alltoall: 500 of float64 go to the own node, and 500 of int64 are to come from it"),
         ("error", RankError, "node 0: KeyError: 'x'"),
     ],
 )
