@@ -49,6 +49,7 @@ class VortexAssumptions:
     message: float = of_preset(VortexFigures, "message", "MPI: between the starts of two messages", format_seconds)
     rendezvous: float = of_preset(VortexFigures, "rendezvous", "MPI: to ask before a longer message", format_seconds)
     angles: int = assumed(50, "SNAP: directions in an octant", "assumed: the least of its usual problems")
+    side: int = assumed(4096, "Vorticity: points of a side, in the model", "assumed: a row fits in a VIC")
     processes: int = assumed(8, "MPI: processes of a node in Heat", "assumed: one for each core")
     eager: int = of_preset(VortexFigures, "eager", "MPI: messages up to so long are sent without asking", format_bytes)
 
