@@ -119,6 +119,7 @@ class RankHost:
 
     def counter(self, counter: int) -> int:
         """The value of a group counter."""
+        self._check()
         return self._counter(counter)[places.LEFT]
 
     def wait(self, counter: int, timeout: float | None) -> None:
@@ -175,6 +176,7 @@ class RankHost:
 
     def read(self, place: Any) -> Any:
         """A copy of words of the memory."""
+        self._check()  # a program may look again and again
         return self._memory[place].copy()
 
     def own_words(self, place: Whole) -> Whole:
@@ -199,7 +201,8 @@ class RankHost:
 
     def take(self, least: int, timeout: float | None) -> Whole:
         """Take what is in the rings of all senders."""
-        if least or timeout is not None:
+        self._check()
+        if least:
             self._until(lambda: self._held().sum() >= least, timeout, lambda: too_few(self.rank, least, int(self._held().sum())))
         held, heads = self._held(), self._board[self._pairs + places.HEAD]
         atomics().barrier()

@@ -111,6 +111,7 @@ def test_a_full_fifo_gives_back_and_nothing_is_lost(found: list[dict[str, Any]])
 
 WORDS_OF = {
     "error": "RankError: node 2: KeyError: 17",
+    "polls": "RankError: node 2: KeyError: 17",
     "left out": "waits for a barrier of 4 nodes, to which 2 did not come; nothing is under way that could end it",
     "waits": "expected 3 packets, 1 missing; nothing is under way that could end it",
     "times out": "expected 3 packets, 1 missing; timed out after 0.05 s",
