@@ -20,9 +20,7 @@ from isoviz.vortex.packet import MOST_NODES, goes_to
 from isoviz.vortex.passage import HEADER, TIME, AnyOrder, InSwitch, Passage, UnderWay
 from isoviz.vortex.program import Vic
 from isoviz.vortex.switch import Switch
-from isoviz.vortex.systems import ProgramRun as ProgramRun
-from isoviz.vortex.systems import System as System
-from isoviz.vortex.systems import came_back, of_node
+from isoviz.vortex.systems import ProgramRun, System, came_back, of_node
 from isoviz.vortex.threads import run_threads
 from isoviz.vortex.traffic import Whole
 from isoviz.vortex.vic import Fifo, VicState
