@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import sys
@@ -192,6 +193,15 @@ def limit_memory(room: int) -> None:
     most = resource.getrlimit(resource.RLIMIT_AS)[1]
     mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (mapped + room if room else most, most))
+
+
+def without_windows() -> None:
+    """From now on this rank has no room in its windows for arrays of a notebook."""
+
+    def refuse(*_: object) -> None:
+        raise MemoryError("no room")
+
+    importlib.import_module("isoviz.redistribution.redistribute").in_window = refuse  # type: ignore[attr-defined]
 
 
 def environment(name: str) -> str | None:

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rank_calls
 from mpi_jobs import environment, needs_mpi, run, run_json
 
 import isoviz
-from isoviz.errors import ArrayError, DistributionError, InputError
+from isoviz.errors import ArrayError, DistributionError, InputError, RankError
 
 PROGRAM = str(Path(__file__).with_name("redistribute_program.py"))
 EXAMPLE = Path(__file__).parents[2] / "examples" / "distributed_transpose.py"
@@ -84,6 +85,11 @@ def test_from_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(DistributionError, match="needs 3 ranks, and there are 2 "):
             isoviz.redistribute(*ends(3), ranks=ranks)
         assert isoviz.redistribute(rows, columns, ranks=ranks, verify=False).report.verified is None
+        # A rank without room for what comes from here keeps no other rank waiting.
+        ranks.call(rank_calls.without_windows, ranks=[1])
+        with pytest.raises(RankError, match="rank 1 has no room for its part: MemoryError: no room"):
+            isoviz.redistribute(columns, rows, ranks=ranks, array={rank: done.part(rank) for rank in range(2)})
+        assert isoviz.redistribute(rows, columns, ranks=ranks, array=parts).report.verified
 
 
 @needs_mpi
