@@ -126,7 +126,7 @@ class Moving:
         )
 
     def run(self, cycles: int | None, warm: int) -> SwitchRun:
-        """So many cycles after the warm-up (None: until a list is delivered), and what came of them.
+        """Run `cycles` cycles after the warm-up (None: until a list is delivered), and give what came of them.
 
         Raises:
             InputError: `cycles` is None, and the traffic is no list.
@@ -195,7 +195,7 @@ class Moving:
 
 
 def _blank(rows: int) -> Whole:
-    """A table of packets of which none has entered or left."""
+    """A table for packets. None of them has entered or left."""
     table = np.zeros((6, rows), np.int64)
     table[3:5] = -1
     return table

@@ -204,7 +204,7 @@ class Node(ProgramThread):
             self.pause()
 
     def _heard(self, words: int = 0) -> None:
-        """What the VIC answers in the cycle `at` is at the host, and so many words were read."""
+        """The answer that the VIC gives in the cycle `at` is at the host, which has read `words` of it directly."""
         self.clock = self.at + self.pace["latency"] + words * self.pace["read"]
 
     def _until(self, condition: Callable[[], float | None], timeout: float | None, what: Callable[[], str]) -> None:

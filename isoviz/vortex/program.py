@@ -53,7 +53,7 @@ class Host(Protocol):
     def own_words(self, place: Whole, /) -> Whole: ...
 
     def write(self, place: Any, values: Whole, size: int, /) -> None:
-        """Write so many words; one value may stand for all."""
+        """Write `size` words; one value may stand for all."""
 
     def load(self, place: Any, values: Whole, /) -> None: ...
 
@@ -88,7 +88,7 @@ class Vic:
         return self._host.seconds
 
     def compute(self, seconds: float) -> None:
-        """The host works for so many modelled seconds. On ranks, work takes what it takes, and this takes no time."""
+        """The host works for this number of modelled seconds. On ranks, real work takes real time, and this call takes none."""
         self._host.own("compute").compute(amount("compute", "seconds", seconds))
 
     def set_counter(self, counter: int, number: int, of: Any = None) -> None:

@@ -37,7 +37,7 @@ class Traffic(Protocol):
     """What `Switch.run` takes."""
 
     def packets(self, inputs: int, outputs: int, seed: int, /) -> Drawn | Recorded:
-        """The packets at a switch of so many inputs and outputs; the same ones for the same seed."""
+        """The packets at a switch with this number of inputs and outputs. The same seed gives the same packets."""
 
 
 @dataclass(frozen=True)

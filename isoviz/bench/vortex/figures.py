@@ -68,7 +68,7 @@ def empty(switch: Switch) -> float:
 
 
 def transposed(order: str, words: int) -> float:
-    """Words per port and cycle where each of 32 nodes has so many for each."""
+    """Words per port and cycle where each of 32 nodes has this number of words for each."""
     return ONE_OF_FOUR.run(Transposition(words, order), seed=3).throughput
 
 

@@ -1,4 +1,4 @@
-"""The switch of a Data Vortex as a network: whatever moves between two of its ports shares all of it.
+"""The switch of a Data Vortex as a network. All messages share the whole switch.
 
 Gioiosa et al., *Exploring DataVortex Systems for Irregular Applications*, section II.
 """
@@ -25,10 +25,10 @@ class DataVortex(Topology):
     """The switch of a Data Vortex: one router, and one link that all messages share.
 
     - `heights`, `angles`: H and A. There are C = log₂ H + 1 nested cylinders of H × A nodes each.
-    - `inputs`: at how many angles packets enter and leave, at every height. They lie evenly around.
-    - `share`: the packets that a port has delivered per cycle where a packet waits at every input and all outputs are alike.
-      Left out, it is what a simulation of the switch measured (`vortex_shares`). The width of the link is `ports` × `share`, so
-      that the `link_rate` of a network is one word per cycle.
+    - `inputs`: how many angles have ports, one at every height. Packets enter and leave there. These angles lie evenly around.
+    - `share`: packets per port and cycle that the switch delivers when it is saturated: a packet waits at every input, and all
+      outputs are alike. The default was measured by a simulation of the switch (`vortex_shares`). The width of the link is
+      `ports` × `share`: the `link_rate` of a network is one word per cycle.
 
     The share is that of uniform traffic: 0.58 words per port and cycle with A = 4, H = 32 and one input angle. A transposition
     has 0.60 there where nodes send in the best order, and 0.17 in the worst one (`isoviz.vortex.Transposition`).

@@ -55,7 +55,7 @@ class VortexFigures:
     latency: float = figure_from(1 * US, "assumed: the rest of 1.3 µs for a word")
     rendezvous: float = figure_from(1.75 * US, "assumed: 1.7 to 1.8 µs put the Data Vortex ahead from 256 to 512 words")
     eager: int = figure_from(1 << 10, "assumed: up to these bytes MPI sends without asking; InfiniBand is ahead up to 128 words")
-    barrier: float = figure_from(1 * US, "assumed: of a Data Vortex, whatever the number of nodes; figure 4 is flat")
+    barrier: float = figure_from(1 * US, "assumed: of a Data Vortex, for any number of nodes, as figure 4 is flat")
     barrier_step: float = figure_from(1.3 * US, "assumed: of MPI, each of log₂ n steps takes a short message")
 
 

@@ -62,7 +62,17 @@ def test_the_readme_is_short() -> None:
     assert len(TEXT.splitlines()) <= 200
 
 
-@pytest.mark.parametrize("page", ["index", "guide/notation", "guide/machines", "guide/planners", "guide/running", pytest.param("guide/vortex", marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    "page",
+    [
+        "index",
+        "guide/notation",
+        "guide/machines",
+        "guide/planners",
+        "guide/running",
+        pytest.param("guide/vortex", marks=pytest.mark.full),
+    ],
+)
 def test_pages_of_the_guide_run(page: str) -> None:
     """The cells of a page, one after the other, as the site executes them."""
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
