@@ -14,6 +14,8 @@ const NODES_FROM = 7;
 const SHAPES_FROM = 3;
 const LINES_FROM = 4.5;
 const TURN = 2 * Math.PI;
+const DIAMOND = [1.25, 0, 0, 1.25, -1.25, 0, 0, -1.25];
+const TRIANGLE = [1.2, 0, -0.8, 1, -0.8, -1];
 const COLOURS: Record<MoveKind, string> = {
   enters: "--iv-ink",
   inwards: "--iv-accent",
@@ -134,7 +136,7 @@ const wraps = ({ kind, angle }: Move): boolean => angle === 0 && (kind === "stay
 
 const mixed = (from: number, to: number, share: number): number => from + (to - from) * share;
 
-function paintCylinders({ context, at, colour, width }: Sheet, shape: SwitchShape, places: Places): void {
+function paintCylinders({ context, at, colour }: Sheet, shape: SwitchShape, places: Places): void {
   const { cylinders, across, up, wide, high } = places;
   const { scale } = at;
   context.textBaseline = "middle";
@@ -160,42 +162,23 @@ function paintCylinders({ context, at, colour, width }: Sheet, shape: SwitchShap
     context.textAlign = "center";
     context.fillStyle = colour("--iv-ink");
     context.font = SMALL;
-    const wideEnough = scale * places.pitch > 92;
-    context.fillText(wideEnough ? `cylinder ${cylinder}` : String(cylinder), middle, corner.y - 32);
+    const [name, bit] = scale * places.pitch > 92 ? ["cylinder ", "bit worth "] : ["", ""];
+    context.fillText(name + cylinder, middle, corner.y - 32);
     context.fillStyle = colour("--iv-muted");
-    const bit = shape.heights >> (cylinder + 1);
-    context.fillText(
-      inner ? (wideEnough ? "to its angle" : "angle") : wideEnough ? `bit worth ${bit}` : String(bit),
-      middle,
-      corner.y - 18,
-    );
-    // Where packets enter: a triangle. Where they leave: a ring.
-    for (const angle of cylinder === 0 ? shape.inputs : inner ? shape.outputs : []) {
-      const x = corner.x + scale * (angle + 0.5) * across;
-      context.beginPath();
-      if (cylinder === 0) {
-        context.moveTo(x - 4, corner.y - 10);
-        context.lineTo(x + 4, corner.y - 10);
-        context.lineTo(x, corner.y - 3);
-        context.closePath();
-        context.fillStyle = colour("--iv-ink");
-        context.fill();
-      }
-      if (inner) {
-        context.arc(x, corner.y - 7, 3.2, 0, TURN);
-        context.strokeStyle = colour("--iv-ink");
-        context.lineWidth = 1.5;
-        context.stroke();
-      }
-    }
+    context.fillText(inner ? "to angle" : `${bit}${shape.heights >> (cylinder + 1)}`, middle, corner.y - 18);
+    context.fillStyle = colour("--iv-ink");
+    const mark = (sign: string, at: readonly number[]): void => {
+      for (const angle of at) context.fillText(sign, corner.x + scale * (angle + 0.5) * across, corner.y - 6);
+    };
+    if (cylinder === 0) mark("▼", shape.inputs);
+    if (inner) mark("○", shape.outputs);
   }
-  if (width < 1) return;
-  const [low, high2] = [onScreen({ x: ROOM.left - 10, y: ROOM.top - 18 }, at), onScreen({ x: ROOM.left - 10, y: 0 }, at)];
+  const [top, bottom] = [ROOM.top - 18, places.all.height - 28].map((y) => onScreen({ x: ROOM.left - 10, y }, at));
   context.textAlign = "right";
   context.fillStyle = colour("--iv-muted");
-  context.fillText("waiting", low.x, Math.max(low.y, high2.y + 8));
-  context.fillText("load, last", low.x, onScreen({ x: 0, y: places.all.height - 28 }, at).y);
-  context.fillText(`${SPAN} cycles`, low.x, onScreen({ x: 0, y: places.all.height - 28 }, at).y + 13);
+  context.fillText("waiting", top!.x, top!.y);
+  context.fillText("load, last", bottom!.x, bottom!.y);
+  context.fillText(`${SPAN} cycles`, bottom!.x, bottom!.y + 13);
 }
 
 /** How many packets wait at the inputs of every height. */
@@ -305,23 +288,9 @@ function addShape(path: Path2D, kind: MoveKind, x: number, y: number, size: numb
     path.arc(x, y, 0.8 * size, 0, TURN);
     return;
   }
-  const corners =
-    kind === "deflected"
-      ? [
-          [1.25, 0],
-          [0, 1.25],
-          [-1.25, 0],
-          [0, -1.25],
-        ]
-      : [
-          [1.2, 0],
-          [-0.8, 1],
-          [-0.8, -1],
-        ];
-  corners.forEach(([dx = 0, dy = 0], place) => {
-    if (place === 0) path.moveTo(x + dx * size, y + dy * size);
-    else path.lineTo(x + dx * size, y + dy * size);
-  });
+  const corners = kind === "deflected" ? DIAMOND : TRIANGLE;
+  path.moveTo(x + corners[0]! * size, y + corners[1]! * size);
+  for (let at = 2; at < corners.length; at += 2) path.lineTo(x + corners[at]! * size, y + corners[at + 1]! * size);
   path.closePath();
 }
 
