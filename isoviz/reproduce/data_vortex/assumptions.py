@@ -12,6 +12,11 @@ from isoviz.reproduce import Evaluation, assumed
 from isoviz.reproduce.assumption import of_preset
 from isoviz.units import format_bytes, format_rate, format_seconds
 from isoviz.vortex import Costs, MessageSystem, Switch, System, messages, simulated
+from isoviz.vortex.workloads.breadth_first import SCAN, VISIT
+from isoviz.vortex.workloads.distributed_transform import FLOPS
+from isoviz.vortex.workloads.heat_equation import POINT
+from isoviz.vortex.workloads.random_updates import UPDATE
+from isoviz.vortex.workloads.transport_sweep import CELL
 
 WORD = 8
 NODES = (2, 4, 8, 16, 32)
@@ -54,6 +59,11 @@ class VortexAssumptions:
     eager: int = of_preset(VortexFigures, "eager", "MPI: messages up to so long are sent without asking", format_bytes)
 
 
+_COMPUTED = (
+    f"{UPDATE * 1e9:g} ns for a random update, {SCAN * 1e9:g} ns for an edge and {VISIT * 1e9:g} ns for a visit of a search,"
+    f" {FLOPS / 1e9:g} Gflop/s in transforms, {POINT * 1e9:g} ns for a point of the heat equation, {CELL * 1e9:g} ns for a"
+    " direction in a cell"
+)
 EVALUATION = Evaluation(
     title="A Data Vortex again, in simulation",
     part="Data Vortex beside MPI over InfiniBand, sections II and V to VII",
@@ -63,14 +73,17 @@ EVALUATION = Evaluation(
     remark="All figures are simulated; no Data Vortex was measured. The paper's text has no values of figures 4 to 8, and no"
     " size of its switch. Peak rates were put in, and what a host and MPI cost is assumed: ratios are worth their direction, and"
     " the last table says how far each moves.",
-    models="""
+    models=f"""
 Switch: every packet, cycle by cycle (isoviz.vortex.Switch). Its 32 ports hold 4.4 GB/s each, which fixes the cycle.
 
 Messages of figure 3: the presets data-vortex and vortex-infiniband. The first word takes as long as its plan, and each further
 one follows at the rate of the slowest part, since words pass PCI Express, switch and memory one behind the other.
 
-Programs: on simulated VICs, whose packets pass the switch one by one (isoviz.vortex.simulated). What PCI Express costs is
-from the paper where it says so.
+Programs: the workloads of isoviz.vortex.workloads, which are verified, on simulated VICs, whose packets pass the switch one by
+one, and on modelled MPI over InfiniBand with a crossbar. What hosts compute is assumed, and the same on both: {_COMPUTED}.
+
+Sizes of the paper that cannot be computed here, 2³³ points and graphs that fill the memory of all nodes, are modelled by formulas
+of the same costs, and so is a flow of 4,096² points. The sizes of the paper's graph and of its applications are not in its text.
 """,
 )
 
