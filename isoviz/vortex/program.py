@@ -45,7 +45,7 @@ class Host(Protocol):
     def send_one(self, header: int, value: float, by: str, /) -> None:
         """Send a packet to a memory."""
 
-    def returned(self) -> list[tuple[int, int]]:
+    def returned(self) -> list[tuple[int, int]] | Whole:
         """VICs and words, which are given once."""
 
     def read(self, place: Any, /) -> Any: ...

@@ -22,7 +22,7 @@ from isoviz.vortex.ranks import places
 from isoviz.vortex.ranks.places import ENDED, FAILED, RUNNING, WAITING
 from isoviz.vortex.systems import Stopped, absent, awaited, never, not_own, too_few
 from isoviz.vortex.traffic import Whole
-from isoviz.vortex.vic import Race
+from isoviz.vortex.vic import MOST_RACES, Race
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -56,7 +56,7 @@ class RankHost:
         self._boards = [heap.mapped(rank) for rank in range(heap.size)]
         self._board = heap.local
         self._memory = heap.local[:WORDS]
-        self._back: list[tuple[int, int]] = []
+        self._back: list[Whole] = []
         self._told = [0] * self.nodes
         self._run, self._began, self._thread = 0, 0.0, 0
         self._pairs = places.FIFOS + places.PAIR * np.arange(self.nodes)
@@ -86,11 +86,6 @@ class RankHost:
         seconds = self.seconds
         self._is_now(FAILED if failed else ENDED)
         return seconds
-
-    @property
-    def left_back(self) -> list[tuple[int, int]]:
-        """What came back and was not taken."""
-        return self._back
 
     def own(self, call: str) -> RankHost:
         """Check that the program of this node runs, and calls.
@@ -168,11 +163,11 @@ class RankHost:
         self._code.deliver(self._known, self._vics, self._touched, *self._packet)
         self.packets += 1
 
-    def returned(self) -> list[tuple[int, int]]:
+    def returned(self) -> Whole:
         """What has come back."""
         self._check()
         found, self._back = self._back, []
-        return found
+        return np.concatenate([np.empty((0, 2), np.int64), *found])
 
     def read(self, place: Any) -> Any:
         """A copy of words of the memory."""
@@ -221,11 +216,12 @@ class RankHost:
         code, known, back = self._code, self._known, np.empty((len(to), 2), np.int64)
         if not code.deliver(known, self._vics, self._touched, _plain(to), _plain(values), back):
             return
-        found = back[: known[code.BACK]].tolist()
+        found = back[: known[code.BACK]]
         if int(to[0]) >> 28 & 15 == To.COUNTER:
-            self._races += [Race("counter", vic, int(to[0]) & (COUNTERS - 1), packets=early) for vic, early in found]
-        else:
-            self._back += map(tuple, found)
+            counter = int(to[0]) & (COUNTERS - 1)
+            self._races += [Race("counter", vic, counter, packets=early) for vic, early in found[:MOST_RACES].tolist()]
+        elif len(found):
+            self._back.append(found)
         if links := int(known[code.WRONG]):
             vic, address = int(known[code.VIC]), int(known[code.ADDRESS])
             raise not_sent_on(vic, address, int(self._boards[vic][address]), links)

@@ -73,8 +73,8 @@ class OnRanks(System):
         host.begin()
         try:
             found = program(Vic(host), *arguments)
-            if host.left_back:
-                raise came_back(host.left_back)
+            if len(back := host.returned()):
+                raise came_back(back.tolist())
             result = _pickled(found)
         except BaseException as caught:  # noqa: BLE001  # the other ranks wait for a word
             error = caught
