@@ -223,11 +223,15 @@ def _show_pictures() -> None:
 def _show_switch(switch: vortex.Switch) -> None:
     if not hasattr(sys.modules["IPython"].get_ipython(), "kernel"):
         raise NotImplementedError  # which says to IPython: show it in another way
+    from isoviz.errors import InputError
+
     try:
         from isoviz.widgets import SwitchView
-    except ModuleNotFoundError:
+
+        view = SwitchView(switch)
+    except (ModuleNotFoundError, InputError):  # no widgets here, or a switch that is too large for them
         raise NotImplementedError from None
-    SwitchView(switch).show()
+    view.show()
 
 
 _show_pictures()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from isoviz.errors import MissingPartError
@@ -71,10 +72,14 @@ def switch_svg(switch: Switch | DataVortex, *, theme: ThemeName = "auto") -> str
     begin = switch.inputs[0]
     places = [node(cylinder, height, (begin + step) % switch.angles) for step, (cylinder, height) in enumerate(way)]
     data = f"M{LEFT - 22:.1f} {places[0][1]:.1f}L{places[0][0]:.1f} {places[0][1]:.1f}"
-    for step in range(1, len(places)):
+    beyond = ""  # past the last angle, and on before the first one
+    for step, ((x0, y0), (x1, y1)) in enumerate(pairwise(places), 1):
         wraps = (begin + step) % switch.angles == 0 and way[step][0] == way[step - 1][0]
-        data += "M" if wraps else "L"
-        data += f"{places[step][0]:.1f} {places[step][1]:.1f}"
+        data += f"{'M' if wraps else 'L'}{x1:.1f} {y1:.1f}"
+        if wraps:
+            left, middle = corner(way[step][0]), (y0 + y1) / 2
+            beyond += f"M{x0:.1f} {y0:.1f}L{left + WIDE:.1f} {middle:.1f}M{left:.1f} {middle:.1f}L{x1:.1f} {y1:.1f}"
+    drawing.path(beyond, stroke="turn", width=2)
     right = corner(switch.cylinders - 1) + WIDE
     data += f"L{right + 18:.1f} {places[-1][1]:.1f}"
     drawing.path(data, stroke="turn", width=2, stroke_linejoin="round", marker_end=drawing.arrow("turn"))

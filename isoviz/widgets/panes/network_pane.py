@@ -148,9 +148,14 @@ class SwitchPart(TypedDict):
 
 @pane("switch", "the switch of a Data Vortex", {"switch": LAYOUTS | {"machine", "memories"}})
 def switch_part(state: State) -> SwitchPart | None:
-    """The switch that a view was given, or else that of the machine."""
+    """The switch that a view was given, or else that of the machine; None where that is too large."""
     shown = state.given_switch or vortex_of(state.derived.machine)
-    return None if shown is None else _switch(shown)
+    return None if shown is None or is_too_large(shown) else _switch(shown)
+
+
+def is_too_large(switch: Switch | DataVortex) -> bool:
+    """Whether the browser cannot simulate a switch: the number of a packet and its height share 31 bits there."""
+    return (switch.cylinders + 1) * switch.heights**2 * switch.angles >= 1 << 31
 
 
 def vortex_of(machine: Machine | None) -> DataVortex | None:

@@ -6,8 +6,10 @@ isoviz.SwitchView(isoviz.vortex.Switch(heights=32, angles=4, inputs=[0]))
 from __future__ import annotations
 
 from isoviz.checks import expect
+from isoviz.errors import InputError
 from isoviz.vortex import Switch
 from isoviz.widgets.explorer import Explorer
+from isoviz.widgets.panes.network_pane import is_too_large
 from isoviz.widgets.session import Session
 
 
@@ -17,14 +19,17 @@ class SwitchView(Explorer):
         isoviz.vortex.Switch(heights=32, angles=4, inputs=[0])         # as the last value of a cell, it shows itself so
         isoviz.SwitchView(isoviz.vortex.Switch(heights=1024))
 
-    The browser computes all of it, also without a kernel. Switches of more than 1,024 heights at several angles are large for it.
+    The browser computes all of it, also without a kernel.
 
     Raises:
-        InputError: no switch.
+        InputError: no switch, or one that is too large.
     """
 
     def __init__(self, switch: Switch) -> None:
         expect("SwitchView", switch, Switch, "a switch (isoviz.vortex.Switch)")
+        if is_too_large(switch):
+            nodes = f"{switch.heights:,} heights at {switch.angles} angles"
+            raise InputError(f"SwitchView: {nodes} are too many for the browser; expected, at one angle, at most 8,192 heights")
         super().__init__(Session(both_ends=False, switch=switch), pane="switch")
         self._owns_session = True
 

@@ -297,3 +297,6 @@ def test_a_switch_alone_is_given_to_the_browser_and_its_picture_to_viewers_witho
     assert "cylinder 4" in drawn and "32 inputs" in drawn and "Source" not in drawn
     with pytest.raises(InputError, match=r"SwitchView.*expected a switch.*got 16"):
         isoviz.SwitchView(16)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"16,384 heights at 1 angles are too many for the browser.*at most 8,192"):
+        isoviz.SwitchView(isoviz.vortex.Switch(16_384))
+    assert made(isoviz.SwitchView(isoviz.vortex.Switch(8_192))).part_switch is not None

@@ -22,7 +22,7 @@ const GLIDES_BELOW = 20;
 const TOLD_EVERY = 200;
 /** Cycles from which on the means say something. */
 const SETTLED = 40;
-const MOST = { heights: 1024, angles: 16, toggled: 8 } as const;
+const MOST = { angles: 16, toggled: 8 } as const;
 
 export function SwitchView({ given }: { given: SwitchShape }): JSX.Element {
   const [shape, setShape] = useState(given);
