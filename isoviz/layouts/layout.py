@@ -305,14 +305,10 @@ class Linearization:
         """The contributions of the coordinates `low` to `high` - 1 of a dimension to the offset, in bytes, as int64.
 
         The default is all of them. The offset of (i, f) is `field_base(f)` plus these contributions of all dimensions.
-
-        Raises:
-            InputError: there are no such coordinates.
         """
-        extent = self.space[dim]
-        end = extent if high is None else checks.count("dim_offsets", "high", high, high=extent)
-        coordinates = np.arange(checks.count("dim_offsets", "low", low, high=extent), end, dtype=np.int64)
-        return self._along(dim, coordinates, field)
+        size = self.space[dim]
+        ends = [checks.count("dim_offsets", "coordinate", each, high=size) for each in (low, size if high is None else high)]
+        return self._along(dim, np.arange(*ends, dtype=np.int64), field)
 
     def _along(self, dim: str, coordinates: IntArray, field: str) -> IntArray:
         total = np.zeros_like(coordinates)

@@ -40,7 +40,7 @@ class DataVortex(Topology):
 
     kind: ClassVar[str] = "data vortex"
     default_routing: ClassVar[str] = "through the switch"
-    best_order: ClassVar[str] = "word by word, a word to each node in turn, as isoviz.vortex.transposed does"
+    best_order: ClassVar[str] = "word by word, a word to each node in turn"
     heights: int
     angles: int
     inputs: int

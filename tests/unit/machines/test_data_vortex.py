@@ -262,8 +262,8 @@ def test_the_plan_of_the_default_planner_says_that_the_network_would_do_it() -> 
 def test_the_plan_names_the_order_that_the_switch_likes(planner: str | None) -> None:
     """The first one of the helper that transposes between nodes."""
     text = " ".join(str(explain(turned(256), preset("data-vortex", nodes=2), planner)).split())
-    said = "the network carries most word by word, a word to each node in turn, as isoviz.vortex.transposed does."
-    assert said in text and inspect.signature(transposed).parameters["order"].default == "word by word"
+    order = inspect.signature(transposed).parameters["order"].default
+    assert f"the network carries most {order}, a word to each node in turn." in text
     assert "carries most" not in str(explain(words(100), preset("data-vortex", nodes=2), planner)), "nothing is turned"
 
 
