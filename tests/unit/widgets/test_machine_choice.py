@@ -247,6 +247,7 @@ def test_files_that_are_not_json_or_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(presets()))
+@pytest.mark.few(6)
 def test_an_explorer_of_a_preset_begins_with_a_transfer_that_it_can_do(name: str) -> None:
     options = {"measure": "assumed"} if name == "local" else {}
     explorer = explore(machine=name, machine_options=options, space={"x": 64, "y": 32}, restore=False)
