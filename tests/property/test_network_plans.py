@@ -20,8 +20,8 @@ from isoviz.planner import Plan, Transfer, plan_together
 from isoviz.planner.multipath.tuning import MOST_PROXIES
 
 FULL = os.environ.get("ISOVIZ_FULL", "") not in ("", "0")
-CASES = 1000 if FULL else 20
-BATCH = 100 if FULL else 20
+CASES = 1000 if FULL else 10
+BATCH = 100 if FULL else 10
 PARTITIONS = (32, 64, 128, 256, 512)
 Report = Callable[[str, int], None]
 
@@ -121,7 +121,7 @@ def test_paths_are_disjoint_and_go_as_the_hardware_routes(report: Report, first:
     assert several > BATCH // 5
 
 
-@pytest.mark.parametrize("seed", range(20 if FULL else 3))
+@pytest.mark.parametrize("seed", range(20 if FULL else 2))
 def test_data_for_any_io_node_fill_no_link_and_are_in_balance(seed: int) -> None:
     draw = random.Random(seed)
     nodes, zone = draw.choice((256, 512)), draw.randrange(4)
