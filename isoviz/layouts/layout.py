@@ -302,10 +302,8 @@ class Linearization:
         return known
 
     def dim_offsets(self, dim: str, field: str, low: int = 0, high: int | None = None) -> IntArray:
-        """The contributions of the coordinates `low` to `high` - 1 of a dimension to the offset, in bytes, as int64.
-
-        The default is all of them. The offset of (i, f) is `field_base(f)` plus these contributions of all dimensions.
-        """
+        """The contributions of the coordinates `low` to `high` - 1 of a dimension, by default of all, to the offset, in bytes, as
+        int64. The offset of (i, f) is `field_base(f)` plus these contributions of all dimensions."""
         size = self.space[dim]
         ends = [checks.count("dim_offsets", "coordinate", each, high=size) for each in (low, size if high is None else high)]
         return self._along(dim, np.arange(*ends, dtype=np.int64), field)
