@@ -166,6 +166,10 @@ class RankHost:
     def returned(self) -> Whole:
         """What has come back."""
         self._check()
+        return self.came_back()
+
+    def came_back(self) -> Whole:
+        """The same at the end of a program, also where another one has failed."""
         found, self._back = self._back, []
         return np.concatenate([np.empty((0, 2), np.int64), *found])
 

@@ -73,7 +73,7 @@ class OnRanks(System):
         host.begin()
         try:
             found = program(Vic(host), *arguments)
-            if len(back := host.returned()):
+            if len(back := host.came_back()):
                 raise came_back(back.tolist())
             result = _pickled(found)
         except BaseException as caught:  # noqa: BLE001  # the other ranks wait for a word
