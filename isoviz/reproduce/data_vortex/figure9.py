@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from isoviz.machines.networks.vortex_shares import measured_share
-from isoviz.reproduce import Bars, Claim, Depends, Group, bars_of, experiment
+from isoviz.reproduce import Bars, Claim, Columns, Depends, Group, bars_of, experiment
 from isoviz.reproduce.data_vortex.assumptions import MPI, VortexAssumptions, costs_of, figures_of, messages_of, vics
 from isoviz.vortex import System
 from isoviz.vortex.workloads import TurnModel, heat, modelled_vorticity, sweep, vorticity
@@ -34,6 +34,17 @@ def speedup(found: Any, application: str, way: str, over: str = MPI) -> float:
 
 def _speedup(application: str, way: str, over: str = MPI) -> Callable[[Any], float]:
     return lambda found: speedup(found, application, way, over)
+
+
+_COLUMNS = (("problem", "problem"), ("way", "way"), ("time", "seconds", "seconds"), ("speedup over MPI", "speedup", "times"))
+
+
+def _rows(found: Mapping[str, Mapping[str, float]]) -> list[dict[str, Any]]:
+    return [
+        {"problem": name, "way": way, "seconds": seconds, "speedup": row[MPI] / seconds}
+        for name, row in found.items()
+        for way, seconds in row.items()
+    ]
 
 
 @experiment(
@@ -76,6 +87,7 @@ def _speedup(application: str, way: str, over: str = MPI) -> Callable[[Any], flo
                 Group(name, "", bars_of(row, COLOURS, "seconds"), full=max(row.values())) for name, row in found.items()
             ],
         ),
+        Columns(_COLUMNS, _rows),
     ),
     depends=(
         Depends(
@@ -123,6 +135,11 @@ SIDE = 128
 _MODELLED = "modelled "
 
 
+def _problems(found: Mapping[str, float]) -> dict[str, dict[str, float]]:
+    names = {f"{found['computed']}², simulated": "", f"{found['side']:,}², by the model": _MODELLED}
+    return {name: {way: found[before + way] for way in _BARS} for name, before in names.items()}
+
+
 @experiment(
     "figure 9b",
     "vorticity on 32 nodes",
@@ -155,10 +172,10 @@ _MODELLED = "modelled "
         Bars(
             [(token, way) for way, token in _BARS.items()],
             lambda found: [
-                Group(name, "", bars_of({way: found[before + way] for way in _BARS}, _BARS, "seconds"), full=found[before + MPI])
-                for name, before in ((f"{found['computed']}², simulated", ""), (f"{found['side']:,}², by the model", _MODELLED))
+                Group(name, "", bars_of(row, _BARS, "seconds"), full=row[MPI]) for name, row in _problems(found).items()
             ],
         ),
+        Columns(_COLUMNS, lambda found: _rows(_problems(found))),
     ),
     depends=(
         Depends(
