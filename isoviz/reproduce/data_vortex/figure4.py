@@ -79,7 +79,6 @@ def _kink(found: Any) -> float:
             "times",
             lambda f: seconds(f, MPI, 32) / seconds(f, VICS, 32),
             "latency mpi_latency message",
-            quick="latency",
             times=2,
         ),
     ),

@@ -96,7 +96,6 @@ def _remote(low: int, high: int) -> str:
             "times",
             lambda f: rate(f, MPI, 32) / rate(f, MPI, 4),
             "mpi_latency message rendezvous eager",
-            quick="message",
             nodes=(4, 32),
             updates=(1024, 2048),
         ),
