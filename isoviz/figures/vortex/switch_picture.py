@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from isoviz.errors import MissingPartError
-from isoviz.figures.charts.html_parts import heading, representation
+from isoviz.figures.charts.html_parts import heading, representation, table
 from isoviz.figures.charts.svg import Drawing
 from isoviz.figures.charts.theme import MARGIN, ThemeName
 from isoviz.machines import DataVortex
@@ -28,8 +28,13 @@ WORK = 3_000_000
 
 
 def switch_html(switch: Switch | DataVortex, *, theme: ThemeName = "auto") -> str:
-    """The picture of a switch with its sizes."""
-    return representation("switch", heading(_title(_whole(switch))), switch_svg(switch, theme=theme))
+    """The picture of a switch with its sizes, and a table of its cylinders."""
+    switch = _whole(switch)
+    loads = _loads(_saturated(switch))
+    heads = ["cylinder", "what it does", *(["taken nodes, saturated"] if loads else [])]
+    rows = [(each, _told(switch, each), *map(format_share, loads[each : each + 1])) for each in range(switch.cylinders)]
+    shown = table("The cylinders, the outermost first", heads, rows, numbers=(0, 2))
+    return representation("switch", heading(_title(switch)), switch_svg(switch, theme=theme), shown)
 
 
 def switch_svg(switch: Switch | DataVortex, *, theme: ThemeName = "auto") -> str:
@@ -39,6 +44,7 @@ def switch_svg(switch: Switch | DataVortex, *, theme: ThemeName = "auto") -> str
     switch = _whole(switch)
     way, run = _way(switch), _saturated(switch)
     drawing = Drawing(f"{_title(switch)}, unrolled", " ".join(_lines(run, len(way) - 1)), theme)
+    loads = _loads(run)
     up, across = HIGH / switch.heights, WIDE / switch.angles
     floor = TOP + HIGH
 
@@ -54,9 +60,8 @@ def switch_svg(switch: Switch | DataVortex, *, theme: ThemeName = "auto") -> str
         bands = 0 if inner or 2 << cylinder > MOST_BANDS else 2 << cylinder
         for band in range(0, bands, 2):
             drawing.rect(left, TOP + band * HIGH / bands, WIDE, HIGH / bands, fill="faint")
-        told = "to its angle" if inner else f"bit worth {switch.heights >> (cylinder + 1)}"
         drawing.text(left + WIDE / 2, TOP - 26, f"cylinder {cylinder}", size=10.5, anchor="middle", fill="ink")
-        drawing.text(left + WIDE / 2, TOP - 13, told, size=10, anchor="middle", fill="muted")
+        drawing.text(left + WIDE / 2, TOP - 13, _told(switch, cylinder), size=10, anchor="middle", fill="muted")
         for angle in switch.inputs if cylinder == 0 else ():
             x, _ = node(cylinder, 0, angle)
             drawing.path(f"M{x - 4:.1f} {TOP - 9}h8l-4 7z", fill="ink")
@@ -65,7 +70,7 @@ def switch_svg(switch: Switch | DataVortex, *, theme: ThemeName = "auto") -> str
                 "circle", cx=node(cylinder, 0, angle)[0], cy=TOP - 5, r=3, fill="none", stroke="ink", stroke_width=1.4
             )
         if run is not None:
-            share = float(run.load[len(run.load) // 2 :, cylinder].mean())
+            share = loads[cylinder]
             drawing.rect(left, floor + 20, WIDE, LOADS, fill="panel", stroke="line")
             drawing.rect(left, floor + 20 + LOADS * (1 - share), WIDE, LOADS * share, fill="measured")
             drawing.text(left + WIDE / 2, floor + 15, format_share(share), size=11, anchor="middle")
@@ -103,6 +108,15 @@ def _whole(given: Switch | DataVortex) -> Switch:
 def _title(switch: Switch) -> str:
     plural = "" if switch.angles == 1 else "s"
     return f"Data Vortex of {switch.heights:,} heights at {switch.angles} angle{plural}, {switch.inputs_count:,} inputs"
+
+
+def _told(switch: Switch, cylinder: int) -> str:
+    return f"bit worth {switch.heights >> (cylinder + 1)}" if cylinder < switch.cylinders - 1 else "to its angle"
+
+
+def _loads(run: SwitchRun | None) -> list[float]:
+    """What share of the nodes of each cylinder is taken, once the switch is full."""
+    return [] if run is None else run.load[len(run.load) // 2 :].mean(axis=0).tolist()
 
 
 def _lines(run: SwitchRun | None, hops: int) -> list[str]:

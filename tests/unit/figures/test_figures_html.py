@@ -19,6 +19,7 @@ from isoviz.planner import Instance, Plan, Transfer, chunk_curve, explain, plan,
 from isoviz.planner.explanation.handshake import handshake
 from isoviz.runtime import HopMeasurement, Report, simulate
 from isoviz.units import format_rate
+from isoviz.vortex import Switch
 
 MACHINE = machines.preset("two-node")
 
@@ -59,6 +60,7 @@ VALUES = {
     "chunk-curve": chunk_curve(PLAN, MACHINE),
     "winner-map": sweep(PLAN.transfer, MACHINE, ("run", "runs"), ([64, 4096], [1, 16])),
     "handshake": handshake(plan(VECTOR, "theta-gpu", "direct")),
+    "switch": Switch(heights=8, angles=4),
     "layout choice": find_layout(
         *(IndexSpace(x=64, y=32), FieldSpace(a="f4", b="f4"), "node0.sys"),
         [Use.to("node0.fbm0", order) for order in ("<F, x, y>", "<F, y, x>")],

@@ -119,6 +119,8 @@ OF_THE_HOUSE = {
     "views/inspector/descriptors.tsx": "keys of the keyboard",
     "views/plan/region.tsx": "keys of the keyboard",
     "views/plan/winner-map.tsx": "properties of a style",
+    "views/vortex/curve.tsx": "names of lines",
+    "views/vortex/switch-view.tsx": "words of options",
     "views/timeline/timeline.tsx": "keys of the keyboard",
     "app/offline/page-content.ts": "traits, symbols of the page",
     "app/offline/static-model.ts": "traits, commands as text",
