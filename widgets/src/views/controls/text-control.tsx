@@ -36,7 +36,8 @@ export function TextControl(props: TextProps): JSX.Element {
   const text = shown(draft, props.value, connection.acknowledged);
   const acknowledged = draft !== null && draft.number <= connection.acknowledged;
   useEffect(() => {
-    if (acknowledged) setDraft(null);
+    // By now more may have been typed, which the kernel does not have yet.
+    if (acknowledged) setDraft((now) => (now !== null && now.number <= connection.acknowledged ? null : now));
   }, [acknowledged]);
 
   const send = (value: string): void => {

@@ -32,7 +32,8 @@ export function Field(props: FieldProps): JSX.Element {
   const problem = editing.problem(props.name);
   const answered = draft !== null && editing.answered(draft.number);
   useEffect(() => {
-    if (answered && problem === "") setDraft(null);
+    // By now more may have been typed.
+    if (answered && problem === "") setDraft((now) => (now !== null && editing.answered(now.number) ? null : now));
   }, [answered, problem]);
   useEffect(() => {
     if (props.eager) input.current?.select();

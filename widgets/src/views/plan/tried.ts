@@ -35,9 +35,10 @@ export function useTried(): Tried {
     sent.current = connection.send({ kind: "what-if", ...question });
     waiting.current = null;
   };
-  const answered = connection.acknowledged >= sent.current && (snapshot.panes.what_if?.isAnswer ?? true);
+  const isAnswered = (): boolean => connection.acknowledged >= sent.current && (snapshot.panes.what_if?.isAnswer ?? true);
+  const answered = isAnswered();
   useEffect(() => {
-    if (!answered) return;
+    if (!isAnswered()) return; // by now more may have been asked
     if (waiting.current !== null) send(waiting.current);
     else setDraft(null);
   }, [answered, connection.acknowledged, snapshot.panes.what_if]);
@@ -46,7 +47,7 @@ export function useTried(): Tried {
     setDraft(whatIf);
     const question = { whatIf, moving };
     // What is final does not wait: it replaces whatever the kernel is at.
-    if (!moving || answered) send(question);
+    if (!moving || isAnswered()) send(question);
     else waiting.current = question;
   };
   return {

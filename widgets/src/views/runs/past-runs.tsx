@@ -155,7 +155,8 @@ function Note({ run }: { run: ShownPastRun }): JSX.Element {
   const send = (): void => {
     if (draft !== null && draft !== run.note) connection.send({ kind: "note", run: run.name, note: draft });
   };
-  useEffect(() => setDraft(null), [run.note]);
+  // The note may come back while more is being typed.
+  useEffect(() => setDraft((now) => (now === run.note ? null : now)), [run.note]);
   return (
     <input
       type="text"
