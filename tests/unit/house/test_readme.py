@@ -62,24 +62,40 @@ def test_the_readme_is_short() -> None:
     assert len(TEXT.splitlines()) <= 200
 
 
+def cells(page: str) -> list[str]:
+    """The code of a page, cell by cell."""
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    return re.findall(r"```(?:\{code-cell\}|python)\n((?!:).*?)```", text, re.DOTALL)  # none with options of the page
+
+
+PAGES = [
+    page
+    for path in sorted((ROOT / "docs").rglob("*.md"))
+    if not re.search(r"/_", path.as_posix().removeprefix(ROOT.as_posix()))
+    and cells(page := path.relative_to(ROOT / "docs").with_suffix("").as_posix())
+]
+OFTEN = ("index", "guide/notation", "guide/machines", "guide/planners", "guide/running")
+"""Pages that run in `make test`, too."""
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_code_of_the_pages_is_python(page: str) -> None:
+    for cell in cells(page):
+        compile(cell, page, "exec")
+
+
+def executed(page: str) -> bool:
+    """Whether the site executes a page."""
+    return "{code-cell}" in (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
-    "page",
-    [
-        "index",
-        "guide/notation",
-        "guide/machines",
-        "guide/planners",
-        "guide/running",
-        pytest.param("guide/vortex", marks=pytest.mark.full),
-    ],
+    "page", [page if page in OFTEN else pytest.param(page, marks=pytest.mark.full) for page in PAGES if executed(page)]
 )
 def test_pages_of_the_guide_run(page: str) -> None:
     """The cells of a page, one after the other, as the site executes them."""
-    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
-    cells = re.findall(r"```(?:\{code-cell\}|python)\n(.*?)```", text, re.DOTALL)
-    assert cells
     names: dict[str, Any] = {}
-    for cell in cells:
+    for cell in cells(page):
         exec(cell, names)
 
 
