@@ -16,7 +16,7 @@ pytestmark = needs_mpi
 @pytest.mark.usefixtures("compiled_kernels")
 def test_random_lists_and_boxes(ranks: int, full: bool, report: Callable[[str, object], None], tmp_path: Path) -> None:
     """Between registered and pageable memory of any two ranks, straight and over other ranks: run, submitted and prepared."""
-    found = run_json(ranks, SCRIPT, "random", f"scattered {ranks}", "500" if full else "10", str(tmp_path), seconds=280)
+    found = run_json(ranks, SCRIPT, "random", f"scattered {ranks}", "500" if full else "3", str(tmp_path), seconds=280)
     assert found["list"] > 0
     report("scattered transfers between ranks equal to MPI's pack and unpack", found)
 

@@ -91,6 +91,7 @@ def test_pipelines_beside_their_slowest_hop(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.full
 def test_lists_beside_numpy(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "noncontiguous", "--parts", "lists", "--quick", "--repeat", "1", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]

@@ -30,18 +30,15 @@ class Planned(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def planned(full: bool) -> Planned:
-    """Measured once. Growth is measured on two small machines: the paths of one are listed, those of the other are too many.
-
-    In `make test` it is measured on the first one alone.
-    """
+def planned() -> Planned:
+    """Measured once. Growth is measured on two small machines: the paths of one are listed, those of the other are too many."""
     seen: list[Transfer] = []
 
     def watched(transfer: Transfer, *others: Any) -> Plan:
         seen.append(transfer)
         return plan(transfer, *others)
 
-    few = {name: PLACES[name] for name in ("sapling, 2 nodes", "10 memories, all-to-all")[: 2 if full else 1]}
+    few = {name: PLACES[name] for name in ("sapling, 2 nodes", "10 memories, all-to-all")}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("benchmarks.growth.PLACES", few)
         patch.setattr(planner, "plan", watched)
@@ -115,6 +112,7 @@ def test_growth_of_planning_for_programs(capsys: pytest.CaptureFixture[str], tol
         assert row["gap"] is not None and row["gap"] <= 1e-4 and row["slower"] >= 1 - 2e-3
 
 
+@pytest.mark.full
 def test_planning_is_never_of_a_transfer_planned_before(planned: Planned) -> None:
     assert len(set(planned.transfers)) == len(planned.transfers) > 50
     assert planned.hits == 0
