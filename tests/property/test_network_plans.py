@@ -20,8 +20,8 @@ from isoviz.planner import Plan, Transfer, plan_together
 from isoviz.planner.multipath.tuning import MOST_PROXIES
 
 FULL = os.environ.get("ISOVIZ_FULL", "") not in ("", "0")
-CASES = 1000 if FULL else 10
-BATCH = 100 if FULL else 10
+CASES = 1000 if FULL else 5
+BATCH = 100 if FULL else 5
 PARTITIONS = (32, 64, 128, 256, 512)
 Report = Callable[[str, int], None]
 
