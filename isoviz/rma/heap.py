@@ -83,7 +83,16 @@ class Heap:
             wait
             and (value.__class__ is float or value.__class__ is int)
             and to.__class__ is int
-            and (at.__class__ is int or (at.__class__ is tuple and bool not in map(type, at)))  # a buffer takes True as 1
+            and (
+                at.__class__ is int
+                or (
+                    at.__class__ is tuple
+                    and at  # and of whole numbers alone: a buffer takes True as 1
+                    and at[0].__class__ is int
+                    and at[-1].__class__ is int
+                    and (len(at) < 3 or bool not in map(type, at))
+                )
+            )
         ):
             if not IS_STRICT:
                 atomics().barrier()
@@ -117,9 +126,12 @@ class Heap:
             InputError: there is no such rank or part, or `into` does not fit.
             RankLost: the rank is lost. RunError: the memory cannot be reached.
         """
-        # Or it may be one. A buffer takes True as 1.
-        is_one = at.__class__ is int or (
-            at.__class__ is tuple and (not at or at[0].__class__ is int) and bool not in map(type, at)
+        is_one = at.__class__ is int or (  # or it may be one
+            at.__class__ is tuple
+            and at
+            and at[0].__class__ is int
+            and at[-1].__class__ is int
+            and (len(at) < 3 or bool not in map(type, at))
         )
         if wait and into is None and of.__class__ is int and is_one:
             try:
