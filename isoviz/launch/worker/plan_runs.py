@@ -266,7 +266,7 @@ def _parts(
 
 
 def check_room(engine: RankEngine, problem: str | None) -> None:
-    """Meet with all ranks, each of which tells its problem or None.
+    """Meet with all ranks. Each tells its problem, or None.
 
     Raises:
         RankError: a rank has no room for its arrays.

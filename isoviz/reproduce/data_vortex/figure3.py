@@ -83,7 +83,7 @@ def _curves(*ways: str) -> Curves:
     quick={"sizes": SIZES[:12] + SIZES[-1:], "pinged": (8,)},
     claims=(
         Claim("3a, direct writes, 256 k words", "500 MB/s", 0.5e9, lambda found: max(found[DIRECT].values()), "rate").put_in(
-            "one lane of PCI Express, of which the preset is given what the paper measured"
+            "one lane of PCI Express; the preset has the rate that the paper measured"
         ),
         Claim(
             "3a, cached headers over none, 256 k words",

@@ -41,7 +41,7 @@ def _kink(found: Any) -> float:
             "each node writes 32 words to its card, 0.4 µs; the figure is lost, and half as much again is taken as not much"
         ),
         Claim("MPI, 32 nodes over 2", "increases considerably", (2.0, None), growth(MPI), "times").because(
-            "log₂ n steps, in each of which a short message goes; twice as long is taken as considerable"
+            "log₂ n steps with a short message each; twice as long counts as considerable"
         ),
         Claim(
             "MPI, 32 nodes: over the Data Vortex",
@@ -84,7 +84,7 @@ def _kink(found: Any) -> float:
     ),
 )
 def figure4(given: VortexAssumptions, nodes: Sequence[int] = NODES, times: int = 10) -> list[dict[str, Any]]:
-    """Seconds of a barrier by way and nodes, the mean of so many times."""
+    """Mean seconds of a barrier, by way and nodes."""
     rows = []
     for number in nodes:
         for name, way in ((VICS, "intrinsic"), (FAST, "all to all")):

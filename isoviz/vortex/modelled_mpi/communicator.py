@@ -59,7 +59,7 @@ class Communicator:
         return self._host.clock - self._host.began
 
     def compute(self, seconds: float) -> None:
-        """The host works for so many modelled seconds."""
+        """The host works for `seconds`, modelled."""
         host = self._host.own("compute")
         host.clock += amount("compute", "seconds", seconds)
         ended = host.clock - host.system.began

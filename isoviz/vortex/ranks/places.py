@@ -10,7 +10,7 @@ from isoviz.vortex.packet import COUNTERS, WORDS
 LINE = 8
 """Words of a line of the caches."""
 SETS = WORDS
-"""A line for each group counter, of which these are the words: what is left to come, what was expected, how many came before."""
+"""A line for each group counter. Its words: what is left to come, what was expected, how many came before."""
 LEFT, EXPECTED, EARLY = range(3)
 STATE = SETS + LINE * COUNTERS
 """What the program here does: the number of its run and one of `RUNNING` and the others; how often it began or ended a wait; how

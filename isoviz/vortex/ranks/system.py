@@ -48,7 +48,7 @@ class _Told(NamedTuple):
 
 
 class OnRanks(System):
-    """VICs on ranks, of which this process has one. Made by `on_ranks`."""
+    """VICs on ranks. This process has one of them. Made by `on_ranks`."""
 
     def __init__(self, ring: int) -> None:
         delivery()  # before there is memory

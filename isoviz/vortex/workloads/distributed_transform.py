@@ -43,7 +43,7 @@ class Turner(Protocol):
         """Modelled seconds since the node began."""
 
     def compute(self, seconds: float, /) -> None:
-        """The host works for so many modelled seconds."""
+        """The host works for `seconds`, modelled."""
 
     def barrier(self) -> None:
         """Wait until all nodes are here."""
