@@ -46,44 +46,76 @@ class Meeting:
     def _gather(self, value: Any, check: Callable[[], None]) -> list[Any]:
         """One turn."""
         turn = self._tell(value)
-        transport = self._exchange.transport
+        try:
+            while (told := self._all_told(turn)) is None:
+                try:
+                    check()
+                except BaseException:
+                    self._give_up(turn)
+                    raise
+            return told
+        finally:
+            with self._changed:
+                self._told.pop(turn, None)
+
+    def _all_told(self, turn: int) -> list[Any] | None:
+        """What all ranks have told in a turn; None where some have not after a second."""
+        why_silent = self._exchange.transport.why_silent
         with self._changed:
             told = self._told.setdefault(turn, {})
-            try:
-                while len(told) < self._size:
-                    try:
-                        check()
-                    except BaseException:
-                        self._tell(_GaveUp(), turn)
-                        raise
-                    for rank in range(self._size):
-                        if rank not in told and (reason := transport.why_silent(rank)) is not None:
-                            raise lost_rank(rank, reason)
-                    self._changed.wait(1.0)
-            finally:
-                self._told.pop(turn, None)
-        return [told[rank] for rank in range(self._size)]
+
+            def silent() -> int | None:
+                return next((rank for rank in range(self._size) if rank not in told and why_silent(rank) is not None), None)
+
+            self._changed.wait_for(lambda: len(told) == self._size or silent() is not None, 1.0)
+            if len(told) == self._size:
+                return [told[rank] for rank in range(self._size)]
+            if (rank := silent()) is not None:
+                raise lost_rank(rank, why_silent(rank) or "")
+        return None
+
+    def _give_up(self, turn: int) -> None:
+        """Tell all ranks that this one has not waited for them.
+
+        The ranks that still answer have heard it when this returns. So a rank whose next call begins afterwards does not take the
+        value of this turn for that of its own call.
+        """
+        self._hear(self._rank, 0, (turn, _GaveUp()))
+        waits = [rank for rank in range(self._size) if rank != self._rank]
+
+        def heard(rank: int) -> None:
+            with self._changed:
+                waits.remove(rank)
+                self._changed.notify_all()
+
+        for rank in list(waits):
+            self._exchange.request(rank, "meet", turn, _GaveUp(), answer=lambda _, rank=rank: heard(rank))
+        with self._changed:
+            while any(self._exchange.transport.why_silent(rank) is None for rank in waits):
+                self._changed.wait(1.0)
 
     def leave(self, value: Any) -> None:
         """Tell a value in place of the next `gather`, and wait for nothing."""
         with self._one_at_a_time:
             self._tell(value)
 
-    def _tell(self, value: Any, again: int | None = None) -> int:
-        """Tell a value for the next turn, or another one for a turn `again`."""
-        turn = self._turn if again is None else again
-        self._turn = max(self._turn, turn + 1)
+    def _tell(self, value: Any) -> int:
+        """Tell a value for the next turn, whose number is returned."""
+        turn = self._turn
+        self._turn += 1
         self._hear(self._rank, 0, (turn, value))
         for rank in range(self._size):
             if rank != self._rank:
                 self._exchange.tell(rank, "meet", turn, value)
         return turn
 
-    def _hear(self, sender: int, _number: int, arguments: tuple[int, Any]) -> None:
+    def _hear(self, sender: int, number: int, arguments: tuple[int, Any]) -> None:
         turn, value = arguments
         with self._changed:
             self._told.setdefault(turn, {})[sender] = value
             self._changed.notify_all()
+        if isinstance(value, _GaveUp) and sender != self._rank:
+            self._exchange.answer(sender, number)
 
     def _lost(self, _rank: int, _reason: str) -> None:
         with self._changed:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
+from typing import Any
 
 import numpy as np
 
 from isoviz.errors import IsovizError
+from isoviz.launch.rank_session import this_world
 from isoviz.launch.this_rank import this_rank
 from isoviz.rma import Heap, malloc
 
@@ -75,6 +78,19 @@ def fail_before(rank: int, call: str) -> None:
         KEPT["kept"].barrier()
     else:
         malloc(8)
+
+
+def hear_late(seconds: float) -> None:
+    """This rank hears later that another one has given up a meeting."""
+    exchange = this_world().exchange
+    hear = exchange.serve["meet"]
+
+    def late(sender: int, number: int, arguments: Any) -> None:
+        if type(arguments[1]).__name__ == "_GaveUp":
+            time.sleep(seconds)
+        hear(sender, number, arguments)
+
+    exchange.serve["meet"] = late
 
 
 def wait_for(rank: int) -> None:

@@ -59,6 +59,17 @@ def test_a_rank_that_fails_before_a_meeting_keeps_nobody_waiting(two: isoviz.Ran
     assert two.call(heap_calls.drop, "kept") == ["this heap was freed"] * 2
 
 
+def test_a_rank_that_hears_late_of_a_meeting_given_up_is_in_the_next_one() -> None:
+    """The next call begins after all ranks have heard it: none takes what another told before for its own call."""
+    with isoviz.ranks(2) as two:
+        two.call(heap_calls.make, "kept", 8)
+        two.call(heap_calls.hear_late, 0.3)
+        for rank, call in ((1, "malloc"), (0, "barrier")):
+            with pytest.raises(RankError, match=rf"rank {rank} .*one and one are three"):
+                two.call(heap_calls.fail_before, rank, call)
+            assert two.call(heap_calls.round_trip, 5) == [6, 5]
+
+
 def test_a_cancel_ends_a_wait_for_ranks_that_do_not_come(two: isoviz.Ranks) -> None:
     two.call(heap_calls.make, "kept", 8)
     assert two.call(heap_calls.other_thread) == [["5"], ["5"]]
