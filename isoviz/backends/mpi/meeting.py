@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz.runtime.ranks.post import lost_rank
@@ -83,13 +84,13 @@ class Meeting:
         self._hear(self._rank, 0, (turn, _GaveUp()))
         waits = [rank for rank in range(self._size) if rank != self._rank]
 
-        def heard(rank: int) -> None:
+        def heard(rank: int, _answer: object) -> None:
             with self._changed:
                 waits.remove(rank)
                 self._changed.notify_all()
 
         for rank in list(waits):
-            self._exchange.request(rank, "meet", turn, _GaveUp(), answer=lambda _, rank=rank: heard(rank))
+            self._exchange.request(rank, "meet", turn, _GaveUp(), answer=partial(heard, rank))
         with self._changed:
             while any(self._exchange.transport.why_silent(rank) is None for rank in waits):
                 self._changed.wait(1.0)
