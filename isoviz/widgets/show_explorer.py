@@ -16,13 +16,13 @@ from isoviz.widgets.chosen.kept_sessions import CellPlace, Kept, forget, kept
 from isoviz.widgets.chosen.machine_choice import MachineChoice
 from isoviz.widgets.chosen.session_file import load_settings
 from isoviz.widgets.chosen.settings import ByHand, Settings, TextSettings, settings_for
-from isoviz.widgets.chosen.shown_array import shown_array
+from isoviz.widgets.chosen.shown_array import ShownArray, shown_array
 from isoviz.widgets.consequences.chosen_machine import with_joined_ends
 from isoviz.widgets.explorer import Explorer, running_cell
 from isoviz.widgets.notebook.keeper import Keeper, flush_all
 
 if TYPE_CHECKING:
-    from isoviz.layouts import FieldSpace, IndexSpace, Linearization
+    from isoviz.layouts import FieldSpace, IndexSpace
     from isoviz.machines import MachineLike
 
 RESTORED = "Restored what was here; undo goes back to what the cell says."
@@ -55,9 +55,12 @@ def explore(
     `planner`, `slot_limit` and `memory_limit` (bytes, or text such as "32MiB"), `paths` and `proxies` (at most), `reuse`
     (how often it will run), and `runs_in`.
     Where a machine is named without ends, and lacks the usual ones, the first of its memories that a path joins are taken.
-    `array` is an array of yours: of NumPy, on a GPU, one that DLPack hands over, or the path of a `.npy` file. The source then
-    has its sizes, fields and layout, and the destination the reversed order, unless ends are given. An array that is no file
-    begins in main memory. Up to 4096 values stand in the cells where they fit.
+    `array` is an array of yours: of NumPy, on a GPU, one that DLPack hands over, the path of a `.npy` file, or that of a photo
+    (PNG, JPEG, WebP and what else Pillow decodes), whose pixels are structs of red, green and blue. The source then has its
+    sizes, fields and layout, and the destination the reversed order, or planes of a photo, unless ends are given. What is no
+    `.npy` file begins in main memory. Pictures are coloured by its values, and up to 4096 values stand in the cells where they
+    fit. Where its rows have gaps, the part between them moves; of an array that counts backwards or repeats its elements, the
+    memory is shown, and the explorer says why there is no plan.
     `part={"x": (16, 32, 0)}` moves the 32 indices of x from 16 on to index 0, `moved_fields` names the fields that move; without
     them everything moves. `runs_in="ranks"` runs the plan in MPI ranks on this computer, `"process"` in this process; without it,
     ranks take what this process cannot run. `session` is a file of `explorer.session.save`.
@@ -73,8 +76,10 @@ def explore(
         InputError: an unknown example, place or pane, an example and a session at once, an end that is not a memory and a layout,
             options for a machine that is no preset, or an array beside a space, fields, an example or a session. What is wrong
             with a layout, a size or a memory is shown in the explorer, beside its control.
-        FileError: the session file cannot be read, or holds no session; or the file of the array cannot be read.
-        LayoutError: no layout describes the array.
+        FileError: the session file cannot be read, or holds no session; or the file of the array cannot be read, is damaged, or
+            is neither a `.npy` file nor a photo.
+        ArrayError: `array` is no array, has a mask, or has no elements.
+        MissingPartError: it is a photo, and Pillow is not installed.
     """
     checks.flag_argument("explore", "restore", restore)
     if example is not None and not checks.is_one_of(example, EXAMPLES):
@@ -88,6 +93,7 @@ def explore(
         if not all(other is None for other in (example, session, space, fields)):
             raise InputError("explore: an array has a space and fields of its own; expected none, and no example or session")
         space, fields = shown.linear.space, shown.linear.fields
+        part = part if part is not None or not shown.part else shown.part
     start = None if example is None else EXAMPLES[example].settings
     settings = settings_for(
         machine=machine,
@@ -103,8 +109,8 @@ def explore(
         **texts,
     )
     if shown is not None:
-        settings = _with_orders(settings, shown.linear, is_source=source is None, is_destination=destination is None)
-        if source is None and not isinstance(array, str | os.PathLike):
+        settings = _with_orders(settings, shown, is_source=source is None, is_destination=destination is None)
+        if source is None and not shown.is_file:
             settings = settings.with_end("source", replace(settings.end("source"), memory="node0.sys"))
     if machine is not None:
         ends = {"source": source, "destination": destination}
@@ -123,15 +129,17 @@ def explore(
     return explorer
 
 
-def _with_orders(settings: Settings, linear: Linearization, *, is_source: bool, is_destination: bool) -> Settings:
-    """Settings in which the source has the layout of an array, and the destination the reversed order of its dimensions."""
-    dims = [part.dim for part in linear.layout.components if isinstance(part, Component)]
-    for side, layout, is_chosen in (
-        ("source", linear.layout, is_source),
-        ("destination", Layout.aos(*reversed(dims)), is_destination),
-    ):
-        if is_chosen:
-            settings = settings.with_end(side, replace(settings.end(side), layout=str(layout)))
+def _with_orders(settings: Settings, shown: ShownArray, *, is_source: bool, is_destination: bool) -> Settings:
+    """Settings in which the source has the layout of an array, and the destination planes of a photo, or the reversed order of
+    the dimensions."""
+    if is_source:
+        end = replace(settings.source, layout=str(shown.linear.layout), unplanned=shown.unplanned)
+        settings = replace(settings, source=end)
+    if is_destination:
+        dims = [part.dim for part in shown.linear.layout.components if isinstance(part, Component)]
+        is_planes = shown.is_photo and len(shown.linear.fields) > 1
+        layout = Layout.soa(*dims) if is_planes else Layout.aos(*reversed(dims))
+        settings = replace(settings, destination=replace(settings.destination, layout=str(layout)))
     return settings
 
 

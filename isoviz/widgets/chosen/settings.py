@@ -93,12 +93,16 @@ class Row:
 
 @dataclass(frozen=True)
 class End:
-    """One end of a transfer: the name of a memory and the text of a layout."""
+    """One end of a transfer: the name of a memory and the text of a layout.
+
+    `unplanned` says why the array that lies there is no instance of this layout, so that nothing is planned; "" where it is one.
+    """
 
     wire_name: ClassVar = "ShownChoice"
 
     memory: str
     layout: str
+    unplanned: str = member("", optional=True, wire=left_out(""))
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def edited(settings: Settings, command: Command) -> Settings | None:
         case AskLayouts(question=question):
             return replace(settings, layout_question=question)
         case TakeLayout(layout=layout, question=question):
-            end = replace(settings.end(question.side), layout=layout)
+            end = replace(settings.end(question.side), layout=layout, unplanned="")
             return replace(settings.with_end(question.side, end), layout_question=question)
         case OneTransfer(kind=kind, transfer=key):
             return {"edit-transfer": chosen, "copy-transfer": duplicated, "remove-transfer": removed}[kind](settings, key)
@@ -104,7 +104,10 @@ def _set(settings: Settings, command: SetText | SetRow | SetMachineOption | SetT
     if command.field in controls():
         return replace(settings, **_checked(command.field, value))
     side, _, member = command.field.partition("-")
-    return settings.with_end(side, replace(settings.end(side), **{member: value}))
+    end = settings.end(side)
+    if member == "memory":
+        return settings.with_end(side, replace(end, memory=value))
+    return settings.with_end(side, replace(end, layout=value, unplanned=""))  # another layout is that of another array
 
 
 def _checked(field: str, value: str) -> dict[str, Any]:

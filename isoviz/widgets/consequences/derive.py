@@ -53,6 +53,7 @@ def _given(now: Derived) -> dict[str, object]:
         "destination_layout": settings.destination.layout,
         "source_memory": settings.source.memory,
         "destination_memory": settings.destination.memory,
+        "unplanned": settings.source.unplanned or settings.destination.unplanned,
         "question": now.what_if,
         "tried_reuse": now.what_if.reuse,
         "trying": not now.what_if.changes_nothing,

@@ -317,9 +317,14 @@ def transfer_of(
     destination_memory: str,
     part: Box,
     turn: Turn,
+    unplanned: str,
 ) -> Transfer | None:
-    """The transfer of a part from one end to the other."""
+    """The transfer of a part from one end to the other. None where an array at one end lies as no layout says."""
     from isoviz.planner import Instance, Transfer
+
+    if unplanned:
+        problems["transfer"] = Problem(unplanned)
+        return None
 
     def make() -> Transfer:
         first = Instance(source_memory, source.space, source.fields, source.layout)

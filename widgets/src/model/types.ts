@@ -1015,7 +1015,10 @@ export interface ShownRow {
   value: string;
 }
 
-/** One end of a transfer: the name of a memory and the text of a layout. */
+/**
+ * One end of a transfer: the name of a memory and the text of a layout. `unplanned` says why the array that lies there is
+ * no instance of this layout, so that nothing is planned; "" where it is one.
+ */
 export interface ShownChoice {
   memory: string;
   layout: string;

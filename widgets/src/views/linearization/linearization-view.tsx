@@ -149,7 +149,7 @@ function usePins(
 
 /** Cells show the values of an array where it has some. */
 function firstOptions({ arrayValues }: Connection): ViewOptions {
-  return arrayValues === null ? OPTIONS : { ...OPTIONS, numbers: "value" };
+  return arrayValues === null || arrayValues.texts.length === 0 ? OPTIONS : { ...OPTIONS, numbers: "value" };
 }
 
 interface Shared {
