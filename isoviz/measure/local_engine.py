@@ -99,7 +99,7 @@ class Engine(BaseEngine):
             plan, source, destination, verify=verify, progress=progress, cancel=cancel, pipelined=pipelined, chunks=chunks
         )
         if tried is not None:
-            report = replace(report, tried=tried.tried, prediction=tried.prediction)
+            report = replace(report, tried=tried.tried, prediction=tried.prediction, record=tried.record)
         if failed:
             report = replace(report, notes=(*report.notes, failed))
         return recorded(report, self.machine, book) if is_predicted else report

@@ -82,7 +82,7 @@ _PATHS = {
 
 _TIMES = {
     "plan": "A path with all decisions made: hops, layouts, blocks, chunks, slots and the predicted time.",
-    "predicted time": "The seconds from the start to the last byte that the model, or a trial just before the run, gives.",
+    "predicted time": "The seconds from the start to the last byte, as the plan says.",
     "interval": "The range that should hold the time of nine runs in ten, from how earlier predictions came true.",
     "rate": "Bytes per second that a hop moves while it works, with its runs and chunks.",
     "throughput": "Bytes per second in the steady state, when every hop has work. The slowest hop decides it.",
@@ -102,7 +102,7 @@ _TIMES = {
     "median": "The figure in the middle of repeated runs: half of them are below it, half are above.",
     "trial": "A small part of the transfer, moved just before a run to correct the prediction.",
     "simulated": "Played in virtual time with the throughput functions. No byte moves.",
-    "predicted": "What the plan or the trial says, before the run.",
+    "predicted": "What the plan says before the run, or the trial, where trials came nearer in earlier runs of the kind.",
     "measured": "What a clock said during the run, or when the channels of a machine were probed.",
     "verified": "After the run, every byte at the destination was compared with what the layout says, by other code.",
     "notes": "What else there is to know about a plan or a run.",

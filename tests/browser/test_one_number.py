@@ -43,17 +43,26 @@ def test_times_of_a_plan_are_one_number_or_explained(desk: harness.Notebook, nam
     expect(words).not_to_contain_text("would be faster")
 
 
-def test_a_run_says_where_its_prediction_is_from(desk: harness.Notebook) -> None:
+def test_a_run_has_one_planned_time_and_one_after_the_trial(desk: harness.Notebook) -> None:
     desk.show(f"import isoviz\nexplorer = isoviz.explore({TRANSFERS['chunks']}, restore=False)")
     desk.to_top()
     desk.settled()
     time = desk.part("figure-seconds").locator("dd").inner_text()
     desk.run()
-    predicted = re.search(r"([\d.,]+ [nµm]?s) predicted", desk.part("report").locator(".iv-verdict").inner_text())
-    assert predicted is not None
-    if predicted[1] != time:
-        notes = desk.part("report").locator(".iv-notes")
-        notes.scroll_into_view_if_needed()
-        harness.assert_seen(notes, re.compile(rf"trial.*The model alone: {re.escape(time)}"))
+    report = desk.part("report")
+    figures = re.search(r"^.*?([\d.,]+ [nµm]?s) measured, ([\d.,]+ [nµm]?s) planned, ([\d.,]+ [nµm]?s) after the trial",
+                        report.locator(".iv-verdict").inner_text(), re.DOTALL)  # fmt: skip
+    assert figures is not None
+    measured, planned, tried = figures.groups()
+    assert planned == time
+    expect(desk.part("figure-measured")).to_have_text(f"{tried} after the trial, {measured} measured")
+    row = desk.part("history").locator("tbody tr").first
+    for figure in (measured, planned, tried):
+        expect(row).to_contain_text(figure)
+    # One ratio, and its head says of what.
+    heads = [head for head in report.locator("thead th").all_inner_texts() if "÷" in head]
+    leads = "The trial is the prediction" in report.inner_text()
+    assert heads == ["Measured ÷ after the trial" if leads else "Measured ÷ planned"]
+    assert leads or "The plan is the prediction" in report.inner_text()
     # The rate in the bar is that of the steady state, and is called so; the report tells bytes by time.
     expect(desk.part("figure-throughput").locator("dt")).to_have_text("steady rate")

@@ -136,7 +136,9 @@ test("two runs are compared by times, hops and the settings that differ", () => 
     good: true,
     bytes: 1,
     runs: 1,
-    predicted: 1,
+    emulated: false,
+    planned: 1,
+    tried: null,
     measured: 2,
     low: 2,
     high: 2,
@@ -146,7 +148,7 @@ test("two runs are compared by times, hops and the settings that differ", () => 
       { name: "planner", text: "full", bytes: null },
       { name: "chunk", text: "", bytes: 1024 },
     ],
-    hops: [{ title: "0 file read", predicted: 1, measured: 1e9, low: 1, high: 1 }],
+    hops: [{ title: "0 file read", planned: 1, measured: 1e9, low: 1, high: 1 }],
   };
   const other = {
     ...run,
@@ -158,7 +160,7 @@ test("two runs are compared by times, hops and the settings that differ", () => 
   const rows = comparedRows(run, other);
   assert.deepEqual(
     rows.map((row) => row.title),
-    ["predicted time", "measured time", "hop 0 file read", "planner"],
+    ["planned time", "measured time", "hop 0 file read", "planner"],
   );
   assert.equal(rows[1]?.ratio, "0.50 ×");
   assert.deepEqual([rows[3]?.one, rows[3]?.other], ["full", "simple"]);
@@ -212,7 +214,9 @@ test("a note is sent when it is done, and taken back by Escape", async () => {
     good: true,
     bytes: 1024,
     runs: 1,
-    predicted: 1,
+    emulated: false,
+    planned: 1,
+    tried: null,
     measured: 2,
     low: 2,
     high: 2,

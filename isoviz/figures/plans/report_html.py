@@ -1,4 +1,4 @@
-"""HTML of reports: predicted against measured rates, as bars and as a table."""
+"""HTML of reports: planned rates, those after the trial and measured ones, as bars and as a table."""
 
 from __future__ import annotations
 
@@ -26,16 +26,23 @@ _LABEL, _ROW = 190.0, 46.0
 
 @dataclass(frozen=True)
 class Measured:
-    """A rate as planned and as measured, in bytes per second; `measured` is None where nothing was measured.
+    """Rates in bytes per second: as planned, as measured (None: nothing was measured) and after the trial (None: there was none).
 
     `emulated` says that main memory stood in for a memory: then the ratio says nothing about the prediction, and there is none.
     """
 
     label: str
     detail: str
-    predicted: float
+    planned: float
     measured: float | None
     emulated: bool = False
+    tried: float | None = None
+    trial_leads: bool = False
+
+    @property
+    def predicted(self) -> float:
+        """The prediction: the rate after the trial where that leads, else the planned one."""
+        return self.tried if self.tried is not None and self.trial_leads else self.planned
 
     @property
     def ratio(self) -> float | None:
@@ -45,7 +52,7 @@ class Measured:
 
 
 def report_html(report: Report, machine: Machine | None = None, *, theme: ThemeName = "auto") -> str:
-    """A run: whether every byte was verified, and predicted against measured rates for the whole and for each hop.
+    """A run: whether every byte was verified, and planned beside measured rates for the whole and for each hop.
 
     `machine` is the plan's, if it is not known otherwise.
     """
@@ -53,32 +60,42 @@ def report_html(report: Report, machine: Machine | None = None, *, theme: ThemeN
     key: list[tuple[str, object]] = [
         ("moved", format_bytes(report.bytes)),
         ("time", format_seconds(report.seconds)),
-        ("predicted", format_seconds(report.expected.seconds)),
+        ("planned", format_seconds(plan.seconds)),
         ("rate", format_rate(report.throughput)),
     ]
-    if report.prediction is not None:
-        key.insert(3, ("expected", range_text(report.prediction.low, report.prediction.high)))
     if report.tried is not None:
-        key.append(("by the model alone", format_seconds(plan.seconds)))
+        key.insert(3, ("after the trial", format_seconds(report.tried.seconds)))
+    if (said := report.prediction) is not None:
+        key.insert(-1, (f"{'after the trial' if said.tried else 'planned'}, nine of ten runs", range_text(said.low, said.high)))
     if report.flush_seconds > 0.01 * report.seconds:
         key.append(("of it waiting for the disk", format_seconds(report.flush_seconds)))
     if report.waited_for_memory:
         key.append(("before it, memory of buffers", format_seconds(report.buffer_seconds)))
     rows = measurements(report)
     body: list[Sequence[object]] = [
-        (row.label, row.detail, format_rate(row.predicted), _rate(row.measured), _ratio(row.ratio)) for row in rows
-    ]
+        (row.label, row.detail, format_rate(row.planned), *([] if report.tried is None else [_rate(row.tried)]),
+         _rate(row.measured), _ratio(row.ratio))
+        for row in rows
+    ]  # fmt: skip
+    names = ["planned", *([] if report.tried is None else ["after the trial"]), "measured", f"measured / {report.basis_words}"]
     return representation(
         "report",
         heading(f"Run of {plan_title(plan)}", after=verified_badge(report.verified)),
         facts(key),
-        bars_svg(rows, title="Predicted against measured", remark=emulated_text(plan.emulated), theme=theme),
-        table(
-            "Predicted against measured; a hop's rate counts only the time in which it was at work",
-            ("", "", "predicted", "measured", "measured / predicted"),
-            body,
-            numbers=(2, 3, 4),
+        bars_svg(
+            rows,
+            title=f"Rates {report.basis_words} and measured" if report.trial_leads else "Planned and measured rates",
+            basis=report.basis_words,
+            remark=emulated_text(plan.emulated),
+            theme=theme,
         ),
+        table(
+            "Planned and measured rates; a hop's rate counts only the time in which it was at work",
+            ("", "", *names),
+            body,
+            numbers=range(2, 2 + len(names)),
+        ),
+        *([] if report.record is None else [paragraph(report.record.words)]),
         *_simulated_and_measured(report, machine, theme),
         *(paragraph(f"Note: {note}") for note in report.notes),
     )
@@ -98,27 +115,41 @@ def _simulated_and_measured(report: Report, machine: Machine | None, theme: Them
 
 def measurements(report: Report) -> list[Measured]:
     """The whole transfer, then each hop. A hop that never ran has no measured rate."""
-    plan = report.plan
-    said = report.expected
-    predicted = plan.bytes / said.seconds if said.seconds > 0 else 0.0
+    plan, tried = report.plan, report.tried
     emulated = bool(plan.emulated)
-    found = [Measured("whole transfer", format_bytes(plan.bytes), predicted, report.throughput or None, emulated)]
+
+    def rated(label: str, detail: str, planned: float, after: float | None, measured: float | None) -> Measured:
+        return Measured(label, detail, planned, measured, emulated, after, report.trial_leads)
+
+    whole = [None if each is None else plan.bytes / each.seconds if each.seconds > 0 else 0.0 for each in (plan, tried)]
+    found = [rated("whole transfer", format_bytes(plan.bytes), whole[0] or 0.0, whole[1], report.throughput or None)]
     by_place = {(hop.path, hop.index): hop for hop in report.hops}
     several = len(plan.paths) > 1
-    rates = iter(said.every_rate)
+    rates = iter(zip(plan.every_rate, [None] * len(plan.every_rate) if tried is None else tried.every_rate, strict=True))
     for number, path in enumerate(plan.paths):
         for hop in path.hops:
             ran = by_place.get((number, hop.index))
             rate = ran.throughput if ran is not None and ran.bytes > 0 else None
             label = f"{f'path {number}, ' if several else ''}hop {hop.index} {ChannelKind.words_for(hop.kind)}"
-            found.append(Measured(label, f"{hop.source} → {hop.destination}", next(rates), rate, emulated))
+            found.append(rated(label, f"{hop.source} → {hop.destination}", *next(rates), rate))
     return found
 
 
-def bars_svg(rows: Sequence[Measured], *, title: str, width: float = 760, remark: str = "", theme: ThemeName = "auto") -> str:
-    """Horizontal bars from zero on one linear scale; values stand at their ends, the ratio at the right. `remark` is below."""
+def bars_svg(
+    rows: Sequence[Measured],
+    *,
+    title: str,
+    basis: str = "planned",
+    width: float = 760,
+    remark: str = "",
+    theme: ThemeName = "auto",
+) -> str:
+    """Horizontal bars from zero on one linear scale; values stand at their ends, the ratio at the right. `remark` is below.
+
+    `basis` names the prediction.
+    """
     said = "; ".join(
-        f"{row.label}: predicted {format_rate(row.predicted)}, "
+        f"{row.label}: {basis} {format_rate(row.predicted)}, "
         + (f"measured {format_rate(row.measured)}" if row.measured is not None else "not measured")
         for row in rows
     )
@@ -128,11 +159,11 @@ def bars_svg(rows: Sequence[Measured], *, title: str, width: float = 760, remark
     room = width - left - MARGIN - 150
     y = MARGIN
     x = left
-    for token, text in (("predicted", "predicted"), ("measured", "measured")):
+    for token, text in (("predicted", basis), ("measured", "measured")):
         drawing.rect(x, y + 1, 12, 12, fill=token, radius=2)
         drawing.text(x + 18, y + 11.5, text, size=12, fill="muted")
         x += 36 + text_width(text, 12)
-    drawing.text(width - MARGIN, y + 11.5, "measured / predicted", size=12, fill="muted", anchor="end")
+    drawing.text(width - MARGIN, y + 11.5, f"measured / {basis}", size=12, fill="muted", anchor="end")
     y += 28
     for row in rows:
         drawing.text(left - 14, y + 13, shorten(row.label, _LABEL - 16, 13, bold=True), size=13, anchor="end", bold=True)

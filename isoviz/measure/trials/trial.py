@@ -30,9 +30,10 @@ from isoviz.machines import Machine, MachineLike, machine_argument
 from isoviz.measure.trials.trial_runs import between, is_copy, measured_rates, model_rate, scatter_of, with_rates
 from isoviz.planner import Options, Plan
 from isoviz.planner.explanation.alternatives import alternatives
+from isoviz.planner.time.spread import TrialRecord
 from isoviz.runtime.ledger.ledger import ledger
 from isoviz.runtime.ledger.ledger_entry import LedgerEntry
-from isoviz.runtime.ledger.trial_interval import conformal_bounds, trial_prediction
+from isoviz.runtime.ledger.trial_interval import conformal_bounds, trial_prediction, trial_record
 from isoviz.runtime.opening import opening
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ class Trial:
 
     `tried` is the `plan` with the measured rates of its hops, moved a little towards those of the model. Only its times are of
     use; simulations and explanations use the machine. `ranges` are the ranges of the rates over the repeats, by hop, as multiples
-    of the median. `prediction` has the seconds of `tried` and their interval. The trial took `spent` seconds. `others` are the
+    of the median. `prediction` has the seconds of `tried` and their interval. The trial took `spent` seconds. `record`
+    says how trials did in earlier runs of this kind, and so whether the trial is the prediction. `others` are the
     trials of the other plans (`try_out(..., of=5)`); that of the given plan comes first unless it is the fastest.
     """
 
@@ -57,6 +59,7 @@ class Trial:
     ranges: Mapping[int, tuple[float, float]]
     prediction: Prediction
     spent: float
+    record: TrialRecord = TrialRecord(0, 0)
     others: tuple[Trial, ...] = ()
 
 
@@ -151,7 +154,7 @@ def _tried_once(
     rates = {hop: between(rate, model_rate(plan, machine, hop)) / found.crowding for hop, rate in medians.items()}
     tried = with_rates(plan, machine, rates, statistics.median(found.idle))
     prediction = trial_prediction(plan, tried.seconds, scatter_of(tried, machine, ranges), entries)
-    return Trial(plan, tried, ranges, prediction, time.perf_counter() - began)
+    return Trial(plan, tried, ranges, prediction, time.perf_counter() - began, trial_record(plan, entries))
 
 
 def _check(cancel: CancelToken | None) -> None:

@@ -23,7 +23,7 @@ from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from weakref import ref
 
 from isoviz.planner.time.path_time import Clock
@@ -72,17 +72,33 @@ class Prediction:
             basis |= {"runs": self.runs, "scatter": self.scatter}
         return {"expected_seconds": self.seconds, "interval": [self.low, self.high], "interval_basis": basis}
 
-    @property
-    def why(self) -> str:
-        """The basis of seconds and interval, in words."""
-        if not self.tried:
-            return "by the model alone"
-        if not self.runs:
-            return "tried just before"
-        return f"tried just before; {self.runs} earlier {'run counts' if self.runs == 1 else 'runs count'}"
-
     def __str__(self) -> str:
-        return f"predicted {format_seconds(self.seconds)} ({range_text(self.low, self.high)}, {self.why})"
+        name, basis = ("after the trial", "") if self.tried else ("predicted", ", by the model alone")
+        if self.runs:
+            basis = f"; {self.runs} earlier {'run counts' if self.runs == 1 else 'runs count'}"
+        return f"{name} {format_seconds(self.seconds)} ({range_text(self.low, self.high)}{basis})"
+
+
+class TrialRecord(NamedTuple):
+    """How earlier runs with a trial came out: `nearer` of `runs` took a time nearer to the trial's than to the plan's."""
+
+    nearer: int
+    runs: int
+
+    @property
+    def leads(self) -> bool:
+        """Whether the trial is the prediction: it was the nearer one in more than half of the runs."""
+        return 2 * self.nearer > self.runs
+
+    @property
+    def words(self) -> str:
+        """Which of the two figures is the prediction, and why."""
+        if not self.runs:
+            return "The plan is the prediction: no earlier run of this kind says that a trial comes nearer."
+        leader = "trial" if self.leads else "plan"
+        if self.runs == 1:
+            return f"The {leader} is the prediction: the {leader} came nearer in the one earlier run of this kind."
+        return f"The {leader} is the prediction: the trial came nearer in {self.nearer} of {self.runs} earlier runs of this kind."
 
 
 def range_text(low: float, high: float) -> str:

@@ -56,7 +56,7 @@ class LedgerEntry:
     """One run. Times are in seconds, sizes in bytes.
 
     - `machine`, `digest`: the machine that the run was planned on.
-    - `predicted`: the expected time: the trial's if the run was `tried` just before, else the plan's.
+    - `predicted`: the time after the trial if the run was `tried` just before, else the plan's.
     - `model`: the plan's time (None: the same as `predicted`).
     - `scatter`: how much the repeats of the trial differed (`isoviz.planner.time.spread.Prediction`; None: not known).
     - `interval`: the interval of the prediction (None: there was none).
@@ -273,7 +273,7 @@ def entry_of(report: Report, machine: Machine, origin: str = "run") -> LedgerEnt
         destination_layout=_short(str(transfer.destination.layout)),
         chunk_bytes=plan.chunk_bytes,
         chunks=plan.chunk_count,
-        predicted=report.expected.seconds,
+        predicted=(report.tried or plan).seconds,
         interval=None if prediction is None else (prediction.low, prediction.high),
         basis="none" if prediction is None else prediction.basis,
         measured=report.seconds,

@@ -16,11 +16,11 @@ from __future__ import annotations
 import math
 import socket
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from isoviz.planner.time.spread import Prediction
+from isoviz.planner.time.spread import Prediction, TrialRecord
 
 if TYPE_CHECKING:
     from isoviz.planner import Plan
@@ -55,16 +55,45 @@ ANOTHER_KIND = math.log(100)
 """The distance of a run over other channels, or between a copy and a conversion: that of a size 100 times larger or smaller."""
 
 
+MOST_COMPARED = 20
+"""The number of earlier runs that say whether a trial comes nearer than the plan."""
+
+
+def trial_record(plan: Plan, entries: Sequence[LedgerEntry]) -> TrialRecord:
+    """How trials have done in earlier runs over channels of the same kinds, copies apart from conversions.
+
+    `entries` are earlier runs, oldest first. The `MOST_COMPARED` nearest in size count; none is 100 times larger or smaller.
+    """
+    distance = _distance_from(plan)
+    alike = [each for each in _latest_with_trial(plan, entries) if distance(each) < ANOTHER_KIND]
+    nearest = sorted(alike, key=distance)[:MOST_COMPARED]
+    nearer = sum(abs(math.log(each.measured / each.predicted)) < abs(math.log(each.measured / each.by_model)) for each in nearest)
+    return TrialRecord(nearer, len(nearest))
+
+
 def trial_prediction(plan: Plan, seconds: float, scatter: float, entries: Sequence[LedgerEntry]) -> Prediction:
     """The prediction of a plan from a trial that took `seconds`, whose repeats had this `scatter` (`Prediction.scatter`).
 
     `entries` are earlier runs, oldest first. Only runs with a trial count, on this computer or on the machine of the plan. Of the
     `LATEST` of them, the `NEAREST` in kind and size are used.
     """
+    nearest = sorted(_latest_with_trial(plan, entries), key=_distance_from(plan))[:NEAREST]  # at equal distance, the latest
+    low, high = conformal_bounds([*prior(max(LEAST_PRIOR_RUNS, MOST_PRIOR_RUNS - len(nearest))), *map(standardized, nearest)])
+    unit = unit_of(scatter)
+    return Prediction(seconds, seconds * math.exp(unit * low), seconds * math.exp(unit * high), "trial", len(nearest), scatter)
+
+
+def _latest_with_trial(plan: Plan, entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
+    """The latest runs with a trial, on this computer or on the machine of the plan, newest first."""
     here = socket.gethostname()
     earlier = [
         each for each in entries if each.tried and each.is_real and (each.digest == plan.machine_digest or each.host == here)
     ]
+    return earlier[: -LATEST - 1 : -1]
+
+
+def _distance_from(plan: Plan) -> Callable[[LedgerEntry], float]:
+    """The distance of a run from a plan, in kind and size."""
     source, destination = plan.transfer.source, plan.transfer.destination
     kinds, size, converts = (
         tuple(hop.kind for hop in plan.every_hop),
@@ -75,10 +104,7 @@ def trial_prediction(plan: Plan, seconds: float, scatter: float, entries: Sequen
     def distance(each: LedgerEntry) -> float:
         return abs(math.log(each.nbytes) - size) + ANOTHER_KIND * ((each.kinds != kinds) + (each.converts != converts))
 
-    nearest = sorted(earlier[: -LATEST - 1 : -1], key=distance)[:NEAREST]  # at equal distance, the latest
-    low, high = conformal_bounds([*prior(max(LEAST_PRIOR_RUNS, MOST_PRIOR_RUNS - len(nearest))), *map(standardized, nearest)])
-    unit = unit_of(scatter)
-    return Prediction(seconds, seconds * math.exp(unit * low), seconds * math.exp(unit * high), "trial", len(nearest), scatter)
+    return distance
 
 
 @lru_cache(maxsize=MOST_PRIOR_RUNS)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from isoviz.machines import Machine
     from isoviz.planner import Plan
-    from isoviz.planner.time.spread import Prediction
+    from isoviz.planner.time.spread import Prediction, TrialRecord
     from isoviz.runtime.trace.trace import Trace
 
 
@@ -49,6 +49,7 @@ class Report:
     - `trace`: the requests and transfers with their times.
     - `prediction`: the plan's prediction with its interval, if one is known.
     - `tried`: the plan with the rates that a trial just before the run measured for its hops, if there was a trial.
+    - `record`: how trials did in earlier runs of this kind, if there was a trial.
     """
 
     plan: Plan
@@ -60,6 +61,7 @@ class Report:
     trace: Trace | None = field(default=None, compare=False, repr=False)
     prediction: Prediction | None = None
     tried: Plan | None = field(default=None, repr=False)
+    record: TrialRecord | None = None
     buffer_seconds: float = 0.0
 
     @property
@@ -68,9 +70,19 @@ class Report:
         return self.buffer_seconds > 0.01 * self.seconds
 
     @property
+    def trial_leads(self) -> bool:
+        """Whether the trial is the prediction: it came nearer than the plan in most earlier runs of this kind."""
+        return self.tried is not None and self.record is not None and self.record.leads
+
+    @property
     def expected(self) -> Plan:
-        """The plan with its expected seconds and rates: from the trial if there was one."""
-        return self.tried or self.plan
+        """The prediction: the plan, or what is `tried` where the trial leads."""
+        return self.tried if self.tried is not None and self.trial_leads else self.plan
+
+    @property
+    def basis_words(self) -> str:
+        """The name of the prediction's figures: those that measured ones are compared with."""
+        return "after the trial" if self.trial_leads else "planned"
 
     @property
     def bytes(self) -> int:
@@ -86,13 +98,13 @@ class Report:
         """The plan's JSON object with the results added.
 
         These are `verified`, `measured` and, for each hop, `measured_throughput`. If there was a trial, each hop also has
-        `expected_throughput`.
+        `trial_throughput`; `trial` has the seconds after it, and whether they are the prediction.
         """
         found = plan_to_json(self.plan)
         inside = [entry for path in found["paths"] for entry in path["hops"]]
-        for entry, hop, expected in zip(inside, self.hops, self.expected.every_hop, strict=True):
+        for entry, hop, tried in zip(inside, self.hops, (self.tried or self.plan).every_hop, strict=True):
             if self.tried is not None:
-                entry["expected_throughput"] = expected.throughput
+                entry["trial_throughput"] = tried.throughput
             entry["measured_throughput"] = hop.throughput
             entry["measured_seconds"] = hop.seconds
             entry["requests"] = hop.requests
@@ -104,27 +116,35 @@ class Report:
             "flush_seconds": self.flush_seconds,
             "buffer_seconds": self.buffer_seconds,
         }
+        if self.tried is not None:
+            found["trial"] = {"seconds": self.tried.seconds, "is_prediction": self.trial_leads}
+            if self.prediction is not None:
+                found["trial"] |= {"interval": [self.prediction.low, self.prediction.high]}
         found["notes"] = [*self.plan.notes, *self.notes]
-        if self.prediction is not None:
+        if self.prediction is not None and self.prediction.tried == self.trial_leads:
             found |= self.prediction.to_json()
         return found
 
     def __str__(self) -> str:
-        plan, expected = self.plan, self.expected
+        plan, said = self.plan, self.expected
+        shown = [plan] if self.tried is None else [plan, self.tried]
         verified = {True: "every byte verified", False: "NOT VERIFIED", None: "not verified (not asked for)"}[self.verified]
-        rows = [("", "predicted", "measured", "measured / predicted")]
-        said = expected.seconds
-        rows.append(("time", format_seconds(said), format_seconds(self.seconds), format_ratio(self.seconds, said)))
-        predicted = plan.bytes / said if said > 0 else 0.0
-        rows.append(("rate", format_rate(predicted), format_rate(self.throughput), format_ratio(self.throughput, predicted)))
-        for hop, rate, found in zip(plan.every_hop, expected.every_rate, self.hops, strict=True):
+        names = ["planned", "after the trial"][: len(shown)]
+        rows = [("", *names, "measured", f"measured / {self.basis_words}")]
+        times = [format_seconds(each.seconds) for each in shown]
+        rows.append(("time", *times, format_seconds(self.seconds), format_ratio(self.seconds, said.seconds)))
+        rates = [_rate_of(each) for each in shown]
+        rows.append(
+            ("rate", *map(format_rate, rates), format_rate(self.throughput), format_ratio(self.throughput, _rate_of(said)))
+        )
+        for number, (hop, found) in enumerate(zip(plan.every_hop, self.hops, strict=True)):
             path = f"path {found.path} " if len(plan.paths) > 1 else ""
             name = f"{path}hop {hop.index} {hop.kind} {hop.source} → {hop.destination}"
-            reached = found.throughput
-            rows.append((name, format_rate(rate), format_rate(reached), format_ratio(reached, rate)))
-        if plan.emulated:  # how near measured is to predicted says nothing there
-            rows = [(*row[:3], "") for row in rows]
-        widths = [max(len(row[column]) for row in rows) for column in range(4)]
+            reached, rates = found.throughput, [each.every_rate[number] for each in shown]
+            rows.append((name, *map(format_rate, rates), format_rate(reached), format_ratio(reached, said.every_rate[number])))
+        if plan.emulated:  # how near measured is to planned says nothing there
+            rows = [(*row[:-1], "") for row in rows]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
         lines = [f"{format_bytes(self.bytes)} from {plan.transfer.source} to {plan.transfer.destination}: {verified}"]
         for row in rows:
             cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
@@ -137,10 +157,15 @@ class Report:
             )
         if self.prediction is not None:
             lines.append(f"  {self.prediction}")
-        if self.tried is not None:
-            lines.append(f"  by the model alone: {format_seconds(plan.seconds)}")
+        if self.tried is not None and self.record is not None:
+            lines.append(f"  {self.record.words}")
         lines += [f"  note: {note}" for note in (*plan.notes, *self.notes)]
         return "\n".join(lines)
+
+
+def _rate_of(plan: Plan) -> float:
+    """Bytes per second over the whole transfer, as predicted."""
+    return plan.bytes / plan.seconds if plan.seconds > 0 else 0.0
 
 
 def emulated(plan: Plan, machine: Machine) -> tuple[str, ...]:

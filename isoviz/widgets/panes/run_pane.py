@@ -47,19 +47,23 @@ class ShownRun(TypedDict):
 
 
 class ShownMeasure(TypedDict):
-    """Predicted and measured throughput in bytes per second, of a hop or overall. `spread` is of repeated runs, else null."""
+    """Throughput in bytes per second of a hop or overall: planned, after the trial (null: there was none) and measured.
+    `spread` is of repeated runs, else null.
+    """
 
     name: str
     title: str
-    predicted: float
+    planned: float
+    tried: float | None
     measured: float
     spread: ShownSpread | None
 
 
 class ShownReport(TypedDict):
-    """A run that ended well, in seconds. `plannedSeconds` is what the plan said where a trial predicted another time, else
-    null. `bufferSeconds` is the time before the run in which the system gave memory for its buffers; null where it is not worth a
-    word. `spread` has the seconds of repeated runs, else null: then all other figures are those of the run in the middle.
+    """A run that ended well, in seconds. `triedSeconds` is the time after the trial, null where there was none. `trialLeads`
+    says whether that is the prediction, else the plan is; `basis` says why, "" where there was no trial. `bufferSeconds` is
+    the time before the run in which the system gave memory for its buffers; null where it is not worth a word. `spread` has
+    the seconds of repeated runs, else null: then all other figures are those of the run in the middle.
     """
 
     number: int
@@ -67,8 +71,10 @@ class ShownReport(TypedDict):
     verified: bool | None
     verdict: str
     seconds: float
-    predictedSeconds: float
-    plannedSeconds: float | None
+    plannedSeconds: float
+    triedSeconds: float | None
+    trialLeads: bool
+    basis: str
     bufferSeconds: float | None
     spread: ShownSpread | None
     rows: list[ShownMeasure]
@@ -198,23 +204,25 @@ def verdict(report: Report) -> str:
 
 def _report(run: Run, report: Report) -> ShownReport:
     assert run.plan is not None
-    predicted = report.expected
+    plan, tried = run.plan, report.tried
     several = len(run.reports) > 1
     rows: list[ShownMeasure] = [
         {
             "name": "overall",
             "title": "Overall",
-            "predicted": report.bytes / predicted.seconds if predicted.seconds else 0.0,
+            "planned": report.bytes / plan.seconds if plan.seconds else 0.0,
+            "tried": None if tried is None else report.bytes / tried.seconds if tried.seconds else 0.0,
             "measured": report.throughput,
             "spread": spread_of([each.throughput for each in run.reports]) if several else None,
         }
     ]
-    hops = zip(run.plan.every_hop, predicted.every_rate, report.hops, strict=True)
+    hops = zip(plan.every_hop, plan.every_rate, report.hops, strict=True)
     rows += [
         {
             "name": hop.channel,
             "title": f"{number} {ChannelKind(hop.kind).words}",
-            "predicted": rate,
+            "planned": rate,
+            "tried": None if tried is None else tried.every_rate[number],
             "measured": measured.throughput,
             "spread": spread_of([each.hops[number].throughput for each in run.reports]) if several else None,
         }
@@ -226,8 +234,10 @@ def _report(run: Run, report: Report) -> ShownReport:
         "verified": report.verified,
         "verdict": verdict(report),
         "seconds": report.seconds,
-        "predictedSeconds": predicted.seconds,
-        "plannedSeconds": None if report.tried is None else run.plan.seconds,
+        "plannedSeconds": plan.seconds,
+        "triedSeconds": None if tried is None else tried.seconds,
+        "trialLeads": report.trial_leads,
+        "basis": "" if tried is None or report.record is None else report.record.words,
         "bufferSeconds": report.buffer_seconds if report.waited_for_memory else None,
         "spread": spread_of([each.seconds for each in run.reports]) if several else None,
         "rows": rows,

@@ -94,8 +94,9 @@ def _of_hops(state: State, report: Report) -> ShownAdvice | None:
     ratios = [each for each in ratios if each[0] > 0]
     if not ratios:
         return None
+    basis = "after the trial" if report.trial_leads else "in the plan"
     ratio, number, hop = max(ratios, key=lambda each: abs(math.log(each[0])))
-    words = f"Hop {number} ({ChannelKind(hop.kind).words}) reached {ratio:.2f} of its predicted rate"
+    words = f"Hop {number} ({ChannelKind(hop.kind).words}) reached {ratio:.2f} of its rate {basis}"
     if abs(math.log(ratio)) < math.log1p(OFF) or _held(report):
         return None
     if len(state.run.reports) < FEW:
@@ -123,7 +124,7 @@ def _of_noise(run: Run) -> ShownAdvice | None:
 
 def _held(report: Report) -> bool:
     prediction = report.prediction
-    within = prediction is not None and prediction.low <= report.seconds <= prediction.high
+    within = prediction is not None and prediction.tried == report.trial_leads and prediction.holds(report.seconds)
     seconds = report.expected.seconds
     return within or (seconds > 0 and abs(report.seconds - seconds) <= CLOSE * seconds)
 

@@ -42,14 +42,13 @@ def past_runs(state: State) -> list[ShownPastRun]:
 def _of_session(run: Run) -> ShownPastRun:
     plan, report = run.plan, run.report
     seconds = spread_of([each.seconds for each in run.reports]) if run.reports else None
-    predicted = plan if report is None else report.expected
     outcome = {"failed": "Failed", "cancelled": "Cancelled"}.get(run.phase) or ("" if report is None else verdict(report))
     outcome += ", emulated" if plan is not None and plan.emulated else ""
     hops: list[ShownPastHop] = []
     if report is not None:
-        for number, (hop, rate) in enumerate(zip(report.plan.every_hop, report.expected.every_rate, strict=True)):
+        for number, (hop, rate) in enumerate(zip(report.plan.every_hop, report.plan.every_rate, strict=True)):
             rates = spread_of([each.hops[number].throughput for each in run.reports])
-            hops.append({"title": _hop_title(number, str(hop.kind)), "predicted": rate, "measured": rates["median"],
+            hops.append({"title": _hop_title(number, str(hop.kind)), "planned": rate, "measured": rates["median"],
                          "low": rates["low"], "high": rates["high"]})  # fmt: skip
     return {
         "name": f"{OF_SESSION}{run.number}",
@@ -58,9 +57,11 @@ def _of_session(run: Run) -> ShownPastRun:
         "transfer": run.transfer_text,
         "outcome": outcome,
         "good": run.phase == "done",
+        "emulated": plan is not None and bool(plan.emulated),
         "bytes": run.bytes,
         "runs": max(1, len(run.reports)),
-        "predicted": None if predicted is None else predicted.seconds,
+        "planned": None if plan is None else plan.seconds,
+        "tried": None if report is None or report.tried is None else report.tried.seconds,
         "measured": None if seconds is None else seconds["median"],
         "low": None if seconds is None else seconds["low"],
         "high": None if seconds is None else seconds["high"],
@@ -166,9 +167,11 @@ def _of_entry(entry: LedgerEntry, note: str) -> ShownPastRun:
         "transfer": f"{entry.source} {entry.source_layout} → {entry.destination} {entry.destination_layout}",
         "outcome": outcome,
         "good": entry.verified is not False,
+        "emulated": entry.emulated,
         "bytes": entry.nbytes,
         "runs": 1,
-        "predicted": entry.predicted,
+        "planned": entry.by_model,
+        "tried": entry.predicted if entry.tried else None,
         "measured": entry.measured,
         "low": entry.measured,
         "high": entry.measured,
@@ -176,7 +179,7 @@ def _of_entry(entry: LedgerEntry, note: str) -> ShownPastRun:
         "timeline": "none",
         "facts": facts,
         "hops": [
-            {"title": _hop_title(number, hop.kind), "predicted": hop.predicted, "measured": hop.measured,
+            {"title": _hop_title(number, hop.kind), "planned": hop.predicted, "measured": hop.measured,
              "low": hop.measured, "high": hop.measured}
             for number, hop in enumerate(entry.hops)
         ],
@@ -196,11 +199,11 @@ def runs_csv(state: State) -> str:
     hops = max((len(run["hops"]) for run in runs), default=0)
     file = io.StringIO()
     table = csv.writer(file, lineterminator="\n")
-    columns = ["run", "date", "transfer", "outcome", "bytes", "runs", "predicted_seconds", "measured_seconds", "lowest_seconds",
-               "highest_seconds", "note"]  # fmt: skip
-    table.writerow([*columns, *(f"hop{k}_{what}" for k in range(hops) for what in ("title", "predicted", "measured"))])
+    columns = ["run", "date", "transfer", "outcome", "bytes", "runs", "planned_seconds", "trial_seconds",
+               "measured_seconds", "lowest_seconds", "highest_seconds", "note"]  # fmt: skip
+    table.writerow([*columns, *(f"hop{k}_{what}" for k in range(hops) for what in ("title", "planned", "measured"))])
     for run in runs:
-        row = [run["number"] or "earlier", *(run[name] for name in ("date", "transfer", "outcome", "bytes", "runs", "predicted")),
-               *(run[name] for name in ("measured", "low", "high", "note"))]  # fmt: skip
-        table.writerow([*row, *(hop[what] for hop in run["hops"] for what in ("title", "predicted", "measured"))])
+        row = [run["number"] or "earlier", *(run[name] for name in ("date", "transfer", "outcome", "bytes", "runs", "planned")),
+               *(run[name] for name in ("tried", "measured", "low", "high", "note"))]  # fmt: skip
+        table.writerow([*row, *(hop[what] for hop in run["hops"] for what in ("title", "planned", "measured"))])
     return file.getvalue()

@@ -14,10 +14,12 @@ class ShownFact(TypedDict):
 
 
 class ShownPastHop(TypedDict):
-    """A hop of a past run in bytes per second; of repeated runs, the middle with the lowest and the highest."""
+    """A hop of a past run in bytes per second, as planned and as measured; of repeated runs, the middle with the lowest and the
+    highest.
+    """
 
     title: str
-    predicted: float
+    planned: float
     measured: float
     low: float
     high: float
@@ -25,8 +27,9 @@ class ShownPastHop(TypedDict):
 
 class ShownPastRun(TypedDict):
     """A run of the list. `name` names it in commands, `number` is null for earlier runs. Null is what nobody knows: seconds
-    predicted and measured; of `runs` repeated runs `measured` is the middle. `timeline` says whether the session has the trace of
-    the run, or of its last repeat: it may have none, or have dropped it to make room for those of newer runs.
+    planned, after the trial (`tried`) and measured; of `runs` repeated runs `measured` is the middle. `timeline` says whether
+    the session has the trace of the run, or of its last repeat: it may have none, or have dropped it to make room for those
+    of newer runs. `emulated` says whether main memory stood in for a memory: then planned and measured cannot be compared.
     """
 
     name: str
@@ -35,9 +38,11 @@ class ShownPastRun(TypedDict):
     transfer: str
     outcome: str
     good: bool
+    emulated: bool
     bytes: int
     runs: int
-    predicted: float | None
+    planned: float | None
+    tried: float | None
     measured: float | None
     low: float | None
     high: float | None

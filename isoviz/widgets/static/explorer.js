@@ -1,1 +1,1 @@
-import{hb as a,ib as b}from"./core.js";export{b as default,a as drawPage};
+import{jb as a,kb as b}from"./core.js";export{b as default,a as drawPage};

@@ -189,7 +189,7 @@ def test_a_run_says_so(report: Report) -> None:
     assert report.verified
     for text in (str(report), json.dumps(report.to_json()), figures.html(report), str(report.trace)):
         assert "emulated" in text
-    assert "emulated" in _picture("predicted against measured", figures.html(report))
+    assert "emulated" in _picture("planned and measured rates", figures.html(report))
     assert "emulated" in _picture("simulated and measured", figures.html(report))
 
 

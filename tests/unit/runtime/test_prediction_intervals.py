@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 import socket
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ import isoviz
 from isoviz.backends.emulated import EmulatedMachine
 from isoviz.cli import main
 from isoviz.errors import MachineError
+from isoviz.figures.plans.report_html import report_html
 from isoviz.machines import Channel, ChannelKind, Constant, LatencyBandwidth, Machine, Memory, MemoryKind, save
 from isoviz.machines.measurement import Check, Measurement
 from isoviz.machines.throughput import Sampled
@@ -38,6 +40,7 @@ from isoviz.runtime.ledger.trial_interval import (
     prior,
     standardized,
     trial_prediction,
+    trial_record,
     unit_of,
 )
 from isoviz.this_computer import this_computer, versions
@@ -245,12 +248,31 @@ def test_a_report_says_what_was_expected() -> None:
     assert "interval" not in replace(report, prediction=None).to_json()
     expected = Prediction(0.0123, 0.0109, 0.0141, "trial", 40, 0.1)
     shown = replace(report, prediction=expected)
-    assert "predicted 12.3 ms (10.9 to 14.1 ms, tried just before; 40 earlier runs count)" in str(shown)
-    data = shown.to_json()
-    assert data["interval"] == [0.0109, 0.0141] and data["interval_basis"] == {"from": "trial", "runs": 40, "scatter": 0.1}
+    assert "after the trial 12.3 ms (10.9 to 14.1 ms; 40 earlier runs count)" in str(shown)
+    assert expected.to_json()["interval_basis"] == {"from": "trial", "runs": 40, "scatter": 0.1}
     assert plan_from_json({**plan_to_json(report.plan), **expected.to_json()}) == report.plan
-    assert str(replace(expected, runs=0)).endswith("tried just before)")
+    assert str(replace(expected, runs=0)) == "after the trial 12.3 ms (10.9 to 14.1 ms)"
     assert str(replace(expected, runs=1)).endswith("1 earlier run counts)")
+
+
+@pytest.mark.parametrize(("nearer", "further"), [(0, 0), (1, 0), (1, 1), (2, 1), (0, 3)])
+def test_a_trial_is_the_prediction_where_it_has_come_nearer(nearer: int, further: int) -> None:
+    """Text, JSON and HTML of a report compare the measured time with one and the same figure, and name it."""
+    machine = two(SPREAD)
+    report = isoviz.Engine(machine, EmulatedMachine()).run(planned(machine))
+    plan = report.plan
+    good, bad = (tried(plan, [ratio], model=plan.seconds, predicted=2 * plan.seconds)[0] for ratio in (1.9, 1.1))
+    elsewhere = replace(good, source_layout="<x, F>", destination_layout="<F, x>")
+    record = trial_record(plan, [good] * nearer + [bad] * further + [elsewhere] * 5)
+    assert record == (nearer, nearer + further)
+    after = replace(plan)
+    shown = replace(report, tried=after, record=record, prediction=Prediction(0.01, 0.009, 0.012, "trial", 4, 0.1))
+    assert shown.trial_leads == (nearer > further)
+    assert shown.expected is (after if nearer > further else plan)
+    name = "after the trial" if nearer > further else "planned"
+    texts = [str(shown), report_html(shown, machine)]
+    assert [set(re.findall(r"measured / (planned|predicted|after the trial)", text)) for text in texts] == [{name}, {name}]
+    assert shown.to_json()["trial"]["is_prediction"] == (nearer > further) == ("expected_seconds" in shown.to_json())
 
 
 TRANSFER = """

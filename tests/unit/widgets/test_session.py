@@ -268,7 +268,7 @@ def test_a_real_run_is_verified_and_kept_in_the_history(session: Session) -> Non
 
 
 def test_a_run_says_what_its_copies_were_tried_to_take(session: Session) -> None:
-    """What is predicted of a run may be another time than its plan says: the report tells why."""
+    """The plan and the trial may say different times: both are told, in the report and in the list of runs."""
     for end, layout in (("source", "<F, x, y>"), ("destination", "<x, y, F>")):
         put(session, f"{end}-memory", "node0.sys")
         put(session, f"{end}-layout", layout)
@@ -276,10 +276,12 @@ def test_a_run_says_what_its_copies_were_tried_to_take(session: Session) -> None
     session.run()
     state = session.wait()
     report = session.report
-    assert report is not None and report.tried is not None and report.plan == session.plan
+    assert report is not None and report.tried is not None and report.record is not None and report.plan == session.plan
     told = snapshot(state, 1)["panes"]["run"]
-    assert told["report"]["predictedSeconds"] == report.expected.seconds == past_runs(state)[0]["predicted"]
-    assert told["report"]["plannedSeconds"] == report.plan.seconds
+    (listed,) = past_runs(state)
+    assert told["report"]["triedSeconds"] == report.tried.seconds == listed["tried"]
+    assert told["report"]["plannedSeconds"] == report.plan.seconds == listed["planned"]
+    assert told["report"]["trialLeads"] == report.trial_leads and told["report"]["basis"] == report.record.words
     for seconds, said in ((0.02 * report.seconds, 0.02 * report.seconds), (0.005 * report.seconds, None)):
         late = replace(report, buffer_seconds=seconds)
         told = snapshot(replace(state, run=replace(state.run, report=late, reports=(late,))), 1)["panes"]["run"]

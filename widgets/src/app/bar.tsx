@@ -187,10 +187,11 @@ export function Figures(): JSX.Element {
 /** What the last run of this plan took. */
 function MeasuredTime(): JSX.Element | null {
   const measured = measuredOf(useView().snapshot);
-  if (measured === null) return null;
+  if (measured === null || measured.emulated) return null;
   return (
     <span class="iv-figure-beside iv-figure-measured" data-testid="figure-measured" title={`Run ${measured.run}`}>
-      {formatSeconds(measured.seconds)} measured{measured.emulated && ", emulated"}
+      {measured.tried !== null && `${formatSeconds(measured.tried)} after the trial, `}
+      {formatSeconds(measured.seconds)} measured
     </span>
   );
 }

@@ -72,7 +72,7 @@ export const steps: readonly Step[] = [
   {
     title: "Run and measure",
     ask: "*Run and measure* moves real bytes along this plan and compares every one of them. Memories that this computer lacks can be emulated: the line above says so.",
-    told: "Measured figures stand beside the predicted ones, here and at every hop. Emulated ones say nothing about the hardware.",
+    told: "Measured figures stand beside the planned ones, here and at every hop. Emulated ones say nothing about the hardware.",
     at: "[data-testid=run], .iv-reason",
     isDone: ({ measured }) => measured,
   },

@@ -1,5 +1,6 @@
 // What there is to say about the state, in one line.
 import type { Connection } from "./connection.ts";
+import { secondsOf } from "./measured.ts";
 import type { Snapshot } from "./types.ts";
 import { counted, formatSeconds } from "./units.ts";
 
@@ -13,7 +14,7 @@ export function statusText(snapshot: Snapshot, connection: Pick<Connection, "gon
 }
 
 function stateText(snapshot: Snapshot): string {
-  const { now, report } = snapshot.panes.run;
+  const { now, report, emulated } = snapshot.panes.run;
   if (!snapshot.frame.settled) return `${snapshot.frame.step === "" ? "Planning" : snapshot.frame.step}…`;
   const problems = Object.keys(snapshot.faults.problems);
   if (problems.length > 0) {
@@ -26,8 +27,8 @@ function stateText(snapshot: Snapshot): string {
   if (now.phase === "cancelled") return `Run ${now.number} was cancelled.`;
   if (now.phase === "failed") return `Run ${now.number} failed.`;
   if (now.phase === "done" && report !== null) {
-    const seconds = `${formatSeconds(report.seconds)} measured, ${formatSeconds(report.predictedSeconds)} predicted`;
-    return `Run ${report.number}: ${report.verdict.toLowerCase()}, ${seconds}.`;
+    const where = emulated.length > 0 ? " in main memory, which stood in for the hardware" : "";
+    return `Run ${report.number}: ${report.verdict.toLowerCase()}, ${formatSeconds(secondsOf(report))} measured${where}.`;
   }
   return "";
 }

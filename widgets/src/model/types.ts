@@ -619,20 +619,24 @@ export interface ShownSpread {
   high: number;
 }
 
-/** Predicted and measured throughput in bytes per second, of a hop or overall. `spread` is of repeated runs, else null. */
+/**
+ * Throughput in bytes per second of a hop or overall: planned, after the trial (null: there was none) and measured.
+ * `spread` is of repeated runs, else null.
+ */
 export interface ShownMeasure {
   name: string;
   title: string;
-  predicted: number;
+  planned: number;
+  tried: number | null;
   measured: number;
   spread: ShownSpread | null;
 }
 
 /**
- * A run that ended well, in seconds. `plannedSeconds` is what the plan said where a trial predicted another time, else
- * null. `bufferSeconds` is the time before the run in which the system gave memory for its buffers; null where it is not
- * worth a word. `spread` has the seconds of repeated runs, else null: then all other figures are those of the run in the
- * middle.
+ * A run that ended well, in seconds. `triedSeconds` is the time after the trial, null where there was none. `trialLeads`
+ * says whether that is the prediction, else the plan is; `basis` says why, "" where there was no trial. `bufferSeconds` is
+ * the time before the run in which the system gave memory for its buffers; null where it is not worth a word. `spread` has
+ * the seconds of repeated runs, else null: then all other figures are those of the run in the middle.
  */
 export interface ShownReport {
   number: number;
@@ -640,8 +644,10 @@ export interface ShownReport {
   verified: boolean | null;
   verdict: string;
   seconds: number;
-  predictedSeconds: number;
-  plannedSeconds: number | null;
+  plannedSeconds: number;
+  triedSeconds: number | null;
+  trialLeads: boolean;
+  basis: string;
   bufferSeconds: number | null;
   spread: ShownSpread | null;
   rows: ShownMeasure[];
@@ -1707,10 +1713,13 @@ export interface ShownFact {
   bytes: number | null;
 }
 
-/** A hop of a past run in bytes per second; of repeated runs, the middle with the lowest and the highest. */
+/**
+ * A hop of a past run in bytes per second, as planned and as measured; of repeated runs, the middle with the lowest and
+ * the highest.
+ */
 export interface ShownPastHop {
   title: string;
-  predicted: number;
+  planned: number;
   measured: number;
   low: number;
   high: number;
@@ -1718,8 +1727,10 @@ export interface ShownPastHop {
 
 /**
  * A run of the list. `name` names it in commands, `number` is null for earlier runs. Null is what nobody knows: seconds
- * predicted and measured; of `runs` repeated runs `measured` is the middle. `timeline` says whether the session has the
- * trace of the run, or of its last repeat: it may have none, or have dropped it to make room for those of newer runs.
+ * planned, after the trial (`tried`) and measured; of `runs` repeated runs `measured` is the middle. `timeline` says
+ * whether the session has the trace of the run, or of its last repeat: it may have none, or have dropped it to make room
+ * for those of newer runs. `emulated` says whether main memory stood in for a memory: then planned and measured cannot be
+ * compared.
  */
 export interface ShownPastRun {
   name: string;
@@ -1728,9 +1739,11 @@ export interface ShownPastRun {
   transfer: string;
   outcome: string;
   good: boolean;
+  emulated: boolean;
   bytes: number;
   runs: number;
-  predicted: number | null;
+  planned: number | null;
+  tried: number | null;
   measured: number | null;
   low: number | null;
   high: number | null;

@@ -27,7 +27,9 @@ export function RunPane(): JSX.Element {
       {!connection.offline && <Head />}
       {!connection.offline && <Ranks />}
       {run.number === 0 ? (
-        <p class="iv-faint">Nothing has run yet. A run moves real bytes, verifies them and sets measured beside predicted.</p>
+        <p class="iv-faint">
+          Nothing has run yet. A run moves real bytes, verifies them and sets what it measured beside what was planned.
+        </p>
       ) : (
         <p class="iv-transfer">
           <b>Run {run.number}</b> <code>{run.transfer}</code>

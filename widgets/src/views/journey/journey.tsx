@@ -79,11 +79,10 @@ function differenceWords(seconds: number, before: number): string {
 /** Which run the measured rates are from. */
 function MeasuredKey(): JSX.Element | null {
   const measured = measuredOf(useView().snapshot);
-  if (measured === null) return null;
+  if (measured === null || measured.emulated) return null;
   return (
     <p class="iv-measured-key" data-testid="journey-measured">
       <span class="iv-key iv-key-measured" aria-hidden="true" /> measured in run {measured.run}
-      {measured.emulated && ", emulated: it says nothing about the hardware"}
     </p>
   );
 }

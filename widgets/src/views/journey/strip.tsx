@@ -244,7 +244,7 @@ function Hop({ hop, place, column, number, pressed, moment, moved, still, ...res
       <span class="iv-hop-words">{hop.words}</span>
       <b class="iv-hop-rate">
         {formatRate(hop.rate)}
-        {!still && <MeasuredRate predicted={hop.rate} number={number} />}
+        {!still && <MeasuredRate planned={hop.rate} number={number} />}
         <TriedRate channel={hop.channel} rate={hop.rate} />
       </b>
       <span class="iv-shaft">
@@ -265,13 +265,20 @@ function Hop({ hop, place, column, number, pressed, moment, moved, still, ...res
 }
 
 /** The rate that a run of this plan has measured. It is a part of its own: what a run tells changes while it goes on. */
-function MeasuredRate({ predicted, number }: { predicted: number; number: number }): JSX.Element | null {
-  const rate = measuredOf(useView().snapshot)?.rates[number];
-  if (rate === undefined) return null;
+function MeasuredRate({ planned, number }: { planned: number; number: number }): JSX.Element | null {
+  const measured = measuredOf(useView().snapshot);
+  const [rate, tried] = [measured?.rates[number], measured?.triedRates[number] ?? null];
+  // The rate of a memory that stood in does not stand beside the plan's: it is in the report, where that is said.
+  if (rate === undefined || measured?.emulated) return null;
+  const trial = tried === null ? "" : `, ${formatRate(tried)} after the trial`;
   return (
     <>
-      <span class="iv-hidden"> predicted,</span>{" "}
-      <span class="iv-measured-rate" data-testid={`measured-${number}`} title={`${formatRate(predicted)} predicted`}>
+      <span class="iv-hidden"> planned{trial},</span>{" "}
+      <span
+        class="iv-measured-rate"
+        data-testid={`measured-${number}`}
+        title={`${formatRate(planned)} planned${trial}, ${formatRate(rate)} measured`}
+      >
         {formatRate(rate)}
       </span>
       <span class="iv-hidden"> measured</span>

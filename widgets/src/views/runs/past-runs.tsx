@@ -74,7 +74,8 @@ export function PastRuns(): JSX.Element | null {
     { title: "Run", names: true, hover: (run) => run.transfer, cell: (run) => (run.number === null ? "earlier" : run.number) },
     { title: "When", cell: (run) => dateOf(run.date) },
     { title: "Size", number: true, cell: (run) => formatBytes(run.bytes) },
-    { title: "Predicted", number: true, cell: (run) => known(run.predicted, formatSeconds) },
+    { title: "Planned", number: true, cell: (run) => known(run.planned, formatSeconds) },
+    { title: "After the trial", number: true, cell: (run) => known(run.tried, formatSeconds) },
     {
       title: "Measured",
       number: true,
@@ -82,6 +83,7 @@ export function PastRuns(): JSX.Element | null {
         <>
           {known(run.measured, formatSeconds)}
           {run.runs > 1 && <span class="iv-faint"> of {run.runs}</span>}
+          {run.emulated && run.measured !== null && <span class="iv-faint"> in main memory</span>}
         </>
       ),
     },
@@ -191,14 +193,20 @@ const ratioOf = (one: number | null, other: number | null): string =>
 
 /** The rows of a comparison: times, then hops, then the settings that differ. */
 export function comparedRows(one: ShownPastRun, other: ShownPastRun): Compared[] {
-  const times = (["predicted", "measured", "low", "high"] as const).map((name) => ({
-    title: { predicted: "predicted time", measured: "measured time", low: "quickest run", high: "slowest run" }[name],
+  const times = (["planned", "tried", "measured", "low", "high"] as const).map((name) => ({
+    title: {
+      planned: "planned time",
+      tried: "time after the trial",
+      measured: "measured time",
+      low: "quickest run",
+      high: "slowest run",
+    }[name],
     one: known(one[name], formatSeconds),
     other: known(other[name], formatSeconds),
     ratio: ratioOf(one[name], other[name]),
     differs: true,
   }));
-  const shownTimes = one.runs > 1 || other.runs > 1 ? times : times.slice(0, 2);
+  const shownTimes = (one.runs > 1 || other.runs > 1 ? times : times.slice(0, 3)).filter((row) => row.one + row.other !== "");
   const count = Math.max(one.hops.length, other.hops.length);
   const hops = Array.from({ length: count }, (_, place) => {
     const [a, b]: [ShownPastHop | undefined, ShownPastHop | undefined] = [one.hops[place], other.hops[place]];

@@ -1,9 +1,10 @@
-// What the last run has shown: verified or not, predicted beside measured, its transfers, and what to do next.
+// What the last run has shown: verified or not, planned beside measured, its transfers, and what to do next.
 import type { JSX } from "preact";
 import { Button } from "#lib/button.tsx";
 import { Notes } from "#lib/card.tsx";
 import { Icon } from "#lib/icon.tsx";
 import { type Column, Table } from "#lib/table.tsx";
+import { rateOf, secondsOf } from "#model/measured.ts";
 import type { Command, ShownAdvice, ShownMeasure, ShownReport, ShownTransferRun } from "#model/types.ts";
 import { counted, formatBytes, formatRate, formatSeconds } from "#model/units.ts";
 import { useView } from "#model/view.ts";
@@ -20,45 +21,67 @@ function Badge({ verified, verdict }: { verified: boolean | null; verdict: strin
   );
 }
 
-/** Where memories were `emulated`, how near the figures are to each other says nothing: the ratio is left out. */
-function measureColumns(rows: readonly ShownMeasure[], emulated: boolean): readonly Column<ShownMeasure>[] {
-  const most = Math.max(...rows.flatMap((row) => [row.predicted, row.measured])) || 1;
+/**
+ * Where memories were emulated, planned and measured figures are of different hardware: no bars set them side by side, and there
+ * is no ratio.
+ */
+function measureColumns({ rows, trialLeads }: ShownReport, emulated: boolean): readonly Column<ShownMeasure>[] {
+  const predicted = ({ planned, tried }: ShownMeasure): number => (trialLeads ? (tried ?? planned) : planned);
+  const basis = trialLeads ? "after the trial" : "planned";
+  const most = Math.max(...rows.flatMap((row) => [predicted(row), row.measured])) || 1;
   const repeated = rows.some((row) => row.spread !== null);
+  const tried = rows.some((row) => row.tried !== null);
   const columns: readonly Column<ShownMeasure>[] = [
     { title: "Hop", names: true, cell: (row) => row.title, hover: (row) => row.name },
-    { title: "Predicted", number: true, cell: (row) => formatRate(row.predicted) },
+    { title: emulated ? "Planned for the hardware" : "Planned", number: true, cell: (row) => formatRate(row.planned) },
+    ...(tried
+      ? [
+          {
+            title: () => (
+              <>
+                After the <Term name="trial">trial</Term>
+              </>
+            ),
+            number: true,
+            cell: (row: ShownMeasure) => row.tried !== null && formatRate(row.tried),
+          },
+        ]
+      : []),
     {
-      title: repeated ? () => <Term name="median">Median</Term> : "Measured",
+      title: emulated ? "Measured in main memory" : repeated ? () => <Term name="median">Median</Term> : "Measured",
       number: true,
-      cell: (row) => formatRate(row.spread?.median ?? row.measured),
+      cell: (row) => formatRate(rateOf(row)),
     },
+  ];
+  if (emulated) return columns;
+  return [
+    ...columns,
     repeated
       ? {
           title: "Every run",
-          cell: (row) => row.spread !== null && <Spread spread={row.spread} format={formatRate} predicted={row.predicted} />,
+          cell: (row) => row.spread !== null && <Spread spread={row.spread} format={formatRate} predicted={predicted(row)} />,
         }
       : {
           title: () => (
             <>
-              <span class="iv-key iv-key-predicted" aria-hidden="true" /> predicted{" "}
+              <span class="iv-key iv-key-predicted" aria-hidden="true" /> {basis}{" "}
               <span class="iv-key iv-key-measured" aria-hidden="true" /> measured
             </>
           ),
           drawn: { cells: "iv-measures", head: "iv-measures-head" },
           cell: (row) => (
             <>
-              <span class="iv-measure iv-measure-predicted" style={{ width: `${(100 * row.predicted) / most}%` }} />
+              <span class="iv-measure iv-measure-predicted" style={{ width: `${(100 * predicted(row)) / most}%` }} />
               <span class="iv-measure iv-measure-measured" style={{ width: `${(100 * row.measured) / most}%` }} />
             </>
           ),
         },
     {
-      title: "Measured ÷ predicted",
+      title: `Measured ÷ ${basis}`,
       number: true,
-      cell: (row) => (row.predicted > 0 ? ((row.spread?.median ?? row.measured) / row.predicted).toFixed(2) : ""),
+      cell: (row) => (predicted(row) > 0 ? (rateOf(row) / predicted(row)).toFixed(2) : ""),
     },
   ];
-  return emulated ? columns.slice(0, -1) : columns;
 }
 
 interface ReportProps {
@@ -69,36 +92,45 @@ interface ReportProps {
 }
 
 export function Report({ report, emulated, several = false }: ReportProps): JSX.Element {
-  const tried =
-    report.plannedSeconds === null
-      ? []
-      : [`A trial just before the run made the prediction. The model alone: ${formatSeconds(report.plannedSeconds)}.`];
   const waited =
     report.bufferSeconds === null
       ? []
       : [`Before the measured time, the system took ${formatSeconds(report.bufferSeconds)} to give memory for the buffers.`];
-  const { spread } = report;
-  const stood =
-    emulated.length > 0 ? [`Emulated in main memory: ${emulated.join(", ")}. The times say nothing about the hardware.`] : [];
+  const { spread, triedSeconds } = report;
+  const stands = emulated.length > 0;
+  const stood = stands
+    ? [
+        `Main memory stood in for ${emulated.join(", ")}. The measured figures are of main memory, the planned ones of the hardware: they cannot be compared.`,
+      ]
+    : [];
+  const basis = report.basis === "" ? [] : [report.basis];
   return (
     <div data-testid="report">
       <p class="iv-verdict">
         <Badge verified={report.verified} verdict={report.verdict} />
         <span>
-          <b>{formatSeconds(spread?.median ?? report.seconds)}</b>{" "}
-          {spread === null ? "measured" : `in the middle of ${counted(spread.values.length, "run")}`},{" "}
-          {formatSeconds(report.predictedSeconds)} predicted{several ? " alone" : ""}
+          <b>{formatSeconds(secondsOf(report))}</b>{" "}
+          {spread === null ? "measured" : `in the middle of ${counted(spread.values.length, "run")}`}
+          {stands ? " in main memory; " : ", "}
+          {formatSeconds(report.plannedSeconds)} planned{stands ? " for the hardware" : several ? " alone" : ""}
+          {triedSeconds !== null && `, ${formatSeconds(triedSeconds)} after the trial`}
         </span>
-        {spread !== null && <Spread spread={spread} format={formatSeconds} predicted={report.predictedSeconds} />}
+        {spread !== null && (
+          <Spread
+            spread={spread}
+            format={formatSeconds}
+            {...(stands ? {} : { predicted: (report.trialLeads ? triedSeconds : null) ?? report.plannedSeconds })}
+          />
+        )}
       </p>
       <Table
-        caption="Predicted and measured throughput, overall and for every hop"
-        columns={measureColumns(report.rows, emulated.length > 0)}
+        caption="Planned and measured throughput, overall and for every hop"
+        columns={measureColumns(report, stands)}
         rows={report.rows}
         keyOf={(row) => row.title}
         tableClass="iv-report"
       />
-      <Notes notes={[...stood, ...tried, ...waited, ...report.notes]} />
+      <Notes notes={[...stood, ...basis, ...waited, ...report.notes]} />
     </div>
   );
 }
