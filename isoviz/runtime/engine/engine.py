@@ -314,7 +314,7 @@ class BaseEngine:
                 execution.located(execution.destination.publish)
             execution.event.end()
             notes = (*execution.notes, *emulated(plan, self.machine), *unmeasured(plan, self.machine))
-            trace = _trace_of([execution], moving=True)
+            trace = _trace_of([execution], moving=True, flush_seconds=flush_seconds)
             hops, waited = execution.measured(flush_seconds), execution.buffer_seconds
             return Report(plan, seconds, flush_seconds, hops, verified, notes, trace, buffer_seconds=waited)
         except BaseException as error:
@@ -390,17 +390,18 @@ class BaseEngine:
         return work_of(plan, priority, pipelined=pipelined, request_bytes=asked, chunks=chunks, channels=prepared.channels)
 
 
-def _trace_of(executions: Iterable[Execution], *, moving: bool = False) -> Trace:
+def _trace_of(executions: Iterable[Execution], *, moving: bool = False, flush_seconds: float = 0.0) -> Trace:
     """The trace of some transfers of an engine. Transfers that are still running end now in it.
 
-    With `moving`, the times before the first request are left out: opening files, allocating pages, generating data.
+    With `moving`, the times before the first and after the last request are left out, but for flushing the destination: opening
+    files, allocating pages, generating data. So it takes as long as the report says.
     """
     transfers: list[TransferSpan] = []
     requests: list[RequestSpan] = []
     for each in executions:
         times = each.submitted, each.admitted, each.ended or time.perf_counter()
         if moving and each.spans:
-            times = each.spans.first, each.spans.first, times[2]
+            times = each.spans.first, each.spans.first, each.spans.last + flush_seconds
         outcome, reason = each.outcome or "running", "" if each.error is None else str(each.error)
         label, sizes = f"transfer {each.number}", tuple([(path.bytes, path.chunk_payload) for path in each.plan.paths])
         several, payload = sizes if len(sizes) > 1 else (), max(full for _, full in sizes)

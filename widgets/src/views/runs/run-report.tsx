@@ -22,8 +22,7 @@ function Badge({ verified, verdict }: { verified: boolean | null; verdict: strin
 }
 
 /**
- * Where memories were emulated, planned and measured figures are of different hardware: no bars set them side by side, and there
- * is no ratio.
+ * Where memories were emulated, measured figures are of other hardware than planned ones: those do not stand beside them.
  */
 function measureColumns({ rows, trialLeads }: ShownReport, emulated: boolean): readonly Column<ShownMeasure>[] {
   const predicted = ({ planned, tried }: ShownMeasure): number => (trialLeads ? (tried ?? planned) : planned);
@@ -33,7 +32,7 @@ function measureColumns({ rows, trialLeads }: ShownReport, emulated: boolean): r
   const tried = rows.some((row) => row.tried !== null);
   const columns: readonly Column<ShownMeasure>[] = [
     { title: "Hop", names: true, cell: (row) => row.title, hover: (row) => row.name },
-    { title: emulated ? "Planned for the hardware" : "Planned", number: true, cell: (row) => formatRate(row.planned) },
+    ...(emulated ? [] : [{ title: "Planned", number: true, cell: (row: ShownMeasure) => formatRate(row.planned) }]),
     ...(tried
       ? [
           {
@@ -53,14 +52,18 @@ function measureColumns({ rows, trialLeads }: ShownReport, emulated: boolean): r
       cell: (row) => formatRate(rateOf(row)),
     },
   ];
-  if (emulated) return columns;
+  const everyRun: Column<ShownMeasure> = {
+    title: "Every run",
+    cell: (row) =>
+      row.spread !== null && (
+        <Spread spread={row.spread} format={formatRate} {...(emulated ? {} : { predicted: predicted(row) })} />
+      ),
+  };
+  if (emulated) return repeated ? [...columns, everyRun] : columns;
   return [
     ...columns,
     repeated
-      ? {
-          title: "Every run",
-          cell: (row) => row.spread !== null && <Spread spread={row.spread} format={formatRate} predicted={predicted(row)} />,
-        }
+      ? everyRun
       : {
           title: () => (
             <>
@@ -100,7 +103,7 @@ export function Report({ report, emulated, several = false }: ReportProps): JSX.
   const stands = emulated.length > 0;
   const stood = stands
     ? [
-        `Main memory stood in for ${emulated.join(", ")}. The measured figures are of main memory, the planned ones of the hardware: they cannot be compared.`,
+        "Main memory stood in for the hardware: its figures are no evidence about the plan, and stand apart from the planned ones.",
       ]
     : [];
   const basis = report.basis === "" ? [] : [report.basis];
@@ -111,8 +114,7 @@ export function Report({ report, emulated, several = false }: ReportProps): JSX.
         <span>
           <b>{formatSeconds(secondsOf(report))}</b>{" "}
           {spread === null ? "measured" : `in the middle of ${counted(spread.values.length, "run")}`}
-          {stands ? " in main memory; " : ", "}
-          {formatSeconds(report.plannedSeconds)} planned{stands ? " for the hardware" : several ? " alone" : ""}
+          {stands ? " in main memory" : `, ${formatSeconds(report.plannedSeconds)} planned${several ? " alone" : ""}`}
           {triedSeconds !== null && `, ${formatSeconds(triedSeconds)} after the trial`}
         </span>
         {spread !== null && (
