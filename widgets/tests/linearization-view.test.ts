@@ -8,16 +8,6 @@ import { besideTitle, ticks } from "#views/linearization/drawing/axes-canvas.ts"
 import { cellPixels } from "#views/linearization/drawing/cells.ts";
 import { colouring, colourOf, elementColour, inView, separables } from "#views/linearization/drawing/colouring.ts";
 import { knot, lanesOf, type Point, segment } from "#views/linearization/drawing/order-line.ts";
-import {
-  difference,
-  dimensionScale,
-  fieldColour,
-  inkOn,
-  lineColours,
-  luminance,
-  offsetScale,
-  unpacked,
-} from "#views/linearization/drawing/scales.ts";
 import { byteAt, linesThatFit, tapeRows, windowFrom } from "#views/linearization/drawing/tape-canvas.ts";
 import { cellOf, commonBlock, fastestDims, gridModel, indexAt, isPadding } from "#views/linearization/geometry/model.ts";
 import {
@@ -33,8 +23,17 @@ import { type Geometry, hit, panelsIn, placeOf, rectOf, roomOf } from "#views/li
 import { meanOver, rangeOver, valueAt } from "#views/linearization/geometry/separable.ts";
 import { fitted, panned, type Room, resized, showing, zoomed } from "#views/linearization/geometry/viewport.ts";
 import { OPTIONS } from "#views/linearization/options.ts";
-import { thumbnailDims, turnedDims } from "#views/linearization/thumbnail.tsx";
 import { shownDims } from "#views/linearization/view.tsx";
+import {
+  difference,
+  dimensionScale,
+  fieldColour,
+  inkOn,
+  lineColours,
+  luminance,
+  offsetScale,
+  unpacked,
+} from "#views/memory/scales.ts";
 import { COMPLEX, layout } from "./linear.ts";
 
 const LAYOUTS: readonly Linearization[] = [
@@ -402,14 +401,6 @@ test("the dimensions that are drawn are those of the source unless others are ch
   assert.deepEqual(shownDims(source, { across: "gone", down: "y" }), ["z", "y"]);
   assert.deepEqual(exchanged(["x", "y"], "y", 0), { across: "y", down: "x" });
   assert.deepEqual(exchanged(["x", "y"], "z", 1), { across: "x", down: "z" });
-  assert.deepEqual(thumbnailDims(source), ["x", "z"]);
-});
-
-test("a small picture draws the dimensions that change their order on the way", () => {
-  const sizes = { c: 4, w: 4, h: 4, n: 4, one: 1 };
-  const source = layout("<F, c, w, h, n, one>", sizes);
-  assert.deepEqual(turnedDims(source, layout("<one, F, w, h, c, n>", sizes)), ["c", "w"]);
-  assert.equal(turnedDims(source, layout("<c, w, F, h, one, n>", sizes)), null);
 });
 
 test("one scale for all slices, and one for what is seen where that would have nearly one colour", () => {

@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { shownBy } from "#model/shown-stops.ts";
 import type { Named, PlanPart, ShownHop, ShownPath } from "#model/types.ts";
-import { closeLook } from "#views/linearization/close-up.tsx";
 import { colouring, inView } from "#views/linearization/drawing/colouring.ts";
 import { convertingHop } from "#views/plan/hand.ts";
 import { layout } from "./linear.ts";
@@ -12,7 +11,6 @@ import { closeAfterEach, drawn, find, press, show } from "./page.ts";
 
 closeAfterEach();
 
-const SIZES = { x: 8192, y: 8192 };
 const BLOCK: Named<number> = [
   ["x", 256],
   ["y", 128],
@@ -47,25 +45,6 @@ function pathOf(converting: number): ShownPath {
 
 const planOf = (path: ShownPath): PlanPart => ({ ...(aSnapshot().panes.plan as PlanPart), paths: [path] });
 
-const look = (text: string): string =>
-  closeLook(layout(text, SIZES, { value: 16 }), ["x", "y"], new Map(BLOCK))
-    .order.map(({ column, row }) => `${column}.${row}`)
-    .join(" ");
-
-test("a close look changes at the hop that converts, and at no other", () => {
-  assert.deepEqual([SOURCE, BEFORE].map(look), [look(BEFORE), look(BEFORE)]);
-  assert.deepEqual([AFTER, DESTINATION].map(look), [look(AFTER), look(AFTER)]);
-  assert.ok(look(BEFORE).startsWith("0.0 1.0 2.0"), "rows before it");
-  assert.ok(look(AFTER).startsWith("0.0 0.1 0.2"), "columns behind it");
-});
-
-test("fields stand beside each other in a close look, so that structs and arrays look different", () => {
-  const of = (text: string): string[] =>
-    closeLook(layout(text, { x: 8, y: 8 }, { re: 4, im: 4 }), ["x", "y"], new Map()).order.map(({ column }) => String(column));
-  assert.deepEqual(of("<F, x, y>").slice(0, 4), ["0", "2", "1", "3"]);
-  assert.deepEqual(of("<x, y, F>").slice(0, 4), ["0", "1", "0", "1"]);
-});
-
 test("in slices, one colour is one offset at both ends", () => {
   const [one, other] = ["<F, x, y, z>", "<F, z, x, y>"].map((text) => layout(text, { x: 4, y: 3, z: 500 }));
   assert.ok(one !== undefined && other !== undefined);
@@ -78,13 +57,13 @@ test("in slices, one colour is one offset at both ends", () => {
   assert.equal(here?.from, 0, "the scale of all of memory: at the other end the slice is spread over it");
 });
 
-test("every hop of the journey says what it does to the order, and every stop has a close look", async () => {
+test("every hop of the journey says what it does to the order, and every stop has a picture of its memory", async () => {
   const snapshot = aSnapshot();
   const { root } = show(snapshot);
   await drawn();
   const path = snapshot.panes.plan?.paths[0] as ShownPath;
   for (const hop of path.hops) assert.ok(find(root, `hop-${hop.index}`).textContent?.includes(hop.order), hop.order);
-  path.stops.forEach((_, number) => assert.ok(find(root, `stop-${number}`).querySelector("svg.iv-close-up[data-order]")));
+  path.stops.forEach((_, number) => assert.ok(find(root, `stop-${number}`).querySelector("[data-testid=memory-picture]")));
 });
 
 test("a selected hop shows its two stops, and Escape shows the ends again", async () => {

@@ -8,10 +8,10 @@ import type { Side } from "#model/settings.ts";
 import type { PageEnd } from "#model/types.ts";
 import { useView } from "#model/view.ts";
 import { Term } from "#views/controls/term.tsx";
-import { offsetScale } from "#views/linearization/drawing/scales.ts";
 import { gradient } from "#views/linearization/legend.tsx";
 import { OPTIONS } from "#views/linearization/options.ts";
 import { LinearizationView } from "#views/linearization/view.tsx";
+import { offsetScale } from "#views/memory/scales.ts";
 
 /** Bytes with padding that a browser can count. */
 const MOST = 2 ** 52;

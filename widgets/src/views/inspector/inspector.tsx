@@ -194,7 +194,7 @@ function AboutStop({ number, place: at, stop, path }: PlacedStop): JSX.Element {
       </p>
       <div class="iv-inspector-picture">
         <span class="iv-inspector-stop">
-          <Thumbnail layout={stop.layout} size={120} block={byName(path.block)} />
+          <Thumbnail layout={stop.layout} size={120} block={byName(path.block)} path={path.stops.map((each) => each.layout)} />
         </span>
       </div>
       <p>

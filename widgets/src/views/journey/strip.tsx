@@ -96,7 +96,7 @@ export function Strip({ path, name, firstStop, firstHop, still = false }: StripP
               <Stop
                 key={`stop-${place}`}
                 stop={stop}
-                block={path.block}
+                path={path}
                 place={place}
                 column={2 * at + 2}
                 number={firstStop + place}
@@ -181,10 +181,10 @@ function Stop({
   pressed,
   moment,
   filledBy,
-  block,
+  path,
   still,
   ...rest
-}: PartProps & { stop: ShownStop; filledBy: number | null; block: ShownPath["block"] }): JSX.Element {
+}: PartProps & { stop: ShownStop; filledBy: number | null; path: ShownPath }): JSX.Element {
   return (
     <button
       type="button"
@@ -197,7 +197,7 @@ function Stop({
       {...rest}
     >
       <span class="iv-stop-picture">
-        <Thumbnail layout={stop.layout} size={PICTURE} block={byName(block)} />
+        <Thumbnail layout={stop.layout} size={PICTURE} block={byName(path.block)} path={path.stops.map((each) => each.layout)} />
         {moment !== null && filledBy !== null && <SlotMarks moment={moment} hop={filledBy} />}
       </span>
       <span class="iv-hidden">

@@ -7,7 +7,7 @@ import type { Linearization } from "#model/layouts/linearization.ts";
 import { counted, formatBytes, formatCount } from "#model/units.ts";
 import type { Colouring } from "#views/linearization/drawing/colouring.ts";
 import type { LayoutPicture } from "#views/linearization/drawing/picture.ts";
-import { cssOf, fieldColour } from "#views/linearization/drawing/scales.ts";
+import { cssOf, fieldColour } from "#views/memory/scales.ts";
 import { nameOf } from "./vector.tsx";
 
 /** More fields than this are told by number. */

@@ -1,5 +1,5 @@
 // Draws a chunk on its way: the memory of every stop with the pieces that it holds, and those that a hop is moving.
-import { cssOf, offsetScale } from "#views/linearization/drawing/scales.ts";
+import { cssOf, offsetScale } from "#views/memory/scales.ts";
 import { GAP, type MotionPicture, type Place, type StopPicture } from "./picture.ts";
 
 /** Where the stops stand and how large a piece is, in CSS pixels. */

@@ -8,9 +8,9 @@ import { cellOf } from "#views/linearization/geometry/model.ts";
 import { elementAtOrAfter, elementsIn } from "#views/linearization/geometry/order.ts";
 import { type Geometry, type Panel, rectOf } from "#views/linearization/geometry/scene.ts";
 import { valueAt } from "#views/linearization/geometry/separable.ts";
+import { cssOf, offsetScale, STEPS } from "#views/memory/scales.ts";
 import { type Colouring, colouring, separables } from "./colouring.ts";
 import type { Ink } from "./ink.ts";
-import { cssOf, offsetScale, STEPS } from "./scales.ts";
 import { type TapeGeometry, tapeRows, windowOf } from "./tape-canvas.ts";
 
 /** What is marked of a layout: the elements whose numbers by `blocks` it has. */

@@ -7,7 +7,7 @@ import type { Digit, Linearization } from "#model/layouts/linearization.ts";
 import type { Named, ShownColour } from "#model/types.ts";
 import { type GridModel, type Separable, separable } from "#views/linearization/geometry/model.ts";
 import { CACHE_LINE, type ColourBy, colouredDigit, type ViewOptions } from "#views/linearization/options.ts";
-import { alternating, dimensionScale, fieldColour, lineColours, offsetScale, packed, rgbOf } from "./scales.ts";
+import { alternating, dimensionScale, fieldColour, lineColours, offsetScale, packed, rgbOf } from "#views/memory/scales.ts";
 
 /**
  * How elements are coloured. `value` is the number of an element. Numbers of a ramp go through `scale` from `from` to `from + top`. Numbers of

@@ -6,12 +6,12 @@ import { positionOf } from "#model/layouts/order.ts";
 import type { RequestBox } from "#model/layouts/requests.ts";
 import { elementAt, isPadding, type Separable } from "#views/linearization/geometry/model.ts";
 import { type Geometry, type Panel, type Rect, rectOf, visible } from "#views/linearization/geometry/scene.ts";
+import { cssOf, fieldColour, inkOn } from "#views/memory/scales.ts";
 import { besideTitle } from "./axes-canvas.ts";
 import { cellPixels, hasPadding } from "./cells.ts";
 import { type Colouring, elementColour } from "./colouring.ts";
 import { hatching, type Ink, strokeTwice } from "./ink.ts";
 import { drawOrderLine, LEAST, lanesOf, segmentsIn, wholeCells } from "./order-line.ts";
-import { cssOf, fieldColour, inkOn } from "./scales.ts";
 
 export interface Scene extends Geometry {
   readonly colours: Colouring;

@@ -7,10 +7,10 @@ import type { Entry } from "#model/layouts/order.ts";
 import { formatCount } from "#model/units.ts";
 import { elementsIn, fieldShares } from "#views/linearization/geometry/order.ts";
 import { CACHE_LINE } from "#views/linearization/options.ts";
+import { cssOf, fieldColour, inkOn } from "#views/memory/scales.ts";
 import { type Colouring, colourOf, elementColour } from "./colouring.ts";
 import { shortened } from "./grid-canvas.ts";
 import { hatching, type Ink, strokeTwice } from "./ink.ts";
-import { cssOf, fieldColour, inkOn } from "./scales.ts";
 
 const SAMPLES = 5;
 

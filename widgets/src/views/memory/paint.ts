@@ -1,0 +1,217 @@
+// What lies in memory, as colours: the value of an element, or its rank in the array.
+//
+// An array without values has a generated picture: a landscape with a large letter F, so that everybody sees whether it stands or lies.
+// It belongs to the array, never to a layout: the last axis goes across and an earlier one down.
+// The Python twin is isoviz/figures/layouts/memory_picture.py: equal colours, to the bit.
+
+import type { Linearization } from "#model/layouts/linearization.ts";
+import type { Lying, OwnColours } from "#model/picture-way.ts";
+import { type MemoryMap, wrapWidth } from "./memory-map.ts";
+import { fieldColour, offsetScale, packed, rgbOf } from "./scales.ts";
+
+/** The colour of an element, packed. `at` has its coordinates in the model of the picture, `field` is a field of the model. */
+export interface Paint {
+  readonly element: (at: ArrayLike<number>, field: number) => number;
+  /** Whether strips that are too narrow add up to one colour (red, green and blue). Otherwise they mix. */
+  readonly adds: boolean;
+}
+
+export interface PaintInputs {
+  readonly lying: Lying;
+  /** The user's array; null where it has no values to show. */
+  readonly own: OwnColours | null;
+  /** The layouts at both ends: two dimensions that change places between them are drawn. */
+  readonly ends: readonly [Linearization, Linearization] | null;
+  readonly dark: boolean;
+}
+
+export function paintOf(map: MemoryMap, inputs: PaintInputs): Paint {
+  if (inputs.lying === "index") return byRank(map, inputs.dark);
+  return inputs.own === null ? generated(map, inputs.ends) : ownColours(map, inputs.own);
+}
+
+/** The picture of the user's array is laid evenly over the model. */
+function ownColours(map: MemoryMap, { element, adds }: OwnColours): Paint {
+  const index = new Float64Array(map.sizes.length);
+  const along = map.sizes.map((size, dim) => {
+    const whole = map.wholes[dim] ?? size;
+    return Float64Array.from({ length: size }, (_, at) => (size === whole ? at : Math.floor(((at + 0.5) * whole) / size)));
+  });
+  return {
+    adds,
+    element: (at, field) => {
+      for (let dim = 0; dim < along.length; dim += 1) index[dim] = along[dim]?.[at[dim] as number] ?? 0;
+      return element(index, map.field(field));
+    },
+  };
+}
+
+function byRank(map: MemoryMap, dark: boolean): Paint {
+  const scale = offsetScale(dark);
+  const { sizes, fieldCount } = map;
+  const top = Math.max(1, sizes.reduce((product, size) => product * size, fieldCount) - 1);
+  const last = scale.length - 1;
+  return {
+    adds: false,
+    element: (at, field) => {
+      let rank = 0;
+      for (let dim = 0; dim < sizes.length; dim += 1) rank = rank * (sizes[dim] as number) + (at[dim] as number);
+      return scale[Math.round(((rank * fieldCount + field) / top) * last)] as number;
+    },
+  };
+}
+
+// ---- the generated picture
+
+/** The dimensions along which the picture lies; `down` is -1 for one dimension, which is folded at `fold` coordinates (0: not). */
+interface Axes {
+  readonly across: number;
+  readonly down: number;
+  readonly fold: number;
+}
+
+/** A dimension of fewer coordinates tells nothing of a picture, where there are longer ones. */
+const SHORT = 4;
+
+/** The axes follow the array: the later dimension goes across, the earlier one down. */
+export function pictureAxes(sizes: readonly number[], turned: readonly [number, number] | null): Axes {
+  const dims = [...sizes.keys()];
+  const longer = dims.filter((dim) => (sizes[dim] ?? 1) > SHORT);
+  const long = longer.length > 1 ? longer : dims.filter((dim) => (sizes[dim] ?? 1) > 1);
+  const [only = dims.at(-1) ?? -1] = long;
+  const size = sizes[only] ?? 1;
+  if (long.length < 2) return { across: only, down: -1, fold: size > 64 ? wrapWidth(size) : 0 };
+  let pair = [...long].sort((one, other) => (sizes[other] ?? 1) - (sizes[one] ?? 1) || other - one).slice(0, 2);
+  if (turned?.every((dim) => long.includes(dim))) pair = [...turned];
+  const [down = -1, across = -1] = pair.sort((one, other) => one - other);
+  return { across, down, fold: 0 };
+}
+
+/** The first two dimensions, in the order of one end, that the other end has in the other order; null where the order is the same. */
+export function turnedDims(source: Linearization, destination: Linearization): [number, number] | null {
+  const [before, after] = [orderOf(source), orderOf(destination)];
+  for (const [place, slow] of before.entries())
+    for (const fast of before.slice(0, place)) if (after.indexOf(slow) < after.indexOf(fast)) return [fast, slow];
+  return null;
+}
+
+/** The longer dimensions in the order in which they begin to vary. */
+function orderOf(linear: Linearization): number[] {
+  const varying = linear.digits.filter(({ part, extent }) => part !== "F" && extent > 1);
+  return [...new Set(varying.map(({ dim }) => linear.dimension(dim)))];
+}
+
+/** The picture has at most so many points along a side. */
+const MOST_POINTS = 512;
+
+function generated(map: MemoryMap, ends: PaintInputs["ends"]): Paint {
+  const { sizes, fieldCount } = map;
+  const axes = pictureAxes(sizes, ends === null ? null : turnedDims(...ends));
+  const size = sizes[axes.across] ?? 1;
+  const wide = axes.fold > 0 ? axes.fold : size;
+  const high = axes.fold > 0 ? Math.ceil(size / axes.fold) : (sizes[axes.down] ?? 1);
+  const [columns, rows] = [Math.min(wide, MOST_POINTS), Math.min(high, MOST_POINTS)];
+  const points = landscape(columns, rows);
+  const others = [...sizes.keys()].filter((dim) => dim !== axes.across && dim !== axes.down && (sizes[dim] ?? 1) > 1);
+  const shades = Math.max(1, others.reduce((product, dim) => product * (sizes[dim] ?? 1), 1) - 1);
+  const tints = Array.from({ length: fieldCount }, (_, field) => (fieldCount > 1 ? rgbOf(fieldColour(map.field(field))) : null));
+  return {
+    adds: false,
+    element: (at, field) => {
+      const along = axes.across < 0 ? 0 : (at[axes.across] as number);
+      const u = axes.fold > 0 ? along % axes.fold : along;
+      const v = axes.fold > 0 ? Math.floor(along / axes.fold) : axes.down < 0 ? 0 : (at[axes.down] as number);
+      const point = points[Math.floor((v * rows) / high) * columns + Math.floor((u * columns) / wide)] as number;
+      let [red, green, blue] = [point & 255, (point >> 8) & 255, (point >> 16) & 255];
+      const tint = tints[field];
+      if (tint) {
+        const grey = (2 * red + 5 * green + blue) >> 3;
+        // Dark places stay coloured: a field is known everywhere.
+        const light = 90 + Math.floor((grey * 165) / 255);
+        red = Math.floor((tint[0] * light) / 255);
+        green = Math.floor((tint[1] * light) / 255);
+        blue = Math.floor((tint[2] * light) / 255);
+      }
+      if (others.length > 0) {
+        let rank = 0;
+        for (const dim of others) rank = rank * (sizes[dim] as number) + (at[dim] as number);
+        const light = 255 - Math.floor((rank * 140) / shades);
+        red = Math.floor((red * light) / 255);
+        green = Math.floor((green * light) / 255);
+        blue = Math.floor((blue * light) / 255);
+      }
+      return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
+    },
+  };
+}
+
+const kept = new Map<string, Uint32Array>();
+
+/** The landscape in points: each is the mean of nine colours in it. */
+export function landscape(columns: number, rows: number): Uint32Array {
+  const key = `${columns} ${rows}`;
+  const known = kept.get(key);
+  if (known !== undefined) return known;
+  const found = new Uint32Array(columns * rows);
+  const colour: [number, number, number] = [0, 0, 0];
+  for (let row = 0; row < rows; row += 1)
+    for (let column = 0; column < columns; column += 1) {
+      let [red, green, blue] = [0, 0, 0];
+      for (let part = 0; part < 9; part += 1) {
+        const u = (column + ((part % 3) + 0.5) / 3) / columns;
+        const v = (row + (Math.floor(part / 3) + 0.5) / 3) / rows;
+        sceneAt(u * 96, v * 96, colour);
+        red += colour[0];
+        green += colour[1];
+        blue += colour[2];
+      }
+      found[row * columns + column] = packed([Math.floor(red / 9), Math.floor(green / 9), Math.floor(blue / 9)]);
+    }
+  if (kept.size > 60) kept.clear();
+  kept.set(key, found);
+  return found;
+}
+
+// The scene is 96 wide and 96 high; lines are heights at some places from left to right.
+const MOUNTAINS = [0, 76, 38, 38, 52, 62, 66, 46, 96, 80] as const;
+const SNOW = [28, 52, 35, 50, 39, 54, 43, 49, 48, 56] as const;
+const MEADOW = [0, 80, 30, 72, 70, 82, 96, 76] as const;
+
+/** The height of a line at a place; null beside the line. */
+function heightAt(line: readonly number[], x: number): number | null {
+  for (let at = 2; at < line.length; at += 2) {
+    const [left, top, right, bottom] = [line[at - 2]!, line[at - 1]!, line[at]!, line[at + 1]!];
+    if (x >= left && x <= right) return top + ((bottom - top) * (x - left)) / (right - left);
+  }
+  return null;
+}
+
+/** The colour of the scene at a point; everything is a little darker to the right and downwards, so that no two corners are alike. */
+function sceneAt(x: number, y: number, colour: [number, number, number]): void {
+  const share = y / 96;
+  let red = 40 + 210 * share;
+  let green = 84 + 106 * share;
+  let blue = 168 - 48 * share;
+  const set = (r: number, g: number, b: number): void => {
+    red = r;
+    green = g;
+    blue = b;
+  };
+  const [dx, dy] = [x - 74, y - 22];
+  if (dx * dx + dy * dy < 121) set(255, 236, 170);
+  if (y >= (heightAt(MOUNTAINS, x) ?? 96)) {
+    set(58, 66, 104);
+    if (y < (heightAt(SNOW, x) ?? 0)) set(236, 240, 250);
+  }
+  if (y >= (heightAt(MEADOW, x) ?? 96)) set(36, 120, 84);
+  if (x >= 66 && x < 84 && y >= 68 && y < 84) set(176, 52, 40);
+  if (y < 68 && y >= 56 && x >= 75 - (y - 56) && x < 75 + (y - 56)) set(112, 30, 30);
+  if (x >= 72 && x < 78 && y >= 74 && y < 84) set(250, 220, 140);
+  const letter =
+    (x >= 8 && x < 16 && y >= 8 && y < 50) || (x >= 8 && x < 36 && y >= 8 && y < 16) || (x >= 8 && x < 30 && y >= 25 && y < 33);
+  if (letter) set(255, 255, 255);
+  const light = 1 - (0.14 * x + 0.07 * y) / 96;
+  colour[0] = Math.floor(red * light);
+  colour[1] = Math.floor(green * light);
+  colour[2] = Math.floor(blue * light);
+}
