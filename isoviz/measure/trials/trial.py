@@ -30,7 +30,7 @@ from isoviz.machines import Machine, MachineLike, machine_argument
 from isoviz.measure.trials.trial_runs import between, is_copy, measured_rates, model_rate, scatter_of, with_rates
 from isoviz.planner import Options, Plan
 from isoviz.planner.explanation.alternatives import alternatives
-from isoviz.planner.time.spread import TrialRecord
+from isoviz.planner.time.spread import NO_RECORD, TrialRecord
 from isoviz.runtime.ledger.ledger import ledger
 from isoviz.runtime.ledger.ledger_entry import LedgerEntry
 from isoviz.runtime.ledger.trial_interval import conformal_bounds, trial_prediction, trial_record
@@ -59,7 +59,7 @@ class Trial:
     ranges: Mapping[int, tuple[float, float]]
     prediction: Prediction
     spent: float
-    record: TrialRecord = TrialRecord(0, 0)
+    record: TrialRecord = NO_RECORD
     others: tuple[Trial, ...] = ()
 
 

@@ -101,6 +101,10 @@ class TrialRecord(NamedTuple):
         return f"The {leader} is the prediction: the trial came nearer in {self.nearer} of {self.runs} earlier runs of this kind."
 
 
+NO_RECORD = TrialRecord(0, 0)
+"""Of a kind that never ran with a trial."""
+
+
 def range_text(low: float, high: float) -> str:
     """Two durations; a common unit appears once: `10.9 to 14.1 ms`."""
     first, last = format_seconds(low), format_seconds(high)
