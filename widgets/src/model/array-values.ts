@@ -31,11 +31,11 @@ export interface CellValues {
 /** What lies in each entry. */
 export interface EntryLevels {
   /** From 0 to 1 between the ends of the range of its field; NaN where there is no number, as in a gap. */
-  readonly of: (index: readonly number[], field: number) => number;
+  readonly of: (index: ArrayLike<number>, field: number) => number;
   /** Whether the entries are colours of a photo, or numbers for a scale. */
   readonly kind: "rgb" | "scale";
   /** In a photo: which of "red", "green", "blue", "alpha" and "grey" an entry is. */
-  readonly colourOf: (index: readonly number[], field: number) => string;
+  readonly colourOf: (index: ArrayLike<number>, field: number) => string;
   /** The range of each field. */
   readonly ranges: readonly { readonly from: number; readonly to: number }[];
 }

@@ -42,5 +42,5 @@ export function Thumbnail({ layout, size, block, path }: ThumbnailProps): JSX.El
     [extent, block, stops],
   );
   if (linear === null) return null;
-  return <MemoryPicture linear={linear} part={part} width={size} height={size} lying={lying} own={null} ends={ends} />;
+  return <MemoryPicture linear={linear} part={part} width={size} height={size} lying={lying} ends={ends} />;
 }

@@ -2,7 +2,7 @@
 // long as it has pixels.
 
 import { acrossOf, downOf, FIELDS, gapsOf, type MemoryMap, type OrderDigit, pieceOf, type Rect } from "./memory-map.ts";
-import type { Paint } from "./paint.ts";
+import { neutral, type Paint, UNMIXED } from "./paint.ts";
 
 /** Draws a map into a box of device pixels; what lies in gaps is transparent. */
 export function drawMemory(context: CanvasRenderingContext2D, map: MemoryMap, paint: Paint, box: Rect, dark: boolean): void {
@@ -49,7 +49,7 @@ export function memoryPixels(out: Uint32Array, width: number, height: number, ma
   const inside = map.inside === null ? null : { slot: slot(map.inside), weight: map.inside.weight };
   const sizes = [...map.sizes, Infinity];
   const holes = map.hasHoles;
-  const [line, ground] = dark ? [0xff6b5a4d, 0xff37302a] : [0xffb8aea4, 0xffece7e2];
+  const [line, ground] = [dark ? 0xff6b5a4d : 0xffb8aea4, neutral(dark)];
   const at = new Float64Array(dims + 1);
   out.fill(0);
   for (let y = 0; y < height; y += 1) {
@@ -96,6 +96,7 @@ function mixed(
   for (let strip = 0; strip < strips; strip += 1) {
     at[inside.slot] = first + strip * inside.weight;
     const colour = paint.element(at, at[dims] as number);
+    if (paint.adds && colour >>> 24 === UNMIXED) continue;
     red += colour & 255;
     green += (colour >> 8) & 255;
     blue += (colour >> 16) & 255;

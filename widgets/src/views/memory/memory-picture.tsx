@@ -6,9 +6,10 @@ import { fitCanvas, useDark, useFrame, useRatio } from "#lib/hooks.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
 import { drawMemory } from "./draw-memory.ts";
 import { type MemoryMap, memoryMap, type Part } from "./memory-map.ts";
+import { useOwnColours } from "./own-colours.ts";
 import { type PaintInputs, paintOf } from "./paint.ts";
 
-export interface MemoryPictureProps extends Omit<PaintInputs, "dark"> {
+export interface MemoryPictureProps extends Omit<PaintInputs, "dark" | "own"> {
   readonly linear: Linearization;
   readonly part: Part;
   /** CSS pixels. */
@@ -18,9 +19,10 @@ export interface MemoryPictureProps extends Omit<PaintInputs, "dark"> {
   readonly label?: string;
 }
 
-export function MemoryPicture({ linear, part, width, height, label, lying, own, ends }: MemoryPictureProps): JSX.Element {
+export function MemoryPicture({ linear, part, width, height, label, lying, ends }: MemoryPictureProps): JSX.Element {
   const canvas = useRef<HTMLCanvasElement>(null);
   const dark = useDark();
+  const own = useOwnColours(linear);
   const ratio = useRatio();
   const key = part.kind === "whole" ? part.side : JSON.stringify([[...part.block], part.limit]);
   const path = part.kind === "whole" ? null : part.path;

@@ -26,9 +26,36 @@ export interface PaintInputs {
 }
 
 export function paintOf(map: MemoryMap, inputs: PaintInputs): Paint {
-  if (inputs.lying === "index") return byRank(map, inputs.dark);
-  return inputs.own === null ? generated(map, inputs.ends) : ownColours(map, inputs.own);
+  const { element, adds } =
+    inputs.lying === "index"
+      ? byRank(map, inputs.dark)
+      : inputs.own === null
+        ? generated(map, inputs.ends)
+        : ownColours(map, inputs.own);
+  const gaps = Array.from({ length: map.fieldCount }, (_, field) => isGap(map.linear.fields[map.field(field)]?.name ?? ""));
+  const nothing = neutral(inputs.dark);
+  return gaps.includes(true) ? { adds, element: (at, field) => (gaps[field] ? nothing : element(at, field)) } : { adds, element };
 }
+
+/** The colour of a place where nothing lies. */
+export const neutral = (dark: boolean): number => (dark ? 0xff37302a : 0xffece7e2);
+
+/** Whether a field stands for bytes of a struct that no field has. */
+const isGap = (name: string): boolean => name.startsWith("(gap at ");
+
+/** The colours of a photo. Its fields are these, or the places along one of its dimensions. */
+const COLOURS = ["red", "green", "blue"];
+
+/** The colour of one byte of a photo. Opacity is drawn as a grey, and adds nothing to the colour of a pixel. */
+export function photoColour(colour: string, level: number): number {
+  const value = Math.round(level * 255);
+  const place = COLOURS.indexOf(colour);
+  if (place >= 0) return ((255 << 24) | (value << (8 * place))) >>> 0;
+  return (((colour === "alpha" ? UNMIXED : 255) << 24) | (value << 16) | (value << 8) | value) >>> 0;
+}
+
+/** Marks a colour that stays out of mixtures. */
+export const UNMIXED = 254;
 
 /** The picture of the user's array is laid evenly over the model. */
 function ownColours(map: MemoryMap, { element, adds }: OwnColours): Paint {
@@ -114,9 +141,12 @@ function generated(map: MemoryMap, ends: PaintInputs["ends"]): Paint {
   const points = landscape(columns, rows);
   const others = [...sizes.keys()].filter((dim) => dim !== axes.across && dim !== axes.down && (sizes[dim] ?? 1) > 1);
   const shades = Math.max(1, others.reduce((product, dim) => product * (sizes[dim] ?? 1), 1) - 1);
-  const tints = Array.from({ length: fieldCount }, (_, field) => (fieldCount > 1 ? rgbOf(fieldColour(map.field(field))) : null));
+  const names = Array.from({ length: fieldCount }, (_, field) => map.linear.fields[map.field(field)]?.name ?? "");
+  const isPhoto =
+    COLOURS.every((colour) => names.includes(colour)) && names.every((name) => [...COLOURS, "alpha"].includes(name));
+  const tints = names.map((_, field) => (fieldCount > 1 && !isPhoto ? rgbOf(fieldColour(map.field(field))) : null));
   return {
-    adds: false,
+    adds: isPhoto,
     element: (at, field) => {
       const along = axes.across < 0 ? 0 : (at[axes.across] as number);
       const u = axes.fold > 0 ? along % axes.fold : along;
@@ -139,6 +169,10 @@ function generated(map: MemoryMap, ends: PaintInputs["ends"]): Paint {
         red = Math.floor((red * light) / 255);
         green = Math.floor((green * light) / 255);
         blue = Math.floor((blue * light) / 255);
+      }
+      if (isPhoto) {
+        const name = names[field] ?? "";
+        return photoColour(name, name === "alpha" ? 1 : [red, green, blue][COLOURS.indexOf(name)]! / 255);
       }
       return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
     },
