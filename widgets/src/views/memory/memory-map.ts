@@ -67,10 +67,10 @@ export interface Rect {
 
 /** A fastest digit that is a whole dimension of at most so many values lies inside the cell. */
 const CHANNELS = 4;
-/** A 1-D array of more elements is wrapped to about a square. */
-const LONG = 64;
+/** A row of more cells than this that has nothing below it is wrapped to about a square. */
+export const LONG = 64;
 /** A side of the picture has one tile for so many cells, at most. */
-const CELLS_OF_TILE = 16;
+const CELLS_OF_TILE = 24;
 
 export class MemoryMap {
   readonly linear: Linearization;
@@ -308,24 +308,35 @@ function shorten(shape: Shape, shown: Map<Digit, number>, side: number): void {
   const most = Math.max(2, Math.floor(side / CELLS_OF_TILE));
   const [cells, ...tiles] = shape.levels;
   if (cells === undefined) return;
-  const pairs = tiles.filter(({ down }) => down !== null);
-  const extent = (digit: Digit): number => shown.get(digit) ?? 1;
-  const alone = tiles.filter(({ down }) => down === null).map(({ across }) => across);
-  const across = [...pairs.map((level) => level.across), ...alone.filter(({ dim }) => dim !== FIELDS)];
-  const down = pairs.flatMap((level) => (level.down === null ? [] : [level.down]));
-  for (const axis of [across, down]) {
-    let fair = 2;
-    while ((fair + 1) ** axis.length <= most && fair < most) fair += 1;
-    for (const digit of axis) shown.set(digit, Math.min(extent(digit), fair));
+  const across: Digit[] = [];
+  const down: Digit[] = [];
+  const both: Digit[] = [];
+  const wraps = cells.down === null && cells.across.extent > LONG;
+  let wide = wraps ? wrapWidth(cells.across.extent) : cells.across.extent;
+  let high = wraps ? Math.ceil(cells.across.extent / wide) : (cells.down?.extent ?? 1);
+  for (const level of tiles) {
+    // A digit alone stands in a row, in a column, or in rows.
+    const columns = level.down !== null ? level.across.extent : nearestToSquare(level.across.extent, wide, high);
+    const rows = level.down !== null ? level.down.extent : level.across.extent / columns;
+    const row = level.down !== null || rows === 1 ? across : columns === 1 ? down : both;
+    row.push(level.across);
+    if (level.down !== null) down.push(level.down);
+    wide *= columns;
+    high *= rows;
   }
-  for (const digit of alone) if (digit.dim === FIELDS) shown.set(digit, Math.min(extent(digit), most * most));
-  const squares = alone.reduce((product, digit) => product * Math.ceil(Math.sqrt(extent(digit))), 1);
-  const room = (axis: readonly Digit[]): number => {
-    const beside = axis.filter((digit) => !alone.includes(digit)).reduce((product, digit) => product * extent(digit), squares);
-    return Math.max(2, Math.floor(side / beside));
-  };
-  const sole = cells.down === null && tiles.length === 0;
-  shown.set(cells.across, Math.min(extent(cells.across), sole ? side * side : room(across)));
+  const extent = (digit: Digit): number => shown.get(digit) ?? 1;
+  const product = (digits: readonly Digit[]): number => digits.reduce((all, digit) => all * extent(digit), 1);
+  for (const axis of [
+    [...across, ...both],
+    [...down, ...both],
+  ]) {
+    let fair = 2;
+    while (axis.length > 0 && (fair + 1) ** axis.length <= most) fair += 1;
+    for (const digit of axis) shown.set(digit, Math.min(extent(digit), both.includes(digit) ? fair * fair : fair));
+  }
+  const squares = both.reduce((all, digit) => all * Math.ceil(Math.sqrt(extent(digit))), 1);
+  const room = (axis: readonly Digit[]): number => Math.max(2, Math.floor(side / (product(axis) * squares)));
+  shown.set(cells.across, Math.min(extent(cells.across), wraps ? room(across) * room(down) : room(across)));
   if (cells.down !== null) shown.set(cells.down, Math.min(extent(cells.down), room(down)));
 }
 
@@ -467,7 +478,9 @@ function arrangement(digits: readonly Digit[], whole: (dim: number) => number): 
   for (let at = 0; at < rest.length; at += 1) {
     const across = rest[at] as Digit;
     const next = rest[at + 1];
-    const down = next !== undefined && next.dim !== across.dim ? next : null;
+    // Whole fields are planes: tiles, whatever lies in them.
+    const planes = next?.dim === FIELDS && at + 2 === rest.length;
+    const down = next !== undefined && next.dim !== across.dim && !planes ? next : null;
     if (down !== null) at += 1;
     levels.push({ across, down });
   }
@@ -485,7 +498,7 @@ function wrapped(shape: Shape, digits: readonly Digit[], order: readonly OrderDi
         ? own.extent
         : number > 0
           ? nearestToSquare(own.extent, wide, high)
-          : shape.levels.length === 1 && own.extent > LONG
+          : own.extent > LONG
             ? wrapWidth(own.extent)
             : own.extent;
     const rows = Math.ceil(own.extent / columns);

@@ -1,12 +1,13 @@
 // What lies in memory, as colours: the value of an element, or its rank in the array.
 //
 // An array without values has a generated picture: a landscape with a large letter F, so that everybody sees whether it stands or lies.
-// It belongs to the array, never to a layout: the last axis goes across and an earlier one down.
+// It belongs to the array, never to a layout: the last axis goes across and an earlier one down. The last axis of an array is the first
+// dimension of its index space (x, then y, then z).
 // The Python twin is isoviz/figures/layouts/memory_picture.py: equal colours, to the bit.
 
 import type { Linearization } from "#model/layouts/linearization.ts";
 import type { Lying, OwnColours } from "#model/picture-way.ts";
-import { type MemoryMap, wrapWidth } from "./memory-map.ts";
+import { LONG, type MemoryMap, wrapWidth } from "./memory-map.ts";
 import { fieldColour, offsetScale, packed, rgbOf } from "./scales.ts";
 
 /** The colour of an element, packed. `at` has its coordinates in the model of the picture, `field` is a field of the model. */
@@ -82,7 +83,7 @@ function byRank(map: MemoryMap, dark: boolean): Paint {
     adds: false,
     element: (at, field) => {
       let rank = 0;
-      for (let dim = 0; dim < sizes.length; dim += 1) rank = rank * (sizes[dim] as number) + (at[dim] as number);
+      for (let dim = sizes.length - 1; dim >= 0; dim -= 1) rank = rank * (sizes[dim] as number) + (at[dim] as number);
       return scale[Math.round(((rank * fieldCount + field) / top) * last)] as number;
     },
   };
@@ -90,67 +91,71 @@ function byRank(map: MemoryMap, dark: boolean): Paint {
 
 // ---- the generated picture
 
-/** The dimensions along which the picture lies; `down` is -1 for one dimension, which is folded at `fold` coordinates (0: not). */
+/** The dimensions along which the picture lies. `down` is -1 for an array of one dimension: it is folded. */
 interface Axes {
   readonly across: number;
   readonly down: number;
-  readonly fold: number;
 }
 
-/** A dimension of fewer coordinates tells nothing of a picture, where there are longer ones. */
+/** A dimension of at most so many coordinates tells nothing of a picture, where there are longer ones. */
 const SHORT = 4;
 
-/** The axes follow the array: the later dimension goes across, the earlier one down. */
-export function pictureAxes(sizes: readonly number[], turned: readonly [number, number] | null): Axes {
+/**
+ * The axes follow the array: of two dimensions, the earlier one goes across and the later one down. Of more than two, those are drawn
+ * that change places between the ends, or else the longest.
+ */
+export function pictureAxes(sizes: readonly number[], ends: readonly [Linearization, Linearization] | null): Axes {
+  const size = (dim: number): number => sizes[dim] ?? 1;
   const dims = [...sizes.keys()];
-  const longer = dims.filter((dim) => (sizes[dim] ?? 1) > SHORT);
-  const long = longer.length > 1 ? longer : dims.filter((dim) => (sizes[dim] ?? 1) > 1);
-  const [only = dims.at(-1) ?? -1] = long;
-  const size = sizes[only] ?? 1;
-  if (long.length < 2) return { across: only, down: -1, fold: size > 64 ? wrapWidth(size) : 0 };
-  let pair = [...long].sort((one, other) => (sizes[other] ?? 1) - (sizes[one] ?? 1) || other - one).slice(0, 2);
-  if (turned?.every((dim) => long.includes(dim))) pair = [...turned];
-  const [down = -1, across = -1] = pair.sort((one, other) => one - other);
-  return { across, down, fold: 0 };
+  const longer = dims.filter((dim) => size(dim) > SHORT);
+  const long = longer.length > 1 ? longer : dims.filter((dim) => size(dim) > 1);
+  if (long.length < 2) return { across: long[0] ?? dims[0] ?? -1, down: -1 };
+  const turned = ends === null ? null : turnedDims(long, ...ends);
+  const pair = turned ?? [...long].sort((one, other) => size(other) - size(one) || one - other).slice(0, 2);
+  const [across = -1, down = -1] = [...pair].sort((one, other) => one - other);
+  return { across, down };
 }
 
-/** The first two dimensions, in the order of one end, that the other end has in the other order; null where the order is the same. */
-export function turnedDims(source: Linearization, destination: Linearization): [number, number] | null {
-  const [before, after] = [orderOf(source), orderOf(destination)];
+/** The first two of some dimensions, in the order of one end, that the other end has in the other order. */
+function turnedDims(dims: readonly number[], source: Linearization, destination: Linearization): [number, number] | null {
+  const [before, after] = [source, destination].map((linear) => {
+    const varying = linear.digits.filter(({ part, extent }) => part !== "F" && extent > 1);
+    return [...new Set(varying.map(({ dim }) => linear.dimension(dim)))].filter((dim) => dims.includes(dim));
+  }) as [number[], number[]];
   for (const [place, slow] of before.entries())
     for (const fast of before.slice(0, place)) if (after.indexOf(slow) < after.indexOf(fast)) return [fast, slow];
   return null;
 }
 
-/** The longer dimensions in the order in which they begin to vary. */
-function orderOf(linear: Linearization): number[] {
-  const varying = linear.digits.filter(({ part, extent }) => part !== "F" && extent > 1);
-  return [...new Set(varying.map(({ dim }) => linear.dimension(dim)))];
-}
-
+/** A dimension of three values beside the picture is its red, green and blue. */
+const CHANNELS = 3;
 /** The picture has at most so many points along a side. */
 const MOST_POINTS = 512;
 
 function generated(map: MemoryMap, ends: PaintInputs["ends"]): Paint {
   const { sizes, fieldCount } = map;
-  const axes = pictureAxes(sizes, ends === null ? null : turnedDims(...ends));
+  const axes = pictureAxes(map.wholes, ends);
   const size = sizes[axes.across] ?? 1;
-  const wide = axes.fold > 0 ? axes.fold : size;
-  const high = axes.fold > 0 ? Math.ceil(size / axes.fold) : (sizes[axes.down] ?? 1);
+  const fold = axes.down < 0 && size > LONG ? wrapWidth(size) : 0;
+  const wide = fold > 0 ? fold : size;
+  const high = fold > 0 ? Math.ceil(size / fold) : (sizes[axes.down] ?? 1);
   const [columns, rows] = [Math.min(wide, MOST_POINTS), Math.min(high, MOST_POINTS)];
   const points = landscape(columns, rows);
-  const others = [...sizes.keys()].filter((dim) => dim !== axes.across && dim !== axes.down && (sizes[dim] ?? 1) > 1);
+  const beside = [...sizes.keys()].reverse().filter((dim) => dim !== axes.across && dim !== axes.down && (sizes[dim] ?? 1) > 1);
+  const channels = fieldCount === 1 ? beside.filter((dim) => map.wholes[dim] === CHANNELS && sizes[dim] === CHANNELS) : [];
+  const [channel = -1] = channels.length === 1 ? channels : [];
+  const others = beside.filter((dim) => dim !== channel);
   const shades = Math.max(1, others.reduce((product, dim) => product * (sizes[dim] ?? 1), 1) - 1);
   const names = Array.from({ length: fieldCount }, (_, field) => map.linear.fields[map.field(field)]?.name ?? "");
   const isPhoto =
     COLOURS.every((colour) => names.includes(colour)) && names.every((name) => [...COLOURS, "alpha"].includes(name));
   const tints = names.map((_, field) => (fieldCount > 1 && !isPhoto ? rgbOf(fieldColour(map.field(field))) : null));
   return {
-    adds: isPhoto,
+    adds: isPhoto || channel >= 0,
     element: (at, field) => {
       const along = axes.across < 0 ? 0 : (at[axes.across] as number);
-      const u = axes.fold > 0 ? along % axes.fold : along;
-      const v = axes.fold > 0 ? Math.floor(along / axes.fold) : axes.down < 0 ? 0 : (at[axes.down] as number);
+      const u = fold > 0 ? along % fold : along;
+      const v = fold > 0 ? Math.floor(along / fold) : axes.down < 0 ? 0 : (at[axes.down] as number);
       const point = points[Math.floor((v * rows) / high) * columns + Math.floor((u * columns) / wide)] as number;
       let [red, green, blue] = [point & 255, (point >> 8) & 255, (point >> 16) & 255];
       const tint = tints[field];
@@ -173,6 +178,12 @@ function generated(map: MemoryMap, ends: PaintInputs["ends"]): Paint {
       if (isPhoto) {
         const name = names[field] ?? "";
         return photoColour(name, name === "alpha" ? 1 : [red, green, blue][COLOURS.indexOf(name)]! / 255);
+      }
+      if (channel >= 0) {
+        const own = at[channel] as number;
+        red = own === 0 ? red : 0;
+        green = own === 1 ? green : 0;
+        blue = own === 2 ? blue : 0;
       }
       return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
     },
@@ -211,41 +222,43 @@ const MOUNTAINS = [0, 76, 38, 38, 52, 62, 66, 46, 96, 80] as const;
 const SNOW = [28, 52, 35, 50, 39, 54, 43, 49, 48, 56] as const;
 const MEADOW = [0, 80, 30, 72, 70, 82, 96, 76] as const;
 
-/** The height of a line at a place; null beside the line. */
-function heightAt(line: readonly number[], x: number): number | null {
+/** The height of a line at a place; `beside` where the line is not. */
+function heightAt(line: readonly number[], x: number, beside: number): number {
   for (let at = 2; at < line.length; at += 2) {
-    const [left, top, right, bottom] = [line[at - 2]!, line[at - 1]!, line[at]!, line[at + 1]!];
-    if (x >= left && x <= right) return top + ((bottom - top) * (x - left)) / (right - left);
+    const [left, right] = [line[at - 2] as number, line[at] as number];
+    if (x < left || x > right) continue;
+    const top = line[at - 1] as number;
+    return top + (((line[at + 1] as number) - top) * (x - left)) / (right - left);
   }
-  return null;
+  return beside;
 }
 
-/** The colour of the scene at a point; everything is a little darker to the right and downwards, so that no two corners are alike. */
+const LETTER = 0xffffff;
+const SUN = 0xffecaa;
+const ROCK = 0x3a4268;
+const ICE = 0xecf0fa;
+const GRASS = 0x247854;
+const WALL = 0xb03428;
+const ROOF = 0x701e1e;
+const DOOR = 0xfadc8c;
+
+/** What stands at a point of the scene, as a colour; -1 is the sky. */
+function thingAt(x: number, y: number): number {
+  if (x >= 8 && y >= 8 && ((x < 16 && y < 50) || (x < 36 && y < 16) || (x < 30 && y >= 25 && y < 33))) return LETTER;
+  if (x >= 72 && x < 78 && y >= 74 && y < 84) return DOOR;
+  if (y < 68 && y >= 56 && x >= 75 - (y - 56) && x < 75 + (y - 56)) return ROOF;
+  if (x >= 66 && x < 84 && y >= 68 && y < 84) return WALL;
+  if (y >= heightAt(MEADOW, x, 96)) return GRASS;
+  if (y >= heightAt(MOUNTAINS, x, 96)) return y < heightAt(SNOW, x, 0) ? ICE : ROCK;
+  return (x - 74) * (x - 74) + (y - 22) * (y - 22) < 121 ? SUN : -1;
+}
+
+/** The colour of the scene at a point. All is a little darker to the right and downwards: no two places are quite alike. */
 function sceneAt(x: number, y: number, colour: [number, number, number]): void {
-  const share = y / 96;
-  let red = 40 + 210 * share;
-  let green = 84 + 106 * share;
-  let blue = 168 - 48 * share;
-  const set = (r: number, g: number, b: number): void => {
-    red = r;
-    green = g;
-    blue = b;
-  };
-  const [dx, dy] = [x - 74, y - 22];
-  if (dx * dx + dy * dy < 121) set(255, 236, 170);
-  if (y >= (heightAt(MOUNTAINS, x) ?? 96)) {
-    set(58, 66, 104);
-    if (y < (heightAt(SNOW, x) ?? 0)) set(236, 240, 250);
-  }
-  if (y >= (heightAt(MEADOW, x) ?? 96)) set(36, 120, 84);
-  if (x >= 66 && x < 84 && y >= 68 && y < 84) set(176, 52, 40);
-  if (y < 68 && y >= 56 && x >= 75 - (y - 56) && x < 75 + (y - 56)) set(112, 30, 30);
-  if (x >= 72 && x < 78 && y >= 74 && y < 84) set(250, 220, 140);
-  const letter =
-    (x >= 8 && x < 16 && y >= 8 && y < 50) || (x >= 8 && x < 36 && y >= 8 && y < 16) || (x >= 8 && x < 30 && y >= 25 && y < 33);
-  if (letter) set(255, 255, 255);
+  const thing = thingAt(x, y);
   const light = 1 - (0.14 * x + 0.07 * y) / 96;
-  colour[0] = Math.floor(red * light);
-  colour[1] = Math.floor(green * light);
-  colour[2] = Math.floor(blue * light);
+  const share = y / 96;
+  colour[0] = Math.floor((thing < 0 ? 40 + 210 * share : thing >> 16) * light);
+  colour[1] = Math.floor((thing < 0 ? 84 + 106 * share : (thing >> 8) & 255) * light);
+  colour[2] = Math.floor((thing < 0 ? 168 - 48 * share : thing & 255) * light);
 }
