@@ -22,6 +22,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="store_true",
         help="also show which path wins for which length and number of runs between the two memories, and print it",
     )
+    parser.add_argument(
+        "--rivals", action="store_true", help="also work out what would make another path win, which takes some seconds"
+    )
     parser.set_defaults(func=run)
 
 
@@ -39,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     check_outputs(args.file, (out,))
     machine = file.machine()
     plan = plan_transfer_file(file, machine, args.planner)
-    explanation = explain(plan, machine, options=file.options, turns=RIVALS)
+    explanation = explain(plan, machine, options=file.options, turns=RIVALS if args.rivals else 0)
     winners = sweep(plan.transfer, machine, ("run", "runs"), options=file.options) if args.map else None
     page = plan_page(
         plan,
@@ -47,6 +50,7 @@ def run(args: argparse.Namespace) -> int:
         choice=machine_choice_of(file, machine),
         options=file.options,
         explanation=explanation,
+        rivals=args.rivals,
         winners=winners,
     )
     save_file(out, page.encode(), args.file)

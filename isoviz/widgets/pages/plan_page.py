@@ -59,6 +59,7 @@ def plan_page(
     options: Options | None = None,
     report: Report | None = None,
     explanation: Explanation | None = None,
+    rivals: bool = False,
     trace: Trace | None = None,
     stored: Trace | None = None,
     curve: ChunkCurve | None = None,
@@ -67,7 +68,8 @@ def plan_page(
     """A complete HTML page about a plan for `machine`, which draws itself from what it holds.
 
     `choice` says how the machine was chosen and `options` which limits the plan has, for the session and the Python in the page.
-    `report` is that of a run of the plan, `explanation` says why it is what it is, `trace` what happened when (`stored`: the same
+    `report` is that of a run of the plan, `explanation` says why it is what it is (and what would
+    make `rivals` win, where that was asked), `trace` what happened when (`stored`: the same
     stored and forwarded; `curve`: other sizes of chunks). `winners` says which path wins for which runs.
 
     Raises:
@@ -78,7 +80,7 @@ def plan_page(
     choice = choice or DescribedMachine(machine)
     state = state_of_plan(plan, machine, choice=choice, options=options, report=report, views=views)
     if explanation is not None:
-        state = with_explanation(state, explanation, options)
+        state = with_explanation(state, explanation, options, rivals=rivals)
     if winners is not None:
         state = with_map(state, winners, options)
     if trace is not None:

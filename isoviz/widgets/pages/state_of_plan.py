@@ -66,15 +66,16 @@ def with_traces(state: State, trace: Trace, stored: Trace | None) -> State:
     return replace(state, derived=replace(state.derived, later=found))
 
 
-def with_explanation(state: State, explanation: Explanation, options: Options | None) -> State:
-    """The state with an explanation of its plan that was made already, and with what would make rivals win according to it."""
+def with_explanation(state: State, explanation: Explanation, options: Options | None, *, rivals: bool) -> State:
+    """The state with an explanation of its plan that was made already, and where it was asked for what would make `rivals` win,
+    with that.
+    """
     from isoviz.planner import Options
 
     plan = explanation.plan
-    found = {
-        "explanation": explained(plan, Options.given(options), explanation),
-        "turns": Turns(plan, tuple(explanation.turns), done=True),
-    }
+    found: dict[str, Any] = {"explanation": explained(plan, Options.given(options), explanation)}
+    if rivals:
+        found["turns"] = Turns(plan, tuple(explanation.turns), done=True)
     return replace(state, derived=replace(state.derived, later={**state.derived.later, **found}))
 
 

@@ -140,7 +140,8 @@ class WhyPart(TypedDict):
     beforehand, `gap` is the largest share by which the plan can lie above the optimum (null: nothing is proved). `verdict` says
     in sentences what binds, `ranking` how the candidates compare. `channels` are those of the path and of the candidates, and
     `held` the resources that they hold.
-    `turnsDone` says that nothing more follows, `turnsCut` that the planning time did not suffice for all rivals.
+    `turns` say what would make a rival win, once the view "rivals" is shown: `turnsDone` says that nothing more follows,
+    `turnsCut` that the planning time did not suffice for all rivals.
     """
 
     isOfPlan: bool
@@ -177,7 +178,7 @@ _paths: Remembered[HandPart] = Remembered()
 _NO_PATH: HandPart = {"path": None}
 
 
-@pane("why", "why the plan is what it is", {"why": EVERYTHING | {"explanation", "turns"}})
+@pane("why", "why the plan is what it is", {"why": EVERYTHING | {"explanation"}, "rivals": EVERYTHING | {"explanation", "turns"}})
 def why_part(state: State) -> WhyPart | None:
     """What is known of why the plan is what it is; None before the first explanation."""
     explained: Explained | None = state.derived.later.get("explanation")

@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from html_cases import check_saved_page
 
+from isoviz.cli import main
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 from isoviz.machines import Machine, Memory, MemoryKind, preset
 from isoviz.planner import Instance, Options, Transfer, plan
+from isoviz.planner.explanation.explanation import Turn
 from isoviz.runtime import HopMeasurement, Report, simulate
 from isoviz.widgets.chosen.examples import EXAMPLES
 from isoviz.widgets.chosen.session_file import settings_in
@@ -27,6 +31,13 @@ from isoviz.widgets.snapshot import snapshot
 MACHINE = preset("two-node")
 SIZES, FIELDS = IndexSpace(x=64, y=32), FieldSpace(a="int32", b="int64")
 PLAN = plan(Transfer.whole(SIZES, FIELDS, "node0.fbm0", "<F, x, y>", "node1.fbm0", "<y, x, F>"), MACHINE)
+TWO_NODE = """
+space = { x = 8192, y = 8192 }
+fields = { value = "complex128" }
+source = { memory = "node0.fbm0", layout = "<F, x, y>" }
+destination = { memory = "node1.fbm0", layout = "<F, y, x>" }
+machine = { preset = "two-node" }
+"""
 EVIL = "</script><script>alert(1)</script><!--"
 """A name that machines take."""
 
@@ -50,6 +61,39 @@ def test_a_page_holds_the_state_of_an_explorer() -> None:
         assert saved.content["traits"]["palette"] == told["palette"]
         made = state_of_plan(state.derived.plan, state.derived.planned_on, choice=state.settings.machine)
         assert json.loads(json.dumps(snapshot(made, 1)))["panes"]["plan"] == told["panes"]["plan"], "made without a session"
+    finally:
+        session.close()
+
+
+@pytest.mark.parametrize("way", ["export", "show"])
+def test_what_would_make_rivals_win_is_worked_out_when_asked(way: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It takes seconds of planning, which no page waits for unasked; one that was asked for holds it."""
+    asked = []
+
+    def answered(_problem: Any, candidates: Any, *_: Any) -> Iterator[Iterator[Turn | None]]:
+        rival = candidates[1]
+        asked.append(rival)
+        yield iter([Turn("size", "x", 8192.0, 9.0, "", rival.channels, rival.converting, rival.channels, (1.0, 1e6))])
+
+    monkeypatch.setattr("isoviz.planner.explanation.rivals._questions", answered)
+    session = Session(EXAMPLES["two-node"].settings)
+    file, out = tmp_path / "transfer.toml", tmp_path / "page.html"
+
+    def saved(*flags: str) -> Any:
+        if way == "show":
+            assert main(["show", str(file), "-o", str(out), *flags]) == 0
+            return check_saved_page(out.read_text(encoding="utf-8")).content["traits"]["part_why"]
+        if flags:
+            session.demand("rivals")
+            session.until(lambda state: "turns" in state.derived.later and state.derived.later["turns"].done, 60)
+        return check_saved_page(state_page(session.wait())).content["traits"]["part_why"]
+
+    try:
+        file.write_text(TWO_NODE, encoding="utf-8")
+        why = saved()
+        assert why["turns"] == [] and not why["turnsDone"] and why["candidates"] and not asked
+        why = saved("--rivals")
+        assert [turn["value"] for turn in why["turns"]] == [9.0] and why["turnsDone"] and asked
     finally:
         session.close()
 

@@ -871,7 +871,8 @@ export interface ShownHeld {
  * plan, where this one is by hand. `beaten` counts the paths that were left out beforehand, `gap` is the largest share by
  * which the plan can lie above the optimum (null: nothing is proved). `verdict` says in sentences what binds, `ranking`
  * how the candidates compare. `channels` are those of the path and of the candidates, and `held` the resources that they
- * hold. `turnsDone` says that nothing more follows, `turnsCut` that the planning time did not suffice for all rivals.
+ * hold. `turns` say what would make a rival win, once the view "rivals" is shown: `turnsDone` says that nothing more
+ * follows, `turnsCut` that the planning time did not suffice for all rivals.
  */
 export interface WhyPart {
   isOfPlan: boolean;

@@ -8,6 +8,7 @@ import { useHighlightedPath } from "#model/selection.ts";
 import type { ShownCandidate, ShownTurn, WhyPart } from "#model/types.ts";
 import { formatBytes, formatCount, formatRate, formatSeconds, formatShare } from "#model/units.ts";
 import { useView } from "#model/view.ts";
+import { useWatch } from "#model/watch.ts";
 import { Term } from "#views/controls/term.tsx";
 import { useTried } from "./tried.ts";
 
@@ -150,15 +151,24 @@ export function provedWords(why: Pick<WhyPart, "candidates" | "proved" | "gap">)
     : `Not proved: at most ${formatShare(why.gap)} above the optimum.`;
 }
 
-/** What would make a rival win. */
+const ASKED: readonly string[] = ["rivals"];
+const NOTHING: readonly string[] = [];
+
+/** What would make a rival win: a question of some seconds, which the kernel answers once the fold is open. */
 function Turns({ why }: { why: WhyPart }): JSX.Element {
+  const { connection } = useView();
+  const known = why.turns.length > 0 || why.turnsDone;
+  const [open, setOpen] = useState(connection.offline && known);
+  useWatch(open && !connection.offline ? ASKED : NOTHING);
   return (
-    <div data-testid="turns">
-      <h4>What would make another win</h4>
+    <details class="iv-details" data-testid="turns" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>What would make another win</summary>
       {why.turns.length === 0 && (
         <p class="iv-faint">
           {!why.turnsDone
-            ? "Looking for what would make another path win…"
+            ? connection.offline
+              ? "This page was saved without it. The explorer works it out when this fold is opened, and isoviz show --rivals does."
+              : "Looking for what would make another path win…"
             : why.turnsCut
               ? "Nothing was found within the planning time."
               : "Nothing within a factor of 1,024 does."}
@@ -169,8 +179,8 @@ function Turns({ why }: { why: WhyPart }): JSX.Element {
           <Turn key={`${turn.parameter}-${turn.name}-${turn.rival}`} turn={turn} />
         ))}
       </ul>
-      {why.turns.length > 0 && !why.turnsDone && <p class="iv-faint">More is being found out…</p>}
-    </div>
+      {why.turns.length > 0 && !why.turnsDone && !connection.offline && <p class="iv-faint">More is being found out…</p>}
+    </details>
   );
 }
 

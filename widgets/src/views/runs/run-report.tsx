@@ -29,7 +29,7 @@ function measureColumns({ rows, trialLeads }: ShownReport, emulated: boolean): r
   const basis = trialLeads ? "after the trial" : "planned";
   const most = Math.max(...rows.flatMap((row) => [predicted(row), row.measured])) || 1;
   const repeated = rows.some((row) => row.spread !== null);
-  const tried = rows.some((row) => row.tried !== null);
+  const tried = !emulated && rows.some((row) => row.tried !== null);
   const columns: readonly Column<ShownMeasure>[] = [
     { title: "Hop", names: true, cell: (row) => row.title, hover: (row) => row.name },
     ...(emulated ? [] : [{ title: "Planned", number: true, cell: (row: ShownMeasure) => formatRate(row.planned) }]),
@@ -99,14 +99,15 @@ export function Report({ report, emulated, several = false }: ReportProps): JSX.
     report.bufferSeconds === null
       ? []
       : [`Before the measured time, the system took ${formatSeconds(report.bufferSeconds)} to give memory for the buffers.`];
-  const { spread, triedSeconds } = report;
+  const { spread } = report;
   const stands = emulated.length > 0;
+  const triedSeconds = stands ? null : report.triedSeconds;
   const stood = stands
     ? [
         "Main memory stood in for the hardware: its figures are no evidence about the plan, and stand apart from the planned ones.",
       ]
     : [];
-  const basis = report.basis === "" ? [] : [report.basis];
+  const basis = report.basis === "" || stands ? [] : [report.basis];
   return (
     <div data-testid="report">
       <p class="iv-verdict">
