@@ -16,6 +16,7 @@ explorer = isoviz.explore(
     space={"x": 64, "y": 48}, source=("node0.dsk", "<F, x, y>"), destination=("node0.sys", "<x, y, F>"), restore=False,
 )
 """
+SWITCH = 'import isoviz\nexplorer = isoviz.explore(example="vortex-transpose", restore=False)'
 _RUN = """root => axe.run(root, {runOnly: ["wcag2a", "wcag2aa", "wcag21aa"], resultTypes: ["violations"]}).then(found => {
   if (found.passes.length < 5) throw new Error("axe has looked at next to nothing");
   const told = ({html, failureSummary}) => `${html}\\n  ${failureSummary}`;
@@ -100,6 +101,16 @@ def _by_hand(notebook: harness.Notebook) -> None:
     notebook.settled()
 
 
+def _find_layout(notebook: harness.Notebook) -> None:
+    notebook.part("tab-find-layout").click()
+    notebook.part("find-use-1-what").fill("<F, y, x>")
+    expect(notebook.part("find-layout")).to_have_attribute("data-done", "true", timeout=harness.PATIENCE)
+    notebook.part("find-add-use").click()
+    notebook.part("find-use-1-weight").fill("heavy")
+    notebook.part("find-use-1-weight").press("Enter")
+    notebook.settled()
+
+
 def _motion(notebook: harness.Notebook) -> None:
     notebook.part("follow-chunk").click()
     notebook.part("motion-play").click()
@@ -123,6 +134,7 @@ STATES: dict[str, Callable[[harness.Notebook], None]] = {
     "report shown": _report,
     "why, with a change tried": _why,
     "by hand": _by_hand,
+    "a layout found": _find_layout,
     "numbers on the whole screen": _numbers,
     "timeline with everything": _timeline,
     "a chunk in motion": _motion,
@@ -144,15 +156,37 @@ def test_axe_finds_nothing(desk: harness.Notebook, theme: str, state: str, full:
     desk.show(SMALL)
     desk.to_top()
     STATES[state](desk)
-    desk.at_rest()  # what fades in has its colours then
     desk.picture(f"axe-{state.replace(' ', '-')}-{theme.lower()}")
-    if not desk.page.evaluate("() => 'axe' in window"):
-        desk.page.add_script_tag(path=AXE)
-    found: list[dict[str, Any]] = desk.explorer.evaluate(_RUN)
+    told = _objections(desk)
     if desk.explorer.locator("[data-whole=true]").count():
         desk.page.keyboard.press("Escape")  # it covers the notebook
-    told = [f"{each['id']}: {each['help']}\n" + "\n".join(f"  {node}" for node in each["nodes"][:4]) for each in found]
     assert not told, "\n".join(told)
+
+
+@pytest.mark.parametrize("code", [SMALL, SWITCH], ids=["ordinary", "with a switch"])
+def test_axe_finds_nothing_in_any_tab(desk: harness.Notebook, theme: str, code: str, full: bool) -> None:
+    if not full and (theme == "Dark") != (code is SMALL):
+        pytest.skip("every tab in both themes in `make test-full` (ISOVIZ_FULL=1)")
+    desk.show(code)
+    desk.to_top()
+    desk.settled()
+    tabs = desk.explorer.get_by_role("tablist").last.get_by_role("tab")
+    assert tabs.count() >= 6
+    told = []
+    for tab in tabs.all():
+        tab.click()
+        desk.settled()
+        told += [f"{tab.inner_text()}: {each}" for each in _objections(desk)]
+    assert not told, "\n".join(told)
+
+
+def _objections(notebook: harness.Notebook) -> list[str]:
+    """What axe says of the explorer as it is."""
+    notebook.at_rest()  # what fades in has its colours then
+    if not notebook.page.evaluate("() => 'axe' in window"):
+        notebook.page.add_script_tag(path=AXE)
+    found: list[dict[str, Any]] = notebook.explorer.evaluate(_RUN)
+    return [f"{each['id']}: {each['help']}\n" + "\n".join(f"  {node}" for node in each["nodes"][:4]) for each in found]
 
 
 def test_axe_finds_nothing_in_panes_alone(desk: harness.Notebook) -> None:

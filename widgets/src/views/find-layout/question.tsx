@@ -50,12 +50,14 @@ export function Question({ part }: { part: FindLayoutPart }): JSX.Element {
       <p class="iv-faint">The array lies in {own.memory}. Each use counts as often as its weight says.</p>
       {ofArray !== undefined && <ErrorLine name="find-array">{ofArray.message}</ErrorLine>}
       <ol class="iv-find-uses">
-        <li class="iv-find-use" role="group" aria-label="Use 1, the transfer">
-          <b class="iv-find-number">1</b>
-          <Weight part={part} place={0} value={question.weight} next={(weight) => ({ ...question, weight })} />
-          <p class="iv-find-fixed">
-            {arrives ? "arrives from" : "leaves for"} {other.memory} <code>{prettyLayout(other.layout)}</code>
-          </p>
+        <li>
+          <div class="iv-find-use" role="group" aria-label="Use 1, the transfer">
+            <b class="iv-find-number">1</b>
+            <Weight part={part} place={0} value={question.weight} next={(weight) => ({ ...question, weight })} />
+            <p class="iv-find-fixed">
+              {arrives ? "arrives from" : "leaves for"} {other.memory} <code>{prettyLayout(other.layout)}</code>
+            </p>
+          </div>
         </li>
         {question.uses.map((use, place) => (
           <OtherUse key={place} part={part} question={question} use={use} place={place} />
@@ -133,63 +135,65 @@ function OtherUse({ part, question, use, place }: UseProps): JSX.Element {
   const words = useNames(question)[place + 1] ?? "";
   const own = settings[question.side].memory;
   return (
-    <li class="iv-find-use" role="group" aria-label={`Use ${place + 2}, ${words}`}>
-      <b class="iv-find-number">{place + 2}</b>
-      <Weight
-        part={part}
-        place={place + 1}
-        value={use.weight}
-        next={(weight) => withUse(connection.settings.layoutQuestion ?? question, place, { weight })}
-      />
-      <MenuControl
-        name={`find-${name}-kind`}
-        label={`How it is used, use ${place + 2}`}
-        hideLabel
-        value={use.kind}
-        choices={KINDS}
-        problem={undefined}
-        command={(kind) => ask(withKind(question, place, kind as ShownTypedUse["kind"], settings), "")}
-      />
-      {along ? (
-        <MenuControl
-          name={`find-${name}-what`}
-          label={`Dimension, use ${place + 2}`}
-          hideLabel
-          value={use.what}
-          choices={settings.dimensions.map((row) => ({ name: row.name, title: row.name, about: "" }))}
-          problem={part.problems[`${name}-what`]}
-          command={(what) => ask(withUse(question, place, { what }), "")}
+    <li>
+      <div class="iv-find-use" role="group" aria-label={`Use ${place + 2}, ${words}`}>
+        <b class="iv-find-number">{place + 2}</b>
+        <Weight
+          part={part}
+          place={place + 1}
+          value={use.weight}
+          next={(weight) => withUse(connection.settings.layoutQuestion ?? question, place, { weight })}
         />
-      ) : (
-        <>
+        <MenuControl
+          name={`find-${name}-kind`}
+          label={`How it is used, use ${place + 2}`}
+          hideLabel
+          value={use.kind}
+          choices={KINDS}
+          problem={undefined}
+          command={(kind) => ask(withKind(question, place, kind as ShownTypedUse["kind"], settings), "")}
+        />
+        {along ? (
           <MenuControl
-            name={`find-${name}-memory`}
-            label={`Memory, use ${place + 2}`}
-            hideLabel
-            hideAbout
-            value={use.memory === "" ? own : use.memory}
-            choices={snapshot.menus.memories.map((entry) => ({ ...entry, title: entry.name }))}
-            problem={part.problems[`${name}-memory`]}
-            command={(memory) => ask(withUse(question, place, { memory }), "")}
-          />
-          <TextControl
             name={`find-${name}-what`}
-            label={`Layout there, use ${place + 2}`}
+            label={`Dimension, use ${place + 2}`}
             hideLabel
-            code
             value={use.what}
+            choices={settings.dimensions.map((row) => ({ name: row.name, title: row.name, about: "" }))}
             problem={part.problems[`${name}-what`]}
-            command={(what) => ask(withUse(connection.settings.layoutQuestion ?? question, place, { what }), `${name}-what`)}
+            command={(what) => ask(withUse(question, place, { what }), "")}
           />
-        </>
-      )}
-      <Button
-        label={`Remove use ${place + 2}`}
-        icon="remove"
-        iconOnly
-        testid={`find-remove-${name}`}
-        onClick={() => connection.send(ask({ ...question, uses: question.uses.filter((_, at) => at !== place) }, ""))}
-      />
+        ) : (
+          <>
+            <MenuControl
+              name={`find-${name}-memory`}
+              label={`Memory, use ${place + 2}`}
+              hideLabel
+              hideAbout
+              value={use.memory === "" ? own : use.memory}
+              choices={snapshot.menus.memories.map((entry) => ({ ...entry, title: entry.name }))}
+              problem={part.problems[`${name}-memory`]}
+              command={(memory) => ask(withUse(question, place, { memory }), "")}
+            />
+            <TextControl
+              name={`find-${name}-what`}
+              label={`Layout there, use ${place + 2}`}
+              hideLabel
+              code
+              value={use.what}
+              problem={part.problems[`${name}-what`]}
+              command={(what) => ask(withUse(connection.settings.layoutQuestion ?? question, place, { what }), `${name}-what`)}
+            />
+          </>
+        )}
+        <Button
+          label={`Remove use ${place + 2}`}
+          icon="remove"
+          iconOnly
+          testid={`find-remove-${name}`}
+          onClick={() => connection.send(ask({ ...question, uses: question.uses.filter((_, at) => at !== place) }, ""))}
+        />
+      </div>
     </li>
   );
 }
