@@ -14,12 +14,13 @@ from isoviz.layouts import ChunkSequence, Layout, Mode, OrderChange, View, compa
 from isoviz.machines.cards import REQUEST_BYTES
 from isoviz.machines.kinds import request_rule
 from isoviz.planner.intermediate.field_orders import buffer_orders, chunk_order
+from isoviz.planner.pace import Pace, paces
 from isoviz.planner.time.makespan import makespan
 from isoviz.planner.time.schedule import MOST_REQUESTS, HopWork, PathWork, scheduled_end
 from isoviz.units import format_bytes, format_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from isoviz.layouts import Chunk, Linearization, StridedCopy
     from isoviz.layouts.recurring import RecurringChunks
@@ -47,19 +48,6 @@ class Hop(NamedTuple):
     converts: bool
     in_flight: int = 1
     latency: float = 0.0
-
-
-def slowest_hops(hops: Sequence[Hop], rates: Sequence[float]) -> frozenset[int]:
-    """The numbers of the hops that set the pace of a path (several if they tie). `rates` are their bytes per second.
-
-    Hops of one channel take turns there, so their times add up.
-    """
-    seconds = [1 / rate if rate else math.inf for rate in rates]
-    busy: dict[str, float] = {}
-    for hop, each in zip(hops, seconds, strict=True):
-        busy[hop.channel] = busy.get(hop.channel, 0.0) + each
-    most = max(busy.values(), default=0.0)
-    return frozenset(hop.index for hop in hops if busy[hop.channel] >= most * (1 - 1e-9))
 
 
 def mean_of(first: float, again: float, starts: int) -> float:
@@ -369,9 +357,15 @@ class PathPlan:
         return tuple(hop.throughput / moved for hop, moved in zip(self.hops, self.moved, strict=True))
 
     @cached_property
+    def paces(self) -> tuple[Pace, ...]:
+        """What sets the pace of the path; several where they tie."""
+        channels = [hop.channel for hop in self.hops]
+        return paces(channels, self.rates, self.resources, self.shares) if self.overlap else paces(channels, self.rates)
+
+    @cached_property
     def slowest(self) -> frozenset[int]:
-        """The numbers of the hops that set the pace of the path; none if it has one hop."""
-        return slowest_hops(self.hops, self.rates) if len(self.hops) > 1 else frozenset()
+        """The numbers of the hops that set the pace of the path; none if it has one hop. `Plan.slowest` knows its other paths."""
+        return frozenset(hop for pace in self.paces for hop in pace.hops) if len(self.hops) > 1 else frozenset()
 
     def copies(self, hop: int, chunk: int) -> list[StridedCopy]:
         """The copies of a hop for chunk number `chunk`."""

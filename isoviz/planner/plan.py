@@ -193,6 +193,34 @@ class Plan:
         """The memories of all paths, each once."""
         return tuple(dict.fromkeys(name for path in self.paths for name in path.memories))
 
+    @cached_property
+    def slowest(self) -> tuple[frozenset[int], ...]:
+        """For each path, the numbers of its hops that set its pace; none where it has one hop.
+
+        Where hops of a path tie, those on the link that all paths together use most.
+        """
+        return tuple(self._slowest_of(path) for path in self.paths)
+
+    def _slowest_of(self, path: PathPlan) -> frozenset[int]:
+        if len(path.paces) < 2:
+            return path.slowest
+        most = {
+            hop: max(
+                (self._seconds[name] for name, share in zip(path.resources, path.shares, strict=True) if share[hop]), default=0
+            )
+            for hop in path.slowest
+        }
+        return frozenset(hop for hop, seconds in most.items() if seconds >= max(most.values()) * (1 - 1e-6))
+
+    @cached_property
+    def _seconds(self) -> dict[str, float]:
+        """For each shared resource, the seconds for which the bytes of all paths keep it busy."""
+        found: dict[str, float] = {}
+        for path in self.paths:
+            for name, share in zip(path.resources, path.shares, strict=True):
+                found[name] = found.get(name, 0.0) + sum(share) * path.bytes
+        return found
+
     def share(self, path: int) -> Share:
         """The share of a path: a box, in coordinates local to the whole transfer, or a range of chunk numbers."""
         return share_of(self.transfer, self.paths[checks.count("plan", "path", path, high=len(self.paths) - 1)])

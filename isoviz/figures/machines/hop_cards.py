@@ -9,7 +9,6 @@ from isoviz.figures.charts.svg import Drawing, shorten, text_width, wrap
 from isoviz.figures.layouts.small_picture import OVERHANG, draw_small_picture, turned_dims
 from isoviz.layouts import OrderChange
 from isoviz.machines import ChannelKind
-from isoviz.planner.path_plan import slowest_hops
 from isoviz.units import format_bytes, format_rate
 
 if TYPE_CHECKING:
@@ -55,14 +54,13 @@ def draw_cards(drawing: Drawing, paths: Sequence[PathPlan], x: float, y: float, 
     card = min(420.0, (width - _GAP * (columns - 1)) / columns)
     texts = [_layout_lines(hop, card - 24) for hop in hops]
     height = 124.0 + _PICTURES + _LINE * max(map(len, texts))
-    limiting = slowest_hops(hops, [hop.throughput for hop in hops])
     fastest = max(hop.throughput for hop in hops)
     for place, ((path, own), hop, lines) in enumerate(zip(given, hops, texts, strict=True)):
         row, column = divmod(place, columns)
         drawing.open(transform=f"translate({x + column * (card + _GAP):.1f} {y + row * (height + _GAP):.1f})")
         share = hop.throughput / fastest if fastest else 0.0
         change = path.order_changes[own.index]
-        _card(drawing, hop, change, lines, card, height, share, len(hops) > 1 and hop.index in limiting)
+        _card(drawing, hop, change, lines, card, height, share, own.index in path.slowest)
         _pictures(drawing, path, own, change, card)
         drawing.close()
     return y + rows * (height + _GAP) - _GAP

@@ -106,7 +106,7 @@ def hop_table(plan: Plan) -> str:
     rows: list[Sequence[object]] = []
     marked: list[int] = []
     for number, path in enumerate(plan.paths):
-        limits = path.slowest
+        limits = plan.slowest[number]
         marked += [len(rows) + at for at, hop in enumerate(path.hops) if hop.index in limits]
         rows += _hop_rows(path, limits, f"{number}." if len(plan.paths) > 1 else "", plan.emulated)
     return table(
@@ -176,16 +176,11 @@ def reasons(plan: Plan) -> list[str]:
 
 
 def _pace(path: PathPlan) -> str:
-    """The hop that sets the pace of a path, or the hops of one channel that do so together."""
+    """The hop that sets the pace of a path, or the hops that do so together."""
+    if together := next((pace.words() for pace in path.paces if len(pace.hops) > 1), ""):
+        return f"{together}."
     hop = path.hops[min(path.slowest, default=0)]
-    turns = [other for other in path.hops if other.channel == hop.channel]
-    words = ChannelKind.words_for(hop.kind)
-    if len(turns) > 1:
-        numbers = ", ".join(str(other.index) for other in turns[:-1])
-        together = 1 / sum(1 / other.throughput for other in turns)
-        said = f"Slowest are hops {numbers} and {turns[-1].index} ({words}), which take turns on one channel"
-        return f"{said}: together they sustain {format_rate(together)}."
-    said = f"Slowest is hop {hop.index} ({words}): with runs of {format_bytes(hop.request_bytes)}"
+    said = f"Slowest is hop {hop.index} ({ChannelKind.words_for(hop.kind)}): with runs of {format_bytes(hop.request_bytes)}"
     return f"{said} it sustains {format_rate(hop.throughput)}."
 
 

@@ -21,6 +21,7 @@ from isoviz.planner.multipath.path_choice import MULTIPATH
 from isoviz.planner.one_path.buffer_needs import buffer_layouts, path_layouts
 from isoviz.planner.one_path.hop_facts import chunk_bytes, conversion_hop, path_clock, path_orders
 from isoviz.planner.options import BY_HAND, Options, options_about
+from isoviz.planner.pace import paces
 from isoviz.planner.plan import Plan
 from isoviz.planner.planners import machine_of
 from isoviz.planner.planners import plan as make_plan
@@ -137,7 +138,7 @@ def _explained_by_hand(whole: Plan, machine: Machine, options: Options, target: 
         plan = plan.changed(objective=clock.seconds(chunk, way.runs))
     kinds = tuple(hop.kind for hop in path.hops)
     reference, refusal = _reference(whole.transfer, machine, options)
-    limit, slowest = _limit_of(clock, kinds, chunk, way.runs)
+    limit, slowest = _limit_of(clock, [hop.channel for hop in path.hops], kinds, chunk, way.runs)
     chosen = RankedPath(
         chosen=True,
         memories=path.memories,
@@ -251,7 +252,7 @@ def _rejected(
         limit = f"no room: slots of at most {format_bytes(problem.limit(route.inside))} hold no block that converts"
         return RankedPath(chosen, memories, route.names, kinds, route.converting, bound, None, None, (), limit, "")
     layouts = tuple(str(layout) for layout in path_layouts(problem, choice, buffer_layouts(problem, choice))[1:-1])
-    limit, slowest = _limit_of(clock, kinds, choice.chunk, choice.runs)
+    limit, slowest = _limit_of(clock, route.names, kinds, choice.chunk, choice.runs)
     return RankedPath(
         chosen,
         memories,
@@ -267,12 +268,15 @@ def _rejected(
     )
 
 
-def _limit_of(clock: Clock, kinds: Sequence[str], chunk: float, runs: Sequence[float]) -> tuple[str, int]:
+def _limit_of(
+    clock: Clock, channels: Sequence[str], kinds: Sequence[str], chunk: float, runs: Sequence[float]
+) -> tuple[str, int]:
     """What limits a path with these chunks and runs, in words, and the number of its slowest hop."""
     timing, rates = clock.timing(chunk, runs), clock.rates(chunk, runs)
     slowest = max(range(len(kinds)), key=lambda hop: timing.hop_seconds[hop])
-    shared = clock.shared_bound(rates)
-    if shared <= timing.throughput * (1 + 1e-9):
-        return f"shared resources: {format_rate(shared)} in all", slowest
+    if clock.shared_bound(rates) <= timing.throughput * (1 + 1e-9):
+        found = paces(channels, rates, clock.shared_names, clock.shares(rates))
+        if said := next((pace.words() for pace in found if pace.resource), ""):
+            return said, slowest
     run = format_bytes(min(runs[slowest], chunk))
     return f"hop {slowest} {kinds[slowest]}: runs of {run} at {format_rate(rates[slowest])}", slowest

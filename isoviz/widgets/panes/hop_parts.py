@@ -64,22 +64,11 @@ def reach(channel: Channel, run: float) -> tuple[float, float]:
     return max(_LEAST, run_of_curve / _BELOW), min(max(high, 2.0), _MOST)
 
 
-def limit_words(path: PathPlan, hop: int, channel: Channel) -> str:
-    """What bounds the rate of a hop, as one sentence without a full stop."""
+def limit_words(path: PathPlan, hop: int, channel: Channel, first: int = 0) -> str:
+    """What bounds the rate of a hop, as one sentence without a full stop. `first` is the number of the path's first hop."""
     found = path.hops[hop]
-    if resource := binding_resource(path, hop):
-        others = [
-            str(other)
-            for share, name in zip(path.shares, path.resources, strict=True)
-            if name == resource
-            for other, seconds in enumerate(share)
-            if seconds and other != hop
-        ]
-        beside = f" with hop{'s'[: len(others) > 1]} {' and '.join(others)}" if others else ""
-        return f"It shares {resource}{beside}"
-    turns = [str(other.index) for other in path.hops if other.channel == found.channel and other.index != hop]
-    if turns and hop in path.slowest:
-        return f"It takes turns with hop{'s'[: len(turns) > 1]} {' and '.join(turns)} on its channel"
+    if shared := next((words for pace in path.paces if hop in pace.hops and (words := pace.words(first))), ""):
+        return shared
     if found.throughput >= AT_PEAK * channel.peak:
         return "It works at its peak"
     if words := _requests_words(path, hop, channel):
@@ -102,15 +91,3 @@ def _requests_words(path: PathPlan, hop: int, channel: Channel) -> str:
     if whole <= 2 * moving:
         return ""
     return f"Its requests take longer than its bytes: {format_seconds(whole - moving)} of {format_seconds(whole)} for a chunk"
-
-
-def binding_resource(path: PathPlan, hop: int) -> str:
-    """The shared resource that bounds the steady state of the path and that the hop uses; "" if there is none."""
-    if not path.throughput or not math.isfinite(path.throughput):
-        return ""
-    alone = max((1 / rate for rate in path.rates if rate), default=0.0)
-    for share, name in zip(path.shares, path.resources, strict=True):
-        together = sum(share)
-        if share[hop] and together > alone * (1 + _SAME) and together * path.throughput > 1 - 1e-3:
-            return name
-    return ""

@@ -98,11 +98,22 @@ class ShownBox(TypedDict):
     destination: str
 
 
+class ShownPace(TypedDict):
+    """What sets the pace of a path: its hops of these numbers on the path, at `rate` bytes per second.
+
+    Where several hops do so together, since they share something, `words` is a sentence about it without a full stop.
+    """
+
+    hops: list[int]
+    rate: float
+    words: str
+
+
 class ShownPath(TypedDict):
     """One path of a plan with its share of the data, from 0 to 1. Chunks are runs of `perChunk` blocks, which `chunkDigits`
     number, fastest first; `firstChunk` is the number of its first chunk, for several paths may share one sequence of chunks.
     `box` is the part of the array that the blocks and the layouts of buffers are about, null where that is the whole array.
-    `block` is what a close look at a layout is about: the coordinates of one block, by dimension.
+    `block` is what a close look at a layout is about: the coordinates of one block, by dimension. `pace` says what sets its pace.
     """
 
     share: float
@@ -115,6 +126,7 @@ class ShownPath(TypedDict):
     block: Named[int]
     stops: list[ShownStop]
     hops: list[ShownHop]
+    pace: ShownPace
 
 
 class ShownInterval(TypedDict):
@@ -185,7 +197,7 @@ def _plan(plan: Plan, machine: Machine, where: str, interval: ModelInterval | No
         "setup": plan.setup,
         "buffers": len(plan.buffers),
         "bufferBytes": plan.buffer_bytes,
-        "paths": [_path(plan, path, machine) for path in plan.paths],
+        "paths": [_path(plan, number, machine) for number in range(len(plan.paths))],
         "notes": [sentence(note) for note in plan.notes],
     }
 
@@ -195,9 +207,11 @@ def _interval(known: ModelInterval) -> ShownInterval:
     return {"low": known.low, "high": known.high, "origin": f"from {runs} of this kind on this computer"}
 
 
-def _path(plan: Plan, path: PathPlan, machine: Machine) -> ShownPath:
+def _path(plan: Plan, number: int, machine: Machine) -> ShownPath:
     from isoviz.layouts import Mode
 
+    path = plan.paths[number]
+    first = sum(len(before.hops) for before in plan.paths[:number])
     fields = len(path.transfer.fields)
     digits: list[ChunkDigit] = [
         {"dim": part.dim, "extent": part.extent, "step": part.step}
@@ -215,7 +229,17 @@ def _path(plan: Plan, path: PathPlan, machine: Machine) -> ShownPath:
         "chunkDigits": digits,
         "block": named(path.block),
         "stops": _stops(path, machine),
-        "hops": [_hop(plan, path, index, machine) for index in range(len(path.hops))],
+        "hops": [_hop(plan, number, index, machine, first) for index in range(len(path.hops))],
+        "pace": _pace(path, plan.slowest[number], first),
+    }
+
+
+def _pace(path: PathPlan, slowest: frozenset[int], first: int) -> ShownPace:
+    together = next((pace for pace in path.paces if len(pace.hops) > 1), None)
+    return {
+        "hops": sorted(slowest) or list(range(len(path.hops))),
+        "rate": path.throughput,
+        "words": "" if together is None else together.words(first),
     }
 
 
@@ -252,9 +276,10 @@ def _stops(path: PathPlan, machine: Machine) -> list[ShownStop]:
     return stops
 
 
-def _hop(plan: Plan, path: PathPlan, index: int, machine: Machine) -> ShownHop:
+def _hop(plan: Plan, number: int, index: int, machine: Machine, first: int) -> ShownHop:
     from isoviz.layouts import Layout
 
+    path = plan.paths[number]
     hop = path.hops[index]
     channel = machine.channel(hop.channel)
     rate = path.rates[index]
@@ -274,8 +299,8 @@ def _hop(plan: Plan, path: PathPlan, index: int, machine: Machine) -> ShownHop:
         "rate": hop.throughput,
         "peak": channel.peak,
         "busy": _busy(path.bytes, rate, plan.seconds),
-        "bottleneck": index in path.slowest,
-        "limits": limit_words(path, index, channel),
+        "bottleneck": index in plan.slowest[number],
+        "limits": limit_words(path, index, channel, first),
         "descriptors": channel.descriptors,
         "hasProtocol": channel.kind.protocol is not None,
         "curve": curve_points(channel, hop.request_bytes),

@@ -101,9 +101,9 @@ def hops_of(plan: Plan, machine: Machine) -> list[WhatIfHop]:
             "source": hop.source,
             "destination": hop.destination,
             "rate": hop.throughput,
-            "slowest": hop.index in path.slowest,
+            "slowest": hop.index in slowest,
             "converts": hop.converts,
         }
-        for path in plan.paths
+        for path, slowest in zip(plan.paths, plan.slowest, strict=True)
         for hop in path.hops
     ]

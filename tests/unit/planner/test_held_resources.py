@@ -85,4 +85,4 @@ def test_it_round_trips_shows_and_is_explained() -> None:
     found = explain(copy(converts=True), disk)
     assert "device" in explanation_text(found)
     assert not found.proved, "outside the optimality promise"
-    assert found.candidates[0].limit.startswith("shared resources: "), "what holds it back"
+    assert " (they share device): together " in found.candidates[0].limit, "what holds it back"

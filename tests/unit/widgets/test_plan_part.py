@@ -185,7 +185,7 @@ def test_a_shared_resource_is_named_with_those_that_share_it() -> None:
         Channel("out", ChannelKind.MEMCPY, "node0.zcm", "node0.reg", Constant(4e9), resources=uses),
     )
     machine = Machine("bus", memories, channels, (Resource("bus", 4e9),))
-    assert limits(machine, space=IndexSpace(x=4096, y=4096)) == ["It shares bus with hop 1", "It shares bus with hop 0"]
+    assert limits(machine, space=IndexSpace(x=4096, y=4096)) == ["Hop 0 and hop 1 take turns (bus): together 2 GB/s"] * 2
 
 
 # ---- throughput functions

@@ -448,10 +448,21 @@ export interface ShownHop {
 }
 
 /**
+ * What sets the pace of a path: its hops of these numbers on the path, at `rate` bytes per second. Where several hops do
+ * so together, since they share something, `words` is a sentence about it without a full stop.
+ */
+export interface ShownPace {
+  hops: number[];
+  rate: number;
+  words: string;
+}
+
+/**
  * One path of a plan with its share of the data, from 0 to 1. Chunks are runs of `perChunk` blocks, which `chunkDigits`
  * number, fastest first; `firstChunk` is the number of its first chunk, for several paths may share one sequence of
  * chunks. `box` is the part of the array that the blocks and the layouts of buffers are about, null where that is the
- * whole array. `block` is what a close look at a layout is about: the coordinates of one block, by dimension.
+ * whole array. `block` is what a close look at a layout is about: the coordinates of one block, by dimension. `pace` says
+ * what sets its pace.
  */
 export interface ShownPath {
   share: number;
@@ -464,6 +475,7 @@ export interface ShownPath {
   block: Named<number>;
   stops: ShownStop[];
   hops: ShownHop[];
+  pace: ShownPace;
 }
 
 /**

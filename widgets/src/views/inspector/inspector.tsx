@@ -72,10 +72,10 @@ const place = (stop: ShownStop | undefined): string => (stop === undefined ? "" 
 
 function AboutHop({ number, hop, path }: PlacedHop): JSX.Element {
   // What is tried takes the place of the origin: the grids below keep their height.
-  // Were the slowest hop faster, the rate of the path would rise to that of the next one.
+  // Were the slowest hop faster, the rate of the path would rise to that of the next one; those that set the pace together stay.
   const tried = useTried();
   const next = hop.bottleneck
-    ? ([...path.hops].filter((other) => other !== hop).sort((a, b) => a.rate - b.rate)[0] ?? null)
+    ? ([...path.hops].filter((other) => !path.pace.hops.includes(other.index)).sort((a, b) => a.rate - b.rate)[0] ?? null)
     : null;
   return (
     <>
