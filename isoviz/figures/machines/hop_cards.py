@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from isoviz.figures.charts.svg import Drawing, shorten, text_width, wrap
-from isoviz.figures.layouts.small_picture import OVERHANG, draw_small_picture, turned_dims
+from isoviz.figures.layouts.memory_map import whole_map
+from isoviz.figures.layouts.memory_picture import draw_memory
 from isoviz.layouts import OrderChange
 from isoviz.machines import ChannelKind
 from isoviz.units import format_bytes, format_rate
@@ -15,8 +16,10 @@ if TYPE_CHECKING:
     from isoviz.planner import Hop, PathPlan
 
 _GAP = 12.0
-_SIDE, _PICTURES = 44.0, 66.0
-"""The side of the picture of a layout, and what the pictures add to the height of a card."""
+_SIDE, _PICTURES = 72.0, 84.0
+"""The side of the picture of memory, and what the pictures add to the height of a card."""
+_CELLS = 72
+"""The cells along a side of the picture."""
 _LINE = 16.0
 
 
@@ -67,16 +70,15 @@ def draw_cards(drawing: Drawing, paths: Sequence[PathPlan], x: float, y: float, 
 
 
 def _pictures(drawing: Drawing, path: PathPlan, hop: Hop, change: OrderChange, width: float) -> None:
-    """The layouts at both ends of a hop as small pictures, with an arrow that says by its colour whether the order turns."""
-    dims = turned_dims(path.orders[0], path.orders[-1])
-    across = _SIDE * (1 + OVERHANG)
-    right = width - 12 - across
+    """The memory at both ends of a hop, byte after byte, with an arrow that says by its colour whether the order turns."""
+    ends = path.orders[0], path.orders[-1]
+    right = width - 12 - _SIDE
     for x, order in zip((12.0, right), path.orders[hop.index :], strict=False):
-        draw_small_picture(drawing, order, dims, path.block, x, 60.0, _SIDE)
+        draw_memory(drawing, whole_map(order, _CELLS), ends, x, 60.0, _SIDE, _SIDE)
     turns = change is OrderChange.CONVERTS
     token = "turn" if turns else "muted"
-    y = 60.0 + across / 2
-    drawing.line(12 + across + 8, y, right - 12, y, stroke=token, width=4 if turns else 2, marker_end=drawing.arrow(token))
+    y = 60.0 + _SIDE / 2
+    drawing.line(12 + _SIDE + 8, y, right - 12, y, stroke=token, width=4 if turns else 2, marker_end=drawing.arrow(token))
 
 
 def _layout_lines(hop: Hop, width: float) -> list[str]:

@@ -46,7 +46,7 @@ export function memoryPixels(out: Uint32Array, width: number, height: number, ma
     slot,
     1,
   );
-  const inside = map.inside === null ? null : { slot: slot(map.inside), weight: map.inside.weight };
+  const inside = map.inside === null ? null : insideOf(map, map.inside, slot(map.inside));
   const sizes = [...map.sizes, Infinity];
   const holes = map.hasHoles;
   const [line, ground] = [dark ? 0xff6b5a4d : 0xffb8aea4, neutral(dark)];
@@ -74,34 +74,39 @@ export function memoryPixels(out: Uint32Array, width: number, height: number, ma
           colour = map.isBlock || map.placeIn(column, row) === null ? 0 : (x + y) % 6 === 0 ? line : ground;
         } else if (inside === null) colour = paint.element(at, at[dims] as number);
         else if (strip >= 0) {
-          at[inside.slot] = (at[inside.slot] as number) + strip * inside.weight;
-          colour = paint.element(at, at[dims] as number);
-        } else colour = mixed(at, inside, strips, paint, dims);
+          at[inside.slot] = strip * inside.weight;
+          colour = strip < inside.real ? paint.element(at, at[dims] as number) : 0;
+        } else colour = mixed(at, inside, paint, dims);
       }
       out[start + x] = colour;
     }
   }
 }
 
+/** The strips of a cell: the coordinate that they are, and those that hold an element. */
+interface Inside {
+  readonly slot: number;
+  readonly weight: number;
+  readonly real: number;
+}
+
+function insideOf(map: MemoryMap, { dim, extent, weight }: OrderDigit, slot: number): Inside {
+  const size = dim === FIELDS ? map.fieldCount : (map.sizes[dim] ?? 1);
+  return { slot, weight, real: Math.min(extent, Math.ceil(size / weight)) };
+}
+
 /** The colour of a cell whose strips are narrower than pixels. */
-function mixed(
-  at: Float64Array,
-  inside: { readonly slot: number; readonly weight: number },
-  strips: number,
-  paint: Paint,
-  dims: number,
-): number {
+function mixed(at: Float64Array, { slot, weight, real }: Inside, paint: Paint, dims: number): number {
   let [red, green, blue] = [0, 0, 0];
-  const first = at[inside.slot] as number;
-  for (let strip = 0; strip < strips; strip += 1) {
-    at[inside.slot] = first + strip * inside.weight;
+  for (let strip = 0; strip < real; strip += 1) {
+    at[slot] = strip * weight;
     const colour = paint.element(at, at[dims] as number);
     if (paint.adds && colour >>> 24 === UNMIXED) continue;
     red += colour & 255;
     green += (colour >> 8) & 255;
     blue += (colour >> 16) & 255;
   }
-  const parts = paint.adds ? 1 : strips;
+  const parts = paint.adds ? 1 : real;
   const part = (sum: number): number => Math.min(255, Math.floor(sum / parts));
   return ((255 << 24) | (part(blue) << 16) | (part(green) << 8) | part(red)) >>> 0;
 }

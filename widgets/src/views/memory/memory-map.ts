@@ -354,7 +354,9 @@ function blockMap(linear: Linearization, part: Extract<Part, { kind: "block" }>)
   const order = inBlock.map(({ dim, step, extent }): OrderDigit => {
     const chain = chains.get(dim) ?? [];
     const weight = coordinatesBelow(chain, step);
-    return { dim, extent: Math.ceil(coordinatesBelow(chain, step * extent) / weight), weight };
+    const whole = dim === FIELDS ? linear.fields.length : (extents[dim] ?? 1);
+    const end = coordinatesBelow(chain, step * extent < whole ? step * extent : Infinity);
+    return { dim, extent: Math.ceil(end / weight), weight };
   });
   // A digit that shows one value only does not wrap anything.
   const kept = inBlock.filter((_, place) => (order[place]?.extent ?? 1) > 1);
@@ -409,8 +411,9 @@ function chainsOf(
     let longest: (typeof all)[number] | null = null;
     for (const digit of all) if (!digit.solid && digit.shown > 2 && digit.shown >= (longest?.shown ?? 0)) longest = digit;
     if (longest === null) break;
-    entries = (entries / longest.shown) * Math.floor(longest.shown / 2);
-    longest.shown = Math.floor(longest.shown / 2);
+    const half = Math.max(2, Math.floor(longest.shown / 2));
+    entries = (entries / longest.shown) * half;
+    longest.shown = half;
   }
   return chains;
 }
@@ -547,7 +550,7 @@ export const downOf = (map: MemoryMap): number[] => map.levels.map(({ down }) =>
 
 /** The gap between tiles in a box, by level: wider at higher levels. There is none where tiles are too small for it. */
 export function gapsOf(map: MemoryMap, box: Pick<Rect, "width" | "height">): [number[], number[]] {
-  const wanted = Math.max(1, Math.min(6, Math.round(Math.min(box.width, box.height) / 64)));
+  const wanted = Math.max(1, Math.min(6, Math.round(Math.min(box.width, box.height) / 48)));
   return [fittingGaps(acrossOf(map), box.width, wanted), fittingGaps(downOf(map), box.height, wanted)];
 }
 
