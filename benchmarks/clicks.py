@@ -145,7 +145,7 @@ class Hand:
         self._keys(*_EDGES)
 
     def _point(self) -> None:
-        picture = self._any("[data-testid=linearization-grid], [data-testid=linearization-tape]")
+        picture = self._any("[data-testid=linearization-memory], [data-testid=tape-source]")
         box = picture.bounding_box(timeout=PATIENCE)
         if box is None:
             raise LookupError("a picture")
@@ -154,7 +154,7 @@ class Hand:
             picture.hover(position={"x": across, "y": down}, timeout=PATIENCE)
         if self._draw.random() < 0.3:
             self._page.keyboard.press(self._draw.choice("+-0"))
-            self._drag("[data-testid=linearization-grid]", "[data-testid=linearization-grid]")
+            self._drag("[data-testid=linearization-memory]", "[data-testid=linearization-memory]")
 
     def _canvas(self) -> None:
         """Memories of the machine: clicked, dragged, moved by keys."""

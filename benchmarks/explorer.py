@@ -43,7 +43,7 @@ editor
 REQUESTS = 1_000_000
 """Requests of the trace that the timeline shows."""
 
-_GRID = "[data-testid=end-source] [data-testid=linearization-grid]"
+_GRID = "[data-testid=end-source] [data-testid=linearization-memory]"
 _DRAWN = f"(document.querySelector('{_GRID} canvas').dataset.drawn ?? '')"
 _MARKED = f"(document.querySelectorAll('{_GRID} canvas')[1].dataset.drawn ?? '')"
 _EXPLORER = "document.querySelector('[data-testid=explorer]')"

@@ -326,10 +326,22 @@ class Notebook:
         mouse.move(goal["x"] + beyond * goal["width"], goal["y"] + goal["height"] / 2, steps=8)
         mouse.up()
 
+    def memory(self, side: str) -> Locator:
+        """The picture of the memory of an end."""
+        return self.end(side).get_by_test_id("linearization-memory")
+
+    def grid(self, side: str) -> Locator:
+        """The array at an end, by index; the explorer begins with memory, by address."""
+        grid = self.end(side).get_by_test_id("linearization-grid")
+        if not grid.count():
+            self.part("way-index").click()
+            grid.wait_for()
+        return grid
+
     def drawing(self, side: str) -> Drawing:
         """The pixels of the picture of an end, once it has been drawn."""
         self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-        canvas = self.end(side).get_by_test_id("linearization-grid").locator("canvas").first
+        canvas = self.memory(side).locator("canvas").first
         return Drawing(str(canvas.evaluate("canvas => canvas.toDataURL()")))
 
     def settled(self) -> None:

@@ -42,18 +42,19 @@ def _mistake(notebook: harness.Notebook) -> None:
 def _controls(notebook: harness.Notebook) -> None:
     notebook.choose_layout("source", "<x_in=4, F, x_out, y>")
     notebook.chip("source", "x:0").click()
-    notebook.end("destination").get_by_test_id("linearization-more").click()
+    notebook.part("linearization-more").click()
 
 
 def _selection(notebook: harness.Notebook) -> None:
     notebook.part("stop-1").click()
-    notebook.end("source").get_by_test_id("linearization-grid").press("ArrowRight")
-    notebook.part("tab-layouts").click()
+    notebook.memory("source").press("ArrowRight")
     notebook.part("journey").locator("[data-term]").first.focus()
 
 
 def _numbers(notebook: harness.Notebook) -> None:
-    notebook.part("tab-layouts").click()
+    for side in ("source", "destination"):
+        notebook.end(side).get_by_test_id("linearization-digits").locator("summary").click()
+    notebook.part("way-both").click()
     notebook.part("dock-size").click()
 
 
@@ -120,7 +121,7 @@ def _motion(notebook: harness.Notebook) -> None:
 def _layouts(notebook: harness.Notebook) -> None:
     notebook.part("ends-whole").click()
     expect(notebook.part("ends")).to_have_attribute("data-whole", "true")
-    notebook.end("source").get_by_test_id("linearization-grid").press("ArrowRight")
+    notebook.grid("source").press("ArrowRight")
 
 
 STATES: dict[str, Callable[[harness.Notebook], None]] = {

@@ -50,7 +50,7 @@ def places(notebook: harness.Notebook) -> dict[str, list[int]]:
     for side in ("source", "destination"):
         parts[f"{side} chips"] = notebook.part(f"layout-editor-{side}").locator(".iv-edit-chips")
         parts[f"{side} text"] = notebook.part(f"{side}-layout")
-        parts[f"{side} grid"] = notebook.end(side).get_by_test_id("linearization-grid")
+        parts[f"{side} grid"] = notebook.memory(side)
     root = notebook.explorer.bounding_box()
     assert root is not None
     for name, part in parts.items():

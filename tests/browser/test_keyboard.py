@@ -147,18 +147,18 @@ def test_tab_goes_from_part_to_part_and_arrow_keys_go_on_inside(explorer: harnes
     press("Shift+Tab")
     has_focus(explorer.part("redo"))
     # What takes arrow keys for itself keeps those: a menu those up and down, a slider those to the sides.
-    colour = explorer.end("source").get_by_test_id("linearization-colour")
+    colour = explorer.part("linearization-colour")
     colour.focus()
     press("ArrowRight")
-    has_focus(explorer.end("source").get_by_test_id("linearization-more"))
-    slider = explorer.end("source").get_by_test_id("linearization-scrub")
+    has_focus(explorer.part("linearization-play"))
+    slider = explorer.part("linearization-scrub")
     slider.focus()
     before = slider.input_value()
     press("ArrowRight")
     has_focus(slider)
     assert slider.input_value() != before
     press("ArrowUp")
-    has_focus(explorer.end("source").get_by_test_id("linearization-play"))
+    has_focus(explorer.part("linearization-play"))
     # F6 goes from card to card.
     cards = []
     explorer.part("run").focus()
@@ -211,9 +211,8 @@ def test_tab_reaches_every_control_of_the_drawer(explorer: harness.Notebook) -> 
 def test_shortcuts_with_ctrl_are_jupyterlabs_from_everywhere(explorer: harness.Notebook) -> None:
     places = {
         "chip": explorer.chip("source", "F"),
-        "grid": explorer.end("source").get_by_test_id("linearization-grid"),
-        "digit": explorer.end("source").get_by_role("spinbutton").first,
-        "slider": explorer.end("source").get_by_test_id("linearization-scrub"),
+        "grid": explorer.grid("source"),
+        "slider": explorer.part("linearization-scrub"),
         "text": explorer.part("source-layout"),
         "menu": explorer.part("source-memory"),
         "button": explorer.part("run"),
@@ -242,8 +241,8 @@ def test_single_keys_do_nothing_to_the_notebook(explorer: harness.Notebook) -> N
     before = cells(explorer)
     places = (
         explorer.chip("source", "F"),
-        explorer.end("destination").get_by_test_id("linearization-grid"),
-        explorer.end("destination").get_by_test_id("linearization-scrub"),
+        explorer.grid("destination"),
+        explorer.part("linearization-scrub"),
         explorer.part("run"),
         explorer.part("hop-0"),
         explorer.part("tab-hops"),
@@ -277,7 +276,7 @@ def test_undo_and_redo_by_keys(explorer: harness.Notebook) -> None:
     assert explorer.chips("source") == ["F", "x", "y"]
     chip.press("ControlOrMeta+Shift+z")
     expect(explorer.part("source-layout")).to_have_value("<x, y, F>")
-    grid = explorer.end("source").get_by_test_id("linearization-grid")
+    grid = explorer.grid("source")
     grid.press("ControlOrMeta+z")
     expect(explorer.part("source-layout")).to_have_value("<F, x, y>")
     explorer.settled()
@@ -312,7 +311,7 @@ def test_escape_closes_what_is_open_and_the_focus_returns(explorer: harness.Note
     expect(explorer.part("layout-editor-source").get_by_test_id("chip-split")).to_have_count(0)
     has_focus(chip)
     # What can be chosen about a picture.
-    more = explorer.end("source").get_by_test_id("linearization-more")
+    more = explorer.part("linearization-more")
     more.focus()
     press("Enter")
     expect(more).to_have_attribute("aria-expanded", "true")

@@ -25,7 +25,7 @@ def test_first_five_minutes(notebook: harness.Notebook, lab: harness.Lab, status
     expect(notebook.part("figure-seconds")).to_contain_text(re.compile(r"\d (s|ms|µs)"))
     expect(notebook.part("journey").get_by_test_id("hop-0")).to_be_visible()
     for side in ("source", "destination"):
-        expect(notebook.end(side).get_by_test_id("linearization-grid")).to_be_visible()
+        expect(notebook.memory(side)).to_be_visible()
     notebook.picture("first")
 
     # Another layout, typed: chips and picture of this end follow, those of the other end stay.

@@ -34,7 +34,7 @@ def walked_through(desk: harness.Notebook) -> None:
     desk.settled()
     expect(desk.part("error-drawing")).to_have_count(0)
     for side in ("source", "destination"):
-        grid = desk.end(side).get_by_test_id("linearization-grid")
+        grid = desk.grid(side)
         grid.click(position={"x": 60, "y": 60})
         expect(desk.fact(side, "entry")).not_to_have_text("")
     for tab in desk.explorer.locator("[role=tab]").all():

@@ -162,7 +162,7 @@ def test_a_theme_is_switched_while_it_is_open(desk: harness.Notebook) -> None:
     desk.show(FRESH)
     desk.to_top()
     desk.part("hop-0").click()
-    grid = desk.end("source").get_by_test_id("linearization-grid")
+    grid = desk.grid("source")
     grid.press("ArrowRight")
     background = "element => getComputedStyle(element).backgroundColor"
     light = desk.explorer.evaluate(background), desk.drawing("source")

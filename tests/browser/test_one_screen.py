@@ -159,9 +159,9 @@ def assert_on_one_screen(notebook: harness.Notebook, tapes: bool = False) -> Non
     for side in ("source", "destination"):
         parts[f"{side} chips"] = notebook.part(f"layout-editor-{side}").locator(".iv-edit-chips")
         parts[f"{side} text"] = notebook.part(f"{side}-layout")
-        parts[f"{side} grid"] = notebook.end(side).get_by_test_id("linearization-grid")
+        parts[f"{side} memory"] = notebook.memory(side)
         if tapes:
-            parts[f"{side} tape"] = notebook.end(side).get_by_test_id("linearization-tape")
+            parts[f"{side} tape"] = notebook.part(f"tape-{side}")
     outside = {}
     for name, part in parts.items():
         box = box_of(part)
@@ -184,7 +184,7 @@ def test_a_wide_window_is_used(desk: harness.Notebook, page: harness.Notebook) -
     for wide, high in ((1280, 900), (1920, 1080)):
         desk.page.set_viewport_size({"width": wide, "height": high})
         desk.at_rest()
-        widths[wide] = {side: box_of(desk.end(side).get_by_test_id("linearization-grid")) for side in ("source", "destination")}
+        widths[wide] = {side: box_of(desk.memory(side)) for side in ("source", "destination")}
         widths[wide]["all"] = box_of(desk.explorer)
     assert widths[1920]["all"]["width"] > widths[1280]["all"]["width"] + 600
     for side in ("source", "destination"):
@@ -257,7 +257,7 @@ _BEYOND = """card => {
 def test_what_stands_at_a_grid_stays_in_its_card(desk: harness.Notebook, page: harness.Notebook) -> None:
     desk.show(LARGE)
     desk.to_top()
-    grid = desk.end("source").get_by_test_id("linearization-grid")
+    grid = desk.grid("source")
     grid.click()
     for steps, width in ((0, 1152), (9, 1280), (9, 1152)):
         desk.page.set_viewport_size({"width": width, "height": 720})

@@ -129,6 +129,7 @@ def test_the_page_of_a_run(opened: Callable[..., Page], tmp_path: Path) -> None:
     look(page, "run")
     # What is folded opens, and both layouts work as in the explorer.
     page.get_by_test_id("view-ends").locator("summary").click()
+    page.get_by_test_id("page-end-source").get_by_test_id("way-both").click()
     grid = page.get_by_test_id("page-end-source").get_by_test_id("linearization-grid")
     box = grid.bounding_box()
     assert box is not None

@@ -19,8 +19,10 @@ def test_a_pinned_layout_stays_beside_later_layouts(desk: harness.Notebook) -> N
     desk.settled()
     card = desk.end("source")
     heads = card.locator(".iv-lin-half-head code")
-    card.get_by_test_id("pin-layout").click()
-    expect(card.get_by_test_id("pin-layout")).to_have_attribute("aria-pressed", "true")
+    desk.grid("source")
+    desk.part("linearization-more").click()
+    desk.part("pin-layout-source").check()
+    desk.page.keyboard.press("Escape")
     for layout in ("<F, x_in=4, y, x_out>", "<F, y, x>"):
         desk.choose_layout("source", layout)
         expect(heads).to_have_text(["<F, x, y>", layout])

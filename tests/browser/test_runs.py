@@ -29,7 +29,7 @@ def explorer(desk: harness.Notebook, code: str = SMALL) -> harness.Notebook:
 
 
 def grid(notebook: harness.Notebook, side: str) -> Locator:
-    return notebook.end(side).get_by_test_id("linearization-grid")
+    return notebook.grid(side)
 
 
 def moved(notebook: harness.Notebook) -> dict[str, object]:
@@ -60,7 +60,8 @@ def verified(notebook: harness.Notebook) -> None:
 @pytest.mark.full
 def test_a_part_is_chosen_with_the_mouse_and_runs_verified(desk: harness.Notebook) -> None:
     notebook = explorer(desk)
-    notebook.end("source").get_by_test_id("linearization-part").click()
+    notebook.grid("source")
+    notebook.part("linearization-part").click()
     drag(notebook, grid(notebook, "source"), (0.25, 0.3), (0.6, 0.7))
     notebook.settled()
     first = moved(notebook)
@@ -71,12 +72,9 @@ def test_a_part_is_chosen_with_the_mouse_and_runs_verified(desk: harness.Noteboo
     notebook.to_top()
     drag(notebook, grid(notebook, "destination"), (0.98, 0.98), (0.01, 0.01))
     notebook.settled()
-    for side in ("source", "destination"):
-        tools, card = (
-            each.bounding_box() for each in (notebook.end(side).locator(".iv-lin-bar > :last-child"), notebook.end(side))
-        )
-        assert tools is not None and card is not None
-        assert tools["x"] + tools["width"] <= card["x"] + card["width"], "the tools stay within their card"
+    tools, ends = (notebook.part(name).bounding_box() for name in ("linearization-toolbar", "ends"))
+    assert tools is not None and ends is not None
+    assert tools["x"] + tools["width"] <= ends["x"] + ends["width"], "the tools stay with their cards"
     notebook.picture("runs-part")
     second = moved(notebook)
     assert second["shape"] == first["shape"]

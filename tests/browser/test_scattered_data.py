@@ -108,7 +108,8 @@ def test_messages_and_descriptors_of_a_hop(explorer: harness.Notebook) -> None:
     opened(explorer, explorer.part("descriptors").locator("summary").first)
     explorer.part("descriptor-list").focus()
     ends = [explorer.end(side) for side in ("source", "destination")]
-    marks = [end.get_by_test_id("linearization-tape").locator("canvas").nth(1) for end in ends]
+    explorer.grid("source")
+    marks = [explorer.part(f"tape-{side}").locator("canvas").nth(1) for side in ("source", "destination")]
     before = [each.evaluate(PIXELS) for each in marks]
     explorer.page.keyboard.press("ArrowDown")
     expect(explorer.part("descriptor-0")).to_have_attribute("aria-selected", "true")

@@ -46,7 +46,7 @@ def test_a_hop_shows_its_stops_in_the_grids_and_escape_shows_the_ends(explorer: 
     assert explorer.drawing("source") != before
     # The entry behind the first one in memory: the order turns over this hop.
     for side, following in (("source", "x = 1, y = 0"), ("destination", "x = 0, y = 1")):
-        explorer.end(side).get_by_test_id("linearization-grid").press("Home")
+        explorer.grid(side).press("Home")
         explorer.page.keyboard.press("n")
         expect(explorer.fact(side, "entry")).to_have_text(following)
         explorer.page.keyboard.press("p")

@@ -84,7 +84,7 @@ def test_layouts_plan_and_run(notebook: harness.Notebook) -> None:
     notebook.settled()
     alone = notebook.page.get_by_test_id("explorer").nth(1)
     expect(alone).to_have_attribute("data-pane", "linearization")
-    expect(alone.get_by_test_id("linearization-grid")).to_be_visible()
+    expect(alone.get_by_test_id("linearization-memory")).to_be_visible()
     notebook.at_rest()  # the page below still grows while its views are drawn
     before = notebook.part("journey").inner_text()
     notebook.drag_chip("destination", "x:0", to="y:0")
@@ -96,7 +96,7 @@ def test_layouts_plan_and_run(notebook: harness.Notebook) -> None:
     notebook.settled()
     notebook.run()
     expect(notebook.part("verified")).to_have_attribute("data-verified", "true")
-    grid = notebook.end("source").get_by_test_id("linearization-grid")
+    grid = notebook.memory("source")
     box = grid.bounding_box()
     assert box is not None
     grid.hover(position={"x": 0.3 * box["width"], "y": 0.3 * box["height"]})  # in the first of two fields

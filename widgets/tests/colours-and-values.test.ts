@@ -18,7 +18,6 @@ test("colours by sector and page, and what a warp loads in words", () => {
       palette: [],
       chunks: null,
       dark: false,
-      bytes: linear.nbytes,
     });
     assert.deepEqual([colours.by, colours.piece], [colour, piece]);
     const last = (colours.colours?.length ?? 0) - 1;

@@ -1,11 +1,10 @@
 // Entries of a linearization: their names, what keys and digits do with them.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { entryFrom, entryText, shownFrom, turned } from "#model/entries.ts";
 import { strides } from "#views/linearization/digits.tsx";
-import { entryFrom, entryText, shownFrom } from "#views/linearization/entries.ts";
 import { moved } from "#views/linearization/keyboard.ts";
 import { colouredDigit } from "#views/linearization/options.ts";
-import { turned } from "#views/linearization/vector.tsx";
 import { COMPLEX, layout } from "./linear.ts";
 
 test("entries have names in the session and numbers here", () => {

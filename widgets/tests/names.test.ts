@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { byName, withName } from "#model/by-name.ts";
+import { entryFrom, shownFrom } from "#model/entries.ts";
 import { linearize } from "#model/layouts/linearization.ts";
 import { contiguousBox, requestBox, requestOrigin } from "#model/layouts/requests.ts";
 import type { Named } from "#model/types.ts";
 import { colouring, inView } from "#views/linearization/drawing/colouring.ts";
-import { entryFrom, shownFrom } from "#views/linearization/entries.ts";
 
 /** Everything that an empty object has, and what other programs look for in one. */
 const ODD = [...Object.getOwnPropertyNames(Object.prototype), "toJSON", "then", "length", "prototype", "_", "x".repeat(200)];
@@ -38,15 +38,14 @@ test("colours, requests and entries are the same whatever dimensions are called"
       palette: [],
       chunks: null,
       dark: false,
-      bytes: a.nbytes,
     });
-    const seen = inView(whole, new Map([[one, [4, 5]]]), [b]);
+    const seen = inView(whole, new Map([[one, [4, 5]]]));
     const shown = shownFrom(a, { index: [5, 3], field: 0 });
     return [
       [...box.extents.values(), ...box.steps.values(), box.entries],
       [...part.extents.values(), ...part.steps.values(), part.entries],
       requestOrigin(box, a, [7, 5]),
-      [seen.from, seen.top],
+      [...seen.bytes, seen.top],
       entryFrom(a, shown),
       entryFrom(a, { index: [[one, 5]], field: one }),
     ];

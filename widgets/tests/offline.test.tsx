@@ -56,6 +56,8 @@ test("a command is looked up in any order of its members", () => {
 test("a picture has the words of a view as text and its canvases as drawings, and becomes pixels", async () => {
   const { root } = show(aSnapshot());
   await drawn();
+  find(root, "way-both").click();
+  await drawn();
   await drawn();
   const end = find(root, "end-source");
   const picture = pictureOf(end, "Source <F> & more");

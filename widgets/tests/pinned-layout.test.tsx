@@ -19,13 +19,25 @@ async function until(holds: () => boolean): Promise<void> {
   assert.ok(holds());
 }
 
+/** Keeps the layout that a card shows, or lets it go, as the menu of the toolbar does. */
+async function pin(root: ParentNode, side: "source" | "destination"): Promise<boolean> {
+  find(root, "linearization-more").click();
+  await drawn();
+  find<HTMLInputElement>(root, `pin-layout-${side}`).click();
+  await drawn();
+  const { checked } = find<HTMLInputElement>(root, `pin-layout-${side}`);
+  find(root, "linearization-more").click();
+  await drawn();
+  return checked;
+}
+
 /** The explorer with the layout of the source pinned, and then edited. */
 async function edited(text: string): Promise<HTMLElement> {
   const { root } = show();
   await drawn();
+  find(root, "way-index").click();
   const card = find(root, "end-source");
-  find(card, "pin-layout").click();
-  await drawn();
+  assert.ok(await pin(root, "source"));
   enter(find<HTMLInputElement>(card, "source-layout"), text);
   await drawn();
   return card;
@@ -33,15 +45,12 @@ async function edited(text: string): Promise<HTMLElement> {
 
 test("a pinned layout stays beside every later one until it is let go", async () => {
   const card = await edited("<F, x, y>");
-  assert.equal(find(card, "pin-layout").getAttribute("aria-pressed"), "true", "it is the layout that is shown");
   for (const text of ["<F, y, x>", "<F, x_in=16, y, x_out>"]) {
     enter(find<HTMLInputElement>(card, "source-layout"), text);
     await drawn();
     assert.deepEqual(heads(card), ["<F, x, y>", text]);
-    assert.equal(find(card, "pin-layout").getAttribute("aria-pressed"), "false");
   }
-  find(card, "pin-layout").click();
-  await drawn();
+  assert.ok(await pin(card.closest(".iv-ends") ?? card, "source"));
   assert.deepEqual(heads(card), ["<F, x_in=16, y, x_out>", "<F, x_in=16, y, x_out>"], "in the place of the other one");
   find(card, "unpin-layout").click();
   await drawn();
@@ -56,7 +65,7 @@ test("the facts of an entry in both layouts are those of the arithmetic, and the
     press(grid, key);
     await drawn();
   }
-  // The array is x=64, y=32 with fields of 4 and 8 bytes. To the right is x, as when the layout was pinned.
+  // The array is x=64, y=32 with fields of 4 and 8 bytes. To the right is x, its last axis.
   const [before, now] = [3 + 64 * 2, 2 + 32 * 3];
   const row = (name: string, place: number): string[] =>
     [name, place * 12, place * 2, Math.floor((place * 12) / 64)].map((each) => each.toLocaleString("en"));
@@ -75,7 +84,7 @@ test("an entry that the pointer is on in one half is marked in the other", async
   ] as const) {
     const grid = find(card, pointed);
     const { left, top, width, height } = grid.getBoundingClientRect();
-    const place = { clientX: left + 0.7 * width, clientY: top + 0.7 * height, bubbles: true };
+    const place = { clientX: left + 0.4 * width, clientY: top + 0.4 * height, bubbles: true };
     grid.dispatchEvent(new PointerEvent("pointermove", place));
     await until(() => (marked(other) ?? "") !== "" && marked(other) === marked(pointed));
     grid.dispatchEvent(new PointerEvent("pointerleave"));
@@ -87,8 +96,7 @@ test("where the array has no such layout the card says so, and shows it again on
   const { model, root } = show();
   await drawn();
   const card = find(root, "end-source");
-  find(card, "pin-layout").click();
-  await drawn();
+  await pin(root, "source");
   const renamed = (from: string, to: string) => (state: Snapshot) => {
     const { dimensions, source, destination } = state.settings;
     for (const dimension of dimensions) if (dimension.name === from) dimension.name = to;
@@ -112,8 +120,7 @@ test("the layout of a stop is pinned as well, and stays when the card shows its 
   await drawn();
   const card = find(root, "end-destination");
   assert.equal(card.dataset.shows, "1");
-  find(card, "pin-layout").click();
-  await drawn();
+  await pin(root, "destination");
   find(card, "back-destination").click();
   await drawn();
   const after = find(root, "end-destination");

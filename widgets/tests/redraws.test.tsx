@@ -41,7 +41,7 @@ test("progress of a run draws what tells of runs, and nothing of the array, the 
   await drawn();
   const again = await redraws(() => model.publish((next) => void (next.panes.run.now.bytesDone = 50)));
   assert.ok(again.has("Progress"));
-  for (const name of ["Journey", "Strip", "Figures", "LayoutEditor", "Grid", "Tape", "Inspector", "HopsPane"])
+  for (const name of ["Journey", "Strip", "Figures", "LayoutEditor", "Memory", "Tape", "Inspector", "HopsPane"])
     assert.ok(all.has(name) && !again.has(name), `${name} is drawn ${again.get(name)} times`);
   assert.ok(total(again) < total(all) / 4, `${total(again)} of ${total(all)}`);
 });
@@ -60,7 +60,7 @@ test("what is typed is drawn at once where it is shown, and the plan only when i
   const { model, root } = show();
   await drawn();
   const typed = await redraws(() => enter(find<HTMLInputElement>(root, "source-layout"), "<x, F, y>"));
-  assert.ok(typed.has("LayoutEditor") && typed.has("Grid"));
+  assert.ok(typed.has("LayoutEditor") && typed.has("Memory"));
   assert.ok(!typed.has("Journey") && !typed.has("HopsPane"));
   const planned = await redraws(() =>
     model.publish((next) => {

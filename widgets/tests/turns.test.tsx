@@ -3,9 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { shownBy } from "#model/shown-stops.ts";
 import type { Named, PlanPart, ShownHop, ShownPath } from "#model/types.ts";
-import { colouring, inView } from "#views/linearization/drawing/colouring.ts";
 import { convertingHop } from "#views/plan/hand.ts";
-import { layout } from "./linear.ts";
 import { aSnapshot } from "./model.ts";
 import { closeAfterEach, drawn, find, press, show } from "./page.ts";
 
@@ -45,18 +43,6 @@ function pathOf(converting: number): ShownPath {
 
 const planOf = (path: ShownPath): PlanPart => ({ ...(aSnapshot().panes.plan as PlanPart), paths: [path] });
 
-test("in slices, one colour is one offset at both ends", () => {
-  const [one, other] = ["<F, x, y, z>", "<F, z, x, y>"].map((text) => layout(text, { x: 4, y: 3, z: 500 }));
-  assert.ok(one !== undefined && other !== undefined);
-  const options = { colour: "offset", digit: null } as const;
-  const [here, there] = [one, other].map((linear) => {
-    const colours = colouring(linear, { options, palette: [], chunks: null, dark: false, bytes: linear.nbytes });
-    return inView(colours, new Map([["z", [2, 3]]]), [linear === one ? other : one]);
-  });
-  assert.deepEqual([here?.from, here?.top], [there?.from, there?.top]);
-  assert.equal(here?.from, 0, "the scale of all of memory: at the other end the slice is spread over it");
-});
-
 test("every hop of the journey says what it does to the order, and every stop has a picture of its memory", async () => {
   const snapshot = aSnapshot();
   const { root } = show(snapshot);
@@ -74,7 +60,7 @@ test("a selected hop shows its two stops, and Escape shows the ends again", asyn
   find(root, "hop-0").click();
   await drawn();
   assert.deepEqual(shows(), ["end", "1"], "the first stop is the source: its layout can be edited");
-  assert.ok(root.querySelector("[data-testid=end-destination] [data-testid=linearization-grid]"));
+  assert.ok(root.querySelector("[data-testid=end-destination] [data-testid=linearization-memory]"));
   assert.equal(root.querySelector("[data-testid=destination-layout]"), null);
   press(find(root, "hop-0"), "Escape");
   await drawn();

@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { RunPart } from "#model/types.ts";
 import { formatInterval, inspected, intervalAbout, intervalText, shortLayout, titleOf } from "#model/words.ts";
-import { strideText } from "#panes/layouts.tsx";
 import { doing, shareDone } from "#views/runs/progress.tsx";
 import { ranksWords } from "#views/runs/ranks.tsx";
 import { aSnapshot } from "./model.ts";
@@ -114,11 +113,4 @@ test("ranks are told in words, and what a run has said is not told twice", () =>
   assert.equal(ranksWords(lost), `${problem}.`);
   assert.equal(ranksWords({ ...lost, now: { ...base.now, ranks: 4, error: problem } }), "The ranks were lost in the run.");
   assert.equal(ranksWords({ ...base, ranks: { ...ranks, count: 1, pids: [], phase: "ended" } }), "1 rank was ended.");
-});
-
-test("strides are told once where all fields share them, and of many fields the first ones", () => {
-  assert.equal(strideText([], 1), "");
-  assert.equal(strideText([8192], 12), "8,192");
-  assert.equal(strideText([4, 8], 2), "4 / 8");
-  assert.equal(strideText([1, 2, 3], 12), "1 / 2 / 3 / …");
 });

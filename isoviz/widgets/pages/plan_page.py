@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from isoviz.widgets.state import State
 
 _VIEWS: dict[PageKind, tuple[str, ...]] = {
-    "show": ("ends", "hops", "why", "machine", "layouts"),
-    "simulate": ("timeline", "ends", "hops", "machine", "layouts"),
-    "run": ("timeline", "ends", "hops", "machine", "layouts"),
-    "explorer": ("ends", "hops", "why", "timeline", "machine", "run", "layouts"),
+    "show": ("ends", "hops", "why", "machine"),
+    "simulate": ("timeline", "ends", "hops", "machine"),
+    "run": ("timeline", "ends", "hops", "machine"),
+    "explorer": ("ends", "hops", "why", "timeline", "machine", "run"),
 }
 """The views behind the summary, by the kind of the page. The switch of a Data Vortex comes after the hops, where there is one."""
 _OPENED: dict[PageKind, tuple[str, ...]] = {"show": (), "simulate": ("timeline",), "run": (), "explorer": ()}

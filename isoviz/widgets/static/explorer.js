@@ -1,1 +1,1 @@
-import{jb as a,kb as b}from"./core.js";export{b as default,a as drawPage};
+import{kb as a,lb as b}from"./core.js";export{b as default,a as drawPage};

@@ -12,7 +12,7 @@ import { MenuControl } from "#views/controls/menu-control.tsx";
 import { Term } from "#views/controls/term.tsx";
 import { TextControl } from "#views/controls/text-control.tsx";
 import { LayoutEditor } from "#views/layout-editor/layout-editor.tsx";
-import { LinearizationView } from "#views/linearization/linearization-view.tsx";
+import { EndCard, EndsTape, EndsToolbar } from "#views/linearization/linearization-view.tsx";
 import { StopHead, StopPicker } from "./stop-card.tsx";
 
 export function Ends(): JSX.Element {
@@ -23,6 +23,7 @@ export function Ends(): JSX.Element {
     <WholeWindow name="both layouts" testid="ends" class={`iv-ends${away ? " iv-ends-away" : ""}`}>
       {(tool) => (
         <>
+          <EndsToolbar shown={cards.shown}>{tool}</EndsToolbar>
           <End side="source" title="Source" cards={cards} />
           <div class="iv-swap">
             <Button
@@ -33,7 +34,8 @@ export function Ends(): JSX.Element {
               onClick={() => connection.send({ kind: "swap" })}
             />
           </div>
-          <End side="destination" title="Destination" cards={cards} tool={tool} />
+          <End side="destination" title="Destination" cards={cards} />
+          <EndsTape shown={cards.shown} />
         </>
       )}
     </WholeWindow>
@@ -41,7 +43,7 @@ export function Ends(): JSX.Element {
 }
 
 /** An end of the transfer, or the stop that is shown in its place. */
-function End({ side, title, cards, tool }: { side: Side; title: string; cards: Cards; tool?: JSX.Element }): JSX.Element {
+function End({ side, title, cards }: { side: Side; title: string; cards: Cards }): JSX.Element {
   const { snapshot, connection } = useView();
   const on = cards.shown[side];
   if (on !== null) {
@@ -56,8 +58,8 @@ function End({ side, title, cards, tool }: { side: Side; title: string; cards: C
         data-shows={number}
         aria-label={`Stop ${number}, ${stop.words}, in the place of the ${side}`}
       >
-        <StopHead side={side} cards={cards} on={on} other={other} tool={tool} />
-        <LinearizationView side={side} compact shown={cards.shown} />
+        <StopHead side={side} cards={cards} on={on} other={other} />
+        <EndCard side={side} shown={cards.shown} />
       </section>
     );
   }
@@ -78,10 +80,9 @@ function End({ side, title, cards, tool }: { side: Side; title: string; cards: C
           </h2>
         )}
         <MemoryChoice side={side} />
-        {tool}
       </header>
       <LayoutEditor side={side} />
-      <LinearizationView side={side} compact shown={cards.shown} />
+      <EndCard side={side} shown={cards.shown} />
     </section>
   );
 }

@@ -10,6 +10,7 @@ import type { Cards, StopOnCard } from "#model/shown-stops.ts";
 import { useView } from "#model/view.ts";
 import { type PlacedStop, whereOf } from "#model/words.ts";
 import { Term } from "#views/controls/term.tsx";
+import { ChipText } from "#views/layout-editor/chips.tsx";
 import { Notes } from "#views/layout-editor/notes.tsx";
 
 function titleOf({ number, place, stop, path }: PlacedStop): string {
@@ -44,12 +45,10 @@ interface StopHeadProps {
   on: StopOnCard;
   /** The layout on the other card. */
   other: Linearization | null;
-  /** What stands at the right of the head. */
-  tool?: JSX.Element | undefined;
 }
 
 /** What stands above the picture of a stop: which one it is, the way back, its components and what both cards keep. */
-export function StopHead({ side, cards, on, other, tool }: StopHeadProps): JSX.Element {
+export function StopHead({ side, cards, on, other }: StopHeadProps): JSX.Element {
   const { snapshot } = useView();
   const { stop } = on.placed;
   const parts = parse(stop.layout).parts ?? [];
@@ -68,7 +67,6 @@ export function StopHead({ side, cards, on, other, tool }: StopHeadProps): JSX.E
           title="Show source and destination (Escape)"
           onClick={cards.back}
         />
-        {tool}
       </header>
       <div class="iv-edit" data-testid={`stop-layout-${side}`}>
         <div class="iv-edit-top">
@@ -83,7 +81,7 @@ export function StopHead({ side, cards, on, other, tool }: StopHeadProps): JSX.E
                     class="iv-edit-chip iv-edit-fixed"
                     style={dimensionColour(snapshot.palette, part === "F" ? "F" : part.dim)}
                   >
-                    {partText(part)}
+                    <ChipText linear={on.linear} part={part} />
                   </span>
                 </li>
               ))}

@@ -16,8 +16,6 @@ export interface PinnedLayout {
   readonly text: string;
   /** What had it: "Source", "Stop 2". */
   readonly title: string;
-  /** The layout whose fastest dimensions were drawn to the right and down: they stay where they are. */
-  readonly axes: string;
 }
 
 /** A component that reads one of them is drawn again when it changes. */

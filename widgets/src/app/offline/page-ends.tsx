@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { useDark } from "#lib/hooks.ts";
+import { byName } from "#model/by-name.ts";
 import { type Linearization, linearize } from "#model/layouts/linearization.ts";
 import { usePointedBytes } from "#model/selection.ts";
 import type { Side } from "#model/settings.ts";
@@ -9,6 +10,7 @@ import type { PageEnd } from "#model/types.ts";
 import { useView } from "#model/view.ts";
 import { Term } from "#views/controls/term.tsx";
 import { gradient } from "#views/linearization/legend.tsx";
+import { Lens } from "#views/linearization/lens.ts";
 import { OPTIONS } from "#views/linearization/options.ts";
 import { LinearizationView } from "#views/linearization/view.tsx";
 import { offsetScale } from "#views/memory/scales.ts";
@@ -32,6 +34,14 @@ export function PageEnds({ ends }: { ends: Record<Side, PageEnd> }): JSX.Element
     () => (path === undefined ? null : { digits: path.chunkDigits, perChunk: path.perChunk, count: path.chunks }),
     [path],
   );
+  const { source, destination } = linear;
+  const exchange = useMemo(() => (source === null || destination === null ? null : ([source, destination] as const)), [linear]);
+  const block = useMemo(() => {
+    if (path === undefined || source === null) return null;
+    const stops = path.stops.flatMap(({ layout }) => linearize(layout, source.dims, source.fields).linear ?? []);
+    return stops.length < path.stops.length ? null : { extents: byName(path.block), path: stops };
+  }, [path, source]);
+  const [lens] = useState(() => new Lens());
   const dark = useDark();
   const [pointed] = usePointedBytes();
   const hops = { source: 0, destination: (snapshot.panes.plan?.paths[0]?.hops.length ?? 1) - 1 };
@@ -65,12 +75,15 @@ export function PageEnds({ ends }: { ends: Record<Side, PageEnd> }): JSX.Element
                 side={side}
                 palette={snapshot.palette}
                 chunks={chunks}
+                ends={exchange}
+                block={block}
+                values={null}
                 options={options}
+                lens={lens}
                 onOptions={(change) => setOptions({ ...options, ...change })}
                 bytesAt={pointed?.hop === hops[side] ? (pointed?.[side] ?? null) : ends[side].listed}
-                compact
                 title={title}
-                {...(shown === null ? {} : { numpy: shown.numpy })}
+                numpy={shown?.numpy ?? ""}
               />
             )}
           </section>

@@ -3,11 +3,15 @@ import type { JSX, TargetedKeyboardEvent, TargetedPointerEvent } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Box, boxOf, dropPlace, glide, THRESHOLD } from "#lib/dragging.ts";
 import { dimensionColour } from "#model/colours.ts";
+import { entryFrom, shownFrom, turned } from "#model/entries.ts";
 import { moved } from "#model/layouts/edits.ts";
+import type { Linearization } from "#model/layouts/linearization.ts";
 import { type Part, partText } from "#model/layouts/notation.ts";
+import { useHover, useSelection } from "#model/selection.ts";
 import type { Named, ShownColour } from "#model/types.ts";
+import { formatCount } from "#model/units.ts";
 import { Term } from "#views/controls/term.tsx";
-import { chipLabel, partKey } from "./words.ts";
+import { chipLabel, digitName, partKey } from "./words.ts";
 
 interface ChipsProps {
   /** For those who do not see the chips: "the source layout". */
@@ -24,8 +28,39 @@ interface ChipsProps {
   stripId: string;
   onSelect: (key: string | null) => void;
   onChange: (parts: readonly Part[]) => void;
+  /** The layout on the array: chips carry the digits of the entry that is pointed at. */
+  linear: Linearization | null;
   /** The chip to focus as soon as it is there. */
   focus: { current: string | null };
+}
+
+/** The place of a component among the digits of a layout; -1 where it is another layout. */
+function digitOf(linear: Linearization, part: Part): number {
+  return linear.digits.findIndex((digit) => partText(digit.part) === partText(part));
+}
+
+/** What a chip says: its component, and in the place of its block the digit of the entry that is pointed at, else of the selected one. */
+export function ChipText({ linear, part }: { linear: Linearization | null; part: Part }): JSX.Element {
+  const [hover] = useHover();
+  const [selection] = useSelection();
+  const place = linear === null ? -1 : digitOf(linear, part);
+  const extent = linear?.digits[place]?.extent ?? 1;
+  if (linear === null || extent < 2) return <>{partText(part)}</>;
+  const entry = entryFrom(linear, hover) ?? entryFrom(linear, selection.entry);
+  const told = (value: number): string => (part === "F" ? (linear.fields[value]?.name ?? "") : formatCount(value));
+  const longest = part === "F" ? Math.max(...linear.fields.map(({ name }) => name.length)) : told(extent - 1).length;
+  const value = entry === null ? "" : told(linear.digitsOf(entry.index, entry.field)[place] ?? 0);
+  const name = digitName(part);
+  const block = partText(part).slice(name.length);
+  const width = `${Math.min(12, Math.max(longest, block.length))}ch`;
+  return (
+    <>
+      {name}
+      <span class={`iv-edit-at${value !== "" || block === "" ? " iv-edit-value" : ""}`} style={{ width }}>
+        {value === "" ? block : value}
+      </span>
+    </>
+  );
 }
 
 /** A chip that is pressed or dragged: where it was grabbed, and the order before. */
@@ -150,6 +185,15 @@ export function Chips(props: ChipsProps): JSX.Element {
     follow();
   };
 
+  const [selection, select] = useSelection();
+  const step = (part: Part, way: number): void => {
+    const { linear } = props;
+    const from = linear === null ? null : (entryFrom(linear, selection.entry) ?? { index: linear.dims.map(() => 0), field: 0 });
+    const place = linear === null ? -1 : digitOf(linear, part);
+    if (linear === null || from === null || place < 0) return;
+    const entry = turned(linear, linear.digitsOf(from.index, from.field), place, way);
+    if (entry !== null) select({ entry: shownFrom(linear, entry) });
+  };
   const arrow = (event: TargetedKeyboardEvent<HTMLButtonElement>, place: number): void => {
     const last = parts.length - 1;
     const to = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: last }[event.key];
@@ -157,7 +201,14 @@ export function Chips(props: ChipsProps): JSX.Element {
       event.stopPropagation();
       props.onSelect(null);
     }
-    if (to === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const way = event.shiftKey ? { ArrowUp: 1, ArrowDown: -1 }[event.key] : undefined;
+    const part = parts[place];
+    if (way !== undefined && part !== undefined) {
+      event.preventDefault();
+      step(part, way);
+    }
+    if (to === undefined) return;
     event.preventDefault();
     move(place, to);
   };
@@ -195,14 +246,14 @@ export function Chips(props: ChipsProps): JSX.Element {
                 aria-label={chipLabel(part, place, parts.length)}
                 aria-expanded={props.selected === key}
                 aria-controls={props.selected === key ? props.stripId : undefined}
-                title="Drag, or press ← →, to move; ↑ ↓ go to the next; click, or press Enter, for its block"
+                title="Drag, or press ← →, to move; ↑ ↓ go to the next; Shift ↑ ↓ step its value; click, or press Enter, for its block"
                 onClick={(event) => {
                   event.currentTarget.focus();
                   props.onSelect(props.selected === key ? null : key);
                 }}
                 onKeyDown={(event) => arrow(event, place)}
               >
-                {partText(part)}
+                <ChipText linear={props.linear} part={part} />
               </button>
             </li>
           );

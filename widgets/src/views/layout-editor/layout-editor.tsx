@@ -47,6 +47,7 @@ export function LayoutEditor({ side }: { side: Side }): JSX.Element {
           stripId={`${id}-strip`}
           onSelect={select}
           onChange={change}
+          linear={own.linear}
           focus={focus}
         />
         <TextField

@@ -5,10 +5,12 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "#lib/icon.tsx";
 import { useId } from "#lib/use-id.ts";
 import type { ByName } from "#model/by-name.ts";
+import { nameOf } from "#model/entries.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
+import type { Lying, Way } from "#model/picture-way.ts";
+import type { Side } from "#model/settings.ts";
 import { formatCount } from "#model/units.ts";
 import type { ColourBy, ViewOptions } from "./options.ts";
-import { nameOf } from "./vector.tsx";
 
 /** The bytes that a lane of a warp may take. */
 const LANES = [4, 8, 16] as const;
@@ -20,11 +22,11 @@ interface ControlsProps {
   options: ViewOptions;
   dims: readonly string[];
   hasChunks: boolean;
-  hasRuns: boolean;
   hasValues: boolean;
   /** Whether the other end is drawn beside this one. */
   hasTwin: boolean;
   change: Change;
+  way: Way;
 }
 
 /** Whether the chunk of the selected entry is marked. */
@@ -34,8 +36,19 @@ export interface Marking {
 }
 
 /** The menu of colours; digits can be chosen one by one. */
-export function ColourMenu({ linear, options, hasChunks, change }: ControlsProps): JSX.Element {
-  const value = options.colour === "digit" ? `digit:${options.digit ?? ""}` : options.colour;
+export function ColourMenu({
+  linear,
+  options,
+  hasChunks,
+  change,
+  way,
+  lying,
+  lie,
+}: ControlsProps & { lying: Lying; lie: (lying: Lying) => void }): JSX.Element {
+  // By index, a cell tells where it lies; by address, a place in memory tells what lies there.
+  const plain = way === "index" ? "offset" : lying;
+  const value =
+    options.colour === "digit" ? `digit:${options.digit ?? ""}` : options.colour === "offset" ? plain : options.colour;
   const digits = linear.digits.filter((digit) => digit.part !== "F" && digit.extent > 1);
   const known = options.colour !== "digit" || digits.some((digit) => digit.text === options.digit);
   return (
@@ -43,11 +56,21 @@ export function ColourMenu({ linear, options, hasChunks, change }: ControlsProps
       label="Colour by"
       testid="linearization-colour"
       value={value}
-      onChange={(chosen) =>
-        change(chosen.startsWith("digit:") ? { colour: "digit", digit: chosen.slice(6) } : { colour: chosen as ColourBy })
-      }
+      onChange={(chosen) => {
+        if (chosen === "value" || chosen === "index") {
+          lie(chosen);
+          change({ colour: "offset" });
+        } else change(chosen.startsWith("digit:") ? { colour: "digit", digit: chosen.slice(6) } : { colour: chosen as ColourBy });
+      }}
     >
-      <option value="offset">By offset</option>
+      {way === "index" ? (
+        <option value="offset">By address</option>
+      ) : (
+        <>
+          <option value="value">By value</option>
+          <option value="index">By index</option>
+        </>
+      )}
       {linear.fields.length > 1 && <option value="field">By field</option>}
       <option value="line">By cache line</option>
       <option value="page">By page</option>
@@ -69,12 +92,14 @@ export function MoreControls({
   options,
   dims,
   hasChunks,
-  hasRuns,
   hasValues,
   hasTwin,
   change,
+  way,
   marking,
-}: ControlsProps & { marking: Marking | null }): JSX.Element {
+  plays,
+}: ControlsProps & { marking: Marking | null; plays: boolean }): JSX.Element {
+  const byIndex = way !== "address";
   const several = linear.fields.length > 1;
   const names = linear.dims.map((dim) => dim.name);
   return (
@@ -117,7 +142,7 @@ export function MoreControls({
           Exchange {dims[0]} and {dims[1]}
         </button>
       )}
-      {several && (
+      {several && byIndex && (
         <Labelled label="fields">
           <Select label="Fields" testid="linearization-fields" value={options.fields} onChange={(fields) => change({ fields })}>
             <option value="auto">all, as they fit</option>
@@ -174,12 +199,26 @@ export function MoreControls({
           <option value="none">none</option>
         </Select>
       </Labelled>
-      <Toggle label="order line" on={options.order} set={(order) => change({ order })} />
-      {dims.length > 1 && <Toggle label="cells as wide as high" on={options.square} set={(square) => change({ square })} />}
-      {hasRuns && <Toggle label="request boxes" on={options.runs} set={(runs) => change({ runs })} />}
-      {hasChunks && <Toggle label="chunks" on={options.chunks} set={(chunks) => change({ chunks })} />}
+      {plays && (
+        <Labelled label="play the order of">
+          <Select
+            label="The end whose order in memory is played"
+            testid="linearization-plays"
+            value={options.plays}
+            onChange={(side) => change({ plays: side as Side })}
+          >
+            <option value="source">the left card</option>
+            <option value="destination">the right card</option>
+          </Select>
+        </Labelled>
+      )}
+      {byIndex && <Toggle label="order line" on={options.order} set={(order) => change({ order })} />}
+      {byIndex && hasTwin && <Toggle label="request boxes" on={options.runs} set={(runs) => change({ runs })} />}
+      {byIndex && hasChunks && <Toggle label="chunks" on={options.chunks} set={(chunks) => change({ chunks })} />}
       {marking !== null && <Toggle label="mark the chunk of the entry" on={marking.on} set={marking.set} />}
-      {hasTwin && <Toggle label="both ends zoom and move together" on={options.linked} set={(linked) => change({ linked })} />}
+      {byIndex && hasTwin && (
+        <Toggle label="both ends zoom and move together" on={options.linked} set={(linked) => change({ linked })} />
+      )}
     </div>
   );
 }

@@ -1,10 +1,10 @@
-// The digits of a layout as a table, and the NumPy array with the same bytes: the picture in numbers, folded beside it.
+// The layout in numbers, folded below its pictures: its size, the NumPy array with the same bytes, and the stride of every component.
 import type { JSX } from "preact";
 import { type Column, Table } from "#lib/table.tsx";
 import { dimensionColour } from "#model/colours.ts";
 import type { Digit, Linearization } from "#model/layouts/linearization.ts";
 import type { Named, ShownColour } from "#model/types.ts";
-import { formatCount } from "#model/units.ts";
+import { formatBytes, formatCount } from "#model/units.ts";
 import { Term } from "#views/controls/term.tsx";
 
 /** Strides of more fields than this are not told one by one. */
@@ -18,8 +18,16 @@ interface DigitsProps {
 
 export function Digits({ linear, palette, numpy }: DigitsProps): JSX.Element {
   return (
-    <details class="iv-lin-digits">
-      <summary>Strides{numpy === "" ? "" : " and NumPy"}</summary>
+    <details class="iv-lin-digits" data-testid="linearization-digits">
+      <summary>In numbers</summary>
+      <p class="iv-faint">
+        {formatBytes(linear.nbytes)}
+        {linear.nbytes > linear.payload && (
+          <>
+            , {formatBytes(linear.nbytes - linear.payload)} of it <Term name="padding">padding</Term>
+          </>
+        )}
+      </p>
       <Table
         caption="Components, fastest first"
         columns={columns(linear, palette)}

@@ -2,13 +2,13 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { type Column, Table } from "#lib/table.tsx";
+import { entryText } from "#model/entries.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
 import { type Entry, positionOf } from "#model/layouts/order.ts";
 import { formatBytes, formatCount } from "#model/units.ts";
 import { Term } from "#views/controls/term.tsx";
 import type { LayoutPicture } from "#views/linearization/drawing/picture.ts";
 import { nextElement, stepText } from "#views/linearization/geometry/order.ts";
-import { entryText } from "./entries.ts";
 import { CACHE_LINE } from "./options.ts";
 
 interface FactsProps {
@@ -19,7 +19,6 @@ interface FactsProps {
   selected: Entry | null;
   /** The entry lies in another slice than the one that is drawn. */
   elsewhere: boolean;
-  compact: boolean;
 }
 
 /** What is known of an entry in a layout, and of the layout, as text; "" is what nobody knows. */
@@ -37,23 +36,18 @@ function factsOf({ linear, runBytes }: LayoutPicture, entry: Entry | null) {
   };
 }
 
-export function Facts({ now, pinned, entry, selected, elsewhere, compact }: FactsProps): JSX.Element {
+export function Facts({ now, pinned, entry, selected, elsewhere }: FactsProps): JSX.Element {
   const { linear } = now;
   const facts = factsOf(now, entry);
   // Words without figures take no room.
-  const nothing = compact && entry === null;
-  const offset = entry === null ? 0 : linear.offset(entry.index, entry.field);
-  const size = entry === null ? 0 : (linear.fields[entry.field]?.size ?? 1);
+  const nothing = entry === null;
   return (
     <>
       <dl class="iv-lin-facts iv-lin-about" data-testid="linearization-facts">
-        <div class={`iv-lin-entry${linear.dims.length > 2 ? " iv-lin-long" : ""}`}>
-          <dt>
-            <Term name="entry">entry</Term>
-            {elsewhere && " (in another slice)"}
-          </dt>
+        <div class="iv-lin-entry">
+          {elsewhere && <dt>in another slice</dt>}
           <dd data-fact="entry" title={entry === null ? undefined : entryText(linear, entry)}>
-            {entry === null ? "point at one" : entryText(linear, entry)}
+            {entry === null ? "" : entryText(linear, entry)}
           </dd>
         </div>
       </dl>
@@ -72,19 +66,17 @@ export function Facts({ now, pinned, entry, selected, elsewhere, compact }: Fact
       ) : (
         <dl class="iv-lin-facts">
           <Fact name="byte" hidden={nothing}>
-            {!compact && size > 1 ? `${facts.byte} to ${formatCount(offset + size - 1)}` : facts.byte}
+            {facts.byte}
           </Fact>
-          <Fact name="cache line" hidden={nothing} shown={compact ? "line" : "cache line"}>
+          <Fact name="cache line" hidden={nothing} shown="line">
             {facts.line}
           </Fact>
-          <Fact name="next in memory" hidden={nothing} shown={compact ? "next" : "next in memory"}>
+          <Fact name="next in memory" hidden={nothing} shown="next">
             {facts.next}
           </Fact>
           <Fact name="element" hidden={nothing}>
             {facts.element}
           </Fact>
-          {!compact && facts.run !== "" && <Fact name="run">{facts.run}</Fact>}
-          {!compact && <Fact name="size">{facts.size}</Fact>}
         </dl>
       )}
       <Spoken text={selected === null ? "" : spoken(linear, selected, pinned?.linear)} />

@@ -17,8 +17,8 @@ import { drawGrid, type Scene, type Store } from "#views/linearization/drawing/g
 import type { Ink } from "#views/linearization/drawing/ink.ts";
 import { drawMarks } from "#views/linearization/drawing/marks.ts";
 import { boxed, cellNear, dragged, type IndexBox, panelAt } from "#views/linearization/geometry/index-box.ts";
-import { cellOf, commonBlock, gridModel } from "#views/linearization/geometry/model.ts";
-import { type Geometry, hit, panelsIn, roomOf, type SeenPart, seenIn } from "#views/linearization/geometry/scene.ts";
+import { cellOf, cellsOf, commonBlock, gridModel } from "#views/linearization/geometry/model.ts";
+import { type Geometry, hit, panelsIn, placeOf, roomOf, type SeenPart, seenIn } from "#views/linearization/geometry/scene.ts";
 import {
   fitted,
   followed,
@@ -30,14 +30,9 @@ import {
   zoomed,
 } from "#views/linearization/geometry/viewport.ts";
 import { moved } from "./keyboard.ts";
-import { axesOf, type Lens, type Seen } from "./lens.ts";
+import { axesOf, type Lens, type Seen, type Zoomer } from "./lens.ts";
+import type { Places } from "./memory.tsx";
 import type { ViewOptions } from "./options.ts";
-
-/** What buttons outside of the grid can do with it. */
-export interface Zoomer {
-  zoom: (factor: number) => void;
-  fit: () => void;
-}
 
 export interface GridProps {
   linear: Linearization;
@@ -49,6 +44,10 @@ export interface GridProps {
   fixed: ByName<number>;
   options: ViewOptions;
   colours: Colouring;
+  /** The colour of each entry in the place of these; null where there is none. */
+  paint: ((index: readonly number[], field: number) => number) | null;
+  /** The block that the grid begins with, by dimension; null for all of the array. */
+  block: ByName<number> | null;
   values: CellValues | null;
   dimColour: (dim: string) => string;
   ink: Ink | null;
@@ -80,6 +79,7 @@ export interface GridProps {
   /** What is seen of the array has changed. */
   onSeen: (seen: SeenPart) => void;
   zoomer: RefObject<Zoomer | null>;
+  places: Places;
 }
 
 /** Pixels that the pointer may move in a click. */
@@ -101,6 +101,8 @@ export function Grid(props: GridProps): JSX.Element {
 
   const fixedKey = JSON.stringify([...props.fixed]);
   const dimsKey = props.dims.join("\n");
+  const blockKey = JSON.stringify([...(props.block ?? [])]);
+  useEffect(() => setView(null), [blockKey]);
   const geometry = useMemo((): Geometry | null => {
     const context = cells.current?.getContext("2d");
     if (size.width < 20 || size.height < 20 || ink === null || !context) return null;
@@ -114,15 +116,16 @@ export function Grid(props: GridProps): JSX.Element {
     const panels = own.map((panel) => ({ ...panel, x: panel.x + left }));
     const [first] = panels;
     if (first === undefined) return null;
-    const room = { ...roomOf(model, first, ratio), square: options.square };
+    const room = { ...roomOf(model, first, ratio), first: cellsOf(model, props.block) };
     return { model, panels, room, view: fitted(room) };
-  }, [linear, props.others, dimsKey, fixedKey, options.fields, options.square, size, ratio, ink]);
+  }, [linear, props.others, dimsKey, fixedKey, options.fields, blockKey, size, ratio, ink]);
   const current = useMemo((): Geometry | null => {
     if (geometry === null) return null;
     return { ...geometry, view: resized(view?.viewport ?? null, view?.room ?? null, geometry.room) };
   }, [geometry, view]);
   const live = useRef<Geometry | null>(null);
   live.current = current;
+  props.places.current = (entry) => (current === null ? null : placeOf(current, entry));
 
   const change = (make: (viewport: Viewport, room: Room) => Viewport): void => {
     const shown = live.current;
@@ -159,6 +162,7 @@ export function Grid(props: GridProps): JSX.Element {
     const scene: Scene = {
       ...current,
       colours,
+      paint: props.paint,
       numbers,
       ink,
       shown: options.numbers === "value" && props.values === null ? "offset" : options.numbers,
@@ -171,7 +175,7 @@ export function Grid(props: GridProps): JSX.Element {
     hasLanes.current = drawGrid(context, scene, store.current);
     drawAxes(context, current, ink, props.dimColour, current.panels[0]?.x ?? 0);
     if (canvas !== null) canvas.dataset.drawn = props.label; // what a test or a benchmark waits for
-  }, [current, colours, numbers, ink, size, ratio, options, props.runs, props.chunks, props.values]);
+  }, [current, colours, numbers, ink, size, ratio, options, props.runs, props.chunks, props.values, props.paint]);
   const chunk = useMemo(
     () => (current === null || ink === null || props.marked === null ? null : gridOverlay(current, props.marked, ink, size)),
     [current, ink, props.marked, size],

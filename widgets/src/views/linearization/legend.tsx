@@ -1,14 +1,18 @@
 // What the colours say, in one line.
 import type { ComponentChildren, JSX } from "preact";
 import { Icon } from "#lib/icon.tsx";
+import type { ByName } from "#model/by-name.ts";
+import { nameOf } from "#model/entries.ts";
 import type { ChunkNumbers } from "#model/layouts/chunks.ts";
 import type { WarpLoad } from "#model/layouts/hardware.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
+import type { PictureWay } from "#model/picture-way.ts";
 import { counted, formatBytes, formatCount } from "#model/units.ts";
 import type { Colouring } from "#views/linearization/drawing/colouring.ts";
 import type { LayoutPicture } from "#views/linearization/drawing/picture.ts";
+import type { SeenPart } from "#views/linearization/geometry/scene.ts";
+import { FIELDS, type MemoryMap, type OrderDigit } from "#views/memory/memory-map.ts";
 import { cssOf, fieldColour } from "#views/memory/scales.ts";
-import { nameOf } from "./vector.tsx";
 
 /** More fields than this are told by number. */
 const MOST = 8;
@@ -18,26 +22,44 @@ interface LegendProps {
   /** The layout that is pinned beside it; null where none is. */
   pinned: LayoutPicture | null;
   chunks: ChunkNumbers | null;
-  /** Where the scale of offsets ends. */
-  bytes: number;
-  /** How many times as wide as high cells are drawn. */
-  stretch: number;
-  /** Whether the names of fields stand at their pictures. */
-  named: boolean;
+  way: PictureWay;
+  /** Whether values of an array of the user are the colours. */
+  own: boolean;
+  /** One block that is drawn in the place of the whole, by dimension. */
+  entries: ByName<number> | null;
+  seen: SeenPart;
   /** Whether boxes of runs are drawn. */
   runs: boolean;
+  /** How memory is wrapped; null where it is not drawn. */
+  axes: MemoryMap | null;
+  colourOf: (dim: string) => string;
   letGo: () => void;
 }
 
-export function Legend({ now, pinned, chunks, bytes, stretch, named, runs, letGo }: LegendProps): JSX.Element {
+export function Legend({ now, pinned, chunks, way, own, entries, seen, runs, axes, colourOf, letGo }: LegendProps): JSX.Element {
   const { linear } = now;
+  const { stretch, missing } = seen;
+  const byIndex = way.way !== "address";
   const chunk = now.chunk?.number ?? null;
   const padding = linear.nbytes - linear.payload;
   const padded = padding > 0 || (pinned !== null && pinned.linear.payload < pinned.linear.nbytes);
-  const several = linear.fields.length > 1 && !named;
+  const several = linear.fields.length > 1 && !(byIndex && seen.named);
+  const lies = way.way !== "index" && now.colours.by === "offset";
   return (
     <div class="iv-lin-legend" data-testid="linearization-legend">
-      <Scale linear={linear} colours={now.inView} chunks={chunks} bytes={bytes} />
+      {lies ? (
+        <>
+          <span
+            class="iv-lin-item"
+            title={own ? "Colours are the values of the array" : "Colours belong to entries, wherever they lie"}
+          >
+            {entries === null ? formatBytes(linear.nbytes) : blockText(linear, entries)}
+          </span>
+          {axes !== null && <Axes map={axes} colourOf={colourOf} />}
+        </>
+      ) : (
+        <Scale linear={linear} colours={byIndex ? now.inView : now.colours} chunks={chunks} />
+      )}
       {pinned?.warp != null && (
         <span class="iv-lin-item iv-lin-warp" data-testid="pinned-warp">
           pinned: {warpText(pinned.warp.load)}
@@ -48,7 +70,12 @@ export function Legend({ now, pinned, chunks, bytes, stretch, named, runs, letGo
           {pinned === null ? "" : "now, "}warp along {now.warp.dim}: {warpText(now.warp.load)}
         </span>
       )}
-      {Math.abs(Math.log(stretch)) > 0.05 && (
+      {byIndex && missing > 0 && (
+        <span class="iv-lin-item" data-testid="linearization-missing">
+          {formatCount(missing)} of {counted(linear.fields.length, "field")} not drawn
+        </span>
+      )}
+      {byIndex && Math.abs(Math.log(stretch)) > 0.05 && (
         <span class="iv-lin-item" title={stretchTitle(stretch)} data-testid="linearization-stretch">
           stretched {stretch > 1 ? `${ratioText(stretch)} : 1` : `1 : ${ratioText(1 / stretch)}`}
         </span>
@@ -73,30 +100,48 @@ export function Legend({ now, pinned, chunks, bytes, stretch, named, runs, letGo
   );
 }
 
+/** Which dimensions go across and down in the picture of memory: in cells, and in the blocks of cells. */
+function Axes({ map, colourOf }: { map: MemoryMap; colourOf: (dim: string) => string }): JSX.Element {
+  const name = (digit: OrderDigit | null): JSX.Element | null => {
+    if (digit === null) return null;
+    const dim = digit.dim === FIELDS ? "F" : (map.linear.dims[digit.dim]?.name ?? "");
+    return <b style={{ color: colourOf(dim) }}>{dim}</b>;
+  };
+  return (
+    <>
+      {map.levels.slice(0, 2).map(({ across, down }, level) => (
+        <span key={level} class="iv-lin-item" title="Memory is read like a text: from left to right, row after row">
+          {level > 0 && "blocks"} {name(across)} {across !== null && "→"} {name(down)} {down !== null && "↓"}
+        </span>
+      ))}
+    </>
+  );
+}
+
+/** "one block of 16 × 2,048, 512 KiB" */
+function blockText(linear: Linearization, extents: ByName<number>): string {
+  const sizes = linear.dims.map(({ name, size }) => extents.get(name) ?? size).filter((size) => size > 1);
+  const bytes = sizes.reduce((product, size) => product * size, linear.entryBytes);
+  return `a block of ${sizes.map(formatCount).join(" × ")}, ${formatBytes(bytes)}`;
+}
+
 function Scale({
   linear,
   colours,
   chunks,
-  bytes,
-}: { linear: Linearization; colours: Colouring } & Pick<LegendProps, "chunks" | "bytes">): JSX.Element | null {
+}: { linear: Linearization; colours: Colouring } & Pick<LegendProps, "chunks">): JSX.Element | null {
   const ramp = <i class="iv-lin-ramp" style={{ background: gradient(colours.scale) }} />;
   switch (colours.by) {
     case "offset": {
-      const [from, to] = [formatBytes(colours.from), formatBytes(colours.from + colours.top)];
+      const [from, end] = colours.bytes;
+      const [first, last] = [formatBytes(from), formatBytes(end)];
       return (
         <span
           class="iv-lin-item"
-          title={`Colours of what is in view: bytes ${formatCount(colours.from)} to ${formatCount(colours.from + colours.top)}`}
+          title={`Colours are the order of what is in view, bytes ${formatCount(from)} to ${formatCount(end - 1)}`}
+          data-testid="linearization-scale"
         >
-          {colours.top >= bytes / 2 ? (
-            <>
-              byte 0 {ramp} {formatBytes(bytes)}
-            </>
-          ) : (
-            <>
-              byte {from} {ramp} {from === to ? `+${formatBytes(colours.top)}` : to}
-            </>
-          )}
+          byte {from === 0 ? 0 : first} {ramp} {first === last ? `+${formatBytes(end - from)}` : last}
         </span>
       );
     }
@@ -146,7 +191,7 @@ const ratioText = (ratio: number): string => String(Number(ratio.toPrecision(2))
 
 function stretchTitle(stretch: number): string {
   const shape = stretch > 1 ? `${ratioText(stretch)} times as wide as high` : `${ratioText(1 / stretch)} times as high as wide`;
-  return `A cell is drawn ${shape}, so that the array fills its room. "Cells as wide as high" is among the controls of the picture.`;
+  return `A cell is drawn ${shape}: the array is long and thin.`;
 }
 
 /** "1 request of 4 bytes a lane, 4 sectors (at least 4), 0 bank conflicts" */

@@ -1,40 +1,74 @@
-// The linearization view of one end of the explorer's transfer, or of a stop in its place: the view with the values of the session.
-import type { JSX } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+// The layouts at the ends of the explorer's transfer, or of stops in their places, as pictures with the values of the session: a card
+// for each, and a toolbar and a tape for both.
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { cellValues } from "#model/array-values.ts";
+import { byName } from "#model/by-name.ts";
 import type { Connection } from "#model/connection.ts";
 import { layoutAtEnd, spacesOf } from "#model/ends.ts";
 import type { ChunkNumbers } from "#model/layouts/chunks.ts";
 import { type Linearization, linearize } from "#model/layouts/linearization.ts";
 import { EVERYTHING, movedTo, partWords, rangesOf, selected, withRanges } from "#model/part.ts";
+import { usePictureWay } from "#model/picture-way.ts";
 import { pinsOf } from "#model/pins.ts";
 import { usePlace, usePointedBytes } from "#model/selection.ts";
 import type { Side } from "#model/settings.ts";
 import type { Cards } from "#model/shown-stops.ts";
+import { formatBytes } from "#model/units.ts";
 import { useView } from "#model/view.ts";
+import { useLayoutPicture } from "#views/linearization/drawing/picture.ts";
 import type { IndexBox } from "#views/linearization/geometry/index-box.ts";
 import { Lens } from "./lens.ts";
 import { OPTIONS, type ViewOptions } from "./options.ts";
-import { type PartOfEnd, type PinOfCard, LinearizationView as ValueView } from "./view.tsx";
+import { Tape } from "./tape.tsx";
+import { TapeLinks } from "./tape-links.tsx";
+import { Toolbar } from "./toolbar.tsx";
+import {
+  alike,
+  LayoutCard,
+  type LinearizationProps,
+  type PartOfEnd,
+  type PinOfCard,
+  shownDims,
+  useInk,
+  useMarks,
+  useTapePaint,
+  LinearizationView as ValueView,
+} from "./view.tsx";
 
 const TITLES: Record<Side, string> = { source: "Source", destination: "Destination" };
+const SIDES = ["source", "destination"] as const;
 
-interface LinearizationViewProps {
-  side: Side;
-  compact?: boolean;
-  /** The stops that are shown in the place of the ends. */
-  shown?: Cards["shown"];
+const otherThan = (side: Side): Side => (side === "source" ? "destination" : "source");
+
+/** The stops that are shown in the place of the ends. */
+type Shown = Cards["shown"];
+const NO_STOPS: Shown = { source: null, destination: null };
+
+/** A layout of the session in a view of its own. */
+export function LinearizationView({ side }: { side: Side }): JSX.Element {
+  const end = useEnd(side, NO_STOPS);
+  return "linear" in end ? <ValueView {...end} /> : <None {...end} />;
 }
 
-const NO_STOPS: Cards["shown"] = { source: null, destination: null };
+/** The pictures of a card. */
+export function EndCard({ side, shown }: { side: Side; shown: Shown }): JSX.Element {
+  const end = useEnd(side, shown);
+  return "linear" in end ? <LayoutCard {...end} /> : <None {...end} />;
+}
 
-export function LinearizationView({ side, compact = false, shown = NO_STOPS }: LinearizationViewProps): JSX.Element | null {
+function None({ problem }: { problem: string }): JSX.Element {
+  return <p class="iv-faint iv-lin-none">{problem}</p>;
+}
+
+/** What the picture of an end, or of the stop in its place, is drawn from; or why there is none. */
+function useEnd(side: Side, shown: Shown): LinearizationProps | { problem: string } {
   const { connection, snapshot } = useView();
   const { options, change, lens } = useShared(connection);
+  const { bothEnds } = snapshot.frame;
   const end = layoutAtEnd(connection, snapshot, side);
-  const otherSide = side === "source" ? "destination" : "source";
-  const other = layoutAtEnd(connection, snapshot, otherSide);
-  const source = side === "source" ? end : other;
+  const other = layoutAtEnd(connection, snapshot, otherThan(side));
+  const [source, destination] = side === "source" ? [end.linear, other.linear] : [other.linear, end.linear];
   const on = shown[side];
   const path = on?.placed.path ?? snapshot.panes.plan?.paths[0];
   const fresh = !snapshot.faults.stale.includes("plan");
@@ -42,47 +76,163 @@ export function LinearizationView({ side, compact = false, shown = NO_STOPS }: L
     () => (path === undefined || !fresh ? null : { digits: path.chunkDigits, perChunk: path.perChunk, count: path.chunks }),
     [path, fresh],
   );
+  const { dims, fields } = spacesOf(connection.settings, snapshot);
+  const spaces = JSON.stringify([dims, fields]);
+  const block = useMemo(() => {
+    if (path === undefined || !bothEnds) return null;
+    const stops = path.stops.flatMap(({ layout }) => linearize(layout, dims, fields).linear ?? []);
+    return stops.length < path.stops.length ? null : { extents: byName(path.block), path: stops };
+  }, [path, spaces, bothEnds]);
+  const ends = useMemo(
+    () => (source === null || destination === null || !bothEnds ? null : ([source, destination] as const)),
+    [source, destination, bothEnds],
+  );
   const values = useMemo(() => cellValues(connection.arrayValues, end.linear), [connection, end.linear]);
-  const part = usePart(side, end.linear, options, change);
+  const part = usePart(side, end.linear);
   const linear = on?.linear ?? end.linear;
-  const title = on === null ? TITLES[side] : `Stop ${on.placed.number}`;
   const [pointed] = usePointedBytes();
   const [{ hop }] = usePlace();
-  const { pin, beside, axes } = usePins(side, linear, title, source.linear);
-  if (linear === null)
-    return <p class="iv-faint iv-lin-none">{end.problem?.message ?? "This array is too large to be drawn."}</p>;
-  const numpy = snapshot.panes.layout[side]?.numpy;
+  const { pin, beside } = usePins(side);
+  if (linear === null) return { problem: end.problem?.message ?? "This array is too large to be drawn." };
+  return {
+    ...{ linear, ends, side, chunks, block, values, options, lens, pin, beside },
+    other: bothEnds ? (shown[otherThan(side)]?.linear ?? other.linear) : null,
+    palette: snapshot.palette,
+    onOptions: change,
+    title: titleOf(side, shown),
+    // A buffer of a part has an order of its own: where it lies there, this picture does not show.
+    bytesAt: pointed?.hop === hop && (on === null || path?.box === null) ? (pointed?.[side] ?? null) : null,
+    part: bothEnds && on === null ? part : null,
+    numpy: on === null ? (snapshot.panes.layout[side]?.numpy ?? "") : "",
+  };
+}
+
+function titleOf(side: Side, shown: Shown): string {
+  const on = shown[side];
+  return on === null ? TITLES[side] : `Stop ${on.placed.number}`;
+}
+
+/** The toolbar of both cards. */
+export function EndsToolbar({ shown, children }: { shown: Shown; children: ComponentChildren }): JSX.Element {
+  const { connection } = useView();
+  const { change, lens } = useShared(connection);
+  const [source, destination] = [useEnd("source", shown), useEnd("destination", shown)];
+  useHopOpensBlock(change);
+  const main = "linear" in source ? source : "linear" in destination ? destination : null;
+  if (main === null) return <div class="iv-lin-bar">{children}</div>;
+  const { settings } = connection;
+  const ends = {
+    ...("linear" in source ? { source: source.linear } : {}),
+    ...("linear" in destination ? { destination: destination.linear } : {}),
+  };
   return (
-    <ValueView
-      linear={linear}
-      other={snapshot.frame.bothEnds ? (shown[otherSide]?.linear ?? other.linear) : null}
-      reference={axes ?? (snapshot.frame.bothEnds ? source.linear : null)}
-      side={side}
-      palette={snapshot.palette}
-      chunks={chunks}
-      values={values}
-      options={options}
-      onOptions={change}
-      lens={lens}
-      compact={compact}
-      title={title}
-      pin={pin}
-      beside={beside}
-      // A buffer of a part has an order of its own: where it lies there, this picture does not show.
-      bytesAt={pointed?.hop === hop && (on === null || path?.box === null) ? (pointed?.[side] ?? null) : null}
-      part={snapshot.frame.bothEnds && on === null ? part : null}
-      {...(numpy === undefined || on !== null ? {} : { numpy })}
-    />
+    <Toolbar
+      {...{ ends, lens }}
+      linear={main.linear}
+      options={main.options}
+      change={main.onOptions}
+      dims={shownDims(main.linear, main.ends, main.options)}
+      chunks={main.chunks}
+      hasBlock={main.block !== null}
+      hasValues={main.values !== null}
+      hasTwin={main.other !== null && alike(main.linear, main.other)}
+      part={
+        shown.source === null || shown.destination === null
+          ? {
+              words: partWords(settings),
+              everything: () => connection.send({ kind: "part", control: "everything", part: EVERYTHING }),
+            }
+          : null
+      }
+      compare={<Compare shown={shown} />}
+    >
+      {children}
+    </Toolbar>
   );
 }
 
+/** A selected hop opens the cards on one block; without one they show what the whole explorer does. */
+function useHopOpensBlock(change: (part: Partial<ViewOptions>) => void): void {
+  const [{ hop }] = usePlace();
+  useEffect(() => change({ extent: hop === null ? null : "block" }), [hop]);
+}
+
+/** Keeps the layout of a card in sight, to compare later ones with it. */
+function Compare({ shown }: { shown: Shown }): JSX.Element {
+  const { connection, snapshot } = useView();
+  const pins = pinsOf(connection);
+  return (
+    <fieldset class="iv-lin-compare">
+      <legend>Compare later layouts with this one</legend>
+      {SIDES.map((side) => {
+        const linear = shown[side]?.linear ?? layoutAtEnd(connection, snapshot, side).linear;
+        const text = String(linear);
+        const title = titleOf(side, shown);
+        const pinned = pins[side].value?.text === text;
+        return linear === null ? null : (
+          <label key={side} class="iv-lin-toggle" title="It stays beside later layouts of this card">
+            <input
+              type="checkbox"
+              checked={pinned}
+              data-testid={`pin-layout-${side}`}
+              onChange={() => {
+                pins[side].value = pinned ? null : { text, title };
+              }}
+            />
+            {title}
+          </label>
+        );
+      })}
+    </fieldset>
+  );
+}
+
+/** One tape for both cards: the memory of the left one above that of the right one, with lines from an entry to itself. */
+export function EndsTape({ shown }: { shown: Shown }): JSX.Element | null {
+  const [source, destination] = [useEnd("source", shown), useEnd("destination", shown)];
+  if (!("linear" in source) || !("linear" in destination) || !alike(source.linear, destination.linear)) return null;
+  return <TwoTapes source={source} destination={destination} />;
+}
+
+function TwoTapes({ source, destination }: Record<Side, LinearizationProps>): JSX.Element {
+  const root = useRef<HTMLDivElement>(null);
+  const ink = useInk(root);
+  const way = usePictureWay();
+  const [above, below] = [useMarks(source), useMarks(destination)];
+  const [one, other] = [useTape(source, above.looks), useTape(destination, below.looks)];
+  const [onePaint, otherPaint] = [useTapePaint(source, way), useTapePaint(destination, way)];
+  if (one === null || other === null) return <div ref={root} />;
+  return (
+    <div class="iv-card iv-lin-tapes" ref={root} role="group" aria-label="The memory of both, as strips" data-testid="ends-tape">
+      <span class="iv-faint">{source.title}</span>
+      <Tape
+        {...{ linear: source.linear, colours: one.colours, paint: onePaint, marked: one.marked, ink, ...above.marks }}
+        label={`Memory of ${source.title}: ${formatBytes(source.linear.nbytes)} as a strip`}
+        testid="tape-source"
+        strip="below"
+        onSelect={above.onPick}
+      />
+      <TapeLinks {...{ source: source.linear, destination: destination.linear, ink, ...above.marks }} />
+      <span class="iv-faint">{destination.title}</span>
+      <Tape
+        {...{ linear: destination.linear, colours: other.colours, paint: otherPaint, marked: other.marked, ink, ...below.marks }}
+        label={`Memory of ${destination.title}: ${formatBytes(destination.linear.nbytes)} as a strip`}
+        testid="tape-destination"
+        strip="above"
+        onSelect={below.onPick}
+      />
+    </div>
+  );
+}
+
+const ALL = { ranges: [], stretch: 1, named: false, missing: 0 };
+
+function useTape({ linear }: LinearizationProps, looks: ReturnType<typeof useMarks>["looks"]) {
+  return useLayoutPicture(linear, { ...looks, seen: ALL });
+}
+
 /** The part of the array that moves, at one end. */
-function usePart(
-  side: Side,
-  linear: Linearization | null,
-  options: ViewOptions,
-  change: (next: Partial<ViewOptions>) => void,
-): PartOfEnd | null {
+function usePart(side: Side, linear: Linearization | null): PartOfEnd | null {
   const { connection } = useView();
   const { settings } = connection;
   const { part, fields } = settings;
@@ -100,9 +250,6 @@ function usePart(
   if (linear === null) return null;
   return {
     box,
-    words: partWords(settings),
-    choosing: options.choosing,
-    turn: (choosing) => change({ choosing }),
     choose: (first, last) => {
       const ranges = rangesOf(settings);
       if (ranges === null) return;
@@ -114,37 +261,26 @@ function usePart(
       });
       connection.send({ kind: "part", control: `grid-${side}`, part: withRanges(part, next) });
     },
-    everything: () => connection.send({ kind: "part", control: "everything", part: EVERYTHING }),
   };
 }
 
-/** What is pinned on a card, and on the other one; and the layout whose fastest dimensions are drawn while anything is pinned. */
-function usePins(
-  side: Side,
-  linear: Linearization | null,
-  title: string,
-  source: Linearization | null,
-): { pin: PinOfCard; beside: readonly Linearization[]; axes: Linearization | null } {
+/** What is pinned on a card, and on the other one. */
+function usePins(side: Side): { pin: PinOfCard; beside: readonly Linearization[] } {
   const { connection, snapshot } = useView();
   const pins = pinsOf(connection);
-  const [own, other] = [pins[side], side === "source" ? pins.destination : pins.source];
+  const [own, other] = [pins[side], pins[otherThan(side)]];
   const { dims, fields } = spacesOf(connection.settings, snapshot);
   const key = JSON.stringify([dims, fields]);
   const read = (text: string | undefined) => (text === undefined ? null : linearize(text, dims, fields));
   const pinned = useMemo(() => read(own.value?.text), [own.value, key]);
   const beside = useMemo(() => [read(other.value?.text)?.linear].filter((each) => each != null), [other.value, key]);
-  const first = (pins.source.value ?? pins.destination.value)?.axes;
-  const axes = useMemo(() => read(first)?.linear ?? null, [first, key]);
-  const text = String(linear);
   const pin: PinOfCard = {
     linear: pinned?.linear ?? null,
     words: own.value === null ? "" : `${own.value.title} ${own.value.text}`,
     problem: pinned?.problem?.message ?? "",
-    isShown: own.value?.text === text,
-    pin: () => void (own.value = { text, title, axes: first ?? String(source ?? linear) }),
     letGo: () => void (own.value = null),
   };
-  return { pin, beside, axes };
+  return { pin, beside };
 }
 
 /** Cells show the values of an array where it has some. */

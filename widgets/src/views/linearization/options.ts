@@ -1,11 +1,13 @@
 // What a reader can choose about the picture. Both ends of a transfer share one value, so that they can be compared.
 import type { ByName } from "#model/by-name.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
+import type { Extent } from "#model/picture-way.ts";
+import type { Side } from "#model/settings.ts";
 
 export type ColourBy = "offset" | "digit" | "field" | "chunk" | "line" | "page" | "sector";
 
 /**
- * `across` and `down` are dimensions, null for the two fastest of the source. `fixed` says where the other dimensions stand.
+ * `across` and `down` are dimensions, null for those of the picture of memory. `fixed` says where the other dimensions stand.
  * `digit` is the component whose values are coloured. `fields` shows all fields ("auto": in each cell where there is room, else side
  * by side; "cells", "panels") or one ("only:re"). `warp` is the dimension along which the lanes of a warp take entries, null for the
  * one to the right; each lane takes `lane` bytes.
@@ -23,12 +25,15 @@ export interface ViewOptions {
   readonly order: boolean;
   readonly runs: boolean;
   readonly chunks: boolean;
-  /** Whether cells are as wide as high; else the grid fills its room. */
-  readonly square: boolean;
   /** Whether both ends show the same part of the array. */
   readonly linked: boolean;
   /** Whether dragging on the grid chooses what moves. */
   readonly choosing: boolean;
+  /** The end whose order in memory is played. */
+  readonly plays: Side;
+  readonly playing: boolean;
+  /** How much the pictures show; null for what the whole explorer shows. */
+  readonly extent: Extent | null;
 }
 
 export const OPTIONS: ViewOptions = {
@@ -44,9 +49,11 @@ export const OPTIONS: ViewOptions = {
   order: true,
   runs: true,
   chunks: true,
-  square: false,
   linked: true,
   choosing: false,
+  plays: "source",
+  playing: false,
+  extent: null,
 };
 
 /** A cache line, in bytes. */

@@ -1,12 +1,12 @@
 // Plays and scrubs the order of memory: its position is the selected entry, so that every view follows.
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { wantsStillness } from "#lib/hooks.ts";
 import { Icon } from "#lib/icon.tsx";
+import { entryText } from "#model/entries.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
 import { type Entry, orderLength, positionOf } from "#model/layouts/order.ts";
 import { elementFrom } from "#views/linearization/geometry/order.ts";
-import { entryText } from "./entries.ts";
 
 /** Seconds that a whole order takes, twice as many at most; short ones go a step every quarter of a second. */
 const LONGEST = 16;
@@ -16,16 +16,16 @@ interface PlayerProps {
   linear: Linearization;
   selected: Entry | null;
   onSelect: (entry: Entry) => void;
-  onPlaying: (playing: boolean) => void;
+  playing: boolean;
+  play: (playing: boolean) => void;
 }
 
-export function Player({ linear, selected, onSelect, onPlaying }: PlayerProps): JSX.Element {
-  const [playing, setPlaying] = useState(false);
+export function Player({ linear, selected, onSelect, playing, play }: PlayerProps): JSX.Element {
   const length = orderLength(linear);
   const position = selected === null ? 0 : positionOf(linear, selected.index, selected.field);
   const now = useRef({ position, linear, onSelect });
   now.current = { position, linear, onSelect };
-  useEffect(() => onPlaying(playing), [playing]);
+  useEffect(() => () => play(false), []);
   useEffect(() => {
     if (!playing) return;
     const ticks = wantsStillness() ? 2 : length <= 4 * LONGEST ? 4 : 20;
@@ -33,7 +33,7 @@ export function Player({ linear, selected, onSelect, onPlaying }: PlayerProps): 
     const timer = setInterval(() => {
       const shown = now.current;
       const next = elementFrom(shown.linear, shown.position + stride);
-      if (next === null) setPlaying(false);
+      if (next === null) play(false);
       else shown.onSelect(next);
     }, 1000 / ticks);
     return () => clearInterval(timer);
@@ -55,7 +55,7 @@ export function Player({ linear, selected, onSelect, onPlaying }: PlayerProps): 
         data-testid="linearization-play"
         onClick={() => {
           if (!playing && (selected === null || position >= length - 1)) go(0);
-          setPlaying(!playing);
+          play(!playing);
         }}
       >
         <Icon name={playing ? "pause" : "run"} />
@@ -71,7 +71,7 @@ export function Player({ linear, selected, onSelect, onPlaying }: PlayerProps): 
         title="Position in the order in memory"
         data-testid="linearization-scrub"
         onInput={(event) => {
-          setPlaying(false);
+          play(false);
           go(Math.round((Number(event.currentTarget.value) / most) * (length - 1)));
         }}
       />

@@ -12,6 +12,7 @@ import {
   drawTape,
   drawTapeMarks,
   linesThatFit,
+  type StripSide,
   type TapeGeometry,
   tapeRows,
   windowFrom,
@@ -21,6 +22,10 @@ import { elementAtOrAfter } from "#views/linearization/geometry/order.ts";
 export interface TapeProps {
   linear: Linearization;
   colours: Colouring;
+  /** The colour of each entry in the place of these; null where there is none. */
+  paint: ((index: readonly number[], field: number) => number) | null;
+  /** Where the strip of all of memory stands. */
+  strip: StripSide;
   ink: Ink | null;
   hovered: Entry | null;
   selected: Entry | null;
@@ -34,7 +39,7 @@ export interface TapeProps {
 }
 
 export function Tape(props: TapeProps): JSX.Element {
-  const { linear, colours, ink, hovered, selected, marked } = props;
+  const { linear, colours, paint, ink, hovered, selected, marked, strip } = props;
   const frame = useRef<HTMLDivElement>(null);
   const base = useRef<HTMLCanvasElement>(null);
   const marks = useRef<HTMLCanvasElement>(null);
@@ -51,15 +56,15 @@ export function Tape(props: TapeProps): JSX.Element {
       : windowFrom(firstLine, byte, lines, linear.nbytes);
   useEffect(() => setFirstLine(first), [first]);
   const tape = useMemo<TapeGeometry>(
-    () => ({ linear, width: size.width, ratio, firstLine: first, lines, size: letters }),
-    [linear, size.width, ratio, first, lines, letters],
+    () => ({ linear, width: size.width, ratio, firstLine: first, lines, size: letters, strip }),
+    [linear, size.width, ratio, first, lines, letters, strip],
   );
   const byField = colours.by === "field";
 
   useFrame(() => {
     const context = base.current === null || ink === null || size.width < 10 ? null : fitCanvas(base.current, size, ratio);
-    if (context && ink !== null) drawTape(context, tape, colours, ink);
-  }, [tape, colours, ink, size]);
+    if (context && ink !== null) drawTape(context, tape, colours, paint, ink);
+  }, [tape, colours, paint, ink, size]);
   useFrame(() => {
     const context = marks.current === null || ink === null || size.width < 10 ? null : fitCanvas(marks.current, size, ratio);
     if (!context || ink === null) return;
@@ -88,7 +93,7 @@ export function Tape(props: TapeProps): JSX.Element {
       ref={frame}
       class="iv-lin-tape"
       data-testid={props.testid ?? "linearization-tape"}
-      style={{ height: `${tapeRows(linear.fields.length, byField, letters).all}px` }}
+      style={{ height: `${tapeRows(linear.fields.length, byField, letters, strip).all}px` }}
       onPointerMove={(event) => props.onHover(at(event))}
       onPointerLeave={() => props.onHover(null)}
       onClick={(event) => {

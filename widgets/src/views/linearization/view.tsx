@@ -1,17 +1,6 @@
-// One layout as a grid, a memory tape and a vector of digits, linked. It takes values, not the kernel:
-//
-//   linear      the layout on its spaces          other     the layout at the other end, or null (for the scale and the runs)
-//   side        which end it is: "source" or "destination"
-//   reference   the layout whose two fastest dimensions are drawn unless others are chosen; without one, that of the source
-//   palette     the colours of the dimensions     chunks    how the path numbers its chunks, or null
-//   options     what is chosen about the picture; with `onOptions` it is the parent's, so that both ends share it
-//   lens        what both ends show together, or null
-//   compact     the arrangement for about 430 × 330 pixels, which fills the height of its element; by its width unless it is said
-//   title       names the picture
-//   numpy       the NumPy array with the same bytes
-//   pin         the layout that is pinned beside this one, and what pins and lets go; without it that is not offered
-//   beside      further layouts that are drawn beside this one, for the scale
-//   bytesAt     the bytes that are pointed at, such as those of a descriptor
+// One layout as pictures, linked: the array by index, coloured by address; memory by address, coloured by what lies there; or both,
+// with lines. It takes values, not the kernel. `LinearizationView` has a toolbar and a tape of its own; `LayoutCard` is the pictures
+// alone, for cards that share a toolbar and a tape.
 //
 // What is hovered and selected is the session's (`useHover`, `useSelection`): all views of a page mark it.
 
@@ -19,53 +8,66 @@ import type { JSX, RefObject } from "preact";
 import { useCallback, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Button } from "#lib/button.tsx";
 import { useDark, useSize } from "#lib/hooks.ts";
-import { Icon, type IconName } from "#lib/icon.tsx";
 import type { CellValues } from "#model/array-values.ts";
 import { type ByName, byName } from "#model/by-name.ts";
+import { entryFrom, shownFrom } from "#model/entries.ts";
 import { type ChunkNumbers, chunkOf } from "#model/layouts/chunks.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
 import type { Entry } from "#model/layouts/order.ts";
+import { type OwnColours, type PictureWay, usePictureWay } from "#model/picture-way.ts";
 import { useHover, useSelection } from "#model/selection.ts";
 import type { Named, ShownColour } from "#model/types.ts";
 import { formatBytes, formatCount } from "#model/units.ts";
 import { SavePicture } from "#views/controls/save-picture.tsx";
 import type { Stretches } from "#views/linearization/drawing/chunk-marks.ts";
+import { elementColour } from "#views/linearization/drawing/colouring.ts";
 import { type Ink, inkOf } from "#views/linearization/drawing/ink.ts";
 import { type LayoutPicture, type Looks, useLayoutPicture } from "#views/linearization/drawing/picture.ts";
 import type { IndexBox } from "#views/linearization/geometry/index-box.ts";
-import { fastestDims } from "#views/linearization/geometry/model.ts";
 import { elementAtOrAfter } from "#views/linearization/geometry/order.ts";
 import type { SeenPart } from "#views/linearization/geometry/scene.ts";
-import { ColourMenu, Drop, MoreControls, Slices } from "./controls.tsx";
+import { type MemoryMap, memoryMap, type Part } from "#views/memory/memory-map.ts";
+import { useOwnColours } from "#views/memory/own-colours.ts";
+import { type Paint, paintOf, pictureAxes } from "#views/memory/paint.ts";
+import { Slices } from "./controls.tsx";
 import { Digits } from "./digits.tsx";
-import { entryFrom, shownFrom } from "./entries.ts";
 import { Facts } from "./facts.tsx";
-import { Grid, type GridProps, type Zoomer } from "./grid.tsx";
+import { Grid, type GridProps } from "./grid.tsx";
 import { Legend } from "./legend.tsx";
-import { Lens } from "./lens.ts";
-import { OPTIONS, type ViewOptions } from "./options.ts";
-import { Player } from "./player.tsx";
-import { Tape, type TapeProps } from "./tape.tsx";
-import { Vector } from "./vector.tsx";
+import { Lens, type Zoomer } from "./lens.ts";
+import { Links } from "./links.tsx";
+import { Memory, modelCoordinate, type Places } from "./memory.tsx";
+import type { ViewOptions } from "./options.ts";
+import { Tape } from "./tape.tsx";
+import { Toolbar } from "./toolbar.tsx";
 
 export interface LinearizationProps {
+  /** The layout on its spaces. */
   linear: Linearization;
+  /** The layout on the other card, or at the other end; null where there is none. */
   other: Linearization | null;
-  side?: "source" | "destination";
-  reference?: Linearization | null;
+  /** Both ends of the transfer: what they exchange decides which two dimensions are drawn. */
+  ends: readonly [Linearization, Linearization] | null;
+  side: "source" | "destination";
   palette: Named<ShownColour>;
-  chunks?: ChunkNumbers | null;
+  /** How the path numbers its chunks, or null. */
+  chunks: ChunkNumbers | null;
+  /** One block of the path, and the layouts of all stops of the path; null where there is no path. */
+  block: { readonly extents: ByName<number>; readonly path: readonly Linearization[] } | null;
   /** What the entries hold; null where that is not known. */
-  values?: CellValues | null;
-  options?: ViewOptions;
-  onOptions?: (change: Partial<ViewOptions>) => void;
-  lens?: Lens | null;
-  compact?: boolean;
-  title?: string;
-  numpy?: string;
+  values: CellValues | null;
+  options: ViewOptions;
+  onOptions: (change: Partial<ViewOptions>) => void;
+  /** What grids show together, and what buttons do with all of them. */
+  lens: Lens;
+  title: string;
+  /** The NumPy array with the same bytes; "" where it is not known. */
+  numpy: string;
   /** What moves of the array, and what chooses it; a view without it shows everything. */
   part?: PartOfEnd | null;
+  /** The layout that is pinned beside this one, and what lets it go. */
   pin?: PinOfCard | null;
+  /** Further layouts that are drawn beside this one: all are wrapped alike. */
   beside?: readonly Linearization[];
   /** The bytes of it that are pointed at. */
   bytesAt?: Stretches | null;
@@ -79,53 +81,73 @@ export interface PinOfCard {
   readonly words: string;
   /** Why the array has no such layout; "" where it has. */
   readonly problem: string;
-  /** Whether it is the layout that the card shows. */
-  readonly isShown: boolean;
-  /** Pins what the card shows, in the place of what was pinned. */
-  readonly pin: () => void;
   readonly letGo: () => void;
 }
 
 /** The part of an array that moves, at one end. */
 export interface PartOfEnd {
   readonly box: IndexBox | null;
-  /** Whether dragging on the grid chooses or moves it. */
-  readonly choosing: boolean;
-  readonly turn: (choosing: boolean) => void;
   readonly choose: (first: readonly number[], last: readonly number[]) => void;
-  readonly everything: () => void;
-  /** What moves, in a few words; "" where everything does. */
-  readonly words: string;
 }
 
-/** Narrower than this (CSS pixels), the view is compact. */
-const NARROW = 640;
-
-const ALL: SeenPart = { ranges: [], stretch: 1, named: false };
+const ALL: SeenPart = { ranges: [], stretch: 1, named: false, missing: 0 };
 
 /** Steps of the order line that stay visible behind the entry while it is played. */
 const TRAIL = 8;
 
-export function LinearizationView(props: LinearizationProps): JSX.Element {
-  const { linear, other, palette, chunks = null, values = null, numpy, part = null, pin = null } = props;
-  const end = props.side === "destination" ? "destination" : "source";
-  const [own, setOwn] = useState<ViewOptions>(OPTIONS);
-  const options = props.options ?? own;
-  const change = (next: Partial<ViewOptions>): void => (props.onOptions ?? ((part) => setOwn({ ...own, ...part })))(next);
-  const [playing, setPlaying] = useState(false);
-  const [zoomer, unused] = [useRef<Zoomer>(null), useRef<Zoomer>(null)];
-  const dark = useDark();
-  const root = useRef<HTMLElement>(null);
-  const { width } = useSize(root);
-  const compact = props.compact ?? width < NARROW;
-  const ink = useInk(root, dark, width);
+/** Memory is drawn with about so many cells along a side, and a block with at most so many entries: as in the journey. */
+const SIDE = 96;
+const LIMIT = 4096;
 
-  const twin = other !== null && alike(linear, other) ? other : null;
-  const pinned = pin?.linear != null && alike(linear, pin.linear) ? pin.linear : null;
-  const all = useMemo(
-    () => [twin, pinned, ...(props.beside ?? [])].filter((each) => each !== null && alike(linear, each)) as Linearization[],
-    [linear, twin, pinned, props.beside],
+/** A view with a toolbar and a tape of its own: alone, and on pages. */
+export function LinearizationView(props: LinearizationProps): JSX.Element {
+  const { linear, options, onOptions: change } = props;
+  const root = useRef<HTMLDivElement>(null);
+  const ink = useInk(root);
+  const way = usePictureWay();
+  const twin = twinOf(props);
+  return (
+    <div class="iv-lin-alone" ref={root}>
+      <Toolbar
+        {...{ linear, options, change }}
+        ends={{ [props.side]: linear }}
+        dims={shownDims(linear, props.ends, options)}
+        chunks={props.chunks}
+        hasBlock={props.block !== null}
+        hasValues={props.values !== null}
+        hasTwin={twin !== null}
+        lens={props.lens}
+      >
+        <SavePicture name={`${props.title} ${linear.digits.map(({ text }) => text).join(" ")}`} of={() => root.current} />
+      </Toolbar>
+      <LayoutCard {...props} />
+      <TapeOf {...props} ink={ink} way={way} />
+    </div>
   );
+}
+
+function TapeOf(props: LinearizationProps & { ink: Ink | null; way: PictureWay }): JSX.Element {
+  const { linear } = props;
+  const { looks, marks, onPick } = useMarks(props);
+  const now = useLayoutPicture(linear, { ...looks, seen: ALL }) as LayoutPicture;
+  const paint = useTapePaint(props, props.way);
+  return (
+    <Tape
+      {...{ linear, colours: now.colours, paint, marked: now.marked, ink: props.ink, ...marks }}
+      label={`Memory of ${described(props.title, linear)}: ${formatBytes(linear.nbytes)} as a strip`}
+      strip="alone"
+      onSelect={onPick}
+    />
+  );
+}
+
+/** What is hovered and selected in a layout, and what the pictures of it have in common. */
+export function useMarks(
+  props: Pick<LinearizationProps, "linear" | "other" | "ends" | "palette" | "chunks" | "options" | "bytesAt">,
+) {
+  const { linear, chunks, options, palette } = props;
+  const dark = useDark();
+  const twin = twinOf(props);
   const [hover, setHover] = useHover();
   const [selection, select] = useSelection();
   const hovered = useMemo(() => entryFrom(linear, hover), [linear, hover]);
@@ -141,9 +163,7 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
     onSelect(entry);
     if (options.colour === "chunk") markChunk(entry, true);
   };
-
-  const first = props.side === "destination" && twin !== null ? twin : linear;
-  const dims = shownDims(props.reference && alike(linear, props.reference) ? props.reference : first, options);
+  const dims = shownDims(linear, props.ends, options);
   // The slice that is drawn has what is pointed at, else what is selected.
   const bytesAt = props.bytesAt ?? null;
   const lead = useMemo(() => {
@@ -156,111 +176,131 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
       .map(({ name }, dim) => [name, sliced?.index[dim] ?? options.fixed.get(name) ?? 0] as const)
       .filter(([name]) => !dims.includes(name)),
   );
+  const looks: Omit<Looks, "seen"> = {
+    ...{ options, palette, chunks, dark, twin, dims, fixed, bytesAt },
+    entry: hovered ?? selected,
+    chosen: selection.chunk,
+  };
+  return { looks, marks: { hovered, selected, onHover }, onSelect, onPick, markChunk, letGo: () => select({ chunk: null }) };
+}
+
+/** The pictures of a layout, what is known of the entry that is pointed at, what the colours say, and the layout in numbers. */
+export function LayoutCard(props: LinearizationProps): JSX.Element {
+  const { linear, palette, chunks, values, options, onOptions, part = null, pin = null } = props;
+  const root = useRef<HTMLElement>(null);
+  const main = useRef<HTMLDivElement>(null);
+  const room = useSize(main);
+  const ink = useInk(root);
+  const way = usePictureWay();
+  const unused = useRef<Zoomer>(null);
+  const zoomer = useRef<Zoomer>(null);
+  useLayoutEffect(() => props.lens.add(zoomer), [props.lens]);
+
+  const twin = twinOf(props);
+  const pinned = pin?.linear != null && alike(linear, pin.linear) ? pin.linear : null;
+  const all = useMemo(
+    () => [twin, pinned, ...(props.beside ?? [])].filter((each): each is Linearization => each !== null && alike(linear, each)),
+    [linear, twin, pinned, props.beside],
+  );
+  const { looks, marks, onSelect, onPick, markChunk, letGo } = useMarks(props);
+  const { dims, fixed, dark, entry } = looks;
   const slice = (dim: string, to: number): void => {
-    if (selected === null) change({ fixed: new Map(options.fixed).set(dim, to) });
+    const { selected } = marks;
+    if (selected === null) onOptions({ fixed: new Map(options.fixed).set(dim, to) });
     else onSelect({ ...selected, index: selected.index.map((at, place) => (linear.dims[place]?.name === dim ? to : at)) });
   };
-  const bytes = Math.max(linear.nbytes, ...all.map((each) => each.nbytes));
   const [seen, setSeen] = useState<SeenPart>(ALL);
   const dimColour = useCallback(
     (dim: string): string => byName(palette).get(dim)?.[dark ? "dark" : "light"] ?? "currentColor",
     [palette, dark],
   );
-  const shown = hovered ?? selected;
-  const common: Looks = {
-    ...{ options, palette, chunks, dark, twin, all, bytes, dims, fixed, seen },
-    entry: shown,
-    chosen: selection.chunk,
-    bytesAt,
-  };
-  const now = useLayoutPicture(linear, common) as LayoutPicture;
-  const before = useLayoutPicture(pinned, common);
+  const now = useLayoutPicture(linear, { ...looks, seen }) as LayoutPicture;
+  const before = useLayoutPicture(pinned, { ...looks, seen });
   const elsewhere =
-    shown !== null && linear.dims.some(({ name }, dim) => fixed.has(name) && fixed.get(name) !== shown.index[dim]);
+    entry !== null &&
+    way.way === "index" &&
+    linear.dims.some(({ name }, dim) => fixed.has(name) && fixed.get(name) !== entry.index[dim]);
   const hasRuns = now.runs !== null || (before !== null && before.runs !== null);
-  const hasChunks = chunks !== null && chunks.count > 1;
-  const hasValues = values !== null;
-  const hasTwin = twin !== null && (props.lens ?? null) !== null;
-  const controls = { linear, options, dims, hasChunks, hasRuns, hasValues, hasTwin, change };
-  const { chunk } = now;
   const [alone] = useState(() => new Lens());
-  const lens = (options.linked && twin !== null ? props.lens : null) ?? alone;
-  const marking =
-    hasChunks && (selected !== null || chunk !== null)
-      ? { on: chunk !== null, set: (on: boolean) => markChunk(on ? selected : null) }
-      : null;
-  const label = described(props.title ?? "Layout", linear);
-  const marked = { ink, hovered, selected, onHover };
-  const grid = (of: LayoutPicture, label: string): Omit<GridProps, "onSeen" | "zoomer"> => ({
-    ...{ dims, fixed, options, values, dimColour, chunks, lens, end, onSelect, onPick, label, ...marked },
+  const lens = options.linked && twin !== null ? props.lens : alone;
+  const label = described(props.title, linear);
+  const inBlock = (options.extent ?? way.extent) === "block" && props.block !== null;
+  const memory = useMemo<Part>(
+    () =>
+      inBlock && props.block !== null
+        ? { kind: "block", block: props.block.extents, path: props.block.path, limit: LIMIT }
+        : { kind: "whole", side: SIDE },
+    [inBlock, props.block],
+  );
+  const wrapping = useMemo(() => (way.way === "index" ? null : memoryMap(linear, memory)), [way.way, linear, memory]);
+  const own = useOwnColours(linear);
+  const paint = usePaint(props, own, way, now);
+  const gridPaint = useMemo(
+    () => (way.way === "both" && options.colour === "offset" ? ofEntries(linear, memory, paint) : null),
+    [way.way, options.colour, linear, memory, paint],
+  );
+  const extents = inBlock ? (props.block?.extents ?? null) : null;
+  const sizeOf = (name: string | undefined): number => linear.dims.find((dim) => dim.name === name)?.size ?? 1;
+  // A block is a scale model: its sides say nothing.
+  const aspect = inBlock ? 1 : dims.length < 2 ? 1.5 : Math.max(1, Math.min(2, sizeOf(dims[0]) / sizeOf(dims[1])));
+  const onChunk = chunks !== null && chunks.count > 1 ? markChunk : null;
+  const grid = (of: LayoutPicture, label: string): Omit<GridProps, "onSeen" | "zoomer" | "places"> => ({
+    ...{ dims, fixed, options, values, dimColour, chunks, lens, onSelect, onPick, onChunk, label, ink, ...marks },
     linear: of.linear,
     others: all,
     colours: of.inView,
+    paint: gridPaint,
+    block: extents,
     runs: of.runs,
     marked: of.marked,
     warp: of.warp?.entries ?? null,
-    trail: playing ? TRAIL : 0,
+    trail: options.playing ? TRAIL : 0,
+    end: props.side,
     box: part?.box ?? null,
-    choosing: part?.choosing === true ? (end === "source" ? "select" : "move") : null,
+    choosing: !options.choosing || part === null ? null : props.side === "source" ? "select" : "move",
     onBox: (first, last) => part?.choose(first, last),
-    onChunk: hasChunks ? markChunk : null,
   });
-  const tape = (of: LayoutPicture, words: string): TapeProps => ({
-    ...{ linear: of.linear, colours: of.colours, marked: of.marked, ...marked },
-    label: `${words}: ${formatBytes(of.linear.nbytes)} as a strip`,
-    onSelect: onPick,
+  const pictures = (of: LayoutPicture, label: string, pinned: boolean): PicturesProps => ({
+    grid: {
+      ...grid(of, label),
+      ...(pinned ? { testid: "pinned-grid" } : {}),
+      onSeen: pinned ? () => undefined : setSeen,
+      zoomer: pinned ? unused : zoomer,
+    },
+    ...{ way: way.way, part: memory, paint, aspect, ink },
+    ...(pinned ? { testid: "pinned-memory" } : {}),
   });
+  // Beside the picture stands what it says, where there is room for both.
+  const beside = way.way !== "both" && before === null && room.width > 330;
+  const wide = beside ? Math.round(Math.min(room.width - 150, room.height * aspect + (way.way === "index" ? 50 : 0))) : 0;
   return (
     <section
       ref={root}
-      class={`iv-lin${compact ? " iv-lin-compact" : ""}`}
-      aria-label={props.title ?? "Linearization"}
+      class="iv-lin"
+      aria-label={props.title}
       data-testid="linearization"
+      data-way={way.way}
+      data-extent={inBlock ? "block" : "whole"}
     >
-      <div class="iv-lin-bar">
-        <ColourMenu {...controls} />
-        {compact ? (
-          <Drop label="More about the picture">
-            <MoreControls {...controls} marking={marking} />
-            <Digits linear={linear} palette={palette} numpy={numpy ?? ""} />
-          </Drop>
-        ) : (
-          <MoreControls {...controls} marking={marking} />
-        )}
-        <div class="iv-lin-tools">
-          <Player linear={linear} selected={selected} onSelect={onSelect} onPlaying={setPlaying} />
-          {part !== null && <ChoosePart part={part} end={end} />}
-          {pin !== null && <PinLayout pin={pin} />}
-          <span class="iv-lin-zoom" role="group" aria-label="Zoom">
-            <Tool label="Zoom out" icon="minus" onClick={() => zoomer.current?.zoom(1 / 1.6)} />
-            <Tool label="Zoom in" icon="add" onClick={() => zoomer.current?.zoom(1.6)} />
-            <Tool label="Show the whole grid" icon="fit" onClick={() => zoomer.current?.fit()} />
-          </span>
-          <SavePicture
-            name={`${props.title ?? "Layout"} ${linear.digits.map((digit) => digit.text).join(" ")}`}
-            of={() => root.current}
-          />
-        </div>
-      </div>
-      <Slices linear={linear} dims={dims} at={fixed} colourOf={dimColour} set={slice} />
+      {way.way !== "address" && <Slices linear={linear} dims={dims} at={fixed} colourOf={dimColour} set={slice} />}
       {pin !== null && pin.problem !== "" && (
         <p class="iv-faint" role="status" data-testid="pinned-layout-unfit">
           {pin.words} is pinned, but no layout of this array: {pin.problem} <LetGo pin={pin} />
         </p>
       )}
-      <div class="iv-lin-main">
+      <div
+        class="iv-lin-main"
+        ref={main}
+        data-beside={beside}
+        style={beside ? { gridTemplateColumns: `${Math.max(80, wide)}px minmax(0, 1fr)` } : {}}
+      >
         <div class="iv-lin-halves" data-split={before !== null}>
           {before !== null && pin !== null && (
             <div class="iv-lin-half" data-testid="pinned-layout" key="pinned">
               <p class="iv-lin-half-head">
                 Pinned <code title={pin.words}>{String(before.linear)}</code> <LetGo pin={pin} />
               </p>
-              <Grid
-                {...grid(before, `Pinned layout, ${described(pin.words, before.linear)}`)}
-                testid="pinned-grid"
-                onSeen={() => undefined}
-                zoomer={unused}
-              />
+              <Pictures {...pictures(before, `Pinned layout, ${described(pin.words, before.linear)}`, true)} />
             </div>
           )}
           <div class="iv-lin-half" key="now">
@@ -269,52 +309,161 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
                 Now <code>{String(linear)}</code>
               </p>
             )}
-            <Grid {...grid(now, label)} onSeen={setSeen} zoomer={zoomer} />
+            <Pictures {...pictures(now, label, false)} />
           </div>
         </div>
         <div class="iv-lin-aside">
-          <Facts now={now} pinned={before} entry={shown} selected={selected} elsewhere={elsewhere} compact={compact} />
           <Legend
-            now={now}
+            {...{ now, chunks, seen, letGo }}
             pinned={before}
-            chunks={chunks}
-            bytes={bytes}
-            runs={options.runs && hasRuns}
-            stretch={seen.stretch}
-            named={compact && seen.named}
-            letGo={() => select({ chunk: null })}
+            way={way}
+            own={own !== null}
+            entries={inBlock ? (extents ?? null) : null}
+            runs={options.runs && hasRuns && way.way !== "address"}
+            axes={wrapping}
+            colourOf={dimColour}
           />
-          {!compact && <Digits linear={linear} palette={palette} numpy={numpy ?? ""} />}
+          <Facts now={now} pinned={before} entry={entry} selected={marks.selected} elsewhere={elsewhere} />
         </div>
       </div>
-      <Vector linear={linear} palette={palette} entry={shown} onSelect={onSelect} />
-      <div class="iv-lin-tapes" data-split={before !== null}>
-        {before !== null && (
-          <>
-            <span class="iv-faint">pinned</span>
-            <Tape {...tape(before, "Memory of the pinned layout")} testid="pinned-tape" />
-            <span class="iv-faint">now</span>
-          </>
-        )}
-        <Tape {...tape(now, `Memory of ${label}`)} key="now" />
-      </div>
+      <Digits linear={linear} palette={palette} numpy={props.numpy} />
     </section>
   );
 }
 
-/** The two dimensions that are drawn: right and down. */
-export function shownDims(reference: Linearization, options: Pick<ViewOptions, "across" | "down">): string[] {
-  const names = reference.dims.map((dim) => dim.name);
-  const [fast = "", second] = fastestDims(reference);
-  const across =
-    options.across !== null && names.includes(options.across) ? options.across : fast === options.down ? (second ?? fast) : fast;
-  if (names.length < 2) return [across];
-  const free = [second ?? "", fast, ...names].find((name) => name !== across && names.includes(name));
-  const down = options.down !== null && options.down !== across && names.includes(options.down) ? options.down : free;
-  return down === undefined ? [across] : [across, down];
+interface PicturesProps {
+  grid: Omit<GridProps, "places">;
+  way: PictureWay["way"];
+  part: Part;
+  paint: (map: MemoryMap) => Paint;
+  aspect: number;
+  ink: Ink | null;
+  testid?: string;
 }
 
-function alike(a: Linearization, b: Linearization): boolean {
+/** The array by index, memory by address, or both with lines between the places of an entry. */
+function Pictures({ grid, way, part, paint, aspect, ink, testid }: PicturesProps): JSX.Element {
+  const box = useRef<HTMLDivElement>(null);
+  const [array, memory]: [Places, Places] = [useRef(null), useRef(null)];
+  const [drawn, again] = useState(0);
+  const { linear, values, dims, hovered, selected, marked, label, onHover, onSelect, onPick, onChunk, options } = grid;
+  return (
+    <div class="iv-lin-pictures" data-way={way} ref={box}>
+      {way !== "address" && <Grid {...grid} places={array} />}
+      {way !== "index" && (
+        <Memory
+          {...{
+            linear,
+            part,
+            paint,
+            aspect,
+            values,
+            dims,
+            ink,
+            hovered,
+            selected,
+            marked,
+            label,
+            onHover,
+            onSelect,
+            onPick,
+            onChunk,
+          }}
+          numbers={options.numbers}
+          places={memory}
+          onDrawn={() => again((count) => count + 1)}
+          {...(testid === undefined ? {} : { testid })}
+        />
+      )}
+      {way === "both" && <Links {...{ box, array, memory, linear, part, hovered, selected, ink, drawn }} seen={grid.fixed} />}
+    </div>
+  );
+}
+
+/** The colours of what lies in memory: those that are chosen for the cells, or else the value or the index of an entry. */
+function usePaint(
+  { ends }: Pick<LinearizationProps, "ends">,
+  own: OwnColours | null,
+  { lying }: PictureWay,
+  { colours }: LayoutPicture,
+): (map: MemoryMap) => Paint {
+  const dark = useDark();
+  const byAddress = colours.by === "offset";
+  return useCallback(
+    (map: MemoryMap): Paint => (byAddress ? paintOf(map, { lying, own, ends, dark }) : cellPaint(map, colours)),
+    [lying, own, ends, dark, byAddress ? null : colours],
+  );
+}
+
+/** Colours of cells as colours of what lies in memory. */
+function cellPaint(map: MemoryMap, colours: LayoutPicture["colours"]): Paint {
+  const index = map.sizes.map(() => 0);
+  return {
+    adds: false,
+    element: (at, field) => {
+      for (let dim = 0; dim < index.length; dim += 1) index[dim] = map.coordinate(dim, at[dim] ?? 0) ?? 0;
+      return elementColour(colours, index, map.field(field));
+    },
+  };
+}
+
+/** The colour of each entry of an array: that of its place in the picture of memory. What lies in other blocks looks as in the first. */
+export function ofEntries(
+  linear: Linearization,
+  part: Part,
+  paint: (map: MemoryMap) => Paint,
+): (index: readonly number[], field: number) => number {
+  const map = memoryMap(linear, part.kind === "block" ? part : { kind: "whole" });
+  const { element } = paint(map);
+  if (part.kind === "whole") return element;
+  const extents = linear.dims.map(({ name, size }) => part.block.get(name) ?? size);
+  const at = linear.dims.map(() => 0);
+  return (index, field) => {
+    for (let dim = 0; dim < at.length; dim += 1) at[dim] = modelCoordinate(map, dim, (index[dim] ?? 0) % (extents[dim] ?? 1));
+    return element(at, Math.min(field, map.fieldCount - 1));
+  };
+}
+
+/** The colours of a tape: as in the picture of memory; null where cells are coloured by address. */
+export function useTapePaint(
+  { linear, ends, options }: Pick<LinearizationProps, "linear" | "ends" | "options">,
+  { way, lying }: PictureWay,
+): ((index: readonly number[], field: number) => number) | null {
+  const dark = useDark();
+  const own = useOwnColours(linear);
+  return useMemo(() => {
+    if (way === "index" || options.colour !== "offset") return null;
+    const map = memoryMap(linear, { kind: "whole" });
+    return paintOf(map, { lying, own, ends, dark }).element;
+  }, [way, lying, linear, own, ends, options.colour, dark]);
+}
+
+/** The two dimensions that are drawn: right and down, as in the picture of memory. They follow the array, never a layout. */
+export function shownDims(
+  linear: Linearization,
+  ends: readonly [Linearization, Linearization] | null,
+  options: Pick<ViewOptions, "across" | "down">,
+): string[] {
+  const names = linear.dims.map(({ name }) => name);
+  const axes = pictureAxes(
+    linear.dims.map(({ size }) => size),
+    ends,
+  );
+  const [right, below] = [names[axes.across], names[axes.down]];
+  const across = [options.across, right === options.down ? below : right, ...names].find(
+    (name) => name != null && names.includes(name),
+  );
+  if (across == null) return [];
+  if (below === undefined && options.down === null) return [across];
+  const down = [options.down, below, right, ...names].find((name) => name != null && name !== across && names.includes(name));
+  return down == null ? [across] : [across, down];
+}
+
+function twinOf({ linear, other }: Pick<LinearizationProps, "linear" | "other">): Linearization | null {
+  return other !== null && alike(linear, other) ? other : null;
+}
+
+export function alike(a: Linearization, b: Linearization): boolean {
   return (
     a.dims.length === b.dims.length &&
     a.fields.length === b.fields.length &&
@@ -331,70 +480,14 @@ function described(title: string, linear: Linearization): string {
   return `${title}: ${sizes}; fields ${fields}; ${formatBytes(linear.nbytes)}; order in memory, fastest first: ${order}`;
 }
 
-/** Turns the mode in which dragging on the grid chooses what moves, and takes the choice back. */
-function ChoosePart({ part, end }: { part: PartOfEnd; end: "source" | "destination" }): JSX.Element {
-  const label = end === "source" ? "Select a part: drag on the grid" : "Move the part: drag on the grid";
-  return (
-    <span class="iv-lin-part" role="group" aria-label="Part">
-      {part.words !== "" && (
-        <button
-          type="button"
-          class="iv-lin-button iv-lin-wide-button"
-          title={`Moves ${part.words}. Move everything instead`}
-          data-testid="linearization-everything"
-          onClick={part.everything}
-        >
-          All
-        </button>
-      )}
-      <button
-        type="button"
-        class="iv-lin-button"
-        aria-label={label}
-        title={label}
-        aria-pressed={part.choosing}
-        data-testid="linearization-part"
-        onClick={() => part.turn(!part.choosing)}
-      >
-        <Icon name="part" />
-      </button>
-    </span>
-  );
-}
-
-/** Pins the layout that is shown, in the place of one that was pinned before. */
-function PinLayout({ pin }: { pin: PinOfCard }): JSX.Element {
-  const title =
-    pin.words === "" ? "Keep this layout in sight, to compare later ones with it" : "Pin this layout instead of the other one";
-  return (
-    <button
-      type="button"
-      class="iv-lin-button iv-lin-pin"
-      aria-label="Pin this layout"
-      title={pin.isShown ? "Let the pinned layout go" : title}
-      aria-pressed={pin.isShown}
-      data-testid="pin-layout"
-      onClick={pin.isShown ? pin.letGo : pin.pin}
-    >
-      <Icon name="pin" />
-    </button>
-  );
-}
-
 function LetGo({ pin }: { pin: PinOfCard }): JSX.Element {
   return <Button label="Let the pinned layout go" icon="remove" iconOnly testid="unpin-layout" onClick={pin.letGo} />;
 }
 
-function Tool({ label, icon, onClick }: { label: string; icon: IconName; onClick: () => void }): JSX.Element {
-  return (
-    <button type="button" class="iv-lin-button" aria-label={label} title={label} onClick={onClick}>
-      <Icon name={icon} />
-    </button>
-  );
-}
-
-/** Colours and font of the root element, read again when the theme changes. */
-function useInk(root: RefObject<HTMLElement | null>, dark: boolean, width: number): Ink | null {
+/** Colours and font of an element, read again when the theme or the size changes. */
+export function useInk(root: RefObject<HTMLElement | null>): Ink | null {
+  const dark = useDark();
+  const { width } = useSize(root);
   const [ink, setInk] = useState<Ink | null>(null);
   useLayoutEffect(() => {
     const look = (): void => {

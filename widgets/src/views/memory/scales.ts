@@ -96,9 +96,9 @@ export function alternating(scale: Uint32Array, dark: boolean): Uint32Array {
   );
 }
 
-/** Black or white, whichever reads better on a packed colour. */
+/** Black or white, whichever reads better on a packed colour: small letters on blue are read better in white than their contrast says. */
 export function inkOn(colour: number): string {
-  return luminance(unpacked(colour)) > 0.179 ? "#000000" : "#ffffff";
+  return luminance(unpacked(colour)) > 0.25 ? "#000000" : "#ffffff";
 }
 
 export function packed([red, green, blue]: Rgb): number {

@@ -236,6 +236,7 @@ function BufferLayout({
           stripId={`${id}-strip`}
           onSelect={select}
           onChange={(next) => enter(layoutText(next))}
+          linear={null}
           focus={focus}
         />
         <TextField

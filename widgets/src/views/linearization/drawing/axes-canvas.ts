@@ -57,6 +57,7 @@ export function drawAxes(
     context.textAlign = "right";
     for (const panel of panels.filter((each) => each.x === first.x)) {
       const rows = Math.min(seen.bottom, Math.ceil(view.top + panel.height / view.height));
+      let free = -Infinity;
       for (const row of ticks(seen.top, rows, view.height, ink.size + 6)) {
         const rect = rectOf(geometry, panel, row, row, null);
         const y = Math.max(
@@ -66,6 +67,8 @@ export function drawAxes(
             rect.y + (view.height >= 14 ? rect.height / 2 : row === seen.top ? ink.size / 2 + 1 : -2),
           ),
         );
+        if (y < free) continue;
+        free = y + ink.size + 2;
         const at = model.wrap > 0 ? row * model.wrap : row;
         const padding = model.wrap === 0 && row >= model.down.size;
         context.globalAlpha = padding ? 0.55 : 1;

@@ -1,6 +1,6 @@
 // The cells as pixels. One number for each column of pixels and one for each row give the colour of every pixel, so that a grid of
 // any size takes as long as there are pixels. A pixel that holds many cells shows their mean.
-import { type GridModel, isPadding, type Separable } from "#views/linearization/geometry/model.ts";
+import { type GridModel, indexAt, isPadding, type Separable } from "#views/linearization/geometry/model.ts";
 import type { Panel } from "#views/linearization/geometry/scene.ts";
 import { meanOver, rangeOver } from "#views/linearization/geometry/separable.ts";
 import type { Viewport } from "#views/linearization/geometry/viewport.ts";
@@ -150,6 +150,30 @@ function stepped(
     const value = same ? first * piece : mean + (right.mean[x] as number);
     const place = Math.max(0, Math.min(last, Math.round((value / top) * last)));
     out[line + x] = ((same && first % 2 === 1 ? others : scale) ?? scale)[place] as number;
+  }
+}
+
+/** The same picture where every entry has a colour of its own: a pixel has the colour of the entry at its middle. */
+export function paintedPixels(
+  out: Uint32Array,
+  width: number,
+  height: number,
+  model: GridModel,
+  paint: (index: readonly number[], field: number) => number,
+  panel: Pick<Panel, "fields">,
+  view: Viewport,
+  ratio: number,
+): void {
+  out.fill(0);
+  const parts = panel.fields.length;
+  const [wide, high] = [view.width * ratio, view.height * ratio];
+  for (let y = 0; y < height; y += 1) {
+    const row = view.top + (y + 0.5) / high;
+    const part = high >= 1 ? Math.min(parts - 1, Math.floor((row - Math.floor(row)) * parts)) : y % parts;
+    for (let x = 0; x < width; x += 1) {
+      const index = indexAt(model, Math.floor(view.left + (x + 0.5) / wide), Math.floor(row));
+      if (index !== null) out[y * width + x] = paint(index, panel.fields[part] ?? 0);
+    }
   }
 }
 

@@ -11,7 +11,7 @@ import { valueAt } from "#views/linearization/geometry/separable.ts";
 import { cssOf, offsetScale, STEPS } from "#views/memory/scales.ts";
 import { type Colouring, colouring, separables } from "./colouring.ts";
 import type { Ink } from "./ink.ts";
-import { type TapeGeometry, tapeRows, windowOf } from "./tape-canvas.ts";
+import { rowsOf, type TapeGeometry, windowOf } from "./tape-canvas.ts";
 
 /** What is marked of a layout: the elements whose numbers by `blocks` it has. */
 export interface Marked {
@@ -47,7 +47,7 @@ const SMALL = 2;
 /** Null where there is no such chunk, or only one. */
 export function chosenChunk(linear: Linearization, chunks: ChunkNumbers | null, number: number | null): ChosenChunk | null {
   if (chunks === null || number === null || chunks.count < 2 || number < 0 || number >= chunks.count) return null;
-  const blocks = colouring(linear, { options: { colour: "chunk", digit: null }, palette: [], chunks, dark: false, bytes: 1 });
+  const blocks = colouring(linear, { options: { colour: "chunk", digit: null }, palette: [], chunks, dark: false });
   const to = number === chunks.count - 1 ? Infinity : (number + 1) * chunks.perChunk;
   const from = number * chunks.perChunk;
   const has = (block: number): boolean => block >= from && block < to;
@@ -74,7 +74,6 @@ export function chosenBytes(linear: Linearization, bytes: Stretches | null): Mar
     palette: [],
     chunks: null,
     dark: false,
-    bytes: 1,
   });
   const { owners } = bytes;
   const total = bytes.lengths.reduce((sum, length) => sum + length, 0);
@@ -254,7 +253,7 @@ export function drawTapeMarked(
   ink: Ink,
 ): void {
   const { linear, width } = tape;
-  const rows = tapeRows(linear.fields.length, byField, tape.size);
+  const rows = rowsOf(tape, byField);
   const bytes = linear.nbytes / width;
   const index = linear.dims.map(() => 0);
   const inside = new Uint16Array(Math.ceil(width)); // 0: nothing that is marked, else as in a mask
@@ -268,18 +267,19 @@ export function drawTapeMarked(
     const needle = Math.floor(linear.offset(entry.index, entry.field) / bytes);
     if (needle < inside.length) inside[needle] ||= inkAt(entry.index, entry.field);
   }
-  const high = rows.strip + rows.band;
+  const high = rows.strip.high + rows.band.high;
+  const above = rows.band.high > 0 ? Math.min(rows.strip.top, rows.band.top) : rows.strip.top;
   const scale = offsetScale(ink.dark);
   const colour = (kind: number): string => (marked.when === null ? ink.accent : cssOf(scale[kind - 2] ?? 0));
   for (let x = 0; x < inside.length; x += 1) {
     const kind = inside[x] ?? 0;
     context.globalAlpha = kind > 0 ? 1 : VEIL;
     context.fillStyle = kind > 0 ? colour(kind) : ink.paper;
-    if (kind === 0 || marked.when !== null) context.fillRect(x, 0, 1, high);
-    else for (const y of [0, high - LINE]) context.fillRect(x, y, 1, LINE);
+    if (kind === 0 || marked.when !== null) context.fillRect(x, above, 1, high);
+    else for (const y of [above, above + high - LINE]) context.fillRect(x, y, 1, LINE);
   }
   const window = windowOf(tape);
-  const top = high + rows.lens + rows.labels;
+  const { top } = rows.window;
   for (const element of elementsIn(linear, window.first, window.last, 2048)) {
     const begin = linear.offset(element.index, element.field);
     const left = (begin - window.first) * window.scale;
@@ -287,8 +287,8 @@ export function drawTapeMarked(
     const own = isInside(marked, element.index, element.field);
     context.globalAlpha = own ? 1 : VEIL;
     context.fillStyle = own ? colour(inkAt(element.index, element.field)) : ink.paper;
-    if (!own) context.fillRect(left, top, wide, rows.window);
-    else for (const y of [top - LINE / 2, top + rows.window - LINE]) context.fillRect(left, y, wide, LINE);
+    if (!own) context.fillRect(left, top, wide, rows.window.high);
+    else for (const y of [top - LINE / 2, top + rows.window.high - LINE]) context.fillRect(left, y, wide, LINE);
   }
   context.globalAlpha = 1;
 }

@@ -25,19 +25,20 @@ export interface Colouring {
   readonly colours: Uint32Array | null;
   readonly from: number;
   readonly top: number;
+  /** The first byte that colours tell, and the first one behind them. */
+  readonly bytes: readonly [number, number];
   /** 0: a ramp. */
   readonly piece: number;
   /** For colours by digit: its number. */
   readonly digit: number;
 }
 
-/** What colours depend on. `bytes` is where the scale of offsets ends: the larger one of the two ends. */
+/** What colours depend on. */
 export interface ColouringInputs {
   readonly options: Pick<ViewOptions, "colour" | "digit">;
   readonly palette: Named<ShownColour>;
   readonly chunks: ChunkNumbers | null;
   readonly dark: boolean;
-  readonly bytes: number;
 }
 
 /** The bytes of the pieces of memory that colours tell apart. */
@@ -61,6 +62,7 @@ export function colouring(linear: Linearization, inputs: ColouringInputs): Colou
     others: null,
     colours: null,
     from: 0,
+    bytes: [0, linear.nbytes] as const,
     piece: 0,
     digit,
   };
@@ -80,38 +82,50 @@ export function colouring(linear: Linearization, inputs: ColouringInputs): Colou
     };
   if (options.colour === "chunk" && chunks !== null) return byChunk(byOffset, linear, chunks, scale, dark);
   const least = Math.min(...linear.fields.map((field) => field.size));
-  return { ...byOffset, by: "offset", top: Math.max(1, inputs.bytes - least) };
+  return { ...byOffset, by: "offset", top: Math.max(1, linear.nbytes - least) };
 }
-
-/** A picture that has less of the scale of all of memory than this share has a scale of its own: it would have nearly one colour. */
-const FLAT = 1 / 8;
 
 /**
  * The same colours for a picture of a part of an array: `ranges` has the coordinates [from, to) of a dimension, all where it is left
- * out. Offsets have one scale, that of all of memory, in every slice and at both ends. Where what is seen would have nearly one colour,
- * the scale spans what is seen, in this layout and in those that are drawn beside it (`others`): one colour is one offset in all.
+ * out. In place of an offset stands its rank among what is in view, so that the scale is used from end to end.
  */
-export function inView(
-  colours: Colouring,
-  ranges: ByName<readonly [number, number]>,
-  others: readonly Linearization[] = [],
-): Colouring {
+export function inView(colours: Colouring, ranges: ByName<readonly [number, number]>): Colouring {
   if (colours.by !== "offset") return colours;
+  const { linear } = colours;
+  let count = 1;
+  const places = linear.digits.map((digit) => {
+    const size = linear.dims[linear.dimension(digit.dim)]?.size ?? 1;
+    const [low, high] = digit.part === "F" ? [0, linear.fields.length - 1] : valuesIn(digit, ranges.get(digit.dim) ?? [0, size]);
+    const weight = count;
+    count *= high - low + 1;
+    return { ...digit, low, high, weight };
+  });
+  const fields = places.find(({ part }) => part === "F")?.weight ?? 1;
+  const shift = places.reduce((sum, { low, weight }) => sum - low * weight, 0);
+  return {
+    ...colours,
+    value: (index, field) =>
+      linear.digitsOf(index, field).reduce((sum, value, place) => sum + value * (places[place]?.weight ?? 0), shift),
+    weights: (dim) => places.filter(({ part, dim: own }) => part !== "F" && own === dim),
+    base: (field) => field * fields + shift,
+    from: 0,
+    top: Math.max(1, count - 1),
+    bytes: bytesIn(linear, places),
+  };
+}
+
+/** The first byte of what has these values of its digits, and the first one behind it. */
+function bytesIn(linear: Linearization, places: readonly { part: unknown; low: number; high: number }[]): [number, number] {
   let [from, end] = [Infinity, 0];
-  for (const linear of [colours.linear, ...others])
-    for (const field of linear.fields.keys()) {
-      let [low, high] = [linear.base(field), linear.base(field)];
-      linear.dims.forEach(({ name, size }, dim) => {
-        for (const place of linear.placesOf(dim)) {
-          const [least, most] = valuesIn(linear.digits[place] as Digit, ranges.get(name) ?? [0, size]);
-          low += least * linear.stride(place, field);
-          high += most * linear.stride(place, field);
-        }
-      });
-      [from, end] = [Math.min(from, low), Math.max(end, high)];
+  for (const [field, { size }] of linear.fields.entries()) {
+    let [low, high] = [linear.base(field), linear.base(field) + size];
+    for (const [place, digit] of places.entries()) {
+      low += digit.low * linear.stride(place, field);
+      high += digit.high * linear.stride(place, field);
     }
-  const top = Math.max(1, end - from);
-  return top >= FLAT * colours.top ? colours : { ...colours, from, top };
+    [from, end] = [Math.min(from, low), Math.max(end, high)];
+  }
+  return [from, Math.min(end, linear.nbytes)];
 }
 
 /** The least and the greatest value of a digit over some coordinates. */

@@ -8,13 +8,15 @@ import { elementAt, isPadding, type Separable } from "#views/linearization/geome
 import { type Geometry, type Panel, type Rect, rectOf, visible } from "#views/linearization/geometry/scene.ts";
 import { cssOf, fieldColour, inkOn } from "#views/memory/scales.ts";
 import { besideTitle } from "./axes-canvas.ts";
-import { cellPixels, hasPadding } from "./cells.ts";
+import { cellPixels, hasPadding, paintedPixels } from "./cells.ts";
 import { type Colouring, elementColour } from "./colouring.ts";
 import { hatching, type Ink, strokeTwice } from "./ink.ts";
 import { drawOrderLine, LEAST, lanesOf, segmentsIn, wholeCells } from "./order-line.ts";
 
 export interface Scene extends Geometry {
   readonly colours: Colouring;
+  /** The colour of each entry in the place of these; null where there is none. */
+  readonly paint: ((index: readonly number[], field: number) => number) | null;
   readonly numbers: readonly Separable[];
   readonly ink: Ink;
   readonly shown: "offset" | "order" | "value" | "none";
@@ -77,7 +79,8 @@ function drawPixels(context: CanvasRenderingContext2D, scene: Scene, panel: Pane
   if (store.image === null || store.image.width !== width || store.image.height !== height)
     store.image = context.createImageData(width, height);
   const out = new Uint32Array(store.image.data.buffer);
-  cellPixels(out, width, height, scene.model, scene.numbers, scene.colours, panel, scene.view, ratio);
+  if (scene.paint === null) cellPixels(out, width, height, scene.model, scene.numbers, scene.colours, panel, scene.view, ratio);
+  else paintedPixels(out, width, height, scene.model, scene.paint, panel, scene.view, ratio);
   context.putImageData(store.image, Math.round(panel.x * ratio), Math.round(panel.y * ratio));
 }
 
@@ -315,7 +318,7 @@ function drawNumbers(context: CanvasRenderingContext2D, scene: Scene, how: Numbe
           const element = elementAt(scene.model, column, row, field);
           if (element === null) continue;
           const rect: Rect = rectOf(scene, panel, column, row, field);
-          const colour = elementColour(scene.colours, element.index, field);
+          const colour = scene.paint?.(element.index, field) ?? elementColour(scene.colours, element.index, field);
           context.fillStyle = inkOn(colour);
           context.strokeStyle = cssOf(colour);
           const right = rect.x + rect.width - (how.lanes ? 4 : 2);

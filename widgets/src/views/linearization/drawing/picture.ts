@@ -43,9 +43,6 @@ export interface Looks {
   readonly dark: boolean;
   /** The layout at the other end; null where there is none. */
   readonly twin: Linearization | null;
-  /** All layouts of these pictures: they share a scale, which ends at `bytes`. */
-  readonly all: readonly Linearization[];
-  readonly bytes: number;
   readonly dims: readonly string[];
   readonly fixed: ByName<number>;
   readonly seen: SeenPart;
@@ -58,16 +55,16 @@ export interface Looks {
 
 /** What the pictures of a layout show; null where there is no layout. */
 export function useLayoutPicture(linear: Linearization | null, looks: Looks): LayoutPicture | null {
-  const { options, palette, chunks, dark, twin, all, bytes, dims, fixed, seen, entry } = looks;
+  const { options, palette, chunks, dark, twin, dims, fixed, seen, entry } = looks;
   const fixedKey = JSON.stringify([dims, [...fixed]]);
   const colours = useMemo(
-    () => (linear === null ? null : colouring(linear, { options, palette, chunks, dark, bytes })),
-    [linear, options.colour, options.digit, palette, chunks, dark, bytes],
+    () => (linear === null ? null : colouring(linear, { options, palette, chunks, dark })),
+    [linear, options.colour, options.digit, palette, chunks, dark],
   );
   const near = useMemo(() => {
     const rest = [...fixed].map(([name, at]) => [name, [at, at + 1]] as const);
-    return colours === null ? null : inView(colours, new Map([...rest, ...seen.ranges]), all);
-  }, [colours, fixedKey, all, seen]);
+    return colours === null ? null : inView(colours, new Map([...rest, ...seen.ranges]));
+  }, [colours, fixedKey, seen]);
   const runs = useMemo(() => (linear === null || twin === null ? null : requestBox(linear, twin)), [linear, twin]);
   const runBytes = useMemo(() => (linear === null || twin === null ? null : compare(linear, twin).runBytes), [linear, twin]);
   const chunk = useMemo(

@@ -26,15 +26,6 @@ export interface GridModel {
   readonly corner: readonly number[];
 }
 
-/** The two dimensions that vary fastest, the fastest first; one where there is one. */
-export function fastestDims(linear: Linearization): string[] {
-  const found: string[] = [];
-  for (const digit of linear.digits) if (digit.part !== "F" && !found.includes(digit.dim)) found.push(digit.dim);
-  // Dimensions of one entry show nothing where there are others.
-  const wide = found.filter((name) => (linear.dims.find((dim) => dim.name === name)?.size ?? 1) > 1);
-  return [...wide, ...found.filter((name) => !wide.includes(name))].slice(0, 2);
-}
-
 /** `width` and `height` of the room decide how one dimension is wrapped into rows, of whole blocks of `block` entries. */
 export function gridModel(
   linear: Linearization,
@@ -141,6 +132,17 @@ export function cellOf(model: GridModel, index: readonly number[]): { column: nu
 export function elementAt(model: GridModel, column: number, row: number, field: number): Entry | null {
   const index = indexAt(model, column, row);
   return index === null ? null : { index, field };
+}
+
+/** How many columns and rows a block takes; null where all of the array is meant. */
+export function cellsOf(
+  { across, down, wrap }: GridModel,
+  block: ByName<number> | null,
+): { columns: number; rows: number } | null {
+  if (block === null) return null;
+  const wide = block.get(across.dim) ?? across.padded;
+  if (wrap > 0) return { columns: Math.min(wrap, wide), rows: Math.ceil(wide / wrap) };
+  return { columns: Math.min(across.padded, wide), rows: Math.min(down.padded, block.get(down.dim) ?? down.padded) };
 }
 
 /** A sum over the coordinates of an entry, put down for one field of a grid. */

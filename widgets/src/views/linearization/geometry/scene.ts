@@ -46,7 +46,7 @@ export function panelsIn(
   if (fields.length === 1) return [{ ...whole, fields }];
   const only = shown.startsWith("only:") ? linear.fields.findIndex((field) => field.name === shown.slice(5)) : -1;
   if (only >= 0) return [{ ...whole, fields: [only] }];
-  const rowHeight = Math.min(LARGEST.height, whole.height / model.down.padded);
+  const rowHeight = Math.min(LARGEST, whole.height / model.down.padded);
   const fits = rowHeight / fields.length >= 11 && width / model.across.padded >= 16;
   if (shown === "cells" || (shown !== "panels" && fits)) return [{ ...whole, fields }];
   const count = Math.min(fields.length, MOST_PANELS);
@@ -134,6 +134,8 @@ export interface SeenPart {
   readonly stretch: number;
   /** Whether fields stand side by side, with their names above. */
   readonly named: boolean;
+  /** How many fields are not drawn. */
+  readonly missing: number;
 }
 
 export function seenIn(geometry: Geometry): SeenPart {
@@ -141,15 +143,16 @@ export function seenIn(geometry: Geometry): SeenPart {
   const { left, right, top, bottom } = visible(geometry);
   const { across, down, wrap, linear } = model;
   const named = geometry.panels.length > 1;
+  const missing = linear.fields.length - geometry.panels.reduce((sum, { fields }) => sum + fields.length, 0);
   const stretch = wrap > 0 || down.place < 0 ? 1 : view.width / view.height;
   if (wrap > 0) {
     const size = linear.dims[across.place]?.size ?? 1;
-    return { ranges: [[across.dim, [Math.min(size - 1, top * wrap), Math.min(size, bottom * wrap)]]], stretch, named };
+    return { ranges: [[across.dim, [Math.min(size - 1, top * wrap), Math.min(size, bottom * wrap)]]], stretch, named, missing };
   }
   const within = (from: number, to: number, size: number): [number, number] => [Math.min(from, size - 1), Math.min(to, size)];
   const ranges: SeenPart["ranges"] = [[across.dim, within(left, right, across.size)]];
   if (down.place >= 0) ranges.push([down.dim, within(top, bottom, down.size)]);
-  return { ranges, stretch, named };
+  return { ranges, stretch, named, missing };
 }
 
 /** The rectangle of an element; null where it is in another slice or its field is not shown. */

@@ -17,30 +17,38 @@ export interface Room {
   readonly columns: number;
   readonly rows: number;
   readonly ratio: number;
-  /** Whether cells are as wide as high. */
-  readonly square?: boolean;
+  /** The cells to begin with, from the first one on; all unless it is said. */
+  readonly first?: { readonly columns: number; readonly rows: number } | null;
 }
 
-/** Cells do not grow beyond these sizes (CSS pixels). */
-export const LARGEST = { width: 92, height: 72 } as const;
+/** Cells do not become larger than this (CSS pixels). */
+export const LARGEST = 76;
 
-/** Cells are at most so many times as wide as high, or as high as wide, where there is a choice. */
-const ASPECT = 2;
+/** Long thin arrays are drawn at least so wide and so high (CSS pixels): their cells are not square. */
+const THIN = 40;
 
-/** The whole grid. Each direction fills its room on its own, so that long thin arrays can be seen too. */
+/** The whole grid, in square cells. */
 export function fitted(room: Room): Viewport {
-  let width = snapped(Math.min(LARGEST.width, room.width / room.columns), room.ratio);
-  let height = snapped(Math.min(LARGEST.height, room.height / room.rows), room.ratio);
-  // Cells that are large anyway do not have to be long and thin.
-  if (width > ASPECT * height && height >= 16) width = snapped(ASPECT * height, room.ratio);
-  if (height > ASPECT * width && width >= 16) height = snapped(ASPECT * width, room.ratio);
-  return shaped({ left: 0, top: 0, width, height }, room);
+  const { columns, rows } = room;
+  const [widest, highest] = [Math.min(LARGEST, room.width / columns), Math.min(LARGEST, room.height / rows)];
+  const size = Math.min(widest, highest);
+  const width = snapped(Math.max(size, Math.min(widest, THIN / columns)), room.ratio);
+  const height = snapped(Math.max(size, Math.min(highest, THIN / rows)), room.ratio);
+  return { left: 0, top: 0, width, height };
 }
 
-/** Cells as wide as high, where they are to be. */
-function shaped(view: Viewport, room: Room): Viewport {
-  const size = Math.min(view.width, view.height);
-  return room.square === true ? { ...view, width: size, height: size } : view;
+/** What a grid begins with: the whole, or its first block. */
+export function first(room: Room): Viewport {
+  if (room.first == null) return fitted(room);
+  // A block fills the room, as in the picture of memory.
+  const { columns, rows } = room.first;
+  const [width, height] = [room.width / columns, room.height / rows];
+  return {
+    left: 0,
+    top: 0,
+    width: snapped(Math.min(LARGEST, width), room.ratio),
+    height: snapped(Math.min(LARGEST, height), room.ratio),
+  };
 }
 
 /** Cells of several device pixels are whole device pixels: all are equally large. */
@@ -51,19 +59,10 @@ function snapped(size: number, ratio: number): number {
 /** Zoomed by a factor; what is below the point (CSS pixels from the corner) stays there. */
 export function zoomed(view: Viewport, room: Room, factor: number, x: number, y: number): Viewport {
   const whole = fitted(room);
-  const width = limited(view.width * factor, whole.width, Math.max(whole.width, LARGEST.width));
-  const height = limited(view.height * factor, whole.height, Math.max(whole.height, LARGEST.height));
-  const { width: snappedWidth, height: snappedHeight } = shaped(
-    { ...view, width: snapped(width, room.ratio), height: snapped(height, room.ratio) },
-    room,
-  );
+  const width = snapped(limited(view.width * factor, whole.width, Math.max(whole.width, LARGEST)), room.ratio);
+  const height = snapped(limited(view.height * factor, whole.height, Math.max(whole.height, LARGEST)), room.ratio);
   return inside(
-    {
-      left: view.left + x / view.width - x / snappedWidth,
-      top: view.top + y / view.height - y / snappedHeight,
-      width: snappedWidth,
-      height: snappedHeight,
-    },
+    { left: view.left + x / view.width - x / width, top: view.top + y / view.height - y / height, width, height },
     room,
   );
 }
@@ -83,8 +82,8 @@ export function showing(view: Viewport, room: Room, column: number, row: number)
 
 /** The viewport for another room: the whole grid stays whole, a part stays where it is. */
 export function resized(view: Viewport | null, before: Room | null, room: Room): Viewport {
-  if (view === null || before === null || before.columns !== room.columns || before.rows !== room.rows || isFitted(view, before))
-    return fitted(room);
+  if (view === null || before === null || before.columns !== room.columns || before.rows !== room.rows) return first(room);
+  if (isFitted(view, before)) return fitted(room);
   return zoomed(view, room, 1, 0, 0);
 }
 
@@ -92,10 +91,11 @@ export function resized(view: Viewport | null, before: Room | null, room: Room):
 export function followed(view: Viewport, before: Room, room: Room): Viewport {
   const whole = fitted(room);
   if (isFitted(view, before)) return whole;
-  const width = limited((view.width * room.width) / before.width, whole.width, Math.max(whole.width, LARGEST.width));
-  const height = limited((view.height * room.height) / before.height, whole.height, Math.max(whole.height, LARGEST.height));
-  const next = { left: view.left, top: view.top, width: snapped(width, room.ratio), height: snapped(height, room.ratio) };
-  return inside(shaped(next, room), room);
+  // What is seen there is seen here as well; cells keep their shape.
+  const factor = Math.min(room.width / before.width, room.height / before.height);
+  const width = limited(view.width * factor, whole.width, Math.max(whole.width, LARGEST));
+  const height = limited(view.height * factor, whole.height, Math.max(whole.height, LARGEST));
+  return inside({ left: view.left, top: view.top, width: snapped(width, room.ratio), height: snapped(height, room.ratio) }, room);
 }
 
 export function isFitted(view: Viewport, room: Room): boolean {
