@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING
 
 from isoviz import checks
 from isoviz.checks import expect
-from isoviz.errors import LayoutError
+from isoviz.errors import InputError, LayoutError
 from isoviz.layouts.components import FIELDS, FieldsComponent
 from isoviz.layouts.layout import Linearization
-from isoviz.layouts.modes import Mode, NormalPart, part_text
+from isoviz.layouts.modes import Mode, NormalPart, part_text, parts_within
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from isoviz.layouts.spaces import FieldSpace, IndexSpace
 
@@ -242,32 +242,63 @@ class OrderChange(StrEnum):
     FORMS = "forms blocks"
     """Runs are gathered into blocks. The order in a block is the one before."""
     CONVERTS = "converts"
-    """Dimensions (or the fields) change places: others vary fastest after the hop."""
+    """The order in a block changes: dimensions (or the fields) change places."""
     DISSOLVES = "dissolves blocks"
     """Blocks are taken apart. Their entries keep their order."""
     REORDERS = "reorders blocks"
-    """Runs stay whole and follow each other in another order, in as many levels as before."""
+    """Blocks follow each other in another order, in as many levels as before. Their entries keep their order."""
 
 
-def order_change(here: Linearization, there: Linearization, *, converts: bool) -> OrderChange:
+def order_change(here: Linearization, there: Linearization, *, block: Mapping[str, int] | None = None) -> OrderChange:
     """The change of the order over a hop with the layout `here` at its source and `there` at its destination.
 
-    `converts` says whether the runs of the hop are as short as those between the two ends of its path (`Hop.converts`). Only such
-    a hop can convert, and it does where the dimensions (and `F`) begin to vary in another order, or the fields follow each other
-    in another order: `<F, x, y>` to `<F, y, x>` converts, `<F, x, y>` to `<F, x_in=4, y_in=4, x_out, y_out>` forms blocks.
+    `block` is the extent of a block by dimension (None: the smallest block of the two layouts). A hop converts where the entries
+    of a block, or their fields, follow each other in another order: `<F, x, y>` to `<F, y, x>` converts, `<F, x, y>` to
+    `<F, x_in=4, y_in=4, x_out, y_out>` forms blocks.
 
     Raises:
-        InputError: an argument has another type.
+        InputError: an argument has another type, or a dimension has no extent in `block`.
     """
     for linear in (here, there):
         checks.expect("order_change", linear, Linearization, "a linearization")
-    checks.flag_argument("order_change", "converts", converts)
+    if block is None:
+        block = block_of([here, there])
+    else:
+        block = checks.counts("order_change", block, low=1)
+        if missing := [dim for dim in here.space.dims if dim not in block]:
+            raise InputError(f"order_change: block: dimension {missing[0]!r} is missing")
     if here.same_as(there):
         return OrderChange.KEEPS
-    if converts and (_first_to_vary(here) != _first_to_vary(there) or here.fields.names != there.fields.names):
+    if _order_in(here, block) != _order_in(there, block):
         return OrderChange.CONVERTS
     levels = len(there.normal) - len(here.normal)
     return OrderChange.FORMS if levels > 0 else OrderChange.DISSOLVES if levels < 0 else OrderChange.REORDERS
+
+
+def block_of(orders: Sequence[Linearization]) -> dict[str, int]:
+    """The coordinates of a block of a path, by dimension: the smallest block of any of its layouts.
+
+    It is larger if the entries of that block keep their order although other dimensions vary first behind a hop, as from
+    `<F, x_out, x_in=2>` to `<x_out, F, x_in=2>`: a block is what shows where the order turns.
+    """
+    cuts = {dim: {size} for dim, size in orders[0].space.as_dict().items()}
+    for part in (part for order in orders for part in order.normal):
+        if isinstance(part, Mode) and part.step > 1:
+            cuts[part.dim].add(part.step)
+    steps = {dim: sorted(found) for dim, found in cuts.items()}
+    turning = [(a, b) for a, b in itertools.pairwise(orders) if not a.same_as(b) and _first_to_vary(a) != _first_to_vary(b)]
+    block: dict[str, int] = {}
+    for level in range(max(map(len, steps.values()), default=1)):
+        block = {dim: found[min(level, len(found) - 1)] for dim, found in steps.items()}
+        if all(_order_in(a, block) != _order_in(b, block) for a, b in turning):
+            break
+    return block
+
+
+def _order_in(linear: Linearization, block: Mapping[str, int]) -> tuple[list[NormalPart], tuple[str, ...]]:
+    """The order of the entries of a block, and of the fields."""
+    found = [Mode(*part[:3], False) if isinstance(part, Mode) else part for part in parts_within(linear.normal, block)]
+    return found, linear.fields.names
 
 
 def _first_to_vary(linear: Linearization) -> list[str]:

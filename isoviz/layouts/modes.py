@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from isoviz.errors import LayoutError
@@ -102,6 +102,25 @@ def _with_tops(parts: Sequence[NormalPart]) -> tuple[NormalPart, ...]:
     return tuple(
         part._replace(top=part.step * part.extent == ends[part.dim]) if isinstance(part, Mode) else part for part in parts
     )
+
+
+def parts_within(parts: Sequence[NormalPart], extents: Mapping[str, int]) -> list[NormalPart]:
+    """A normal form within a block of these extents at the begin of the array: digits that have one value there are left out."""
+    found: list[NormalPart] = []
+    for part in parts:
+        if isinstance(part, FieldsComponent):
+            found.append(part)
+            continue
+        extent = min(part.extent, -(-extents[part.dim] // part.step))
+        if extent <= 1:
+            continue
+        last = found[-1] if found else None
+        if isinstance(last, Mode) and last.dim == part.dim and last.step * last.extent == part.step:
+            joined = min(last.extent * extent, -(-extents[part.dim] // last.step))
+            found[-1] = Mode(part.dim, joined, last.step, last.top or part.top)
+        else:
+            found.append(part._replace(extent=extent))
+    return found
 
 
 def without_ones(parts: Sequence[NormalPart]) -> list[NormalPart]:

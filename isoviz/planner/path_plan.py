@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from isoviz import checks
 from isoviz.errors import InputError, show
 from isoviz.layouts import ChunkSequence, Layout, Mode, OrderChange, View, compare, order_change
+from isoviz.layouts.compare import block_of
 from isoviz.machines.cards import REQUEST_BYTES
 from isoviz.machines.kinds import request_rule
 from isoviz.planner.intermediate.field_orders import buffer_orders, chunk_order
@@ -277,17 +278,12 @@ class PathPlan:
     @cached_property
     def order_changes(self) -> tuple[OrderChange, ...]:
         """What every hop does to the order of the entries: keeps it, forms blocks, converts, dissolves or reorders blocks."""
-        changes = zip(self.hops, pairwise(self.orders), strict=True)
-        return tuple(order_change(*ends, converts=hop.converts) for hop, ends in changes)
+        return tuple(order_change(*ends, block=self.block) for ends in pairwise(self.orders))
 
     @cached_property
     def block(self) -> dict[str, int]:
-        """The coordinates of the smallest block of any layout on the path, by dimension; all of a dimension that is not cut."""
-        steps = [part for order in self.orders for part in order.normal if isinstance(part, Mode) and part.step > 1]
-        return {
-            dim: min((part.step for part in steps if part.dim == dim), default=size)
-            for dim, size in self.transfer.space.as_dict().items()
-        }
+        """The coordinates of a block of the path by dimension: of the smallest one that shows where the order turns."""
+        return block_of(self.orders)
 
     @cached_property
     def _held(self) -> tuple[ChunkSequence, ...]:

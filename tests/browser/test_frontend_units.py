@@ -21,7 +21,7 @@ PATIENCE = 180_000  # milliseconds that all tests may take
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page with all tests, and the random layouts, pictures of memory, traces, chunks and runs of switches of Python that some of them read."""
+    """The page with all tests, and what Python wrote at random for some of them: layouts, pictures, traces, chunks, switches."""
     out = tmp_path_factory.mktemp("frontend")
     node = shutil.which("node", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}")
     assert node is not None, "node is missing (the extra `test` brings it)"

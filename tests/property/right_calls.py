@@ -336,7 +336,7 @@ LAYOUTS: dict[str, Callable[[Things], Call]] = {
         np.zeros(it.other.nbytes, "u1"),
     ),
     "compare": lambda it: call(layouts.compare, it.linear, it.other),
-    "order_change": lambda it: call(layouts.order_change, it.linear, it.other, converts=True),
+    "order_change": lambda it: call(layouts.order_change, it.linear, it.other, block=None),
     "warp_load": lambda it: call(layouts.warp_load, it.linear, "x", (0, 0), 8, "re"),
     "pieces_along": lambda it: call(layouts.pieces_along, it.linear, "x", (0, 0), 64, "re"),
     "Layout.of": lambda it: call(isoviz.Layout.of, it.array, ("x", "y")),

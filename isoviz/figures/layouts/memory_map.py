@@ -17,9 +17,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.layouts import Mode
+from isoviz.layouts.modes import parts_within
 
 if TYPE_CHECKING:
     from isoviz.layouts import Linearization
+    from isoviz.layouts.modes import NormalPart
 
 F = -1
 """The number of `F` among the dimensions of a space."""
@@ -153,7 +155,7 @@ class MemoryMap:
 
 def whole_map(linear: Linearization, side: int | None = None) -> MemoryMap:
     """The picture of a whole allocation, with at most about `side` cells along a side (None: all of them)."""
-    digits = _merged(linear)
+    digits = _digits(linear, linear.normal)
     shape = _arrangement(digits, [*linear.space.sizes, len(linear.fields)])
     shown = {digit: digit.extent for digit in digits}
     if side is not None:
@@ -178,7 +180,7 @@ def block_map(linear: Linearization, block: Mapping[str, int], path: Sequence[Li
     extents = [max(1, min(size, block.get(dim, size))) for dim, size in linear.space.as_dict().items()]
     wholes = [*extents, len(linear.fields)]
     chains = _chains([linear, *path], wholes, limit)
-    digits = _clipped(_merged(linear), wholes)
+    digits = _in_block(linear, wholes)
 
     def ordered(digit: Digit) -> OrderDigit:
         weight = _coordinates_below(chains[digit.dim], digit.step)
@@ -195,35 +197,18 @@ def block_map(linear: Linearization, block: Mapping[str, int], path: Sequence[Li
 # ---- the digits of a layout
 
 
-def _merged(linear: Linearization) -> list[Digit]:
-    """The digits of a layout, fastest first, without those of one value; neighbours of one dimension are one digit."""
-    dims = list(linear.space.dims)
-    found: list[Digit] = []
-    for part in linear.parts:
-        own = Digit(dims.index(part.dim), part.extent, part.step) if isinstance(part, Mode) else Digit(F, len(linear.fields), 1)
-        if own.extent == 1:
-            continue
-        last = found[-1] if found else None
-        if last is not None and last.dim == own.dim and last.step * last.extent == own.step:
-            found[-1] = last._replace(extent=last.extent * own.extent)
-        else:
-            found.append(own)
-    return found
+def _digits(linear: Linearization, parts: Sequence[NormalPart]) -> list[Digit]:
+    """The parts of a normal form as digits; `F` of one field is none."""
+    dims, fields = list(linear.space.dims), len(linear.fields)
+    found = [
+        Digit(dims.index(part.dim), part.extent, part.step) if isinstance(part, Mode) else Digit(F, fields, 1) for part in parts
+    ]
+    return [digit for digit in found if digit.extent > 1]
 
 
-def _clipped(digits: Sequence[Digit], wholes: Sequence[int]) -> list[Digit]:
+def _in_block(linear: Linearization, wholes: Sequence[int]) -> list[Digit]:
     """The digits of a layout within a block: the slower ones have one value there."""
-    found: list[Digit] = []
-    for dim, extent, step in digits:
-        within = min(extent, -(-wholes[dim] // step))
-        if within <= 1:
-            continue
-        last = found[-1] if found else None
-        if last is not None and last.dim == dim and last.step * last.extent == step:
-            found[-1] = last._replace(extent=min(last.extent * within, -(-wholes[dim] // last.step)))
-        else:
-            found.append(Digit(dim, within, step))
-    return found
+    return _digits(linear, parts_within(linear.normal, dict(zip(linear.space.dims, wholes, strict=False))))
 
 
 def _chains(layouts: Sequence[Linearization], wholes: Sequence[int], limit: int) -> dict[int, list[ModelDigit]]:
@@ -231,7 +216,7 @@ def _chains(layouts: Sequence[Linearization], wholes: Sequence[int], limit: int)
 
     Digits of layouts whose blocks do not nest are left in one piece.
     """
-    clipped = [_clipped(_merged(each), wholes) for each in layouts]
+    clipped = [_in_block(each, wholes) for each in layouts]
     chains: dict[int, list[ModelDigit]] = {}
     solid: set[tuple[int, int]] = set()
     for dim in (F, *range(len(wholes) - 1)):

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from isoviz.errors import NoPathError
 from isoviz.layouts import Layout, OrderChange, compare, order_change
+from isoviz.layouts.compare import block_of
 from isoviz.planner.by_hand.path_by_hand import costed
 from isoviz.planner.explanation.known_paths import best_of_paths
-from isoviz.planner.one_path.hop_facts import conversion_hop, converting_hops
+from isoviz.planner.one_path.hop_facts import conversion_hop
 from isoviz.planner.one_path.non_nesting import blocked_ends
 from isoviz.planner.one_path.optimum import clock_of
 from isoviz.planner.paths.routes import Route
@@ -80,8 +81,8 @@ def _orders(transfer: Transfer, layouts: Sequence[Layout]) -> list[Linearization
 def _converts_at(problem: Problem, layouts: Sequence[Layout], hop: int) -> bool:
     """Whether that hop converts and no other one. Where both ends begin to vary alike, whether it has the shortest runs."""
     orders = _orders(problem.transfer, layouts)
-    if order_change(orders[0], orders[-1], converts=True) is not OrderChange.CONVERTS:
+    if order_change(orders[0], orders[-1]) is not OrderChange.CONVERTS:
         return conversion_hop(problem.transfer, orders) == hop
-    hops = zip(pairwise(orders), converting_hops(orders), strict=True)
-    turning = [order_change(*ends, converts=converts) is OrderChange.CONVERTS for ends, converts in hops]
+    block = block_of(orders)
+    turning = [order_change(*ends, block=block) is OrderChange.CONVERTS for ends in pairwise(orders)]
     return [place for place, turns in enumerate(turning) if turns] == [hop]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from isoviz.errors import InputError
 from isoviz.layouts import FieldSpace, IndexSpace, Layout, OrderChange, order_change
+from isoviz.layouts.compare import block_of
 
 SPACE = IndexSpace(x=12, y=8, one=1)
 
@@ -26,11 +28,21 @@ SPACE = IndexSpace(x=12, y=8, one=1)
 def test_the_change_between_two_layouts(here: str, there: str, fields: int, change: OrderChange) -> None:
     names = FieldSpace.of({f"f{number}": "float32" for number in range(fields)})
     ends = Layout(here).on(SPACE, names), Layout(there).on(SPACE, names)
-    assert order_change(*ends, converts=change is not OrderChange.KEEPS) is change
+    assert order_change(*ends) is change
 
 
-def test_a_hop_with_longer_runs_than_the_conversion_does_not_convert() -> None:
-    """Rows of three dimensions change places, but stay whole: the dimension that varies fastest is the same."""
+def test_rows_that_change_places_convert_if_they_are_in_one_block() -> None:
     space, one = IndexSpace(x=4, y=3, z=5), FieldSpace(v="int8")
     here, there = Layout("<F, x, y, z>").on(space, one), Layout("<F, x, z, y>").on(space, one)
-    assert order_change(here, there, converts=False) is OrderChange.REORDERS
+    assert order_change(here, there) is OrderChange.CONVERTS
+    assert order_change(here, there, block={"x": 4, "y": 1, "z": 5}) is OrderChange.REORDERS
+    with pytest.raises(InputError, match="'z' is missing"):
+        order_change(here, there, block={"x": 4, "y": 1})
+
+
+def test_a_block_is_large_enough_to_show_what_turns() -> None:
+    fields = FieldSpace(a="int8", b="int8")
+    orders = [Layout(text).on(IndexSpace(x=4), fields) for text in ("<F, x_out, x_in=2>", "<x_out, F, x_in=2>")]
+    assert block_of(orders[:1]) == {"x": 2}
+    assert block_of(orders) == {"x": 4}
+    assert order_change(*orders) is OrderChange.CONVERTS

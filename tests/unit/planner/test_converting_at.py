@@ -50,7 +50,7 @@ def test_any_hop_of_any_path_can_convert() -> None:
         source, destination = draw.choice(ENDS)
         made = plan(Transfer.whole(space, fields, source, here, destination, there), MACHINE, "full")
         ends = made.paths[0].orders[0], made.paths[0].orders[-1]
-        if len(made.paths) > 1 or order_change(*ends, converts=True) is not OrderChange.CONVERTS:
+        if len(made.paths) > 1 or order_change(*ends) is not OrderChange.CONVERTS:
             continue
         for hop in range(len(made.hops)):
             assert turning(converted(made, hop)) == [hop], (space, fields, here, there, hop)
