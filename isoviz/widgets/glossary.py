@@ -91,8 +91,8 @@ _TIMES = {
     "set-up": "The time before the first byte moves: opening files, starting copies.",
     "reuse": "How often the transfer will run. What is made ready and kept, such as registered memory and keys, is paid once.",
     "busy": "The share of the transfer's time during which the hop's channel is at work.",
-    "slowest hop": "The hop that sets the pace of the whole transfer: only a faster one here makes it faster. Hops that share something "
-    "set the pace together.",
+    "slowest hop": "The hop that sets the pace of the whole transfer: only a faster one here makes it faster. "
+    "Hops that share something set the pace together.",
     "bound": "A limit on the throughput or on a size that the plan has to keep.",
     "slack": "How far a bound is from being reached. Without slack, it holds the plan back.",
     "candidate": "A path with layouts that the planner has looked at.",

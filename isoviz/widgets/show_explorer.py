@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from isoviz import checks
 from isoviz.errors import InputError, show
 from isoviz.layouts import Component, Layout
-from isoviz.widgets.chosen.examples import EXAMPLES
+from isoviz.widgets.chosen.examples import EXAMPLES, OPENING
 from isoviz.widgets.chosen.kept_sessions import CellPlace, Kept, forget, kept
 from isoviz.widgets.chosen.machine_choice import MachineChoice
 from isoviz.widgets.chosen.session_file import load_settings
@@ -49,9 +49,10 @@ def explore(
 ) -> Explorer:
     """Show the explorer in a notebook, with a plan already drawn, and return it.
 
-    Everything can be changed on screen; the arguments say where to begin: an `example` (a name in `EXAMPLES`), a machine preset
-    with its options, a machine of your own or the path of a machine file, the sizes of the dimensions and the dtypes of the
-    fields (by name, or an IndexSpace and a FieldSpace), memory and layout of both ends. `texts` are the other settings:
+    Everything can be changed on screen. Without arguments it begins with the example `picture`, whose pixels become planes of
+    red, green and blue. The arguments say where else to begin: an `example` (a name in `EXAMPLES`), a machine preset with its
+    options, a machine of your own or the path of a machine file, the sizes of the dimensions and the dtypes of the fields (by
+    name, or an IndexSpace and a FieldSpace), memory and layout of both ends. `texts` are the other settings:
     `planner`, `slot_limit` and `memory_limit` (bytes, or text such as "32MiB"), `paths` and `proxies` (at most), `reuse`
     (how often it will run), and `runs_in`.
     Where a machine is named without ends, and lacks the usual ones, the first of its memories that a path joins are taken.
@@ -94,20 +95,19 @@ def explore(
             raise InputError("explore: an array has a space and fields of its own; expected none, and no example or session")
         space, fields = shown.linear.space, shown.linear.fields
         part = part if part is not None or not shown.part else shown.part
-    start = None if example is None else EXAMPLES[example].settings
-    settings = settings_for(
-        machine=machine,
-        machine_options=machine_options,
-        space=space,
-        fields=fields,
-        source=source,
-        destination=destination,
-        part=part,
-        moved_fields=moved_fields,
-        by_hand=by_hand,
-        start=start if session is None else load_settings(session),
+    given: dict[str, Any] = {
+        "machine": machine,
+        "machine_options": machine_options,
+        "space": space,
+        "fields": fields,
+        "source": source,
+        "destination": destination,
+        "part": part,
+        "moved_fields": moved_fields,
+        "by_hand": by_hand,
         **texts,
-    )
+    }
+    settings = settings_for(**given, start=_start(example, session, is_bare=all(value is None for value in given.values())))
     if shown is not None:
         settings = _with_orders(settings, shown, is_source=source is None, is_destination=destination is None)
         if source is None and not shown.is_file:
@@ -127,6 +127,15 @@ def explore(
         explorer.session.choose(settings, f"What was kept of this cell is ignored: {kept_settings.problem}")
     explorer.show()
     return explorer
+
+
+def _start(example: str | None, session: str | Path | None, *, is_bare: bool) -> Settings:
+    """The settings that the other arguments change; `is_bare` says that there are none."""
+    if session is not None:
+        return load_settings(session)
+    if example is not None:
+        return EXAMPLES[example].settings
+    return OPENING if is_bare else Settings()
 
 
 def _with_orders(settings: Settings, shown: ShownArray, *, is_source: bool, is_destination: bool) -> Settings:

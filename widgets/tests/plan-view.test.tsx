@@ -17,7 +17,14 @@ import { closeAfterEach, drawn, find, press, show } from "./page.ts";
 
 closeAfterEach();
 
-const HAND: ShownByHand = { path: ["a->b", "b->c"], layouts: ["<F, x_in=4, y, x_out>"], chunk: "", target: null, paths: [] };
+const HAND: ShownByHand = {
+  path: ["a->b", "b->c"],
+  layouts: ["<F, x_in=4, y, x_out>"],
+  chunk: "",
+  target: null,
+  paths: [],
+  name: "",
+};
 
 function row(more: Partial<ShownConstraint>): ShownConstraint {
   return {
@@ -382,6 +389,7 @@ test("by hand: the plan as it is, then blocks by keys in the picture of the bloc
       chunk: "",
       target: null,
       paths: [],
+      name: "",
     };
     snapshot.panes.layout.dims = [
       ["x", 1024],

@@ -115,7 +115,7 @@ test("the hop that converts is known by its word, or by its runs", () => {
   assert.equal(convertingHop(blocks), 4);
 });
 
-test("converting at another hop is a plan by hand, which stands below the planner's", async () => {
+test("converting at another hop is a plan by hand, which stands above the planner's", async () => {
   const { model, root } = show(aSnapshot());
   await drawn();
   find(root, "hop-0").click();
@@ -126,12 +126,13 @@ test("converting at another hop is a plan by hand, which stands below the planne
   model.publish((next) => {
     const { plan } = next.panes;
     assert.ok(plan !== null);
-    next.settings.byHand = { path: ["a", "b"], layouts: ["<x, y, F>"], chunk: "", target: null, paths: [] };
+    next.settings.byHand = { path: ["a", "b"], layouts: ["<x, y, F>"], chunk: "", target: null, paths: [], name: "" };
+    next.panes.planned = { ...plan };
     Object.assign(plan, { planner: "by hand", seconds: 1.5 * plan.seconds });
   });
   await drawn();
-  assert.match(find(root, "journey-before").textContent ?? "", /Planned by the planner/);
-  assert.match(find(root, "by-hand-difference").textContent ?? "", /, 50 % more/);
+  assert.match(find(root, "journey-planned").textContent ?? "", /A faster one, by the planner/);
+  assert.match(find(root, "by-hand-difference").textContent ?? "", /^By hand: .*, 50 % more/);
   assert.equal(find(root, "journey").querySelectorAll(".iv-strip").length, 2);
 });
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from isoviz.widgets.chosen.machine_choice import PresetMachine
-from isoviz.widgets.chosen.settings import End, Part, Range, Settings, rows
+from isoviz.widgets.chosen.settings import ByHand, End, Part, Range, Settings, rows
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ def _example(
     machine: str = "local",
     planner: str = Settings().planner,
     part: tuple[Range, ...] = (),
+    by_hand: ByHand | None = None,
     **options: str,
 ) -> Example:
     """`part` says what moves, everything by default; `options` are those of the preset."""
@@ -40,6 +41,7 @@ def _example(
             source=End(*source),
             destination=End(*destination),
             part=Part.of(part, ()),
+            by_hand=by_hand,
         ),
     )
 
@@ -59,7 +61,47 @@ _BLOCK: _Transfer = {
 }
 """What node 0 sends to node 5 of a matrix of 16,384 × 16,384 that 32 nodes hold by rows."""
 
+_PICTURE = {"red": "uint8", "green": "uint8", "blue": "uint8"}
+_GPUS: _Transfer = {
+    "sizes": {"x": 8192, "y": 8192},
+    "fields": {"value": "complex128"},
+    "source": ("node0.fbm0", "<F, x, y>"),
+    "destination": ("node1.fbm0", "<F, y, x>"),
+}
+"""The transfer of Isometry, section 4.3."""
+_TABLE_3 = ByHand(
+    ("node0.fbm0->node0.zcm", "node0.zcm->node0.reg", "node0.reg->node1.reg", "node1.reg->node1.fbm0"),
+    (
+        "<F, x_in=2048, y_in=1024, x_out, y_out>",
+        "<F, y_in=1024, x_in=2048, x_out, y_out>",
+        "<F, y_in=1024, x_in=2048, x_out, y_out>",
+    ),
+    name="The paper's plan",
+)
+"""The path of table 3 of Isometry, with the blocks of section 4.3: 2K x 1K."""
+
 EXAMPLES: dict[str, Example] = {
+    "picture": _example(
+        "A picture in a file, its pixels to planes of red, green and blue in memory",
+        sizes={"x": 4096, "y": 3072},
+        fields=_PICTURE,
+        source=("node0.dsk", "<F, x, y>"),
+        destination=("node0.sys", "<x, y, F>"),
+    ),
+    "picture-turned": _example(
+        "The same picture laid on its side: rows to columns",
+        sizes={"x": 4096, "y": 3072},
+        fields=_PICTURE,
+        source=("node0.dsk", "<F, x, y>"),
+        destination=("node0.sys", "<F, y, x>"),
+    ),
+    "tile": _example(
+        "The same picture cut into tiles of 512 × 512",
+        sizes={"x": 4096, "y": 3072},
+        fields=_PICTURE,
+        source=("node0.dsk", "<F, x, y>"),
+        destination=("node0.sys", "<F, x_in=512, y_in=512, x_out, y_out>"),
+    ),
     "file-to-memory": Example("Structs in a file to fields in memory", Settings()),
     "transpose": _example(
         "Transpose a matrix in memory",
@@ -68,13 +110,6 @@ EXAMPLES: dict[str, Example] = {
         source=("node0.sys", "<F, x, y>"),
         destination=("node0.sys", "<F, y, x>"),
     ),
-    "tile": _example(
-        "Cut an image file into 64 × 64 tiles",
-        sizes={"x": 4000, "y": 3000},
-        fields={"red": "uint8", "green": "uint8", "blue": "uint8", "alpha": "uint8"},
-        source=("node0.dsk", "<F, x, y>"),
-        destination=("node0.sys", "<x_in=64, y_in=64, F, x_out, y_out>"),
-    ),
     "small": _example(
         "A small one, every cell visible",
         sizes={"x": 8, "y": 6},
@@ -82,12 +117,15 @@ EXAMPLES: dict[str, Example] = {
         source=("node0.dsk", "<F, x, y>"),
         destination=("node0.sys", "<x_in=4, F, y, x_out>"),
     ),
+    "isometry": _example(
+        "Isometry, section 4.3: the paper's plan, from GPU to GPU across two nodes, and a faster one",
+        **_GPUS,
+        machine="two-node",
+        by_hand=_TABLE_3,
+    ),
     "two-node": _example(
-        "Isometry, section 4.3: transpose a matrix from GPU to GPU across two nodes",
-        sizes={"x": 8192, "y": 8192},
-        fields={"value": "complex128"},
-        source=("node0.fbm0", "<F, x, y>"),
-        destination=("node1.fbm0", "<F, y, x>"),
+        "Isometry, section 4.3: the faster plan alone",
+        **_GPUS,
         machine="two-node",
     ),
     "tensor": _example(
@@ -157,3 +195,6 @@ EXAMPLES: dict[str, Example] = {
         machine="vortex-infiniband",
     ),
 }
+
+OPENING = EXAMPLES["picture"].settings
+"""What `explore()` begins with."""

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from isoviz.errors import InputError, IsovizError
 from isoviz.machines import load, machine_to_json
 from isoviz.schema import format_json
-from isoviz.widgets.chosen.examples import EXAMPLES
+from isoviz.widgets.chosen.examples import EXAMPLES, OPENING
 from isoviz.widgets.chosen.machine_choice import FileMachine, MachineChoice, PresetMachine
 from isoviz.widgets.chosen.session_file import session_text
 from isoviz.widgets.chosen.settings import ByHand, PathShare, Settings, TextSettings, TransferSettings, settings_for
@@ -74,12 +74,16 @@ def _from(example: str | None, settings: Settings) -> str | None:
     }
     if not isinstance(settings.machine, PresetMachine):
         del given["machine_options"]
+    if example is None and same_settings(settings, OPENING):
+        return "import isoviz\n\nexplorer = isoviz.explore()\n"
     if not _says(given, start, settings):
         return None
     for name in tuple(given):
         fewer = {other: value for other, value in given.items() if other != name}
         if _says(fewer, start, settings):
             given = fewer
+    if example is None and not given:
+        return None  # without arguments, the explorer begins with another example
     more, machine = _machine_text(settings.machine) if "machine" in given else ("", "")
     written = [] if example is None else [f"example={quoted(example)}"]
     written += [f"{name}={machine if name == 'machine' else _value(name, value)}" for name, value in given.items()]
@@ -149,10 +153,12 @@ def _value(name: str, value: Any) -> str:
 def _by_hand_text(by_hand: ByHand) -> str:
     """A path by hand as Python writes it."""
     if by_hand.paths:
-        return f"ByHand(paths=({', '.join(map(_path_share_text, by_hand.paths))}{',' * (len(by_hand.paths) == 1)}))"
+        name = f", name={quoted(by_hand.name)}" if by_hand.name else ""
+        return f"ByHand(paths=({', '.join(map(_path_share_text, by_hand.paths))}{',' * (len(by_hand.paths) == 1)}){name})"
     arguments = [f"{_tuple_text(by_hand.path)}", f"{_tuple_text(by_hand.layouts)}"]
     arguments += [f"chunk={quoted(by_hand.chunk)}"] if by_hand.chunk else []
     arguments += [f"target={by_hand.target!r}"] if by_hand.target is not None else []
+    arguments += [f"name={quoted(by_hand.name)}"] if by_hand.name else []
     return f"ByHand({', '.join(arguments)})"
 
 

@@ -183,7 +183,8 @@ class ByHand:
 
     `chunk` is the size of a chunk as typed; "" takes the one of the least time. `target` is the throughput in bytes per second
     for which the constraints are judged; None takes the most that the path sustains. Where `paths` are given, the plan has these
-    paths, and `path`, `layouts` and `chunk` stay empty.
+    paths, and `path`, `layouts` and `chunk` stay empty. `name` says what this plan is, such as "The paper's plan"; once it is
+    edited, it is that no more.
     """
 
     wire_name: ClassVar = "ShownByHand"
@@ -193,11 +194,13 @@ class ByHand:
     chunk: str = ""
     target: float | None = None
     paths: tuple[PathShare, ...] = member((), optional=True)
+    name: str = member("", optional=True)
 
     def __post_init__(self) -> None:
         for name in ("path", "layouts"):
             object.__setattr__(self, name, checks.names(f"path by hand, {name}", getattr(self, name), "texts"))
         expect("path by hand, chunk", self.chunk, str, "the size of a chunk as text")
+        expect("path by hand, name", self.name, str, "a few words")
         for path in self.paths:
             expect("paths by hand", path, PathShare, "an isoviz.widgets.PathShare for each path")
         if self.target is not None:

@@ -58,7 +58,7 @@ def edited(settings: Settings, command: Command) -> Settings | None:
         case ChoosePart(part=part):
             return _without_lost_rows(replace(settings, part=Part.of(part.ranges, part.left_out)))
         case PlanByHand(by_hand=by_hand):
-            return replace(settings, by_hand=by_hand)
+            return replace(settings, by_hand=None if by_hand is None else replace(by_hand, name=""))
         case AskLayouts(question=question):
             return replace(settings, layout_question=question)
         case TakeLayout(layout=layout, question=question):

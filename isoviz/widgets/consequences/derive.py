@@ -20,6 +20,7 @@ from isoviz.widgets.consequences.transfer_stages import (
     options_of,
     part_of,
     plan_of,
+    planners_plan_of,
     quick_plan_of,
     source_of,
     space_of,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 LAYOUTS = frozenset({"space", "fields", "source", "destination"})
 """What every session knows: it takes no machine."""
 EVERYTHING = LAYOUTS | {"what_if",
-    "machine", "memories", "options", "part", "turn", "transfer", "plan", "where", "interval", "other_plans",
+    "machine", "memories", "options", "part", "turn", "transfer", "plan", "planners_plan", "where", "interval", "other_plans",
 }  # fmt: skip
 """What takes a machine as well: the whole explorer."""
 
@@ -54,6 +55,7 @@ def _given(now: Derived) -> dict[str, object]:
         "source_memory": settings.source.memory,
         "destination_memory": settings.destination.memory,
         "unplanned": settings.source.unplanned or settings.destination.unplanned,
+        "is_by_hand": settings.by_hand is not None,
         "question": now.what_if,
         "tried_reuse": now.what_if.reuse,
         "trying": not now.what_if.changes_nothing,
@@ -97,6 +99,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("transfer", transfer_of),
     Stage("quick_plan", quick_plan_of),
     Stage("plan", plan_of),
+    Stage("planners_plan", planners_plan_of),
     Stage("what_if", what_if_plans),
     Stage("explanation", explained_plan),
     Stage("turns", turns_of_plan),
@@ -246,8 +249,10 @@ LATER: dict[str, str] = {
     "explanation": "Explaining the plan",
 }
 """Stages that take longer than a gesture, with the words for their progress. `Derived.later` has their outputs by name."""
-REFINEMENTS = frozenset({"layout_choice", "layout_times", "present_layout", "requests", "turns", "winner_map"})
+REFINEMENTS = frozenset({"layout_choice", "layout_times", "planners_plan", "present_layout", "requests", "turns", "winner_map"})
 """Stages that add to what is complete without them; they take seconds, and nothing waits for them."""
+NOT_ALONE = frozenset({"what_if", "planners_plan"})
+"""Stages that set another plan beside that of the settings. A plan that is given stands alone."""
 _ORDER = ("memories", "options", "part", "turn", "transfer", "plan", "where", "interval", "other_plans")
 """The stages that need a machine, in the order in which their problems are shown."""
 
@@ -267,7 +272,7 @@ def derived_of_plan(before: Derived, plan: Plan, machine: Machine) -> Derived:
     stages = Evaluation([stage for stage in STAGES if stage.name not in given], {**_given(before), **given}, {})
     stages.give("machine", machine)
     where: Where = stages.of("where")
-    names = [name for name in (*LATER, *sorted(REFINEMENTS)) if name != "what_if"]
+    names = [name for name in (*LATER, *sorted(REFINEMENTS)) if name not in NOT_ALONE]
     return replace(
         before,
         space=source.space,

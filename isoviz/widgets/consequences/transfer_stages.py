@@ -374,6 +374,17 @@ def quick_plan_of(
     return None
 
 
+def planners_plan_of(
+    _problems: dict[str, Problem], transfer: Transfer, machine: Machine, options: Options, is_by_hand: bool
+) -> Plan | None:
+    """The plan of the planner, where there is one by hand: it stands beside it."""
+    from isoviz.planner import plan
+
+    with suppress(IsovizError):
+        return plan(transfer, machine, options=options) if is_by_hand else None
+    return None
+
+
 def _by_hand(
     problems: dict[str, Problem], transfer: Transfer, machine: Machine, options: Options, by_hand: ByHand
 ) -> Plan | None:

@@ -162,6 +162,7 @@ class PlanPart(TypedDict):
 
 
 _remembered: Remembered[PlanPart] = Remembered()
+_remembered_planner: Remembered[PlanPart] = Remembered()
 
 
 @pane("plan", "the plan", {"plan": EVERYTHING})
@@ -173,6 +174,17 @@ def plan_part(state: State) -> PlanPart | None:
         return None
     where = where_words(derived.where, bool(plan.emulated))
     return _remembered.of(lambda: _plan(plan, machine, where, derived.interval), plan, machine, derived.interval, where)
+
+
+@pane("planned", "the planner's plan, where there is one by hand")
+def planned_part(state: State) -> PlanPart | None:
+    """The plan that a planner makes of what is planned by hand; None where a planner plans, or it is not known yet."""
+    derived = state.derived
+    plan: Plan | None = derived.later.get("planners_plan")
+    if plan is None or derived.planned_on is None or derived.settings.by_hand is None or plan.transfer != derived.transfer:
+        return None
+    machine, where = derived.planned_on, where_words(derived.where, bool(plan.emulated))
+    return _remembered_planner.of(lambda: _plan(plan, machine, where, None), plan, machine, where)
 
 
 def where_words(where: Where | None, emulated: bool = False) -> str:

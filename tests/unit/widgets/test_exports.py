@@ -20,7 +20,7 @@ import isoviz.widgets as widgets
 import isoviz.widgets.show_explorer as show_explorer
 from isoviz.machines import machine_from_json, machine_to_json, preset, save
 from isoviz.planner import plan_from_json
-from isoviz.widgets.chosen.examples import EXAMPLES
+from isoviz.widgets.chosen.examples import EXAMPLES, OPENING
 from isoviz.widgets.chosen.machine_choice import DescribedMachine, FileMachine, MachineChoice, PresetMachine
 from isoviz.widgets.chosen.python_text import python_text, quoted, same_settings
 from isoviz.widgets.chosen.session_file import session_text, settings_in
@@ -109,7 +109,8 @@ def test_the_session_text_recreates_any_settings(chosen: Settings) -> None:
 
 
 def test_the_python_text_is_short() -> None:
-    assert python_text(Settings()) == "import isoviz\n\nexplorer = isoviz.explore()\n"
+    assert python_text(OPENING) == "import isoviz\n\nexplorer = isoviz.explore()\n"
+    assert python_text(Settings()) == 'import isoviz\n\nexplorer = isoviz.explore(example="file-to-memory")\n'
     assert python_text(EXAMPLES["tensor"].settings) == 'import isoviz\n\nexplorer = isoviz.explore(example="tensor")\n'
     changed = replace(EXAMPLES["tile"].settings, slot_limit="1MiB")
     assert python_text(changed) == 'import isoviz\n\nexplorer = isoviz.explore(example="tile", slot_limit="1MiB")\n'

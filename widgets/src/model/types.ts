@@ -985,6 +985,7 @@ export interface Panes {
   machine: MachinePart | null;
   network: NetworkPart | null;
   plan: PlanPart | null;
+  planned: PlanPart | null;
   requests: RequestsPart | null;
   run: RunPart;
   switch: SwitchPart | null;
@@ -1076,7 +1077,8 @@ export interface ShownPathShare {
  * A path by hand: the names of its channels, and the layouts of its buffers as text, one for each hop but the last.
  * `chunk` is the size of a chunk as typed; "" takes the one of the least time. `target` is the throughput in bytes per
  * second for which the constraints are judged; None takes the most that the path sustains. Where `paths` are given, the
- * plan has these paths, and `path`, `layouts` and `chunk` stay empty.
+ * plan has these paths, and `path`, `layouts` and `chunk` stay empty. `name` says what this plan is, such as "The paper's
+ * plan"; once it is edited, it is that no more.
  */
 export interface ShownByHand {
   path: string[];
@@ -1084,6 +1086,7 @@ export interface ShownByHand {
   chunk: string;
   target: number | null;
   paths: ShownPathShare[];
+  name: string;
 }
 
 /**
@@ -1821,7 +1824,7 @@ export interface PagePart {
 }
 
 /** The panes whose parts are traits of the model, each called `part_<name>`. */
-export const paneNames = ["find_layout", "hand", "layout", "machine", "network", "plan", "requests", "run", "switch", "trace", "transfers", "what_if", "why", "winner_map"] as const;
+export const paneNames = ["find_layout", "hand", "layout", "machine", "network", "plan", "planned", "requests", "run", "switch", "trace", "transfers", "what_if", "why", "winner_map"] as const;
 
 /** The settings that are one text: by the name of the control, the key of the text. */
 export const textSettings = {

@@ -2,7 +2,6 @@
 import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
 import { Button } from "#lib/button.tsx";
-import { planBeforeHand } from "#model/before-hand.ts";
 import { measuredOf } from "#model/measured.ts";
 import type { PlanPart, Snapshot } from "#model/types.ts";
 import { counted, formatBytes, formatSeconds, formatShare } from "#model/units.ts";
@@ -119,28 +118,18 @@ function Missing(): JSX.Element {
   );
 }
 
-/** The plan by hand below the planner's plan that it was begun from. */
+/** The plan, and below one by hand what the planner makes of the same transfer. */
 function Paths({ plan }: { plan: PlanPart }): JSX.Element {
-  const { connection } = useView();
-  const before = plan.planner === "by hand" ? planBeforeHand(connection) : null;
+  const { connection, snapshot } = useView();
+  const planned = plan.planner === "by hand" ? snapshot.panes.planned : null;
   const send = useHand();
   return (
     <>
-      {before !== null && (
-        <div data-testid="journey-before">
-          <p class="iv-path-head">
-            Planned by the planner {before.planner}: <b>{formatSeconds(before.seconds)}</b>
-          </p>
-          {before.paths.map((path, place) => (
-            <div class="iv-path" key={place}>
-              <Strip path={path} name="The planner's path" firstStop={0} firstHop={0} still />
-            </div>
-          ))}
-          <p class="iv-path-head" data-testid="by-hand-difference">
-            By hand: <b>{formatSeconds(plan.seconds)}</b>, {differenceWords(plan.seconds, before.seconds)}{" "}
-            <Button label="Back to the planner" quiet testid="journey-back" onClick={() => send("", null)} />
-          </p>
-        </div>
+      {planned !== null && (
+        <p class="iv-path-head" data-testid="by-hand-difference">
+          {connection.settings.byHand?.name || "By hand"}: <b>{formatSeconds(plan.seconds)}</b>,{" "}
+          {differenceWords(plan.seconds, planned.seconds)}
+        </p>
       )}
       {plan.paths.length > 1 ? (
         <Tracks plan={plan} />
@@ -150,6 +139,26 @@ function Paths({ plan }: { plan: PlanPart }): JSX.Element {
             <Strip path={path} name="Path" firstStop={0} firstHop={0} />
           </div>
         ))
+      )}
+      {planned !== null && (
+        <div class="iv-planned" data-testid="journey-planned">
+          <p class="iv-path-head">
+            {planned.seconds < plan.seconds ? "A faster one, by" : "Planned by"} the planner {planned.planner}:{" "}
+            <b>{formatSeconds(planned.seconds)}</b>{" "}
+            <Button
+              label={planned.seconds < plan.seconds ? "Take the faster one" : "Back to the planner"}
+              quiet
+              testid="journey-back"
+              title="Take the plan of the planner"
+              onClick={() => send("", null)}
+            />
+          </p>
+          {planned.paths.map((path, place) => (
+            <div class="iv-path" key={place}>
+              <Strip path={path} name="The planner's path" firstStop={0} firstHop={0} still />
+            </div>
+          ))}
+        </div>
       )}
     </>
   );

@@ -123,6 +123,7 @@ export function Candidates({ why }: { why: WhyPart }): JSX.Element | null {
                           chunk: "",
                           target: null,
                           paths: [],
+                          name: "",
                         },
                       });
                     }}

@@ -14,8 +14,9 @@ export function fromPlan(plan: PlanPart): ShownByHand | null {
       chunk: "",
       target: null,
       paths: plan.paths.map((each) => ({ share: each.share, ...asGiven(each) })),
+      name: "",
     };
-  return { ...asGiven(path), target: null, paths: [] };
+  return { ...asGiven(path), target: null, paths: [], name: "" };
 }
 
 const asGiven = (path: ShownPath): Pick<ShownByHand, "path" | "layouts" | "chunk"> => ({

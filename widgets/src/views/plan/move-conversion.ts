@@ -1,5 +1,4 @@
 // The conversion of a path at another hop: a plan by hand, whose blocks the kernel chooses.
-import { keepPlan } from "#model/before-hand.ts";
 import type { ShownPath } from "#model/types.ts";
 import { useView } from "#model/view.ts";
 import { convertingHop } from "./hand.ts";
@@ -10,7 +9,6 @@ export function useMoveConversion(): (hop: number) => void {
   return (hop) => {
     const [path] = snapshot.panes.plan?.paths ?? [];
     if (path === undefined || convertingHop(path) === hop) return;
-    keepPlan(connection, snapshot.panes.plan);
     connection.send({ kind: "convert-at", hop });
   };
 }
