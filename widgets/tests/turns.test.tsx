@@ -1,4 +1,4 @@
-// Where data turn: words and close looks in the journey, stops on the cards, measured rates, and the conversion at another hop.
+// Where data turn: words and pictures of memory in the journey, stops on the cards, measured rates, and the conversion at another hop.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { shownBy } from "#model/shown-stops.ts";

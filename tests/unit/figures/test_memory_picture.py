@@ -1,4 +1,4 @@
-"""Pictures of memory by address in static pictures: what a picture says of a layout, and that a path shows where the order turns."""
+"""Pictures of memory in static pictures: what a picture says of a layout, and that a path shows where the order turns."""
 
 from __future__ import annotations
 

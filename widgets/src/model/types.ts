@@ -461,8 +461,8 @@ export interface ShownPace {
  * One path of a plan with its share of the data, from 0 to 1. Chunks are runs of `perChunk` blocks, which `chunkDigits`
  * number, fastest first; `firstChunk` is the number of its first chunk, for several paths may share one sequence of
  * chunks. `box` is the part of the array that the blocks and the layouts of buffers are about, null where that is the
- * whole array. `block` is what a close look at a layout is about: the coordinates of one block, by dimension. `pace` says
- * what sets its pace.
+ * whole array. `block` has the coordinates of one block, by dimension: what turns is seen in it. `pace` says what sets its
+ * pace.
  */
 export interface ShownPath {
   share: number;
