@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, get_args
 from isoviz.widgets.chosen.machine_choice import MachineChoice
 from isoviz.widgets.chosen.settings import Settings, TransferSettings
 from isoviz.widgets.consequences.chosen_machine import MachineVersion, corrections, machine_versions
-from isoviz.widgets.consequences.explained_plan import explained_plan, requests_of, turns_of_plan, winner_map_of
+from isoviz.widgets.consequences.explained_plan import elsewhere_of, explained_plan, requests_of, turns_of_plan, winner_map_of
 from isoviz.widgets.consequences.layout_stages import layout_choice_of, layout_request_of, layout_times_of, present_layout_of
 from isoviz.widgets.consequences.run_places import Where
 from isoviz.widgets.consequences.stage_graph import Evaluation, Stage
@@ -105,6 +105,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("turns", turns_of_plan),
     Stage("winner_map", winner_map_of),
     Stage("requests", requests_of),
+    Stage("elsewhere", elsewhere_of),
     Stage("layout_request", layout_request_of),
     Stage("layout_choice", layout_choice_of),
     Stage("layout_times", layout_times_of),
@@ -249,7 +250,9 @@ LATER: dict[str, str] = {
     "explanation": "Explaining the plan",
 }
 """Stages that take longer than a gesture, with the words for their progress. `Derived.later` has their outputs by name."""
-REFINEMENTS = frozenset({"layout_choice", "layout_times", "planners_plan", "present_layout", "requests", "turns", "winner_map"})
+REFINEMENTS = frozenset(
+    {"elsewhere", "layout_choice", "layout_times", "planners_plan", "present_layout", "requests", "turns", "winner_map"}
+)
 """Stages that add to what is complete without them; they take seconds, and nothing waits for them."""
 NOT_ALONE = frozenset({"what_if", "planners_plan"})
 """Stages that set another plan beside that of the settings. A plan that is given stands alone."""

@@ -1,4 +1,6 @@
-"""Why a plan is what it is, what would make a rival win, and which path wins for which runs, what requests name: slow stages."""
+"""Why a plan is what it is, what would make a rival win, which path wins for which runs, what requests name, and what converting
+elsewhere takes: slow stages.
+"""
 
 from __future__ import annotations
 
@@ -167,3 +169,43 @@ def requests_of(_problems: dict[str, Problem], plan: Plan, machine: Machine) -> 
 
     hops = [of(number, path, hop) for number, path in enumerate(plan.paths) for hop in range(len(path.hops))]
     return FoundRequests(plan, tuple(hops))
+
+
+@dataclass(frozen=True)
+class FoundElsewhere:
+    """The seconds of a plan's transfer with the conversion at each hop of its path, hop after hop as far as they are known.
+
+    They are None where that hop cannot convert. `done` says that nothing more follows. A plan of several paths, or one that
+    converts nowhere, has none.
+    """
+
+    plan: Plan
+    seconds: tuple[float | None, ...] = ()
+    done: bool = False
+
+
+def elsewhere_of(
+    _problems: dict[str, Problem], plan: Plan, machine: Machine, options: Options
+) -> Generator[FoundElsewhere, None, FoundElsewhere]:
+    """What converting at each hop takes, one hop after the other."""
+    from isoviz.layouts import OrderChange
+    from isoviz.planner.by_hand.path_by_hand import costed
+    from isoviz.planner.explanation.converting_at import layouts_converting_at
+    from isoviz.planner.problem import Problem as Planning
+
+    found = FoundElsewhere(plan)
+    changes = plan.paths[0].order_changes
+    if len(plan.paths) > 1 or OrderChange.CONVERTS not in changes:
+        return replace(found, done=True)
+    path = tuple(hop.channel for hop in plan.hops)
+    for hop, change in enumerate(changes):
+        seconds: float | None = plan.seconds
+        if change is not OrderChange.CONVERTS:
+            try:
+                layouts = layouts_converting_at(plan.transfer, machine, path, hop, options)
+                seconds = costed(Planning(plan.transfer, machine, options), path, layouts)[0].seconds
+            except IsovizError:
+                seconds = None
+        found = replace(found, seconds=(*found.seconds, seconds))
+        yield found
+    return replace(found, done=True)

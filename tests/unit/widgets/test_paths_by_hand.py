@@ -16,6 +16,7 @@ from isoviz.widgets.chosen.python_text import _by_hand_text
 from isoviz.widgets.chosen.session_file import session_text, settings_in
 from isoviz.widgets.chosen.settings import settings_for
 from isoviz.widgets.pages.state_of_plan import settings_of_plan
+from isoviz.widgets.panes.elsewhere_pane import elsewhere_part
 from isoviz.widgets.session import Session
 from isoviz.widgets.state import State
 
@@ -88,5 +89,42 @@ def test_the_conversion_is_moved_to_another_hop(source: str) -> None:
         assert "expected a hop from 0 to 1, got 7" in str(session.wait().refused)
         session.undo()
         assert session.wait().derived.plan == before
+    finally:
+        session.close()
+
+
+def test_what_converting_elsewhere_takes_is_what_the_plan_by_hand_takes() -> None:
+    session = Session(EXAMPLES["two-node"].settings)
+    session.demand("elsewhere")
+    try:
+        made = session.wait().derived.plan
+        assert made is not None
+        found = session.until(lambda state: (part := elsewhere_part(state)) is not None and part["done"], 60.0, 0.0)
+        part = elsewhere_part(found)
+        assert part is not None and part["isOfPlan"] and len(part["seconds"]) == len(made.hops)
+        own = [str(each) for each in made.paths[0].order_changes].index("converts")
+        assert part["seconds"][own] == made.seconds
+        for hop, seconds in enumerate(part["seconds"]):
+            if hop == own:
+                continue
+            session.send({"kind": "convert-at", "hop": hop})
+            moved = session.wait().derived.plan
+            assert moved is not None
+            changes = [str(each) for each in moved.paths[0].order_changes]
+            assert changes[hop] == "converts" and changes.count("converts") == 1
+            assert seconds == pytest.approx(moved.seconds, rel=1e-9)
+            session.undo()
+            session.wait()
+    finally:
+        session.close()
+
+
+@pytest.mark.parametrize("example", ["gpu-mesh", "lattice"])
+def test_several_paths_or_none_that_converts_have_nothing_to_convert_elsewhere(example: str) -> None:
+    session = Session(EXAMPLES[example].settings)
+    session.demand("elsewhere")
+    try:
+        state = session.until(lambda state: elsewhere_part(state) is not None, 60.0, 0.0)
+        assert elsewhere_part(state) == {"seconds": [], "done": True, "isOfPlan": True}
     finally:
         session.close()
