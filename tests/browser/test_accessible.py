@@ -112,10 +112,10 @@ def _find_layout(notebook: harness.Notebook) -> None:
     notebook.settled()
 
 
-def _motion(notebook: harness.Notebook) -> None:
-    notebook.part("follow-chunk").click()
-    notebook.part("motion-play").click()
-    notebook.part("motion-canvas").wait_for()
+def _large_hop(notebook: harness.Notebook) -> None:
+    notebook.part("hop-1").dblclick()
+    notebook.part("stage-step-back").click()
+    expect(notebook.part("elsewhere")).to_be_visible()
 
 
 def _layouts(notebook: harness.Notebook) -> None:
@@ -138,7 +138,7 @@ STATES: dict[str, Callable[[harness.Notebook], None]] = {
     "a layout found": _find_layout,
     "numbers on the whole screen": _numbers,
     "timeline with everything": _timeline,
-    "a chunk in motion": _motion,
+    "a hop, large": _large_hop,
     "layouts on the whole screen": _layouts,
 }
 

@@ -21,13 +21,13 @@ PATIENCE = 180_000  # milliseconds that all tests may take
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page with all tests, and what Python wrote at random for some of them: layouts, pictures, traces, chunks, switches."""
+    """The page with all tests, and the layouts, pictures, traces and switches of Python that some of them read."""
     out = tmp_path_factory.mktemp("frontend")
     node = shutil.which("node", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}")
     assert node is not None, "node is missing (the extra `test` brings it)"
     assert (WIDGETS / "node_modules").exists(), "the browser half's packages are missing; run: npm ci, in widgets/"
     subprocess.run([node, "build.mjs", "--tests", str(out)], cwd=WIDGETS, check=True, timeout=250)
-    for name in ("layout", "memory", "trace", "chunk", "switch"):
+    for name in ("layout", "memory", "trace", "switch"):
         cases = [sys.executable, str(WIDGETS / f"{name}_cases.py"), str(out / "page" / f"{name}-cases.json")]
         subprocess.run(cases, check=True, timeout=240)
     return out / "page"

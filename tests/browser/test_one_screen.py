@@ -286,16 +286,14 @@ def test_on_a_projector_letters_are_large(browser: Browser, lab: harness.Lab, de
         notebook.page.set_viewport_size({"width": 1024, "height": 768})
         notebook.to_top()
         large = _SMALL.replace("11.99", "17.99")
-        for opened, part in (("", "ends"), ("follow-chunk", "motion")):
-            if opened:
-                notebook.part(opened).click()
-            notebook.part(f"{part}-whole").click()
+        for opening, part in (("ends-whole", "ends"), ("show-large", "stage")):
+            notebook.part(opening).click()
             expect(notebook.part(part)).to_have_attribute("data-whole", "true")
             notebook.at_rest()
             notebook.picture(f"projector-{part}")
             assert notebook.part(part).evaluate(large) == [], part
             notebook.page.keyboard.press("Escape")
-            expect(notebook.part(part)).to_have_attribute("data-whole", "false")
+            expect(notebook.explorer.locator("[data-whole=true]")).to_have_count(0)
         assert notebook.errors == []
     finally:
         notebook.close()

@@ -1,1 +1,1 @@
-import{kb as a,lb as b}from"./core.js";export{b as default,a as drawPage};
+import{Gb as a,Hb as b}from"./core.js";export{b as default,a as drawPage};

@@ -6,7 +6,6 @@ import { usePlace } from "#model/selection.ts";
 import { useView } from "#model/view.ts";
 import { Inspector } from "#views/inspector/inspector.tsx";
 import { Journey } from "#views/journey/journey.tsx";
-import { Motion } from "#views/motion/motion.tsx";
 import { Bar } from "./bar.tsx";
 import { Ends } from "./both-ends.tsx";
 import { Dock } from "./dock.tsx";
@@ -17,14 +16,12 @@ export function Screen(): JSX.Element {
   const { connection } = useView();
   const [drawer, setDrawer] = useState(false);
   const [wide, setWide] = useState(false);
-  const [follows, setFollows] = useState(false);
   const id = useId();
   const box = useRef<HTMLDivElement>(null);
   const [step, go] = useTour();
   const clear = (): void => {
     setDrawer(false);
     setWide(false);
-    setFollows(false);
   };
   const close = (): void => {
     setDrawer(false);
@@ -34,7 +31,6 @@ export function Screen(): JSX.Element {
     const [atEnd, byHand] = [/^(source|destination)-/.test(control), control.startsWith("by-hand")];
     if (atEnd) {
       setWide(false);
-      setFollows(false);
     }
     setDrawer(!atEnd && !byHand);
     if (byHand) box.current?.querySelector<HTMLElement>("[data-testid=tab-why]")?.click();
@@ -56,10 +52,9 @@ export function Screen(): JSX.Element {
       <div class={`iv-body${drawer ? " iv-with-drawer" : ""}`} inert={connection.gone}>
         {drawer && <Drawer id={`${id}-drawer`} close={close} />}
         <div class={`iv-main${wide ? " iv-wide-dock" : ""}`}>
-          <Journey follows={follows} follow={setFollows} />
-          {follows && <Motion close={() => setFollows(false)} />}
-          {!wide && !follows && <Ends />}
-          {!wide && !follows && <Inspector />}
+          <Journey />
+          {!wide && <Ends />}
+          {!wide && <Inspector />}
           <Dock wide={wide} widen={setWide} />
         </div>
       </div>

@@ -3,6 +3,9 @@ import type { JSX } from "preact";
 
 const shapes = {
   down: "M3.5 6 8 10.5 12.5 6",
+  up: "M3.5 10 8 5.5 12.5 10",
+  back: "M11 3.5 6.5 8l4.5 4.5M4 3.5v9",
+  next: "M5 3.5 9.5 8 5 12.5M12 3.5v9",
   remove: "M4 4l8 8M12 4l-8 8",
   add: "M8 3v10M3 8h10",
   run: "M5 3.2v9.6L12.8 8z",

@@ -1,6 +1,6 @@
 // A part of the explorer that can have the whole window, for a lecture: the same elements, above everything else on the page. Where
 // the browser lets it, the window has the whole screen meanwhile.
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren, JSX, RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "./icon.tsx";
 
@@ -12,9 +12,8 @@ interface WholeWindowProps {
   children: (tool: JSX.Element, whole: boolean) => ComponentChildren;
 }
 
-export function WholeWindow({ name, testid, class: own, children }: WholeWindowProps): JSX.Element {
-  const [whole, setWhole] = useState(false);
-  const box = useRef<HTMLDivElement>(null);
+/** Gives an element the whole window while `whole`; `leave` is called where the browser takes the screen away again. */
+export function useWholeWindow(box: RefObject<HTMLElement | null>, whole: boolean, leave: () => void): void {
   useEffect(() => {
     const element = box.current;
     if (element === null || !whole) return;
@@ -28,7 +27,7 @@ export function WholeWindow({ name, testid, class: own, children }: WholeWindowP
     let had = false;
     const left = (): void => {
       if (document.fullscreenElement === null) {
-        if (had) setWhole(false);
+        if (had) leave();
         return;
       }
       had = true;
@@ -44,6 +43,12 @@ export function WholeWindow({ name, testid, class: own, children }: WholeWindowP
       for (const each of others) each.inert = false;
     };
   }, [whole]);
+}
+
+export function WholeWindow({ name, testid, class: own, children }: WholeWindowProps): JSX.Element {
+  const [whole, setWhole] = useState(false);
+  const box = useRef<HTMLDivElement>(null);
+  useWholeWindow(box, whole, () => setWhole(false));
   const label = whole ? "Back to the page" : `Give ${name} the whole screen`;
   const tool = (
     <button

@@ -73,3 +73,21 @@ export function requestOrigin(box: RequestBox, linear: Linearization, index: rea
     return i - (Math.floor(i / step) % extent) * step;
   });
 }
+
+/** The number of the run along a dimension that has a coordinate. */
+export function runAlong(at: number, box: RequestBox, dim: string): number {
+  const [extent, step] = [box.extents.get(dim) ?? 1, box.steps.get(dim) ?? 1];
+  return Math.floor(at / (step * extent)) * step + (at % step);
+}
+
+/** In how many runs the entries of a block go that begins at index 0; `sizes` are its coordinates in the order of the dimensions. */
+export function runsOfBlock(box: RequestBox, { dims, fields }: Linearization, sizes: readonly number[]): number {
+  return dims.reduce(
+    (product, { name }, dim) => {
+      const [extent, step, size] = [box.extents.get(name) ?? 1, box.steps.get(name) ?? 1, sizes[dim] ?? 1];
+      const whole = Math.floor(size / (step * extent));
+      return product * (whole * step + Math.min(step, size - whole * step * extent));
+    },
+    box.fields === "all" ? 1 : fields.length,
+  );
+}

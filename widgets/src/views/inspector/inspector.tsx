@@ -6,19 +6,19 @@ import { Button } from "#lib/button.tsx";
 import { Folded } from "#lib/card.tsx";
 import { later } from "#lib/later.tsx";
 import { byName } from "#model/by-name.ts";
-import { useSelection } from "#model/selection.ts";
+import { useShowLarge } from "#model/large-hop.ts";
+import { usePlace, useSelection } from "#model/selection.ts";
 import { proxyWords, trackColour } from "#model/tracks.ts";
 import type { ShownPath, ShownStop } from "#model/types.ts";
-import { formatBytes, formatRate, formatSeconds, formatShare } from "#model/units.ts";
+import { formatBytes, formatRate, formatShare } from "#model/units.ts";
 import { useView } from "#model/view.ts";
 import { inspected, type PlacedHop, type PlacedStop, plainTimes, whereOf } from "#model/words.ts";
 import { OrderTag } from "#views/controls/order-tag.tsx";
 import { Term } from "#views/controls/term.tsx";
 import { Thumbnail } from "#views/linearization/thumbnail.tsx";
-import { convertingHop } from "#views/plan/hand.ts";
-import { isMovable, useMoveConversion } from "#views/plan/move-conversion.ts";
 import { useTried } from "#views/plan/tried.ts";
 import { HopWhatIf } from "#views/plan/what-if.tsx";
+import { WhyHere } from "#views/plan/why-here.tsx";
 import { Curve } from "./curve.tsx";
 
 const Messages = later(() => import("./handshake.tsx").then((part) => part.Messages));
@@ -74,6 +74,8 @@ function AboutHop({ number, hop, path }: PlacedHop): JSX.Element {
   // What is tried takes the place of the origin: the grids below keep their height.
   // Were the slowest hop faster, the rate of the path would rise to that of the next one; those that set the pace together stay.
   const tried = useTried();
+  const [selection] = usePlace();
+  const showLarge = useShowLarge();
   const next = hop.bottleneck
     ? ([...path.hops].filter((other) => !path.pace.hops.includes(other.index)).sort((a, b) => a.rate - b.rate)[0] ?? null)
     : null;
@@ -85,6 +87,14 @@ function AboutHop({ number, hop, path }: PlacedHop): JSX.Element {
         </h2>
         {hop.bottleneck && <span class="iv-tag iv-tag-slow">slowest hop</span>}
         <OrderTag order={hop.order} />
+        <Button
+          label="Show it large"
+          icon="expand"
+          quiet
+          testid="show-large"
+          title="Both memories on the whole screen, and its requests one by one (F)"
+          onClick={() => showLarge(number)}
+        />
       </header>
       <p class="iv-faint">
         {place(path.stops[hop.index])} → {place(path.stops[hop.index + 1])}
@@ -120,7 +130,7 @@ function AboutHop({ number, hop, path }: PlacedHop): JSX.Element {
           The next slowest is hop {next.index + number - hop.index}, {next.words}, with {formatRate(next.rate)}.
         </p>
       )}
-      <Elsewhere hop={hop} path={path} number={number} />
+      <WhyHere hop={hop} path={path} number={number} asked={selection.hop !== null} />
       <HopWhatIf key={hop.channel} channel={hop.channel} peak={hop.peak} words={hop.words} />
       {hop.origin !== "" && !tried.active && (
         <Folded title="Where the figures are from">
@@ -147,34 +157,6 @@ function Opened({
       <summary>{title}</summary>
       {open && <div data-own-stops>{children}</div>}
     </details>
-  );
-}
-
-/** What converting elsewhere would cost, where candidates are known; and, at any other hop, the button that converts there. */
-function Elsewhere({ hop, path, number }: PlacedHop): JSX.Element | null {
-  const { connection, snapshot } = useView();
-  const move = useMoveConversion();
-  const { plan, why } = snapshot.panes;
-  if (plan === null || !isMovable(plan.paths, connection.offline)) return null;
-  const here = convertingHop(path) === hop.index;
-  const channels = path.hops.map((each) => each.channel).join();
-  const others = (here && why?.isOfPlan ? why.candidates : []).filter(
-    (each) => each.channels.join() === channels && each.converting !== null && each.converting !== hop.index,
-  );
-  const next = others.find((each) => each.seconds !== null);
-  return (
-    <p>
-      {next?.seconds != null &&
-        `Converting at hop ${next.converting} takes ${formatSeconds(next.seconds)}. ${next.limit.replace(/\.?$/, ".")} `}
-      <Button
-        label={here ? "It is converted at this hop" : "Convert at this hop"}
-        quiet
-        testid="convert-here"
-        disabled={here}
-        title={here ? "It is this hop that converts" : `Plan by hand with the conversion at hop ${number}`}
-        onClick={() => move(hop.index)}
-      />
-    </p>
   );
 }
 

@@ -2,6 +2,8 @@
 import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
 import { Button } from "#lib/button.tsx";
+import { later } from "#lib/later.tsx";
+import { useLargeHop, useShowLarge } from "#model/large-hop.ts";
 import { measuredOf } from "#model/measured.ts";
 import type { PlanPart, Snapshot } from "#model/types.ts";
 import { counted, formatBytes, formatSeconds, formatShare } from "#model/units.ts";
@@ -15,15 +17,13 @@ import { Pinned, PinPlan } from "./pinned.tsx";
 import { Strip } from "./strip.tsx";
 import { Tracks } from "./tracks.tsx";
 
-interface JourneyProps {
-  /** Whether one chunk is shown on its way, and what shows it; without it, that is not offered. */
-  follows?: boolean;
-  follow?: (on: boolean) => void;
-}
+const Stage = later(() => import("#views/stage/stage.tsx").then((part) => part.Stage));
 
-export function Journey({ follows = false, follow }: JourneyProps): JSX.Element {
+export function Journey(): JSX.Element {
   const { snapshot } = useView();
   const { plan } = snapshot.panes;
+  const large = useLargeHop();
+  const showLarge = useShowLarge();
   const box = useRef<HTMLElement>(null);
   const stale = plan !== null && snapshot.faults.stale.includes("plan");
   const note = stale ? staleText(snapshot) : plan === null ? "" : planText(plan);
@@ -42,15 +42,14 @@ export function Journey({ follows = false, follow }: JourneyProps): JSX.Element 
         <p class="iv-faint" data-testid="journey-note" title={note}>
           {note}
         </p>
-        {follow !== undefined && plan !== null && (
+        {plan !== null && (
           <Button
             label="Follow one chunk"
             icon="run"
             quiet
             testid="follow-chunk"
-            pressed={follows}
-            title="See one chunk move: in how many requests, and where its entries change places"
-            onClick={() => follow(!follows)}
+            title="See one chunk move from hop to hop: in how many requests, and where its entries change places"
+            onClick={() => showLarge(0, "follows")}
           />
         )}
         <MeasuredKey />
@@ -62,6 +61,7 @@ export function Journey({ follows = false, follow }: JourneyProps): JSX.Element 
       </header>
       <div class="iv-journey-paths">{plan === null ? <Missing /> : <Paths plan={plan} />}</div>
       <Pinned plan={stale ? null : plan} />
+      {large !== "no" && <Stage />}
     </section>
   );
 }

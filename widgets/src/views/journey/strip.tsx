@@ -5,6 +5,7 @@ import { useRef, useState } from "preact/hooks";
 import { useSize } from "#lib/hooks.ts";
 import { placeAfter } from "#lib/tabs.tsx";
 import { byName } from "#model/by-name.ts";
+import { useShowLarge } from "#model/large-hop.ts";
 import { measuredOf } from "#model/measured.ts";
 import { useHighlightedPath, useSelection } from "#model/selection.ts";
 import type { ShownHop, ShownPath, ShownStop } from "#model/types.ts";
@@ -35,6 +36,7 @@ const NOTHING_SELECTED = { stop: null, hop: null };
 export function Strip({ path, name, firstStop, firstHop, still = false }: StripProps): JSX.Element {
   const [selected, select] = useSelection();
   const selection = still ? NOTHING_SELECTED : selected;
+  const showLarge = useShowLarge();
   const [at, setAt] = useState<number | null>(null);
   const box = useRef<HTMLDivElement>(null);
   const current = useJourneyMoment();
@@ -51,6 +53,8 @@ export function Strip({ path, name, firstStop, firstHop, still = false }: StripP
     selection.stop !== null ? 2 * (selection.stop - firstStop) : selection.hop !== null ? 2 * (selection.hop - firstHop) + 1 : -1;
   const here = chosen >= 0 && chosen < count ? chosen : -1;
   const reached = Math.min(count - 1, at ?? Math.max(0, here));
+  const hopAt = (place: number): number => firstHop + (place - 1) / 2;
+  const selectHop = (hop: number): void => select({ hop });
   const button = (place: number): RoveProps => ({
     tabIndex: place === reached ? 0 : -1,
     pressed: place === here,
@@ -61,9 +65,11 @@ export function Strip({ path, name, firstStop, firstHop, still = false }: StripP
       class={`iv-strip${narrow ? " iv-strip-narrow" : ""}`}
       inert={still}
       role="group"
-      aria-label={`${name}: ${path.hops.length} hops; arrow keys move along, Enter selects`}
+      aria-label={`${name}: ${path.hops.length} hops; arrow keys move along, Enter selects, F shows a hop large`}
       ref={box}
       onKeyDown={(event) => {
+        if (event.key === "f" && reached % 2 === 1 && !event.ctrlKey && !event.metaKey && !event.altKey)
+          showLarge(hopAt(reached));
         const to = placeAfter(event.key, reached, count);
         if (to === null) return;
         event.preventDefault();
@@ -119,7 +125,7 @@ export function Strip({ path, name, firstStop, firstHop, still = false }: StripP
                   moment={moment}
                   moved={moved}
                   {...button(2 * place + 1)}
-                  onClick={() => !moved.ends() && select({ hop: 2 * place + 1 === here ? null : firstHop + place })}
+                  onClick={() => !moved.ends() && (2 * place + 1 === here ? showLarge : selectHop)(firstHop + place)}
                 />,
               );
             return parts;

@@ -1,0 +1,558 @@
+// One hop, large: the memory before it and the memory behind it, one block or all of it, and its requests one by one.
+
+import type { JSX, RefObject } from "preact";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Button } from "#lib/button.tsx";
+import { useDark, useRatio, useSize, wantsStillness } from "#lib/hooks.ts";
+import { useWholeWindow } from "#lib/whole-window.tsx";
+import { byName } from "#model/by-name.ts";
+import { useLargeHop, useLeaveLarge, useShowLarge } from "#model/large-hop.ts";
+import { chunkFinder } from "#model/layouts/chunks.ts";
+import type { Linearization } from "#model/layouts/linearization.ts";
+import { runsOfBlock } from "#model/layouts/requests.ts";
+import { usePictureWay } from "#model/picture-way.ts";
+import { usePlace } from "#model/selection.ts";
+import { proxyWords, trackColour } from "#model/tracks.ts";
+import type { ShownPath, ShownStop } from "#model/types.ts";
+import { counted, formatBytes, formatCount, formatRate, formatShare } from "#model/units.ts";
+import { useView } from "#model/view.ts";
+import { hopsOf, type PlacedHop, shortLayout, within } from "#model/words.ts";
+import { OrderTag } from "#views/controls/order-tag.tsx";
+import { drawMemory } from "#views/memory/draw-memory.ts";
+import { memoryMap, type Part, type Rect } from "#views/memory/memory-map.ts";
+import { useOwnColours } from "#views/memory/own-colours.ts";
+import { paintOf } from "#views/memory/paint.ts";
+import { packed, rgbOf } from "#views/memory/scales.ts";
+import { WhyHere } from "#views/plan/why-here.tsx";
+import { Film, type Scene } from "./film.ts";
+import { type HopLayouts, useHopLayouts } from "./hop-layouts.ts";
+import { goalsOf, pixelLists, requestsOf, type Steps, stepsOf } from "./movement.ts";
+import { liesWords, waysOf } from "./words.ts";
+
+/** Entries of a block that are drawn. */
+const MOST_ENTRIES = 1024;
+/** A hop takes so many seconds on the screen, but a step no longer than this. */
+const PACES = { slow: { all: 24, step: 2.4 }, medium: { all: 9, step: 1.2 }, fast: { all: 3, step: 0.5 } } as const;
+type Pace = keyof typeof PACES;
+/** Seconds for which an element is in the air, and the pause before the next hop of a chunk that is followed. */
+const FLIGHT = 0.5;
+const PAUSE = 0.8;
+
+/** Pixels between a picture and its caption, as in the style sheet. */
+const GAP = 8;
+/** What is copied is lit. */
+const LIGHT = "rgb(255 255 255 / 62%)";
+
+type Extent = "whole" | "block";
+
+export function Stage(): JSX.Element {
+  const { snapshot } = useView();
+  const { plan } = snapshot.panes;
+  const [{ hop }, select] = usePlace();
+  const leave = useLeaveLarge();
+  const show = useShowLarge();
+  const [chosen, choose] = useState<Extent | null>(null);
+  const box = useRef<HTMLDivElement>(null);
+  const keys = useRef<(key: string) => boolean>(() => false);
+  useWholeWindow(box, true, leave);
+  useFocusHere(box, hop);
+  const hops = plan === null ? [] : hopsOf(plan);
+  const number = Math.min(
+    hop ??
+      Math.max(
+        0,
+        hops.findIndex((each) => each.hop.bottleneck),
+      ),
+    hops.length - 1,
+  );
+  const placed = hops[number];
+  const layouts = useHopLayouts(placed);
+  const go = (by: number): void => {
+    if (hops[number + by] !== undefined) select({ hop: number + by });
+  };
+  const hasBlock = placed !== undefined && typeof layouts !== "string" && isCut(placed.path, layouts);
+  // Where only the place of blocks changes, one block has nothing to show.
+  const usual = placed !== undefined && /blocks$/.test(placed.hop.order) ? "whole" : "block";
+  const extent = hasBlock ? (chosen ?? usual) : "block";
+  return (
+    <div
+      ref={box}
+      class="iv-whole iv-stage"
+      role="dialog"
+      aria-modal="true"
+      aria-label={`Hop ${number}, large`}
+      tabIndex={-1}
+      data-testid="stage"
+      data-hop={number}
+      data-whole="true"
+      data-own-stops
+      onKeyDown={(event) => {
+        if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+        const target = event.target as HTMLElement;
+        const takes = target.matches("select") || (event.key === " " && target.matches("button"));
+        const way = { ArrowUp: -1, "[": -1, ArrowDown: 1, "]": 1 }[event.key];
+        if (event.key === "Escape") leave();
+        else if (takes) return;
+        else if (way !== undefined) go(way);
+        else if (!keys.current(event.key)) return;
+        event.preventDefault();
+        event.stopPropagation();
+      }}
+    >
+      <header class="iv-stage-head">
+        <h2>
+          Hop {number} · {placed?.hop.words ?? "none"}
+        </h2>
+        {placed?.hop.bottleneck && <span class="iv-tag iv-tag-slow">slowest hop</span>}
+        {placed !== undefined && <OrderTag order={placed.hop.order} />}
+        {placed !== undefined && <WhichPath path={placed.path} />}
+        <div class="iv-stage-tools">
+          {hasBlock && (
+            <div class="iv-stage-switch" role="group" aria-label="How much is shown">
+              {(["whole", "block"] as const).map((each) => (
+                <Button
+                  key={each}
+                  label={each === "whole" ? "whole" : "one block"}
+                  testid={`stage-${each}`}
+                  pressed={extent === each}
+                  onClick={() => choose(each)}
+                />
+              ))}
+            </div>
+          )}
+          <Button
+            label="Hop before"
+            icon="up"
+            iconOnly
+            testid="stage-before"
+            disabled={number <= 0}
+            title="Hop before (↑)"
+            onClick={() => go(-1)}
+          />
+          <Button
+            label="Next hop"
+            icon="down"
+            iconOnly
+            testid="stage-next"
+            disabled={number >= hops.length - 1}
+            title="Next hop (↓)"
+            onClick={() => go(1)}
+          />
+          <Button
+            label="Back to the page"
+            icon="remove"
+            iconOnly
+            testid="stage-close"
+            title="Back to the page (Escape)"
+            onClick={leave}
+          />
+        </div>
+      </header>
+      {placed === undefined || typeof layouts === "string" ? (
+        <p class="iv-stage-none" data-testid="stage-none">
+          {typeof layouts === "string" ? layouts : "There is no plan yet."}
+        </p>
+      ) : (
+        <Playing
+          placed={placed}
+          layouts={layouts}
+          extent={extent}
+          keys={keys}
+          goOn={number < hops.length - 1 && hops[number + 1]?.path === placed.path ? () => show(number + 1, "follows") : null}
+        />
+      )}
+      {placed !== undefined && <WhyHere {...placed} asked />}
+    </div>
+  );
+}
+
+/** The focus is in the dialog while it is there, and then back where it was. */
+function useFocusHere(box: { readonly current: HTMLElement | null }, hop: number | null): void {
+  const [before] = useState(() => document.activeElement);
+  const journey = useRef<Element | null>(null);
+  const last = useRef(hop);
+  last.current = hop;
+  useEffect(() => {
+    journey.current = box.current?.closest(".isoviz") ?? null;
+    box.current?.focus({ preventScroll: true });
+    return () => {
+      const origin = before instanceof HTMLElement && before !== document.body && before.isConnected ? before : null;
+      (origin ?? journey.current?.querySelector<HTMLElement>(`[data-testid=hop-${last.current}]`))?.focus({
+        preventScroll: true,
+      });
+    };
+  }, []);
+}
+
+function WhichPath({ path }: { path: ShownPath }): JSX.Element | null {
+  const { plan } = useView().snapshot.panes;
+  const number = plan?.paths.indexOf(path) ?? -1;
+  if (plan === null || plan.paths.length < 2 || number < 0) return null;
+  return (
+    <p class="iv-faint" data-testid="stage-path">
+      <i class="iv-track-key" style={{ background: `var(${trackColour(number)})` }} /> path {number} of {plan.paths.length},{" "}
+      {formatShare(path.share)} of the data, {proxyWords(path.stops.length - 2)}
+    </p>
+  );
+}
+
+const sizesOf = (path: ShownPath, { from }: HopLayouts): number[] => {
+  const block = byName(path.block);
+  return from.dims.map(({ name, size }) => Math.min(size, block.get(name) ?? size));
+};
+
+/** Whether the path moves blocks that are smaller than what it moves. */
+const isCut = (path: ShownPath, layouts: HopLayouts): boolean =>
+  sizesOf(path, layouts).some((size, dim) => size < (layouts.from.dims[dim]?.size ?? 1));
+
+interface PlayingProps {
+  placed: PlacedHop;
+  layouts: HopLayouts;
+  extent: Extent;
+  /** Where what a key does is left for the dialog. */
+  keys: { current: (key: string) => boolean };
+  /** On to the next hop of the path, once this one is played to its end; null at the last one. */
+  goOn: (() => void) | null;
+}
+
+/** How far a hop is played; null: to its end. */
+interface Run {
+  readonly of: string;
+  readonly at: number | null;
+  readonly playing: boolean;
+}
+
+/** Steps of a picture, and the elements that are written after each of them; null where nobody asks. */
+interface Counted {
+  readonly count: number;
+  readonly starts: Int32Array | null;
+}
+
+/** The moment of a hop, and what plays it. */
+function Playing({ placed, layouts, extent, keys, goOn }: PlayingProps): JSX.Element {
+  const { hop, path } = placed;
+  const still = wantsStillness();
+  const follows = useLargeHop() === "follows" && !still;
+  const show = useShowLarge();
+  const [pace, setPace] = useState<Pace>("medium");
+  // What is set belongs to one hop and to one way to show it; the controls stay, and keep the focus.
+  const own = `${placed.number} ${extent}`;
+  const [set, setRun] = useState<Run>({ of: "", at: null, playing: false });
+  const { at, playing } = set.of === own ? set : { at: follows ? 0 : null, playing: follows };
+  const run = (at: number | null, playing: boolean): void => setRun({ of: own, at, playing });
+  const [{ count, starts }, setCounted] = useState<Counted>({ count: 1, starts: null });
+  const reached = Math.min(count, at ?? count);
+  const moment = useRef({ at: reached, count, pace });
+  moment.current = { at: reached, count, pace };
+  const each = Math.min(PACES[pace].step, PACES[pace].all / count);
+  useEffect(() => {
+    if (!playing) return;
+    let [last, frame] = [performance.now(), 0];
+    const next = (now: number): void => {
+      const { count, pace } = moment.current;
+      const seconds = Math.min(PACES[pace].step, PACES[pace].all / count);
+      const to = Math.min(count, moment.current.at + (now - last) / 1000 / seconds);
+      last = now;
+      moment.current.at = to;
+      run(to, to < count);
+      if (to < count) frame = requestAnimationFrame(next);
+    };
+    frame = requestAnimationFrame(next);
+    return () => cancelAnimationFrame(frame);
+  }, [playing, own]);
+  useEffect(() => {
+    if (!follows || goOn === null || playing || at === null || at < count) return;
+    const timer = setTimeout(goOn, PAUSE * 1000);
+    return () => clearTimeout(timer);
+  }, [follows, playing, at, own]);
+  const to = (step: number): void => {
+    show(placed.number); // a chunk is followed no more
+    run(Math.max(0, Math.min(count, step)), false);
+  };
+  const step = (by: number): void => to(by > 0 ? Math.floor(reached + 1e-6) + 1 : Math.ceil(reached - 1e-6) - 1);
+  const play = (): void => {
+    if (still) return to(reached >= count ? 1 : Math.floor(reached) + 1);
+    if (playing) return to(Math.floor(reached)); // what is in the air has not arrived
+    run(reached >= count ? 0 : reached, true);
+  };
+  keys.current = (key) => {
+    const does = { " ": play, ArrowLeft: () => step(-1), ArrowRight: () => step(1), Home: () => to(0), End: () => to(count) }[
+      key
+    ];
+    does?.();
+    return does !== undefined;
+  };
+  const whole = extent === "whole";
+  const fields = layouts.from.fields.length;
+  const sizes = sizesOf(path, layouts);
+  const done = Math.floor(reached + 1e-6);
+  const elements = (whole ? layouts.from.dims.map(({ size }) => size) : sizes).reduce((product, size) => product * size, fields);
+  // A chunk cuts what would be one run.
+  const bytes = (elements / fields) * layouts.from.entryBytes;
+  const requests = Math.max(runsOfBlock(layouts.box, layouts.from, sizes), Math.round(bytes / hop.run));
+  const share = starts === null ? done / count : (starts[done] ?? 0) / Math.max(1, starts[count] ?? 1);
+  const [written, what] = [Math.round(elements * share), fields > 1 ? "element" : "entry"];
+  const told = whole
+    ? `${formatCount(done)} of ${counted(path.chunks, "chunk")} written`
+    : `${formatCount(written)} of ${counted(elements, what, what === "entry" ? "entries" : undefined)} written`;
+  const ways = waysOf(layouts.from, layouts.to, byName(path.block));
+  return (
+    <>
+      <Pictures
+        placed={placed}
+        layouts={layouts}
+        extent={extent}
+        at={reached}
+        flight={playing ? Math.max(1, FLIGHT / each) : 1}
+        tell={setCounted}
+      >
+        <b class="iv-stage-run">{formatBytes(hop.run)} at a time</b>
+        {ways === null ? (
+          <span>read and written in the same order</span>
+        ) : (
+          <>
+            <span>read {ways.read},</span>
+            <span>written {ways.written}</span>
+          </>
+        )}
+        <span class={`iv-stage-arrow${hop.order === "converts" ? " iv-stage-turns" : ""}`} aria-hidden="true" />
+        <b data-testid="stage-told">{told}</b>
+        {!whole && <span class="iv-faint">in {counted(requests, "request")}</span>}
+        <span class="iv-faint">{formatRate(hop.rate)}</span>
+      </Pictures>
+      <div class="iv-stage-player" data-testid="stage-player">
+        <Button
+          label={still ? "Next request" : playing ? "Pause" : "Play"}
+          icon={playing ? "pause" : "run"}
+          testid="stage-play"
+          primary
+          onClick={play}
+        />
+        <Button
+          label="One request back"
+          icon="back"
+          iconOnly
+          testid="stage-step-back"
+          title="One request back (←)"
+          onClick={() => step(-1)}
+        />
+        <Button
+          label="One request on"
+          icon="next"
+          iconOnly
+          testid="stage-step"
+          title="One request on (→)"
+          onClick={() => step(1)}
+        />
+        <input
+          type="range"
+          min={0}
+          max={count}
+          step={1}
+          value={done}
+          aria-label={whole ? "Chunks written" : "Requests done"}
+          aria-valuetext={told}
+          data-testid="stage-scrub"
+          onInput={(event) => to(Number(event.currentTarget.value))}
+        />
+        {!still && (
+          <select
+            class="iv-input"
+            aria-label="Pace"
+            data-testid="stage-pace"
+            value={pace}
+            onChange={(event) => setPace(event.currentTarget.value as Pace)}
+          >
+            {Object.keys(PACES).map((name) => (
+              <option key={name} value={name}>
+                {name}
+              </option>
+            ))}
+          </select>
+        )}
+      </div>
+    </>
+  );
+}
+
+interface PicturesProps {
+  placed: PlacedHop;
+  layouts: HopLayouts;
+  extent: Extent;
+  at: number;
+  flight: number;
+  tell: (counted: Counted) => void;
+  children: JSX.Element | (JSX.Element | false)[];
+}
+
+function Pictures({ placed: { hop, path }, layouts, extent, at, flight, tell, children }: PicturesProps): JSX.Element {
+  const [room, caption] = [useRef<HTMLDivElement>(null), useRef<HTMLParagraphElement>(null)];
+  const left = useRef<HTMLDivElement>(null);
+  const [source, destination, air] = [
+    useRef<HTMLCanvasElement>(null),
+    useRef<HTMLCanvasElement>(null),
+    useRef<HTMLCanvasElement>(null),
+  ];
+  const [size, all, below] = [useSize(left), useSize(room), useSize(caption)];
+  const ratio = useRatio();
+  const dark = useDark();
+  const side = Math.max(0, Math.min(size.width, all.height - below.height - GAP));
+  const pixels = Math.round(side * ratio);
+  const scenes = useScenes(path, layouts, hop.index, extent, pixels, dark);
+  const film = useRef<{ readonly of: unknown; readonly film: Film } | null>(null);
+  const steps = scenes?.steps.count ?? 1;
+  useLayoutEffect(() => tell({ count: steps, starts: scenes?.starts ?? null }), [scenes]);
+  useLayoutEffect(() => {
+    const context = source.current?.getContext("2d");
+    if (scenes !== null && context) context.putImageData(scenes.before.pixels, 0, 0);
+  }, [scenes]);
+  useLayoutEffect(() => {
+    const [before, behind, over] = [source.current, destination.current, air.current];
+    const [written, moving] = [behind?.getContext("2d"), over?.getContext("2d")];
+    if (scenes === null || before === null || behind === null || over === null || !written || !moving || room.current === null)
+      return;
+    const done = Math.floor(at + 1e-6);
+    if (done >= steps) {
+      written.putImageData(scenes.after.pixels, 0, 0);
+      moving.clearRect(0, 0, over.width, over.height);
+    } else {
+      if (film.current?.of !== scenes) film.current = { of: scenes, film: filmOf(scenes, room.current) };
+      film.current.film.drawWritten(written, done);
+      const boxes = [before, behind].map((canvas) => boxIn(canvas, over, ratio)) as [Rect, Rect];
+      film.current.film.drawMoving(moving, before, boxes, at, flight, LIGHT);
+    }
+    behind.dataset.at = at.toFixed(3);
+  }, [scenes, at, flight, all.width, all.height]);
+  const square = { width: `${side}px`, height: `${side}px` };
+  const canvas = { width: pixels, height: pixels, style: square };
+  const stops = [path.stops[hop.index], path.stops[hop.index + 1]] as const;
+  const block = byName(path.block);
+  return (
+    <div class="iv-stage-pictures" ref={room}>
+      <div class="iv-stage-room" ref={left}>
+        <canvas
+          ref={source}
+          {...canvas}
+          role="img"
+          aria-label={`${stops[0]?.words}, byte after byte`}
+          data-testid="stage-source"
+        />
+      </div>
+      <div class="iv-stage-words">{children}</div>
+      <div class="iv-stage-room">
+        <canvas
+          ref={destination}
+          {...canvas}
+          role="img"
+          aria-label={`${stops[1]?.words}, byte after byte, as far as it is written`}
+          data-testid="stage-destination"
+        />
+      </div>
+      {[layouts.from, layouts.to].map((linear, place) => (
+        <Caption
+          key={place}
+          box={place === 0 ? caption : null}
+          place={place}
+          stop={stops[place]}
+          lies={liesWords(linear, block)}
+        />
+      ))}
+      <canvas
+        ref={air}
+        class="iv-stage-air"
+        width={Math.round(all.width * ratio)}
+        height={Math.round(all.height * ratio)}
+        aria-hidden="true"
+      />
+    </div>
+  );
+}
+
+interface CaptionProps {
+  box: RefObject<HTMLParagraphElement | null> | null;
+  place: number;
+  stop: ShownStop | undefined;
+  lies: string;
+}
+
+function Caption({ box, place, stop, lies }: CaptionProps): JSX.Element {
+  return (
+    <p ref={box} class="iv-stage-caption" style={{ gridColumn: 2 * place + 1 }} data-testid={`stage-caption-${place}`}>
+      <b>{stop?.words}</b>{" "}
+      <span class="iv-faint">
+        node {stop?.node} · {within(stop?.where ?? "") || stop?.where}
+      </span>
+      <br />
+      <code>{shortLayout(stop?.layout ?? "")}</code> <span class="iv-faint">{lies}</span>
+    </p>
+  );
+}
+
+interface Scenes {
+  readonly before: Pick<Scene, "map" | "pixels">;
+  readonly after: Pick<Scene, "map" | "pixels">;
+  readonly steps: Steps;
+  readonly starts: Int32Array | null;
+  readonly flies: boolean;
+}
+
+/** Both pictures of a hop; null while there is no room. */
+function useScenes(
+  path: ShownPath,
+  { from, to, path: all, box }: HopLayouts,
+  hop: number,
+  extent: Extent,
+  pixels: number,
+  dark: boolean,
+): Scenes | null {
+  const { lying } = usePictureWay();
+  const own = useOwnColours(from);
+  return useMemo(() => {
+    if (pixels < 8) return null;
+    const part: Part =
+      extent === "whole"
+        ? { kind: "whole", side: Math.floor(pixels / 2) }
+        : { kind: "block", block: byName(path.block), path: all, limit: MOST_ENTRIES };
+    const canvas = document.createElement("canvas");
+    Object.assign(canvas, { width: pixels, height: pixels });
+    const context = canvas.getContext("2d", { willReadFrequently: true });
+    if (context === null) return null;
+    const [first, last] = [all[0] ?? from, all.at(-1) ?? to];
+    const sceneOf = (linear: Linearization): Pick<Scene, "map" | "pixels"> => {
+      const map = memoryMap(linear, part);
+      const paint = paintOf(map, { lying, own, ends: [first, last], dark });
+      drawMemory(context, map, paint, { x: 0, y: 0, width: pixels, height: pixels }, dark);
+      return { map, pixels: context.getImageData(0, 0, pixels, pixels) };
+    };
+    const [before, after] = [sceneOf(from), sceneOf(to)];
+    const chunks = chunksOf(path, from);
+    const steps = extent === "whole" ? chunks : requestsOf(from, before.map, box, chunks.stepOf);
+    const starts = extent === "whole" ? null : pixelLists(stepsOf(before.map, steps), steps.count).starts;
+    return { before, after, steps, starts, flies: extent === "block" };
+  }, [path, from, to, hop, extent, pixels, dark, lying, own]);
+}
+
+function chunksOf(path: ShownPath, { dims }: Linearization): Steps {
+  const blocks = path.chunkDigits.reduce((product, { extent }) => product * extent, 1);
+  const numbers = { digits: path.chunkDigits, perChunk: path.perChunk, count: Math.ceil(blocks / path.perChunk) };
+  const chunkOf = chunkFinder(numbers, dims);
+  return { count: path.chunks, stepOf: ({ index, field }) => chunkOf(index, field) - path.firstChunk };
+}
+
+function filmOf({ before, after, steps, flies }: Scenes, room: HTMLElement): Film {
+  const scene = (each: Pick<Scene, "map" | "pixels">): Scene => ({ ...each, steps: stepsOf(each.map, steps) });
+  return new Film(scene(before), scene(after), flies ? goalsOf(before.map, after.map) : null, steps.count, neutralOf(room));
+}
+
+/** Where a canvas lies in another one, in device pixels. */
+function boxIn(canvas: HTMLElement, over: HTMLElement, ratio: number): Rect {
+  const [own, origin] = [canvas.getBoundingClientRect(), over.getBoundingClientRect()];
+  const [x, y] = [own.left - origin.left, own.top - origin.top].map((each) => Math.round(each * ratio)) as [number, number];
+  return { x, y, width: Math.round(own.width * ratio), height: Math.round(own.height * ratio) };
+}
+
+const colourOf = (element: HTMLElement, name: string): string =>
+  getComputedStyle(element).getPropertyValue(`--iv-${name}`).trim();
+
+/** The colour of what is not written, as a pixel. */
+const neutralOf = (element: HTMLElement): number => packed(rgbOf(colourOf(element, "ground")));
