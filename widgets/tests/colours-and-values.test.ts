@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type ArrayLevels, type ArrayValues, cellValues, entryLevels } from "#model/array-values.ts";
+import { type ArrayLevels, type ArrayValues, cellValues, entryLevels, NO_LEVEL } from "#model/array-values.ts";
 import { warpLoad } from "#model/layouts/hardware.ts";
+import type { Linearization } from "#model/layouts/linearization.ts";
 import { colouring, colourOf, elementColour } from "#views/linearization/drawing/colouring.ts";
 import { warpText } from "#views/linearization/legend.tsx";
 import { layout } from "./linear.ts";
@@ -44,6 +45,14 @@ test("the values of an array stand at their entries, and only there", () => {
   assert.equal(cellValues(null, layout("<F, x, y>", { x: 3, y: 2 }, { v: 4 })), null);
 });
 
+/** The level of an entry from 0 to 1; null where it has none. */
+function levelOf(values: ArrayValues, linear: Linearization, index: readonly number[], field = 0): number | null {
+  const levels = entryLevels(values, linear);
+  const place = index.reduce((sum, at, dim) => sum + (levels?.sample(dim, at) ?? 0), 0);
+  const level = levels?.columns[field]?.[place] ?? NO_LEVEL;
+  return level === NO_LEVEL ? null : level / (NO_LEVEL - 1);
+}
+
 test("an entry has the level of the sample that stands for it, in any layout of its array", () => {
   const bytes = (...levels: number[]): string => btoa(String.fromCharCode(...levels));
   // Four of y and two of x, of which every second row and all of x are sampled; a gap has no number.
@@ -57,48 +66,20 @@ test("an entry has the level of the sample that stands for it, in any layout of 
   };
   const values: ArrayValues = { dims: ["y", "x"], sizes: [4, 2], fields: ["v", "(gap at 4)"], texts: [], levels: found };
   for (const text of ["<F, x, y>", "<y_in=2, x, F, y_out>"]) {
-    const levels = entryLevels(values, layout(text, { x: 2, y: 4 }, { v: 4, "(gap at 4)": 4 }));
-    assert.equal(levels?.kind, "scale");
-    assert.deepEqual(levels.ranges, [
+    const linear = layout(text, { x: 2, y: 4 }, { v: 4, "(gap at 4)": 4 });
+    const levels = entryLevels(values, linear);
+    assert.deepEqual(levels?.colours, []);
+    assert.deepEqual(levels?.ranges, [
       { from: -1, to: 3 },
       { from: 0, to: 0 },
     ]);
-    const column = (x: number): number[] => [0, 1, 2, 3].map((y) => levels.of([x, y], 0));
+    const column = (x: number): (number | null)[] => [0, 1, 2, 3].map((y) => levelOf(values, linear, [x, y]));
     assert.deepEqual(column(0), [0, 0, 1, 1]);
-    assert.deepEqual(column(1), [0.5, 0.5, Number.NaN, Number.NaN]);
-    assert.deepEqual(levels.of([0, 0], 1), Number.NaN, "no field of numbers");
+    assert.deepEqual(column(1), [0.5, 0.5, null, null]);
+    assert.equal(levelOf(values, linear, [0, 0], 1), null, "no field of numbers");
   }
   assert.equal(cellValues(values, layout("<F, x, y>", { x: 2, y: 4 }, { v: 4, "(gap at 4)": 4 })), null, "no texts");
   assert.equal(entryLevels(values, layout("<F, x, y>", { x: 2, y: 4 }, { v: 4 }))?.ranges.length, 1, "a field fewer");
   assert.equal(entryLevels(values, layout("<F, x, y>", { x: 2, y: 5 }, { v: 4 })), null, "other sizes");
   assert.equal(entryLevels(null, null), null);
-});
-
-test("a photo is of colours: its fields are, or the indices of an axis", () => {
-  const column = btoa(String.fromCharCode(254, 0, 127));
-  const colours = ["red", "green", "blue"];
-  const flat = { sizes: [1, 1, 3], columns: [column], low: [0], high: [255], colours, along: "x" };
-  const axis: ArrayValues = { dims: ["z", "y", "x"], sizes: [5, 6, 3], fields: ["value"], texts: [], levels: flat };
-  const linear = layout("<F, x, y, z>", { x: 3, y: 6, z: 5 }, { value: 1 });
-  const levels = entryLevels(axis, linear);
-  assert.equal(levels?.kind, "rgb");
-  assert.deepEqual(
-    [0, 1, 2].map((x) => [levels.colourOf([x, 5, 4], 0), levels.of([x, 5, 4], 0)]),
-    [
-      ["red", 1],
-      ["green", 0],
-      ["blue", 0.5],
-    ],
-  );
-  const [one, none] = [btoa(String.fromCharCode(254)), btoa(String.fromCharCode(0))];
-  const fields = { sizes: [1, 1], columns: [one, none], low: [0, 0], high: [255, 255], colours: ["red", "green"], along: "" };
-  const photo: ArrayValues = { dims: ["y", "x"], sizes: [6, 4], fields: ["red", "green"], texts: [], levels: fields };
-  const planes = entryLevels(photo, layout("<x, y, F>", { x: 4, y: 6 }, { red: 1, green: 1 }));
-  assert.deepEqual(
-    [0, 1].map((field) => [planes?.colourOf([3, 5], field), planes?.of([3, 5], field)]),
-    [
-      ["red", 1],
-      ["green", 0],
-    ],
-  );
 });

@@ -7,7 +7,6 @@ from isoviz.widgets.commands.command import AskExport
 from isoviz.widgets.commands.exported_files import exported_file
 from isoviz.widgets.commands.read_command import Sender
 from isoviz.widgets.contract import Exported, ExportMessage
-from isoviz.widgets.pages.plan_page import state_page
 from isoviz.widgets.state import State
 
 _OF_SETTINGS: tuple[Exported, ...] = ("session", "python")
@@ -24,9 +23,15 @@ def answer(command: AskExport, sender: Sender, state: State) -> ExportMessage:
     what = command.what
     message: ExportMessage = {"kind": "export", "what": what, "number": sender.number, "name": "", "text": "", "error": ""}
     try:
-        name, text = ("isoviz-plan.html", state_page(state)) if what == "page" else exported_file(what, state)
+        name, text = ("isoviz-plan.html", _page(state)) if what == "page" else exported_file(what, state)
     except IsovizError as error:
         return {**message, "error": str(error)}
     except Exception as error:  # noqa: BLE001 - a defect: told where the export was asked for
         return {**message, "error": f"{type(error).__name__}: {error}"}
     return {**message, "name": name, "text": text}
+
+
+def _page(state: State) -> str:
+    from isoviz.widgets.pages.plan_page import state_page  # an explorer is shown without it
+
+    return state_page(state)

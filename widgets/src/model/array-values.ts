@@ -28,19 +28,20 @@ export interface CellValues {
   readonly longest: string;
 }
 
-/** What lies in each entry. */
+/** What lies in the entries, in terms of a layout. The level of an entry is that of its sample, in the column of its field. */
 export interface EntryLevels {
-  /** From 0 to 1 between the ends of the range of its field; NaN where there is no number, as in a gap. */
-  readonly of: (index: ArrayLike<number>, field: number) => number;
-  /** Whether the entries are colours of a photo, or numbers for a scale. */
-  readonly kind: "rgb" | "scale";
-  /** In a photo: which of "red", "green", "blue", "alpha" and "grey" an entry is. */
-  readonly colourOf: (index: ArrayLike<number>, field: number) => string;
+  /** By field: 0 is the lower end of its range, `NO_LEVEL` - 1 the upper one; `NO_LEVEL` is no number. Null: none has one. */
+  readonly columns: readonly (Uint8Array | null)[];
+  /** What an index of a dimension adds to the place of the sample. */
+  readonly sample: (dim: number, index: number) => number;
+  /** In a photo: which of "red", "green", "blue", "alpha" and "grey" the fields are, or the indices of the dimension `along`. */
+  readonly colours: readonly string[];
+  readonly along: number;
   /** The range of each field. */
   readonly ranges: readonly { readonly from: number; readonly to: number }[];
 }
 
-const NO_LEVEL = 255;
+export const NO_LEVEL = 255;
 
 /** For each dimension of a layout its place in the values; null where they belong to an array of other sizes or fields. */
 function placesOf(values: ArrayValues, linear: Linearization): { dims: number[]; fields: number[] } | null {
@@ -76,22 +77,15 @@ export function entryLevels(values: ArrayValues | null, linear: Linearization | 
   if (values === null || linear === null || places === null) return null;
   const { levels } = values;
   const steps = strides(levels.sizes);
-  // For each dimension: where the sample of an index begins.
-  const starts = places.dims.map((place) => {
-    const [size, samples, step] = [values.sizes[place] ?? 1, levels.sizes[place] ?? 1, steps[place] ?? 0];
-    return (index: number): number => Math.floor((index * samples) / size) * step;
-  });
-  const columns = places.fields.map((place) => bytesOf(levels, place));
   const along = linear.dims.findIndex(({ name }) => name === levels.along);
   return {
-    of: (index, field) => {
-      let at = 0;
-      for (let dim = 0; dim < starts.length; dim += 1) at += starts[dim]?.(index[dim] ?? 0) ?? 0;
-      const level = columns[field]?.[at] ?? NO_LEVEL;
-      return level === NO_LEVEL ? Number.NaN : level / (NO_LEVEL - 1);
+    columns: places.fields.map((place) => bytesOf(levels, place)),
+    sample: (dim, index) => {
+      const place = places.dims[dim] ?? 0;
+      return Math.floor((index * (levels.sizes[place] ?? 1)) / (values.sizes[place] ?? 1)) * (steps[place] ?? 0);
     },
-    kind: levels.colours.length > 0 ? "rgb" : "scale",
-    colourOf: (index, field) => levels.colours[along < 0 ? (places.fields[field] ?? -1) : (index[along] ?? -1)] ?? "",
+    colours: along < 0 && levels.colours.length > 0 ? places.fields.map((place) => levels.colours[place] ?? "") : levels.colours,
+    along,
     ranges: places.fields.map((place) => ({ from: levels.low[place] ?? 0, to: levels.high[place] ?? 0 })),
   };
 }

@@ -14,9 +14,16 @@ export interface PictureWay {
   readonly lying: Lying;
 }
 
-/** The colours of an array of the user, packed (alpha, blue, green, red), by the index of a point and the number of a field. */
+/** The colours of an array of the user, packed (alpha, blue, green, red). */
 export interface OwnColours {
-  readonly element: (index: ArrayLike<number>, field: number) => number;
+  /**
+   * The colours of a picture of it. `indices` has for each dimension the indices of the coordinates in the picture, `fields` the
+   * fields that are drawn.
+   */
+  readonly painter: (
+    indices: readonly ArrayLike<number>[],
+    fields: readonly number[],
+  ) => (at: ArrayLike<number>, field: number) => number;
   /** Whether strips that are too narrow add up to one colour (red, green and blue). Otherwise they mix. */
   readonly adds: boolean;
 }

@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { useDark } from "#lib/hooks.ts";
-import { type ArrayValues, entryLevels } from "#model/array-values.ts";
+import { type ArrayValues, entryLevels, NO_LEVEL } from "#model/array-values.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
 import type { OwnColours } from "#model/picture-way.ts";
 import { useView } from "#model/view.ts";
@@ -13,17 +13,42 @@ import { offsetScale } from "./scales.ts";
 export function ownColours(values: ArrayValues | null, linear: Linearization | null, dark: boolean): OwnColours | null {
   const levels = entryLevels(values, linear);
   if (levels === null) return null;
-  const [scale, nothing] = [offsetScale(dark), neutral(dark)];
-  const isPhoto = levels.kind === "rgb";
+  const { columns, along, colours, sample } = levels;
+  const known = new Map<string, Uint32Array>();
+  const tableOf = (colour: string): Uint32Array => {
+    let table = known.get(colour);
+    if (table === undefined) known.set(colour, (table = colourTable(colour, dark)));
+    return table;
+  };
   return {
-    adds: isPhoto,
-    element: (index, field) => {
-      const level = levels.of(index, field);
-      if (Number.isNaN(level)) return nothing;
-      if (isPhoto) return photoColour(levels.colourOf(index, field), level);
-      return scale[Math.round(level * (scale.length - 1))] as number;
+    adds: colours.length > 0,
+    painter: (indices, fields) => {
+      const samples = indices.map((own, dim) => Int32Array.from(own, (index) => sample(dim, index)));
+      const bytes = fields.map((field) => columns[field] ?? null);
+      const tables = fields.map((field) => tableOf(colours[field] ?? ""));
+      const tablesAlong = along < 0 ? null : Array.from(indices[along] ?? [], (index) => tableOf(colours[index] ?? ""));
+      const nothing = neutral(dark);
+      return (at, field) => {
+        const column = bytes[field];
+        if (!column) return nothing;
+        let place = 0;
+        for (let dim = 0; dim < samples.length; dim += 1) place += (samples[dim] as Int32Array)[at[dim] as number] as number;
+        const table = tablesAlong === null ? tables[field] : tablesAlong[at[along] as number];
+        return (table as Uint32Array)[column[place] as number] as number;
+      };
     },
   };
+}
+
+/** The colour of each level: of a byte of a photo, or on the scale where it is no colour. */
+function colourTable(colour: string, dark: boolean): Uint32Array {
+  const scale = offsetScale(dark);
+  const most = NO_LEVEL - 1;
+  const table = Uint32Array.from({ length: NO_LEVEL + 1 }, (_, level) =>
+    colour === "" ? (scale[Math.round((level / most) * (scale.length - 1))] ?? 0) : photoColour(colour, level / most),
+  );
+  table[NO_LEVEL] = neutral(dark);
+  return table;
 }
 
 /** The colours of the array of this explorer in terms of a layout. */

@@ -59,19 +59,13 @@ export function photoColour(colour: string, level: number): number {
 export const UNMIXED = 254;
 
 /** The picture of the user's array is laid evenly over the model. */
-function ownColours(map: MemoryMap, { element, adds }: OwnColours): Paint {
-  const index = new Float64Array(map.sizes.length);
-  const along = map.sizes.map((size, dim) => {
+function ownColours(map: MemoryMap, { painter, adds }: OwnColours): Paint {
+  const indices = map.sizes.map((size, dim) => {
     const whole = map.wholes[dim] ?? size;
     return Float64Array.from({ length: size }, (_, at) => (size === whole ? at : Math.floor(((at + 0.5) * whole) / size)));
   });
-  return {
-    adds,
-    element: (at, field) => {
-      for (let dim = 0; dim < along.length; dim += 1) index[dim] = along[dim]?.[at[dim] as number] ?? 0;
-      return element(index, map.field(field));
-    },
-  };
+  const fields = Array.from({ length: map.fieldCount }, (_, field) => map.field(field));
+  return { adds, element: painter(indices, fields) };
 }
 
 function byRank(map: MemoryMap, dark: boolean): Paint {
