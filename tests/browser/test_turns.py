@@ -1,4 +1,4 @@
-"""Where data turn, as a person sees it: words and pictures of memory, stops on cards, a conversion that is dragged, measured rates."""
+"""Where data turn, as a person sees it: words and pictures of memory, stops on cards, a dragged conversion, measured rates."""
 
 from __future__ import annotations
 

@@ -37,6 +37,8 @@ export interface EntryLevels {
   /** In a photo: which of "red", "green", "blue", "alpha" and "grey" the fields are, or the indices of the dimension `along`. */
   readonly colours: readonly string[];
   readonly along: number;
+  /** Samples along each dimension. */
+  readonly samples: readonly number[];
   /** The range of each field. */
   readonly ranges: readonly { readonly from: number; readonly to: number }[];
 }
@@ -86,6 +88,7 @@ export function entryLevels(values: ArrayValues | null, linear: Linearization | 
     },
     colours: along < 0 && levels.colours.length > 0 ? places.fields.map((place) => levels.colours[place] ?? "") : levels.colours,
     along,
+    samples: places.dims.map((place) => levels.sizes[place] ?? 1),
     ranges: places.fields.map((place) => ({ from: levels.low[place] ?? 0, to: levels.high[place] ?? 0 })),
   };
 }

@@ -26,6 +26,8 @@ export interface OwnColours {
   ) => (at: ArrayLike<number>, field: number) => number;
   /** Whether strips that are too narrow add up to one colour (red, green and blue). Otherwise they mix. */
   readonly adds: boolean;
+  /** How many colours there are along each dimension, spread evenly. */
+  readonly samples: readonly number[];
 }
 
 const DEFAULT: PictureWay = { way: "address", extent: "whole", lying: "value" };

@@ -2,7 +2,7 @@
 // long as it has pixels.
 
 import { acrossOf, downOf, FIELDS, gapsOf, type MemoryMap, type OrderDigit, pieceOf, type Rect } from "./memory-map.ts";
-import { neutral, type Paint, UNMIXED } from "./paint.ts";
+import { neutral, type Paint, type Table, UNMIXED } from "./paint.ts";
 
 /** Draws a map into a box of device pixels; what lies in gaps is transparent. */
 export function drawMemory(context: CanvasRenderingContext2D, map: MemoryMap, paint: Paint, box: Rect, dark: boolean): void {
@@ -22,6 +22,9 @@ interface Side {
   readonly sums: readonly { readonly slot: number; readonly sum: Float64Array }[];
 }
 
+/** From so many pixels on, colours are looked up even if there are more colours than pixels, up to a limit. */
+const LARGE = 200_000;
+const MOST_COLOURS = 1 << 22;
 /** Strips narrower than this are mixed. */
 const NARROW = 2;
 
@@ -50,8 +53,10 @@ export function memoryPixels(out: Uint32Array, width: number, height: number, ma
   const sizes = [...map.sizes, Infinity];
   const holes = map.hasHoles;
   const [line, ground] = [dark ? 0xff6b5a4d : 0xffb8aea4, neutral(dark)];
-  const at = new Float64Array(dims + 1);
   out.fill(0);
+  const table = holes ? null : (paint.table?.(width * height >= LARGE ? MOST_COLOURS : width * height) ?? null);
+  if (table !== null) return lookUp(out, width, height, across, down, inside, paint.adds, table);
+  const at = new Float64Array(dims + 1);
   for (let y = 0; y < height; y += 1) {
     const row = down.cells[y] as number;
     if (row < 0) continue;
@@ -93,6 +98,76 @@ interface Inside {
 function insideOf(map: MemoryMap, { dim, extent, weight }: OrderDigit, slot: number): Inside {
   const size = dim === FIELDS ? map.fieldCount : (map.sizes[dim] ?? 1);
   return { slot, weight, real: Math.min(extent, Math.ceil(size / weight)) };
+}
+
+/** Draws a picture of many pixels: a pixel is the sum of what its column and its row add, and of what both tell together. */
+function lookUp(
+  out: Uint32Array,
+  width: number,
+  height: number,
+  across: Side,
+  down: Side,
+  inside: Inside | null,
+  adds: boolean,
+  { colours, parts }: Table,
+): void {
+  const xs = new Float64Array(width);
+  const ys = new Float64Array(height);
+  const joint: { part: Float64Array; x: Float64Array; y: Float64Array }[] = [];
+  parts.forEach((part, slot) => {
+    const x = across.sums.find((each) => each.slot === slot)?.sum;
+    const y = down.sums.find((each) => each.slot === slot)?.sum;
+    if (x !== undefined && y !== undefined) joint.push({ part, x, y });
+    else if (x !== undefined) for (let pixel = 0; pixel < width; pixel += 1) xs[pixel] = xs[pixel]! + part[x[pixel]!]!;
+    else if (y !== undefined) for (let pixel = 0; pixel < height; pixel += 1) ys[pixel] = ys[pixel]! + part[y[pixel]!]!;
+    else if (slot !== inside?.slot) for (let pixel = 0; pixel < width; pixel += 1) xs[pixel] = xs[pixel]! + part[0]!;
+  });
+  const strips = inside === null ? new Float64Array(1) : new Float64Array(inside.real);
+  if (inside !== null)
+    for (let strip = 0; strip < strips.length; strip += 1) strips[strip] = parts[inside.slot]![strip * inside.weight]!;
+  const mixtures = new Uint32Array(across.strips.includes(-1) ? colours.length : 0);
+  for (let y = 0; y < height; y += 1) {
+    const row = down.cells[y]!;
+    if (row < 0) continue;
+    const start = y * width;
+    if (y > 0 && row === down.cells[y - 1]) {
+      out.copyWithin(start, start - width, start);
+      continue;
+    }
+    const before = ys[y]! + 0.5;
+    for (let x = 0; x < width; x += 1) {
+      if (across.cells[x]! < 0) continue;
+      let sum = xs[x]! + before;
+      for (let number = 0; number < joint.length; number += 1) {
+        const each = joint[number]!;
+        sum += each.part[each.x[x]! + each.y[y]!]!;
+      }
+      const strip = across.strips[x]!;
+      if (strip >= 0) {
+        out[start + x] = strip < strips.length ? colours[(sum + strips[strip]!) | 0]! : 0;
+        continue;
+      }
+      const place = sum | 0;
+      out[start + x] = mixtures[place]! || (mixtures[place] = blend(colours, sum, strips, adds));
+    }
+  }
+}
+
+function blend(colours: Uint32Array, sum: number, strips: Float64Array, adds: boolean): number {
+  let [red, green, blue] = [0, 0, 0];
+  for (let strip = 0; strip < strips.length; strip += 1) {
+    const colour = colours[(sum + strips[strip]!) | 0]!;
+    if (adds && colour >>> 24 === UNMIXED) continue;
+    red += colour & 255;
+    green += (colour >> 8) & 255;
+    blue += (colour >> 16) & 255;
+  }
+  if (!adds) {
+    red = (red / strips.length) | 0;
+    green = (green / strips.length) | 0;
+    blue = (blue / strips.length) | 0;
+  }
+  return ((255 << 24) | (Math.min(255, blue) << 16) | (Math.min(255, green) << 8) | Math.min(255, red)) >>> 0;
 }
 
 /** The colour of a cell whose strips are narrower than pixels. */

@@ -9,19 +9,35 @@ import { useView } from "#model/view.ts";
 import { neutral, photoColour } from "./paint.ts";
 import { offsetScale } from "./scales.ts";
 
-/** The colours of the user's array in terms of a layout; null where there is none, or where it is of other sizes or fields. */
+const known = new WeakMap<ArrayValues, Map<string, OwnColours | null>>();
+
+/**
+ * The colours of the user's array in terms of a layout; null where there is none, or where it is of other sizes or fields. All layouts
+ * of one array have the same.
+ */
 export function ownColours(values: ArrayValues | null, linear: Linearization | null, dark: boolean): OwnColours | null {
+  if (values === null || linear === null) return null;
+  const all = known.get(values) ?? new Map<string, OwnColours | null>();
+  known.set(values, all);
+  const key = JSON.stringify([linear.dims, linear.fields, dark]);
+  let colours = all.get(key);
+  if (colours === undefined) all.set(key, (colours = coloursOf(values, linear, dark)));
+  return colours;
+}
+
+function coloursOf(values: ArrayValues, linear: Linearization, dark: boolean): OwnColours | null {
   const levels = entryLevels(values, linear);
   if (levels === null) return null;
   const { columns, along, colours, sample } = levels;
-  const known = new Map<string, Uint32Array>();
+  const made = new Map<string, Uint32Array>();
   const tableOf = (colour: string): Uint32Array => {
-    let table = known.get(colour);
-    if (table === undefined) known.set(colour, (table = colourTable(colour, dark)));
+    let table = made.get(colour);
+    if (table === undefined) made.set(colour, (table = colourTable(colour, dark)));
     return table;
   };
   return {
     adds: colours.length > 0,
+    samples: levels.samples,
     painter: (indices, fields) => {
       const samples = indices.map((own, dim) => Int32Array.from(own, (index) => sample(dim, index)));
       const bytes = fields.map((field) => columns[field] ?? null);

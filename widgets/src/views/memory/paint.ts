@@ -15,7 +15,75 @@ export interface Paint {
   readonly element: (at: ArrayLike<number>, field: number) => number;
   /** Whether strips that are too narrow add up to one colour (red, green and blue). Otherwise they mix. */
   readonly adds: boolean;
+  /** The same colours to look up, for large pictures; null where there would be more than `most`. They are worked out when asked for. */
+  readonly table?: (most: number) => Table | null;
 }
+
+/** Colours by the sum of what the coordinates add: `parts` has it for each dimension, and behind them for the field. */
+export interface Table {
+  readonly colours: Uint32Array;
+  readonly parts: readonly Float64Array[];
+}
+
+/** What a table tells apart along a dimension (or of the fields): `count` cases, the case of a coordinate, and one of each case. */
+interface Cases {
+  readonly slot: number;
+  readonly count: number;
+  readonly caseOf: (at: number) => number;
+  readonly one: (number: number) => number;
+}
+
+/** The table of a picture. `known` keeps its colours for the other layouts of the same array. */
+function tableOf(
+  map: MemoryMap,
+  element: Paint["element"],
+  cases: readonly Cases[],
+  most: number,
+  known: Map<string, Uint32Array>,
+  name: string,
+): Table | null {
+  const dims = map.sizes.length;
+  const total = cases.reduce((product, { count }) => product * count, 1);
+  if (total > most) return null;
+  const parts = [...map.sizes, map.fieldCount].map((size) => new Float64Array(size));
+  let weight = 1;
+  for (const { slot, count, caseOf } of cases) {
+    const part = parts[slot] as Float64Array;
+    for (let at = 0; at < part.length; at += 1) part[at] = caseOf(at) * weight;
+    weight *= count;
+  }
+  const key = `${name} ${cases.map(({ slot, count }) => `${slot}/${count}`).join()}`;
+  let colours = known.get(key);
+  if (colours === undefined) {
+    colours = new Uint32Array(total);
+    const at = new Float64Array(dims + 1);
+    for (let number = 0; number < total; number += 1) {
+      let rest = number;
+      for (const { slot, count, one } of cases) {
+        const above = Math.floor(rest / count);
+        at[slot] = one(rest - above * count);
+        rest = above;
+      }
+      colours[number] = element(at, at[dims] as number);
+    }
+    if (known.size > 20) known.clear();
+    known.set(key, colours);
+  }
+  return { colours, parts };
+}
+
+const generatedTables = new Map<string, Uint32Array>();
+const ownTables = new WeakMap<OwnColours, Map<string, Uint32Array>>();
+
+/** All coordinates of a dimension (or all fields), each for itself. */
+const each = (slot: number, count: number): Cases => ({ slot, count, caseOf: (at) => at, one: (at) => at });
+
+/** A dimension in at most `count` pieces of about the same length. */
+const pieces = (slot: number, size: number, count: number): Cases => ({
+  ...{ slot, count },
+  caseOf: (at) => Math.floor((at * count) / size),
+  one: (number) => Math.ceil((number * size) / count),
+});
 
 export interface PaintInputs {
   readonly lying: Lying;
@@ -27,15 +95,16 @@ export interface PaintInputs {
 }
 
 export function paintOf(map: MemoryMap, inputs: PaintInputs): Paint {
-  const { element, adds } =
+  const paint =
     inputs.lying === "index"
       ? byRank(map, inputs.dark)
       : inputs.own === null
         ? generated(map, inputs.ends)
         : ownColours(map, inputs.own);
   const gaps = Array.from({ length: map.fieldCount }, (_, field) => isGap(map.linear.fields[map.field(field)]?.name ?? ""));
+  if (!gaps.includes(true)) return paint;
   const nothing = neutral(inputs.dark);
-  return gaps.includes(true) ? { adds, element: (at, field) => (gaps[field] ? nothing : element(at, field)) } : { adds, element };
+  return { ...paint, element: (at, field) => (gaps[field] ? nothing : paint.element(at, field)), table: () => null };
 }
 
 /** The colour of a place where nothing lies. */
@@ -59,13 +128,27 @@ export function photoColour(colour: string, level: number): number {
 export const UNMIXED = 254;
 
 /** The picture of the user's array is laid evenly over the model. */
-function ownColours(map: MemoryMap, { painter, adds }: OwnColours): Paint {
+function ownColours(map: MemoryMap, own: OwnColours): Paint {
   const indices = map.sizes.map((size, dim) => {
     const whole = map.wholes[dim] ?? size;
     return Float64Array.from({ length: size }, (_, at) => (size === whole ? at : Math.floor(((at + 0.5) * whole) / size)));
   });
   const fields = Array.from({ length: map.fieldCount }, (_, field) => map.field(field));
-  return { adds, element: painter(indices, fields) };
+  const element = own.painter(indices, fields);
+  const cases = (): Cases[] => [
+    ...map.sizes.map((size, dim) => {
+      const samples = Math.min(size, own.samples[dim] ?? size);
+      return size === map.linear.dims[dim]?.size ? pieces(dim, size, samples) : each(dim, size);
+    }),
+    each(map.sizes.length, map.fieldCount),
+  ];
+  const known = ownTables.get(own) ?? new Map<string, Uint32Array>();
+  ownTables.set(own, known);
+  return {
+    adds: own.adds,
+    element,
+    table: (most) => tableOf(map, element, cases(), most, known, `${map.sizes} ${map.wholes} ${fields}`),
+  };
 }
 
 function byRank(map: MemoryMap, dark: boolean): Paint {
@@ -73,13 +156,21 @@ function byRank(map: MemoryMap, dark: boolean): Paint {
   const { sizes, fieldCount } = map;
   const top = Math.max(1, sizes.reduce((product, size) => product * size, fieldCount) - 1);
   const last = scale.length - 1;
+  let weight = last / top;
+  const parts: Float64Array[] = [fieldCount, ...sizes].map((size) => {
+    const part = Float64Array.from({ length: size }, (_, at) => at * weight);
+    weight *= size;
+    return part;
+  });
+  parts.push(parts.shift() as Float64Array); // the field is fastest, and the last one of the parts
   return {
     adds: false,
     element: (at, field) => {
-      let rank = 0;
-      for (let dim = sizes.length - 1; dim >= 0; dim -= 1) rank = rank * (sizes[dim] as number) + (at[dim] as number);
-      return scale[Math.round(((rank * fieldCount + field) / top) * last)] as number;
+      let rank = (parts[sizes.length] as Float64Array)[field] as number;
+      for (let dim = 0; dim < sizes.length; dim += 1) rank += (parts[dim] as Float64Array)[at[dim] as number] as number;
+      return scale[Math.round(rank)] as number;
     },
+    table: () => ({ colours: scale, parts }),
   };
 }
 
@@ -144,44 +235,59 @@ function generated(map: MemoryMap, ends: PaintInputs["ends"]): Paint {
   const isPhoto =
     COLOURS.every((colour) => names.includes(colour)) && names.every((name) => [...COLOURS, "alpha"].includes(name));
   const tints = names.map((_, field) => (fieldCount > 1 && !isPhoto ? rgbOf(fieldColour(map.field(field))) : null));
-  return {
-    adds: isPhoto || channel >= 0,
-    element: (at, field) => {
-      const along = axes.across < 0 ? 0 : (at[axes.across] as number);
-      const u = fold > 0 ? along % fold : along;
-      const v = fold > 0 ? Math.floor(along / fold) : axes.down < 0 ? 0 : (at[axes.down] as number);
-      const point = points[Math.floor((v * rows) / high) * columns + Math.floor((u * columns) / wide)] as number;
-      let [red, green, blue] = [point & 255, (point >> 8) & 255, (point >> 16) & 255];
-      const tint = tints[field];
-      if (tint) {
-        const grey = (2 * red + 5 * green + blue) >> 3;
-        // Dark places stay coloured: a field is known everywhere.
-        const light = 90 + Math.floor((grey * 165) / 255);
-        red = Math.floor((tint[0] * light) / 255);
-        green = Math.floor((tint[1] * light) / 255);
-        blue = Math.floor((tint[2] * light) / 255);
-      }
-      if (others.length > 0) {
-        let rank = 0;
-        for (const dim of others) rank = rank * (sizes[dim] as number) + (at[dim] as number);
-        const light = 255 - Math.floor((rank * 140) / shades);
-        red = Math.floor((red * light) / 255);
-        green = Math.floor((green * light) / 255);
-        blue = Math.floor((blue * light) / 255);
-      }
-      if (isPhoto) {
-        const name = names[field] ?? "";
-        return photoColour(name, name === "alpha" ? 1 : [red, green, blue][COLOURS.indexOf(name)]! / 255);
-      }
-      if (channel >= 0) {
-        const own = at[channel] as number;
-        red = own === 0 ? red : 0;
-        green = own === 1 ? green : 0;
-        blue = own === 2 ? blue : 0;
-      }
-      return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
-    },
+  const cases = (): Cases[] => {
+    const beyond = [...others, ...(channel < 0 ? [] : [channel])].map((dim) => each(dim, sizes[dim] ?? 1));
+    const picture =
+      fold > 0
+        ? [{ ...pieces(axes.across, wide, columns), caseOf: foldedPoint, count: columns * rows, one: onePoint }]
+        : [
+            ...(axes.across < 0 ? [] : [pieces(axes.across, wide, columns)]),
+            ...(axes.down < 0 ? [] : [pieces(axes.down, high, rows)]),
+          ];
+    return [...picture, ...beyond, each(sizes.length, fieldCount)];
   };
+  const foldedPoint = (at: number): number =>
+    Math.floor((Math.floor(at / fold) * rows) / high) * columns + Math.floor(((at % fold) * columns) / wide);
+  const onePoint = (point: number): number =>
+    Math.ceil((Math.floor(point / columns) * high) / rows) * fold + Math.ceil(((point % columns) * wide) / columns);
+  const element: Paint["element"] = (at, field) => {
+    const along = axes.across < 0 ? 0 : (at[axes.across] as number);
+    const u = fold > 0 ? along % fold : along;
+    const v = fold > 0 ? Math.floor(along / fold) : axes.down < 0 ? 0 : (at[axes.down] as number);
+    const point = points[Math.floor((v * rows) / high) * columns + Math.floor((u * columns) / wide)] as number;
+    let [red, green, blue] = [point & 255, (point >> 8) & 255, (point >> 16) & 255];
+    const tint = tints[field];
+    if (tint) {
+      const grey = (2 * red + 5 * green + blue) >> 3;
+      // Dark places stay coloured: a field is known everywhere.
+      const light = 90 + Math.floor((grey * 165) / 255);
+      red = Math.floor((tint[0] * light) / 255);
+      green = Math.floor((tint[1] * light) / 255);
+      blue = Math.floor((tint[2] * light) / 255);
+    }
+    if (others.length > 0) {
+      let rank = 0;
+      for (const dim of others) rank = rank * (sizes[dim] as number) + (at[dim] as number);
+      const light = 255 - Math.floor((rank * 140) / shades);
+      red = Math.floor((red * light) / 255);
+      green = Math.floor((green * light) / 255);
+      blue = Math.floor((blue * light) / 255);
+    }
+    if (isPhoto) {
+      const name = names[field] ?? "";
+      return photoColour(name, name === "alpha" ? 1 : [red, green, blue][COLOURS.indexOf(name)]! / 255);
+    }
+    if (channel >= 0) {
+      const own = at[channel] as number;
+      red = own === 0 ? red : 0;
+      green = own === 1 ? green : 0;
+      blue = own === 2 ? blue : 0;
+    }
+    return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
+  };
+  const table = (most: number): Table | null =>
+    tableOf(map, element, cases(), most, generatedTables, `${sizes} ${fold} ${names} ${axes.across} ${axes.down}`);
+  return { adds: isPhoto || channel >= 0, element, table };
 }
 
 const kept = new Map<string, Uint32Array>();
@@ -191,18 +297,26 @@ export function landscape(columns: number, rows: number): Uint32Array {
   const key = `${columns} ${rows}`;
   const known = kept.get(key);
   if (known !== undefined) return known;
+  const across = Float64Array.from(
+    { length: 3 * columns },
+    (_, at) => ((Math.floor(at / 3) + ((at % 3) + 0.5) / 3) / columns) * 96,
+  );
+  const [mountains, snow, meadow] = [across.map(MOUNTAINS), across.map(SNOW), across.map(MEADOW)];
   const found = new Uint32Array(columns * rows);
-  const colour: [number, number, number] = [0, 0, 0];
   for (let row = 0; row < rows; row += 1)
     for (let column = 0; column < columns; column += 1) {
       let [red, green, blue] = [0, 0, 0];
       for (let part = 0; part < 9; part += 1) {
-        const u = (column + ((part % 3) + 0.5) / 3) / columns;
-        const v = (row + (Math.floor(part / 3) + 0.5) / 3) / rows;
-        sceneAt(u * 96, v * 96, colour);
-        red += colour[0];
-        green += colour[1];
-        blue += colour[2];
+        const at = 3 * column + (part % 3);
+        const x = across[at] as number;
+        const y = ((row + (Math.floor(part / 3) + 0.5) / 3) / rows) * 96;
+        const thing = thingAt(x, y, mountains[at] as number, snow[at] as number, meadow[at] as number);
+        const share = y / 96;
+        // All is a little darker to the right and downwards: no two places are quite alike.
+        const light = 1 - (0.14 * x + 0.07 * y) / 96;
+        red += Math.floor((thing < 0 ? 40 + 210 * share : thing >> 16) * light);
+        green += Math.floor((thing < 0 ? 84 + 106 * share : (thing >> 8) & 255) * light);
+        blue += Math.floor((thing < 0 ? 168 - 48 * share : thing & 255) * light);
       }
       found[row * columns + column] = packed([Math.floor(red / 9), Math.floor(green / 9), Math.floor(blue / 9)]);
     }
@@ -212,19 +326,21 @@ export function landscape(columns: number, rows: number): Uint32Array {
 }
 
 // The scene is 96 wide and 96 high; lines are heights at some places from left to right.
-const MOUNTAINS = [0, 76, 38, 38, 52, 62, 66, 46, 96, 80] as const;
-const SNOW = [28, 52, 35, 50, 39, 54, 43, 49, 48, 56] as const;
-const MEADOW = [0, 80, 30, 72, 70, 82, 96, 76] as const;
+const MOUNTAINS = heights([0, 76, 38, 38, 52, 62, 66, 46, 96, 80], 96);
+const SNOW = heights([28, 52, 35, 50, 39, 54, 43, 49, 48, 56], 0);
+const MEADOW = heights([0, 80, 30, 72, 70, 82, 96, 76], 96);
 
 /** The height of a line at a place; `beside` where the line is not. */
-function heightAt(line: readonly number[], x: number, beside: number): number {
-  for (let at = 2; at < line.length; at += 2) {
-    const [left, right] = [line[at - 2] as number, line[at] as number];
-    if (x < left || x > right) continue;
-    const top = line[at - 1] as number;
-    return top + (((line[at + 1] as number) - top) * (x - left)) / (right - left);
-  }
-  return beside;
+function heights(line: readonly number[], beside: number): (x: number) => number {
+  return (x) => {
+    for (let at = 2; at < line.length; at += 2) {
+      const [left, right] = [line[at - 2] as number, line[at] as number];
+      if (x < left || x > right) continue;
+      const top = line[at - 1] as number;
+      return top + (((line[at + 1] as number) - top) * (x - left)) / (right - left);
+    }
+    return beside;
+  };
 }
 
 const LETTER = 0xffffff;
@@ -237,22 +353,12 @@ const ROOF = 0x701e1e;
 const DOOR = 0xfadc8c;
 
 /** What stands at a point of the scene, as a colour; -1 is the sky. */
-function thingAt(x: number, y: number): number {
+function thingAt(x: number, y: number, mountain: number, snow: number, meadow: number): number {
   if (x >= 8 && y >= 8 && ((x < 16 && y < 50) || (x < 36 && y < 16) || (x < 30 && y >= 25 && y < 33))) return LETTER;
   if (x >= 72 && x < 78 && y >= 74 && y < 84) return DOOR;
   if (y < 68 && y >= 56 && x >= 75 - (y - 56) && x < 75 + (y - 56)) return ROOF;
   if (x >= 66 && x < 84 && y >= 68 && y < 84) return WALL;
-  if (y >= heightAt(MEADOW, x, 96)) return GRASS;
-  if (y >= heightAt(MOUNTAINS, x, 96)) return y < heightAt(SNOW, x, 0) ? ICE : ROCK;
+  if (y >= meadow) return GRASS;
+  if (y >= mountain) return y < snow ? ICE : ROCK;
   return (x - 74) * (x - 74) + (y - 22) * (y - 22) < 121 ? SUN : -1;
-}
-
-/** The colour of the scene at a point. All is a little darker to the right and downwards: no two places are quite alike. */
-function sceneAt(x: number, y: number, colour: [number, number, number]): void {
-  const thing = thingAt(x, y);
-  const light = 1 - (0.14 * x + 0.07 * y) / 96;
-  const share = y / 96;
-  colour[0] = Math.floor((thing < 0 ? 40 + 210 * share : thing >> 16) * light);
-  colour[1] = Math.floor((thing < 0 ? 84 + 106 * share : (thing >> 8) & 255) * light);
-  colour[2] = Math.floor((thing < 0 ? 168 - 48 * share : thing & 255) * light);
 }
