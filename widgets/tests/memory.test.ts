@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { Linearization } from "#model/layouts/linearization.ts";
 import { memoryPixels } from "#views/memory/draw-memory.ts";
 import { type MemoryMap, memoryMap, type Part } from "#views/memory/memory-map.ts";
-import { paintOf, pictureAxes } from "#views/memory/paint.ts";
+import { arrayOrder, byAddress, paintOf, pictureAxes } from "#views/memory/paint.ts";
 import { layout } from "./linear.ts";
 
 const SIZES = { x: 8192, y: 8192 };
@@ -105,6 +105,20 @@ test("the same array in C and in Fortran order has two pictures", () => {
     pixels(memoryMap(layout(text, { x: 8, y: 6 }), { kind: "whole" })),
   );
   assert.notDeepEqual(one, other);
+});
+
+test("by index, colours of a block are ranks of the addresses in it: they change at the hop that converts", () => {
+  const part = blockOf(STOPS, { x: 256, y: 128 });
+  const seen = STOPS.map((linear) => {
+    const map = memoryMap(arrayOrder(linear) as Linearization, part);
+    const out = new Uint32Array(64 * 64);
+    memoryPixels(out, 64, 64, map, byAddress(map, linear, false), false);
+    return out.join();
+  });
+  assert.deepEqual(
+    seen.slice(1).map((after, hop) => after !== seen[hop]),
+    [false, false, true, false, false],
+  );
 });
 
 test("padding is hatched, and what lies behind a block is not drawn", () => {

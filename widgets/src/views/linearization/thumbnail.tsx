@@ -1,4 +1,4 @@
-// A small picture of the memory of a stop. `Thumbnail` takes a layout as text and reads it on the array of the explorer.
+// A small picture of the memory of a stop, or of the array by the addresses there. `Thumbnail` takes a layout as text and reads it on the array of the explorer.
 
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
@@ -12,7 +12,7 @@ import { MemoryPicture } from "#views/memory/memory-picture.tsx";
 
 /** Cells along a side of the whole, and entries of a block. */
 const SIDE = 96;
-const LIMIT = 4096;
+const LIMIT = 1024;
 
 interface ThumbnailProps {
   layout: string;
@@ -26,7 +26,7 @@ interface ThumbnailProps {
 
 export function Thumbnail({ layout, size, block, path }: ThumbnailProps): JSX.Element | null {
   const { connection, snapshot } = useView();
-  const { extent, lying } = usePictureWay();
+  const { way, extent, lying } = usePictureWay();
   const { dims, fields } = spacesOf(connection.settings, snapshot);
   const key = JSON.stringify([dims, fields]);
   const linear = useMemo(() => linearize(layout, dims, fields).linear, [layout, key]);
@@ -42,5 +42,15 @@ export function Thumbnail({ layout, size, block, path }: ThumbnailProps): JSX.El
     [extent, block, stops],
   );
   if (linear === null) return null;
-  return <MemoryPicture linear={linear} part={part} width={size} height={size} lying={lying} ends={ends} />;
+  return (
+    <MemoryPicture
+      linear={linear}
+      part={part}
+      width={size}
+      height={size}
+      lying={lying}
+      ends={ends}
+      way={way === "index" ? way : "address"}
+    />
+  );
 }

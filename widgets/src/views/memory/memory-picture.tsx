@@ -7,11 +7,13 @@ import type { Linearization } from "#model/layouts/linearization.ts";
 import { drawMemory } from "./draw-memory.ts";
 import { type MemoryMap, memoryMap, type Part } from "./memory-map.ts";
 import { useOwnColours } from "./own-colours.ts";
-import { type PaintInputs, paintOf } from "./paint.ts";
+import { arrayOrder, byAddress, type PaintInputs, paintOf } from "./paint.ts";
 
 export interface MemoryPictureProps extends Omit<PaintInputs, "dark" | "own"> {
   readonly linear: Linearization;
   readonly part: Part;
+  /** Memory, coloured by what lies there, or the array, coloured by address. */
+  readonly way?: "address" | "index";
   /** CSS pixels. */
   readonly width: number;
   readonly height: number;
@@ -19,15 +21,28 @@ export interface MemoryPictureProps extends Omit<PaintInputs, "dark" | "own"> {
   readonly label?: string;
 }
 
-export function MemoryPicture({ linear, part, width, height, label, lying, ends }: MemoryPictureProps): JSX.Element {
+export function MemoryPicture({
+  linear,
+  part,
+  width,
+  height,
+  label,
+  lying,
+  ends,
+  way = "address",
+}: MemoryPictureProps): JSX.Element {
   const canvas = useRef<HTMLCanvasElement>(null);
   const dark = useDark();
   const own = useOwnColours(linear);
   const ratio = useRatio();
   const key = part.kind === "whole" ? part.side : JSON.stringify([[...part.block], part.limit]);
   const path = part.kind === "whole" ? null : part.path;
-  const map = useMemo(() => memoryMap(linear, part), [linear, part.kind, key, path]);
-  const paint = useMemo(() => paintOf(map, { lying, own, ends, dark }), [map, lying, own, ends, dark]);
+  const drawn = useMemo(() => (way === "index" ? (arrayOrder(linear) ?? linear) : linear), [linear, way]);
+  const map = useMemo(() => memoryMap(drawn, part), [drawn, part.kind, key, path]);
+  const paint = useMemo(
+    () => (way === "index" ? byAddress(map, linear, dark) : paintOf(map, { lying, own, ends, dark })),
+    [map, linear, way, lying, own, ends, dark],
+  );
   useFrame(() => {
     const context = canvas.current === null ? null : fitCanvas(canvas.current, { width, height }, ratio);
     if (context === null) return;

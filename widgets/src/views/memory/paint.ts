@@ -5,7 +5,7 @@
 // dimension of its index space (x, then y, then z).
 // The Python twin is isoviz/figures/layouts/memory_picture.py: equal colours, to the bit.
 
-import type { Linearization } from "#model/layouts/linearization.ts";
+import { type Linearization, linearize } from "#model/layouts/linearization.ts";
 import type { Lying, OwnColours } from "#model/picture-way.ts";
 import { LONG, type MemoryMap, wrapWidth } from "./memory-map.ts";
 import { fieldColour, offsetScale, packed, rgbOf } from "./scales.ts";
@@ -171,6 +171,38 @@ function byRank(map: MemoryMap, dark: boolean): Paint {
       return scale[Math.round(rank)] as number;
     },
     table: () => ({ colours: scale, parts }),
+  };
+}
+
+// ---- by index: the array, coloured by address
+
+/** The layout in which the array itself is drawn: its own order. */
+export function arrayOrder({ dims, fields }: Linearization): Linearization | null {
+  return linearize(`<${["F", ...dims.map(({ name }) => name)].join(", ")}>`, dims, fields).linear;
+}
+
+/** The colours of an array by the addresses of a layout: the rank of an address among those that are drawn. */
+export function byAddress(map: MemoryMap, linear: Linearization, dark: boolean): Paint {
+  const scale = offsetScale(dark);
+  const { sizes, fieldCount } = map;
+  const offsets: number[] = [];
+  for (let place = 0; place < map.count; place += 1) {
+    const entry = map.elementAt(place);
+    offsets.push(entry === null ? -1 : linear.offset(entry.index, entry.field));
+  }
+  const ranked = [...offsets.keys()].sort((one, other) => (offsets[one] as number) - (offsets[other] as number));
+  const colours = new Uint32Array(offsets.length);
+  const last = Math.max(1, ranked.length - 1);
+  ranked.forEach((place, rank) => {
+    colours[place] = scale[Math.round((rank / last) * (scale.length - 1))] as number;
+  });
+  return {
+    adds: false,
+    element: (at, field) => {
+      let place = 0;
+      for (let dim = sizes.length - 1; dim >= 0; dim -= 1) place = place * (sizes[dim] as number) + (at[dim] as number);
+      return colours[place * fieldCount + field] as number;
+    },
   };
 }
 
