@@ -363,10 +363,11 @@ class Notebook:
         self.part("drawer-close").click()
         self.part("drawer").wait_for(state="detached")
 
-    def choose_from_explorer(self, name: str) -> None:
-        """Choose from the explorer's own menu."""
+    def choose_from_explorer(self, *names: str) -> None:
+        """Choose from the explorer's own menu, page by page."""
         self.part("menu").click()
-        self.part(f"menu-{name}").click()
+        for name in names:
+            self.part(f"menu-{name}").click()
 
     def run(self) -> None:
         """Run and wait for the report of this run."""

@@ -80,7 +80,7 @@ def test_a_pair_of_512_nodes_by_keyboard(explorer: harness.Notebook) -> None:
     explorer.settled()
     explorer.close_drawer()
     enter(explorer)
-    tab_to(explorer, explorer.part("tab-hops"))
+    tab_to(explorer, explorer.part("tab-why"))
     while explorer.part("tab-machine").get_attribute("aria-selected") != "true":
         explorer.page.keyboard.press("ArrowRight")
     stage = explorer.part("network-stage")

@@ -161,6 +161,8 @@ def test_tab_goes_from_part_to_part_and_arrow_keys_go_on_inside(explorer: harnes
     has_focus(explorer.part("linearization-play"))
     # F6 goes from card to card.
     cards = []
+    explorer.part("hop-0").click()
+    explorer.part("inspector").wait_for()
     explorer.part("run").focus()
     for _ in range(4):
         press("F6")
@@ -217,7 +219,7 @@ def test_shortcuts_with_ctrl_are_jupyterlabs_from_everywhere(explorer: harness.N
         "menu": explorer.part("source-memory"),
         "button": explorer.part("run"),
         "journey": explorer.part("hop-0"),
-        "tab": explorer.part("tab-hops"),
+        "tab": explorer.part("tab-why"),
     }
     for name, place in places.items():
         place.focus()
@@ -245,7 +247,7 @@ def test_single_keys_do_nothing_to_the_notebook(explorer: harness.Notebook) -> N
         explorer.part("linearization-scrub"),
         explorer.part("run"),
         explorer.part("hop-0"),
-        explorer.part("tab-hops"),
+        explorer.part("tab-why"),
         explorer.part("source-memory"),
         explorer.part("source-layout"),
     )
@@ -355,8 +357,8 @@ def test_arrow_keys_go_along_the_journey_and_the_tabs(explorer: harness.Notebook
     has_focus(explorer.part("stop-2"))
     press("Enter")
     expect(explorer.part("inspector").locator("h2")).to_contain_text("Stop 2")
-    explorer.part("tab-hops").focus()
-    press("ArrowRight")
+    explorer.part("tab-why").focus()
+    press("Enter")
     expect(explorer.part("pane-why")).to_be_visible()
     press("End")
     expect(explorer.part("pane-layouts")).to_be_visible()

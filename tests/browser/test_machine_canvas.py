@@ -65,7 +65,7 @@ def test_a_machine_is_built_from_nothing_planned_simulated_and_run_by_keyboard(d
     desk.to_top()
     press = desk.page.keyboard.press
     enter(desk)
-    tab_to(desk, desk.part("tab-hops"))
+    tab_to(desk, desk.part("tab-why"))
     while desk.part("tab-machine").get_attribute("aria-selected") != "true":
         press("ArrowRight")
     desk.part("machine-stage").wait_for()

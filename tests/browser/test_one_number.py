@@ -26,8 +26,8 @@ def test_times_of_a_plan_are_one_number_or_explained(desk: harness.Notebook, nam
     desk.show(f"import isoviz\nexplorer = isoviz.explore({TRANSFERS[name]}, restore=False)")
     desk.to_top()
     desk.settled()
-    expect(desk.part("journey-note")).to_contain_text("planned by the planner full")
-    time = desk.part("figure-seconds").locator("dd").inner_text()
+    expect(desk.part("figure-planner")).to_contain_text("by the planner full")
+    time = desk.part("figure-seconds").inner_text()
     told = "from isoviz.units import format_seconds\nprint(format_seconds(explorer.session.plan.seconds))"
     assert time == desk.python(told)
     desk.to_top()
@@ -47,7 +47,7 @@ def test_a_run_has_one_planned_time_and_one_after_the_trial(desk: harness.Notebo
     desk.show(f"import isoviz\nexplorer = isoviz.explore({TRANSFERS['chunks']}, restore=False)")
     desk.to_top()
     desk.settled()
-    time = desk.part("figure-seconds").locator("dd").inner_text()
+    time = desk.part("figure-seconds").inner_text()
     desk.run()
     report = desk.part("report")
     figures = re.search(r"^.*?([\d.,]+ [nµm]?s) measured, ([\d.,]+ [nµm]?s) planned, ([\d.,]+ [nµm]?s) after the trial",
@@ -55,7 +55,7 @@ def test_a_run_has_one_planned_time_and_one_after_the_trial(desk: harness.Notebo
     assert figures is not None
     measured, planned, tried = figures.groups()
     assert planned == time
-    expect(desk.part("figure-measured")).to_have_text(f"{tried} after the trial, {measured} measured")
+    expect(desk.part("leading")).to_contain_text(f": planned {planned}, {tried} after the trial, measured {measured}")
     row = desk.part("history").locator("tbody tr").first
     for figure in (measured, planned, tried):
         expect(row).to_contain_text(figure)
@@ -64,5 +64,5 @@ def test_a_run_has_one_planned_time_and_one_after_the_trial(desk: harness.Notebo
     leads = "The trial is the prediction" in report.inner_text()
     assert heads == ["Measured ÷ after the trial" if leads else "Measured ÷ planned"]
     assert leads or "The plan is the prediction" in report.inner_text()
-    # The rate in the bar is that of the steady state, and is called so; the report tells bytes by time.
+    # The rate among the figures is that of the steady state, and is called so; the report tells bytes by time.
     expect(desk.part("figure-throughput").locator("dt")).to_have_text("steady rate")

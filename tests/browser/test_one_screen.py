@@ -329,7 +329,7 @@ def test_every_pane_of_the_dock_and_the_drawer_can_be_read(
     desk.to_top()
     if screen == "first":
         desk.run()
-    assert len(tabs_of(desk)) >= 6
+    assert len(tabs_of(desk)) >= 5
     assert_tabs_readable(desk, screen)
     desk.part("dock-size").click()
     for wide, high in ((1280, 900), (1920, 1080)) if full else ((1920, 1080),):

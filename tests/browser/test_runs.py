@@ -127,7 +127,7 @@ def test_a_part_is_chosen_with_the_keyboard_and_by_numbers(desk: harness.Noteboo
 @pytest.mark.full
 def test_two_transfers_run_together_and_repeat(desk: harness.Notebook) -> None:
     notebook = explorer(desk)
-    notebook.part("add-transfer").click()
+    notebook.choose_from_explorer("add-transfer")
     notebook.settled()
     drawer = notebook.open_drawer()
     notebook.part("transfer-priority-2").fill("5")

@@ -87,7 +87,7 @@ def test_six_steps_are_done_and_never_asked_for_again(newcomer: harness.Notebook
     newcomer.run()
     is_done(5)
     is_outlined()
-    part("pin-plan").click()
+    part("compare").click()
     newcomer.picture("tour-last-step")
     is_done(6)
     expect(part("tour")).to_have_count(0)

@@ -103,17 +103,15 @@ def test_layouts_plan_and_run(notebook: harness.Notebook) -> None:
     expect(notebook.fact("destination", "entry")).not_to_have_text("point at one")
     notebook.at_rest()
     notebook.picture("voila")
-    # What is seen can be saved as a picture: the whole explorer, and what stands in the dock.
+    # What is seen can be saved as a picture: the whole explorer, and a part of it.
     harness.ARTIFACTS.mkdir(parents=True, exist_ok=True)
     with notebook.page.expect_download() as saved:
-        notebook.choose_from_explorer("picture-png")
+        notebook.choose_from_explorer("pictures", "picture-explorer-png")
     saved.value.save_as(harness.ARTIFACTS / "picture-of-the-explorer.png")
     with Image.open(harness.ARTIFACTS / "picture-of-the-explorer.png") as image:
         assert image.width > 2 * 1200 and image.height > 2 * 800
-    notebook.part("tab-hops").click()
-    notebook.part("dock").get_by_test_id("save-picture").click()
     with notebook.page.expect_download() as saved:
-        notebook.part("picture-svg").click()
+        notebook.choose_from_explorer("pictures", "picture-journey-svg")
     assert "file read" in saved.value.path().read_text(encoding="utf-8")
     assert notebook.errors == []
     assert [url for url in notebook.elsewhere if not url.startswith(FONTS)] == [], "no request leaves the machine"

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { aSnapshot, type FakeModel } from "./model.ts";
-import { closeAfterEach, drawn, find, press, show } from "./page.ts";
+import { closeAfterEach, drawn, find, found, press, show } from "./page.ts";
 
 closeAfterEach();
 
@@ -53,15 +53,15 @@ test("quantities are written here, from numbers", async () => {
     }),
   );
   await drawn();
-  const figures = ["bytes", "seconds", "throughput", "buffers"].map(
+  assert.match(find(root, "leading").textContent ?? "", /64 MiB.*15\.1 ms/);
+  const figures = ["throughput", "buffers", "interval"].map(
     (name) => find(root, `figure-${name}`).querySelector("dd")?.textContent,
   );
-  assert.deepEqual(figures, ["64 MiB", "15.1 ms", "5.21 GB/s", "40 MiB"]);
-  assert.equal(find(root, "figure-interval").textContent, "14.2 – 16.3 ms");
+  assert.deepEqual(figures, ["5.21 GB/s", "40 MiB", "14.2 – 16.3 ms"]);
   assert.equal(find(root, "figure-where").textContent, "runs on this computer");
 });
 
-test("the journey shows every stop and hop of the path, and the inspector the slowest hop", async () => {
+test("the journey shows every stop and hop of the path, and the sentence leads to the slowest hop", async () => {
   const snapshot = aSnapshot();
   const path = snapshot.panes.plan?.paths[0];
   assert.ok(path !== undefined);
@@ -72,7 +72,9 @@ test("the journey shows every stop and hop of the path, and the inspector the sl
   assert.equal(journey.querySelectorAll("[data-testid^=hop-]").length, path.hops.length);
   const slowest = path.hops.find((hop) => hop.bottleneck);
   assert.match(find(root, `hop-${slowest?.index}`).textContent ?? "", /slowest/);
-  assert.match(find(root, "inspector").textContent ?? "", new RegExp(`Hop ${slowest?.index} · ${slowest?.words}`));
+  assert.equal(root.querySelector("[data-testid=inspector]"), null, "nothing is selected");
+  find(root, "leading-pace").click();
+  assert.match((await found(root, "inspector")).textContent ?? "", new RegExp(`Hop ${slowest?.index} · ${slowest?.words}`));
 });
 
 test("arrow keys move along the journey, one part of it is reached by Tab, and a click selects in every view of the session", async () => {
@@ -91,6 +93,7 @@ test("arrow keys move along the journey, one part of it is reached by Tab, and a
   last.click();
   await drawn();
   for (const each of [root, other]) {
+    await found(each, "inspector");
     assert.equal(find(each, last.dataset.testid ?? "").getAttribute("aria-pressed"), "true");
     assert.match(find(each, "inspector").textContent ?? "", /^Stop/);
   }
@@ -143,9 +146,10 @@ test("without a plan the journey says why; the last good plan is greyed", async 
   ).root;
   const old = show(aSnapshot((snapshot) => void (snapshot.faults = { problems, stale: ["plan", "source"] }))).root;
   await drawn();
-  assert.match(find(none, "no-plan").textContent ?? "", /There is no plan\. Unknown dimension 'q'/);
+  assert.match(find(none, "no-plan").textContent ?? "", /There is no plan\.\s*Unknown dimension 'q'/);
+  assert.equal((none.textContent ?? "").match(/There is no plan/g)?.length, 1, "it is said once");
   assert.equal(find(old, "journey").dataset.stale, "true");
-  assert.match(find(old, "journey-note").textContent ?? "", /The last plan.*Unknown dimension 'q'/);
+  assert.match(find(old, "no-plan").textContent ?? "", /Unknown dimension 'q'.*The last plan stays below/);
 });
 
 test("a restarted kernel is told of, and the controls stop", async () => {
@@ -205,6 +209,16 @@ test("where it cannot run it says why, ties the reason to the button, and offers
   assert.equal(button.getAttribute("aria-disabled"), "true");
   const reason = root.querySelector(`[id="${button.getAttribute("aria-describedby")}"]`);
   assert.match(reason?.textContent ?? "", /another computer/);
+  assert.equal(root.querySelector("[data-testid=use-local]"), null, "it is offered at Run");
+  assert.ok(find(root, "run-why").classList.contains("iv-hidden"), "for screen readers only");
+  button.focus();
+  await drawn();
+  assert.ok(!find(root, "run-why").classList.contains("iv-hidden"));
+  press(button, "Escape");
+  await drawn();
+  assert.ok(find(root, "run-why").classList.contains("iv-hidden"));
+  button.click();
+  await drawn();
   find(root, "use-local").click();
   assert.equal(model.sent.at(-1)?.kind, "use-local");
 });
@@ -220,12 +234,14 @@ test("where this computer lacks memories, it offers to emulate them", async () =
     }),
   );
   await drawn();
+  find(root, "run").click();
+  await drawn();
   find(root, "use-emulated").click();
   const sent = model.sent.at(-1);
   assert.deepEqual([sent?.kind, sent?.edit], ["edit-machine", { do: "emulate", memories: ["node0.fbm0"], on: true }]);
 });
 
-test("an emulated memory says so in the bar, on the journey, in the inspector and in the table of hops", async () => {
+test("an emulated memory says so in the bar, on the journey and in the inspector", async () => {
   const { root } = show(
     aSnapshot((snapshot) => {
       const { plan } = snapshot.panes;
@@ -236,19 +252,17 @@ test("an emulated memory says so in the bar, on the journey, in the inspector an
   );
   await drawn();
   assert.equal(find(root, "figure-where").textContent, "runs on this computer, emulated");
-  assert.match(find(root, "stop-0").textContent ?? "", /, emulated/);
+  assert.match(find(root, "stop-0").textContent ?? "", /emulated/);
   find(root, "stop-0").click();
-  await drawn();
-  assert.match(find(root, "inspector").textContent ?? "", /emulated/);
-  find(root, "tab-hops").click();
-  await drawn();
-  assert.match(find(root, "plan").textContent ?? "", /, emulated/);
+  assert.match((await found(root, "inspector")).textContent ?? "", /emulated/);
 });
 
-test("tabs are moved through by arrow keys, round and round", async () => {
+test("no tab is open at first; they are moved through by arrow keys, round and round", async () => {
   const { root } = show(aSnapshot((snapshot) => void (snapshot.panes.run.now.number = 0)));
   await drawn();
-  press(find(root, "tab-hops"), "ArrowLeft");
+  assert.equal(root.querySelector("[role=tabpanel]"), null);
+  assert.equal(find(root, "tab-why").tabIndex, 0);
+  press(find(root, "tab-why"), "ArrowLeft");
   await drawn();
   assert.equal(document.activeElement, find(root, "tab-find-layout"));
   press(find(root, "tab-find-layout"), "ArrowLeft");

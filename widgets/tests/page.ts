@@ -46,6 +46,12 @@ export function find<T extends HTMLElement = HTMLElement>(root: ParentNode, test
   return found;
 }
 
+/** The same, of a part whose code comes when it is first shown. */
+export async function found(root: ParentNode, testid: string): Promise<HTMLElement> {
+  for (let frame = 0; frame < 200 && root.querySelector(`[data-testid="${testid}"]`) === null; frame += 1) await drawn();
+  return find(root, testid);
+}
+
 /** Enters a text as a person does. */
 export function enter(input: HTMLInputElement, value: string): void {
   input.focus();

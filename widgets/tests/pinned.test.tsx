@@ -1,9 +1,9 @@
 // A pinned plan: it stays beside later plans, with the differences.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { comparedPlans, differenceWords } from "#model/pinned-plan.ts";
+import { comparedPlans, differenceWords, longerWords } from "#model/pinned-plan.ts";
 import { aSnapshot } from "./model.ts";
-import { closeAfterEach, drawn, find, show } from "./page.ts";
+import { closeAfterEach, drawn, find, found, show } from "./page.ts";
 
 closeAfterEach();
 
@@ -27,6 +27,9 @@ test("figures of two plans side by side", () => {
   assert.equal(difference("runs in all hops"), "2.0 times as much");
   assert.equal(difference("shortest run"), "50 % less");
   assert.equal(difference("hops"), "the same");
+  assert.equal(longerWords(1086, 1), "1,100 times as long");
+  assert.equal(longerWords(46.2, 1), "46 times as long");
+  assert.equal(longerWords(1, 1), "just as long");
   const shorter = { ...path, hops: path.hops.slice(1) };
   const hops = comparedPlans({ ...plan, paths: [shorter] }, plan).find(({ name }) => name === "hops");
   assert.equal(hops?.difference, "1 fewer");
@@ -34,7 +37,7 @@ test("figures of two plans side by side", () => {
 
 test("a pinned plan stands under every later plan until it is let go", async () => {
   const { model, root } = show();
-  find(root, "pin-plan").click();
+  find(root, "compare").click();
   await drawn();
   assert.equal(root.querySelector("[data-testid=pinned-plan]"), null, "it is the plan that is shown");
   for (const factor of [2, 3]) {
@@ -42,7 +45,10 @@ test("a pinned plan stands under every later plan until it is let go", async () 
       if (state.panes.plan !== null) state.panes.plan.seconds *= factor;
     });
     await drawn();
-    assert.match(find(root, "pinned-difference").textContent ?? "", factor === 2 ? /2.0 times as much/ : /6.0 times as much/);
+    assert.match(
+      (await found(root, "pinned-difference")).textContent ?? "",
+      factor === 2 ? /2.0 times as long/ : /6.0 times as long/,
+    );
   }
   assert.equal(root.querySelectorAll("[data-testid=pinned-plan] .iv-strip").length, 1);
   find(root, "unpin-plan").click();

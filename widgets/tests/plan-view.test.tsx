@@ -264,7 +264,7 @@ test("the tab says what binds, ranks the candidates, and is watched only while i
   assert.match(find(root, "constraints").textContent ?? "", /binds \+1 MB\/s per MB\/s/);
   assert.match(find(root, "candidate-1").textContent ?? "", /a tie/);
   assert.match(find(root, "candidates").textContent ?? "", /Proved/);
-  find(root, "tab-hops").click();
+  find(root, "tab-run").click();
   await drawn();
   assert.deepEqual(last(model, "watch")?.views, []);
 });
@@ -283,6 +283,7 @@ test("a candidate is pointed at in the journey, and taken by hand", async () => 
     chunk: "",
     target: null,
     paths: [],
+    name: "",
   });
   assert.equal(root.querySelector("[data-testid=path-pointed-at]"), null);
 });

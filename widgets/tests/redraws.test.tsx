@@ -41,7 +41,7 @@ test("progress of a run draws what tells of runs, and nothing of the array, the 
   await drawn();
   const again = await redraws(() => model.publish((next) => void (next.panes.run.now.bytesDone = 50)));
   assert.ok(again.has("Progress"));
-  for (const name of ["Journey", "Strip", "Figures", "LayoutEditor", "Memory", "Tape", "Inspector", "HopsPane"])
+  for (const name of ["Journey", "Strip", "LayoutEditor", "Memory", "Tape"])
     assert.ok(all.has(name) && !again.has(name), `${name} is drawn ${again.get(name)} times`);
   assert.ok(total(again) < total(all) / 4, `${total(again)} of ${total(all)}`);
 });
@@ -52,7 +52,7 @@ test("a notice of the kernel draws the line that shows it", async () => {
   const again = await redraws(() => model.publish((next) => void (next.frame.notice = "news")));
   assert.deepEqual([...again].sort(), [
     ["Root", 1], // it has the number of the revision
-    ["StatusRow", 1],
+    ["Status", 1],
   ]);
 });
 
@@ -61,7 +61,7 @@ test("what is typed is drawn at once where it is shown, and the plan only when i
   await drawn();
   const typed = await redraws(() => enter(find<HTMLInputElement>(root, "source-layout"), "<x, F, y>"));
   assert.ok(typed.has("LayoutEditor") && typed.has("Memory"));
-  assert.ok(!typed.has("Journey") && !typed.has("HopsPane"));
+  assert.ok(!typed.has("Journey") && !typed.has("Leading"));
   const planned = await redraws(() =>
     model.publish((next) => {
       next.settings.source.layout = "<x, F, y>";
@@ -69,5 +69,5 @@ test("what is typed is drawn at once where it is shown, and the plan only when i
       next.panes.plan.seconds *= 2;
     }),
   );
-  assert.ok(planned.has("Journey") && planned.has("HopsPane"));
+  assert.ok(planned.has("Journey") && planned.has("Leading"));
 });

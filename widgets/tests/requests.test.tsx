@@ -7,7 +7,7 @@ import { descriptorsSaid, descriptorWords, piecesOf } from "#views/inspector/des
 import { placed } from "#views/inspector/handshake.tsx";
 import { chosenBytes, isInside } from "#views/linearization/drawing/chunk-marks.ts";
 import { aSnapshot } from "./model.ts";
-import { closeAfterEach, drawn, find, press, show } from "./page.ts";
+import { closeAfterEach, drawn, find, found, press, show } from "./page.ts";
 
 closeAfterEach();
 
@@ -60,9 +60,7 @@ function known(part: RequestsPart | null): Snapshot {
 
 test("descriptors are gone through by keys, and asked for while they are open", async () => {
   const { root, model } = show(known(PART));
-  await drawn();
-  find(root, "hop-0").click();
-  await drawn();
+  await found(root, "inspector");
   const watched = (): string => JSON.stringify(model.sent.filter((each) => each.kind === "watch").at(-1)?.views ?? []);
   assert.doesNotMatch(watched(), /requests/);
   find(root, "descriptors").querySelector("summary")?.click();
@@ -128,9 +126,7 @@ test("the bytes that are pointed at are exactly those that are marked", () => {
 
 test("messages are shown as a sequence, at the first start and at later ones", async () => {
   const { root } = show(known(PART));
-  await drawn();
-  find(root, "hop-0").click();
-  await drawn();
+  await found(root, "inspector");
   find(root, "messages").querySelector("summary")?.click();
   await drawn();
   await drawn();

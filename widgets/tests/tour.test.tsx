@@ -114,7 +114,7 @@ test("each step notices that it was done, and stays done", async () => {
   await drawn();
   await expectDone(/5 of 6 · Run and measure/);
 
-  find(root, "pin-plan").click();
+  find(root, "compare").click();
   await drawn();
   assert.equal(tour.dataset.done, "true");
   await next(root);

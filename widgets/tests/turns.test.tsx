@@ -141,7 +141,10 @@ test("a run sets its measured rates and its time beside the planned ones", async
   const { root } = show(snapshot);
   await drawn();
   snapshot.panes.plan?.paths[0]?.hops.forEach((_, number) => assert.notEqual(find(root, `measured-${number}`).textContent, ""));
-  assert.match(find(root, "figure-measured").textContent ?? "", /after the trial, .* measured$/);
+  assert.match(find(root, "leading").textContent ?? "", /: planned .* after the trial, measured /);
+  find(root, "figure-measured").click();
+  await drawn();
+  assert.equal(find(root, "tab-run").getAttribute("aria-selected"), "true", "it leads to the report");
   assert.match(find(root, "journey-measured").textContent ?? "", /measured in run \d+$/);
 });
 
@@ -157,7 +160,7 @@ test("an emulated run says so and shows no ratio", async () => {
   const { heads, root } = await report(["node0.fbm0"]);
   assert.doesNotMatch(heads, /÷/);
   assert.match(heads, /no evidence about the plan/);
-  assert.doesNotMatch(heads, /planned[^;.]*\d/i);
+  assert.doesNotMatch(heads, /planned[^;.]*\d/);
   // What main memory measured does not stand beside what the hardware should do.
   for (const name of ["journey-measured", "figure-measured", "measured-0"])
     assert.equal(root.querySelector(`[data-testid="${name}"]`), null, name);

@@ -1,1 +1,1 @@
-import{Gb as a,Hb as b}from"./core.js";export{b as default,a as drawPage};
+import{Nb as a,Ob as b}from"./core.js";export{b as default,a as drawPage};

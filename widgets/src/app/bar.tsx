@@ -1,19 +1,19 @@
-// The bar on top, always in sight: what moves, the plan in figures, Run, undo and redo, the menu, and what is going on.
+// The bar on top, always in sight: what moves, the sentence that leads, Run, undo and redo, the menu, and what is going on.
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "#lib/button.tsx";
 import { Icon } from "#lib/icon.tsx";
 import type { News } from "#model/exports.ts";
 import type { TermName } from "#model/glossary.ts";
-import { measuredOf } from "#model/measured.ts";
 import { partWords } from "#model/part.ts";
 import { statusText } from "#model/status.ts";
-import type { PlanPart } from "#model/types.ts";
+import type { PlanPart, ShownRun } from "#model/types.ts";
 import { formatBytes, formatCount, formatRate, formatSeconds } from "#model/units.ts";
 import { useView } from "#model/view.ts";
 import { intervalAbout, intervalText, machineWords, meanOf, memoryWords, titleOf } from "#model/words.ts";
 import { Errors } from "#views/controls/errors.tsx";
 import { Term } from "#views/controls/term.tsx";
+import { Leading } from "#views/journey/leading.tsx";
 import { TriedFigure } from "#views/plan/tried-marks.tsx";
 import { Progress } from "#views/runs/progress.tsx";
 import { Menu } from "./menu.tsx";
@@ -29,12 +29,14 @@ interface BarProps {
   turnDrawer: () => void;
   /** Shows the control of that name, and what is wrong with it. */
   lead: (control: string) => void;
+  /** Shows a tab of the dock. */
+  openTab: (tab: string) => void;
   beginTour: () => void;
   /** The tour, where it goes on. */
   children: ComponentChildren;
 }
 
-export function Bar({ drawer, drawerOpen, turnDrawer, lead, beginTour, children }: BarProps): JSX.Element {
+export function Bar({ drawer, drawerOpen, turnDrawer, lead, openTab, beginTour, children }: BarProps): JSX.Element {
   const { snapshot, connection } = useView();
   const [news, setNews] = useState<News | null>(null);
   useEffect(() => {
@@ -45,9 +47,8 @@ export function Bar({ drawer, drawerOpen, turnDrawer, lead, beginTour, children 
   const { frame } = snapshot;
   return (
     <div class="iv-bar" data-toolbar>
-      <div class="iv-bar-row">
+      <div class="iv-bar-head">
         <Title drawer={drawer} open={drawerOpen} turn={turnDrawer} />
-        <Figures />
         <div class="iv-bar-buttons">
           <Button
             label="Undo"
@@ -70,8 +71,9 @@ export function Bar({ drawer, drawerOpen, turnDrawer, lead, beginTour, children 
           <Menu tell={setNews} beginTour={beginTour} />
         </div>
         <span class="iv-own-stop" data-own-stops>
-          <RunButton />
+          <Run />
         </span>
+        <Leading openTab={openTab} />
       </div>
       <StatusRow lead={lead} />
       {children}
@@ -123,156 +125,220 @@ function Title({ drawer, open, turn }: { drawer: string; open: boolean; turn: ()
 interface FigureValue {
   name: string;
   title: string;
-  term: TermName;
+  term?: TermName;
   value: (plan: PlanPart) => string;
-  beside?: (plan: PlanPart) => ComponentChildren;
 }
 
+/** What there is to know of a plan beside its sentence. */
 const figures: readonly FigureValue[] = [
-  { name: "bytes", title: "moves", term: "payload", value: (plan) => formatBytes(plan.bytes) },
-  {
-    name: "seconds",
-    title: "time",
-    term: "predicted time",
-    value: (plan) => formatSeconds(plan.seconds),
-    beside: ({ interval, seconds, again, reuse }) => (
-      <>
-        {interval !== null && reuse === 1 && (
-          <span class="iv-figure-beside" data-testid="figure-interval" title={intervalAbout(seconds, interval)}>
-            {intervalText(seconds, interval)}
-          </span>
-        )}
-        {reuse > 1 && (
-          <span
-            class="iv-figure-beside"
-            data-testid="figure-again"
-            title={`The first of ${formatCount(reuse)} starts takes ${formatSeconds(seconds)}, every later one ${formatSeconds(again)}: ${formatSeconds(meanOf(seconds, again, reuse))} in the mean`}
-          >
-            then {formatSeconds(again)}
-          </span>
-        )}
-      </>
-    ),
-  },
   { name: "throughput", title: "steady rate", term: "throughput", value: (plan) => formatRate(plan.throughput) },
+  {
+    name: "interval",
+    title: "likely time",
+    value: ({ interval, seconds, reuse }) => (interval === null || reuse > 1 ? "" : intervalText(seconds, interval)),
+  },
+  {
+    name: "mean",
+    title: "mean time",
+    value: ({ seconds, again, reuse }) =>
+      reuse > 1 ? `${formatSeconds(meanOf(seconds, again, reuse))} of ${formatCount(reuse)} starts` : "",
+  },
   {
     name: "buffers",
     title: "buffers",
     term: "buffer",
     value: (plan) => (plan.buffers > 0 ? formatBytes(plan.bufferBytes) : "none"),
   },
+  {
+    name: "chunks",
+    title: "chunks",
+    term: "chunk",
+    value: ({ paths }) => {
+      const [only] = paths;
+      return paths.length !== 1 || only === undefined ? "" : `${formatCount(only.chunks)} of ${formatBytes(only.chunkBytes)}`;
+    },
+  },
+  { name: "planner", title: "planned", value: ({ planner }) => (planner === "by hand" ? planner : `by the planner ${planner}`) },
 ];
 
-export function Figures(): JSX.Element {
-  const { snapshot } = useView();
-  const { plan } = snapshot.panes;
-  const stale = snapshot.faults.stale.includes("plan");
+/** The figures of the plan: in the explorer they stand in a fold, on a page in sight. */
+export function Figures(): JSX.Element | null {
+  const { plan } = useView().snapshot.panes;
+  if (plan === null) return null;
   return (
-    <dl class={`iv-figures${stale ? " iv-stale" : ""}`} data-testid="figures">
-      {figures.map((figure) => (
-        <div key={figure.name} class={`iv-figure iv-figure-${figure.name}`} data-testid={`figure-${figure.name}`}>
-          <dt>
-            <Term name={figure.term}>{figure.title}</Term>
-            {plan !== null && figure.beside?.(plan)}
-            {figure.name === "seconds" && <MeasuredTime />}
-            <TriedFigure name={figure.name} />
-          </dt>
-          <dd>{plan === null ? "–" : figure.value(plan)}</dd>
-        </div>
-      ))}
+    <dl class="iv-figures" data-testid="figures">
+      {figures.map(({ name, title, term, value }) => {
+        const text = value(plan);
+        const about = name === "interval" && plan.interval !== null ? intervalAbout(plan.seconds, plan.interval) : undefined;
+        return (
+          text !== "" && (
+            <div key={name} class="iv-figure" data-testid={`figure-${name}`} title={about}>
+              <dt>{term === undefined ? title : <Term name={term}>{title}</Term>}</dt>
+              <dd>{text}</dd>
+            </div>
+          )
+        );
+      })}
     </dl>
   );
 }
 
-/** What the last run of this plan took. */
-function MeasuredTime(): JSX.Element | null {
-  const measured = measuredOf(useView().snapshot);
-  if (measured === null || measured.emulated) return null;
-  return (
-    <span class="iv-figure-beside iv-figure-measured" data-testid="figure-measured" title={`Run ${measured.run}`}>
-      {measured.tried !== null && `${formatSeconds(measured.tried)} after the trial, `}
-      {formatSeconds(measured.seconds)} measured
-    </span>
-  );
-}
-
-function RunButton(): JSX.Element {
+/** The button that runs the plan. Why it cannot run here, and what there is to do about it, is said once somebody is at it. */
+function Run(): JSX.Element {
   const { snapshot, connection } = useView();
+  const box = useRef<HTMLDivElement>(null);
+  const [at, setAt] = useState(false);
   const run = snapshot.panes.run.now;
   const active = run.phase === "running" || run.phase === "cancelling";
+  const blocked = run.reason !== "" && !active && !connection.gone && !connection.unanswered;
+  useEffect(() => {
+    if (!at) return;
+    const away = (event: PointerEvent): void => {
+      if (!(event.target instanceof Node) || box.current?.contains(event.target) !== true) setAt(false);
+    };
+    window.addEventListener("pointerdown", away, true);
+    return () => window.removeEventListener("pointerdown", away, true);
+  }, [at]);
   return (
-    <Button
-      label={active ? "Running…" : "Run and measure"}
-      icon="run"
-      primary
-      testid="run"
-      disabled={!run.canRun || connection.gone}
-      {...(run.reason !== "" ? { describedBy: `${connection.client}-reason` } : {})}
-      onClick={() => connection.send({ kind: "run" })}
-    />
+    <div
+      class="iv-run"
+      ref={box}
+      onFocusIn={() => setAt(true)}
+      onClick={(event) => event.target instanceof Element && event.target.closest("[data-testid=run]") !== null && setAt(true)}
+      onFocusOut={(event) => {
+        if (!(event.relatedTarget instanceof Node) || box.current?.contains(event.relatedTarget) !== true) setAt(false);
+      }}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape" || !at || !blocked) return;
+        event.stopPropagation();
+        box.current?.querySelector<HTMLElement>("[data-testid=run]")?.focus();
+        setAt(false);
+      }}
+    >
+      <Button
+        label={active ? "Running…" : "Run and measure"}
+        icon="run"
+        primary
+        testid="run"
+        disabled={!run.canRun || connection.gone}
+        {...(blocked ? { describedBy: `${connection.client}-reason` } : {})}
+        onClick={() => connection.send({ kind: "run" })}
+      />
+      {blocked && (
+        <div class={at ? "iv-reason" : "iv-hidden"} data-testid="run-why">
+          <p id={`${connection.client}-reason`} data-testid="run-reason">
+            {run.reason}
+          </p>
+          {at && <Offers offerEmulated={run.offerEmulated} offerLocal={run.offerLocal} />}
+        </div>
+      )}
+    </div>
   );
 }
 
-/** What is going on, and beside it what there is to do about it. */
+/** What there is to do where a plan cannot run on this computer. */
+function Offers({ offerEmulated, offerLocal }: Pick<ShownRun, "offerEmulated" | "offerLocal">): JSX.Element | null {
+  const { connection } = useView();
+  if (offerEmulated.length === 0 && !offerLocal) return null;
+  return (
+    <p class="iv-reason-offers">
+      {offerEmulated.length > 0 && (
+        <Button
+          label="Emulate here"
+          quiet
+          testid="use-emulated"
+          title={`Main memory stands in for ${offerEmulated.join(", ")}: the bytes are real, the speed says nothing about the hardware.`}
+          onClick={() =>
+            connection.send({ kind: "edit-machine", edit: { do: "emulate", memories: [...offerEmulated], on: true } })
+          }
+        />
+      )}
+      {offerLocal && (
+        <Button
+          label="Plan the same on this computer"
+          quiet
+          testid="use-local"
+          onClick={() => connection.send({ kind: "use-local" })}
+        />
+      )}
+    </p>
+  );
+}
+
+/** Small, below the sentence: where the plan runs, its figures, what is tried, and what is going on. */
 function StatusRow({ lead }: Pick<BarProps, "lead">): JSX.Element {
-  const { snapshot, connection } = useView();
+  const { snapshot } = useView();
   const { plan } = snapshot.panes;
-  const run = snapshot.panes.run.now;
+  return (
+    <div class="iv-status-row">
+      {plan !== null && !snapshot.faults.stale.includes("plan") && (
+        <>
+          <span class={`iv-where${plan.where === NOWHERE ? "" : " iv-where-here"}`} data-testid="figure-where">
+            {plan.where === NOWHERE ? plan.where : `runs on ${plan.where}`}
+          </span>
+          <FiguresFold />
+          <TriedFigure name="seconds" />
+          <TriedFigure name="throughput" />
+        </>
+      )}
+      <Status lead={lead} />
+    </div>
+  );
+}
+
+function Status({ lead }: Pick<BarProps, "lead">): JSX.Element {
+  const { snapshot, connection } = useView();
+  const { phase } = snapshot.panes.run.now;
   const busy = !connection.gone && (!snapshot.frame.settled || connection.waiting);
-  const active = run.phase === "running" || run.phase === "cancelling";
   const told = statusText(snapshot, connection);
   const wrong = Object.keys(snapshot.faults.problems).find((control) => control !== "transfer");
-  const lost = connection.gone || connection.unanswered;
   return (
-    <div class="iv-bar-row iv-status-row">
-      {plan !== null && !snapshot.faults.stale.includes("plan") && (
-        <span class={`iv-where${plan.where === NOWHERE ? "" : " iv-where-here"}`} data-testid="figure-where">
-          {plan.where === NOWHERE ? plan.where : `runs on ${plan.where}`}
-        </span>
-      )}
+    <>
       <p class={`iv-status${busy ? " iv-busy" : ""}`} data-testid="status" role="status" aria-live="polite" title={told}>
         {told}
       </p>
-      {active ? (
-        <Progress />
-      ) : (
-        run.reason !== "" &&
-        !lost && (
-          <p class="iv-reason">
-            <span id={`${connection.client}-reason`} data-testid="run-reason" title={run.reason}>
-              {run.reason}
-            </span>
-            {wrong !== undefined && (
-              <Button
-                label="Show it"
-                quiet
-                testid="show-problem"
-                title="Go to the control that is to be corrected"
-                onClick={() => lead(wrong)}
-              />
-            )}
-            {run.offerEmulated.length > 0 && (
-              <Button
-                label="Emulate here"
-                quiet
-                testid="use-emulated"
-                title={`Main memory stands in for ${run.offerEmulated.join(", ")}: the bytes are real, the speed says nothing about the hardware.`}
-                onClick={() =>
-                  connection.send({ kind: "edit-machine", edit: { do: "emulate", memories: [...run.offerEmulated], on: true } })
-                }
-              />
-            )}
-            {run.offerLocal && (
-              <Button
-                label="Plan the same on this computer"
-                quiet
-                testid="use-local"
-                onClick={() => connection.send({ kind: "use-local" })}
-              />
-            )}
-          </p>
-        )
+      {wrong !== undefined && !connection.gone && (
+        <Button
+          label="Show it"
+          quiet
+          testid="show-problem"
+          title="Go to the control that is to be corrected"
+          onClick={() => lead(wrong)}
+        />
       )}
-    </div>
+      {(phase === "running" || phase === "cancelling") && <Progress />}
+    </>
+  );
+}
+
+/** The figures, over what is below while they are open. */
+function FiguresFold(): JSX.Element {
+  const box = useRef<HTMLDetailsElement>(null);
+  const [open, setOpen] = useState(false);
+  useEffect(() => {
+    if (!open) return;
+    const away = (event: PointerEvent): void => {
+      if (!(event.target instanceof Node) || box.current?.contains(event.target) !== true) setOpen(false);
+    };
+    window.addEventListener("pointerdown", away, true);
+    return () => window.removeEventListener("pointerdown", away, true);
+  }, [open]);
+  return (
+    <details
+      class="iv-figures-fold"
+      data-testid="figures-fold"
+      ref={box}
+      open={open}
+      onToggle={(event) => setOpen(event.currentTarget.open)}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape" || !open) return;
+        event.stopPropagation();
+        setOpen(false);
+        box.current?.querySelector<HTMLElement>("summary")?.focus();
+      }}
+    >
+      <summary data-testid="figures-open">Figures</summary>
+      <Figures />
+    </details>
   );
 }

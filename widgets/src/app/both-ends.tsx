@@ -21,9 +21,11 @@ export function Ends(): JSX.Element {
   const away = cards.choices.length > 0;
   return (
     <WholeWindow name="both layouts" testid="ends" class={`iv-ends${away ? " iv-ends-away" : ""}`}>
-      {(tool) => (
+      {(tool, whole) => (
         <>
-          <EndsToolbar shown={cards.shown}>{tool}</EndsToolbar>
+          <EndsToolbar shown={cards.shown} ways={whole}>
+            {tool}
+          </EndsToolbar>
           <End side="source" title="Source" cards={cards} />
           <div class="iv-swap">
             <Button

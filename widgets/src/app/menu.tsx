@@ -6,16 +6,29 @@ import { useId } from "#lib/use-id.ts";
 import { chosenFile, copyPython, type News, save } from "#model/exports.ts";
 import { useView } from "#model/view.ts";
 import { savePicture } from "#views/controls/save-picture.tsx";
+import { MOST } from "#views/transfers/transfers.tsx";
 
 interface Item {
   name: string;
+  /** Leads to another page of the menu. */
+  to?: Page;
   title: string;
   /** Begins a group: a line stands above it. */
   group?: boolean;
   /** Why it cannot be done now; "" or absent where it can. */
   reason?: string;
-  act: () => Promise<News | null>;
+  act?: () => Promise<News | null>;
 }
+
+type Page = "all" | "pictures";
+
+/** What there is to save as a picture, with where it stands. */
+const PICTURES = [
+  { name: "Explorer", title: "All of this", of: ".iv-screen" },
+  { name: "Journey", title: "The journey", of: ".iv-journey" },
+  { name: "Layouts", title: "Source and destination", of: ".iv-ends" },
+  { name: "Details", title: "The open tab", of: ".iv-dock .iv-tabpanel" },
+] as const;
 
 interface MenuProps {
   /** Says how it went. */
@@ -25,15 +38,32 @@ interface MenuProps {
 
 export function Menu({ tell, beginTour }: MenuProps): JSX.Element {
   const { connection, snapshot } = useView();
-  const [open, setOpen] = useState(false);
+  const [page, setPage] = useState<Page | null>(null);
+  const open = page !== null;
   const id = useId();
   const box = useRef<HTMLDivElement>(null);
   const list = useRef<HTMLUListElement>(null);
-  const picture = async (kind: "svg" | "png"): Promise<News> => {
-    const problem = await savePicture(box.current?.closest<HTMLElement>(".iv-screen") ?? null, "Explorer", kind);
-    return problem === "" ? { good: true, text: `Saved the picture isoviz-explorer.${kind}.` } : { good: false, text: problem };
+  const { settings } = connection;
+  const part = (of: string): HTMLElement | null => {
+    const screen = box.current?.closest<HTMLElement>(".iv-screen") ?? null;
+    return of === ".iv-screen" ? screen : (screen?.querySelector<HTMLElement>(of) ?? null);
   };
-  const items: readonly Item[] = [
+  const picture = async (of: string, name: string, kind: "svg" | "png"): Promise<News> => {
+    const problem = await savePicture(part(of), name, kind);
+    return problem === ""
+      ? { good: true, text: `Saved the picture isoviz-${name.toLowerCase()}.${kind}.` }
+      : { good: false, text: problem };
+  };
+  const pictures: readonly Item[] = PICTURES.flatMap(({ name, title, of }, place) =>
+    (["svg", "png"] as const).map((kind, at) => ({
+      name: `picture-${name.toLowerCase()}-${kind}`,
+      title: `${title} (${kind.toUpperCase()})`,
+      group: place > 0 && at === 0,
+      reason: open && part(of) === null ? "It is not open" : "",
+      act: () => picture(of, name, kind),
+    })),
+  );
+  const all: readonly Item[] = [
     {
       name: "open-session",
       title: "Open a session…",
@@ -54,9 +84,18 @@ export function Menu({ tell, beginTour }: MenuProps): JSX.Element {
       act: () => save(connection, "report"),
     },
     { name: "export-trace", title: "Export the trace (for ui.perfetto.dev)", act: () => save(connection, "trace") },
-    { name: "picture-svg", title: "Save all of this as a picture (SVG)", group: true, act: () => picture("svg") },
-    { name: "picture-png", title: "Save all of this as a picture (PNG)", act: () => picture("png") },
-    { name: "copy-python", title: "Copy as Python", group: true, act: () => copyPython(connection) },
+    { name: "pictures", title: "Save a picture…", to: "pictures", group: true },
+    { name: "copy-python", title: "Copy as Python", act: () => copyPython(connection) },
+    {
+      name: "add-transfer",
+      title: "Add another transfer",
+      group: true,
+      reason: settings.beside.length + 1 >= MOST ? `${MOST} transfers are the most` : "",
+      act: async () => {
+        connection.send({ kind: "add-transfer" });
+        return null;
+      },
+    },
     {
       name: "tour",
       title: "Begin the tour",
@@ -68,25 +107,28 @@ export function Menu({ tell, beginTour }: MenuProps): JSX.Element {
     },
   ];
 
+  const items = page === "all" ? all : pictures;
+
   const focus = (place: number): void => list.current?.querySelectorAll<HTMLElement>("[role=menuitem]")[place]?.focus();
   // Before the next key: an arrow that follows Enter at once moves on from the first item.
   useLayoutEffect(() => {
     if (!open) return;
     focus(0);
     const away = (event: PointerEvent): void => {
-      if (!(event.target instanceof Node) || box.current?.contains(event.target) !== true) setOpen(false);
+      if (!(event.target instanceof Node) || box.current?.contains(event.target) !== true) setPage(null);
     };
     window.addEventListener("pointerdown", away, true);
     return () => window.removeEventListener("pointerdown", away, true);
-  }, [open]);
+  }, [page]);
   const close = (): void => {
-    setOpen(false);
+    setPage(null);
     box.current?.querySelector<HTMLElement>("button")?.focus();
   };
   const choose = (item: Item): void => {
     if (item.reason) return;
+    if (item.to !== undefined) return setPage(item.to);
     close();
-    void item.act().then((news) => news !== null && tell(news));
+    void item.act?.().then((news) => news !== null && tell(news));
   };
   return (
     <div
@@ -99,10 +141,11 @@ export function Menu({ tell, beginTour }: MenuProps): JSX.Element {
         if (to !== undefined) {
           event.preventDefault();
           focus((to + items.length) % items.length);
-        } else if (event.key === "Escape") {
+        } else if (event.key === "Escape" || (event.key === "ArrowLeft" && page === "pictures")) {
           event.stopPropagation();
-          close();
-        } else if (event.key === "Tab") setOpen(false);
+          if (page === "pictures") setPage("all");
+          else close();
+        } else if (event.key === "Tab") setPage(null);
       }}
     >
       <button
@@ -114,17 +157,23 @@ export function Menu({ tell, beginTour }: MenuProps): JSX.Element {
         aria-controls={open ? `${id}-menu` : undefined}
         aria-label="More: open, save, export, tour"
         title="Open, save, export, tour"
-        onClick={() => setOpen(!open)}
+        onClick={() => setPage(open ? null : "all")}
         onKeyDown={(event) => {
           if (open || event.key !== "ArrowDown") return;
           event.preventDefault();
-          setOpen(true);
+          setPage("all");
         }}
       >
         <Icon name="more" />
       </button>
       {open && (
-        <ul class="iv-menu-list" role="menu" id={`${id}-menu`} ref={list} aria-label="Open, save, export">
+        <ul
+          class="iv-menu-list"
+          role="menu"
+          id={`${id}-menu`}
+          ref={list}
+          aria-label={page === "pictures" ? "Save a picture of" : "Open, save, export"}
+        >
           {items.map((item) => (
             <li key={item.name} role="none" class={item.group ? "iv-menu-group" : undefined}>
               <button
@@ -133,6 +182,7 @@ export function Menu({ tell, beginTour }: MenuProps): JSX.Element {
                 tabIndex={-1}
                 data-testid={`menu-${item.name}`}
                 aria-disabled={item.reason ? "true" : undefined}
+                aria-haspopup={item.to === undefined ? undefined : "menu"}
                 title={item.reason || undefined}
                 onClick={() => choose(item)}
               >

@@ -11,8 +11,6 @@ interface ButtonProps {
   primary?: boolean;
   /** Looks like a link: an offer in a line of text. */
   quiet?: boolean;
-  /** Has the colour of the text around it until it is pointed at: an offer that few need. */
-  aside?: boolean;
   disabled?: boolean;
   pressed?: boolean;
   describedBy?: string;
@@ -24,7 +22,6 @@ export function Button(props: ButtonProps): JSX.Element {
   const looks = [
     props.primary ? " iv-primary" : "",
     props.quiet ? " iv-quiet" : "",
-    props.aside ? " iv-aside" : "",
     props.iconOnly ? " iv-icon-button" : "",
   ].join("");
   return (

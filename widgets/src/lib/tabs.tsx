@@ -1,4 +1,4 @@
-// Tabs: arrow keys move between them, and the panel of the chosen one is below.
+// Tabs: arrow keys move between them, and the panel of the chosen one is below. None may be chosen: then there is no panel.
 import type { ComponentChildren, JSX } from "preact";
 import { useRef } from "preact/hooks";
 import { useId } from "./use-id.ts";
@@ -28,10 +28,8 @@ export function placeAfter(key: string, place: number, count: number, turns = fa
 export function Tabs({ label, tabs, chosen, choose, aside }: TabsProps): JSX.Element {
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
-  const current = Math.max(
-    0,
-    tabs.findIndex((tab) => tab.name === chosen),
-  );
+  const current = tabs.findIndex((tab) => tab.name === chosen);
+  const reached = Math.max(0, current);
   const shown = tabs[current];
   return (
     <>
@@ -42,7 +40,7 @@ export function Tabs({ label, tabs, chosen, choose, aside }: TabsProps): JSX.Ele
           aria-label={label}
           ref={list}
           onKeyDown={(event) => {
-            const to = placeAfter(event.key, current, tabs.length, true);
+            const to = placeAfter(event.key, reached, tabs.length, true);
             const next = to === null ? undefined : tabs[to];
             if (to === null || next === undefined) return;
             event.preventDefault();
@@ -59,8 +57,8 @@ export function Tabs({ label, tabs, chosen, choose, aside }: TabsProps): JSX.Ele
               id={`${id}-${tab.name}`}
               data-testid={`tab-${tab.name}`}
               aria-selected={place === current}
-              aria-controls={`${id}-panel`}
-              tabIndex={place === current ? 0 : -1}
+              aria-controls={shown === undefined ? undefined : `${id}-panel`}
+              tabIndex={place === reached ? 0 : -1}
               onClick={() => choose(tab.name)}
             >
               {tab.title}
@@ -69,16 +67,18 @@ export function Tabs({ label, tabs, chosen, choose, aside }: TabsProps): JSX.Ele
         </div>
         {aside}
       </div>
-      <div
-        class="iv-tabpanel"
-        role="tabpanel"
-        id={`${id}-panel`}
-        tabIndex={0}
-        aria-labelledby={`${id}-${shown?.name ?? ""}`}
-        data-testid={`pane-${shown?.name ?? ""}`}
-      >
-        {shown?.content()}
-      </div>
+      {shown !== undefined && (
+        <div
+          class="iv-tabpanel"
+          role="tabpanel"
+          id={`${id}-panel`}
+          tabIndex={0}
+          aria-labelledby={`${id}-${shown.name}`}
+          data-testid={`pane-${shown.name}`}
+        >
+          {shown.content()}
+        </div>
+      )}
     </>
   );
 }

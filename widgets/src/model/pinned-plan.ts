@@ -8,9 +8,19 @@ export function differenceWords(value: number, before: number): string {
   if (before === 0 || value === 0) return value === 0 ? "none any more" : "new";
   const ratio = value / before - 1;
   if (Math.abs(ratio) < 5e-4) return "the same";
-  return ratio >= 1
-    ? `${(ratio + 1).toPrecision(2)} times as much`
-    : `${formatShare(Math.abs(ratio))} ${ratio > 0 ? "more" : "less"}`;
+  return ratio >= 1 ? `${timesWords(ratio + 1)} times as much` : `${formatShare(Math.abs(ratio))} ${ratio > 0 ? "more" : "less"}`;
+}
+
+/** How a time differs from another one: "just as long", "12 % more", "1,100 times as long". */
+export function longerWords(seconds: number, before: number): string {
+  const words = differenceWords(seconds, before);
+  return words === "the same" ? "just as long" : words.replace(/as much$/, "as long");
+}
+
+/** A factor in two digits, without an exponent: 1086 → "1,100". */
+function timesWords(factor: number): string {
+  const scale = 10 ** Math.max(0, Math.floor(Math.log10(factor)) - 1);
+  return factor < 10 ? factor.toPrecision(2) : formatCount(Math.round(factor / scale) * scale);
 }
 
 /** "1 fewer": of things that are few. */

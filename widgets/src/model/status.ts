@@ -19,7 +19,7 @@ function stateText(snapshot: Snapshot): string {
   const problems = Object.keys(snapshot.faults.problems);
   if (problems.length > 0) {
     const marked = problems.filter((control) => control !== "transfer").length;
-    return marked === 0 ? "This transfer cannot be planned." : `${counted(marked, "control")} to correct.`;
+    return marked === 0 ? "" : `${counted(marked, "control")} to correct.`; // the sentence above says that there is no plan
   }
   if (now.phase === "running") return `Run ${now.number} is under way.`;
   if (now.phase === "cancelling") return `Run ${now.number} is being cancelled.`;

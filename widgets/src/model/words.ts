@@ -10,7 +10,7 @@ import type {
   ShownSettings,
   ShownStop,
 } from "./types.ts";
-import { formatSeconds, parseCount } from "./units.ts";
+import { formatBytes, formatSeconds, parseCount } from "./units.ts";
 
 /** A hop of a plan with its number; with several paths, numbers go on from path to path. */
 export interface PlacedHop {
@@ -119,6 +119,12 @@ function verbOf(source: string, destination: string): string {
 /** A memory in words with its name: "GPU memory · node0.fbm0". */
 export function memoryTitle(entry: MenuEntry): string {
   return entry.title !== entry.name || entry.about === "" ? entry.title : `${entry.about} · ${entry.name}`;
+}
+
+/** A run in words: in the mean of all, it need not be a whole number of bytes. */
+export function runText(run: number): string {
+  const whole = Math.max(1, Math.round(run));
+  return `${Math.abs(whole - run) > 1e-3 * run ? "about " : ""}${formatBytes(whole)} runs`;
 }
 
 /** What kind of memory that is, in words; its name where nobody knows. */

@@ -11,14 +11,16 @@ import { hopsOf, type PlacedHop, whereOf } from "#model/words.ts";
 import { OrderTag } from "#views/controls/order-tag.tsx";
 import { Term } from "#views/controls/term.tsx";
 import { Journey } from "#views/journey/journey.tsx";
+import { Leading } from "#views/journey/leading.tsx";
 
-registerPane({ name: "hops", title: "Hops", tab: 1, render: () => <HopsPane /> });
+registerPane({ name: "hops", title: "Hops", render: () => <HopsPane /> });
 
 registerPane({
   name: "plan",
   title: "Plan",
   render: () => (
     <>
+      <Leading />
       <Journey />
       <HopsPane />
     </>
@@ -40,7 +42,7 @@ const columns: readonly Column<PlacedHop>[] = [
   },
   { title: "From", cell: ({ hop, path }) => <End stop={path.stops[hop.index]} /> },
   { title: "To", cell: ({ hop, path }) => <End stop={path.stops[hop.index + 1]} /> },
-  { title: () => <Term name="run">Run</Term>, number: true, cell: ({ hop }) => formatBytes(hop.run) },
+  { title: () => <Term name="run">Run</Term>, number: true, cell: ({ hop }) => formatBytes(Math.round(hop.run)) },
   {
     title: () => <Term name="shuffle">Shuffle</Term>,
     number: true,
@@ -71,11 +73,11 @@ function End({ stop }: { stop: ShownStop | undefined }): JSX.Element | null {
   );
 }
 
-function HopsPane(): JSX.Element {
+function HopsPane(): JSX.Element | null {
   const { snapshot } = useView();
   const [selection] = useSelection();
   const { plan } = snapshot.panes;
-  if (plan === null) return <p class="iv-faint">The hops stand here once there is a plan.</p>;
+  if (plan === null) return null;
   return (
     <div class={snapshot.faults.stale.includes("plan") ? "iv-stale" : ""} data-testid="plan">
       <Table

@@ -2,6 +2,7 @@
 import { later } from "#lib/later.tsx";
 import { registerPane } from "#model/pane.ts";
 import { Journey } from "#views/journey/journey.tsx";
+import { Leading } from "#views/journey/leading.tsx";
 
 const TimelinePane = later(() => import("./parts/timeline.tsx").then((part) => part.TimelinePane));
 
@@ -12,6 +13,7 @@ registerPane({
   watch: ["timeline"],
   render: ({ alone }) => (
     <>
+      {alone && <Leading />}
       {alone && <Journey />}
       <TimelinePane />
     </>

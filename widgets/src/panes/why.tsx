@@ -2,6 +2,7 @@
 import { later } from "#lib/later.tsx";
 import { registerPane } from "#model/pane.ts";
 import { Journey } from "#views/journey/journey.tsx";
+import { Leading } from "#views/journey/leading.tsx";
 
 const WhyPane = later(() => import("./parts/why.tsx").then((part) => part.WhyPane));
 
@@ -12,6 +13,7 @@ registerPane({
   watch: ["why"],
   render: ({ alone }) => (
     <>
+      {alone && <Leading />}
       {alone && <Journey />}
       <WhyPane />
     </>

@@ -11,6 +11,7 @@ import { SavePicture } from "#views/controls/save-picture.tsx";
 import { Term } from "#views/controls/term.tsx";
 import { Inspector } from "#views/inspector/inspector.tsx";
 import { Journey } from "#views/journey/journey.tsx";
+import { Leading } from "#views/journey/leading.tsx";
 import { Advice, Report } from "#views/runs/run-report.tsx";
 import { PageEnds } from "./page-ends.tsx";
 import { SavedFiles } from "./saved-files.tsx";
@@ -27,6 +28,7 @@ export function Page({ page }: { page: PagePart }): JSX.Element {
     memoryWords(menus.memories, settings.destination.memory),
   ];
   const { report } = panes.run;
+  const journey = useRef<HTMLDivElement>(null);
   const views = [
     { name: "ends", title: "Layouts of both ends", content: () => <PageEnds ends={page.ends} /> },
     ...tabPanes().map((pane) => ({ ...pane, content: () => pane.render(IN_PAGE) })),
@@ -41,10 +43,16 @@ export function Page({ page }: { page: PagePart }): JSX.Element {
             <code>{settings.destination.memory}</code>
           </p>
         </div>
-        <Figures />
         <SavedFiles />
       </header>
-      <Journey />
+      <div class="iv-page-leading">
+        <Leading />
+        <Figures />
+      </div>
+      <div class="iv-page-journey" ref={journey}>
+        <SavePicture name="Journey" of={() => journey.current?.querySelector<HTMLElement>(".iv-journey") ?? null} />
+        <Journey />
+      </div>
       <div class="iv-page-summary">
         <section
           class={`iv-card iv-page-said${page.lines.length > 0 ? " iv-page-short" : ""}`}

@@ -1,35 +1,36 @@
 // The journey: every path of the plan as a strip, from the source on the left to the destination on the right.
 import type { JSX } from "preact";
-import { useRef } from "preact/hooks";
 import { Button } from "#lib/button.tsx";
 import { later } from "#lib/later.tsx";
 import { useLargeHop, useShowLarge } from "#model/large-hop.ts";
 import { measuredOf } from "#model/measured.ts";
-import type { PlanPart, Snapshot } from "#model/types.ts";
-import { counted, formatBytes, formatSeconds, formatShare } from "#model/units.ts";
+import { longerWords } from "#model/pinned-plan.ts";
+import { pinsOf } from "#model/pins.ts";
+import type { PlanPart } from "#model/types.ts";
+import { formatSeconds } from "#model/units.ts";
 import { useView } from "#model/view.ts";
-import { SavePicture } from "#views/controls/save-picture.tsx";
 import { Term } from "#views/controls/term.tsx";
+import { WayChoice } from "#views/linearization/toolbar.tsx";
 import { JourneyTried, PathPointedAt } from "#views/plan/tried-marks.tsx";
 import { useHand } from "#views/plan/use-hand.ts";
 import { TransferChips } from "#views/transfers/transfers.tsx";
-import { Pinned, PinPlan } from "./pinned.tsx";
+import { Compare } from "./compare.tsx";
 import { Strip } from "./strip.tsx";
-import { Tracks } from "./tracks.tsx";
+
+const Tracks = later(() => import("./tracks.tsx").then((part) => part.Tracks));
+const Pinned = later(() => import("./pinned.tsx").then((part) => part.Pinned));
 
 const Stage = later(() => import("#views/stage/stage.tsx").then((part) => part.Stage));
 
 export function Journey(): JSX.Element {
-  const { snapshot } = useView();
-  const { plan } = snapshot.panes;
+  const { snapshot, connection } = useView();
   const large = useLargeHop();
   const showLarge = useShowLarge();
-  const box = useRef<HTMLElement>(null);
+  const { plan } = snapshot.panes;
+  const pinned = pinsOf(connection).plan.value;
   const stale = plan !== null && snapshot.faults.stale.includes("plan");
-  const note = stale ? staleText(snapshot) : plan === null ? "" : planText(plan);
   return (
     <section
-      ref={box}
       class={`iv-card iv-journey${stale ? " iv-stale" : ""}`}
       data-testid="journey"
       data-stale={stale}
@@ -39,40 +40,38 @@ export function Journey(): JSX.Element {
         <h2>
           <Term name="journey">The journey</Term>
         </h2>
-        <p class="iv-faint" data-testid="journey-note" title={note}>
-          {note}
-        </p>
-        {plan !== null && (
-          <Button
-            label="Follow one chunk"
-            icon="run"
-            quiet
-            testid="follow-chunk"
-            title="See one chunk move from hop to hop: in how many requests, and where its entries change places"
-            onClick={() => showLarge(0, "follows")}
-          />
-        )}
         <MeasuredKey />
         <PathPointedAt />
         <JourneyTried />
         <TransferChips />
-        {plan !== null && !stale && <PinPlan plan={plan} />}
-        {plan !== null && <SavePicture name="Journey" of={() => box.current} />}
+        <div class="iv-journey-tools">
+          {plan !== null && (
+            <span class="iv-busy-key">
+              <span class="iv-shaft" aria-hidden="true">
+                <span style={{ width: "50%" }} />
+              </span>
+              filled: <Term name="busy">busy</Term>
+            </span>
+          )}
+          <WayChoice />
+          {plan !== null && (
+            <Button
+              label="Follow one chunk"
+              icon="run"
+              quiet
+              testid="follow-chunk"
+              title="See one chunk move from hop to hop: in how many requests, and where its entries change places"
+              onClick={() => showLarge(0, "follows")}
+            />
+          )}
+          {plan !== null && !stale && <Compare plan={plan} />}
+        </div>
       </header>
       <div class="iv-journey-paths">{plan === null ? <Missing /> : <Paths plan={plan} />}</div>
-      <Pinned plan={stale ? null : plan} />
       {large !== "no" && <Stage />}
+      {pinned !== null && pinned.plan !== plan && <Pinned pinned={pinned} plan={stale ? null : plan} />}
     </section>
   );
-}
-
-/** "93 % more" */
-function differenceWords(seconds: number, before: number): string {
-  const ratio = seconds / before - 1;
-  if (Math.abs(ratio) < 5e-4) return "just as long";
-  return ratio >= 1
-    ? `${(ratio + 1).toPrecision(2)} times as long`
-    : `${formatShare(Math.abs(ratio))} ${ratio > 0 ? "more" : "less"}`;
 }
 
 /** Which run the measured rates are from. */
@@ -86,37 +85,14 @@ function MeasuredKey(): JSX.Element | null {
   );
 }
 
-/** What a plan is, beside what its stops and hops show. */
-function planText(plan: PlanPart): string {
-  const [only] = plan.paths;
-  if (plan.paths.length > 1 || only === undefined) return `${counted(plan.paths.length, "path")}, ${plannedBy(plan)}`;
-  return `${counted(only.hops.length, "hop")}, ${counted(only.chunks, "chunk")} of ${formatBytes(only.chunkBytes)}, ${plannedBy(plan)}`;
-}
-
-const plannedBy = (plan: PlanPart): string =>
-  plan.planner === "by hand" ? "planned by hand" : `planned by the planner ${plan.planner}`;
-
-/** Why the plan on the screen is not that of the settings. */
-function staleText(snapshot: Snapshot): string {
-  if (!snapshot.frame.settled) return `The last plan. ${snapshot.frame.step || "Planning"}…`;
-  return `The last plan: with what is entered now there is none. ${firstProblem(snapshot)}`;
-}
-
-function firstProblem(snapshot: Snapshot): string {
-  const { problems } = snapshot.faults;
-  return (problems.transfer ?? Object.values(problems)[0])?.message ?? "";
-}
-
-function Missing(): JSX.Element {
-  const { snapshot } = useView();
-  const { settled, step } = snapshot.frame;
-  const problem = firstProblem(snapshot);
-  return (
-    <p class="iv-missing" data-testid="no-plan">
-      {!settled ? `${step || "Planning"}…` : problem === "" ? "There is no plan yet." : `There is no plan. ${problem}`}
-    </p>
-  );
-}
+/** Where the stops would be: that there is no plan, and why, the sentence above says. */
+const Missing = (): JSX.Element => (
+  <div class="iv-missing" aria-hidden="true">
+    <i />
+    <s />
+    <i />
+  </div>
+);
 
 /** The plan, and below one by hand what the planner makes of the same transfer. */
 function Paths({ plan }: { plan: PlanPart }): JSX.Element {
@@ -128,7 +104,7 @@ function Paths({ plan }: { plan: PlanPart }): JSX.Element {
       {planned !== null && (
         <p class="iv-path-head" data-testid="by-hand-difference">
           {connection.settings.byHand?.name || "By hand"}: <b>{formatSeconds(plan.seconds)}</b>,{" "}
-          {differenceWords(plan.seconds, planned.seconds)}
+          {longerWords(plan.seconds, planned.seconds)}
         </p>
       )}
       {plan.paths.length > 1 ? (

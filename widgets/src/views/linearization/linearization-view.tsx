@@ -112,8 +112,16 @@ function titleOf(side: Side, shown: Shown): string {
   return on === null ? TITLES[side] : `Stop ${on.placed.number}`;
 }
 
-/** The toolbar of both cards. */
-export function EndsToolbar({ shown, children }: { shown: Shown; children: ComponentChildren }): JSX.Element {
+/** The toolbar of both cards. The way is chosen in the head of the journey, and here where that is out of sight. */
+export function EndsToolbar({
+  shown,
+  ways,
+  children,
+}: {
+  shown: Shown;
+  ways: boolean;
+  children: ComponentChildren;
+}): JSX.Element {
   const { connection } = useView();
   const { change, lens } = useShared(connection);
   const [source, destination] = [useEnd("source", shown), useEnd("destination", shown)];
@@ -127,7 +135,7 @@ export function EndsToolbar({ shown, children }: { shown: Shown; children: Compo
   };
   return (
     <Toolbar
-      {...{ ends, lens }}
+      {...{ ends, lens, ways }}
       linear={main.linear}
       options={main.options}
       change={main.onOptions}

@@ -29,6 +29,8 @@ interface ToolbarProps {
   lens: Lens;
   /** Chooses what moves of the array; null where that is not offered. */
   part?: { readonly words: string; readonly everything: () => void } | null;
+  /** False where the way is chosen elsewhere on the screen. */
+  ways?: boolean;
   /** Pins and lets go the layouts that are shown. */
   compare?: JSX.Element | null;
   /** What else stands at the right. */
@@ -38,12 +40,18 @@ interface ToolbarProps {
 const WAYS: readonly (readonly [Way, string, string])[] = [
   ["index", "by index", "The array, coloured by address"],
   ["address", "by address", "Memory byte after byte, coloured by what lies there"],
-  ["both", "both", "The array and its memory, with lines from one to the other"],
+  ["both", "both, with lines", "The array and its memory, with lines from one to the other"],
 ];
 const EXTENTS: readonly (readonly [Extent, string, string])[] = [
   ["whole", "whole", "All of the array"],
   ["block", "one block", "One block, as it moves along the path"],
 ];
+
+/** How layouts are drawn, in every view. */
+export function WayChoice(): JSX.Element {
+  const { way, change } = usePictureWay();
+  return <Choice label="How layouts are drawn" name="way" choices={WAYS} value={way} set={(next) => change({ way: next })} />;
+}
 
 export function Toolbar(props: ToolbarProps): JSX.Element {
   const { linear, ends, options, change, dims, chunks, lens, part = null } = props;
@@ -70,13 +78,7 @@ export function Toolbar(props: ToolbarProps): JSX.Element {
   const both = ends.source !== undefined && ends.destination !== undefined;
   return (
     <div class="iv-lin-bar" data-toolbar role="group" aria-label="How the pictures are drawn" data-testid="linearization-toolbar">
-      <Choice
-        label="How layouts are drawn"
-        name="way"
-        choices={WAYS}
-        value={picture.way}
-        set={(way) => picture.change({ way })}
-      />
+      {props.ways !== false && <WayChoice />}
       {props.hasBlock && (
         <Choice
           label="How much is drawn"

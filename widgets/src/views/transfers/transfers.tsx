@@ -10,7 +10,7 @@ import { Term } from "#views/controls/term.tsx";
 import { TextControl } from "#views/controls/text-control.tsx";
 
 /** Transfers of a session; isoviz/widgets/chosen/transfers.py has the same. */
-const MOST = 16;
+export const MOST = 16;
 
 /** All transfers in their order, the one that is edited among them. */
 export function everyTransfer(settings: ShownSettings): ShownTransfer[] {
@@ -28,18 +28,7 @@ export function TransferChips(): JSX.Element | null {
   const { connection } = useView();
   const { settings } = connection;
   const all = everyTransfer(settings);
-  const add = (
-    <Button
-      label="Add another transfer"
-      icon="add"
-      {...(all.length > 1 ? { iconOnly: true } : { quiet: true, aside: true })}
-      testid="add-transfer"
-      disabled={all.length >= MOST || connection.offline}
-      title="Keep this transfer and go on with a copy: all of them run together"
-      onClick={() => connection.send({ kind: "add-transfer" })}
-    />
-  );
-  if (all.length === 1) return connection.offline ? null : add;
+  if (all.length === 1) return null; // the menu adds another one
   return (
     <div class="iv-transfers" role="group" aria-label="Transfers that run together" data-testid="transfers">
       {all.map((transfer) => (
@@ -55,7 +44,17 @@ export function TransferChips(): JSX.Element | null {
           {transfer.name}
         </button>
       ))}
-      {!connection.offline && add}
+      {!connection.offline && (
+        <Button
+          label="Add another transfer"
+          icon="add"
+          iconOnly
+          testid="add-transfer"
+          disabled={all.length >= MOST}
+          title="Keep this transfer and go on with a copy: all of them run together"
+          onClick={() => connection.send({ kind: "add-transfer" })}
+        />
+      )}
     </div>
   );
 }

@@ -1,0 +1,1 @@
+import{a as o}from"./of-draw-page-inspector.js";import"./of-draw-page-inspector-stage.js";import"./of-draw-page-inspector-machine-run-stage-timeline-trace-tracks-why.js";import"./core.js";export{o as Inspector};
