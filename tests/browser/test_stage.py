@@ -19,7 +19,7 @@ def closed(desk: harness.Notebook) -> Iterator[None]:
     """What covers the notebook goes away with its test."""
     yield
     if desk.part("stage").count():
-        desk.page.keyboard.press("Escape")
+        desk.part("stage-close").click()
 
 
 @pytest.fixture
@@ -140,6 +140,7 @@ def test_why_here_is_said_and_each_other_hop_is_a_click_away(explorer: harness.N
     expect(told).to_contain_text(re.compile(r"converted at hop 0, GPU copy: 69\d ms"), timeout=harness.PATIENCE)
     expect(told).to_contain_text(re.compile(r"Here: 35\d ms"), timeout=harness.PATIENCE)
     press(explorer, "Escape")
+    expect(explorer.part("stage")).to_have_count(0)
     changes = explorer.part("journey").locator(".iv-hop[data-testid]").evaluate_all("hops => hops.map(hop => hop.dataset.change)")
     assert [change == "converts" for change in changes] == [True, False, False, False, False]
     expect(explorer.part("by-hand-difference")).to_contain_text("% more")

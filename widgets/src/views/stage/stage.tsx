@@ -172,9 +172,12 @@ function useFocusHere(box: { readonly current: HTMLElement | null }, hop: number
   const journey = useRef<Element | null>(null);
   const last = useRef(hop);
   last.current = hop;
+  // What had it may be gone: a hop that converts is no longer offered to convert.
+  useEffect(() => {
+    if (box.current?.contains(document.activeElement) === false) box.current.focus({ preventScroll: true });
+  });
   useEffect(() => {
     journey.current = box.current?.closest(".isoviz") ?? null;
-    box.current?.focus({ preventScroll: true });
     return () => {
       const origin = before instanceof HTMLElement && before !== document.body && before.isConnected ? before : null;
       (origin ?? journey.current?.querySelector<HTMLElement>(`[data-testid=hop-${last.current}]`))?.focus({
