@@ -361,4 +361,4 @@ def test_arrow_keys_go_along_the_journey_and_the_tabs(explorer: harness.Notebook
     press("Enter")
     expect(explorer.part("pane-why")).to_be_visible()
     press("End")
-    expect(explorer.part("pane-layouts")).to_be_visible()
+    expect(explorer.part("pane-find-layout")).to_be_visible()

@@ -61,7 +61,7 @@ export function StopHead({ side, cards, on, other }: StopHeadProps): JSX.Element
           node {stop.node}
         </span>
         <Button
-          label="Back to the ends"
+          label="Back"
           quiet
           testid={`back-${side}`}
           title="Show source and destination (Escape)"

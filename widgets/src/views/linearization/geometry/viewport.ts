@@ -43,12 +43,7 @@ export function first(room: Room): Viewport {
   // A block fills the room, as in the picture of memory.
   const { columns, rows } = room.first;
   const [width, height] = [room.width / columns, room.height / rows];
-  return {
-    left: 0,
-    top: 0,
-    width: snapped(Math.min(LARGEST, width), room.ratio),
-    height: snapped(Math.min(LARGEST, height), room.ratio),
-  };
+  return { left: 0, top: 0, width: Math.min(LARGEST, width), height: Math.min(LARGEST, height) };
 }
 
 /** Cells of several device pixels are whole device pixels: all are equally large. */
