@@ -73,6 +73,36 @@ def test_pictures_tell_the_hop_that_moves_the_fields(desk: harness.Notebook, nam
     desk.picture(f"fields-{'-'.join(name.split())}")
 
 
+def test_a_selected_hop_shows_one_block_before_and_after_it(explorer: harness.Notebook) -> None:
+    for number, word in enumerate(CHANGES):
+        explorer.part(f"hop-{number}").click()
+        expect(explorer.part("extent-block")).to_have_attribute("aria-pressed", "true")
+        explorer.at_rest()
+        before, after = (explorer.drawing(side) for side in ("source", "destination"))
+        assert (before != after) == (word == "converts"), f"hop {number} {word}"
+    explorer.page.keyboard.press("Escape")
+    expect(explorer.part("extent-whole")).to_have_attribute("aria-pressed", "true")
+
+
+def test_one_array_in_c_and_in_fortran_order_has_two_pictures(desk: harness.Notebook) -> None:
+    drawn = []
+    for order in ("ascontiguousarray", "asfortranarray"):
+        desk.show(
+            "import numpy, isoviz\nrows = numpy.arange(48.0).reshape(6, 8)\n"
+            f"explorer = isoviz.explore(numpy.{order}(rows), restore=False)"
+        )
+        desk.to_top()
+        desk.settled()
+        desk.at_rest()
+        memory = desk.drawing("source")
+        grid = desk.grid("source")
+        desk.at_rest()
+        drawn.append((memory, str(grid.locator("canvas").first.evaluate("canvas => canvas.toDataURL()"))))
+    (memory, grid), (other_memory, other_grid) = drawn  # type: ignore[assignment]
+    assert memory != other_memory, "by address"
+    assert grid != other_grid, "by index"
+
+
 def test_a_hop_shows_its_stops_in_the_grids_and_escape_shows_the_ends(explorer: harness.Notebook) -> None:
     before = explorer.drawing("source")
     explorer.part("hop-2").click()
