@@ -60,13 +60,7 @@ export function StopHead({ side, cards, on, other }: StopHeadProps): JSX.Element
         <span class="iv-faint iv-stop-where" title={whereOf(stop)}>
           node {stop.node}
         </span>
-        <Button
-          label="Back"
-          quiet
-          testid={`back-${side}`}
-          title="Show source and destination (Escape)"
-          onClick={cards.back}
-        />
+        <Button label="Back" quiet testid={`back-${side}`} title="Show source and destination (Escape)" onClick={cards.back} />
       </header>
       <div class="iv-edit" data-testid={`stop-layout-${side}`}>
         <div class="iv-edit-top">
