@@ -181,6 +181,7 @@ test("both ends tell what they keep", () => {
   const end = (text: string) => readEnd(text, spaces, null, undefined);
   assert.deepEqual(keptByBoth(end("<F, x, y>"), end("<F, x_in=4, y, x_out>")), {
     prefix: 1,
+    shares: true,
     suffix: 0,
     runBytes: 48,
     same: false,

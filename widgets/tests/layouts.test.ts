@@ -144,6 +144,7 @@ test("what two layouts have in common, in whole components", () => {
   assert.deepEqual(shared("<F, x_in=4, y, x_out>", "<F, x_in=6, y, x_out>"), [1, 0]);
   assert.deepEqual(shared("<F, x_0=3, x_1, y>", "<F, x_in=4, y, x_out>", TWO, xy(12, 2)), [1, 0], "3 does not divide 4");
   assert.deepEqual(shared("<F, y, x_0=3, x_1>", "<F, x_in=2, y, x_out>", TWO, xy(6, 4)), [1, 0], "2 does not divide 3");
+  assert.deepEqual(shared("<F, x, y>", "<F, y, x>", ONE), [1, 0], "PREFIX = |F|");
   assert.deepEqual(shared("<x, y, F>", "<F, x, y>", ONE), [3, 3], "one field: F may stand anywhere");
   assert.deepEqual(shared("<x_in=1, F, x_out, y>", "<F, x, y>"), [4, 4], "a digit of extent 1 changes nothing");
 });

@@ -74,6 +74,25 @@ test("a selected hop shows its two stops, and Escape shows the ends again", asyn
   assert.equal(find(root, "hop-1").getAttribute("aria-pressed"), "false");
 });
 
+test("both cards say one and the same of the runs of a hop", async () => {
+  const { root } = show(aSnapshot());
+  await drawn();
+  const said = (): string[] =>
+    ["source", "destination"].map((side) => {
+      const notes = find(root, `end-${side}`).querySelector(".iv-edit-notes li");
+      return notes?.textContent ?? "";
+    });
+  const hops = root.querySelectorAll("[data-testid=journey] [data-testid^=hop-][data-hop]").length;
+  assert.ok(hops >= 2);
+  for (let hop = 0; hop < hops; hop += 1) {
+    find(root, `hop-${hop}`).click();
+    await drawn();
+    const [one, other] = said();
+    assert.match(one ?? "", /runs of /);
+    assert.equal(one, other, `hop ${hop}`);
+  }
+});
+
 test("any two stops can be chosen for the cards, until something else is selected", async () => {
   const { root } = show(aSnapshot());
   await drawn();

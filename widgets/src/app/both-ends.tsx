@@ -48,9 +48,10 @@ export function Ends(): JSX.Element {
 function End({ side, title, cards }: { side: Side; title: string; cards: Cards }): JSX.Element {
   const { snapshot, connection } = useView();
   const on = cards.shown[side];
+  const otherSide = side === "source" ? "destination" : "source";
+  const beside = cards.shown[otherSide]?.linear;
   if (on !== null) {
-    const otherSide = side === "source" ? "destination" : "source";
-    const other = cards.shown[otherSide]?.linear ?? layoutAtEnd(connection, snapshot, otherSide).linear;
+    const other = beside ?? layoutAtEnd(connection, snapshot, otherSide).linear;
     const { number, stop } = on.placed;
     return (
       <section
@@ -83,7 +84,7 @@ function End({ side, title, cards }: { side: Side; title: string; cards: Cards }
         )}
         <MemoryChoice side={side} />
       </header>
-      <LayoutEditor side={side} />
+      <LayoutEditor side={side} beside={beside} />
       <EndCard side={side} shown={cards.shown} />
     </section>
   );

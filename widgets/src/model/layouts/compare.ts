@@ -25,9 +25,13 @@ export interface Comparison {
   readonly same: boolean;
 }
 
-/** How many whole digits at the fast and the slow end of `a` lie in the common prefix and suffix, and the run in bytes. */
+/**
+ * How many whole digits at the fast and the slow end of `a` lie in the common prefix and suffix, and the run in bytes. `shares`
+ * says whether there is a prefix: it may be a part of a digit, and with one field it is F at least.
+ */
 export interface Common {
   readonly prefix: number;
+  readonly shares: boolean;
   readonly suffix: number;
   readonly runBytes: number;
 }
@@ -35,8 +39,14 @@ export interface Common {
 /** The common prefix and suffix of two layouts of one instance, counted in whole digits of `a`. */
 export function common(a: Linearization, b: Linearization): Common {
   const found = compare(a, b);
-  if (found.same) return { prefix: a.digits.length, suffix: a.digits.length, runBytes: found.runBytes };
-  return { prefix: wholeInFront(a, found.prefix), suffix: wholeBehind(a, found.suffix), runBytes: found.runBytes };
+  const { runBytes } = found;
+  if (found.same) return { prefix: a.digits.length, shares: true, suffix: a.digits.length, runBytes };
+  return {
+    prefix: wholeInFront(a, found.prefix),
+    shares: found.prefix.length > 0,
+    suffix: wholeBehind(a, found.suffix),
+    runBytes,
+  };
 }
 
 /** The common prefix and suffix of two layouts of one instance. */
@@ -177,7 +187,10 @@ function wholeInFront(linear: Linearization, prefix: readonly NormalPart[]): num
   for (const [place, digit] of linear.digits.entries()) {
     const part = parts[next];
     if (digit.part === "F") {
-      if (single) continue; // like a digit of extent 1
+      if (single) {
+        if (whole === place) whole = place + 1; // it lies in every prefix that reaches it
+        continue;
+      }
       if (part !== "F") break;
       next += 1;
       whole = place + 1;

@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { useId } from "#lib/use-id.ts";
 import { keptByBoth, layoutAtEnd, spacesOf } from "#model/ends.ts";
+import type { Linearization } from "#model/layouts/linearization.ts";
 import { layoutText, type Part } from "#model/layouts/notation.ts";
 import type { Side } from "#model/settings.ts";
 import { useView } from "#model/view.ts";
@@ -12,14 +13,20 @@ import { Strip } from "./strip.tsx";
 import { TextField } from "./text-field.tsx";
 import { partKey } from "./words.ts";
 
-export function LayoutEditor({ side }: { side: Side }): JSX.Element {
+interface LayoutEditorProps {
+  side: Side;
+  /** The layout of the stop that stands beside this end, in the place of the other one. */
+  beside?: Linearization | undefined;
+}
+
+export function LayoutEditor({ side, beside }: LayoutEditorProps): JSX.Element {
   const { connection, snapshot } = useView();
   const [selected, select] = useState<string | null>(null);
   const focus = useRef<string | null>(null);
   const id = useId();
   const own = layoutAtEnd(connection, snapshot, side);
   const other = layoutAtEnd(connection, snapshot, side === "source" ? "destination" : "source");
-  const kept = snapshot.frame.bothEnds ? keptByBoth(own, other) : null;
+  const kept = snapshot.frame.bothEnds ? keptByBoth(own, beside === undefined ? other : { linear: beside }) : null;
   const { parts, problem, stale } = own;
   const at = selected === null ? -1 : parts.findIndex((part) => partKey(part) === selected);
 

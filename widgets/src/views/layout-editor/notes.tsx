@@ -4,7 +4,7 @@ import type { Kept } from "#model/ends.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
 import { formatBytes } from "#model/units.ts";
 import { Term } from "#views/controls/term.tsx";
-import { hasPrefix, paddingWords } from "./words.ts";
+import { paddingWords } from "./words.ts";
 
 export function Notes({ kept, linear }: { kept: Kept | null; linear: Linearization | null }): JSX.Element {
   const padding = linear === null ? "" : paddingWords(linear);
@@ -17,7 +17,7 @@ export function Notes({ kept, linear }: { kept: Kept | null; linear: Linearizati
             {kept.same ? (
               <>the same layout at both ends</>
             ) : (
-              <Term name="PREFIX">{linear !== null && hasPrefix(kept, linear) ? "common prefix" : "no common prefix"}</Term>
+              <Term name="PREFIX">{kept.shares ? "common prefix" : "no common prefix"}</Term>
             )}
             : <Term name="run">runs</Term> of {formatBytes(kept.runBytes)}
             {!Number.isInteger(kept.runBytes) && <span title="The fields have different sizes"> on average</span>}

@@ -1,15 +1,9 @@
 // What there is to say about a layout and its components, and which blocks they can have: pure functions.
-import type { Common } from "#model/layouts/compare.ts";
 import { divisors } from "#model/layouts/edits.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
 import { type Component, componentName, type Part, partText } from "#model/layouts/notation.ts";
 import type { Dimension } from "#model/layouts/spaces.ts";
 import { counted, formatBytes, formatCount } from "#model/units.ts";
-
-/** Whether runs are longer than an element. No chip may be whole in the prefix: it can be a part of the fastest component. */
-export function hasPrefix(kept: Common, linear: Linearization): boolean {
-  return kept.prefix > 0 || kept.runBytes > linear.entryBytes / linear.fields.length;
-}
 
 /** A name for a component that stays while its block and its place change. */
 export function partKey(part: Part): string {
