@@ -2,15 +2,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { neighbour } from "#lib/board.ts";
-import { along, between, border, boxAround, distance, holds, loop } from "#lib/geometry.ts";
+import { along, between, border, boxAround, distance, grown, holds, loop, type Rect } from "#lib/geometry.ts";
 import type { CanvasPart, DrawnMemory, MachineEdit, Snapshot } from "#model/types.ts";
+import { formatRate } from "#model/units.ts";
 import { arranged, BOX, boxOf, framesOf, measureOf } from "#views/machine-canvas/arrangement.ts";
 import { boxesOf } from "#views/machine-canvas/boxes.ts";
 import { rateAt, within } from "#views/machine-canvas/curve-editor.tsx";
 import { fittingFrom } from "#views/machine-canvas/drawing.tsx";
-import { sceneOf, widthOf } from "#views/machine-canvas/scene.ts";
+import { bundleWords, sceneOf, widthOf } from "#views/machine-canvas/scene.ts";
 import { found } from "#views/machine-canvas/search.tsx";
 import { brief } from "#views/machine-canvas/shape.tsx";
+import { Stage } from "#views/machine-canvas/stage.ts";
 import { aSnapshot, type FakeModel } from "./model.ts";
 import { closeAfterEach, drawn, enter, find, press, type Shown, show } from "./page.ts";
 
@@ -149,16 +151,45 @@ test("many channels between two memories are one line, and many lines between tw
   );
   assert.equal(second.curve, first.curve);
   assert.deepEqual(
-    scene.bundles.map(({ from, to, gathers }) => [from, to, gathers]),
-    [
-      ["0", "1", true],
-      ["1", "0", false],
-    ],
+    scene.bundles.map(({ from, to, gathers, both }) => [from, to, gathers, both]),
+    [["0", "1", true, true]],
   );
   assert.deepEqual(
     scene.edges.filter(({ gathered }) => !gathered).map(({ name }) => name),
-    ["010", "200"],
+    ["010"],
+    "a line within a node is its own, and one back to it is not",
   );
+});
+
+test("two nodes with nine channels each way are one line, and every line at rest lies in what is shown", () => {
+  const base = part();
+  const kinds = ["SYS", "REG", "ZCM"];
+  const memories = [0, 1].flatMap((node) => kinds.map((kind) => memory(`${node}${kind}`, kind, node)));
+  const channel = base.channels[0];
+  assert.ok(channel !== undefined);
+  const ends = [0, 1, 2].flatMap((from) => [3, 4, 5].flatMap((to) => [[from, to] as const, [to, from] as const]));
+  const channels = [...ends, [0, 0] as const, [2, 1] as const].map(([source, destination]) => ({
+    ...channel,
+    name: `${source}${destination}`,
+    source,
+    destination,
+    uses: [],
+  }));
+  const scene = sceneOf({ ...base, memories, resources: [], channels });
+  assert.deepEqual(scene.bundles.map(bundleWords), [`9 channels each way, ${formatRate(scene.edges[0]?.rate ?? 0)}`]);
+  assert.deepEqual(
+    scene.edges.filter(({ gathered }) => !gathered).map(({ name }) => name),
+    ["00", "21"],
+  );
+  const stage = new (class extends Stage {
+    all(): Rect | null {
+      return this.bounds(scene);
+    }
+  })();
+  const shown = stage.all();
+  assert.ok(shown !== null);
+  for (const { curve } of [...scene.lines.filter(({ gathered }) => !gathered), ...scene.bundles])
+    for (let t = 0; t <= 1; t += 0.05) assert.ok(holds(grown(shown, 1), along(curve, t)));
 });
 
 test("a channel may lead where its kinds let it", () => {

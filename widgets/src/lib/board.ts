@@ -63,10 +63,16 @@ export abstract class Board<Scene, Marks> {
   private fitted = false;
   /** Whether a person has chosen what is seen: then another size of the board changes nothing of it. */
   private laid = false;
+  /** Whether a person has asked for all of the drawing. */
+  private whole = false;
   private ends: (() => void)[] = [];
 
   /** The rectangle of all of a drawing; null where nothing is drawn. */
   protected abstract bounds(scene: Scene): Rect | null;
+  /** What is seen at first: all of the drawing, unless a part of it is what matters. */
+  protected first(scene: Scene): Rect | null {
+    return this.bounds(scene);
+  }
   /** Paints what is at rest, on a sheet that may reach beyond the board. */
   protected abstract paintRest(sheet: Sheet, scene: Scene): void;
   protected abstract paintLive(sheet: Sheet, scene: Scene, marks: Marks): void;
@@ -85,7 +91,7 @@ export abstract class Board<Scene, Marks> {
       const [width, height] = [root.clientWidth, root.clientHeight];
       if (width === this.size.width && height === this.size.height) return;
       this.size = { width, height };
-      if (!this.laid) this.fit();
+      if (!this.laid) this.begin();
       this.draw("all");
     };
     const sizes = new ResizeObserver(measure);
@@ -109,7 +115,8 @@ export abstract class Board<Scene, Marks> {
   /** Takes what is to be shown. `afresh`: it is another thing, and all of it is to be seen. */
   show(scene: Scene, afresh: boolean): void {
     this.scene = scene;
-    if (afresh || !this.fitted || (this.limits.follows && !this.laid)) this.fit();
+    if (afresh) this.whole = false;
+    if (afresh || !this.fitted || (this.limits.follows && !this.laid)) this.begin();
     this.sync();
     this.draw("all");
   }
@@ -159,6 +166,18 @@ export abstract class Board<Scene, Marks> {
   fit(): void {
     const all = this.scene === null ? null : this.bounds(this.scene);
     if (all !== null) this.look(all);
+    [this.laid, this.whole] = [false, true];
+  }
+
+  /** Shows what is seen at first; once a person has chosen what is seen, that stays. */
+  protected refit(): void {
+    if (!this.laid) this.begin();
+  }
+
+  private begin(): void {
+    const { scene } = this;
+    const box = scene === null ? null : this.whole ? this.bounds(scene) : this.first(scene);
+    if (box !== null) this.look(box);
     this.laid = false;
   }
 
@@ -175,7 +194,7 @@ export abstract class Board<Scene, Marks> {
   /** Brings what is new into the window: with the whole drawing where nobody has chosen a part of it. */
   present(box: Rect): void {
     if (this.laid) this.reveal(box);
-    else this.fit();
+    else this.begin();
     this.root?.scrollIntoView({ block: "nearest" });
   }
 

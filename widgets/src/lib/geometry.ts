@@ -33,6 +33,14 @@ export const boxAround = (centre: Point, width: number, height: number): Rect =>
 export const holds = (box: Rect, { x, y }: Point): boolean =>
   x >= box.x && x <= box.x + box.width && y >= box.y && y <= box.y + box.height;
 
+/** The least rectangle around the places of a curve, as far as they are looked at. */
+export function extentOf(curve: Curve): Rect {
+  const points = Array.from({ length: STEPS + 1 }, (_, step) => along(curve, step / STEPS));
+  const [xs, ys] = [points.map(({ x }) => x), points.map(({ y }) => y)];
+  const [x, y] = [Math.min(...xs), Math.min(...ys)];
+  return { x, y, width: Math.max(...xs) - x, height: Math.max(...ys) - y };
+}
+
 /** Whether two rectangles share a place. */
 export const meet = (one: Rect, other: Rect): boolean =>
   one.x < other.x + other.width && other.x < one.x + one.width && one.y < other.y + other.height && other.y < one.y + one.height;

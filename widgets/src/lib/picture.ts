@@ -38,6 +38,25 @@ export interface Picture {
 
 /** The picture of an element as it is seen now. `title` names it. */
 export function pictureOf(root: HTMLElement, title: string): Picture {
+  const release = unstuck(root);
+  try {
+    return pictureAtRest(root, title);
+  } finally {
+    release();
+  }
+}
+
+/** Puts what sticks to an edge while its page scrolls where it stands by itself; returns what undoes that. */
+function unstuck(root: HTMLElement): () => void {
+  const stuck = [root, ...root.querySelectorAll<HTMLElement>("*")].filter((each) => getComputedStyle(each).position === "sticky");
+  const before = stuck.map(({ style }) => style.cssText);
+  for (const { style } of stuck) [style.position, style.inset] = ["relative", "auto"];
+  return () => {
+    for (const [place, { style }] of stuck.entries()) style.cssText = before[place] ?? "";
+  };
+}
+
+function pictureAtRest(root: HTMLElement, title: string): Picture {
   const recordings = recorded();
   const box = root.getBoundingClientRect();
   const [width, height] = [
@@ -82,9 +101,9 @@ function add(element: Element, out: Out): void {
   const box = element.getBoundingClientRect();
   const [x, y] = [box.left - out.left, box.top - out.top];
   if (element instanceof SVGSVGElement) return void out.parts.push(drawing(element, x, y, box));
-  if (element instanceof HTMLCanvasElement) return void canvas(element, x, y, box, out);
   addBox(style, x, y, box, out);
   addFrames(style, x, y, box, out);
+  if (element instanceof HTMLCanvasElement) return void canvas(element, x, y, out);
   addHead(element, x, y, out);
   if (element instanceof HTMLInputElement || element instanceof HTMLSelectElement || element instanceof HTMLTextAreaElement)
     return void control(element, style, x, y, box, out);
@@ -118,23 +137,25 @@ function addBox(style: CSSStyleDeclaration, x: number, y: number, box: DOMRect, 
     rect(0, { fill: `url(#iv-ramp-${(out.clips += 1)})` });
   }
   if (!isClear(style.backgroundColor)) rect(0, { fill: style.backgroundColor });
-  const sides = (["Top", "Right", "Bottom", "Left"] as const).map((side) => ({
-    width: style[`border${side}Style`] === "none" ? 0 : parseFloat(style[`border${side}Width`]) || 0,
-    colour: style[`border${side}Color`],
-  }));
+  const sides = (["Top", "Right", "Bottom", "Left"] as const).map((side) => {
+    const kind = style[`border${side}Style`];
+    const width = kind === "none" ? 0 : parseFloat(style[`border${side}Width`]) || 0;
+    return { width, colour: style[`border${side}Color`], ...dashOf(kind, width) };
+  });
   const [top, right, bottom, left] = sides;
   if (top === undefined || right === undefined || bottom === undefined || left === undefined) return;
   const seen = sides.filter((side) => side.width > 0 && !isClear(side.colour));
   if (seen.length === 0) return;
   if (seen.length === 4 && seen.every((side) => side.width === top.width && side.colour === top.colour))
-    return rect(top.width / 2, { fill: "none", stroke: top.colour, "stroke-width": top.width });
-  const line = (side: { width: number; colour: string }, x0: number, y0: number, x1: number, y1: number): void => {
+    return rect(top.width / 2, { fill: "none", stroke: top.colour, "stroke-width": top.width, ...dashed(top) });
+  const line = (side: Side, x0: number, y0: number, x1: number, y1: number): void => {
     if (side.width > 0 && !isClear(side.colour))
       out.parts.push(
         svgElement("path", {
           d: `M${number(x0)} ${number(y0)}L${number(x1)} ${number(y1)}`,
           stroke: side.colour,
           "stroke-width": side.width,
+          ...dashed(side),
         }),
       );
   };
@@ -144,6 +165,25 @@ function addBox(style: CSSStyleDeclaration, x: number, y: number, box: DOMRect, 
   line(bottom, x, low - bottom.width / 2, far, low - bottom.width / 2);
   line(left, x + left.width / 2, y, x + left.width / 2, low);
 }
+
+interface Side {
+  readonly width: number;
+  readonly colour: string;
+  /** The lengths of dashes and gaps; absent where the line is solid. */
+  readonly dash?: string;
+  readonly round?: boolean;
+}
+
+/** The dashes of a border. */
+function dashOf(kind: string, width: number): Pick<Side, "dash" | "round"> {
+  if (kind === "dotted") return { dash: `0 ${number(2 * width)}`, round: true };
+  return kind === "dashed" ? { dash: `${number(2 * width)} ${number(width)}` } : {};
+}
+
+const dashed = ({ dash, round }: Side): Attributes => ({
+  "stroke-dasharray": dash,
+  "stroke-linecap": round === true ? "round" : undefined,
+});
 
 const COLOUR = String.raw`(?:rgba?|color|oklab|oklch)\([^)]*\)|#[0-9a-f]{3,8}|transparent`;
 const STOPS = new RegExp(String.raw`(${COLOUR})(?:\s+([\d.]+)%)?`, "gi");
@@ -289,16 +329,17 @@ function control(
   out.parts.push(textAt(text, style, x + padding + 1, y, box.height));
 }
 
-function canvas(element: HTMLCanvasElement, x: number, y: number, box: DOMRect, out: Out): void {
+function canvas(element: HTMLCanvasElement, left: number, top: number, out: Out): void {
   const recording = out.recordings.get(element);
-  const place = `translate(${number(x)} ${number(y)})`;
+  // What it shows lies within its border.
+  const place = `translate(${number(left + element.clientLeft)} ${number(top + element.clientTop)})`;
   if (recording !== undefined && recording.parts.length > 0) {
     out.defs.push(...recording.defs);
     out.parts.push(svgElement("g", { transform: place }, recording.parts.join("")));
     return;
   }
   if (element.width === 0 || element.height === 0) return;
-  const { width, height } = box;
+  const [width, height] = [element.clientWidth, element.clientHeight];
   out.parts.push(
     svgElement("image", { transform: place, width, height, preserveAspectRatio: "none", href: element.toDataURL() }),
   );

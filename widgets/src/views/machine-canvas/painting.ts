@@ -2,8 +2,7 @@
 
 import { boxOnScreen, freeBox, isOnSheet, onScreen, type Placement, paintText, type Sheet, textBox } from "#lib/board.ts";
 import { along, around, border, boxAround, type Curve, type Point, type Rect } from "#lib/geometry.ts";
-import { counted } from "#model/units.ts";
-import type { Bundle, Edge } from "./scene.ts";
+import { type Bundle, countWords, type Edge } from "./scene.ts";
 
 /** What a line is besides a channel; the later of these are drawn above the earlier. */
 export type Mark = "plain" | "candidate" | "path" | "selected";
@@ -67,14 +66,14 @@ const ROOM = 110;
 /** One line for all channels from node to node; with their number where there are few, unless the memories in the nodes are shown. */
 export function paintBundles(sheet: Sheet, bundles: readonly Bundle[], numbered: boolean): void {
   const { at } = sheet;
-  const few = bundles.length <= MOST_NUMBERED || bundles.some(({ both }) => both);
+  const few = bundles.length <= MOST_NUMBERED;
   for (const bundle of bundles) {
     const strength = few ? 1 : Math.max(0.12, 60 / bundles.length);
     paintBundle(sheet, bundle, "--iv-strong-line", few ? Math.min(6, bundle.width * 0.6) : 1, strength, few);
-    const { curve, count } = bundle;
+    const { curve } = bundle;
     const [from, to] = [onScreen(curve.from, at), onScreen(curve.to, at)];
     if (!few || !numbered || Math.hypot(to.x - from.x, to.y - from.y) <= ROOM) continue;
-    const text = counted(count, "channel");
+    const text = countWords(bundle);
     paintText(sheet, text, textBox(sheet, text, onScreen(along(curve, 0.5), at)));
   }
 }

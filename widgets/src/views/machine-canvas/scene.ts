@@ -26,13 +26,15 @@ export interface Edge {
   curve: Curve;
 }
 
-/** The channels between two parts of a machine: nodes, boxes, or memories beside boxes. In a machine with boxes both ways are one. */
+/** The channels between two parts of a machine, both ways: nodes, boxes, or memories beside boxes. */
 export interface Bundle {
   readonly key: string;
   /** The ends: the key of a box, or a colon and the name of a memory. */
   readonly from: string;
   readonly to: string;
   readonly count: number;
+  /** How many of them lead from the first end to the other. */
+  readonly there: number;
   readonly width: number;
   readonly edges: readonly Edge[];
   /** Whether there are channels in both directions. */
@@ -69,8 +71,10 @@ export function widthOf(rate: number): number {
 
 /** Channels between the same two memories that lie side by side; more of them are one line. */
 const MOST_BESIDE = 2;
-/** Lines from one node to another that are told apart; more of them, with several channels each, are one line. */
+/** Lines from one node to another that are told apart; more of them are one line. */
 const MOST_TOLD_APART = 3;
+/** Nodes among which a line makes way for each other one; among more, lines are straight. */
+const MOST_AVOIDED = 12;
 
 /** Machines with more memories have straight lines only: a line that makes way for each box is looked for box by box. */
 const MOST_BENT = 60;
@@ -151,7 +155,7 @@ export function sceneOf(part: CanvasPart, moved: ReadonlyMap<string, Point> = ne
   return { ...scene, edges, lines, bundles: bundlesOf(scene, edges), touching };
 }
 
-type Placed = Pick<Scene, "memories" | "boxes" | "measure" | "boxed" | "places" | "frames">;
+type Placed = Pick<Scene, "memories" | "boxes" | "nodes" | "measure" | "boxed" | "places" | "frames">;
 
 /** How much more a line bends to make way for these boxes; 0 where it cannot. */
 function freeBend(ends: readonly [Rect, Rect], bend: number, others: readonly Rect[], oneSided: boolean): number {
@@ -174,20 +178,26 @@ function bundlesOf(scene: Placed, edges: readonly Edge[]): Bundle[] {
     if (edge.loop !== null) continue;
     const [from, to] = endsOf(chains, edge);
     if (!boxed && from.startsWith(":")) continue; // memories of a node without boxes: each channel is a line
-    const back = boxed ? found.get(`${to} ${from}`) : undefined;
+    const back = found.get(`${to} ${from}`);
     const known = back ?? found.get(`${from} ${to}`);
     if (back !== undefined) back.both = true;
     if (known === undefined) found.set(`${from} ${to}`, { from, to, edges: [edge], both: false });
     else known.edges.push(edge);
   }
   return [...found].map(([key, each]): Bundle => {
-    const apart = each.edges.filter((edge) => edge.beside.length === 0 || edge.beside[0] === edge).length;
-    const gathers = boxed ? each.edges.length > 1 : each.edges.some(({ beside }) => beside.length > 0) && apart > MOST_TOLD_APART;
+    const thence = (edge: Edge): boolean => endsOf(chains, edge)[0] === each.from;
+    const lines = each.edges.filter((edge) => edge.beside.length === 0 || edge.beside[0] === edge);
+    const [there, out] = [each.edges.filter(thence).length, lines.filter(thence).length];
+    const gathers = boxed ? each.edges.length > 1 : Math.max(out, lines.length - out) > MOST_TOLD_APART;
     if (gathers) for (const edge of each.edges) edge.gathered = true;
     const ends = [endBox(scene, each.from), endBox(scene, each.to)] as const;
-    const way: Way = boxed ? freeWay(ends, besides(scene, each)) : { kind: "centres", bend: 10 };
+    const way: Way = boxed
+      ? freeWay(ends, besides(scene, each))
+      : scene.nodes.length <= MOST_AVOIDED
+        ? freeWay(ends, otherNodes(scene, each))
+        : { kind: "centres", bend: 0 };
     const width = Math.max(...each.edges.map((edge) => edge.width));
-    return { ...each, key, gathers, count: each.edges.length, width, way, curve: curveAlong(way, ends) };
+    return { ...each, key, gathers, count: each.edges.length, there, width, way, curve: curveAlong(way, ends) };
   });
 }
 
@@ -212,6 +222,10 @@ function besides(scene: Placed, { from, to }: { from: string; to: string }): Rec
   return parts.filter((each) => each !== from && each !== to).map((each) => grown(endBox(scene, each), 3));
 }
 
+/** The other nodes of a machine without boxes. */
+const otherNodes = (scene: Placed, { from, to }: { from: string; to: string }): Rect[] =>
+  scene.nodes.filter(({ key }) => key !== from && key !== to).map(({ key }) => grown(frameOf(scene, key), 3));
+
 const endBox = (scene: Placed, end: string): Rect => (end.startsWith(":") ? memoryBox(scene, end.slice(1)) : frameOf(scene, end));
 
 /** The frame of a box. */
@@ -224,13 +238,18 @@ export function endName(end: string): string {
   return end.includes("/") ? end.slice(end.lastIndexOf("/") + 1) : `node ${end}`;
 }
 
+/** How many channels a bundle has: "9 channels each way". */
+export const countWords = ({ count, there }: Pick<Bundle, "count" | "there">): string =>
+  2 * there === count ? `${counted(there, "channel")} each way` : counted(count, "channel");
+
 /** How many channels a bundle has, and how fast they are: "12 channels, 20 to 55 GB/s". */
-export function bundleWords({ edges }: Bundle): string {
+export function bundleWords(bundle: Bundle): string {
+  const { edges } = bundle;
   const rates = edges.map(({ rate }) => rate);
   const [least, most] = [formatRate(Math.min(...rates)), formatRate(Math.max(...rates))];
   const [number = "", unit] = least.split(" ");
   const range = least === most ? most : `${unit === most.split(" ")[1] ? number : least} to ${most}`;
-  return `${counted(edges.length, "channel")}, ${range}`;
+  return `${countWords(bundle)}, ${range}`;
 }
 
 export const placeOf = (places: ReadonlyMap<string, Point>, name: string): Point => places.get(name) ?? { x: 0, y: 0 };

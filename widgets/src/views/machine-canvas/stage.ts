@@ -1,6 +1,6 @@
 // The drawing of a machine on its board: what is painted of it, what the pointer is on, what a drag moves.
 import { Board, boxOnScreen, type Limits, type Sheet } from "#lib/board.ts";
-import { type Curve, grown, type Point, type Rect, union } from "#lib/geometry.ts";
+import { type Curve, extentOf, grown, type Point, type Rect, union } from "#lib/geometry.ts";
 import { PADDING, TITLE } from "./arrangement.ts";
 import type { Box } from "./boxes.ts";
 import { type Marks, UNMARKED } from "./marks.ts";
@@ -15,6 +15,8 @@ const SHAPES = 0.62;
 /** Pixels from which on a node shows its memories, however far away. */
 const WIDE = 230;
 export const NAMES = 0.82;
+/** The scale from which on lines say what they are. */
+const LABELLED = 0.7;
 /** Pixels around a line in which the pointer is on it. */
 const NEAR = 7;
 
@@ -59,7 +61,8 @@ export class Stage extends Board<Scene, Marks> {
   // ---- where it lies
 
   protected bounds(scene: Scene): Rect | null {
-    return union(scene.frames.values());
+    const lines = [...scene.lines.filter(({ gathered }) => !gathered), ...scene.bundles.filter(({ gathers }) => gathers)];
+    return union([...scene.frames.values(), ...lines.map(({ curve }) => extentOf(curve))]);
   }
 
   /** Shows a box, such as a node, as large as the room allows. */
@@ -224,12 +227,13 @@ export class Stage extends Board<Scene, Marks> {
       labelled.add(edge);
       const curve = this.shownCurve(scene, edge);
       const text = mark === "candidate" || curve === null ? "" : marks.said(edge);
-      if (text !== "" && curve !== null && (at.scale >= 0.7 || edge.name === marks.pointed || mark === "selected"))
+      if (text !== "" && curve !== null && (at.scale >= LABELLED || edge.name === marks.pointed || mark === "selected"))
         labelBeside(sheet, text, curve, taken);
     }
     // At rest, bundles say what they are where there is room.
-    if (scene.boxed && at.scale >= 0.7 && this.held.size === 0)
-      for (const bundle of scene.bundles) if (bundle.gathers) labelBeside(sheet, bundleWords(bundle), bundle.curve, taken, [0]);
+    if (at.scale >= LABELLED && this.held.size === 0 && !this.grouped)
+      for (const bundle of scene.bundles)
+        if (bundle.gathers) labelBeside(sheet, bundleWords(bundle), bundle.curve, taken, scene.boxed ? [0] : undefined);
     for (const bead of marks.beads) {
       const edge = this.byName.get(bead.channel);
       const curve = edge === undefined ? null : this.shownCurve(scene, edge);

@@ -1,17 +1,20 @@
 // What the plan makes of the networks: its tracks or the loads of links, proxies as rings, chunks under way, and names.
-import { FONT, freeBox, onScreen, paintText, type Sheet, SMALL, textBox } from "#lib/board.ts";
+import { boxOnScreen, FONT, freeBox, isOnSheet, onScreen, paintText, type Sheet, SMALL, textBox } from "#lib/board.ts";
 import type { Point, Rect } from "#lib/geometry.ts";
 import type { Load } from "#model/tracks.ts";
 import { trackColour } from "#model/tracks.ts";
 import type { NetMarks } from "./marks.ts";
 import { linesOf, linesOfTrack, pointOn } from "./net-lines.ts";
-import { type NetScene, type PlacedNetwork, STATION } from "./net-scene.ts";
+import { type NetScene, type PlacedNetwork, STATION, stationBox } from "./net-scene.ts";
 import type { Line } from "./shape.ts";
 
 /** Steps of the scale of loads (`--iv-heat-1` and so on). */
 export const HEATS = 5;
 /** Pixels between routers from which on their names stand beside them. */
 const NAMES_FROM = 37;
+/** Half of a router at most, in pixels; and routers of a network that names are kept away from. */
+const ROUTER = 6;
+const MOST_AVOIDED = 1200;
 /** Proxies that are all named; of more, only those of the selected track are. */
 const FEW_NAMED = 6;
 
@@ -198,8 +201,24 @@ function paintStops(sheet: Sheet, scene: NetScene, marks: NetMarks): void {
     if (!labels.some(({ text }) => text.endsWith(name)))
       labels.push({ text: name, place: { x, y }, strong: false, aside: beside(name) });
   }
-  const taken: Rect[] = [];
-  for (const each of labels.sort((one, other) => Number(other.strong) - Number(one.strong))) label(sheet, each, taken);
+  const [taken, nodes] = [[] as Rect[], nodesOn(sheet, scene)];
+  for (const each of labels.sort((one, other) => Number(other.strong) - Number(one.strong))) label(sheet, each, taken, nodes);
+}
+
+/** The routers and stations that are seen, which names leave free where they can; none where they are too many to be told apart. */
+function nodesOn(sheet: Sheet, scene: NetScene): Rect[] {
+  const { at } = sheet;
+  const found: Rect[] = scene.stations.map(({ place }) => boxOnScreen(stationBox(place), at));
+  for (const { network, holds, at: placeOf } of scene.networks) {
+    const half = Math.min(ROUTER, (network.apart * at.scale) / 4);
+    if (!holds || network.routers > MOST_AVOIDED || half < 1) continue;
+    for (let router = 0; router < network.routers; router += 1) {
+      const { x, y } = onScreen(placeOf(router), at);
+      const box = { x: x - half, y: y - half, width: 2 * half, height: 2 * half };
+      if (isOnSheet(box, sheet)) found.push(box);
+    }
+  }
+  return found;
 }
 
 /** Whether the names of routers stand beside them. */
@@ -253,8 +272,8 @@ interface Label {
   readonly aside: number;
 }
 
-/** A name beside its router: on the side that has room, over no other name. */
-function label(sheet: Sheet, { text, place, strong, aside }: Label, taken: Rect[]): void {
+/** A name beside its router: on the side that has room, over no other name, and over no node where there is such a place. */
+function label(sheet: Sheet, { text, place, strong, aside }: Label, taken: Rect[], nodes: readonly Rect[]): void {
   const font = strong ? `600 ${FONT}` : SMALL;
   const middle = textBox(sheet, text, place, font);
   const across = middle.width / 2 + 14;
@@ -267,15 +286,18 @@ function label(sheet: Sheet, { text, place, strong, aside }: Label, taken: Rect[
     [-across, aside],
     [0, -2 * aside],
     [0, 2 * aside],
+    [across, -2 * aside],
+    [-across, -2 * aside],
+    [across, 2 * aside],
+    [-across, 2 * aside],
   ] as const;
-  const box = freeBox(
-    sheet,
-    places.map(([dx, dy]) => {
-      const x = middle.x + dx;
-      // Above and below, a name may stand to the side to be on the sheet.
-      return { ...middle, x: dx === 0 ? Math.max(2, Math.min(sheet.width - middle.width - 2, x)) : x, y: middle.y + dy };
-    }),
-    taken,
-  );
-  if (box !== null) paintText(sheet, text, box, font);
+  const boxes = places.map(([dx, dy]) => {
+    const x = middle.x + dx;
+    // Above and below, a name may stand to the side to be on the sheet.
+    return { ...middle, x: dx === 0 ? Math.max(2, Math.min(sheet.width - middle.width - 2, x)) : x, y: middle.y + dy };
+  });
+  const box = freeBox(sheet, boxes, [...taken, ...nodes]) ?? freeBox(sheet, boxes, [...taken]);
+  if (box === null) return;
+  taken.push(box);
+  paintText(sheet, text, box, font);
 }

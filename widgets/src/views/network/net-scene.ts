@@ -51,6 +51,8 @@ export interface NetScene {
   readonly networks: readonly PlacedNetwork[];
   readonly stations: readonly Station[];
   readonly bounds: Rect;
+  /** The networks that the transfer lies in; all of them where it lies beside them. */
+  readonly used: Rect;
   readonly names: readonly string[];
   /** Where a memory lies, by its name; null where it is not drawn. */
   readonly placeOf: (memory: string) => Point | null;
@@ -142,10 +144,15 @@ export function netScene(part: NetworkPart, wanted: readonly string[]): NetScene
       ...STATION,
     })),
   ];
+  const [mine, inside] = [wanted.filter((name) => name !== ""), new Set<number>()];
+  for (const name of mine) inside.add(homes.get(name)?.network ?? -1);
+  const bounds = grown(union(boxes) ?? { x: 0, y: 0, width: 100, height: 100 }, 12);
+  const used = inside.has(-1) ? null : union([...inside].flatMap((number) => networks[number]?.box ?? []));
   return {
     networks,
     stations: [...stations.values()],
-    bounds: grown(union(boxes) ?? { x: 0, y: 0, width: 100, height: 100 }, 12),
+    bounds,
+    used: used === null ? bounds : grown(used, 12),
     names,
     placeOf,
     homeOf: (memory) => homes.get(memory) ?? null,

@@ -1,8 +1,8 @@
 // Networks on their board: what is painted of them, what the pointer is on.
 import { Board, type Limits, type Sheet } from "#lib/board.ts";
-import { grown, holds, type Point, type Rect } from "#lib/geometry.ts";
+import { grown, holds, type Point, type Rect, union } from "#lib/geometry.ts";
 import { type NetMarks, NO_MARKS } from "./marks.ts";
-import { distanceTo, linesOfTrack } from "./net-lines.ts";
+import { distanceTo, linesOfTrack, pointOn } from "./net-lines.ts";
 import { paintMarks } from "./net-marks.ts";
 import { paintRest } from "./net-rest.ts";
 import { type NetScene, stationBox } from "./net-scene.ts";
@@ -11,13 +11,27 @@ import { LINKS_FROM, ROUTERS_FROM } from "./shapes/routers.ts";
 /** Pixels around a router, and around a line, in which the pointer is on it; and those of the drawing around a router. */
 const NEAR = 9;
 const FAR = 8;
+/** Room around the lines of paths. */
+const AROUND_LINES = 4;
 
 export class NetStage extends Board<NetScene, NetMarks> {
-  protected readonly limits: Limits = { least: 0.5, most: 4, whole: 2.2, margin: 26, below: 0, follows: true };
+  protected readonly limits: Limits = { least: 0.5, most: 4, whole: 2.2, margin: 20, below: 26, follows: true };
   protected marks = NO_MARKS;
 
   protected bounds(scene: NetScene): Rect {
     return scene.bounds;
+  }
+
+  /** What the transfer lies in, with the lines of its paths, which bend beyond it. */
+  protected override first(scene: NetScene): Rect {
+    const middles = this.marks.tracks.flatMap((track) => linesOfTrack(scene, track).map((line) => pointOn(line, 0.5)));
+    return union([scene.used, ...middles.map(({ x, y }) => grown({ x, y, width: 0, height: 0 }, AROUND_LINES))]) ?? scene.used;
+  }
+
+  override mark(marks: NetMarks): void {
+    const others = marks.tracks !== this.marks.tracks;
+    super.mark(marks);
+    if (others) this.refit();
   }
 
   protected detail({ networks }: NetScene): string {
