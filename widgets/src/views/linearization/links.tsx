@@ -19,13 +19,14 @@ interface LinksProps {
   hovered: Entry | null;
   selected: Entry | null;
   ink: Ink | null;
-  /** They change where the pictures do. */
+  /** It changes where the pictures do. */
   drawn: number;
+  /** Where the dimensions stand that are not drawn. */
   seen: ByName<number>;
 }
 
 /** So many lines are drawn where no entry is pointed at: along a diagonal, so that the order is seen. */
-const SAMPLES = 9;
+const SAMPLES = 6;
 
 export function Links({ box, array, memory, linear, part, hovered, selected, ink, drawn, seen }: LinksProps): JSX.Element {
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -54,7 +55,7 @@ export function Links({ box, array, memory, linear, part, hovered, selected, ink
       context.globalAlpha = strong ? 1 : 0.6;
       strokeTwice(context, path, colour, ink.paper, strong ? 2 : 1);
     };
-    if (hovered === null && selected === null) for (const entry of sampled(linear, part)) line(entry, ink.muted, false);
+    if (hovered === null && selected === null) for (const entry of sampled(linear, part, seen)) line(entry, ink.muted, false);
     if (selected !== null) line(selected, ink.accent, true);
     if (hovered !== null) line(hovered, ink.ink, true);
     context.globalAlpha = 1;
@@ -63,12 +64,12 @@ export function Links({ box, array, memory, linear, part, hovered, selected, ink
   return <canvas ref={canvas} class="iv-lin-links" aria-hidden="true" data-testid="linearization-links" />;
 }
 
-/** Entries along the diagonal of the array, or of its first block. */
-export function sampled(linear: Linearization, part: Part): Entry[] {
+/** Entries along the diagonal of the slice that is drawn, or of its first block. */
+export function sampled(linear: Linearization, part: Part, fixed: ByName<number>): Entry[] {
   return Array.from({ length: SAMPLES }, (_, sample) => ({
     index: linear.dims.map(({ name, size }) => {
       const extent = part.kind === "block" ? (part.block.get(name) ?? size) : size;
-      return Math.min(extent - 1, Math.floor(((sample + 0.5) / SAMPLES) * extent));
+      return fixed.get(name) ?? Math.min(extent - 1, Math.floor(((sample + 0.5) / SAMPLES) * extent));
     }),
     field: 0,
   }));

@@ -25,7 +25,7 @@ export interface Room {
 export const LARGEST = 76;
 
 /** Long thin arrays are drawn at least so wide and so high (CSS pixels): their cells are not square. */
-const THIN = 40;
+const THIN = 72;
 
 /** The whole grid, in square cells. */
 export function fitted(room: Room): Viewport {
