@@ -11,7 +11,8 @@ import { counted, formatBytes, formatCount } from "#model/units.ts";
 import type { Colouring } from "#views/linearization/drawing/colouring.ts";
 import type { LayoutPicture } from "#views/linearization/drawing/picture.ts";
 import type { SeenPart } from "#views/linearization/geometry/scene.ts";
-import { FIELDS, type MemoryMap, type OrderDigit } from "#views/memory/memory-map.ts";
+import { FIELDS, type OrderDigit } from "#views/memory/digits.ts";
+import type { MemoryMap } from "#views/memory/memory-map.ts";
 import { cssOf, fieldColour } from "#views/memory/scales.ts";
 
 /** More fields than this are told by number. */

@@ -1,8 +1,10 @@
 // The picture of memory as pixels. What a pixel shows is a sum over its column and its row, so that a picture of any size takes as
 // long as it has pixels.
 
-import { acrossOf, downOf, FIELDS, gapsOf, type MemoryMap, type OrderDigit, pieceOf, type Rect } from "./memory-map.ts";
+import { FIELDS, type OrderDigit } from "./digits.ts";
+import { acrossOf, downOf, gapsOf, type MemoryMap, type Rect } from "./memory-map.ts";
 import { neutral, type Paint, type Table, UNMIXED } from "./paint.ts";
+import { pieceOf } from "./sides.ts";
 
 /** Draws a map into a box of device pixels; what lies in gaps is transparent. */
 export function drawMemory(context: CanvasRenderingContext2D, map: MemoryMap, paint: Paint, box: Rect, dark: boolean): void {

@@ -7,7 +7,8 @@
 
 import { type Linearization, linearize } from "#model/layouts/linearization.ts";
 import type { Lying, OwnColours } from "#model/picture-way.ts";
-import { LONG, type MemoryMap, wrapWidth } from "./memory-map.ts";
+import { LONG, wrapWidth } from "./arrangement.ts";
+import type { MemoryMap } from "./memory-map.ts";
 import { fieldColour, offsetScale, packed, rgbOf } from "./scales.ts";
 
 /** The colour of an element, packed. `at` has its coordinates in the model of the picture, `field` is a field of the model. */
