@@ -15,8 +15,8 @@ from isoviz.layouts.compare import block_of
 from isoviz.machines.cards import REQUEST_BYTES
 from isoviz.machines.kinds import request_rule
 from isoviz.planner.intermediate.field_orders import buffer_orders, chunk_order
-from isoviz.planner.pace import Pace, paces
 from isoviz.planner.time.makespan import makespan
+from isoviz.planner.time.pace_setters import PaceSetters, paces
 from isoviz.planner.time.schedule import MOST_REQUESTS, HopWork, PathWork, scheduled_end
 from isoviz.units import format_bytes, format_rate
 
@@ -353,7 +353,7 @@ class PathPlan:
         return tuple(hop.throughput / moved for hop, moved in zip(self.hops, self.moved, strict=True))
 
     @cached_property
-    def paces(self) -> tuple[Pace, ...]:
+    def paces(self) -> tuple[PaceSetters, ...]:
         """What sets the pace of the path; several where they tie."""
         channels = [hop.channel for hop in self.hops]
         return paces(channels, self.rates, self.resources, self.shares) if self.overlap else paces(channels, self.rates)

@@ -21,13 +21,13 @@ from isoviz.planner.multipath.path_choice import MULTIPATH
 from isoviz.planner.one_path.buffer_needs import buffer_layouts, path_layouts
 from isoviz.planner.one_path.hop_facts import chunk_bytes, conversion_hop, path_clock, path_orders
 from isoviz.planner.options import BY_HAND, Options, options_about
-from isoviz.planner.pace import paces
 from isoviz.planner.plan import Plan
 from isoviz.planner.planners import machine_of
 from isoviz.planner.planners import plan as make_plan
 from isoviz.planner.problem import Problem, channels_in_mean
 from isoviz.planner.program.certificate import certificate, check_machine
 from isoviz.planner.program.path_bound import bisect
+from isoviz.planner.time.pace_setters import paces
 from isoviz.planner.transfer import Transfer
 from isoviz.planner.whole_program.program_planner import solved
 from isoviz.units import format_bytes, format_rate

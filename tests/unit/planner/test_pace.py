@@ -11,7 +11,7 @@ from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind, Resource, preset
 from isoviz.planner import Plan, Transfer
 from isoviz.planner.explanation.explain_plan import explain
-from isoviz.planner.pace import Pace, paces
+from isoviz.planner.time.pace_setters import PaceSetters, paces
 
 GB = 1e9
 
@@ -77,8 +77,8 @@ def test_a_faster_hop_among_those_that_set_the_pace_makes_the_transfer_faster() 
 
 
 def test_ties_are_all_named_unless_a_link_of_several_paths_tells() -> None:
-    assert paces(["a", "b"], [2.0, 2.0]) == (Pace((0,), 0.5), Pace((1,), 0.5))
-    assert paces(["a", "a", "b"], [2.0, 2.0, 3.0]) == (Pace((0, 1), 1.0),)
+    assert paces(["a", "b"], [2.0, 2.0]) == (PaceSetters((0,), 0.5), PaceSetters((1,), 0.5))
+    assert paces(["a", "a", "b"], [2.0, 2.0, 3.0]) == (PaceSetters((0, 1), 1.0),)
     assert paces([], []) == ()
     machine = preset("bgq", nodes=512)
     transfer = Transfer.whole(IndexSpace(x=1 << 20), FieldSpace(v="f8"), "node0.sys", "<F, x>", "node511.sys", "<F, x>")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class Pace(NamedTuple):
+class PaceSetters(NamedTuple):
     """Hops that set the pace of a path together: those of one channel, or those that use one shared resource.
 
     `seconds` is how long a byte keeps the channel or the resource busy. `resource` is the name of the resource, "" for a channel.
@@ -57,7 +57,7 @@ _SHARED = 1e-6
 
 def paces(
     channels: Sequence[str], rates: Sequence[float], resources: Sequence[str] = (), shares: Sequence[Sequence[float]] = ()
-) -> tuple[Pace, ...]:
+) -> tuple[PaceSetters, ...]:
     """What sets the pace of a path whose hops work at the same time; several where they tie.
 
     Hop i moves `rates[i]` bytes per second on its channel, and hops of one channel take turns there. A byte costs the shared
@@ -67,12 +67,12 @@ def paces(
     found = []
     for channel in dict.fromkeys(channels):
         hops = tuple(hop for hop, name in enumerate(channels) if name == channel)
-        found.append(Pace(hops, sum(seconds[hop] for hop in hops)))
+        found.append(PaceSetters(hops, sum(seconds[hop] for hop in hops)))
     alone = max((each.seconds for each in found), default=0.0)
     for name, share in zip(resources, shares, strict=True):
         hops = tuple(hop for hop, each in enumerate(share) if each)
         if sum(share) > alone * (1 + _SHARED):
             turns = all(share[hop] >= seconds[hop] * (1 - _SHARED) for hop in hops)
-            found.append(Pace(hops, sum(share), name, turns))
+            found.append(PaceSetters(hops, sum(share), name, turns))
     most = max((each.seconds for each in found), default=0.0)
     return tuple(each for each in found if each.seconds >= most * (1 - _SAME_PACE))
