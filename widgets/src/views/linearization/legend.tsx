@@ -208,7 +208,7 @@ function Fields({ linear }: { linear: Linearization }): JSX.Element {
     <>
       {fields.slice(0, MOST).map(({ name }, field) => (
         <span key={name} class="iv-lin-item iv-lin-field" title={name}>
-          <i class="iv-lin-swatch" style={{ background: fieldColour(field) }} /> <span>{name}</span>
+          <i class="iv-lin-swatch" style={{ background: fieldColour(field, name) }} /> <span>{name}</span>
         </span>
       ))}
       {fields.length > MOST && <span class="iv-lin-item">and {formatCount(fields.length - MOST)} more fields</span>}

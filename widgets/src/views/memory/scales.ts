@@ -54,8 +54,19 @@ export function dimensionScale(colour: string, dark: boolean): Uint32Array {
   });
 }
 
+/** Fields of a photo have the colours that they are called. */
+const OF_PHOTO = new Map([
+  ["red", "#ee6a63"],
+  ["green", "#4fb36b"],
+  ["blue", "#6f9df0"],
+  ["alpha", "#b9b9b9"],
+  ["grey", "#a8a8a8"],
+]);
+
 /** The colour of a field. More than eight fields go through the colours again, darker each time. */
-export function fieldColour(field: number): string {
+export function fieldColour(field: number, name = ""): string {
+  const own = OF_PHOTO.get(name);
+  if (own !== undefined) return own;
   const colour = rgbOf(FIELDS[field % FIELDS.length] ?? "#999999");
   const round = Math.floor(field / FIELDS.length);
   if (round === 0) return hex(colour);

@@ -76,7 +76,7 @@ export function colouring(linear: Linearization, inputs: ColouringInputs): Colou
       value: (_index, field) => field,
       weights: () => [],
       base: (field) => field,
-      colours: Uint32Array.from(linear.fields, (_, field) => packed(rgbOf(fieldColour(field)))),
+      colours: Uint32Array.from(linear.fields, ({ name }, field) => packed(rgbOf(fieldColour(field, name)))),
       top: Math.max(1, linear.fields.length - 1),
       piece: 1,
     };

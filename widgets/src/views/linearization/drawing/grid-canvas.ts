@@ -148,7 +148,7 @@ function drawGaps(context: CanvasRenderingContext2D, scene: Scene, panel: Panel)
       context.globalAlpha = 0.6;
       if (part > 0) context.fillRect(first.x, y - 0.5 / room.ratio, right - first.x, 1 / room.ratio);
       context.globalAlpha = 1;
-      context.fillStyle = fieldColour(field);
+      context.fillStyle = fieldColour(field, model.linear.fields[field]?.name);
       for (let column = seen.left; column < seen.right; column += 1) {
         if (scene.colours.by === "field" || elementAt(model, column, row, field) === null) continue;
         const { x } = rectOf(scene, panel, column, row, field);
@@ -225,7 +225,7 @@ function drawRuns(context: CanvasRenderingContext2D, scene: Scene, panel: Panel,
 
 function drawTitle(context: CanvasRenderingContext2D, scene: Scene, panel: Panel): void {
   const field = panel.fields[0] ?? 0;
-  context.fillStyle = fieldColour(field);
+  context.fillStyle = fieldColour(field, scene.model.linear.fields[field]?.name);
   context.fillRect(panel.x, panel.y - 13, 10, 10);
   context.fillStyle = scene.ink.ink;
   context.font = `600 ${scene.ink.size}px ${scene.ink.font}`;

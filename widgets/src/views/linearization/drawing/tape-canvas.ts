@@ -130,7 +130,7 @@ function drawStrip(
     turn < 6 * ratio * bytes ? linear.fields.map((field) => field.size) : fieldShares(linear, from, from + bytes);
   for (let x = 0; x < pixels; x += 1) {
     const from = x * bytes;
-    if (colours.by === "field") stack(context, shares(from), x, top, height);
+    if (colours.by === "field") stack(context, linear, shares(from), x, top, height);
     else {
       let [low, high, sum, found] = [Infinity, -Infinity, 0, 0];
       const mixed: [number, number, number] = [0, 0, 0];
@@ -158,19 +158,26 @@ function drawStrip(
       );
       context.fillRect(x, top, 1, samples === 0 ? height : Math.round((height * found) / samples));
     }
-    if (band > 0) stack(context, shares(from), x, bandTop + (tape.strip === "below" ? 0 : 1), band - 1);
+    if (band > 0) stack(context, linear, shares(from), x, bandTop + (tape.strip === "below" ? 0 : 1), band - 1);
   }
 }
 
 /** A column of pixels, divided by shares. */
-function stack(context: CanvasRenderingContext2D, shares: readonly number[], x: number, y: number, height: number): void {
+function stack(
+  context: CanvasRenderingContext2D,
+  linear: Linearization,
+  shares: readonly number[],
+  x: number,
+  y: number,
+  height: number,
+): void {
   const whole = shares.reduce((sum, share) => sum + share, 0);
   let before = 0;
   shares.forEach((share, field) => {
     if (share <= 0) return;
     const top = Math.round((height * before) / whole);
     before += share;
-    context.fillStyle = fieldColour(field);
+    context.fillStyle = fieldColour(field, linear.fields[field]?.name);
     context.fillRect(x, y + top, 1, Math.round((height * before) / whole) - top);
   });
 }
@@ -254,7 +261,7 @@ function drawWindow(
     context.fillStyle = cssOf(colour);
     context.fillRect(left, top, right - left - gap, high);
     if (several && colours.by !== "field") {
-      context.fillStyle = fieldColour(element.field);
+      context.fillStyle = fieldColour(element.field, linear.fields[element.field]?.name);
       context.fillRect(left, top + high - 5, right - left - gap, 5);
     }
     // Not the rounded width: of cells that are alike, all have a text or none.
