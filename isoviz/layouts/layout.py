@@ -69,7 +69,7 @@ class Layout:
         `<F, x, y>` and a Fortran-order one `<F, y, x>`.
 
         Raises:
-            ArrayError: it is no such array, has a mask, or is not dense. `view_of_array` accepts rows with gaps.
+            ArrayError: it is no such array, has a mask, or is not dense. `isoviz.layouts.view_of_array` accepts rows with gaps.
             LayoutError: the names do not fit its axes.
         """
         return cls((FIELDS, *map(Component, dense_order(array, dims).dims)))
