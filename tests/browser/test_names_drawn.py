@@ -33,9 +33,9 @@ def walked_through(desk: harness.Notebook) -> None:
     """All of the explorer is drawn: entries, every tab, a run."""
     desk.settled()
     expect(desk.part("error-drawing")).to_have_count(0)
+    desk.part("way-both").click()
     for side in ("source", "destination"):
-        grid = desk.grid(side)
-        grid.click(position={"x": 60, "y": 60})
+        desk.memory(side).click(position={"x": 20, "y": 20})
         expect(desk.fact(side, "entry")).not_to_have_text("")
     for tab in desk.explorer.locator("[role=tab]").all():
         tab.click()

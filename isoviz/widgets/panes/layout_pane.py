@@ -1,4 +1,4 @@
-"""The layouts of both ends: components, sizes, strides."""
+"""The layouts of both ends, with the NumPy arrays of the same bytes; the browser counts on them by itself."""
 
 from __future__ import annotations
 
@@ -11,29 +11,7 @@ from isoviz.widgets.panes.pane import pane
 from isoviz.widgets.state import State
 
 if TYPE_CHECKING:
-    from isoviz.layouts import Linearization, Mode
-
-MOST_STRIDES = 8
-"""Fields whose strides are told where they differ."""
-
-
-class ShownComponent(TypedDict):
-    """A component of a layout with the dimension (or F) that it belongs to."""
-
-    text: str
-    dim: str
-
-
-class ShownDigit(TypedDict):
-    """A component in numbers. `step` is null for F. `strides` are bytes: one for all fields, or one for each of the first
-    fields; for F, the distance from the first field to the second where there is one.
-    """
-
-    component: str
-    dim: str
-    extent: int
-    step: int | None
-    strides: list[int]
+    from isoviz.layouts import Linearization
 
 
 class ShownField(TypedDict):
@@ -44,18 +22,13 @@ class ShownField(TypedDict):
 
 
 class ShownEnd(TypedDict):
-    """The linearization at one end: components fastest first, bytes with padding, bytes of padding, and the NumPy array with the
-    same bytes with the expression of one of its elements. `text` is the layout that was right last.
+    """The layout of one end that was right last, as text and as people write it; and the NumPy array with the same bytes, with
+    the expression of one of its elements.
     """
 
     text: str
-    components: list[ShownComponent]
     pretty: str
-    bytes: int
-    padding: int
-    fields: int
     numpy: str
-    digits: list[ShownDigit]
 
 
 class LayoutPart(TypedDict):
@@ -84,43 +57,7 @@ def layout_part(state: State) -> LayoutPart:
 
 @lru_cache(maxsize=32)
 def _end(linear: Linearization) -> ShownEnd:
-    from isoviz.layouts import Component, Mode
-
-    second = linear.field_base(linear.fields.names[1]) if len(linear.fields) > 1 else None
-    digits: list[ShownDigit] = []
-    for component, part in zip(linear.layout.components, linear.parts, strict=True):
-        if isinstance(part, Mode) and isinstance(component, Component):
-            digits.append(
-                {
-                    "component": str(component),
-                    "dim": component.dim,
-                    "extent": part.extent,
-                    "step": part.step,
-                    "strides": _strides(linear, part),
-                }
-            )
-        else:
-            digits.append(
-                {
-                    "component": "F",
-                    "dim": "F",
-                    "extent": len(linear.fields),
-                    "step": None,
-                    "strides": [] if second is None else [second],
-                }
-            )
-    return {
-        "text": str(linear.layout),
-        "components": [
-            {"text": str(part), "dim": part.dim if isinstance(part, Component) else "F"} for part in linear.layout.components
-        ],
-        "pretty": linear.layout.pretty,
-        "bytes": linear.nbytes,
-        "padding": linear.nbytes - linear.payload,
-        "fields": len(linear.fields),
-        "numpy": _numpy(linear),
-        "digits": digits,
-    }
+    return {"text": str(linear.layout), "pretty": linear.layout.pretty, "numpy": _numpy(linear)}
 
 
 def _numpy(linear: Linearization) -> str:
@@ -128,9 +65,3 @@ def _numpy(linear: Linearization) -> str:
 
     same = numpy_equivalent(linear, max_fields=6)
     return f"{same.array}\n{same.element}"
-
-
-def _strides(linear: Linearization, mode: Mode) -> list[int]:
-    """One stride for all fields where they have the same, else those of the first fields."""
-    strides = [dict(linear.strides(name))[mode] for name in linear.fields.names[:MOST_STRIDES]]
-    return strides[:1] if len(set(strides)) == 1 else strides

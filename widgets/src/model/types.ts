@@ -134,37 +134,14 @@ export interface ShownField {
   size: number;
 }
 
-/** A component of a layout with the dimension (or F) that it belongs to. */
-export interface ShownComponent {
-  text: string;
-  dim: string;
-}
-
 /**
- * A component in numbers. `step` is null for F. `strides` are bytes: one for all fields, or one for each of the first
- * fields; for F, the distance from the first field to the second where there is one.
- */
-export interface ShownDigit {
-  component: string;
-  dim: string;
-  extent: number;
-  step: number | null;
-  strides: number[];
-}
-
-/**
- * The linearization at one end: components fastest first, bytes with padding, bytes of padding, and the NumPy array with
- * the same bytes with the expression of one of its elements. `text` is the layout that was right last.
+ * The layout of one end that was right last, as text and as people write it; and the NumPy array with the same bytes, with
+ * the expression of one of its elements.
  */
 export interface ShownEnd {
   text: string;
-  components: ShownComponent[];
   pretty: string;
-  bytes: number;
-  padding: number;
-  fields: number;
   numpy: string;
-  digits: ShownDigit[];
 }
 
 /** Both ends, null until a layout has been right once; and the dimensions and fields that were right last. */
