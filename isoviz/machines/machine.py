@@ -368,7 +368,7 @@ def some(names: Iterable[str], most: int = 12) -> str:
     return f"{', '.join(listed[:most])} and {len(listed) - most} more"
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def _part(machine: Machine, names: tuple[str, ...]) -> Machine:
     """See `Machine.around`."""
     nodes = machine._surroundings.nodes(names)  # noqa: SLF001  # this module's

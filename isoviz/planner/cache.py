@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from isoviz.planner.problem import Problem
     from isoviz.planner.transfer import Transfer
 
-MOST_PLANS = 1024
+MOST_PLANS = 256
 """The largest number of plans in the cache; the one that was not asked for for longest is dropped first."""
 MOST_PATHS = 1024
 """The largest number of paths in the cache; the one that was not asked for for longest is dropped first."""
 
-MOST_MACHINES = 64
+MOST_MACHINES = 16
 """The largest number of machines in the cache that are kept though nothing else may use them, as those of plans from files."""
 
 

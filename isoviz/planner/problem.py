@@ -252,7 +252,7 @@ def channels_in_mean(problem: Problem, names: Iterable[str]) -> tuple[Channel, .
     return tuple([problem.in_mean.channel(name) for name in names])
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def machine_in_mean(machine: Machine, starts: int) -> Machine:
     """See `Problem.in_mean`: the machine itself where nothing is kept, or one start pays for it."""
 
@@ -271,13 +271,13 @@ def machine_in_mean(machine: Machine, starts: int) -> Machine:
     return replace(machine, channels=channels, networks=tuple(networks))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=16)
 def _known_rates(machine: Machine) -> bool:
     kinds = Sampled | LatencyBandwidth | Constant
     return all(isinstance(each.throughput, kinds) and isinstance(each.layout_rates, kinds) for each in machine.channels)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=16)
 def _argued(machine: Machine) -> bool:
     held = any(resource.held for resource in machine.resources)
     known = all(isinstance(each.throughput, Sampled | LatencyBandwidth | Constant) for each in machine.channels)
@@ -285,7 +285,7 @@ def _argued(machine: Machine) -> bool:
     return known and not held and not any(each.least_conversion for each in machine.channels if not each.is_self_loop)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=16)
 def _bounds(machine: Machine, slot_limit: int | None) -> tuple[bool, float]:
     """Whether all memories have the same bound on slots, and the least capacity of a memory in bytes."""
     whole = slot_limit or machine.limits.slot_limit

@@ -1,7 +1,7 @@
-"""The pictures of the README, from the real thing: JupyterLab in a headless Chromium, and pages that `isoviz` writes.
+"""The pictures of the README and the guide, from the real thing: JupyterLab in a headless Chromium.
 
     PYTHONPATH=tests python tests/browser/readme_pictures.py                 all of them, into notebooks/pictures
-    PYTHONPATH=tests python tests/browser/readme_pictures.py explorer why    these
+    PYTHONPATH=tests python tests/browser/readme_pictures.py explorer runs   these
 
 It needs the extras `lab` and `test`, and a Chromium (`ISOVIZ_CHROMIUM` names one). Look at the pictures before they are
 committed.
@@ -10,7 +10,6 @@ committed.
 from __future__ import annotations
 
 import contextlib
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -22,19 +21,12 @@ import numpy as np
 from PIL import Image
 from playwright.sync_api import Browser, Locator, expect
 
-import isoviz
-from isoviz.figures import block_region_figure, candidate_figure, plot_html
-from isoviz.figures.page import page as html_page
-from isoviz.planner import load_transfer
-
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "notebooks" / "pictures"
 MOST_BYTES = 100_000
 """A picture is at most this large: the README is read on slow lines as well."""
 KEPT = 160
 """The most frequent colours of a picture, which are kept exactly."""
-SHARP = 1.5
-"""Pixels of a figure for each CSS pixel."""
 
 EXPLORER = """
 import isoviz
@@ -74,12 +66,6 @@ LAYOUT = """\
 editor = isoviz.LayoutEditor("<x_in=4, F, y, x_out>", space={"x": 10, "y": 5}, fields={"re": "float32", "im": "float64"})
 view = isoviz.LinearizationView(editor)
 display(editor, view)"""
-AOS_SOA = """\
-space, fields = {"x": 6, "y": 5}, {"re": "float32", "im": "float32"}
-structs = isoviz.LinearizationView("<F, x, y>", space=space, fields=fields)
-arrays = isoviz.LinearizationView("<x, y, F>", space=space, fields=fields)
-structs.selection = arrays.selection = {"x": 2, "y": 1}, "im"
-HBox([structs, arrays])"""
 
 
 def main(names: list[str]) -> int:
@@ -87,17 +73,13 @@ def main(names: list[str]) -> int:
     known: dict[str, Callable[[Browser], bytes]] = {
         "explorer": lambda chromium: explorer(chromium, EXPLORER, dark=False),
         "explorer-dark": lambda chromium: explorer(chromium, TILES, dark=True),
-        "layout": lambda chromium: alone(chromium, LAYOUT, hover=True),
-        "aos-soa": lambda chromium: alone(chromium, AOS_SOA),
-        "path": lambda chromium: figures(chromium, "show", "fbm_to_remote_fbm", ("plan", 0)),
-        "why": why,
+        "layout": lambda chromium: alone(chromium, LAYOUT),
         "canvas": lambda chromium: tab(chromium, EXPLORER, "machine"),
         "what-if": lambda chromium: tab(chromium, EXPLORER, "why"),
         "moments": lambda chromium: tab(chromium, LOCAL, "timeline", moment),
         "networks": lambda chromium: tab(chromium, PAIR, "machine", viewport={"width": 1280, "height": 1120}),
         "find-layout": lambda chromium: tab(chromium, USED, "find-layout", asked),
         "runs": lambda chromium: tab(chromium, LOCAL, "run", run_three_times),
-        "timeline": lambda chromium: figures(chromium, "run", "aos_to_soa_file", ("report", 1)),
     }
     if strangers := set(names) - set(known):
         print(f"no such pictures: {', '.join(sorted(strangers))}; there are {', '.join(known)}", file=sys.stderr)
@@ -183,18 +165,17 @@ def run_three_times(shown: harness.Notebook) -> None:
         shown.run()
 
 
-def alone(chromium: Browser, code: str, hover: bool = False) -> bytes:
-    """A code cell and the two views that it shows, an entry hovered in the last view if wanted."""
+def alone(chromium: Browser, code: str) -> bytes:
+    """A code cell and the two views that it shows, an entry hovered in the last view."""
     tall = {"width": 1280, "height": 1300}
     with tempfile.TemporaryDirectory() as home, notebook(chromium, Path(home), viewport=tall) as shown:
-        shown.python("import isoviz\nfrom ipywidgets import HBox")
+        shown.python("import isoviz")
         shown.show(code)
         shown.page.wait_for_function("() => document.querySelectorAll('[data-testid=explorer][data-busy=false]').length === 2")
         cell = shown.page.locator(".jp-CodeCell").first
         cell.evaluate("element => element.scrollIntoView({block: 'start'})")
         view = cell.locator("[data-testid=explorer]").last
-        if hover:
-            hovered(view)
+        hovered(view)
         has_facts(view)
         return cell.screenshot()
 
@@ -214,52 +195,6 @@ def has_facts(view: Locator) -> None:
     fact = view.locator("[data-fact=byte]").first
     view.page.wait_for_function("element => element.textContent !== ''", arg=fact.element_handle())
     view.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-
-
-def why(chromium: Browser) -> bytes:
-    """Why the plan of Isometry's example wins: its block sizes beside the paper's, and the next best paths."""
-    wanted = load_transfer(ROOT / "examples" / "fbm_to_remote_fbm.toml")
-    found = isoviz.explain(wanted.transfer, wanted.machine(), "full")
-    assert found.region is not None
-    paper = [(2048.0, 1024.0, "Isometry 4.3: 2K × 1K")]
-    region = plot_html(block_region_figure, found.region, found.program, marks=paper, theme="light")
-    return drawn(chromium, html_page("Why", [region, plot_html(candidate_figure, found.candidates, most=8, theme="light")]), [])
-
-
-def figures(chromium: Browser, command: str, example: str, *places: tuple[str, int]) -> bytes:
-    """Pictures of the page that a command writes, by the kind of the value and their place, one below the other."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "page.html")
-        file = ROOT / "examples" / f"{example}.toml"
-        subprocess.run([sys.executable, "-m", "isoviz", command, str(file), "-o", str(path)], check=True, cwd=folder)
-        return drawn(chromium, path.read_text(encoding="utf-8"), list(places))
-
-
-def drawn(chromium: Browser, text: str, places: list[tuple[str, int]]) -> bytes:
-    """Pictures in the text of a page, by the kind of the value and their place (none: its plots), one below the other."""
-    context = chromium.new_context(viewport={"width": 1100, "height": 900}, device_scale_factor=SHARP)
-    try:
-        page = context.new_page()
-        page.set_content(text)
-        if not places:
-            page.wait_for_function(
-                "[...document.querySelectorAll('[data-plot]')].every(plot => plot.querySelector('p') === null)"
-            )
-            page.evaluate("document.querySelector('footer').remove()")
-            return page.locator("main").screenshot()
-        page.evaluate(
-            """places => {
-              const found = places.map(([kind, place]) => document.querySelectorAll(`[data-isoviz=${kind}] svg`)[place]);
-              document.body.replaceChildren(...found);
-              const plain = {margin: 0, padding: 0, maxWidth: "none", width: "max-content", background: "white"};
-              Object.assign(document.body.style, plain);
-              found.forEach(svg => { svg.style.display = "block"; });
-            }""",
-            places,
-        )
-        return page.locator("body").screenshot()
-    finally:
-        context.close()
 
 
 def repacked(path: Path) -> None:

@@ -9,5 +9,5 @@ MOST_COST_CLASSES = 24
 RELAYS_PER_CLASS = 2
 """Interchangeable nodes, besides those of the ends, that a path may pass through: two relays of one class are the most that a
 path with one conversion can use, one before it and one after it."""
-MOST_MACHINES = 32
+MOST_MACHINES = 8
 """The routes of this many machines are cached, those used last."""

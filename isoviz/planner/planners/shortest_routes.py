@@ -32,7 +32,7 @@ def shortest(machine: Machine, transfer: Transfer) -> Path:
     return _shortest(machine, transfer.source.memory, transfer.destination.memory)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _shortest(machine: Machine, here: str, there: str) -> Path:
     if here != there:
         return (here, *(channel.destination for channel in shortest_path(machine, here, there)))
@@ -57,7 +57,7 @@ def routes_along(problem: Problem, path: Path, converting: int | None) -> tuple[
     return _routes(problem.part, path, converting) or _fastest(problem, path, converting)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def _routes(machine: Machine, path: Path, converting: int | None) -> tuple[Route, ...]:
     """All combinations of parallel channels along a path; empty if there are more than `MOST_PARALLEL`."""
     hops = _hops(machine, path)
@@ -78,7 +78,7 @@ def _hops(machine: Machine, path: Path) -> list[tuple[Channel, ...]]:
     return [tuple(sorted(machine.between(*ends), key=lambda c: c.name)) for ends in itertools.pairwise(path)]
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def with_memcpy(machine: Machine, path: Path) -> tuple[Path, int | None]:
     """A path with a Memcpy hop, and the number of its first Memcpy hop.
 

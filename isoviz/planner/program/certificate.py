@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from isoviz.planner.program.path_bound import RowState
     from isoviz.planner.time.path_time import Clock
 
-MOST_CERTIFICATES = 64
+MOST_CERTIFICATES = 16
 """Certificates that are cached, those used last."""
 _CERTIFICATES: OrderedDict[tuple[Plan, Options], Certificate] = OrderedDict()
 _LOCK = threading.Lock()

@@ -105,6 +105,14 @@ def test_pictures_are_there() -> None:
     assert all((ROOT / picture).is_file() for picture in pictures)
 
 
+def test_every_picture_is_shown_somewhere() -> None:
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("notebooks/**/*.ipynb")]
+    texts = "".join(page.read_text(encoding="utf-8") for page in pages)
+    pictures = [*ROOT.glob("notebooks/pictures/*"), *ROOT.glob("docs/**/*.png"), *ROOT.glob("docs/**/*.svg")]
+    assert pictures
+    assert [picture.name for picture in pictures if picture.name not in texts] == []
+
+
 def test_links_lead_somewhere() -> None:
     """Links to files of the repository, in the README and beside it."""
     for page in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md"):

@@ -109,7 +109,9 @@ export function Menu({ tell, beginTour }: MenuProps): JSX.Element {
 
   const items = page === "all" ? all : pictures;
 
-  const focus = (place: number): void => list.current?.querySelectorAll<HTMLElement>("[role=menuitem]")[place]?.focus();
+  // Where it stands it is seen: nothing scrolls for it.
+  const focus = (place: number): void =>
+    list.current?.querySelectorAll<HTMLElement>("[role=menuitem]")[place]?.focus({ preventScroll: true });
   // Before the next key: an arrow that follows Enter at once moves on from the first item.
   useLayoutEffect(() => {
     if (!open) return;
@@ -122,7 +124,7 @@ export function Menu({ tell, beginTour }: MenuProps): JSX.Element {
   }, [page]);
   const close = (): void => {
     setPage(null);
-    box.current?.querySelector<HTMLElement>("button")?.focus();
+    box.current?.querySelector<HTMLElement>("button")?.focus({ preventScroll: true });
   };
   const choose = (item: Item): void => {
     if (item.reason) return;
