@@ -20,6 +20,8 @@ def explorer(desk: harness.Notebook) -> harness.Notebook:
 def test_sliders_plan_anew_beside_the_plan(explorer: harness.Notebook) -> None:
     explorer.part("leading-pace").click()
     slider = explorer.part("hop-what-if")
+    expect(explorer.part("elsewhere")).to_be_visible()
+    expect(explorer.part("why-here")).not_to_contain_text("being worked out", timeout=harness.PATIENCE)
     before = explorer.part("figure-seconds").inner_text()
     slider.focus()
     places = (

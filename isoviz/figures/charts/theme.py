@@ -49,10 +49,10 @@ TOKENS: Final[dict[str, Token]] = {
     "bad-soft": Token("#fdebe7", "#3a1d16"),
     # Dimensions, in the order in which they are given out; F has a colour that no dimension gets.
     "dim0": Token("#0b62a8", "#6cb8ff"),
-    "dim1": Token("#b84a00", "#ffa061"),
+    "dim1": Token("#7a5b00", "#e5c453"),
     "dim2": Token("#00734f", "#4fd3a0"),
-    "dim3": Token("#7a5b00", "#e5c453"),
-    "dim4": Token("#5a45b0", "#b7a5ff"),
+    "dim3": Token("#8c4a5a", "#e8a9b7"),
+    "dim4": Token("#45566e", "#b0c2da"),
     "dim5": Token("#0a7285", "#66d8ea"),
     "dim6": Token("#6b5346", "#d3b7a6"),
     "field": Token("#a3287a", "#f39ad0"),

@@ -10,6 +10,7 @@ import type {
   Exported,
   ExportMessage,
   Frame,
+  Kernel,
   Message,
   Model,
   Panes,
@@ -27,6 +28,9 @@ export interface Answer {
   message: Message | null;
   buffers: readonly DataView[];
 }
+
+/** What JupyterLab says of a kernel that is no more. */
+const ENDED: readonly string[] = ["terminating", "dead"];
 
 type Hearing = (content: Message, buffers: readonly DataView[]) => void;
 
@@ -68,6 +72,17 @@ export class Connection {
   private readonly farewells = new Set<() => void>();
   private timer: ReturnType<typeof setTimeout> | undefined;
   private readonly liveness = (): void => void this.send({ kind: "hello" });
+  private readonly kernel: Kernel | null;
+  /** A kernel that was shut down answers nothing and says nothing: its page knows. */
+  private readonly kernelChanged = (): void => {
+    if (this.lost.peek() || !ENDED.includes(this.kernel?.status ?? "")) return;
+    this.lost.value = true;
+    this.tell();
+  };
+  private readonly kernelDisposed = (): void => {
+    this.lost.value = true;
+    this.tell();
+  };
   private readonly changed = (): void => this.arrived();
   private readonly received = (content: Message, buffers?: readonly DataView[]): void => {
     for (const listener of [...this.messages]) listener(content, buffers ?? []);
@@ -84,6 +99,9 @@ export class Connection {
     this.state = this.stateOfTraits();
     model.on("change:frame", this.changed);
     model.on("msg:custom", this.received);
+    this.kernel = model.widget_manager?.kernel ?? null;
+    this.kernel?.statusChanged.connect(this.kernelChanged);
+    this.kernel?.disposed.connect(this.kernelDisposed);
     model.on("comm_live_update", this.liveness); // it does not say which way it changed: asking tells
   }
 
@@ -207,6 +225,8 @@ export class Connection {
     this.model.off("change:frame", this.changed);
     this.model.off("msg:custom", this.received);
     this.model.off("comm_live_update", this.liveness);
+    this.kernel?.statusChanged.disconnect(this.kernelChanged);
+    this.kernel?.disposed.disconnect(this.kernelDisposed);
     this.listeners.clear();
     this.messages.clear();
   }

@@ -1837,4 +1837,17 @@ export interface Model {
   /** Change a trait, and send what was changed; a page without a kernel has neither. */
   set?(name: string, value: unknown): void;
   save_changes?(): void;
+  /** What keeps the widgets of a page. Where the page has a kernel of its own, it tells when that is shut down. */
+  readonly widget_manager?: { readonly kernel?: Kernel | null };
+}
+
+export interface Kernel {
+  readonly status: string;
+  readonly disposed: KernelSignal;
+  readonly statusChanged: KernelSignal;
+}
+
+interface KernelSignal {
+  connect(slot: () => void): unknown;
+  disconnect(slot: () => void): unknown;
 }

@@ -1,5 +1,6 @@
 // Why a hop converts, or does not: how long the transfer takes with the conversion at each hop, and the way to plan it so.
 import type { JSX } from "preact";
+import { useRef } from "preact/hooks";
 import { Button } from "#lib/button.tsx";
 import type { ShownHop } from "#model/types.ts";
 import { formatSeconds } from "#model/units.ts";
@@ -16,7 +17,13 @@ interface WhyHereProps extends PlacedHop {
 
 export function WhyHere({ hop, path, asked }: WhyHereProps): JSX.Element | null {
   const { connection, snapshot } = useView();
-  const move = useMoveConversion();
+  const convertAt = useMoveConversion();
+  const box = useRef<HTMLDivElement>(null);
+  // The button that was pressed goes away: what the keyboard does next, such as Undo, still goes to the explorer.
+  const move = (index: number): void => {
+    convertAt(index);
+    box.current?.focus({ preventScroll: true });
+  };
   const { plan, elsewhere } = snapshot.panes;
   const movable = plan !== null && isMovable(plan.paths, connection.offline);
   useWatch(movable && asked ? ["elsewhere"] : []);
@@ -33,7 +40,7 @@ export function WhyHere({ hop, path, asked }: WhyHereProps): JSX.Element | null 
     .sort((one, other) => one.seconds - other.seconds);
   const own = secondsAt(hop.index);
   return (
-    <div class="iv-why-here" data-testid="why-here">
+    <div class="iv-why-here" data-testid="why-here" ref={box} tabIndex={-1}>
       <p>
         {here ? "It is converted here" : `It is converted at hop ${converting}, ${path.hops[converting]?.words}`}:{" "}
         <b>{formatSeconds(plan.seconds)}</b>.{" "}
