@@ -72,6 +72,21 @@ test("a kernel that is gone is noticed, at a command or before", () => {
   }
 });
 
+test("a kernel that is shut down is noticed at once, where the page has it", () => {
+  const heard = new Set<() => void>();
+  const signal = { connect: (slot: () => void) => heard.add(slot), disconnect: (slot: () => void) => heard.delete(slot) };
+  const kernel = { status: "idle", statusChanged: signal, disposed: signal };
+  const connection = new Connection(Object.assign(new FakeModel(aSnapshot()), { widget_manager: { kernel } }));
+  const [told] = [...heard];
+  told?.();
+  assert.ok(!connection.gone, "it is idle");
+  kernel.status = "terminating";
+  told?.();
+  assert.ok(connection.gone);
+  connection.close();
+  assert.equal(heard.size, 0);
+});
+
 test("closing tells those that wait for an answer", () => {
   const connection = new Connection(new FakeModel(aSnapshot()));
   let farewells = 0;
