@@ -115,7 +115,7 @@ def _find_layout(notebook: harness.Notebook) -> None:
 def _large_hop(notebook: harness.Notebook) -> None:
     notebook.part("hop-1").dblclick()
     notebook.part("stage-step-back").click()
-    expect(notebook.part("elsewhere")).to_be_visible()
+    expect(notebook.part("stage").get_by_test_id("elsewhere")).to_be_visible()
 
 
 def _layouts(notebook: harness.Notebook) -> None:

@@ -286,8 +286,8 @@ def test_on_a_projector_letters_are_large(browser: Browser, lab: harness.Lab, de
         notebook.page.set_viewport_size({"width": 1024, "height": 768})
         notebook.to_top()
         large = _SMALL.replace("11.99", "17.99")
-        for opening, part in (("ends-whole", "ends"), ("show-large", "stage")):
-            notebook.part(opening).click()
+        for opening, clicks, part in (("ends-whole", 1, "ends"), ("hop-1", 2, "stage")):
+            notebook.part(opening).click(click_count=clicks)
             expect(notebook.part(part)).to_have_attribute("data-whole", "true")
             notebook.at_rest()
             notebook.picture(f"projector-{part}")

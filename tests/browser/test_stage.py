@@ -98,6 +98,9 @@ def test_it_is_played_by_keys_and_the_focus_goes_back(explorer: harness.Notebook
     expect(explorer.part("stage-play")).to_have_text("Play")
     reached = moment(explorer)
     assert reached == int(reached), "what was in the air has not arrived"
+    explorer.part("stage-whole").click()
+    press(explorer, "Home", "Space")
+    expect(explorer.part("stage-play")).to_have_text("Pause")
     press(explorer, "[", "ArrowUp", "Escape")
     expect(stage).to_have_count(0)
     expect(explorer.part("hop-1")).to_be_focused()
@@ -134,7 +137,7 @@ def test_nothing_moves_by_itself_where_no_motion_is_wanted(explorer: harness.Not
 def test_why_here_is_said_and_each_other_hop_is_a_click_away(explorer: harness.Notebook) -> None:
     open_hop(explorer, 2)
     told = explorer.part("stage").get_by_test_id("why-here")
-    expect(told).to_have_text(re.compile(r"converted here: 358 ms.*GPU copy 69\d ms, network 10\d s, .*GPU read 3\d\d s\."))
+    expect(told).to_have_text(re.compile(r"Why here: it takes 358 ms.*GPU copy 69\d ms, network 10\d s, .*GPU read 3\d\d s\."))
     explorer.picture("why-here")
     told.get_by_test_id("convert-at-0").click()
     expect(told).to_contain_text(re.compile(r"converted at hop 0, GPU copy: 69\d ms"), timeout=harness.PATIENCE)

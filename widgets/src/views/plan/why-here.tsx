@@ -42,7 +42,13 @@ export function WhyHere({ hop, path, asked }: WhyHereProps): JSX.Element | null 
   return (
     <div class="iv-why-here" data-testid="why-here" ref={box} tabIndex={-1}>
       <p>
-        {here ? "It is converted here" : `It is converted at hop ${converting}, ${path.hops[converting]?.words}`}:{" "}
+        {here ? (
+          <>
+            <b>Why here:</b> it takes
+          </>
+        ) : (
+          `It is converted at hop ${converting}, ${path.hops[converting]?.words}:`
+        )}{" "}
         <b>{formatSeconds(plan.seconds)}</b>.{" "}
         {!here && own === null && "This hop cannot convert: no block within the limits has two orders here. "}
         {!here && own !== null && (

@@ -19,6 +19,8 @@ export class Film {
   private readonly now: ImageData;
   /** Steps that the destination has. */
   private written = 0;
+  /** Whether the canvas shows what was drawn last. */
+  private shown = false;
 
   /** `goals` are places behind the hop, by place before it; null where nothing flies. `neutral` is the colour of what is not written. */
   constructor(
@@ -36,17 +38,31 @@ export class Film {
     for (const pixel of this.right.pixels) colours[pixel] = neutral;
   }
 
+  /** The canvas behind the hop shows something else: it is drawn anew. */
+  forget(): void {
+    this.shown = false;
+  }
+
   /** Draws the memory behind the hop once `steps` are done. */
   drawWritten(context: CanvasRenderingContext2D, steps: number): void {
     const [all, colours] = [new Uint32Array(this.after.pixels.data.buffer), new Uint32Array(this.now.data.buffer)];
     const { starts, pixels } = this.right;
     const [low, high] = [Math.min(steps, this.written), Math.max(steps, this.written)];
+    const { width, height } = this.now;
+    // Only what changes is put: a frame is to take as little as possible.
+    let [left, top, right, bottom] = this.shown ? [width, height, 0, 0] : [0, 0, width, height];
     for (let at = starts[low] ?? 0; at < (starts[high] ?? 0); at += 1) {
       const pixel = pixels[at] ?? 0;
       colours[pixel] = steps > this.written ? (all[pixel] ?? 0) : this.neutral;
+      const [x, y] = [pixel % width, Math.floor(pixel / width)];
+      left = Math.min(left, x);
+      top = Math.min(top, y);
+      right = Math.max(right, x + 1);
+      bottom = Math.max(bottom, y + 1);
     }
     this.written = steps;
-    context.putImageData(this.now, 0, 0);
+    this.shown = true;
+    if (right > left) context.putImageData(this.now, 0, 0, left, top, right - left, bottom - top);
   }
 
   /**

@@ -86,6 +86,10 @@ export function Stage(): JSX.Element {
       data-hop={number}
       data-whole="true"
       data-own-stops
+      // A button that was clicked does not keep the focus: Space goes on to play and pause.
+      onClick={(event) => {
+        if (event.detail > 0 && (event.target as Element).closest("button") !== null) box.current?.focus({ preventScroll: true });
+      }}
       onKeyDown={(event) => {
         if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
         const target = event.target as HTMLElement;
@@ -417,6 +421,7 @@ function Pictures({ placed: { hop, path }, layouts, extent, at, flight, tell, ch
     const done = Math.floor(at + 1e-6);
     if (done >= steps) {
       written.putImageData(scenes.after.pixels, 0, 0);
+      film.current?.film.forget();
       moving.clearRect(0, 0, over.width, over.height);
     } else {
       if (film.current?.of !== scenes) film.current = { of: scenes, film: filmOf(scenes, room.current) };
