@@ -224,7 +224,7 @@ class Explorer(anywidget.AnyWidget, part_traits(PANES)):  # type: ignore[misc]  
         self.before_close(picture.close)
         picture.hold_place()
         display: Any = shown.display
-        display(_Live(self, repr(self) if is_in_kernel() else picture.text()))
+        display(_Live(self, "" if is_in_kernel() else picture.text()))  # in a kernel the picture says it
         picture.show()
 
 

@@ -102,7 +102,7 @@ def test_a_notebook_without_a_kernel_shows_pictures_until_one_answers(browser: B
         expect(waiting).to_have_count(5)
         pictures = page.locator("[data-isoviz-static]:visible")
         expect(pictures).to_have_count(5)
-        harness.assert_seen(pictures.first.locator("p").first, "run the cell to explore")
+        harness.assert_seen(pictures.first.locator("p").first, "in Jupyter, run the cell to explore")
         waiting.first.scroll_into_view_if_needed()
         harness.assert_seen(waiting.first, "The picture above shows its last state")
         again.picture("no-kernel")

@@ -368,3 +368,19 @@ def test_all_that_matters_is_on_one_screen(desk: harness.Notebook, theme: str, s
     assert_on_one_screen(desk)
     desk.picture(f"screen-{screen}-1920-{theme.lower()}")
     assert_readable(desk)
+
+
+def test_the_menu_scrolls_nothing(desk: harness.Notebook) -> None:
+    desk.show(FIRST)
+    desk.settled()
+    dock = desk.part("dock")
+    dock.evaluate("element => element.scrollIntoView({block: 'end'})")
+    desk.at_rest()
+    before = dock.evaluate("element => element.getBoundingClientRect().top")
+    desk.part("menu").click()
+    desk.explorer.get_by_role("menuitem").first.wait_for()
+    desk.at_rest()
+    assert abs(dock.evaluate("element => element.getBoundingClientRect().top") - before) < 1
+    desk.page.keyboard.press("Escape")
+    desk.at_rest()
+    assert abs(dock.evaluate("element => element.getBoundingClientRect().top") - before) < 1

@@ -32,9 +32,9 @@ PATIENCE = 20.0
 _WIDTH = 520
 """CSS pixels of a linearization plot at natural size: two stand beside each other in a wide cell."""
 _TABLE = '<pre style="font-family:monospace;overflow:auto">{}</pre>'
-_BEGAN = "isoviz, as it began; run the cell to explore"
+_BEGAN = "isoviz, as it began; in Jupyter, run the cell to explore"
 _IN_WORDS = "isoviz, in words; a notebook draws it (isoviz lab)"
-_LEFT = "isoviz, as it was left; run the cell to explore"
+_LEFT = "isoviz, as it was left; in Jupyter, run the cell to explore"
 
 
 class StaticPicture:
