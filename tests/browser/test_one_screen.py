@@ -377,7 +377,9 @@ def test_the_menu_scrolls_nothing(desk: harness.Notebook) -> None:
     dock.evaluate("element => element.scrollIntoView({block: 'end'})")
     desk.at_rest()
     before = dock.evaluate("element => element.getBoundingClientRect().top")
-    desk.part("menu").click()
+    box = desk.part("menu").bounding_box()
+    assert box is not None
+    desk.page.mouse.click(box["x"] + 5, box["y"] + 5)  # a click on the element would scroll to it first
     desk.explorer.get_by_role("menuitem").first.wait_for()
     desk.at_rest()
     assert abs(dock.evaluate("element => element.getBoundingClientRect().top") - before) < 1
